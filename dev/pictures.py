@@ -16,7 +16,7 @@ from dev.demo.story import MANIFESTS
 from dev.installation import install
 from edl import contract
 from kubectl_edl.cli.context import Scope
-from kubectl_edl.dashboard.command import Asked
+from kubectl_edl.dashboard.command import DashboardOptions
 from kubectl_edl.dashboard.run_dashboard import started
 from kubectl_edl.main import this_process
 from sandbox import NodeGroup, Sandbox
@@ -68,7 +68,7 @@ def _demo(sandbox: Sandbox) -> Iterator[str]:
     sandbox.kubectl("label", "namespace", NAMESPACE, f"{contract.KUBEXEC}={contract.ENABLED}")
     world = this_process()
     scope = Scope(namespace=NAMESPACE, kubeconfig=str(sandbox.kubeconfig))
-    running = started(world, world.connect(scope), Asked(port=0))
+    running = started(world, world.connect(scope), DashboardOptions(port=0))
     try:
         for name in ("mnist", "resnet", "bert", "web"):
             sandbox.kubectl("apply", "-n", NAMESPACE, "-f", str(MANIFESTS / f"{name}.yaml"))

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from edl.model import Budget, Demand, Domain, Ending, JobKey, Role
+from edl.model import Demand, Domain, Ending, JobKey, Quota, Role
 from edl.model.reason_codes import (
     AboveBudget,
     Attempt,
@@ -145,12 +145,12 @@ def no_node(found: NoEligibleNode) -> Reason:
     return Reason(Code.NO_ELIGIBLE_NODE, found)
 
 
-def in_budget(budget: Budget, needs: int, used: int) -> Reason:
+def in_budget(budget: Quota, needs: int, used: int) -> Reason:
     """Why nothing more fits into a quota, or into the namespace's GPU budget."""
     return Reason(Code.QUOTA_EXCEEDED, Usage(budget, needs, used))
 
 
-def above_budget(budget: Budget) -> Reason:
+def above_budget(budget: Quota) -> Reason:
     return Reason(Code.QUOTA_EXCEEDED, AboveBudget(budget))
 
 

@@ -18,7 +18,7 @@ import click
 from edl.errors import Denied, EdlError, WebhookAway
 from kubectl_edl.cli import streams
 from kubectl_edl.cli.command_errors import Exit, Refused, exit_code
-from kubectl_edl.cli.context import Connection, World
+from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interrupts import Attention, listening
 from kubectl_edl.cli.root import CLI
 from kubectl_edl.cli.terminal import draws, knows_unicode
@@ -53,7 +53,7 @@ def _leave(done: Sequence[int]) -> None:
     os._exit(done[0])
 
 
-def run(args: Sequence[str], world: World, environ: Mapping[str, str]) -> int:
+def run(args: Sequence[str], world: CliContext, environ: Mapping[str, str]) -> int:
     """Run one command line and return its exit code; every error becomes one line on stderr."""
     try:
         # Not CLI.main: it has exits of its own (a closed pipe is 1 there) and writes on stderr.
@@ -76,7 +76,7 @@ def run(args: Sequence[str], world: World, environ: Mapping[str, str]) -> int:
     return Exit.DONE
 
 
-def _misused(error: click.UsageError, world: World) -> int:
+def _misused(error: click.UsageError, world: CliContext) -> int:
     path = error.ctx.command_path if error.ctx else "kubectl edl"
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         world.out.write(f"{error.format_message()}\n")
@@ -85,7 +85,7 @@ def _misused(error: click.UsageError, world: World) -> int:
     return Exit.USAGE
 
 
-def _failed(error: Exception, world: World) -> int:
+def _failed(error: Exception, world: CliContext) -> int:
     if not isinstance(error, EdlError):
         kind = type(error).__name__
         world.warn(f"error: unexpected {kind}: {error}; EDL_DEBUG=1 shows where it comes from")
@@ -98,7 +98,7 @@ def _failed(error: Exception, world: World) -> int:
     return exit_code(error)
 
 
-def _connect(scope: Scope) -> Connection:
+def _connect(scope: Scope) -> ClusterConnection:
     from edl.kube.api.client import connect  # noqa: PLC0415 (most of a cold start)
     from edl.kube.auth.kubeconfig import ConfigOverrides  # noqa: PLC0415 (the same)
 
@@ -113,7 +113,7 @@ def _connect(scope: Scope) -> Connection:
     if scope.request_timeout:
         server = server.within(scope.request_timeout.total_seconds())
     namespace = "" if scope.all_namespaces else scope.namespace or server.default_namespace
-    return Connection(server, namespace, server.server, scope)
+    return ClusterConnection(server, namespace, server.server, scope)
 
 
 def _changes(attention: Attention, cluster: Cluster, selection: ListOptions) -> Iterator[None]:
@@ -132,10 +132,10 @@ def _kubectl(arguments: Sequence[str], text: str) -> int:
     return subprocess.run(["kubectl", *arguments], input=text, text=True, check=False).returncode
 
 
-def this_process() -> World:
+def this_process() -> CliContext:
     """This process's own streams, clock and cluster."""
     out, stdin, attention = streams.printing(sys.stdout), streams.reading(sys.stdin), Attention()
-    return World(
+    return CliContext(
         out=out,
         err=streams.printing(sys.stderr),
         stdin=stdin,

@@ -24,7 +24,7 @@ from edl.kube.auth.kubeconfig import ConfigOverrides
 from edl.model import Target
 from edl.planner import settings as planner
 from edl.planner.decide import decide
-from edl.planner.plan_cache import Memory
+from edl.planner.plan_cache import PlanCache
 from reconciler import decision_options, webhook_certificates
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
@@ -111,7 +111,7 @@ def _process(settings: ReconcilerSettings) -> Manager:
     api = connect(settings.kubeconfig, ConfigOverrides(settings.context or ""))
     clocks = Clocks(now=lambda: datetime.now(UTC), monotonic=_awake_or_not)
     decides = settings.decides
-    memory = Memory()
+    memory = PlanCache()
     plan = partial(decide, policy=decides.value(), limits=decides.limits, memory=memory)
     elector = _elector(settings, api, clocks) if settings.leader_elect else None
     if elector:

@@ -9,14 +9,14 @@ from edl.annotations import start_refusals
 from edl.model import ClusterState, JobKey, TrainingJob
 
 if TYPE_CHECKING:
-    from edl.model import Refusal
+    from edl.model import StartRefusal
 
 
 class RefusedStarts:
     """What the loop remembers between rounds; what stands on the Jobs outlives it."""
 
     def __init__(self) -> None:
-        self._known: dict[JobKey, Refusal] = {}
+        self._known: dict[JobKey, StartRefusal] = {}
         self._waiting: dict[JobKey, TrainingJob] = {}
         self.unseen = False
         """Whether the last state knows nothing yet of one of them."""

@@ -10,7 +10,7 @@ import msgspec
 
 from edl.errors import Denied, EdlError, Finding
 from edl.inject import handlers
-from edl.inject.handlers import Context, Request, Verdict
+from edl.inject.handlers import AdmissionRequest, AdmissionVerdict, Context
 from edl.inject.manifest_types import is_labelled
 from edl.patches import json_patch
 from edl.spec.namespace_policy import NamespacePolicy
@@ -37,9 +37,9 @@ class ReviewResult(msgspec.Struct, frozen=True):
 class AdmissionCore(msgspec.Struct, frozen=True):
     """The decisions that are asked for: `edl.inject`, unless a test passes its own."""
 
-    mutate: Callable[[Request, Context], Verdict] = handlers.mutate
-    validate: Callable[[Request, Context], None] = handlers.validate
-    advise: Callable[[Request], tuple[str, ...]] = handlers.advise
+    mutate: Callable[[AdmissionRequest, Context], AdmissionVerdict] = handlers.mutate
+    validate: Callable[[AdmissionRequest, Context], None] = handlers.validate
+    advise: Callable[[AdmissionRequest], tuple[str, ...]] = handlers.advise
 
 
 Judge: TypeAlias = Callable[[Review, NamespacePolicy, AdmissionCore, Context], ReviewResult]
@@ -58,7 +58,7 @@ def mutate(
 ) -> ReviewResult:
     """The patch that completes the object. Never raises: see `_failed`."""
 
-    def ask(request: Request) -> ReviewResult:
+    def ask(request: AdmissionRequest) -> ReviewResult:
         verdict = core.mutate(request, context)
         # Encoded here, so that a value that is no JSON is an internal error like any other.
         operations = json_patch.diff(request.manifest, verdict.manifest)
@@ -74,7 +74,7 @@ def validate(
 ) -> ReviewResult:
     """Whether the object is still as it must be. Never raises: see `_failed`."""
 
-    def ask(request: Request) -> ReviewResult:
+    def ask(request: AdmissionRequest) -> ReviewResult:
         core.validate(request, context)
         return _UNCHANGED
 
@@ -87,7 +87,7 @@ def advise(
     """Warnings about an object that is not ours. Never raises: see `_failed`."""
     del context
 
-    def ask(request: Request) -> ReviewResult:
+    def ask(request: AdmissionRequest) -> ReviewResult:
         return ReviewResult(
             ReviewOutcome.UNCHANGED, ReviewResponse(warnings=_heard(core.advise(request)))
         )
@@ -103,13 +103,13 @@ def unread(review: Review, error: EdlError) -> ReviewResult:
 
 
 def _judged(
-    review: Review, policy: NamespacePolicy, ask: Callable[[Request], ReviewResult]
+    review: Review, policy: NamespacePolicy, ask: Callable[[AdmissionRequest], ReviewResult]
 ) -> ReviewResult:
     if review.manifest is None or review.operation not in ("CREATE", "UPDATE"):
         return _UNCHANGED  # a deletion is nobody's to stop
     operation = cast("Literal['CREATE', 'UPDATE']", review.operation)
     try:
-        return ask(Request(operation, review.manifest, review.old, review.user, policy))
+        return ask(AdmissionRequest(operation, review.manifest, review.old, review.user, policy))
     except Denied as denied:
         return _denied(review, denied.findings)
     except Exception as error:  # noqa: BLE001 - a stack trace helps nobody who waits for a Job

@@ -16,7 +16,7 @@ from edl.model import Node, Shape
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from edl.quantities import CPU, Resources
-from edl.simulator import Result, Seat
+from edl.simulator import Result, RoleSpec
 
 JOBS: Final = 100
 MEDIAN: Final = 600.0
@@ -130,17 +130,17 @@ def _manner(way: str) -> simulator.Manner:
     return simulator.Plain()
 
 
-def _world(way: str, jobs: tuple[MixJob, ...]) -> simulator.World:
+def _world(way: str, jobs: tuple[MixJob, ...]) -> simulator.Scenario:
     nodes = (Node(f"gpu-{number:02d}", _ROOM, _BASE, Resources()) for number in range(_NODES))
-    return simulator.World(
+    return simulator.Scenario(
         nodes=tuple(nodes),
         trainings=tuple(_training(way, job) for job in jobs),
-        settings=simulator.Settings(start_up=START_SECONDS, shut_down=STOP_SECONDS),
+        settings=simulator.Timing(start_up=START_SECONDS, shut_down=STOP_SECONDS),
     )
 
 
 def _training(way: str, job: MixJob) -> simulator.Training:
     least = job.most if way == "without" else 1
-    cast = (Seat("ps", 1, 1, _PS), Seat("worker", least, job.most, _WORKER))
-    queued = simulator.queued(job.name, simulator.Kind("tensorflow", "ps"), cast)
+    cast = (RoleSpec("ps", 1, 1, _PS), RoleSpec("worker", least, job.most, _WORKER))
+    queued = simulator.queued(job.name, simulator.Workload("tensorflow", "ps"), cast)
     return simulator.Training(queued, simulator.Work(job.work, CURVE), job.at, counts="worker")

@@ -31,7 +31,7 @@ from edl.model import ClusterState, Node, Shape
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from edl.quantities import CPU, Resources
-from edl.simulator import Outcome, Result, Seat, Simulation
+from edl.simulator import JobResult, Result, RoleSpec, Simulation
 
 LONGEST: Final = 20_000.0
 """Seconds until a simulation ends though jobs are not done; it never came to that."""
@@ -65,7 +65,7 @@ def _asked(kind: Kind) -> Resources:
     return Resources.of({CPU: kind.cpu, "memory": kind.memory * 2**20, "pods": 1})
 
 
-def _simulation(experiment: Experiment, way: str, world: simulator.World) -> Simulation:
+def _simulation(experiment: Experiment, way: str, world: simulator.Scenario) -> Simulation:
     if way == EDL:
         return Autoscaler(experiment).begin(world)
     return Simulation(world, _manner(experiment, way), simulator.Watcher())
@@ -78,13 +78,13 @@ def _manner(experiment: Experiment, way: str) -> simulator.Manner:
     return simulator.Plain(lambda _, role: sizes[role])
 
 
-def _world(experiment: Experiment, seed: int) -> simulator.World:
+def _world(experiment: Experiment, seed: int) -> simulator.Scenario:
     service = simulator.Service(NGINX.name, shape(NGINX), experiment.nginx, priority=1000)
-    return simulator.World(
+    return simulator.Scenario(
         nodes=tuple(_nodes()),
         trainings=tuple(_training(experiment, found) for found in trace(experiment, seed)),
         services=(service,) if experiment.nginx else (),
-        settings=simulator.Settings(start_up=START_SECONDS, shut_down=STOP_SECONDS),
+        settings=simulator.Timing(start_up=START_SECONDS, shut_down=STOP_SECONDS),
     )
 
 
@@ -96,11 +96,11 @@ def _nodes() -> Iterator[Node]:
 
 def _training(experiment: Experiment, arrival: Arrival) -> simulator.Training:
     cast = (
-        Seat(MASTER.name, 1, 1, shape(MASTER)),
-        Seat(PSERVER.name, experiment.pservers, experiment.pservers, shape(PSERVER)),
-        Seat(TRAINER.name, experiment.min, experiment.max, shape(TRAINER)),
+        RoleSpec(MASTER.name, 1, 1, shape(MASTER)),
+        RoleSpec(PSERVER.name, experiment.pservers, experiment.pservers, shape(PSERVER)),
+        RoleSpec(TRAINER.name, experiment.min, experiment.max, shape(TRAINER)),
     )
-    job = simulator.queued(arrival.name, simulator.Kind("paddle", "cloud"), cast)
+    job = simulator.queued(arrival.name, simulator.Workload("paddle", "cloud"), cast)
     return simulator.Training(job, simulator.Work(arrival.work, _CURVE), arrival.at)
 
 
@@ -136,7 +136,7 @@ def _reached(step: Step, result: Result) -> Step:
     return replace(step, reached=moment)
 
 
-def _job(experiment: Experiment, job: Outcome, work: float, end: float) -> JobRecord:
+def _job(experiment: Experiment, job: JobResult, work: float, end: float) -> JobRecord:
     track = job.track
     running = end if track.running is None else track.running
     until = end if track.ended is None else track.ended
@@ -166,7 +166,7 @@ def _samples(result: Result, end: float) -> Iterator[Sample]:
         )
 
 
-def _is_below(job: Outcome, at: float) -> bool:
+def _is_below(job: JobResult, at: float) -> bool:
     track = job.track
     if at < track.arrived or (track.ended is not None and at >= track.ended):
         return False

@@ -28,7 +28,7 @@ from edl.model import ClusterState, Pod, PodPhase, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
-from edl.planner.plan_cache import Memory
+from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import POLICIES
 from edl.steps import steps
 from edl.steps.unchanged import Quiet
@@ -93,7 +93,7 @@ def measure(work: Callable[[], object], runs: int) -> list[float]:
 
 def after(state: ClusterState, change: Callable[[ClusterState], ClusterState]) -> float:
     """Milliseconds of one decision by somebody who decided on the state before."""
-    memory, later = Memory(), change(state)
+    memory, later = PlanCache(), change(state)
     decide(state, POLICY, LIMITS, memory)
     return measure(lambda: decide(later, POLICY, LIMITS, memory), 1)[0]
 

@@ -30,13 +30,13 @@ from edl.quantities import Resources
 from edl.simulator import (
     Amdahl,
     Elastic,
-    Kind,
-    Seat,
+    RoleSpec,
+    Scenario,
     Simulation,
     Training,
     Watcher,
     Work,
-    World,
+    Workload,
     queued,
 )
 
@@ -76,7 +76,7 @@ CROWDS = (
 class Asked:
     """What each job was told when it had arrived, in seconds of the simulation."""
 
-    world: World
+    world: Scenario
     settings: Settings
     simulation: Simulation | None = None
     told: dict[JobKey, tuple[float, Estimate]] = field(default_factory=dict)
@@ -99,8 +99,8 @@ def training(random: Random, crowd: Crowd, number: int, at: float) -> Training:
     shape = Shape(Resources.of({"cpu": random.choice((1000, 2000, 4000)), "memory": GI, "pods": 1}))
     job = queued(
         f"job-{number:03}",
-        Kind("pytorch"),
-        [Seat("worker", low, high, shape)],
+        Workload("pytorch"),
+        [RoleSpec("worker", low, high, shape)],
     )
     length = random.lognormvariate(7.2, 0.8)  # half of them longer than 22 minutes, at their min
     work = Work(length * CURVE(low), CURVE)
@@ -115,10 +115,10 @@ def declaring(job: TrainingJob, seconds: float) -> TrainingJob:
     return replace(job, roles=tuple(roles))
 
 
-def world(random: Random, crowd: Crowd, jobs: int) -> World:
+def world(random: Random, crowd: Crowd, jobs: int) -> Scenario:
     times = sorted(random.uniform(0, SPAN) for _ in range(jobs))
     found = tuple(training(random, crowd, number, at) for number, at in enumerate(times))
-    return World(tuple(map(node, range(NODES))), found)
+    return Scenario(tuple(map(node, range(NODES))), found)
 
 
 class Answer(NamedTuple):

@@ -16,13 +16,13 @@ from edl.quantities import Resources
 from edl.simulator import (
     Amdahl,
     Elastic,
-    Kind,
     Plain,
     Result,
-    Seat,
+    RoleSpec,
+    Scenario,
     Training,
     Work,
-    World,
+    Workload,
     queued,
     simulate,
 )
@@ -60,7 +60,7 @@ def nodes(count: int) -> tuple[Node, ...]:
     )
 
 
-def world(jobs: int, node_count: int, seed: int) -> World:
+def world(jobs: int, node_count: int, seed: int) -> Scenario:
     """Arrivals are Poisson over the day; works so that the cluster is about full."""
     random = Random(seed)  # noqa: S311 (no secret depends on it)
     arrivals = sorted(random.uniform(0, DAY) for _ in range(jobs))
@@ -70,13 +70,13 @@ def world(jobs: int, node_count: int, seed: int) -> World:
         low, high = random.choice(SIZES)
         job = queued(
             f"job-{number:04}",
-            Kind("pytorch"),
-            [Seat("worker", low, high, random.choice(SHAPES))],
+            Workload("pytorch"),
+            [RoleSpec("worker", low, high, random.choice(SHAPES))],
             priority=random.choice((0, 0, 0, 10)),
         )
         work = Work(random.expovariate(1 / mean) + 60, Amdahl(0.02))
         trainings.append(Training(job, work, at))
-    return World(nodes(node_count), tuple(trainings))
+    return Scenario(nodes(node_count), tuple(trainings))
 
 
 def line(name: str, result: Result, seconds: float) -> str:

@@ -7,22 +7,22 @@ from msgspec.structs import replace
 
 from benchmarks.planner.clusters import GI, Size, running, training
 from edl.model import (
-    Budget,
-    Charge,
     ClusterState,
     Device,
     JobKey,
     Node,
+    PodConstraints,
+    Quota,
+    QuotaCharge,
     Requirement,
     Resizing,
     Role,
-    Rules,
     Selector,
     Shape,
     Share,
-    Spread,
     Term,
     Topology,
+    TopologySpread,
     TrainingJob,
 )
 from edl.planner.limits import Limits
@@ -40,7 +40,7 @@ class Situation(NamedTuple):
     limits: Limits = Limits()
 
 
-def shape(cpu: int, rules: Rules | None = None) -> Shape:
+def shape(cpu: int, rules: PodConstraints | None = None) -> Shape:
     """One that asks for so many thousandths of a core, and for 1 GiB."""
     return Shape(Resources.of({"cpu": cpu, "memory": GI, "pods": 1}), rules=rules)
 
@@ -58,19 +58,19 @@ def roomy(size: Size, seed: int) -> ClusterState:
     return replace(state, nodes=tuple(nodes))
 
 
-def ruled(**rules: object) -> Rules:
-    return Rules("team", (("app", "train"),), **rules)  # type: ignore[arg-type]
+def ruled(**rules: object) -> PodConstraints:
+    return PodConstraints("team", (("app", "train"),), **rules)  # type: ignore[arg-type]
 
 
 def spread(size: Size, seed: int) -> Situation:
     """A gang with two pods for each node, spread over hosts."""
-    rules = ruled(spread=(Spread(HOST, _OWN, 1),))
+    rules = ruled(spread=(TopologySpread(HOST, _OWN, 1),))
     return Situation(with_one(roomy(size, seed), size.nodes * 2, shape(500, rules)))
 
 
 def spread_twice(size: Size, seed: int) -> Situation:
     """Nearly as many, spread over zones and hosts."""
-    rules = ruled(spread=(Spread("zone", _OWN, 1), Spread(HOST, _OWN, 1)))
+    rules = ruled(spread=(TopologySpread("zone", _OWN, 1), TopologySpread(HOST, _OWN, 1)))
     return Situation(with_one(roomy(size, seed), size.nodes * 19 // 10, shape(500, rules)))
 
 
@@ -112,13 +112,13 @@ def _of_two_roles(number: int) -> TrainingJob:
 def quotas(size: Size, seed: int) -> Situation:
     """All jobs in namespaces that each have a quota, half of which is used."""
     state = running(size, 0.5, seed)
-    charges = (Charge("ResourceQuota", "pods", 1),)
+    charges = (QuotaCharge("ResourceQuota", "pods", 1),)
     jobs = []
     for number, job in enumerate(state.jobs):
         key = JobKey(f"team-{number % _QUOTAS}", job.key.name)
         jobs.append(replace(job, key=key, roles=(replace(job.roles[0], charges=charges),)))
     most = size.pods * 3 // 4 // _QUOTAS
-    budgets = (Budget(f"team-{at}", "ResourceQuota", "pods", most) for at in range(_QUOTAS))
+    budgets = (Quota(f"team-{at}", "ResourceQuota", "pods", most) for at in range(_QUOTAS))
     return Situation(replace(state, jobs=tuple(jobs), budgets=tuple(budgets)))
 
 

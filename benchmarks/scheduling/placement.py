@@ -18,18 +18,18 @@ from statistics import fmean
 from time import process_time
 from typing import Final, NamedTuple
 
-from edl.model import Node, Requirement, Rules, Selector, Shape, Term, TrainingJob
+from edl.model import Node, PodConstraints, Requirement, Selector, Shape, Term, TrainingJob
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 from edl.simulator import (
     Elastic,
-    Kind,
-    Seat,
+    RoleSpec,
+    Scenario,
     Service,
-    Settings,
+    Timing,
     Training,
     Work,
-    World,
+    Workload,
     length,
     queued,
     simulate,
@@ -43,7 +43,7 @@ GANGS: Final = 64
 
 class Scenario(NamedTuple):
     name: str
-    world: World
+    world: Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Found:
 # -- scenarios ---------------------------------------------------------------------------------
 
 
-def shape(cpu: int, gpu: int = 0, pool: str = "", rules: Rules | None = None) -> Shape:
+def shape(cpu: int, gpu: int = 0, pool: str = "", rules: PodConstraints | None = None) -> Shape:
     room = {"cpu": cpu, "memory": f"{cpu}Gi", "nvidia.com/gpu": gpu, "pods": 1}
     selector = (("pool", pool),) if pool else ()
     return Shape(Resources.parse(room), node_selector=selector, rules=rules)
@@ -86,10 +86,10 @@ def node(number: int, cpu: int, gpu: int = 0, pool: str = "") -> Node:
 
 def exact_fit(*, gated: bool) -> Scenario:
     """Two parameter servers of 1 CPU and two workers of 3 CPU fill one node of 8 CPU."""
-    seats = [Seat("ps", 2, 2, shape(1)), Seat("worker", 2, 2, shape(3))]
-    kind = Kind("tensorflow", "ps", gated)
+    seats = [RoleSpec("ps", 2, 2, shape(1)), RoleSpec("worker", 2, 2, shape(3))]
+    kind = Workload("tensorflow", "ps", gated)
     jobs = [Training(queued(f"job-{one:03}", kind, seats), length(600)) for one in range(40)]
-    return Scenario("exact fit", World(tuple(node(one, 8) for one in range(40)), tuple(jobs)))
+    return Scenario("exact fit", Scenario(tuple(node(one, 8) for one in range(40)), tuple(jobs)))
 
 
 def mixes(*, gated: bool) -> Iterator[Scenario]:
@@ -100,17 +100,17 @@ def mixes(*, gated: bool) -> Iterator[Scenario]:
             nodes = tuple(node(one, random.choice((8, 16))) for one in range(30))
             jobs = tuple(_mixed(random, one, growth, gated=gated) for one in range(60))
             kind = "elastic" if growth > 1 else "fixed"
-            yield Scenario(f"{kind} mix {seed}", World(nodes, jobs))
+            yield Scenario(f"{kind} mix {seed}", Scenario(nodes, jobs))
 
 
 def _mixed(random: Random, number: int, growth: int, *, gated: bool) -> Training:
     cpu, workers = random.choice((1, 2, 3, 5)), random.randint(1, 4)
     servers = random.randint(1, 2)
     seats = [
-        Seat("ps", servers, servers, shape(1)),
-        Seat("worker", workers, workers * growth, shape(cpu)),
+        RoleSpec("ps", servers, servers, shape(1)),
+        RoleSpec("worker", workers, workers * growth, shape(cpu)),
     ]
-    job = queued(f"job-{number:03}", Kind("tensorflow", "ps", gated), seats)
+    job = queued(f"job-{number:03}", Workload("tensorflow", "ps", gated), seats)
     return Training(job, Work(random.randint(100, 900) * workers), at=random.randint(0, 300))
 
 
@@ -129,9 +129,9 @@ def clusters(count: int, *, gated: bool) -> Iterator[Scenario]:
             for job, seconds in zip(jobs, lengths, strict=True)
         )
         services = tuple(_service(random, number, until) for number in range(4))
-        settings = Settings(tie=random.randrange)
+        settings = Timing(tie=random.randrange)
         yield Scenario(
-            f"cluster {seed}", World(tuple(nodes), trainings, services, settings=settings)
+            f"cluster {seed}", Scenario(tuple(nodes), trainings, services, settings=settings)
         )
 
 
@@ -145,20 +145,20 @@ def _gang(random: Random, number: int, *, gated: bool) -> TrainingJob:
     """Of each six one has a single role, which resizes live: its pods are not gated."""
     name, small, least = f"job-{number:03}", shape(1), random.randint(1, 6)
     large, most = _drawn_shape(random, name), least * random.choice((1, 1, 2, 4))
-    worker, two = Seat("worker", least, most, large), random.randint(1, 2)
+    worker, two = RoleSpec("worker", least, most, large), random.randint(1, 2)
     casts = (
-        (Kind("tensorflow", "ps", gated), [Seat("ps", two, two, small), worker]),
-        (Kind("tensorflow", "", gated), [Seat("chief", 1, 1, small), worker]),
-        (Kind("horovod", "", gated), [Seat("launcher", 1, 1, small), worker]),
+        (Workload("tensorflow", "ps", gated), [RoleSpec("ps", two, two, small), worker]),
+        (Workload("tensorflow", "", gated), [RoleSpec("chief", 1, 1, small), worker]),
+        (Workload("horovod", "", gated), [RoleSpec("launcher", 1, 1, small), worker]),
         (
-            Kind("paddle", "", gated),
-            [Seat("master", 1, 1, small), Seat("trainer", least, most, large)],
+            Workload("paddle", "", gated),
+            [RoleSpec("master", 1, 1, small), RoleSpec("trainer", least, most, large)],
         ),
         (
-            Kind("mxnet", "dist", gated),
-            [Seat("scheduler", 1, 1, small), Seat("server", two, two, small), worker],
+            Workload("mxnet", "dist", gated),
+            [RoleSpec("scheduler", 1, 1, small), RoleSpec("server", two, two, small), worker],
         ),
-        (Kind("pytorch", "", gated), [worker]),
+        (Workload("pytorch", "", gated), [worker]),
     )
     return queued(name, *random.choice(casts), priority=random.choice((0, 0, 0, 10)))
 
@@ -168,7 +168,9 @@ def _drawn_shape(random: Random, name: str) -> Shape:
     cpu, way = random.choice((1, 2, 3, 5)), random.random()
     if way < 0.15:
         own = Selector(("default",), (Requirement("job", "In", (name,)),))
-        return shape(cpu, rules=Rules("default", (("job", name),), apart=(Term(HOST, own),)))
+        return shape(
+            cpu, rules=PodConstraints("default", (("job", name),), apart=(Term(HOST, own),))
+        )
     return shape(cpu, int(way < 0.35), random.choice(("", "", "a")))
 
 

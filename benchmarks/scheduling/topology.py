@@ -33,8 +33,8 @@ from edl.model import ClusterState, Node, Shape, Topology, TrainingJob
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
-from edl.simulator import ENDLESS, Elastic, Kind, Seat, Training, Watcher, queued, simulate
-from edl.simulator import World as Simulated
+from edl.simulator import ENDLESS, Elastic, RoleSpec, Training, Watcher, Workload, queued, simulate
+from edl.simulator import Scenario as Simulated
 
 SPAN: Final = 300.0
 """Simulated seconds."""
@@ -63,7 +63,7 @@ def simulated(given: World, *, near: bool) -> Found:
 
 def _training(gang: Gang, *, near: bool) -> TrainingJob:
     shape = Shape(Resources.parse({GPU: gang.gpus, "pods": 1}))
-    job = queued(gang.name, Kind("pytorch"), [Seat("worker", gang.pods, gang.pods, shape)])
+    job = queued(gang.name, Workload("pytorch"), [RoleSpec("worker", gang.pods, gang.pods, shape)])
     required = (("", gang.required),) if gang.required else ()
     asked = Topology(required, (BLOCK, RACK))
     role = replace(job.roles[0], topology=asked if near else Topology(), gated=near)

@@ -53,7 +53,7 @@ class OperationPhase(StrEnum):
     FAILED = "Failed"
 
 
-class Entry(msgspec.Struct, frozen=True):
+class HistoryEntry(msgspec.Struct, frozen=True):
     """One operation: the role's size before and after it, and why.
 
     `code` is None in a line of an unknown release.
@@ -67,7 +67,7 @@ class Entry(msgspec.Struct, frozen=True):
     message: str
 
 
-def annotation(role: Role, entries: Sequence[Entry]) -> dict[str, str]:
+def annotation(role: Role, entries: Sequence[HistoryEntry]) -> dict[str, str]:
     """The history of `role` with these entries as an annotation; nothing without entries."""
     if not entries:
         return {}
@@ -77,13 +77,13 @@ def annotation(role: Role, entries: Sequence[Entry]) -> dict[str, str]:
     return {contract.HISTORY: "\n".join(lines)}
 
 
-def entries(history: str) -> tuple[Entry, ...]:
+def entries(history: str) -> tuple[HistoryEntry, ...]:
     """The oldest first. Lines that are none of ours are left out."""
     found = (_entry(line) for line in history.splitlines())
     return tuple(entry for entry in found if entry)
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: HistoryEntry) -> str:
     message = " ".join(entry.message.split())
     if len(message) > _LONGEST_MESSAGE:
         message = message[: _LONGEST_MESSAGE - 1] + "…"
@@ -92,7 +92,7 @@ def _line(entry: Entry) -> str:
     return f"{at} {entry.operation} {entry.before} {entry.after}{code} {message}".rstrip()
 
 
-def _entry(line: str) -> Entry | None:
+def _entry(line: str) -> HistoryEntry | None:
     at, operation, before, after, rest = [*line.split(" ", 4), *[""] * 5][:5]
     word, _, message = rest.partition(" ")
     code = code_of(word)
@@ -105,4 +105,4 @@ def _entry(line: str) -> Entry | None:
     old, new = whole(before), whole(after)
     if old is None or new is None:
         return None
-    return Entry(moment, kind, old, new, code, said)
+    return HistoryEntry(moment, kind, old, new, code, said)

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from edl.model import Refusal, TrainingJob
+from edl.model import StartRefusal, TrainingJob
 
 _FIRST: Final = timedelta(seconds=1)
 _LONGEST: Final = timedelta(minutes=1)
@@ -20,16 +20,16 @@ _MOST_ATTEMPTS: Final = 10**6
 _MOST: Final = 1024
 """Characters of the API server's message that are kept, as many as an Event takes."""
 
-_decoder: Final = msgspec.json.Decoder(Refusal)
+_decoder: Final = msgspec.json.Decoder(StartRefusal)
 
 
-def refused(before: Refusal | None, message: str, now: datetime) -> Refusal:
+def refused(before: StartRefusal | None, message: str, now: datetime) -> StartRefusal:
     """One more, after those that `before` counts."""
     attempts = before.attempts + 1 if before else 1
-    return Refusal(now, attempts, " ".join(message.split())[:_MOST])
+    return StartRefusal(now, attempts, " ".join(message.split())[:_MOST])
 
 
-def time_left(refusal: Refusal, now: datetime) -> timedelta | None:
+def time_left(refusal: StartRefusal, now: datetime) -> timedelta | None:
     """How long until the start is tried again: twice as long each time; None when it is due.
 
     A time that lies still further ahead was written by a clock that is wrong.
@@ -44,7 +44,7 @@ def waits(job: TrainingJob) -> bool:
     return any(role.suspended for role in job.live)
 
 
-def with_refusal(job: TrainingJob, known: Refusal | None = None) -> TrainingJob:
+def with_refusal(job: TrainingJob, known: StartRefusal | None = None) -> TrainingJob:
     """With the latest refusal of its start, of those on its Jobs and `known`.
 
     The number of attempts tells, for one may be written by a clock that is wrong.
@@ -58,12 +58,12 @@ def with_refusal(job: TrainingJob, known: Refusal | None = None) -> TrainingJob:
     return job if found == job.refusal else replace(job, refusal=found)
 
 
-def text(refusal: Refusal) -> str:
+def text(refusal: StartRefusal) -> str:
     """The annotation that keeps it."""
     return msgspec.json.encode(refusal).decode()
 
 
-def read(annotation: str) -> Refusal | None:
+def read(annotation: str) -> StartRefusal | None:
     """None where there is none, or none of ours."""
     try:
         found = _decoder.decode(annotation)

@@ -210,7 +210,7 @@ class CleanUp(StrEnum):
     NONE = "None"
 
 
-class Restart(StrEnum):
+class RestartPolicy(StrEnum):
     """What happens when a pod fails, in the words of the kubeflow operators."""
 
     ALWAYS = "Always"

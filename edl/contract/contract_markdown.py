@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable
 
 from edl.contract import registry
-from edl.contract.registry import Entry
+from edl.contract.registry import ContractEntry
 
 _HEADINGS = ("NAME", "WHERE", "SET BY", "VALUES", "MEANING")
 
@@ -15,7 +15,7 @@ def table() -> str:
     return "".join(_row(cells) for cells in rows)
 
 
-def _cells(entry: Entry) -> tuple[str, ...]:
+def _cells(entry: ContractEntry) -> tuple[str, ...]:
     return (f"`{entry.name}`", entry.kind, entry.setter, entry.values, entry.meaning)
 
 

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """Where an entry of the contract stands."""
 
     LABEL = "label"
@@ -26,30 +26,30 @@ class Setter(StrEnum):
     RECONCILER = "reconciler"
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ContractEntry(msgspec.Struct, frozen=True):
     """One line of the contract: where it stands, who sets it, its values and its meaning."""
 
     name: str
-    kind: Kind
+    kind: EntryKind
     setter: Setter
     values: str
     meaning: str
 
 
-def label(name: str, values: str, meaning: str) -> Entry:
-    return Entry(name, Kind.LABEL, Setter.USER, values, meaning)
+def label(name: str, values: str, meaning: str) -> ContractEntry:
+    return ContractEntry(name, EntryKind.LABEL, Setter.USER, values, meaning)
 
 
-def annotation(name: str, values: str, meaning: str) -> Entry:
-    return Entry(name, Kind.ANNOTATION, Setter.USER, values, meaning)
+def annotation(name: str, values: str, meaning: str) -> ContractEntry:
+    return ContractEntry(name, EntryKind.ANNOTATION, Setter.USER, values, meaning)
 
 
-def namespace(name: str, values: str, meaning: str) -> Entry:
-    return Entry(name, Kind.NAMESPACE_ANNOTATION, Setter.USER, values, meaning)
+def namespace(name: str, values: str, meaning: str) -> ContractEntry:
+    return ContractEntry(name, EntryKind.NAMESPACE_ANNOTATION, Setter.USER, values, meaning)
 
 
-def ours(name: str, setter: Setter, values: str, meaning: str) -> Entry:
-    return Entry(name, Kind.ANNOTATION, setter, values, meaning)
+def ours(name: str, setter: Setter, values: str, meaning: str) -> ContractEntry:
+    return ContractEntry(name, EntryKind.ANNOTATION, setter, values, meaning)
 
 
 TIME: Final = "RFC 3339 time"

@@ -7,8 +7,8 @@ from edl.contract.entry import (
     RECONCILER,
     TIME,
     WEBHOOK,
-    Entry,
-    Kind,
+    ContractEntry,
+    EntryKind,
     Setter,
     annotation,
     label,
@@ -16,7 +16,7 @@ from edl.contract.entry import (
     ours,
 )
 
-WRITTEN: Final[tuple[Entry, ...]] = (
+WRITTEN: Final[tuple[ContractEntry, ...]] = (
     label(
         contract.FRAMEWORK,
         "tensorflow, mxnet, horovod, aiacc, paddle, pytorch, none",
@@ -214,19 +214,23 @@ WRITTEN: Final[tuple[Entry, ...]] = (
         "JSON",
         "when and why the API server last refused a write of its start, and how often",
     ),
-    Entry(
-        contract.HOST, Kind.LABEL, WEBHOOK, "a host name", "bare pods: where kubexec.sh finds them"
+    ContractEntry(
+        contract.HOST,
+        EntryKind.LABEL,
+        WEBHOOK,
+        "a host name",
+        "bare pods: where kubexec.sh finds them",
     ),
-    Entry(
+    ContractEntry(
         contract.KUBEXEC,
-        Kind.NAMESPACE,
+        EntryKind.NAMESPACE,
         Setter.USER,
         contract.ENABLED,
         "launchers here may exec into workers",
     ),
-    Entry(
+    ContractEntry(
         contract.INJECTION,
-        Kind.NAMESPACE,
+        EntryKind.NAMESPACE,
         Setter.USER,
         f"{contract.ENABLED}; on a Job: {contract.DISABLED}",
         f"Jobs here without `{contract.FRAMEWORK}` are ours too; on a Job: not this one",
@@ -250,12 +254,16 @@ WRITTEN: Final[tuple[Entry, ...]] = (
         "`8` or `2.5`",
         "most GPUs of all training jobs here together, and of one Job at its max",
     ),
-    Entry(
-        contract.HOSTS_GATE, Kind.GATE, WEBHOOK, "", "a launcher waits until its workers are ready"
+    ContractEntry(
+        contract.HOSTS_GATE,
+        EntryKind.GATE,
+        WEBHOOK,
+        "",
+        "a launcher waits until its workers are ready",
     ),
-    Entry(
+    ContractEntry(
         contract.PLACEMENT_GATE,
-        Kind.GATE,
+        EntryKind.GATE,
         WEBHOOK,
         "",
         "a pod waits until the plan gives it a node",

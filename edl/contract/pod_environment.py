@@ -3,7 +3,7 @@
 from typing import Final
 
 from edl import contract
-from edl.contract.entry import RECONCILER, WEBHOOK, Entry, Kind
+from edl.contract.entry import RECONCILER, WEBHOOK, ContractEntry, EntryKind
 
 PADDLE_ENV: Final = (
     ("PADDLE_TRAINER_ID", "the index"),
@@ -47,147 +47,191 @@ PADDLE_ENV: Final = (
 )
 """Paddle's variables by its modes, and what each is."""
 
-INJECTED: Final[tuple[Entry, ...]] = (
-    Entry(contract.TF_CONFIG_ENV, Kind.ENV, WEBHOOK, "JSON", "TensorFlow's cluster and this task"),
-    Entry(
+INJECTED: Final[tuple[ContractEntry, ...]] = (
+    ContractEntry(
+        contract.TF_CONFIG_ENV, EntryKind.ENV, WEBHOOK, "JSON", "TensorFlow's cluster and this task"
+    ),
+    ContractEntry(
         contract.CLUSTER_ENV,
-        Kind.ENV,
+        EntryKind.ENV,
         WEBHOOK,
         "JSON",
         f"the annotation `{contract.CLUSTER}`, for TF_CONFIG",
     ),
-    Entry(
+    ContractEntry(
         contract.DEFAULT_HOSTFILE_ENV,
-        Kind.ENV,
+        EntryKind.ENV,
         WEBHOOK,
         contract.MPI_HOSTFILE_PATH,
         "Open MPI's host list",
     ),
-    Entry(
+    ContractEntry(
         contract.RSH_AGENT_ENV,
-        Kind.ENV,
+        EntryKind.ENV,
         WEBHOOK,
         contract.MPI_KUBEXEC,
         "the launcher starts workers by exec",
     ),
-    Entry(
-        contract.MX_CONFIG_ENV, Kind.ENV, WEBHOOK, "JSON", "MXNet's cluster, labels and this task"
+    ContractEntry(
+        contract.MX_CONFIG_ENV,
+        EntryKind.ENV,
+        WEBHOOK,
+        "JSON",
+        "MXNet's cluster, labels and this task",
     ),
-    Entry(contract.DMLC_PS_ROOT_URI_ENV, Kind.ENV, WEBHOOK, "host", "MXNet's scheduler"),
-    Entry(contract.DMLC_PS_ROOT_PORT_ENV, Kind.ENV, WEBHOOK, "1..65535", "its port; default: 9091"),
-    Entry(contract.DMLC_NUM_SERVER_ENV, Kind.ENV, WEBHOOK, "whole number", "servers"),
-    Entry(
+    ContractEntry(
+        contract.DMLC_PS_ROOT_URI_ENV, EntryKind.ENV, WEBHOOK, "host", "MXNet's scheduler"
+    ),
+    ContractEntry(
+        contract.DMLC_PS_ROOT_PORT_ENV,
+        EntryKind.ENV,
+        WEBHOOK,
+        "1..65535",
+        "its port; default: 9091",
+    ),
+    ContractEntry(contract.DMLC_NUM_SERVER_ENV, EntryKind.ENV, WEBHOOK, "whole number", "servers"),
+    ContractEntry(
         contract.DMLC_NUM_WORKER_ENV,
-        Kind.ENV,
+        EntryKind.ENV,
         WEBHOOK,
         "whole number",
         f"the annotation `{contract.WORKERS}`",
     ),
-    Entry(contract.DMLC_ROLE_ENV, Kind.ENV, WEBHOOK, "a role", "this pod's"),
-    Entry(
+    ContractEntry(contract.DMLC_ROLE_ENV, EntryKind.ENV, WEBHOOK, "a role", "this pod's"),
+    ContractEntry(
         contract.DMLC_USE_KUBERNETES_ENV,
-        Kind.ENV,
+        EntryKind.ENV,
         WEBHOOK,
         "1",
         "the scheduler listens everywhere",
     ),
-    Entry(contract.DMLC_WORKER_ID_ENV, Kind.ENV, WEBHOOK, "whole number", "on workers: the index"),
-    Entry(contract.ELASTIC_TRAINING_ENV, Kind.ENV, WEBHOOK, "1", "mxnet's mode fork"),
-    Entry(
+    ContractEntry(
+        contract.DMLC_WORKER_ID_ENV, EntryKind.ENV, WEBHOOK, "whole number", "on workers: the index"
+    ),
+    ContractEntry(contract.ELASTIC_TRAINING_ENV, EntryKind.ENV, WEBHOOK, "1", "mxnet's mode fork"),
+    ContractEntry(
         contract.WORKER_HOST_FILE_ENV,
-        Kind.ENV,
+        EntryKind.ENV,
         WEBHOOK,
         contract.EDL_WORKER_HOSTS,
         "mode fork: the scheduler's",
     ),
-    Entry(
+    ContractEntry(
         contract.NEW_WORKER_ENV,
-        Kind.ENV,
+        EntryKind.ENV,
         WEBHOOK,
         "0, 1",
         f"mode fork: the annotation `{contract.NEW_WORKER}`",
     ),
-    Entry(contract.DMLC_TUNER_TRACKER_URI_ENV, Kind.ENV, WEBHOOK, "host", "mode tune: the tracker"),
-    Entry(contract.DMLC_TUNER_TRACKER_PORT_ENV, Kind.ENV, WEBHOOK, "1..65535", "its port"),
-    Entry(
+    ContractEntry(
+        contract.DMLC_TUNER_TRACKER_URI_ENV,
+        EntryKind.ENV,
+        WEBHOOK,
+        "host",
+        "mode tune: the tracker",
+    ),
+    ContractEntry(
+        contract.DMLC_TUNER_TRACKER_PORT_ENV, EntryKind.ENV, WEBHOOK, "1..65535", "its port"
+    ),
+    ContractEntry(
         contract.DMLC_TUNER_SERVER_KEY_ENV,
-        Kind.ENV,
+        EntryKind.ENV,
         WEBHOOK,
         "text",
         f"mode tune: the pod's annotation `{contract.TUNER_SERVER_KEY}`",
     ),
-    Entry(
+    ContractEntry(
         contract.PET_NNODES_ENV,
-        Kind.ENV,
+        EntryKind.ENV,
         WEBHOOK,
         "`min:max`",
         "how many torchrun agents make a world",
     ),
-    Entry(
+    ContractEntry(
         contract.PET_NPROC_PER_NODE_ENV,
-        Kind.ENV,
+        EntryKind.ENV,
         WEBHOOK,
         "whole number",
         "processes a pod: its slots",
     ),
-    Entry(
+    ContractEntry(
         contract.PET_RDZV_BACKEND_ENV,
-        Kind.ENV,
+        EntryKind.ENV,
         WEBHOOK,
         "c10d",
         "torchrun's agents meet at a store",
     ),
-    Entry(
+    ContractEntry(
         contract.PET_RDZV_ENDPOINT_ENV,
-        Kind.ENV,
+        EntryKind.ENV,
         WEBHOOK,
         "`host:port`",
         "the store: rendezvous' pod",
     ),
-    Entry(contract.PET_RDZV_ID_ENV, Kind.ENV, WEBHOOK, "a name", "the training job's"),
-    Entry(
+    ContractEntry(contract.PET_RDZV_ID_ENV, EntryKind.ENV, WEBHOOK, "a name", "the training job's"),
+    ContractEntry(
         contract.PET_RDZV_CONF_ENV,
-        Kind.ENV,
+        EntryKind.ENV,
         WEBHOOK,
         "`key=value,…`",
         "the pod that is the store, and waits",
     ),
-    Entry(
+    ContractEntry(
         contract.PET_MAX_RESTARTS_ENV,
-        Kind.ENV,
+        EntryKind.ENV,
         WEBHOOK,
         "1000",
         "a leaving peer costs each one restart",
     ),
-    Entry(
+    ContractEntry(
         contract.PET_MONITOR_INTERVAL_ENV,
-        Kind.ENV,
+        EntryKind.ENV,
         WEBHOOK,
         "1",
         "seconds between looks at the world",
     ),
-    *(Entry(name, Kind.ENV, WEBHOOK, "", meaning) for name, meaning in PADDLE_ENV),
+    *(ContractEntry(name, EntryKind.ENV, WEBHOOK, "", meaning) for name, meaning in PADDLE_ENV),
     *(
-        Entry(name, Kind.LABEL, WEBHOOK, "the training job", "paddle cloud: finds its peers by it")
+        ContractEntry(
+            name,
+            EntryKind.LABEL,
+            WEBHOOK,
+            "the training job",
+            "paddle cloud: finds its peers by it",
+        )
         for name in (
             contract.PADDLE_TRAINER_LABEL,
             contract.PADDLE_PSERVER_LABEL,
             contract.PADDLE_MASTER_LABEL,
         )
     ),
-    Entry(contract.EDL_HOSTFILE, Kind.PATH, RECONCILER, "`host:slots` a line", "live host list"),
-    Entry(contract.EDL_DISCOVER_HOSTS, Kind.PATH, WEBHOOK, "script", "prints the live host list"),
-    Entry(contract.EDL_WORKER_HOSTS, Kind.PATH, RECONCILER, "a host a line", "mxnet's mode fork"),
-    Entry(
-        contract.MPI_HOSTFILE_PATH, Kind.PATH, RECONCILER, "`host slots=n` a line", "for Open MPI"
+    ContractEntry(
+        contract.EDL_HOSTFILE, EntryKind.PATH, RECONCILER, "`host:slots` a line", "live host list"
     ),
-    Entry(contract.JOB_HOSTFILE, Kind.PATH, RECONCILER, "`host slots=n` a line", "for DeepSpeed"),
-    Entry(
+    ContractEntry(
+        contract.EDL_DISCOVER_HOSTS, EntryKind.PATH, WEBHOOK, "script", "prints the live host list"
+    ),
+    ContractEntry(
+        contract.EDL_WORKER_HOSTS, EntryKind.PATH, RECONCILER, "a host a line", "mxnet's mode fork"
+    ),
+    ContractEntry(
+        contract.MPI_HOSTFILE_PATH,
+        EntryKind.PATH,
+        RECONCILER,
+        "`host slots=n` a line",
+        "for Open MPI",
+    ),
+    ContractEntry(
+        contract.JOB_HOSTFILE, EntryKind.PATH, RECONCILER, "`host slots=n` a line", "for DeepSpeed"
+    ),
+    ContractEntry(
         contract.SSH_DIRECTORY,
-        Kind.PATH,
+        EntryKind.PATH,
         WEBHOOK,
         "a key pair",
         "mode ssh: the training job's own",
     ),
-    Entry(contract.MPI_KUBEXEC, Kind.PATH, WEBHOOK, "script", "runs a command in a worker's pod"),
+    ContractEntry(
+        contract.MPI_KUBEXEC, EntryKind.PATH, WEBHOOK, "script", "runs a command in a worker's pod"
+    ),
 )

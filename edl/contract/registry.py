@@ -5,17 +5,17 @@ README's table is generated from it.
 
 from typing import Final
 
-from edl.contract.entry import Entry, Kind, Setter
+from edl.contract.entry import ContractEntry, EntryKind, Setter
 from edl.contract.object_keys import WRITTEN
 from edl.contract.pod_environment import INJECTED
 
-__all__ = ["ENTRIES", "OWNED_ANNOTATIONS", "Entry", "Kind", "Setter"]
+__all__ = ["ENTRIES", "OWNED_ANNOTATIONS", "ContractEntry", "EntryKind", "Setter"]
 
-ENTRIES: Final[tuple[Entry, ...]] = (*WRITTEN, *INJECTED)
+ENTRIES: Final[tuple[ContractEntry, ...]] = (*WRITTEN, *INJECTED)
 
 OWNED_ANNOTATIONS: Final = frozenset(
     entry.name
     for entry in ENTRIES
-    if entry.kind is Kind.ANNOTATION and entry.setter is not Setter.USER
+    if entry.kind is EntryKind.ANNOTATION and entry.setter is not Setter.USER
 )
 """Annotations that only the webhook and the reconciler may write."""

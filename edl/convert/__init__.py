@@ -10,7 +10,7 @@ from typing import Final
 from edl import contract
 from edl.convert.diagnostics import Malformed, Remark
 from edl.convert.parts import hostname_hints
-from edl.convert.source_kind import Converted, Source
+from edl.convert.source_kind import Converted, SourceKind
 from edl.convert.sources import (
     et_operator_job,
     et_operator_scale,
@@ -23,12 +23,12 @@ from edl.convert.sources import (
     tfjob,
     unsupported_kinds,
 )
-from edl.convert.tracked_object import Fields, Report
+from edl.convert.tracked_object import ConversionReport, Fields
 from edl.errors import Denied
 from edl.spec.parser import parse
 from edl.writes import Json
 
-SOURCES: Final[tuple[Source, ...]] = (
+SOURCES: Final[tuple[SourceKind, ...]] = (
     tfjob.SOURCE,
     pytorchjob.SOURCE,
     mpijob.SOURCE,
@@ -57,18 +57,18 @@ def convert(document: Json) -> Converted | None:
     return Converted((document,), dropped=(remark,)) if remark else None
 
 
-def _source_of(api: tuple[str, str], document: Json) -> Source | None:
+def _source_of(api: tuple[str, str], document: Json) -> SourceKind | None:
     return next((one for one in SOURCES if api in one.apis and one.fits(document)), None)
 
 
-def _unknown(source: Source, group: str, version: str) -> Remark:
+def _unknown(source: SourceKind, group: str, version: str) -> Remark:
     known = ", ".join(f"{group}/{one}" for one in source.versions)
     what = f"unknown version {version}: left as it is"
     return Remark(("apiVersion",), what, f"known: {known}")
 
 
-def _read(source: Source, document: Json) -> Converted:
-    report = Report()
+def _read(source: SourceKind, document: Json) -> Converted:
+    report = ConversionReport()
     fields = Fields(document, (), report)
     fields.value("apiVersion")
     fields.value("kind")

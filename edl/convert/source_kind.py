@@ -20,7 +20,7 @@ class Converted(msgspec.Struct, frozen=True):
     notes: tuple[Remark, ...] = ()
 
 
-class Source(msgspec.Struct, frozen=True):
+class SourceKind(msgspec.Struct, frozen=True):
     """One source kind: under which names it comes, and how it is read.
 
     `apis` are pairs of API group and kind, `versions` those of the group that are known. `read`

@@ -16,7 +16,7 @@ from edl.writes import Json
 _NOT_CARRIED: Final = "a Job has nothing for it: leave it out, or write it into the Job yourself"
 
 
-class Report:
+class ConversionReport:
     """What was found in one document, and every object of it that was opened."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Report:
 class Fields:
     """One object of a document. What has the wrong type is reported, and reads as absent."""
 
-    def __init__(self, found: Mapping[str, Any], place: Place, report: Report) -> None:
+    def __init__(self, found: Mapping[str, Any], place: Place, report: ConversionReport) -> None:
         self.place: Final = place
         self._found: Final = found
         self._left: Final = {name: None for name, value in found.items() if value is not None}

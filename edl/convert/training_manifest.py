@@ -8,14 +8,14 @@ import msgspec
 from msgspec.structs import replace
 
 from edl import contract
-from edl.convert.parts.object_metadata import Metadata
+from edl.convert.parts.object_metadata import SourceMetadata
 from edl.convert.parts.replica_bounds import Sizes
 from edl.convert.tracked_object import Fields
 from edl.frameworks import FRAMEWORKS
 from edl.writes import Json
 
 
-class Part(msgspec.Struct, frozen=True):
+class RoleManifest(msgspec.Struct, frozen=True):
     """One role. `job` is what its Job's spec says besides the size and the template.
 
     `labels` and `annotations` are added to the Job's.
@@ -35,12 +35,12 @@ class Part(msgspec.Struct, frozen=True):
         return f"{self.role}={most}" if self.sizes.fixed else f"{self.role}={least}..{most}"
 
 
-class Training(msgspec.Struct, frozen=True):
+class TrainingManifest(msgspec.Struct, frozen=True):
     """All roles of a training job. `annotations` stand on each of its Jobs."""
 
-    metadata: Metadata
+    metadata: SourceMetadata
     framework: str
-    parts: tuple[Part, ...]
+    parts: tuple[RoleManifest, ...]
     annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
     """By the contract's names."""
 
@@ -48,7 +48,7 @@ class Training(msgspec.Struct, frozen=True):
 _NAMES: Final = {"apiVersion": "batch/v1", "kind": "Job"}
 
 
-def manifests(training: Training) -> tuple[Json, ...]:
+def manifests(training: TrainingManifest) -> tuple[Json, ...]:
     """One Job a role; a role alone is named as the training job itself. They share nothing.
 
     None without a name that they could have in common, which is reported.
@@ -68,7 +68,7 @@ def _miss_name(metadata: Fields) -> None:
     metadata.wrong(name, what, "peers find each other by name: set metadata.name")
 
 
-def _job(training: Training, part: Part, cast: str) -> Json:
+def _job(training: TrainingManifest, part: RoleManifest, cast: str) -> Json:
     alone = len(training.parts) == 1
     name = training.metadata.name
     annotations = {} if alone else {contract.ROLES: cast}
@@ -82,7 +82,7 @@ def _job(training: Training, part: Part, cast: str) -> Json:
     }
 
 
-def _labels(training: Training, part: Part, *, alone: bool) -> Mapping[str, str]:
+def _labels(training: TrainingManifest, part: RoleManifest, *, alone: bool) -> Mapping[str, str]:
     labels = {contract.FRAMEWORK: training.framework}
     if not alone:
         labels |= {contract.JOB: training.metadata.name}
@@ -93,10 +93,10 @@ def _labels(training: Training, part: Part, *, alone: bool) -> Mapping[str, str]
     return labels
 
 
-def named(parts: Sequence[Part], role: str) -> Part | None:
+def named(parts: Sequence[RoleManifest], role: str) -> RoleManifest | None:
     return next((part for part in parts if part.role == role), None)
 
 
-def saying(part: Part, job: Json) -> Part:
+def saying(part: RoleManifest, job: Json) -> RoleManifest:
     """The part with more to say in its Job's spec."""
     return replace(part, job=part.job | job)

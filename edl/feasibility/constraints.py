@@ -11,7 +11,7 @@ import numpy as np
 from edl.feasibility.eligibility import Ints
 
 
-class Domains(NamedTuple):
+class DomainIndex(NamedTuple):
     """The domain of each node, -1 for none, and how many there are."""
 
     of: list[int]
@@ -20,7 +20,7 @@ class Domains(NamedTuple):
     size: int
 
 
-class Count:
+class ConstraintCount:
     """Pods that one rule counts, by domain: those there `now`, and those there `soon`.
 
     Domains without any are not kept. `fixed` are those where pods of other owners stay. `eased`
@@ -30,7 +30,7 @@ class Count:
 
     __slots__ = ("_least", "_tally", "domains", "eased", "fixed", "met", "now", "of", "soon")
 
-    def __init__(self, domains: Domains) -> None:
+    def __init__(self, domains: DomainIndex) -> None:
         self.domains = domains
         self.of = domains.of
         self.now: dict[int, int] = {}
@@ -95,7 +95,7 @@ def _add(pods: dict[int, int], domain: int, more: int) -> None:
 class Level(NamedTuple):
     """A spread: no domain gets more than `skew` ahead. `own` is 1 where the pod counts itself."""
 
-    pods: Count
+    pods: ConstraintCount
     skew: int
     domains: int
     own: int
@@ -110,7 +110,7 @@ class Level(NamedTuple):
 class Near(NamedTuple):
     """Pod affinity, a count a term. `first`: it may be the first of those that it looks for."""
 
-    counts: tuple[Count, ...]
+    counts: tuple[ConstraintCount, ...]
     first: bool
 
     def begins(self, *, now: bool) -> bool:
@@ -138,13 +138,13 @@ class Binding:
     `carried` are the counts in which its own pods count, those of other shapes' rules among them.
     """
 
-    apart: Sequence[Count] = ()
+    apart: Sequence[ConstraintCount] = ()
     near: Near | None = None
     levels: Sequence[Level] = ()
-    carried: Sequence[Count] = field(default_factory=tuple)
+    carried: Sequence[ConstraintCount] = field(default_factory=tuple)
 
     @property
-    def counts(self) -> frozenset[Count]:
+    def counts(self) -> frozenset[ConstraintCount]:
         """What decides where its pods may be."""
         near = self.near.counts if self.near else ()
         return frozenset((*self.apart, *near, *(level.pods for level in self.levels)))
@@ -169,7 +169,7 @@ class Binding:
     def parted(self, few: int) -> tuple["Binding", "Binding"]:
         """Those of its rules over at most so many domains, and the others."""
 
-        def coarse(count: Count) -> bool:
+        def coarse(count: ConstraintCount) -> bool:
             return count.domains.size <= few
 
         def part(near: Near | None, *, is_coarse: bool) -> Binding:
@@ -198,7 +198,7 @@ class Binding:
                 return True
         return False
 
-    def keeps_off(self, row: int, taken: Mapping[Count, AbstractSet[int]]) -> bool:
+    def keeps_off(self, row: int, taken: Mapping[ConstraintCount, AbstractSet[int]]) -> bool:
         """Whether pods in these domains, by the counts in which they count, are in its way."""
         return any(count.of[row] in taken.get(count, ()) for count in self.apart)
 

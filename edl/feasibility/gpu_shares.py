@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from edl.feasibility.eligibility import Ints
-from edl.model import Device, Held, Node, Pod, Role, Shape, Share
+from edl.model import Device, GpuUsage, Node, Pod, Role, Shape, Share
 
 _MODEL_LABEL: Final = "nvidia.com/gpu.product"
 """NVIDIA's GPU feature discovery writes it; a node without it may have any model."""
@@ -35,13 +35,13 @@ class _Gpu:
     """What is free of one device; `alone`: if none of our training jobs held a share."""
 
     memory: int
-    before: Held
+    before: GpuUsage
     """`now` before this plan took anything."""
-    now: Held
-    soon: Held
-    alone: Held
+    now: GpuUsage
+    soon: GpuUsage
+    alone: GpuUsage
 
-    def free(self, horizon: Horizon) -> Held:
+    def free(self, horizon: Horizon) -> GpuUsage:
         match horizon:
             case Horizon.OBSERVED:
                 return self.before
@@ -52,12 +52,12 @@ class _Gpu:
             case Horizon.EMPTY:
                 return self.alone
 
-    def part(self, share: Share) -> Held:
+    def part(self, share: Share) -> GpuUsage:
         """What a pod with this share holds here."""
         return share.part(self.memory)
 
-    def change(self, part: Held, sign: int, *, now: bool) -> None:
-        more = Held(sign * part.compute, sign * part.memory)
+    def change(self, part: GpuUsage, sign: int, *, now: bool) -> None:
+        more = GpuUsage(sign * part.compute, sign * part.memory)
         self.soon = self.soon.plus(more)
         if now:
             self.now = self.now.plus(more)
@@ -71,7 +71,7 @@ class _Place(NamedTuple):
     """Taken from `now` too."""
     bound: bool = False
     """A pod is there in truth: if it comes back, then to these."""
-    before: tuple[Held, ...] = ()
+    before: tuple[GpuUsage, ...] = ()
     """Once it has left, what was free of each then."""
 
 
@@ -92,7 +92,7 @@ class Gpus(dict[int, list[_Gpu]]):
 class Mark(NamedTuple):
     """How the devices stood: the room of those that were read, and the places of each packing."""
 
-    room: dict[int, list[tuple[_Gpu, Held, Held]]]
+    room: dict[int, list[tuple[_Gpu, GpuUsage, GpuUsage]]]
     places: tuple[tuple["Packing", dict[int, list[_Place]], dict[int, list[_Place]]], ...]
 
 
@@ -189,12 +189,12 @@ class Packing:
                 self._known[horizon, row] = known
         return known
 
-    def _count(self, free: Sequence[Held], found: Sequence[_Gpu]) -> int:
+    def _count(self, free: Sequence[GpuUsage], found: Sequence[_Gpu]) -> int:
         counts = [_times(one, gpu.part(self.share)) for one, gpu in zip(free, found, strict=True)]
         return sum(counts) // self.share.gpus
 
 
-def best_fit(share: Share, free: Sequence[Held], memory: Sequence[int]) -> tuple[int, ...]:
+def best_fit(share: Share, free: Sequence[GpuUsage], memory: Sequence[int]) -> tuple[int, ...]:
     """The places of a pod's devices, those with the least left; none where too few have its part.
 
     `free` and `memory` (bytes) are those of a node's devices.
@@ -209,20 +209,20 @@ def has_model(node: Node, share: Share) -> bool:
     return not share.model or (node.labels or {}).get(_MODEL_LABEL, "") in ("", share.model)
 
 
-def _both(one: Held, other: Held) -> Held:
+def _both(one: GpuUsage, other: GpuUsage) -> GpuUsage:
     """What both have."""
     if one == other:
         return one
-    return Held(min(one.compute, other.compute), min(one.memory, other.memory))
+    return GpuUsage(min(one.compute, other.compute), min(one.memory, other.memory))
 
 
-def _times(free: Held, part: Held) -> int:
+def _times(free: GpuUsage, part: GpuUsage) -> int:
     by_compute = free.compute // part.compute if part.compute > 0 else 2**31
     by_memory = free.memory // part.memory if part.memory > 0 else by_compute
     return max(min(by_compute, by_memory), 0)
 
 
-class Devices:
+class GpuShares:
     """A `Packing` for each shape with a share; all of them follow what the grid takes and gives."""
 
     def __init__(self, nodes: Sequence[Node], roles: Iterable[Role]) -> None:
@@ -290,9 +290,9 @@ def _copied(places: Mapping[int, list[_Place]]) -> dict[int, list[_Place]]:
     return {row: list(found) for row, found in places.items() if found}
 
 
-def devices(nodes: Sequence[Node], roles: Iterable[Role]) -> Devices | None:
+def devices(nodes: Sequence[Node], roles: Iterable[Role]) -> GpuShares | None:
     """None where no node has devices that are shared: the usual case."""
-    return Devices(nodes, roles) if any(node.devices for node in nodes) else None
+    return GpuShares(nodes, roles) if any(node.devices for node in nodes) else None
 
 
 def _read(device: Device) -> _Gpu:

@@ -11,19 +11,19 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from edl.feasibility.constraints import Binding, Count, Domains, Level, Near
+from edl.feasibility.constraints import Binding, ConstraintCount, DomainIndex, Level, Near
 from edl.feasibility.eligibility import Eligibility, Mask
 from edl.model import (
     ClusterState,
+    HostPort,
     Node,
-    Port,
+    PodConstraints,
     Role,
-    Rules,
     Selector,
     Selectors,
     Shape,
-    Spread,
     Term,
+    TopologySpread,
 )
 
 _EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 — compared with, never bound to
@@ -42,15 +42,15 @@ class _Repelling(NamedTuple):
     term: Term
 
 
-_Mark: TypeAlias = _Matching | _Repelling | Port
+_Mark: TypeAlias = _Matching | _Repelling | HostPort
 """What a pod has, and a rule counts. A port with _SOME_ADDRESS: whatever its address."""
 
 
-class Crowd:
+class TopologyState:
     """A `Binding` for each shape with rules; their counts follow what the grid takes and gives."""
 
     def __init__(
-        self, nodes: Sequence[Node], eligibility: Eligibility, all_rules: Iterable[Rules]
+        self, nodes: Sequence[Node], eligibility: Eligibility, all_rules: Iterable[PodConstraints]
     ) -> None:
         self._nodes = nodes
         self._eligibility = eligibility
@@ -62,9 +62,9 @@ class Crowd:
         self._together = dict.fromkeys(
             tuple(term.selector for term in one.near) for one in known if len(one.near) > 1
         )
-        self._domains: dict[object, Domains] = {}
-        self._counts: dict[object, Count] = {}
-        self._by_mark: defaultdict[_Mark, list[Count]] = defaultdict(list)
+        self._domains: dict[object, DomainIndex] = {}
+        self._counts: dict[object, ConstraintCount] = {}
+        self._by_mark: defaultdict[_Mark, list[ConstraintCount]] = defaultdict(list)
         self._bindings: dict[Shape, Binding] = {}
 
     def binding(self, shape: Shape) -> Binding | None:
@@ -79,12 +79,12 @@ class Crowd:
         for shape, rules in found:
             self._bindings[shape].carried = self.carried(rules)
 
-    def carried(self, rules: Rules) -> tuple[Count, ...]:
+    def carried(self, rules: PodConstraints) -> tuple[ConstraintCount, ...]:
         """The counts in which a pod counts."""
         marks = self._marks(rules)
         return tuple(count for mark in marks for count in self._by_mark.get(mark, ()))
 
-    def _made(self, shape: Shape, rules: Rules) -> Binding:
+    def _made(self, shape: Shape, rules: PodConstraints) -> Binding:
         matching = tuple(self._selectors.matching(rules.namespace, rules.labels))
         apart = [self._count(_Matching((term.selector,)), term.key) for term in rules.apart]
         apart += [
@@ -99,14 +99,16 @@ class Crowd:
             levels=tuple(self._levels(shape, rules, matching)),
         )
 
-    def _near(self, rules: Rules, matching: Sequence[Selector]) -> Near | None:
+    def _near(self, rules: PodConstraints, matching: Sequence[Selector]) -> Near | None:
         if not rules.near:
             return None
         mark = _Matching(tuple(term.selector for term in rules.near))
         first = all(selector in matching for selector in mark.selectors)
         return Near(tuple(self._count(mark, term.key) for term in rules.near), first)
 
-    def _levels(self, shape: Shape, rules: Rules, matching: Sequence[Selector]) -> Iterator[Level]:
+    def _levels(
+        self, shape: Shape, rules: PodConstraints, matching: Sequence[Selector]
+    ) -> Iterator[Level]:
         keys = tuple(spread.key for spread in rules.spread)
         for spread in rules.spread:
             domains = self._spread_over(shape, spread, keys)
@@ -114,25 +116,27 @@ class Crowd:
             own = int(spread.selector in matching)
             yield Level(self._counted(mark, domains), spread.skew, spread.domains, own)
 
-    def _count(self, mark: _Mark, key: str | None) -> Count:
+    def _count(self, mark: _Mark, key: str | None) -> ConstraintCount:
         """By the domains of a label; without one, by node."""
         return self._counted(mark, self._by_label(key))
 
-    def _counted(self, mark: _Mark | None, domains: Domains) -> Count:
+    def _counted(self, mark: _Mark | None, domains: DomainIndex) -> ConstraintCount:
         name = (mark, id(domains))
         if name not in self._counts:
-            self._counts[name] = Count(domains)
+            self._counts[name] = ConstraintCount(domains)
             if mark is not None:
                 self._by_mark[mark].append(self._counts[name])
         return self._counts[name]
 
-    def _by_label(self, key: str | None) -> Domains:
+    def _by_label(self, key: str | None) -> DomainIndex:
         if key not in self._domains:
             values = [_value(node, key) for node in self._nodes]
             self._domains[key] = _domains(values)
         return self._domains[key]
 
-    def _spread_over(self, shape: Shape, spread: Spread, keys: tuple[str, ...]) -> Domains:
+    def _spread_over(
+        self, shape: Shape, spread: TopologySpread, keys: tuple[str, ...]
+    ) -> DomainIndex:
         """Nodes with the labels of all of a pod's spreads, and that its policies honour."""
         affinity = (shape.node_selector, shape.affinity) if spread.by_affinity else None
         tolerations = shape.tolerations if spread.by_taints else None
@@ -146,7 +150,7 @@ class Crowd:
             self._domains[name] = _domains(values)
         return self._domains[name]
 
-    def _honoured(self, shape: Shape, spread: Spread) -> Mask:
+    def _honoured(self, shape: Shape, spread: TopologySpread) -> Mask:
         found: Mask = np.ones(len(self._nodes), dtype=np.bool_)
         if spread.by_affinity:
             found &= self._eligibility.selected(shape)
@@ -154,7 +158,7 @@ class Crowd:
             found &= self._eligibility.tolerated(shape)
         return found
 
-    def _marks(self, rules: Rules) -> Iterator[_Mark]:
+    def _marks(self, rules: PodConstraints) -> Iterator[_Mark]:
         matching = set(self._selectors.matching(rules.namespace, rules.labels))
         yield from (_Matching((selector,)) for selector in matching)
         yield from (_Matching(group) for group in self._together if matching.issuperset(group))
@@ -166,24 +170,26 @@ def _value(node: Node, key: str | None) -> str | None:
     return node.name if key is None else (node.labels or {}).get(key)
 
 
-def _domains(values: Sequence[str | None]) -> Domains:
+def _domains(values: Sequence[str | None]) -> DomainIndex:
     numbers: dict[str | None, int] = {}
     of = [-1 if value is None else numbers.setdefault(value, len(numbers)) for value in values]
-    return Domains(of, np.array(of, dtype=np.int64), len(numbers))
+    return DomainIndex(of, np.array(of, dtype=np.int64), len(numbers))
 
 
-def _held_by(port: Port) -> tuple[Port, ...]:
+def _held_by(port: HostPort) -> tuple[HostPort, ...]:
     return (port, port._replace(address=_SOME_ADDRESS))
 
 
-def _taken_by(port: Port) -> tuple[Port, ...]:
+def _taken_by(port: HostPort) -> tuple[HostPort, ...]:
     """Whoever has one of these has taken it."""
     if port.address == _EVERY_ADDRESS:
         return (port._replace(address=_SOME_ADDRESS),)
     return (port, port._replace(address=_EVERY_ADDRESS))
 
 
-def gathered(state: ClusterState, nodes: Sequence[Node], eligibility: Eligibility) -> Crowd | None:
+def gathered(
+    state: ClusterState, nodes: Sequence[Node], eligibility: Eligibility
+) -> TopologyState | None:
     """The crowd as it stands, or nothing where no rule asks: the usual case."""
     roles = [role for job in state.jobs for role in job.roles if role.shape.rules]
     shapes = [role.shape for role in roles]
@@ -191,12 +197,12 @@ def gathered(state: ClusterState, nodes: Sequence[Node], eligibility: Eligibilit
     if not shapes:
         return None
     own = [shape.rules for shape in shapes if shape.rules]
-    crowd = Crowd(nodes, eligibility, [*own, *(one.rules for one in state.neighbours)])
+    crowd = TopologyState(nodes, eligibility, [*own, *(one.rules for one in state.neighbours)])
     crowd.bind(shapes)
     rows = {node.name: row for row, node in enumerate(nodes)}
     for role in roles:
         _stand(crowd, role, rows)
-    carried: dict[Rules, tuple[Count, ...]] = {}
+    carried: dict[PodConstraints, tuple[ConstraintCount, ...]] = {}
     for one in state.neighbours:
         if one.rules not in carried:
             carried[one.rules] = crowd.carried(one.rules)
@@ -206,7 +212,7 @@ def gathered(state: ClusterState, nodes: Sequence[Node], eligibility: Eligibilit
     return crowd
 
 
-def _stand(crowd: Crowd, role: Role, rows: dict[str, int]) -> None:
+def _stand(crowd: TopologyState, role: Role, rows: dict[str, int]) -> None:
     """The pods of a role that hold a node; what the plan makes of them follows."""
     if not role.pods or role.shape.rules is None:
         return

@@ -14,7 +14,7 @@ import msgspec
 from edl import messages
 from edl.forecast.estimate import HORIZON, Certainty, Estimate, rounded
 from edl.forecast.never_fits import is_hopeless
-from edl.forecast.remaining_work import Basis, Left, left
+from edl.forecast.remaining_work import Basis, RemainingWork, left
 from edl.model import ClusterState, Code, JobKey, Reason, TrainingJob
 from edl.phases import ending
 from edl.planner.plan import Plan
@@ -74,7 +74,7 @@ def forecast(
 def _simulated(
     state: ClusterState,
     settings: Settings,
-    asked: tuple[list[JobKey], Mapping[JobKey, Left]],
+    asked: tuple[list[JobKey], Mapping[JobKey, RemainingWork]],
     enough: Callable[[], bool],
 ) -> tuple[_Seen, bool]:
     """What was seen, and whether it was stopped before everything was."""
@@ -112,7 +112,7 @@ class _Told(msgspec.Struct, frozen=True):
 
     now: datetime
     jobs: Mapping[JobKey, TrainingJob]
-    known: Mapping[JobKey, Left]
+    known: Mapping[JobKey, RemainingWork]
     seen: _Seen
     stopped: bool
     never: set[JobKey] = msgspec.field(default_factory=set)

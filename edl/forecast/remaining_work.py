@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from edl.annotations.job_history import Entry, Operation, entries
+from edl.annotations.job_history import HistoryEntry, Operation, entries
 from edl.model import Role, TrainingJob
 from edl.simulator import LINEAR, Curve, Work, length
 from edl.simulator.scenario import counted, items
@@ -30,7 +30,7 @@ class Basis(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Left(msgspec.Struct, frozen=True):
+class RemainingWork(msgspec.Struct, frozen=True):
     """`work` is None where nobody knows; of work items it is that of each one."""
 
     work: Work | None
@@ -44,29 +44,29 @@ class _Ran(msgspec.Struct, frozen=True):
     replicas: float
 
 
-def left(job: TrainingJob, now: datetime) -> Left:
+def left(job: TrainingJob, now: datetime) -> RemainingWork:
     """What this training job has still to do; all of it for one that was never started."""
     role, ran = counted(job), _ran(job, now)
     done = job.progress
     if done is not None and done >= _TOLD and ran.replicas > 0:
         return _from_progress(role, ran, min(done, 1.0))
     if job.duration is None:
-        return Left(None, Basis.UNKNOWN)
+        return RemainingWork(None, Basis.UNKNOWN)
     seconds = min(job.duration, _LONGEST).total_seconds() - ran.seconds
     if seconds <= 0:
-        return Left(None, Basis.OVERDUE)
+        return RemainingWork(None, Basis.OVERDUE)
     if items(role):
         size = role.min if role.suspended else role.size
-        return Left(Work(seconds * size / items(role), SPEED), Basis.DECLARED)
-    return Left(length(seconds), Basis.DECLARED)
+        return RemainingWork(Work(seconds * size / items(role), SPEED), Basis.DECLARED)
+    return RemainingWork(length(seconds), Basis.DECLARED)
 
 
-def _from_progress(role: Role, ran: _Ran, done: float) -> Left:
+def _from_progress(role: Role, ran: _Ran, done: float) -> RemainingWork:
     """As much again as was done in the same time with as many replicas."""
     rest = max(ran.replicas * (1 - done) / done, 1.0)
     if pieces := items(role):
-        return Left(Work(rest / pieces, SPEED), Basis.ITEMS)
-    return Left(Work(rest, SPEED), Basis.PROGRESS)
+        return RemainingWork(Work(rest / pieces, SPEED), Basis.ITEMS)
+    return RemainingWork(Work(rest, SPEED), Basis.PROGRESS)
 
 
 def _ran(job: TrainingJob, now: datetime) -> _Ran:
@@ -90,6 +90,6 @@ def _ran(job: TrainingJob, now: datetime) -> _Ran:
     return _Ran(seconds, replicas)
 
 
-def _before(job: TrainingJob, first: Entry) -> float:
+def _before(job: TrainingJob, first: HistoryEntry) -> float:
     """Seconds that it ran before the first entry that is known."""
     return max((first.at - job.started_at).total_seconds(), 0.0) if job.started_at else 0.0

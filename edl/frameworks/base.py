@@ -126,7 +126,7 @@ class Mode(msgspec.Struct, frozen=True):
     """None where the reconciler's own cooldowns are long enough."""
 
 
-class Setting(msgspec.Struct, frozen=True):
+class FrameworkOption(msgspec.Struct, frozen=True):
     """An annotation that means something to one framework alone.
 
     `whole`: a number from 1, `most` the largest.
@@ -157,7 +157,7 @@ class Framework(msgspec.Struct, frozen=True, dict=True):
     """From `host:port` by role to pod annotations, written at each start: who really runs."""
     publishes: str = ""
     """The role whose hosts are published to the launcher, empty if none are."""
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[FrameworkOption, ...] = ()
     fewest: str = ""
     """The variable that tells pods how many of them must come together: `4`, or `4:8`."""
     first_by_name: str = ""

@@ -9,18 +9,18 @@ from collections.abc import Mapping
 from typing import Final
 
 from edl import contract
-from edl.frameworks.base import Companion, Env, Needs, Setting
+from edl.frameworks.base import Companion, Env, FrameworkOption, Needs
 from edl.spec.job_spec import JobSpec
 
 _MOST_PORTS: Final = 1000
 """Each is listed in the container."""
 SETTINGS: Final = (
-    Setting(contract.PORTS_NUM, "1", whole=True, most=_MOST_PORTS),
-    Setting(contract.PORTS_NUM_FOR_SPARSE, "1", whole=True, most=_MOST_PORTS),
-    Setting(contract.PASSES, "1", whole=True),
-    Setting(contract.ENTRYPOINT),
-    Setting(contract.WORKSPACE),
-    Setting(contract.ETCD_IMAGE, "quay.io/coreos/etcd:v3.5.21"),
+    FrameworkOption(contract.PORTS_NUM, "1", whole=True, most=_MOST_PORTS),
+    FrameworkOption(contract.PORTS_NUM_FOR_SPARSE, "1", whole=True, most=_MOST_PORTS),
+    FrameworkOption(contract.PASSES, "1", whole=True),
+    FrameworkOption(contract.ENTRYPOINT),
+    FrameworkOption(contract.WORKSPACE),
+    FrameworkOption(contract.ETCD_IMAGE, "quay.io/coreos/etcd:v3.5.21"),
 )
 _MASTER: Final = "master"
 _LABELS: Final = {

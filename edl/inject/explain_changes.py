@@ -12,7 +12,7 @@ import msgspec
 
 from edl import contract
 from edl.contract import registry
-from edl.contract.registry import Kind
+from edl.contract.registry import EntryKind
 from edl.inject import change_reasons
 from edl.inject.pods import ssh_mount
 from edl.inject.pods.mutate_pod import volume_name
@@ -39,13 +39,13 @@ _DIRECTORIES: Final = {
     volume_name(directory): directory
     for directory in (
         *change_reasons.PROGRAMS,
-        *(one.name.rpartition("/")[0] for one in registry.ENTRIES if one.kind is Kind.PATH),
+        *(one.name.rpartition("/")[0] for one in registry.ENTRIES if one.kind is EntryKind.PATH),
     )
 }
 """Where our volumes are mounted."""
 
 
-class Change(msgspec.Struct, frozen=True):
+class FieldChange(msgspec.Struct, frozen=True):
     """One difference: `spec.suspend`, `true` (or `6 → 72`, or `removed "x"`), and why.
 
     Items of lists stand under their names: `containers[main].env[TF_CONFIG]`.
@@ -57,7 +57,7 @@ class Change(msgspec.Struct, frozen=True):
     """Empty where nobody has said yet: a gap in the tables, which a test looks for."""
 
 
-def changes(before: Json, after: Json) -> tuple[Change, ...]:
+def changes(before: Json, after: Json) -> tuple[FieldChange, ...]:
     """Every difference between a manifest and what `mutate` made of it, in its order."""
     return tuple(_Explanation(after).differences((), before, after))
 
@@ -75,7 +75,7 @@ class _Explanation:
         )
         self._files = _files(_at(after, (*self._pod, "volumes")))
 
-    def differences(self, path: _Path, old: object, new: object) -> Iterator[Change]:
+    def differences(self, path: _Path, old: object, new: object) -> Iterator[FieldChange]:
         """The changes at a place and below."""
         if old is not _MISSING and old == new:
             return
@@ -84,7 +84,7 @@ class _Explanation:
             for name, was, becomes in members:
                 yield from self.differences((*path, name), was, becomes)
             return
-        yield Change(_spelled(path), _what(path[-1], old, new), why or "")
+        yield FieldChange(_spelled(path), _what(path[-1], old, new), why or "")
 
     def _why(self, path: _Path, old: object, new: object) -> str | None:
         """The reason for a change at this very place, None where no table has it."""

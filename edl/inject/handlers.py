@@ -24,7 +24,7 @@ from edl.spec.parser import parse
 from edl.writes import Json
 
 
-class Request(msgspec.Struct, frozen=True):
+class AdmissionRequest(msgspec.Struct, frozen=True):
     """One admission request for a Job, a pod or a Namespace. `old` is None on CREATE."""
 
     operation: Literal["CREATE", "UPDATE"]
@@ -45,18 +45,18 @@ class Context(msgspec.Struct, frozen=True):
     """What tells our rules from another release's, where both serve; empty where one does."""
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class AdmissionVerdict(msgspec.Struct, frozen=True):
     """The manifest as it shall be stored, and what its user should know."""
 
     manifest: Json
     warnings: tuple[str, ...] = ()
 
 
-def mutate(request: Request, context: Context) -> Verdict:
+def mutate(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
     """Complete a new object, or hold an update to the contract. Raises Denied."""
     _check_shapes(request)
     if _is_made_from_template(request.manifest):
-        return Verdict(_tracked(request))
+        return AdmissionVerdict(_tracked(request))
     if _is_unlabelled(request):
         return _unlabelled(request, context)
     if request.operation == "UPDATE" and request.old is not None:
@@ -64,7 +64,7 @@ def mutate(request: Request, context: Context) -> Verdict:
     return _create(request.manifest, context, request.policy)
 
 
-def validate(request: Request, context: Context) -> None:
+def validate(request: AdmissionRequest, context: Context) -> None:
     """The last look, after every other webhook. Raises Denied where one of them undid our work."""
     _check_shapes(request)
     if request.manifest.get("kind") == "Namespace":
@@ -87,7 +87,7 @@ def validate(request: Request, context: Context) -> None:
         raise Denied([Finding("spec", what, "exclude objects with the label edl.dev/framework")])
 
 
-def advise(request: Request) -> tuple[str, ...]:
+def advise(request: AdmissionRequest) -> tuple[str, ...]:
     """What the user of an object without our label should know. It is never refused."""
     if manifest_types.is_labelled(request.manifest):
         return ()
@@ -98,7 +98,7 @@ def advise(request: Request) -> tuple[str, ...]:
     return unknown_keys.unheeded(request.manifest, request.old)
 
 
-def _check_shapes(request: Request) -> None:
+def _check_shapes(request: AdmissionRequest) -> None:
     manifest_types.check(request.manifest)
     if request.old is not None:
         manifest_types.check(request.old)
@@ -113,7 +113,7 @@ def _as_it_was_completed(manifest: Json) -> Json:
     return manifest | {"metadata": nameless}
 
 
-def _is_unlabelled(request: Request) -> bool:
+def _is_unlabelled(request: AdmissionRequest) -> bool:
     manifests = (request.manifest, request.old or {})
     return not any(contract.FRAMEWORK in update_policy.labels(manifest) for manifest in manifests)
 
@@ -125,7 +125,7 @@ def _is_made_from_template(manifest: Json) -> bool:
     return manifest.get("kind") == "Pod" and any(jobs)
 
 
-def _tracked(request: Request) -> Json:
+def _tracked(request: AdmissionRequest) -> Json:
     """All that a Job's pod may still need: to be bound by KubeShare."""
     if request.operation != "CREATE" or _is_unlabelled(request):
         return request.manifest
@@ -137,16 +137,16 @@ def _is_leaving(manifest: Json) -> bool:
     return bool((manifest.get("metadata") or {}).get("deletionTimestamp"))
 
 
-def _unlabelled(request: Request, context: Context) -> Verdict:
+def _unlabelled(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
     """An object of a stranger, or a new Job of a namespace that opted in as a whole."""
     manifest, policy = request.manifest, request.policy
     if request.operation != "CREATE" or not namespace_defaults.adopts(manifest, policy):
-        return Verdict(manifest)
+        return AdmissionVerdict(manifest)
     try:
         labelled = namespace_defaults.adopted(manifest, policy)
     except Denied as misfit:
         if not namespace_defaults.asks(manifest):
-            return Verdict(manifest, namespace_defaults.left_alone(misfit, policy))
+            return AdmissionVerdict(manifest, namespace_defaults.left_alone(misfit, policy))
         raise Denied([*misfit.findings, namespace_defaults.origin(policy)]) from None
     try:
         return _create(labelled, context, policy)
@@ -156,7 +156,7 @@ def _unlabelled(request: Request, context: Context) -> Verdict:
         raise Denied([*denied.findings, *origin]) from None
 
 
-def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Verdict:
+def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> AdmissionVerdict:
     update_policy.refuse_other_queues(manifest)
     clean, warnings = namespace_defaults.given(
         update_policy.without_ours(ttl.hold(manifest)), policy
@@ -173,7 +173,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Verdic
     if findings := [*unreadable, *own, *namespace_limits.exceeded(manifest, done, spec, policy)]:
         raise Denied(findings)
     lost = kubeshare.warnings(clean, spec)
-    return Verdict(
+    return AdmissionVerdict(
         done,
         (
             *update_policy.forgery_warnings(manifest, done),
@@ -204,16 +204,16 @@ def _is_to_be_paused(manifest: Json) -> bool:
     return bool(suspended) and not ours_already and manifest.get("kind") != "Pod"
 
 
-def _update(request: Request, old: Json, *, trusted: bool) -> Verdict:
+def _update(request: AdmissionRequest, old: Json, *, trusted: bool) -> AdmissionVerdict:
     manifest = request.manifest
     if manifest.get("kind") == "Pod" or trusted or _is_leaving(manifest):
-        return Verdict(manifest)
+        return AdmissionVerdict(manifest)
     if update_policy.is_handed_back(manifest, old):
-        return Verdict(scheduling_gates.give_back(ttl.give_back(manifest, old), old))
+        return AdmissionVerdict(scheduling_gates.give_back(ttl.give_back(manifest, old), old))
     if contract.KUEUE_QUEUE not in update_policy.labels(old):
         update_policy.refuse_other_queues(manifest)
     update_policy.check_identity(manifest, old)
     held, warnings = update_policy.held(ttl.hold(manifest, old), old)
     update_policy.check(held, old, request.policy)
     back, lost = restored_fields.warnings(manifest, old), unknown_keys.warnings(manifest, old)
-    return Verdict(held, (*warnings, *back, *lost, *topology_warnings.late(held, old)))
+    return AdmissionVerdict(held, (*warnings, *back, *lost, *topology_warnings.late(held, old)))

@@ -7,7 +7,7 @@ from edl import contract, device_templates
 from edl.errors import Denied, Finding
 from edl.quantities import pod_requests
 from edl.spec.job_spec import JobSpec
-from edl.spec.manifest_reader import Form
+from edl.spec.manifest_reader import ManifestReader
 from edl.spec.namespace_policy import NamespacePolicy
 from edl.spec.yaml_values import whole
 from edl.writes import Json
@@ -88,7 +88,7 @@ def _too_many(given: Json, spec: JobSpec, policy: NamespacePolicy) -> list[Findi
 
 
 def _path_of_max(manifest: Json) -> str:
-    form = Form(manifest)
+    form = ManifestReader(manifest)
     if contract.MAX in form.labels:
         return form.label_path(contract.MAX)
     if contract.ROLES in form.annotations:

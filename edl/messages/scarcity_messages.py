@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from edl import contract
-from edl.model.scarcity import Lack, Need, NodeRule, NoEligibleNode, Scarce
+from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce
 from edl.model.topology_domains import Domain
 from edl.quantities import CPU, DEVICE_CLASS, devices_text
 
@@ -50,7 +50,7 @@ def node_rule(found: NoEligibleNode) -> str:
     }[found.rule]
 
 
-def needs(found: Sequence[Need]) -> str:
+def needs(found: Sequence[ResourceNeed]) -> str:
     """`4 x 2 CPU (worker), 1 x 1 CPU (chief)`."""
     return ", ".join(f"{need.pods} x {need.requests} ({need.role})" for need in found)
 

@@ -4,25 +4,31 @@ Amounts are `Resources` (integers, see edl/quantities.py); times are timezone-aw
 """
 
 from edl.model.cluster_state import ClusterState, Demand
-from edl.model.jobs import Clearing, Ending, Refusal, Resizing, Role, Scaling, TrainingJob
+from edl.model.jobs import (
+    Clearing,
+    Ending,
+    Resizing,
+    Role,
+    ScaleDeadline,
+    StartRefusal,
+    TrainingJob,
+)
 from edl.model.nodes import Assignment, Node, Shape, Taint, Toleration
 from edl.model.object_refs import JobKey, Owner, Target
 from edl.model.phase import Phase
-from edl.model.pod_constraints import Neighbours, Port, Rules, Spread, Term
+from edl.model.pod_constraints import HostPort, Neighbours, PodConstraints, Term, TopologySpread
 from edl.model.pods import Leaving, Pod, PodPhase
-from edl.model.quotas import Budget, Charge
+from edl.model.quotas import Quota, QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
 from edl.model.resource_claims import Caveat, CaveatCode, ClaimRef, DeviceTemplate
 from edl.model.selectors import Labels, Requirement, Selector, Selectors
-from edl.model.shared_gpus import Device, Held, Share
+from edl.model.shared_gpus import Device, GpuUsage, Share
 from edl.model.topology_domains import Domain, Topology
 
 __all__ = [
     "Assignment",
-    "Budget",
     "Caveat",
     "CaveatCode",
-    "Charge",
     "ClaimRef",
     "Clearing",
     "ClusterState",
@@ -32,7 +38,8 @@ __all__ = [
     "DeviceTemplate",
     "Domain",
     "Ending",
-    "Held",
+    "GpuUsage",
+    "HostPort",
     "JobKey",
     "Labels",
     "Leaving",
@@ -41,25 +48,26 @@ __all__ = [
     "Owner",
     "Phase",
     "Pod",
+    "PodConstraints",
     "PodPhase",
-    "Port",
+    "Quota",
+    "QuotaCharge",
     "Reason",
-    "Refusal",
     "Requirement",
     "Resizing",
     "Restart",
     "Role",
-    "Rules",
-    "Scaling",
+    "ScaleDeadline",
     "Selector",
     "Selectors",
     "Shape",
     "Share",
-    "Spread",
+    "StartRefusal",
     "Taint",
     "Target",
     "Term",
     "Toleration",
     "Topology",
+    "TopologySpread",
     "TrainingJob",
 ]

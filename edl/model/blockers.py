@@ -11,7 +11,7 @@ from typing import ClassVar, TypeAlias
 import msgspec
 
 from edl.model.object_refs import JobKey
-from edl.model.quotas import Budget
+from edl.model.quotas import Quota
 from edl.model.reason_codes import Code, Reason
 from edl.model.scarcity import NoEligibleNode, Scarce
 from edl.model.topology_domains import Domain
@@ -182,7 +182,7 @@ class Spent(msgspec.Struct, frozen=True):
     """A budget of its namespace does not allow more. `lacks`: by how much it is too small."""
 
     kind: ClassVar = CauseKind.BUDGET
-    budget: Budget
+    budget: Quota
     needed: int
     left: int
     lacks: int

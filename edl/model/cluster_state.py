@@ -7,7 +7,7 @@ import msgspec
 from edl.model.jobs import TrainingJob
 from edl.model.nodes import Node, Shape
 from edl.model.pod_constraints import Neighbours
-from edl.model.quotas import Budget
+from edl.model.quotas import Quota
 
 
 class Demand(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class ClusterState(msgspec.Struct, frozen=True):
     demands: tuple[Demand, ...] = ()
     bare: tuple[TrainingJob, ...] = ()
     """Training jobs of bare pods: the plan leaves them alone."""
-    budgets: tuple[Budget, ...] = ()
+    budgets: tuple[Quota, ...] = ()
     """One for each namespace, source and resource, in any order."""
     neighbours: tuple[Neighbours, ...] = ()
     """Pods of other owners that rules of `jobs` and `demands` may count, in any order."""

@@ -14,7 +14,7 @@ from edl.contract import CleanUp
 from edl.model.nodes import Assignment, Shape
 from edl.model.object_refs import JobKey, Owner, Target
 from edl.model.pods import Leaving, Pod
-from edl.model.quotas import Charge
+from edl.model.quotas import QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
 from edl.model.resource_claims import Caveat, DeviceTemplate
 from edl.model.selectors import Labels
@@ -39,7 +39,7 @@ class Ending(StrEnum):
     FAILED = "Failed"
 
 
-class Scaling(msgspec.Struct, frozen=True):
+class ScaleDeadline(msgspec.Struct, frozen=True):
     """A manual size that must come in time, or is taken back.
 
     `since` and `before`: from when that counts, and the size then; None until the reconciler knows.
@@ -62,7 +62,7 @@ class Clearing(msgspec.Struct, frozen=True):
     """The last time."""
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class StartRefusal(msgspec.Struct, frozen=True):
     """The API server refused a write of a training job's start: the start is tried again later."""
 
     at: datetime
@@ -136,7 +136,7 @@ class Role(msgspec.Struct, frozen=True):
     """With more failures than that the Job fails."""
     retries: int = 0
     """What its `backoffLimit` leaves when nothing has failed, if it is ours; else 0."""
-    scaling: Scaling | None = None
+    scaling: ScaleDeadline | None = None
     """How long `wanted` may take to come, None for as long as it takes."""
     removing: frozenset[str] = frozenset()
     """Names of pods that are to go, whatever their index."""
@@ -164,9 +164,9 @@ class Role(msgspec.Struct, frozen=True):
     """The nodes that the plan of its last start or growth has for its replicas."""
     topology: Topology = Topology()
     """What its Job asks for; it counts where the pods are gated."""
-    charges: tuple[Charge, ...] = ()
+    charges: tuple[QuotaCharge, ...] = ()
     """What one of its pods counts in the budgets of its namespace."""
-    refusal: Refusal | None = None
+    refusal: StartRefusal | None = None
     """What is written on this Job of a start that was refused."""
     caveats: tuple[Caveat, ...] = ()
     """Where kube-scheduler may allocate its pods other devices than a plan counts."""
@@ -195,7 +195,7 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     started_at: datetime | None = None
     problem: str = ""
     """Why this job cannot be planned at all (a cast that disagrees, a foreign Service, …)."""
-    refusal: Refusal | None = None
+    refusal: StartRefusal | None = None
     """Why its last start could not be written; None once it is started."""
     mode: str = ""
     clean_up: CleanUp = CleanUp.RUNNING

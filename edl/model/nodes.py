@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from edl.model.pod_constraints import Rules
+from edl.model.pod_constraints import PodConstraints
 from edl.model.resource_claims import ClaimRef
 from edl.model.selectors import Requirement, compares
 from edl.model.shared_gpus import Device, Share
@@ -65,7 +65,7 @@ class Shape(msgspec.Struct, frozen=True):
     node_selector: tuple[tuple[str, str], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     affinity: tuple[tuple[Requirement, ...], ...] = ()
-    rules: Rules | None = None
+    rules: PodConstraints | None = None
     """None where neither its own rules nor those of others ask who is beside it: the usual case."""
     share: Share | None = None
     """Of GPUs that KubeShare hands out; None for none, the usual case."""

@@ -14,7 +14,7 @@ class Term(msgspec.Struct, frozen=True):
     selector: Selector
 
 
-class Spread(msgspec.Struct, frozen=True):
+class TopologySpread(msgspec.Struct, frozen=True):
     """A topology spread constraint with DoNotSchedule.
 
     A domain may have at most `skew` more pods of `selector` than the one with the fewest, which
@@ -31,7 +31,7 @@ class Spread(msgspec.Struct, frozen=True):
     """Only nodes whose taints the pod tolerates form domains."""
 
 
-class Port(NamedTuple):
+class HostPort(NamedTuple):
     """A port of the node itself; an address of 0.0.0.0 is all of them."""
 
     protocol: str
@@ -39,7 +39,7 @@ class Port(NamedTuple):
     address: str
 
 
-class Rules(msgspec.Struct, frozen=True):
+class PodConstraints(msgspec.Struct, frozen=True):
     """Who a pod is to the rules of others, and its own: required ones only, none of preference.
 
     `near` is pod affinity: a pod that matches all of its selectors must be in each term's domain.
@@ -48,10 +48,10 @@ class Rules(msgspec.Struct, frozen=True):
 
     namespace: str
     labels: Labels
-    spread: tuple[Spread, ...] = ()
+    spread: tuple[TopologySpread, ...] = ()
     near: tuple[Term, ...] = ()
     apart: tuple[Term, ...] = ()
-    ports: tuple[Port, ...] = ()
+    ports: tuple[HostPort, ...] = ()
 
     @property
     def selectors(self) -> tuple[Selector, ...]:
@@ -67,6 +67,6 @@ class Neighbours(msgspec.Struct, frozen=True):
     """
 
     node: str
-    rules: Rules
+    rules: PodConstraints
     pods: int
     leaving: int = 0

@@ -10,7 +10,7 @@ GPUS: Final = "GPUs"
 """Whole GPUs and shares of them together, in thousandths."""
 
 
-class Charge(NamedTuple):
+class QuotaCharge(NamedTuple):
     """What one pod of a role counts in one budget of its namespace.
 
     `source` and `resource` name the budget; `amount` is in the budget's unit and above 0.
@@ -21,8 +21,8 @@ class Charge(NamedTuple):
     amount: int
 
 
-class Budget(msgspec.Struct, frozen=True):
-    """A limit on the sum over pods of one namespace: on those whose role has a `Charge` for it.
+class Quota(msgspec.Struct, frozen=True):
+    """A limit on the sum over pods of a namespace, of the roles that have a `QuotaCharge` for it.
 
     `hard` and `others` are in the resource's unit (edl/quantities.py), GPUs in thousandths.
     """

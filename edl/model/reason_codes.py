@@ -10,7 +10,7 @@ from typing import Annotated, Final, TypeAlias
 import msgspec
 
 from edl.model.object_refs import JobKey
-from edl.model.quotas import Budget
+from edl.model.quotas import Quota
 from edl.model.scarcity import NoEligibleNode, NoRoom, Shortage
 from edl.quantities import Amount
 
@@ -170,7 +170,7 @@ class Period(msgspec.Struct, frozen=True, tag=True):
 class Usage(msgspec.Struct, frozen=True, tag=True):
     """A budget, in its unit: what is asked of it, and what is used of it."""
 
-    budget: Budget
+    budget: Quota
     needs: Amount
     used: Amount
 
@@ -178,7 +178,7 @@ class Usage(msgspec.Struct, frozen=True, tag=True):
 class AboveBudget(msgspec.Struct, frozen=True, tag=True):
     """A budget that is overdrawn."""
 
-    budget: Budget
+    budget: Quota
 
 
 class Attempted(StrEnum):

@@ -27,7 +27,7 @@ class Lack(msgspec.Struct, frozen=True):
     resource: str = ""
 
 
-class Need(msgspec.Struct, frozen=True):
+class ResourceNeed(msgspec.Struct, frozen=True):
     """The pods that one role asks for; `requests` is what each of them asks for."""
 
     role: str
@@ -38,7 +38,7 @@ class Need(msgspec.Struct, frozen=True):
 class Shortage(msgspec.Struct, frozen=True, tag=True):
     """Pods that find no room together."""
 
-    needs: tuple[Need, ...]
+    needs: tuple[ResourceNeed, ...]
     fitting: int
     lack: Lack
     domains: tuple[Domain, ...] = ()
@@ -73,4 +73,4 @@ class NoEligibleNode(msgspec.Struct, frozen=True, tag=True):
 
     rule: NodeRule
     selector: tuple[tuple[str, str], ...] = ()
-    needs: tuple[Need, ...] = ()
+    needs: tuple[ResourceNeed, ...] = ()

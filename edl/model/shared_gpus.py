@@ -22,33 +22,33 @@ class Share(NamedTuple):
         """Of how many GPUs it has a part."""
         return max(1, -(-self.compute // _WHOLE))
 
-    def part(self, memory: int) -> "Held":
+    def part(self, memory: int) -> "GpuUsage":
         """What its pod holds of each of its GPUs, where that has so many bytes (0: unknown)."""
         if self.compute > _WHOLE:
-            return Held(_WHOLE, memory)
+            return GpuUsage(_WHOLE, memory)
         own = self.memory or self.compute * memory // _WHOLE
-        return Held(self.compute, own if memory else 0)
+        return GpuUsage(self.compute, own if memory else 0)
 
 
-class Held(NamedTuple):
+class GpuUsage(NamedTuple):
     """A part of one GPU: compute in thousandths, memory in bytes."""
 
     compute: int = 0
     memory: int = 0
 
-    def plus(self, other: "Held") -> "Held":
-        return Held(self.compute + other.compute, self.memory + other.memory)
+    def plus(self, other: "GpuUsage") -> "GpuUsage":
+        return GpuUsage(self.compute + other.compute, self.memory + other.memory)
 
-    def minus(self, other: "Held") -> "Held":
-        return Held(self.compute - other.compute, self.memory - other.memory)
+    def minus(self, other: "GpuUsage") -> "GpuUsage":
+        return GpuUsage(self.compute - other.compute, self.memory - other.memory)
 
-    def times(self, count: int) -> "Held":
-        return Held(self.compute * count, self.memory * count)
+    def times(self, count: int) -> "GpuUsage":
+        return GpuUsage(self.compute * count, self.memory * count)
 
-    def at_least(self, other: "Held") -> "Held":
-        return Held(max(self.compute, other.compute), max(self.memory, other.memory))
+    def at_least(self, other: "GpuUsage") -> "GpuUsage":
+        return GpuUsage(max(self.compute, other.compute), max(self.memory, other.memory))
 
-    def covers(self, other: "Held") -> bool:
+    def covers(self, other: "GpuUsage") -> bool:
         return self.compute >= other.compute and self.memory >= other.memory
 
 
@@ -59,9 +59,9 @@ class Device(NamedTuple):
     """Empty while nobody has a share of it: only the pods that hold one tell."""
     memory: int = 0
     """Bytes; 0 where nobody tells: then only compute counts."""
-    used: Held = Held()
-    leaving: Held = Held()
+    used: GpuUsage = GpuUsage()
+    leaving: GpuUsage = GpuUsage()
 
     @property
-    def free(self) -> Held:
-        return Held(_WHOLE - self.used.compute, self.memory - self.used.memory)
+    def free(self) -> GpuUsage:
+        return GpuUsage(_WHOLE - self.used.compute, self.memory - self.used.memory)

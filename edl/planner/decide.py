@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from edl.model import ClusterState, JobKey
 from edl.planner.limits import Limits
 from edl.planner.passes.admission.admission_queue import Queue
-from edl.planner.passes.decision import Outcome
+from edl.planner.passes.decision import Decision
 from edl.planner.passes.departures import departed, with_departures
 from edl.planner.passes.displacement import displaced
 from edl.planner.passes.drain import evacuations
@@ -17,7 +17,7 @@ from edl.planner.passes.quiet_period import wait_for_calm
 from edl.planner.passes.quota_reclaim import keep_budgets
 from edl.planner.passes.rebalancing.rebalance import Rebalance
 from edl.planner.plan import Evacuation, Plan
-from edl.planner.plan_cache import Memory
+from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import Policy
 from edl.planner.snapshot.board import Board
 from edl.planner.snapshot.build_board import set_up
@@ -25,13 +25,13 @@ from edl.planner.snapshot.decisions import Ledger
 
 
 def decide(
-    state: ClusterState, policy: Policy, limits: Limits, memory: Memory | None = None
+    state: ClusterState, policy: Policy, limits: Limits, memory: PlanCache | None = None
 ) -> Plan:
     """What to do now, and for everybody who waits, why. The same with or without `memory`.
 
     Doing it, and deciding again in a cluster that nobody else changes, soon finds nothing to do.
     """
-    memory = memory or Memory()
+    memory = memory or PlanCache()
     if known := memory.recall(state, policy, limits):
         return known
     decided = outcome(state, policy, limits)
@@ -42,16 +42,16 @@ def decide(
     return plan
 
 
-def outcome(state: ClusterState, policy: Policy, limits: Limits) -> Outcome:
+def outcome(state: ClusterState, policy: Policy, limits: Limits) -> Decision:
     """What is decided, before it is written down as a plan: `edl.planner.explain` reads it too."""
     board, ledger = set_up(departed(state), policy, limits), Ledger()
     ceiling = Ceiling(board)
     seat(board, ledger, ceiling)
-    return Outcome(board, ceiling, ledger)
+    return Decision(board, ceiling, ledger)
 
 
 def _evacuations(
-    state: ClusterState, decided: Outcome, busy: frozenset[JobKey]
+    state: ClusterState, decided: Decision, busy: frozenset[JobKey]
 ) -> tuple[Evacuation, ...]:
     moved = displaced(decided.board, decided.ledger.moves, busy)
     return (*moved, *evacuations(state, decided.board, busy | {one.job for one in moved}))

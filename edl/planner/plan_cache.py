@@ -29,7 +29,7 @@ class _Decision(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class Memory:
+class PlanCache:
     """Of one who decides again and again. It changes nothing but the work."""
 
     _last: _Decision | None = None

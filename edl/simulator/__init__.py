@@ -15,19 +15,19 @@ from edl.simulator.cluster.work import (
 )
 from edl.simulator.engine import Simulation, simulate
 from edl.simulator.from_cluster import from_state
-from edl.simulator.job_builder import Kind, Seat, queued
-from edl.simulator.results import Outcome, Result, Spread, jain
+from edl.simulator.job_builder import RoleSpec, Workload, queued
+from edl.simulator.results import JobResult, Result, Summary, jain
 from edl.simulator.scenario import (
     Change,
     Elastic,
     Manner,
     NodeEvent,
     Plain,
+    Scenario,
     Service,
-    Settings,
+    Timing,
     Training,
     Watcher,
-    World,
 )
 
 __all__ = [
@@ -38,22 +38,22 @@ __all__ = [
     "Change",
     "Curve",
     "Elastic",
-    "Kind",
+    "JobResult",
     "Manner",
     "Measured",
     "NodeEvent",
-    "Outcome",
     "Plain",
     "Result",
-    "Seat",
+    "RoleSpec",
+    "Scenario",
     "Service",
-    "Settings",
     "Simulation",
-    "Spread",
+    "Summary",
+    "Timing",
     "Training",
     "Watcher",
     "Work",
-    "World",
+    "Workload",
     "from_state",
     "jain",
     "length",

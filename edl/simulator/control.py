@@ -9,32 +9,32 @@ from msgspec.structs import replace
 from edl import messages
 from edl.model import ClusterState, Role, Target, TrainingJob
 from edl.planner.plan import Plan
-from edl.planner.plan_cache import Memory
+from edl.planner.plan_cache import PlanCache
 from edl.simulator.cluster import patch_application
-from edl.simulator.cluster.job_controller import Company
-from edl.simulator.cluster.simulated_job import Actor
-from edl.simulator.cluster.simulated_role import Part
-from edl.simulator.environment import Stage
+from edl.simulator.cluster.job_controller import JobController
+from edl.simulator.cluster.simulated_job import SimulatedJob
+from edl.simulator.cluster.simulated_role import SimulatedRole
+from edl.simulator.environment import Environment
 from edl.simulator.scenario import Elastic, Plain, Watcher
 from edl.steps import steps
 from edl.writes import Create, Delete, Patch, Step, Write
 
 
 @dataclass(slots=True)
-class Led:
+class ElasticControl:
     """With us: observe, decide, take the steps. What it returns is when time alone asks again."""
 
-    stage: Stage
-    company: Company
+    stage: Environment
+    company: JobController
     elastic: Elastic
     watcher: Watcher
     observe: Callable[[], ClusterState]
-    _memory: Memory = field(default_factory=Memory)
+    _memory: PlanCache = field(default_factory=PlanCache)
 
-    def arrived(self, actor: Actor) -> None:
+    def arrived(self, actor: SimulatedJob) -> None:
         """It waits until the planner starts it."""
 
-    def ended(self, actor: Actor) -> None:
+    def ended(self, actor: SimulatedJob) -> None:
         """What still runs of it is ended by a step."""
 
     def round(self) -> timedelta | None:
@@ -100,7 +100,7 @@ class Led:
         )
         self.company.touch(actor, news=False)
 
-    def _write(self, actor: Actor, write: Write) -> None:
+    def _write(self, actor: SimulatedJob, write: Write) -> None:
         if isinstance(write, Create):
             around = {**actor.job.surroundings, write.target: write.target.name}
             actor.job = replace(actor.job, surroundings=around)
@@ -113,7 +113,7 @@ class Led:
             elif found and write.target.kind == "Pod":
                 self.company.end(actor, found, found.pods[write.target.name])
 
-    def _patch(self, actor: Actor, part: Part, patch: Patch) -> None:
+    def _patch(self, actor: SimulatedJob, part: SimulatedRole, patch: Patch) -> None:
         if patch.target.kind == "Pod":
             self.company.show(
                 actor, part, patch_application.patched_pod(part.pods[patch.target.name], patch)
@@ -124,7 +124,7 @@ class Led:
         if began:
             actor.job = replace(actor.job, started_at=began)
 
-    def _note_stop(self, actor: Actor, *, stopped: bool) -> None:
+    def _note_stop(self, actor: SimulatedJob, *, stopped: bool) -> None:
         track, now = actor.track, self.stage.now
         if stopped:
             track.stops += 1
@@ -134,14 +134,14 @@ class Led:
 
 
 @dataclass(slots=True)
-class Left:
+class NoControl:
     """Without us: Jobs run from their arrival at one size, and the scheduler takes pod by pod."""
 
-    stage: Stage
-    company: Company
+    stage: Environment
+    company: JobController
     plain: Plain
 
-    def arrived(self, actor: Actor) -> None:
+    def arrived(self, actor: SimulatedJob) -> None:
         moment = self.stage.moment
         for part in actor.parts.values():
             size = self._size(actor.job, part.role)
@@ -152,7 +152,7 @@ class Left:
     def _size(self, job: TrainingJob, role: Role) -> int:
         return self.plain.size(job, role.name) if self.plain.size else role.max
 
-    def ended(self, actor: Actor) -> None:
+    def ended(self, actor: SimulatedJob) -> None:
         self.company.end_all(actor)
 
     def round(self) -> timedelta | None:
@@ -160,7 +160,7 @@ class Left:
         return None
 
 
-def _stopped(actor: Actor) -> bool:
+def _stopped(actor: SimulatedJob) -> bool:
     return all(part.role.suspended or part.role.ending for part in actor.parts.values())
 
 
@@ -170,7 +170,7 @@ def _resized(before: Role, after: Role) -> bool:
     return bool(stays) and before.size != after.size
 
 
-def _found(actor: Actor, target: Target) -> Part | None:
+def _found(actor: SimulatedJob, target: Target) -> SimulatedRole | None:
     for part in actor.parts.values():
         if target.kind == "Job" and part.role.job == target.name:
             return part

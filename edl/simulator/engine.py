@@ -9,21 +9,21 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, Node, Shape, Taint
 from edl.planner.passes.drain import CORDONED
-from edl.simulator.cluster.job_controller import Company
+from edl.simulator.cluster.job_controller import JobController
 from edl.simulator.cluster.pod_topology import PodRules
 from edl.simulator.cluster.scheduler import Scheduler
-from edl.simulator.cluster.simulated_nodes import Floor
-from edl.simulator.cluster.simulated_service import Crowd
-from edl.simulator.control import Led, Left
-from edl.simulator.environment import Stage
+from edl.simulator.cluster.simulated_nodes import SimulatedNodes
+from edl.simulator.cluster.simulated_service import SimulatedService
+from edl.simulator.control import ElasticControl, NoControl
+from edl.simulator.environment import Environment
 from edl.simulator.results import Result, finished
-from edl.simulator.scenario import Change, Elastic, Manner, NodeEvent, Training, Watcher, World
+from edl.simulator.scenario import Change, Elastic, Manner, NodeEvent, Scenario, Training, Watcher
 
 _CORDON: Final = Taint(CORDONED, "", "NoSchedule")
 
 
 def simulate(
-    world: World, manner: Manner, until: float = inf, watcher: Watcher | None = None
+    world: Scenario, manner: Manner, until: float = inf, watcher: Watcher | None = None
 ) -> Result:
     """What becomes of this world until then, or until nothing happens any more.
 
@@ -37,17 +37,19 @@ def simulate(
 class Simulation:
     """A simulation that can be run in pieces, and looked at in between."""
 
-    def __init__(self, world: World, manner: Manner, watcher: Watcher) -> None:
+    def __init__(self, world: Scenario, manner: Manner, watcher: Watcher) -> None:
         shapes = _shapes(world)
-        floor = Floor(world.nodes, _names(world, shapes), PodRules(shapes, world.neighbours))
-        self.stage = Stage(world, floor, Scheduler(floor, world.settings.tie))
-        self.company = Company(self.stage, gates=isinstance(manner, Elastic))
+        floor = SimulatedNodes(
+            world.nodes, _names(world, shapes), PodRules(shapes, world.neighbours)
+        )
+        self.stage = Environment(world, floor, Scheduler(floor, world.settings.tie))
+        self.company = JobController(self.stage, gates=isinstance(manner, Elastic))
         self._watcher = watcher
-        self._crowds = [Crowd(self.stage, service) for service in world.services]
-        self._director: Led | Left = (
-            Led(self.stage, self.company, manner, watcher, self.state)
+        self._crowds = [SimulatedService(self.stage, service) for service in world.services]
+        self._director: ElasticControl | NoControl = (
+            ElasticControl(self.stage, self.company, manner, watcher, self.state)
             if isinstance(manner, Elastic)
-            else Left(self.stage, self.company, manner)
+            else NoControl(self.stage, self.company, manner)
         )
         self._last_round = -inf
         self._wake = inf
@@ -181,13 +183,13 @@ _CHANGES: Final[Mapping[Change, Callable[[Node, NodeEvent], Node]]] = {
 }
 
 
-def _shapes(world: World) -> set[Shape]:
+def _shapes(world: Scenario) -> set[Shape]:
     """Those of all pods that may come."""
     shapes = {role.shape for training in world.trainings for role in training.job.roles}
     return shapes | {service.shape for service in world.services}
 
 
-def _names(world: World, shapes: Iterable[Shape]) -> set[str]:
+def _names(world: Scenario, shapes: Iterable[Shape]) -> set[str]:
     """Every resource that somebody has or asks for."""
     nodes = (*world.nodes, *(event.node for event in world.events))
     amounts = [*(node.allocatable for node in nodes), *(shape.requests for shape in shapes)]

@@ -6,20 +6,20 @@ from datetime import datetime
 
 from edl.model import ClusterState, Demand, Neighbours, Shape, TrainingJob
 from edl.simulator.cluster.scheduler import Scheduler
-from edl.simulator.cluster.simulated_nodes import Floor, Place
-from edl.simulator.event_queue import Agenda
-from edl.simulator.scenario import World
+from edl.simulator.cluster.simulated_nodes import Place, SimulatedNodes
+from edl.simulator.event_queue import EventQueue
+from edl.simulator.scenario import Scenario
 from edl.simulator.timeline import Timeline
 
 
 @dataclass(slots=True)
-class Stage:
+class Environment:
     """Mutable. `news`: something changed that a decision may depend on."""
 
-    world: World
-    floor: Floor
+    world: Scenario
+    floor: SimulatedNodes
     scheduler: Scheduler
-    agenda: Agenda = field(default_factory=Agenda)
+    agenda: EventQueue = field(default_factory=EventQueue)
     timeline: Timeline = field(default_factory=Timeline)
     now: float = 0
     news: bool = True

@@ -14,7 +14,7 @@ def instant(seconds: float) -> float:
     return ceil(seconds * _TICKS - 1e-6) / _TICKS
 
 
-class Agenda:
+class EventQueue:
     """Actions by their time."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from edl.model import (
     ClusterState,
     Demand,
     Device,
-    Held,
+    GpuUsage,
     Node,
     Pod,
     Shape,
@@ -19,9 +19,9 @@ from edl.model import (
 )
 from edl.quantities import Resources
 from edl.simulator.cluster.work import ENDLESS, Work
-from edl.simulator.scenario import Service, Training, World
+from edl.simulator.scenario import Scenario, Service, Training
 
-_NOTHING: Final = Held()
+_NOTHING: Final = GpuUsage()
 
 
 def _unknown(_job: TrainingJob) -> Work | None:
@@ -30,7 +30,7 @@ def _unknown(_job: TrainingJob) -> Work | None:
 
 def from_state(
     state: ClusterState, remaining: Callable[[TrainingJob], Work | None] = _unknown
-) -> World:
+) -> Scenario:
     """The cluster as observed, at second 0.
 
     `remaining`: what is still to do of a job (all of it for one that waits); None where nobody
@@ -38,7 +38,7 @@ def from_state(
     """
     # Of one that is over, pods may still leave.
     jobs = [job for job in state.jobs if job.live or any(_bound([job]))]
-    return World(
+    return Scenario(
         nodes=_without(state.nodes, jobs),
         trainings=tuple(
             Training(job, remaining(job) or ENDLESS, queued_at=job.queued_at) for job in jobs

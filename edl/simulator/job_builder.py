@@ -13,7 +13,7 @@ from edl.simulator.scenario import START
 NAMESPACE: Final = "default"
 
 
-class Seat(msgspec.Struct, frozen=True):
+class RoleSpec(msgspec.Struct, frozen=True):
     """One role of the cast: from `min` to `max` pods of one shape."""
 
     role: str
@@ -22,7 +22,7 @@ class Seat(msgspec.Struct, frozen=True):
     shape: Shape
 
 
-class Kind(msgspec.Struct, frozen=True):
+class Workload(msgspec.Struct, frozen=True):
     """What a training job runs: a framework, and one of its modes (empty: its default)."""
 
     framework: str = "pytorch"
@@ -33,7 +33,12 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 def queued(
-    name: str, kind: Kind, cast: Sequence[Seat], *, priority: int = 0, items: int | None = None
+    name: str,
+    kind: Workload,
+    cast: Sequence[RoleSpec],
+    *,
+    priority: int = 0,
+    items: int | None = None,
 ) -> TrainingJob:
     """A training job whose Jobs are all there, suspended; `items` are a `none` job's work items.
 
@@ -73,18 +78,18 @@ def queued(
     )
 
 
-def _gated(kind: Kind, cast: Sequence[Seat]) -> bool:
+def _gated(kind: Workload, cast: Sequence[RoleSpec]) -> bool:
     roles = [seat.role for seat in cast]
     together = needs_placement(kind.framework, kind.mode, roles)
     return kind.gated and (together or bool(kind.topology))
 
 
-def _resizing(framework: Framework, mode: Mode, seat: Seat) -> Resizing:
+def _resizing(framework: Framework, mode: Mode, seat: RoleSpec) -> Resizing:
     elastic = framework.kinds[seat.role].resizable and seat.min < seat.max
     return mode.resizing if elastic else Resizing.FIXED
 
 
-def _known(kind: Kind, cast: Sequence[Seat]) -> tuple[Framework, Mode]:
+def _known(kind: Workload, cast: Sequence[RoleSpec]) -> tuple[Framework, Mode]:
     framework = FRAMEWORKS.get(kind.framework)
     if framework is None:
         raise ValueError(f'framework: "{kind.framework}"; one of {", ".join(FRAMEWORKS)}')
@@ -104,7 +109,7 @@ def _known(kind: Kind, cast: Sequence[Seat]) -> tuple[Framework, Mode]:
     return framework, mode
 
 
-def _check(framework: Framework, seat: Seat) -> None:
+def _check(framework: Framework, seat: RoleSpec) -> None:
     found = framework.kinds.get(seat.role)
     if found is None:
         known = ", ".join(framework.kinds)

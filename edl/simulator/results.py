@@ -8,12 +8,12 @@ import msgspec
 
 from edl.domain_counts import DomainCounts, NodeLabels, counted, labels_of
 from edl.model import JobKey, Resizing
-from edl.simulator.environment import Stage
+from edl.simulator.environment import Environment
 from edl.simulator.scenario import Training
 from edl.simulator.timeline import Timeline, Track
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class JobResult(msgspec.Struct, frozen=True):
     """One training job. Times are None where it never came to that before the end."""
 
     key: JobKey
@@ -52,7 +52,7 @@ class Outcome(msgspec.Struct, frozen=True):
         return sum(end - begin for begin, end, short in spans if short)
 
 
-class Spread(msgspec.Struct, frozen=True):
+class Summary(msgspec.Struct, frozen=True):
     """Mean, median and largest of some seconds; nan for none."""
 
     mean: float
@@ -60,7 +60,7 @@ class Spread(msgspec.Struct, frozen=True):
     most: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Spread":
+    def of(cls, values: Sequence[float]) -> "Summary":
         if not values:
             return cls(nan, nan, nan)
         return cls(fmean(values), median(values), max(values))
@@ -69,7 +69,7 @@ class Spread(msgspec.Struct, frozen=True):
 class Result(msgspec.Struct, frozen=True):
     """`jobs` in the order of their arrival. `until`: when the simulation ended, in seconds."""
 
-    jobs: tuple[Outcome, ...]
+    jobs: tuple[JobResult, ...]
     timeline: Timeline
     until: float
 
@@ -83,18 +83,18 @@ class Result(msgspec.Struct, frozen=True):
         return sum(job.track.running is None for job in self.jobs)
 
     @property
-    def waits(self) -> Spread:
+    def waits(self) -> Summary:
         """Of all that arrived; who never ran counts with the time until the end."""
-        return Spread.of([job.wait for job in self.jobs])
+        return Summary.of([job.wait for job in self.jobs])
 
     @property
-    def queued(self) -> Spread:
-        return Spread.of([job.queued for job in self.jobs])
+    def queued(self) -> Summary:
+        return Summary.of([job.queued for job in self.jobs])
 
     @property
-    def completions(self) -> Spread:
+    def completions(self) -> Summary:
         """Of all that ended."""
-        return Spread.of([job.completion for job in self.jobs if job.completion is not None])
+        return Summary.of([job.completion for job in self.jobs if job.completion is not None])
 
     @property
     def makespan(self) -> float:
@@ -157,7 +157,7 @@ def _area(spans: Iterable[tuple[float, float, Mapping[str, int]]], resource: str
     return sum((end - begin) * found.get(resource, 0) for begin, end, found in spans)
 
 
-def finished(stage: Stage, trainings: Iterable[Training], until: float) -> Result:
+def finished(stage: Environment, trainings: Iterable[Training], until: float) -> Result:
     """What stands when a simulation ends; only of jobs that have arrived."""
     tracks = stage.timeline.tracks
     arrived = sorted((one.at, one.key, one) for one in trainings if one.key in tracks)
@@ -167,8 +167,8 @@ def finished(stage: Stage, trainings: Iterable[Training], until: float) -> Resul
     return Result(outcomes, stage.timeline, until)
 
 
-def _outcome(training: Training, track: Track, until: float, labels: NodeLabels) -> Outcome:
+def _outcome(training: Training, track: Track, until: float, labels: NodeLabels) -> JobResult:
     role = next(role for role in training.job.roles if role.name == training.counted)
     elastic = role.resizing is not Resizing.FIXED and role.max > role.min
     domains = counted(training.job.topology, track.nodes, labels)
-    return Outcome(training.key, role.name, role.min, role.max, elastic, track, until, domains)
+    return JobResult(training.key, role.name, role.min, role.max, elastic, track, until, domains)

@@ -11,11 +11,11 @@ from typing import Final
 import msgspec
 
 from edl.model import (
-    Budget,
     ClusterState,
     JobKey,
     Neighbours,
     Node,
+    Quota,
     Resizing,
     Role,
     Shape,
@@ -25,7 +25,7 @@ from edl.model import (
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
-from edl.planner.plan_cache import Memory
+from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import Policy
 from edl.simulator.cluster.work import Work
 
@@ -48,9 +48,9 @@ class Training(msgspec.Struct, frozen=True):
     """Every so many seconds of training it saves what it has done: a stop loses what came after.
     None: it saves when it is told to stop."""
     start_up: float | None = None
-    """From a pod's node to its being ready; None: as `Settings` say."""
+    """From a pod's node to its being ready; None: as `Timing` say."""
     shut_down: float | None = None
-    """From a pod's deletion to its end; None: as `Settings` say."""
+    """From a pod's deletion to its end; None: as `Timing` say."""
     queued_at: datetime | None = None
     """Its place in the queue; None: since its arrival."""
     tells: bool = False
@@ -123,7 +123,7 @@ def first(_count: int) -> int:
     return 0
 
 
-class Settings(msgspec.Struct, frozen=True):
+class Timing(msgspec.Struct, frozen=True):
     """How long things take."""
 
     start_up: float = 5
@@ -138,16 +138,16 @@ class Settings(msgspec.Struct, frozen=True):
             raise ValueError(f"{self}: times are not below 0, and a round is above it")
 
 
-class World(msgspec.Struct, frozen=True):
+class Scenario(msgspec.Struct, frozen=True):
     """Everything that is given. `used` of a node is what nobody here owns: it stays."""
 
     nodes: tuple[Node, ...]
     trainings: tuple[Training, ...] = ()
     services: tuple[Service, ...] = ()
     events: tuple[NodeEvent, ...] = ()
-    settings: Settings = Settings()
+    settings: Timing = Timing()
     start: datetime = START
-    budgets: tuple[Budget, ...] = ()
+    budgets: tuple[Quota, ...] = ()
     neighbours: tuple[Neighbours, ...] = ()
     """Pods of others that rules of ours may count; they stay, as `used` does."""
 
@@ -160,7 +160,7 @@ class Elastic(msgspec.Struct, frozen=True):
 
     policy: Policy
     limits: Limits = msgspec.field(default_factory=Limits)
-    decide: Callable[[ClusterState, Policy, Limits, Memory], Plan] = decide
+    decide: Callable[[ClusterState, Policy, Limits, PlanCache], Plan] = decide
 
 
 class Plain(msgspec.Struct, frozen=True):

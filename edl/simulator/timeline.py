@@ -11,7 +11,7 @@ from edl.model import JobKey
 _Value = TypeVar("_Value")
 
 
-class Line(Generic[_Value]):
+class StepSeries(Generic[_Value]):
     """A value that changes at times; before its first entry it is `first`."""
 
     __slots__ = ("first", "times", "values")
@@ -56,13 +56,13 @@ class Track:
     running: float | None = None
     """The same, ready: its work begins."""
     ended: float | None = None
-    size: Line[int] = field(default_factory=lambda: Line(0))
+    size: StepSeries[int] = field(default_factory=lambda: StepSeries(0))
     """Replicas of the counted role on nodes."""
-    wanted: Line[int] = field(default_factory=lambda: Line(0))
+    wanted: StepSeries[int] = field(default_factory=lambda: StepSeries(0))
     """What the counted role's Job asks for; 0 while it is suspended."""
-    short: Line[bool] = field(default_factory=lambda: Line(first=False))
+    short: StepSeries[bool] = field(default_factory=lambda: StepSeries(first=False))
     """Some of its pods are on nodes, and of some role fewer than its minimum."""
-    speed: Line[float] = field(default_factory=lambda: Line(0.0))
+    speed: StepSeries[float] = field(default_factory=lambda: StepSeries(0.0))
     """Work that is done in a second, in seconds of one replica; of work items, pods at work."""
     stops: int = 0
     """How often it was suspended as a whole after it had started."""
@@ -80,12 +80,16 @@ class Timeline:
     """The cluster's own lines; those of jobs are in `tracks`."""
 
     tracks: dict[JobKey, Track] = field(default_factory=dict)
-    queue: Line[int] = field(default_factory=lambda: Line(0))
+    queue: StepSeries[int] = field(default_factory=lambda: StepSeries(0))
     """Jobs that have arrived and hold no minimum yet, or not any more."""
-    used: Line[Mapping[str, int]] = field(default_factory=lambda: Line[Mapping[str, int]]({}))
+    used: StepSeries[Mapping[str, int]] = field(
+        default_factory=lambda: StepSeries[Mapping[str, int]]({})
+    )
     """Requests of bound pods over all nodes, by resource; what leaves counts until it is gone."""
-    offered: Line[Mapping[str, int]] = field(default_factory=lambda: Line[Mapping[str, int]]({}))
+    offered: StepSeries[Mapping[str, int]] = field(
+        default_factory=lambda: StepSeries[Mapping[str, int]]({})
+    )
     """What all nodes have together."""
-    services: dict[str, Line[int]] = field(default_factory=dict)
+    services: dict[str, StepSeries[int]] = field(default_factory=dict)
     """Replicas of each service that are ready."""
     decisions: int = 0

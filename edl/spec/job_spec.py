@@ -9,7 +9,7 @@ from edl import contract
 from edl.model import Resizing, Topology
 
 
-class Seat(msgspec.Struct, frozen=True):
+class RoleBounds(msgspec.Struct, frozen=True):
     """One role of the cast, `worker=1..12`: from min to max replicas."""
 
     role: str
@@ -37,10 +37,10 @@ HELD_TTL: Final = 2**31 - 1
 longest that the API takes, so that a removed field differs from one that was left as it is."""
 
 POD_POLICIES: Final = {
-    contract.Restart.ALWAYS: "OnFailure",
-    contract.Restart.ON_FAILURE: "OnFailure",
-    contract.Restart.NEVER: "Never",
-    contract.Restart.EXIT_CODE: "Never",
+    contract.RestartPolicy.ALWAYS: "OnFailure",
+    contract.RestartPolicy.ON_FAILURE: "OnFailure",
+    contract.RestartPolicy.NEVER: "Never",
+    contract.RestartPolicy.EXIT_CODE: "Never",
 }
 """A template's restartPolicy. A Job takes no Always: a container that ends with 0 is done."""
 
@@ -58,7 +58,7 @@ class JobSpec(msgspec.Struct, frozen=True):
     framework: str
     role: str
     mode: str
-    cast: tuple[Seat, ...]
+    cast: tuple[RoleBounds, ...]
     min: int
     max: int
     resizing: Resizing
@@ -84,7 +84,7 @@ class JobSpec(msgspec.Struct, frozen=True):
     clean_up: contract.CleanUp = contract.CleanUp.RUNNING
     ttl: int | None = None
     """Seconds until its Job is deleted, from the end of the whole training job."""
-    restart: contract.Restart | None = None
+    restart: contract.RestartPolicy | None = None
     rank: int | None = None
     """A bare pod's index in its role; None for Jobs."""
     accelerated: bool = False

@@ -32,7 +32,7 @@ MOST_REPLICAS: Final = 100_000
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
-class Form:
+class ManifestReader:
     """Reads one Job or pod manifest; what cannot be read becomes a finding, never an exception."""
 
     def __init__(self, manifest: Json) -> None:

@@ -6,8 +6,8 @@ from typing import Final
 
 from edl import contract
 from edl.frameworks.base import Framework
-from edl.spec.job_spec import Seat
-from edl.spec.manifest_reader import Form
+from edl.spec.job_spec import RoleBounds
+from edl.spec.manifest_reader import ManifestReader
 
 _HOST: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SERVICE: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -15,7 +15,9 @@ _LONGEST_LABEL: Final = 63
 _NAME: Final = "metadata.name"
 
 
-def check(form: Form, framework: Framework, seat: Seat, cast: Sequence[Seat]) -> None:
+def check(
+    form: ManifestReader, framework: Framework, seat: RoleBounds, cast: Sequence[RoleBounds]
+) -> None:
     """Findings for every name that leads nowhere."""
     if form.is_pod:
         _check_pod(form, seat, cast)
@@ -29,14 +31,16 @@ def check(form: Form, framework: Framework, seat: Seat, cast: Sequence[Seat]) ->
         form.found(_NAME, what, f"at most {_LONGEST_LABEL}, or a shorter label {contract.JOB}")
 
 
-def _check_pod(form: Form, seat: Seat, cast: Sequence[Seat]) -> None:
+def _check_pod(form: ManifestReader, seat: RoleBounds, cast: Sequence[RoleBounds]) -> None:
     """Nothing but the label tells a bare pod who its peers are."""
     if contract.JOB not in form.labels and (seat.max > 1 or cast or not form.name):
         what = "a bare pod finds its peers by it"
         form.found(form.label_path(contract.JOB), what, "write the same name on each of them")
 
 
-def _check_job(form: Form, framework: Framework, seat: Seat, cast: Sequence[Seat]) -> None:
+def _check_job(
+    form: ManifestReader, framework: Framework, seat: RoleBounds, cast: Sequence[RoleBounds]
+) -> None:
     if seat.role not in framework.kinds:
         return  # it is said, and what the name should be follows from it
     expected = f"{form.job_name}-{seat.role}"
@@ -47,7 +51,7 @@ def _check_job(form: Form, framework: Framework, seat: Seat, cast: Sequence[Seat
         form.found(_NAME, f'"{form.name}" in a cast', f'its siblings look for "{expected}"')
 
 
-def _check_template(form: Form, framework: Framework, role: str) -> None:
+def _check_template(form: ManifestReader, framework: Framework, role: str) -> None:
     """Pods under another name would be nobody's."""
     said = {contract.FRAMEWORK: framework.name, contract.JOB: form.job_name, contract.ROLE: role}
     for name, value in said.items():
@@ -64,7 +68,7 @@ def _check_template(form: Form, framework: Framework, role: str) -> None:
         )
 
 
-def _check_hosts(form: Form, seat: Seat) -> None:
+def _check_hosts(form: ManifestReader, seat: RoleBounds) -> None:
     """The Service's name and the longest host name, as DNS labels (docs/kubernetes.md 14)."""
     job = form.job_name
     path = form.label_path(contract.JOB) if form.labels.get(contract.JOB) else _NAME

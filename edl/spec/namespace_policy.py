@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from edl import contract, frameworks
 from edl.contract import registry
-from edl.contract.registry import Kind
+from edl.contract.registry import EntryKind
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.spec.job_spec import JobSpec
@@ -28,7 +28,7 @@ _MOST: Final = 10
 _LONGEST: Final = 63
 """Characters of one that is compared, or quoted."""
 _ANNOTATIONS: Final = tuple(
-    entry.name for entry in registry.ENTRIES if entry.kind is Kind.NAMESPACE_ANNOTATION
+    entry.name for entry in registry.ENTRIES if entry.kind is EntryKind.NAMESPACE_ANNOTATION
 )
 
 

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from edl import contract
-from edl.contract import CleanUp, KubeShare, Restart
+from edl.contract import CleanUp, KubeShare, RestartPolicy
 from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, Mode
 from edl.model import Resizing
 from edl.spec import name_checks, topology_labels
-from edl.spec.job_spec import POD_POLICIES, JobSpec, Seat
-from edl.spec.manifest_reader import MOST_REPLICAS, Form
+from edl.spec.job_spec import POD_POLICIES, JobSpec, RoleBounds
+from edl.spec.manifest_reader import MOST_REPLICAS, ManifestReader
 from edl.writes import Json
 
 _CAST: Final = re.compile(
@@ -23,7 +23,7 @@ _CAST_EXAMPLE: Final = 'write it as "chief=1,ps=2,worker=1..12"'
 
 def parse(manifest: Json) -> JobSpec:
     """Read a Job or a pod that carries `edl.dev/framework`; raises Denied with every finding."""
-    form = Form(manifest)
+    form = ManifestReader(manifest)
     framework = _framework(form)
     if framework is None:
         raise Denied(form.findings)
@@ -33,7 +33,7 @@ def parse(manifest: Json) -> JobSpec:
     return spec
 
 
-def _framework(form: Form) -> Framework | None:
+def _framework(form: ManifestReader) -> Framework | None:
     name = form.labels.get(contract.FRAMEWORK, "")
     if name not in FRAMEWORKS:
         known = ", ".join(FRAMEWORKS)
@@ -42,7 +42,7 @@ def _framework(form: Form) -> Framework | None:
     return FRAMEWORKS.get(name)
 
 
-def _read(form: Form, framework: Framework) -> JobSpec:
+def _read(form: ManifestReader, framework: Framework) -> JobSpec:
     """What the form says; it means something only where nothing was found."""
     role = _role(form, framework)
     cast = _cast(form, framework)
@@ -86,7 +86,11 @@ def _read(form: Form, framework: Framework) -> JobSpec:
 
 
 def _check(
-    form: Form, framework: Framework, seat: Seat, mode: Mode | None, cast: Sequence[Seat]
+    form: ManifestReader,
+    framework: Framework,
+    seat: RoleBounds,
+    mode: Mode | None,
+    cast: Sequence[RoleBounds],
 ) -> None:
     _check_role(form, framework, seat, mode)
     _check_account(form, framework, seat.role, mode)
@@ -95,7 +99,7 @@ def _check(
         _check_ranks(form)
 
 
-def _role(form: Form, framework: Framework) -> str:
+def _role(form: ManifestReader, framework: Framework) -> str:
     role = form.labels.get(contract.ROLE, framework.worker)
     if role not in framework.kinds:
         known = ", ".join(framework.kinds)
@@ -104,7 +108,7 @@ def _role(form: Form, framework: Framework) -> str:
     return role
 
 
-def _cast(form: Form, framework: Framework) -> tuple[Seat, ...]:
+def _cast(form: ManifestReader, framework: Framework) -> tuple[RoleBounds, ...]:
     """The seats of `edl.dev/roles`, none without it."""
     text = form.annotations.get(contract.ROLES)
     if text is None:
@@ -117,7 +121,7 @@ def _cast(form: Form, framework: Framework) -> tuple[Seat, ...]:
     return tuple(seat for seat in seats if seat)
 
 
-def _seat_of(form: Form, framework: Framework, part: str) -> Seat | None:
+def _seat_of(form: ManifestReader, framework: Framework, part: str) -> RoleBounds | None:
     path = form.annotation_path(contract.ROLES)
     match = _CAST.fullmatch(part)
     if match is None:
@@ -133,10 +137,10 @@ def _seat_of(form: Form, framework: Framework, part: str) -> Seat | None:
     if not 1 <= low <= high <= MOST_REPLICAS:
         form.found(path, f'"{part}" is no range', f"1 ≤ min ≤ max ≤ {MOST_REPLICAS}")
         return None
-    return Seat(role, low, high)
+    return RoleBounds(role, low, high)
 
 
-def _seat(form: Form, role: str, cast: Sequence[Seat]) -> Seat:
+def _seat(form: ManifestReader, role: str, cast: Sequence[RoleBounds]) -> RoleBounds:
     """This object's own bounds: its labels, else the cast's, else `spec.parallelism`."""
     cast_seat = next((seat for seat in cast if seat.role == role), None)
     path = form.annotation_path(contract.ROLES)
@@ -144,10 +148,12 @@ def _seat(form: Form, role: str, cast: Sequence[Seat]) -> Seat:
     unread = {path, form.label_path(contract.ROLE)} & {finding.path for finding in form.findings}
     if cast and cast_seat is None and not unread:
         form.found(path, f'the cast has no "{role}"', f"add {role}=…")
-    usual = cast_seat or Seat(role, form.parallelism, form.parallelism)
+    usual = cast_seat or RoleBounds(role, form.parallelism, form.parallelism)
     low = form.count(contract.MIN, label=True, most=MOST_REPLICAS)
     high = form.count(contract.MAX, label=True, most=MOST_REPLICAS)
-    seat = Seat(role, low or min(usual.min, high or usual.min), high or max(usual.max, low or 0))
+    seat = RoleBounds(
+        role, low or min(usual.min, high or usual.min), high or max(usual.max, low or 0)
+    )
     if seat.min > seat.max:
         what = f"min {seat.min} is above max {seat.max}"
         form.found(form.label_path(contract.MIN), what, "1 ≤ min ≤ max")
@@ -160,7 +166,7 @@ def _seat(form: Form, role: str, cast: Sequence[Seat]) -> Seat:
     return seat
 
 
-def _found_disagreement(form: Form, own: Seat, cast: Seat) -> None:
+def _found_disagreement(form: ManifestReader, own: RoleBounds, cast: RoleBounds) -> None:
     form.found(
         form.label_path(contract.MIN),
         f"{own.role} is {own.min}..{own.max} here and {cast.min}..{cast.max} in the cast",
@@ -168,7 +174,7 @@ def _found_disagreement(form: Form, own: Seat, cast: Seat) -> None:
     )
 
 
-def _mode(form: Form, framework: Framework, cast: Sequence[Seat]) -> Mode | None:
+def _mode(form: ManifestReader, framework: Framework, cast: Sequence[RoleBounds]) -> Mode | None:
     name = form.annotations.get(contract.MODE, "")
     roles = [seat.role for seat in cast]
     mode = framework.mode(name, roles)
@@ -194,7 +200,9 @@ def _mode(form: Form, framework: Framework, cast: Sequence[Seat]) -> Mode | None
     return mode
 
 
-def _check_role(form: Form, framework: Framework, seat: Seat, mode: Mode | None) -> None:
+def _check_role(
+    form: ManifestReader, framework: Framework, seat: RoleBounds, mode: Mode | None
+) -> None:
     kind = framework.kinds.get(seat.role)
     if kind is None or mode is None:
         return
@@ -213,7 +221,7 @@ def _check_role(form: Form, framework: Framework, seat: Seat, mode: Mode | None)
         )
 
 
-def _check_ranks(form: Form) -> None:
+def _check_ranks(form: ManifestReader) -> None:
     """Ranked pods: as many completions as pods."""
     completions = form.completions
     if completions is not None and completions != form.parallelism:
@@ -224,14 +232,14 @@ def _check_ranks(form: Form) -> None:
         )
 
 
-def _resizing(framework: Framework, seat: Seat, mode: Mode | None, size: int) -> Resizing:
+def _resizing(framework: Framework, seat: RoleBounds, mode: Mode | None, size: int) -> Resizing:
     """One size is no freedom, but a role must still come to it after its bounds were edited."""
     kind = framework.kinds.get(seat.role)
     elastic = kind and kind.resizable and not seat.min == seat.max == size
     return mode.resizing if mode and elastic else Resizing.FIXED
 
 
-def _wanted(form: Form, framework: Framework, seat: Seat) -> int | None:
+def _wanted(form: ManifestReader, framework: Framework, seat: RoleBounds) -> int | None:
     wanted = form.count(contract.REPLICAS)
     path = form.annotation_path(contract.REPLICAS)
     kind = framework.kinds.get(seat.role)
@@ -247,7 +255,7 @@ def _wanted(form: Form, framework: Framework, seat: Seat) -> int | None:
     return wanted
 
 
-def _settings(form: Form, framework: Framework) -> tuple[tuple[str, str], ...]:
+def _settings(form: ManifestReader, framework: Framework) -> tuple[tuple[str, str], ...]:
     for setting in framework.settings:
         if setting.whole:
             form.count(setting.annotation, most=setting.most)
@@ -257,7 +265,7 @@ def _settings(form: Form, framework: Framework) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _restart(form: Form) -> Restart | None:
+def _restart(form: ManifestReader) -> RestartPolicy | None:
     """What happens when a pod fails, None where the Job itself says so."""
     if contract.RESTART not in form.annotations:
         return None
@@ -265,7 +273,7 @@ def _restart(form: Form) -> Restart | None:
     if form.is_pod:
         form.found(path, "a bare pod is not recreated", "set its spec.restartPolicy instead")
         return None
-    found = form.choice(contract.RESTART, Restart, Restart.ON_FAILURE)
+    found = form.choice(contract.RESTART, RestartPolicy, RestartPolicy.ON_FAILURE)
     # The API server fills in Always, which no Job may keep.
     own, wanted = form.pod.get("restartPolicy") or "Always", POD_POLICIES[found]
     if own not in ("Always", wanted):
@@ -274,14 +282,14 @@ def _restart(form: Form) -> Restart | None:
     return found
 
 
-def _paused(form: Form) -> bool:
+def _paused(form: ManifestReader) -> bool:
     text = form.annotations.get(contract.PAUSED, "false")
     if text not in (contract.TRUE, "false"):
         form.found(form.annotation_path(contract.PAUSED), f'"{text}"', 'write "true", or remove it')
     return text == contract.TRUE
 
 
-def _rank(form: Form, seat: Seat) -> int:
+def _rank(form: ManifestReader, seat: RoleBounds) -> int:
     """A bare pod's index, 0 without it."""
     rank = form.count(contract.RANK, least=0) or 0
     if rank >= seat.max:
@@ -290,7 +298,9 @@ def _rank(form: Form, seat: Seat) -> int:
     return rank
 
 
-def _check_account(form: Form, framework: Framework, role: str, mode: Mode | None) -> None:
+def _check_account(
+    form: ManifestReader, framework: Framework, role: str, mode: Mode | None
+) -> None:
     """A Job's pods wait for the account that we make; the API server refuses a bare one."""
     own = form.pod.get("serviceAccountName") or form.pod.get("serviceAccount")
     execs = form.is_pod and mode and mode.execs and role in framework.deciders

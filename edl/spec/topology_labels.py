@@ -5,7 +5,7 @@ from typing import Final
 
 from edl import contract
 from edl.model.topology_domains import Topology
-from edl.spec.manifest_reader import Form
+from edl.spec.manifest_reader import ManifestReader
 
 _LABEL: Final = re.compile(
     r"(?:(?=[^/]{1,253}/)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?"
@@ -17,7 +17,7 @@ _MOST: Final = 8
 _EXAMPLE: Final = "the key of a node label, such as topology.kubernetes.io/zone"
 
 
-def read(form: Form, roles: frozenset[str]) -> Topology:
+def read(form: ManifestReader, roles: frozenset[str]) -> Topology:
     """Nothing where the annotations are absent, or wrong: then the form has findings.
 
     roles: those that the training job has.
@@ -33,7 +33,7 @@ def read(form: Form, roles: frozenset[str]) -> Topology:
     return Topology(tuple(sorted(required)), tuple(dict.fromkeys(preferred)))
 
 
-def _parts(form: Form, name: str) -> list[str]:
+def _parts(form: ManifestReader, name: str) -> list[str]:
     text = form.annotations.get(name)
     found = [] if text is None else [part.strip() for part in text.split(",", _MOST)]
     if len(found) > _MOST:
@@ -42,7 +42,7 @@ def _parts(form: Form, name: str) -> list[str]:
     return found
 
 
-def _required(form: Form, part: str, roles: frozenset[str]) -> tuple[str, str]:
+def _required(form: ManifestReader, part: str, roles: frozenset[str]) -> tuple[str, str]:
     role, equals, label = part.rpartition("=")
     if equals and role not in roles:
         known = ", ".join(sorted(roles))
@@ -52,6 +52,6 @@ def _required(form: Form, part: str, roles: frozenset[str]) -> tuple[str, str]:
     return role, label
 
 
-def _check(form: Form, name: str, label: str) -> None:
+def _check(form: ManifestReader, name: str, label: str) -> None:
     if not _LABEL.fullmatch(label):
         form.found(form.annotation_path(name), f'"{label}" is no label', _EXAMPLE)

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from edl import messages, reasons
 from edl.annotations import job_history
-from edl.annotations.job_history import Entry, Operation
+from edl.annotations.job_history import HistoryEntry, Operation
 from edl.contract import CleanUp
 from edl.model import Ending, Reason, Role, Target, TrainingJob
 from edl.steps import preconditioned_patches
@@ -30,7 +30,7 @@ def finish(job: TrainingJob, ending: Ending, now: datetime) -> Step:
 
 
 def _told(role: Role, why: Reason, now: datetime) -> dict[str, str]:
-    entry = Entry(now, Operation.ENDED, role.size, 0, why.code, messages.message(why))
+    entry = HistoryEntry(now, Operation.ENDED, role.size, 0, why.code, messages.message(why))
     return job_history.annotation(role, [entry])
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from edl import contract, messages, reasons
 from edl.annotations import clearings, job_history
-from edl.annotations.job_history import Entry, Operation
+from edl.annotations.job_history import HistoryEntry, Operation
 from edl.model import Code, Reason, Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.planner.snapshot import last_resizes
@@ -16,24 +16,24 @@ from edl.steps import pod_removal, preconditioned_patches, scale_deadline
 from edl.writes import Action, Note, Write
 
 
-class Change(msgspec.Struct, frozen=True):
+class RoleChange(msgspec.Struct, frozen=True):
     """Writes in order, and the Events that tell of them."""
 
     writes: tuple[Write, ...] = ()
     notes: tuple[Note, ...] = ()
 
 
-def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -> Change:
+def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -> RoleChange:
     """`resize` and the removal of named pods are due now: who leaves has had its time."""
     annotations = resized(role, resize, now)
     if not annotations:
-        return Change()
+        return RoleChange()
     size = resize.after if resize else role.size
     spec = preconditioned_patches.size(role, size) if resize else {}
     patch = preconditioned_patches.job(job.key, role, spec, annotations)
     notes = (*_size_note(job, role, resize), *told(job, role, now))
     # First the pods: their names must stand until they are gone.
-    return Change((*pod_removal.deletions(job, role, size), patch), notes)
+    return RoleChange((*pod_removal.deletions(job, role, size), patch), notes)
 
 
 def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str | None]:
@@ -45,7 +45,7 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
         annotations[contract.CLEARED] = clearings.text(clearings.cleared(role, role.clears, now))
     if done := _operation(role, resize, now):
         operation, before, after, reason = done
-        entry = Entry(now, operation, before, after, reason.code, messages.message(reason))
+        entry = HistoryEntry(now, operation, before, after, reason.code, messages.message(reason))
         # A role that is stopped for a restart returns before the queue, by that reason.
         returns = role.suspended and last_resizes.restarts(role)
         if role.evacuated and not resize:

@@ -15,7 +15,7 @@ from edl.steps.failure_reset import forgive
 from edl.steps.finish import finish
 from edl.steps.hosts import new_workers
 from edl.steps.hosts.host_file import Publication, leaves_nobody, publish
-from edl.steps.resize_patch import Change, change
+from edl.steps.resize_patch import RoleChange, change
 from edl.steps.restart import restart
 from edl.steps.wedged import freed
 from edl.writes import Step
@@ -50,17 +50,17 @@ def _change(
     resizes: Sequence[Resize],
     published: Publication,
     now: datetime,
-) -> Change:
+) -> RoleChange:
     """Who leaves waits until it had its time; growing never does."""
     resize = next((resize for resize in resizes if resize.role == role.name), None)
     leaves = role.removing or (resize and resize.after < resize.before)
     if leaves and published.wait is not None:
-        return Change()
+        return RoleChange()
     if resize or role.removing or role.scaling:
         found = change(job, role, resize, now)
         if found.writes:
             return found
-    return Change(forgive(job, role, now) or pod_removal.arrived(job, role))
+    return RoleChange(forgive(job, role, now) or pod_removal.arrived(job, role))
 
 
 def _recheck(job: TrainingJob, published: Publication, now: datetime) -> timedelta | None:

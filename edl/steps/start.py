@@ -5,7 +5,7 @@ from datetime import datetime
 
 from edl import contract, messages
 from edl.annotations import job_history
-from edl.annotations.job_history import Entry, Operation
+from edl.annotations.job_history import HistoryEntry, Operation
 from edl.frameworks import FRAMEWORKS
 from edl.model import Reason, Resizing, Restart, Role, TrainingJob
 from edl.planner.plan import Admission, Suspension
@@ -89,7 +89,9 @@ def _told(
     again = Operation.RESTARTED if last_resizes.restarts(role) else Operation.RESUMED
     # Of a start that was left half done the others have begun before.
     operation = again if job.started_at and role.history else Operation.STARTED
-    return job_history.annotation(role, [Entry(now, operation, size, size, why[0].code, why[1])])
+    return job_history.annotation(
+        role, [HistoryEntry(now, operation, size, size, why[0].code, why[1])]
+    )
 
 
 def told_at_start(job: TrainingJob, sizes: Mapping[str, int]) -> Mapping[str, str]:
@@ -135,7 +137,7 @@ def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
 
 def _stopped(role: Role, reason: Reason, now: datetime) -> dict[str, str]:
     said = messages.message(reason)
-    entry = Entry(now, Operation.SUSPENDED, role.size, role.size, reason.code, said)
+    entry = HistoryEntry(now, Operation.SUSPENDED, role.size, role.size, reason.code, said)
     # Who comes back at once says since when.
     again = reason.restart is Restart.STOPPED
     returns = {contract.RESIZED_AT: preconditioned_patches.timestamp(now)} if again else {}

@@ -9,14 +9,16 @@ from msgspec.structs import replace
 
 from edl import contract, phases, reasons
 from edl.annotations import start_refusals
-from edl.model import Refusal, TrainingJob
+from edl.model import StartRefusal, TrainingJob
 from edl.planner.plan import Admission
 from edl.steps import preconditioned_patches
 from edl.steps.start import start
 from edl.writes import Patch, Step
 
 
-def refused(job: TrainingJob, refusal: Refusal, now: datetime) -> tuple[Step, timedelta | None]:
+def refused(
+    job: TrainingJob, refusal: StartRefusal, now: datetime
+) -> tuple[Step, timedelta | None]:
     """What is due now, and when to look again though nothing may have changed."""
     left = start_refusals.time_left(refusal, now)
     if job.roles[0].refusal != refusal:
@@ -26,7 +28,7 @@ def refused(job: TrainingJob, refusal: Refusal, now: datetime) -> tuple[Step, ti
     return _attempt(job, refusal, now), None
 
 
-def _record(job: TrainingJob, refusal: Refusal) -> Patch:
+def _record(job: TrainingJob, refusal: StartRefusal) -> Patch:
     """On its first Job, where `kubectl describe` shows it; so a next leader knows it, too."""
     role = job.roles[0]
     annotations: dict[str, str | None] = {contract.START_REFUSED: start_refusals.text(refusal)}
@@ -34,7 +36,7 @@ def _record(job: TrainingJob, refusal: Refusal) -> Patch:
     return preconditioned_patches.job(job.key, role, {}, annotations | said)
 
 
-def _attempt(job: TrainingJob, refusal: Refusal, now: datetime) -> Step:
+def _attempt(job: TrainingJob, refusal: StartRefusal, now: datetime) -> Step:
     """Its start at the minimum, all but what stands around its Jobs as a dry run."""
     sizes = tuple((role.name, role.min) for role in job.live if role.suspended)
     begun = start(

@@ -18,7 +18,7 @@ from edl.writes import Json
 _INJECTED: Final = "cert-manager.io/inject-ca-from"
 
 
-class Keeper(Enum):
+class CertificateStore(Enum):
     """What issues and renews: the reconciler, unless the installation says otherwise."""
 
     RECONCILER = "the reconciler"
@@ -48,17 +48,17 @@ def authorities(cluster: Cluster) -> tuple[bytes, ...]:
 
     Raises ClusterError, CertificateError for a Secret that holds no authority.
     """
-    if keeper(cluster) is not Keeper.RECONCILER:
+    if keeper(cluster) is not CertificateStore.RECONCILER:
         return ()
     return each_certificate(read_issuer(cluster, usual().authority).trust)
 
 
-def keeper(cluster: Cluster) -> Keeper:
+def keeper(cluster: Cluster) -> CertificateStore:
     """What renews the certificates of this installation."""
     found = _configuration(cluster)
     if _INJECTED in (found.get("metadata", {}).get("annotations") or {}):
-        return Keeper.CERT_MANAGER
-    return Keeper.DIRECTORY if _url(found) else Keeper.RECONCILER
+        return CertificateStore.CERT_MANAGER
+    return CertificateStore.DIRECTORY if _url(found) else CertificateStore.RECONCILER
 
 
 def trusted(cluster: Cluster) -> Iterator[Trusted]:

@@ -6,9 +6,9 @@ from typing import Final
 import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Exit
-from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.lazy_group import Listed
-from kubectl_edl.cli.options import Reading, a_cluster, one_namespace, printing
+from kubectl_edl.cli.options import OutputOptions, a_cluster, one_namespace, printing
 from kubectl_edl.cli.root import command_first
 
 _HELP: Final = """The webhook's certificates: show, verify and renew them.
@@ -78,7 +78,7 @@ _VERBS: Final[Mapping[str, str]] = {
 @a_cluster
 @printing
 @click.pass_obj
-def show(world: World, scope: Scope, reading: Reading) -> None:
+def show(world: CliContext, scope: Scope, reading: OutputOptions) -> None:
     from kubectl_edl.certificates.renewal import listed  # noqa: PLC0415 (cryptography, not for --help)
     from kubectl_edl.output.watch_report import show as print_once  # noqa: PLC0415 (the same)
 
@@ -90,12 +90,12 @@ def show(world: World, scope: Scope, reading: Reading) -> None:
 @one_namespace
 @printing
 @click.pass_context
-def verify(ctx: click.Context, scope: Scope, reading: Reading) -> None:
+def verify(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
     from kubectl_edl.doctor.checks import CERTIFICATES, look_at  # noqa: PLC0415 (not for --help)
     from kubectl_edl.doctor.checks.check import Patient  # noqa: PLC0415 (the same)
     from kubectl_edl.doctor.view import is_ill, print_all, print_each  # noqa: PLC0415 (the same)
 
-    world = ctx.ensure_object(World)
+    world = ctx.ensure_object(CliContext)
     examined = look_at(CERTIFICATES, Patient(world.connect(scope), world.now()))
     printed = print_each if reading.output in ("table", "wide") else print_all
     if is_ill(printed(world, reading, [examined])):
@@ -106,7 +106,7 @@ def verify(ctx: click.Context, scope: Scope, reading: Reading) -> None:
 @click.option("--authority", is_flag=True, help="Renew the authority, too.")
 @a_cluster
 @click.pass_obj
-def renew(world: World, scope: Scope, *, authority: bool) -> None:
+def renew(world: CliContext, scope: Scope, *, authority: bool) -> None:
     from kubectl_edl.certificates.renewal import renew as renewed  # noqa: PLC0415 (not for --help)
     from kubectl_edl.certificates.view import news  # noqa: PLC0415 (the same)
 

@@ -10,7 +10,13 @@ from certs.secrets import renew as renewed
 from edl.errors import Forbidden, NotFound
 from edl.kube.cluster import Cluster
 from edl.model import Target
-from kubectl_edl.certificates.certificate_store import Keeper, authorities, keeper, served, trusted
+from kubectl_edl.certificates.certificate_store import (
+    CertificateStore,
+    authorities,
+    keeper,
+    served,
+    trusted,
+)
 from kubectl_edl.certificates.view import (
     Shown,
     certs_report,
@@ -19,16 +25,16 @@ from kubectl_edl.certificates.view import (
     of_pair,
 )
 from kubectl_edl.cli.command_errors import Refused
-from kubectl_edl.cli.context import Connection
+from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.output.report import Report
 
-_ELSEWHERE: Final[Mapping[Keeper, str]] = {
-    Keeper.CERT_MANAGER: "cmctl renew edl-webhook -n edl-system",
-    Keeper.DIRECTORY: "python -m certs issue --dir DIR renews it there",
+_ELSEWHERE: Final[Mapping[CertificateStore, str]] = {
+    CertificateStore.CERT_MANAGER: "cmctl renew edl-webhook -n edl-system",
+    CertificateStore.DIRECTORY: "python -m certs issue --dir DIR renews it there",
 }
 
 
-def listed(connection: Connection, now: datetime) -> Report:
+def listed(connection: ClusterConnection, now: datetime) -> Report:
     """All certificates of the installation; what may not be read is a hint."""
     cluster, place = connection.cluster, usual()
     believed = list(of_configurations(list(trusted(cluster))))
@@ -52,12 +58,12 @@ def _read(
     except Forbidden as error:
         hints.append(f"hint: what is in {where} is not shown: {error}")
     except (CertificateError, NotFound) as error:
-        if keeper(cluster) is not Keeper.DIRECTORY:
+        if keeper(cluster) is not CertificateStore.DIRECTORY:
             hints.append(f"hint: {where}: {error}; kubectl edl certs renew")
     return []
 
 
-def renew(connection: Connection, now: datetime, *, authority: bool) -> Installed:
+def renew(connection: ClusterConnection, now: datetime, *, authority: bool) -> Installed:
     """A new serving certificate in the Secret, or another authority that is trusted.
 
     Raises Refused where nothing would serve with it, ClusterError, CertificateError.
@@ -65,6 +71,6 @@ def renew(connection: Connection, now: datetime, *, authority: bool) -> Installe
     cluster, place = connection.cluster, usual()
     if not list(trusted(cluster)):
         raise Refused("kubectl-edl is not installed here: kubectl edl install --image IMAGE")
-    if (by := keeper(cluster)) is not Keeper.RECONCILER:
+    if (by := keeper(cluster)) is not CertificateStore.RECONCILER:
         raise Refused(f"{by.value} keeps the certificates of this installation: {_ELSEWHERE[by]}")
     return (rotate if authority else renewed)(cluster, place, now)

@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 from edl import contract
 from edl.errors import EdlError
 from edl.kube.cluster import ListOptions
-from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.context import CliContext, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +65,7 @@ def namespaces(
 def _candidates(
     ctx: click.Context, selection: ListOptions, incomplete: str, named: Callable[[bytes], str]
 ) -> list[CompletionItem]:
-    world = ctx.find_object(World)
+    world = ctx.find_object(CliContext)
     if world is None:
         return []
     names = {field.name for field in fields(Scope)} - {"all_namespaces"}

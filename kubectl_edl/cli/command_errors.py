@@ -18,7 +18,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import Denied, EdlError, NotFound
-from kubectl_edl.cli.context import Connection
+from kubectl_edl.cli.context import ClusterConnection
 
 
 class Exit(IntEnum):
@@ -99,14 +99,14 @@ def exit_code(error: EdlError) -> Exit:
     return Exit.NOT_FOUND if isinstance(error, Missing | NotFound) else Exit.REFUSED
 
 
-def no_such_job(name: str, known: Sequence[str], connection: Connection) -> Missing:
+def no_such_job(name: str, known: Sequence[str], connection: ClusterConnection) -> Missing:
     """`known` are the names of the training jobs there; the nearest are suggested."""
     where = f"in namespace {connection.namespace}" if connection.namespace else "in any namespace"
     found = f'no training job "{name}" {where}'
     return Missing(f"{found}; {_nearest(name, known)}all of them: kubectl edl status -A")
 
 
-def no_such_plain_job(name: str, known: Sequence[str], connection: Connection) -> Missing:
+def no_such_plain_job(name: str, known: Sequence[str], connection: ClusterConnection) -> Missing:
     """`known` are the names of all Jobs there."""
     found = f'no Job "{name}" in namespace {connection.namespace}'
     return Missing(f"{found}; {_nearest(name, known)}all of them: kubectl get jobs -A")
@@ -125,7 +125,7 @@ def _nearest(name: str, known: Sequence[str]) -> str:
     return f"did you mean {' or '.join(close)}? " if close else ""
 
 
-def not_elastic(name: str, connection: Connection, slips: Sequence[str] = ()) -> Refused:
+def not_elastic(name: str, connection: ClusterConnection, slips: Sequence[str] = ()) -> Refused:
     """A Job of that name exists, without our label; `slips` are of its other labels."""
     found = f"it has no label {contract.FRAMEWORK}{''.join(f'; {slip}' for slip in slips)}"
     return Refused(

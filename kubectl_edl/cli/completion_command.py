@@ -6,7 +6,7 @@ import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.completion_scripts import SCRIPTS
-from kubectl_edl.cli.context import World
+from kubectl_edl.cli.context import CliContext
 
 _HELP: Final = """Print the script that completes kubectl edl in your shell.
 
@@ -29,7 +29,7 @@ Examples:
 @click.command("completion", help=_HELP, epilog=EXIT_CODES_HELP)
 @click.argument("shell", type=click.Choice(tuple(SCRIPTS)))
 @click.pass_obj
-def completion(world: World, shell: str) -> None:
+def completion(world: CliContext, shell: str) -> None:
     world.out.write(SCRIPTS[shell])
 
 

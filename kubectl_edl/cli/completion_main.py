@@ -11,7 +11,7 @@ from enum import IntEnum
 from click import UsageError
 from click.shell_completion import CompletionItem, ShellComplete
 
-from kubectl_edl.cli.context import World
+from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.root import CLI
 from kubectl_edl.main import this_process
 
@@ -29,7 +29,7 @@ def main() -> None:
     world.out.write(answer(sys.argv[1:], world))
 
 
-def answer(words: Sequence[str], world: World) -> str:
+def answer(words: Sequence[str], world: CliContext) -> str:
     """The candidates for the last word, and the directive."""
     *before, unfinished = words or [""]
     shell = ShellComplete(CLI, {"obj": world}, "kubectl edl", "")

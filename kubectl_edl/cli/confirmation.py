@@ -1,10 +1,10 @@
 """A question on the terminal before something is lost."""
 
 from kubectl_edl.cli.command_errors import Refused
-from kubectl_edl.cli.context import World
+from kubectl_edl.cli.context import CliContext
 
 
-def confirmed(world: World, question: str) -> bool:
+def confirmed(world: CliContext, question: str) -> bool:
     """Raises Refused where no terminal can answer."""
     if not world.stdin.isatty():
         raise Refused(f"{question} Nobody can answer here: add --yes")

@@ -53,7 +53,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ClusterConnection:
     """A cluster and where in it the user is; `namespace` is empty for all namespaces."""
 
     cluster: PluginCluster
@@ -67,7 +67,7 @@ def _no_kubectl(arguments: Sequence[str], text: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class CliContext:
     """`width` is the terminal's in characters, None when stdout is a pipe or a file."""
 
     out: TextIO
@@ -75,7 +75,7 @@ class World:
     stdin: TextIO
     now: Callable[[], datetime]
     sleep: Callable[[float], None]
-    connect: Callable[[Scope], Connection]
+    connect: Callable[[Scope], ClusterConnection]
     changes: Callable[[Cluster, ListOptions], Iterator[None]]
     """Yields when something that is selected may have changed, until the user has seen enough."""
     listening: Callable[[], AbstractContextManager[None]] = nullcontext

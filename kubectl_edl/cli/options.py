@@ -118,7 +118,7 @@ FILENAMES_IF_ANY: Final[Decorator] = _filenames(required=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class OutputOptions:
     """How a list is chosen and printed; `output` as `printers.form` reads it."""
 
     output: str = "table"
@@ -153,10 +153,12 @@ def one_namespace(function: Command) -> Command:
 
 def reading(function: Command) -> Command:
     """`-l -o -w --color --no-headers`, as `reading`."""
-    return bundled(Reading, "reading", (SELECTOR, *_PRINTED[:1], _WATCH, *_PRINTED[1:]))(function)
+    return bundled(OutputOptions, "reading", (SELECTOR, *_PRINTED[:1], _WATCH, *_PRINTED[1:]))(
+        function
+    )
 
 
-def not_both(name: str | None, reading: Reading) -> None:
+def not_both(name: str | None, reading: OutputOptions) -> None:
     """As kubectl: a name and a selector exclude each other. Raises click.UsageError."""
     if name and reading.selector:
         raise click.UsageError("A name and a selector (-l) exclude each other: leave out one.")
@@ -164,12 +166,12 @@ def not_both(name: str | None, reading: Reading) -> None:
 
 def watching(function: Command) -> Command:
     """`-o -w --color --no-headers`, as `reading`."""
-    return bundled(Reading, "reading", (*_PRINTED[:1], _WATCH, *_PRINTED[1:]))(function)
+    return bundled(OutputOptions, "reading", (*_PRINTED[:1], _WATCH, *_PRINTED[1:]))(function)
 
 
 def printing(function: Command) -> Command:
     """`-o --color --no-headers`, as `reading`."""
-    return bundled(Reading, "reading", _PRINTED)(function)
+    return bundled(OutputOptions, "reading", _PRINTED)(function)
 
 
 def writing(function: Command) -> Command:

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
-from kubectl_edl.cli.context import World
+from kubectl_edl.cli.context import CliContext
 
 PATIENCE: Final = timedelta(seconds=5)
 """So long an estimate may take; in a large cluster with many jobs it may not be ready by then."""
 
 
-def patient(world: World) -> Callable[[], bool]:
+def patient(world: CliContext) -> Callable[[], bool]:
     """Whether the user has waited long enough."""
     begun = world.now()
     return lambda: world.now() - begun > PATIENCE

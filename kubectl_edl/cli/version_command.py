@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
-from kubectl_edl.cli.context import World
+from kubectl_edl.cli.context import CliContext
 from kubectl_edl.output.serialize import json_text, yaml_text
 
 _HELP: Final = """The plugin's version.
@@ -22,7 +22,7 @@ Examples:
 @click.command("version", help=_HELP, epilog=EXIT_CODES_HELP)
 @click.option("-o", "--output", type=click.Choice(("json", "yaml")), default=None, help="Form.")
 @click.pass_obj
-def version(world: World, output: str | None) -> None:
+def version(world: CliContext, output: str | None) -> None:
     number = installed("kubectl-edl")
     if output is None:
         world.say(f"kubectl-edl {number}")

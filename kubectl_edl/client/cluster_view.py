@@ -23,8 +23,8 @@ from edl.kube.state.observe import observe
 from edl.model import ClusterState, Target, TrainingJob
 from edl.spec.namespace_policy import NamespacePolicy, allow_kubexec
 from edl.writes import Json
-from kubectl_edl.cli.context import Connection
-from kubectl_edl.client.prefetch import Asked, jobs_of
+from kubectl_edl.cli.context import ClusterConnection
+from kubectl_edl.client.prefetch import PrefetchedLists, jobs_of
 
 _Fact = TypeVar("_Fact")
 
@@ -38,31 +38,34 @@ class Survey(msgspec.Struct, frozen=True):
     """Those of bare pods alone."""
 
 
-def survey_jobs(connection: Connection, now: datetime) -> Survey:
+def survey_jobs(connection: ClusterConnection, now: datetime) -> Survey:
     """The training jobs without their pods: enough to change one. Raises Forbidden."""
     return Survey(_observed(ClusterFacts(jobs=_jobs(connection)), now).jobs)
 
 
 def survey_training(
-    connection: Connection, selector: str, now: datetime, asked: Asked | None = None
+    connection: ClusterConnection,
+    selector: str,
+    now: datetime,
+    asked: PrefetchedLists | None = None,
 ) -> Survey:
     """The training jobs with their pods; `selector` chooses among them by their Jobs' labels.
 
     `asked`: what was asked for before. Raises Forbidden when the Jobs themselves may not be listed.
     """
     hints: list[str] = []
-    found = _observed(_training(asked or Asked(connection), hints), now)
+    found = _observed(_training(asked or PrefetchedLists(connection), hints), now)
     return Survey(selected(found.jobs, connection, selector), tuple(hints))
 
 
-def survey_ruled(connection: Connection, now: datetime) -> Survey:
+def survey_ruled(connection: ClusterConnection, now: datetime) -> Survey:
     """The same, with what quotas and LimitRanges of their namespaces refuse and add."""
     hints: list[str] = []
-    found = _observed(_ruled(connection, _training(Asked(connection), hints), hints), now)
+    found = _observed(_ruled(connection, _training(PrefetchedLists(connection), hints), hints), now)
     return Survey(found.jobs, tuple(hints), found.bare)
 
 
-def survey_created(connection: Connection, jobs: Sequence[Json], now: datetime) -> Survey:
+def survey_created(connection: ClusterConnection, jobs: Sequence[Json], now: datetime) -> Survey:
     """Jobs that were just created, as a reconciler will see them; by the rules of survey_ruled.
 
     `hints` name what only their namespace knows.
@@ -81,7 +84,7 @@ def survey_created(connection: Connection, jobs: Sequence[Json], now: datetime) 
     return Survey(_observed(_ruled(connection, found, []), now).jobs, tuple(hints))
 
 
-def _namespace(connection: Connection, hints: list[str]) -> Sequence[NamespaceFacts]:
+def _namespace(connection: ClusterConnection, hints: list[str]) -> Sequence[NamespaceFacts]:
     name = connection.namespace
     target = Target("Namespace", "", name)
     return allowed(
@@ -92,7 +95,7 @@ def _namespace(connection: Connection, hints: list[str]) -> Sequence[NamespaceFa
     )
 
 
-def _training(asked: Asked, hints: list[str]) -> ClusterFacts:
+def _training(asked: PrefetchedLists, hints: list[str]) -> ClusterFacts:
     shapes = ShapeInterner()
     listed = asked.answers()
     jobs = [job_facts.job(raw, shapes) for raw in listed.jobs()]
@@ -109,7 +112,7 @@ def _training(asked: Asked, hints: list[str]) -> ClusterFacts:
     return ClusterFacts(pods=pods, jobs=jobs, priorities=priorities)
 
 
-def _ruled(connection: Connection, found: ClusterFacts, hints: list[str]) -> ClusterFacts:
+def _ruled(connection: ClusterConnection, found: ClusterFacts, hints: list[str]) -> ClusterFacts:
     listed, namespace = connection.cluster.list, connection.namespace
     quotas = allowed(
         lambda: list(map(quota, listed(ListOptions("ResourceQuota", namespace)).items)),
@@ -141,7 +144,7 @@ def survey_cluster(cluster: Cluster, now: datetime, hints: list[str] | None = No
     return state
 
 
-def _jobs(connection: Connection, selector: str = "") -> list[JobFacts]:
+def _jobs(connection: ClusterConnection, selector: str = "") -> list[JobFacts]:
     shapes = ShapeInterner()
     listing = connection.cluster.list(jobs_of(connection, selector))
     return [job_facts.job(raw, shapes) for raw in listing.items]
@@ -173,7 +176,7 @@ def _observed(found: ClusterFacts, now: datetime) -> ClusterState:
 
 
 def selected(
-    jobs: Iterable[TrainingJob], connection: Connection, selector: str
+    jobs: Iterable[TrainingJob], connection: ClusterConnection, selector: str
 ) -> tuple[TrainingJob, ...]:
     """A training job is chosen as a whole, when any of its Jobs is."""
     if not selector:

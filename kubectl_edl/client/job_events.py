@@ -15,7 +15,7 @@ _FIELDS: Final = ("lastTimestamp", "eventTime", "firstTimestamp")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Change:
+class SizeEvent:
     """One Event: when it was last seen, whose, CamelCase reason, sentence.
 
     `version` orders what was seen in the same second: etcd counts them up.
@@ -30,7 +30,7 @@ class Change:
     count: int = 1
 
 
-def last_changes(cluster: Cluster, namespace: str, jobs: Jobs, most: int) -> tuple[Change, ...]:
+def last_changes(cluster: Cluster, namespace: str, jobs: Jobs, most: int) -> tuple[SizeEvent, ...]:
     """The newest `most` Events of these Jobs, newest last. Raises Forbidden."""
     listing = cluster.list(ListOptions("Event", namespace))
     events = about([json.loads(item) for item in listing.items], jobs)
@@ -42,8 +42,8 @@ def _is_shown(event: Json) -> bool:
     return event["involvedObject"]["kind"] == "Job" and event.get("reason") not in _ONE_A_POD
 
 
-def _change(event: Json) -> Change:
-    return Change(
+def _change(event: Json) -> SizeEvent:
+    return SizeEvent(
         at=last_seen(event),
         version=int(event["metadata"].get("resourceVersion") or 0),
         job=event["involvedObject"]["name"],

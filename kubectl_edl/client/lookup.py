@@ -6,7 +6,7 @@ from edl.errors import NotFound
 from edl.model import JobKey, Target, TrainingJob
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused, no_such_job, not_elastic
-from kubectl_edl.cli.context import Connection
+from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey
 
 _KINDS: Final = frozenset(
@@ -21,7 +21,7 @@ def plain(name: str) -> str:
     return rest if rest and kind.lower() in _KINDS else name
 
 
-def training_job(name: str, survey: Survey, connection: Connection) -> TrainingJob:
+def training_job(name: str, survey: Survey, connection: ClusterConnection) -> TrainingJob:
     """The training job of this name, or the one that a Job of this name belongs to.
 
     Raises Missing with the nearest names, Refused for a Job without our label or when several
@@ -54,7 +54,7 @@ def only(key: JobKey, survey: Survey) -> TrainingJob | None:
     return next((job for job in survey.jobs if job.key == key), None)
 
 
-def _found(name: str, connection: Connection) -> Json | None:
+def _found(name: str, connection: ClusterConnection) -> Json | None:
     if not connection.namespace:
         return None
     try:

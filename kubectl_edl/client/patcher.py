@@ -10,7 +10,7 @@ from edl.patches.merge_patch import merged
 from edl.writes import Json, Patch
 
 
-class Actuator(Protocol):
+class Patcher(Protocol):
     """Performs patches; `remark` follows every sentence about what was done."""
 
     @property
@@ -57,7 +57,7 @@ class ClientDryRun:
         return merged(found, patch.body)
 
 
-ACTUATORS: Final[Mapping[str, Callable[[Cluster], Actuator]]] = {
+ACTUATORS: Final[Mapping[str, Callable[[Cluster], Patcher]]] = {
     "none": Real,
     "client": ClientDryRun,
     "server": ServerDryRun,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from edl.kube.cluster import RawList
     from edl.writes import Json
-    from kubectl_edl.cli.context import Connection
+    from kubectl_edl.cli.context import ClusterConnection
 
 
 class Answers(NamedTuple):
@@ -28,13 +28,13 @@ class Answers(NamedTuple):
 _Futures: TypeAlias = "tuple[list[Future[RawList]], Future[Json] | None]"
 
 
-class Asked:
+class PrefetchedLists:
     """What a survey reads: asked for at once when this is made, and anew whenever it is read again.
 
     Not thread-safe.
     """
 
-    def __init__(self, connection: Connection, *, lease: bool = False) -> None:
+    def __init__(self, connection: ClusterConnection, *, lease: bool = False) -> None:
         self.connection: Final = connection
         self._with_lease = lease
         self._futures: _Futures | None = self._ask()
@@ -70,7 +70,7 @@ class Asked:
         return self.connection.cluster.get(LEASE)
 
 
-def jobs_of(connection: Connection, selector: str = "") -> ListOptions:
+def jobs_of(connection: ClusterConnection, selector: str = "") -> ListOptions:
     """Our Jobs; their pods carry the same label."""
     labels = f"{contract.FRAMEWORK},{selector}" if selector else contract.FRAMEWORK
     return ListOptions("Job", connection.namespace, labels)

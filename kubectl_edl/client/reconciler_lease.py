@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from edl.kube.auth.access_review import MissingRights
     from edl.writes import Json
-    from kubectl_edl.cli.context import Connection
+    from kubectl_edl.cli.context import ClusterConnection
 
 LEASE: Final = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 WHERE: Final = f"Lease {LEASE.namespace}/{LEASE.name}"
@@ -47,7 +47,7 @@ _STALLED: Final = frozenset({Lead.EXPIRED, Lead.RELEASED, Lead.NEVER, Lead.ABSEN
 
 
 @dataclass(frozen=True, slots=True)
-class Leadership:
+class LeaseView:
     """`silence` is the time since the Lease was renewed, negative where that is still to come."""
 
     lead: Lead
@@ -97,39 +97,41 @@ class Leadership:
         return (f"{what}: nothing starts or changes its size; {_DOCTOR}",)
 
 
-def leadership(connection: Connection, now: datetime) -> Leadership:
+def leadership(connection: ClusterConnection, now: datetime) -> LeaseView:
     """By the API server's clock: this machine's may be wrong."""
     cluster = connection.cluster
     return read(lambda: cluster.get(LEASE), lambda: now + cluster.clock_ahead())
 
 
-def read(lease: Callable[[], Json], now: Callable[[], datetime]) -> Leadership:
+def read(lease: Callable[[], Json], now: Callable[[], datetime]) -> LeaseView:
     """`now` is asked when the Lease is there."""
     try:
         return judged(lease(), now())
     except NotFound:
-        return Leadership(Lead.ABSENT)
+        return LeaseView(Lead.ABSENT)
     except Forbidden as error:
-        return Leadership(Lead.UNREADABLE, refusal=error)
+        return LeaseView(Lead.UNREADABLE, refusal=error)
 
 
-def judged(lease: Json, now: datetime) -> Leadership:
+def judged(lease: Json, now: datetime) -> LeaseView:
     spec = lease.get("spec") or {}
     notes = lease["metadata"].get("annotations") or {}
     settings = notes.get(contract.SETTINGS)
     holder, renewed = spec.get("holderIdentity") or "", time(spec.get("renewTime") or "")
     if not holder:
-        return Leadership(Lead.RELEASED, settings=settings)
+        return LeaseView(Lead.RELEASED, settings=settings)
     if renewed is None:
-        return Leadership(Lead.NEVER, holder, settings=settings)
+        return LeaseView(Lead.NEVER, holder, settings=settings)
     lasts = timedelta(seconds=spec.get("leaseDurationSeconds") or _USUAL_SECONDS)
     silence = now - renewed
     lead = Lead.EXPIRED if silence > lasts + SLACK else Lead.LEADS
     missing = missing_rights(notes.get(contract.MISSING_RIGHTS))
-    return Leadership(lead, holder, silence, lasts, settings, missing=missing)
+    return LeaseView(lead, holder, silence, lasts, settings, missing=missing)
 
 
-def unattended(connection: Connection, now: datetime, dry_run: str = "none") -> tuple[str, ...]:
+def unattended(
+    connection: ClusterConnection, now: datetime, dry_run: str = "none"
+) -> tuple[str, ...]:
     """What a command says after a change: that no reconciler sees it.
 
     The change is made: what cannot be known now is no error.

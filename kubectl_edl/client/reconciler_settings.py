@@ -15,13 +15,13 @@ from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from edl.planner.settings import Settings, read
 from edl.writes import Json
-from kubectl_edl.cli.context import Connection
+from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.cli.options import Command, bundled
-from kubectl_edl.client.reconciler_lease import WHERE, Lead, Leadership, leadership
+from kubectl_edl.client.reconciler_lease import WHERE, Lead, LeaseView, leadership
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SettingsOverrides:
     """Settings that the user asks about instead of the reconciler's; None where he does not."""
 
     policy: str | None = None
@@ -72,10 +72,10 @@ def asking(function: Command) -> Command:
             help="Ask what this load ceiling would do, 0.97 for 97 %. Default: the reconciler's.",
         ),
     )
-    return bundled(Asked, "asked", options)(function)
+    return bundled(SettingsOverrides, "asked", options)(function)
 
 
-def deciding(connection: Connection, asked: Asked, now: datetime) -> Deciding:
+def deciding(connection: ClusterConnection, asked: SettingsOverrides, now: datetime) -> Deciding:
     """The reconciler's settings where it says them, with what the user asks instead."""
     lead = leadership(connection, now)
     found = replace(_published(lead), stalled=lead.why)
@@ -96,7 +96,7 @@ def unattended(by: Deciding) -> Estimate:
     return Estimate(Certainty.UNKNOWN, reason=f"no reconciler is at work now ({by.stalled})")
 
 
-def _published(lead: Leadership) -> Deciding:
+def _published(lead: LeaseView) -> Deciding:
     """As the Lease says it."""
     if lead.refusal:
         return _assumed(f"hint: assumed settings: {lead.refusal}")

@@ -6,9 +6,9 @@ from typing import Final
 import click
 
 from edl.writes import Json
-from kubectl_edl.cli.context import World
+from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import FILENAMES
-from kubectl_edl.convert.document_stream import Stream, converted
+from kubectl_edl.convert.document_stream import DocumentStream, converted
 from kubectl_edl.output.serialize import json_stream
 from kubectl_edl.resources.manifest_sources import sources
 from kubectl_edl.resources.yaml_writer import dump, joined
@@ -48,7 +48,7 @@ _EXIT_CODES: Final = (
 )
 @click.pass_context
 def convert(context: click.Context, filenames: Sequence[str], output: str) -> None:
-    world: World = context.obj
+    world: CliContext = context.obj
     stream = converted(sources(filenames, world.stdin))
     _say(world, stream)
     if stream.errors:
@@ -61,7 +61,7 @@ def convert(context: click.Context, filenames: Sequence[str], output: str) -> No
 COMMAND: Final = convert
 
 
-def _say(world: World, stream: Stream) -> None:
+def _say(world: CliContext, stream: DocumentStream) -> None:
     for word, lines in (
         ("note", stream.notes),
         ("dropped", stream.dropped),

@@ -7,16 +7,16 @@ from typing import Any, Final
 from edl.convert import convert
 from edl.convert.diagnostics import Malformed, Place, Remark
 from edl.errors import Denied
-from edl.inject.handlers import Context, Request, mutate
+from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.writes import Json
-from kubectl_edl.resources.manifest_sources import Source, Unreadable
+from kubectl_edl.resources.manifest_sources import ManifestSource, Unreadable
 from kubectl_edl.resources.yaml_reader import Document, documents
 
 _WEBHOOK: Final = Context(frozenset(), "kubectl-edl")
 
 
 @dataclass(slots=True)
-class Stream:
+class DocumentStream:
     """What has come out so far, and what there is to say; lines name file, document and line."""
 
     manifests: list[Json] = field(default_factory=list)
@@ -25,9 +25,9 @@ class Stream:
     notes: list[str] = field(default_factory=list)
 
 
-def converted(sources: Iterable[Source]) -> Stream:
+def converted(sources: Iterable[ManifestSource]) -> DocumentStream:
     """Everything in these files, in order; what cannot be read is among the errors."""
-    stream = Stream()
+    stream = DocumentStream()
     for source in sources:
         try:
             for document in documents(source):
@@ -37,7 +37,7 @@ def converted(sources: Iterable[Source]) -> Stream:
     return stream
 
 
-def _with_items(document: Document, stream: Stream) -> list[Json]:
+def _with_items(document: Document, stream: DocumentStream) -> list[Json]:
     """A list's items are converted each; one that nothing changed stays as it was."""
     items = document.value.get("items")
     kind = str(document.value.get("kind") or "")
@@ -62,7 +62,7 @@ def _named(item: Any, listing: Json) -> Any:  # noqa: ANN401 (JSON)
     return {"apiVersion": listing.get("apiVersion"), "kind": kind} | item
 
 
-def _one(document: Document, value: Json, place: Place, stream: Stream) -> list[Json]:
+def _one(document: Document, value: Json, place: Place, stream: DocumentStream) -> list[Json]:
     def lines(remarks: Iterable[Remark]) -> list[str]:
         return [
             f"{document.at((*place, *remark.place))}: {_name(value)}: {remark}"
@@ -86,7 +86,7 @@ def _refusals(manifests: Iterable[Json]) -> Iterator[Remark]:
     """What the webhook would refuse of the Jobs when it completes them."""
     for manifest in manifests:
         try:
-            mutate(Request("CREATE", manifest, None, user=""), _WEBHOOK)
+            mutate(AdmissionRequest("CREATE", manifest, None, user=""), _WEBHOOK)
         except Denied as denied:
             name = manifest["metadata"].get("name", "")
             for finding in denied.findings:

@@ -10,17 +10,17 @@ from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, RoleKind
 from edl.model import Resizing
-from edl.spec.job_spec import Seat
+from edl.spec.job_spec import RoleBounds
 from edl.spec.parser import parse
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
-from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.lazy_group import Listed
 from kubectl_edl.cli.options import Decorator, Writing, bundled, one_namespace, writing
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.create.create_jobs import create_all, rehearse
-from kubectl_edl.create.job_manifests import Wish, in_options, manifests
-from kubectl_edl.create.pod_options import Told, settings_of
+from kubectl_edl.create.job_manifests import CreateRequest, in_options, manifests
+from kubectl_edl.create.pod_options import RolePodOptions, settings_of
 from kubectl_edl.create.prerequisites import hints
 from kubectl_edl.create.role_options import Casting, flags
 from kubectl_edl.output.change_report import say_changed
@@ -64,7 +64,7 @@ Examples:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CreateOptions:
     """A command line but for its roles: their sizes and what their pods get."""
 
     name: str
@@ -165,7 +165,7 @@ def _strangers(framework: Framework) -> list[RoleKind]:
 def _command(framework: Framework) -> click.Command:
     kinds = [*framework.roles, *_strangers(framework)]
     sizes = [_size(kind, hidden=kind.name not in framework.kinds) for kind in kinds]
-    told = bundled(Told, "told", (*_DETAILS, _settings(framework)))
+    told = bundled(RolePodOptions, "told", (*_DETAILS, _settings(framework)))
     options: tuple[Decorator, ...] = (
         *_ARGUMENTS,
         *_WHOLE,
@@ -175,21 +175,21 @@ def _command(framework: Framework) -> click.Command:
     known = {_parameter(kind.name): kind.name for kind in kinds}
 
     def create(
-        world: World,
+        world: CliContext,
         scope: Scope,
         writing: Writing,
-        asked: Asked,
-        told: Told,
+        asked: CreateOptions,
+        told: RolePodOptions,
         **given: str | None,
     ) -> None:
         sizes = {known[name]: text for name, text in given.items() if text is not None}
-        wish = Wish(
+        wish = CreateRequest(
             framework.name, sizes=sizes, told=told, namespace=scope.namespace, **asdict(asked)
         )
         _create(world, scope, writing, wish)
 
     function = one_namespace(writing(click.pass_obj(create)))
-    function = told(bundled(Asked, "asked", options)(function))
+    function = told(bundled(CreateOptions, "asked", options)(function))
     for size in reversed(sizes):
         function = size(function)
     help_text = _framework_help(framework)
@@ -216,7 +216,7 @@ def _sample(framework: Framework) -> list[tuple[str, str]]:
     ]
 
 
-def _create(world: World, scope: Scope, writing: Writing, wish: Wish) -> None:
+def _create(world: CliContext, scope: Scope, writing: Writing, wish: CreateRequest) -> None:
     made = manifests(wish)
     done, remark = _PERFORMED[writing.dry_run]
     stored = done(world, scope, made)
@@ -229,7 +229,7 @@ def _create(world: World, scope: Scope, writing: Writing, wish: Wish) -> None:
 def _range(stored: Json) -> str:
     """As the cast spells it: `worker=4..6`, with what its namespace made of the size."""
     spec = parse(stored)
-    return Casting((Seat(spec.role, spec.min, spec.max),), ()).text
+    return Casting((RoleBounds(spec.role, spec.min, spec.max),), ()).text
 
 
 def _by_itself(made: list[Json]) -> Iterator[str]:
@@ -244,7 +244,7 @@ def _by_itself(made: list[Json]) -> Iterator[str]:
             yield f"hint: {spec.role} by itself: {limit}"
 
 
-def _really(world: World, scope: Scope, made: list[Json]) -> list[Json]:
+def _really(world: CliContext, scope: Scope, made: list[Json]) -> list[Json]:
     connection = world.connect(scope)
     stored = create_all(world, connection, made)
     now = world.now()
@@ -254,15 +254,17 @@ def _really(world: World, scope: Scope, made: list[Json]) -> list[Json]:
     return stored
 
 
-def _rehearsed(world: World, scope: Scope, made: list[Json]) -> list[Json]:
+def _rehearsed(world: CliContext, scope: Scope, made: list[Json]) -> list[Json]:
     return rehearse(world.connect(scope), made)
 
 
-def _written(world: World, scope: Scope, made: list[Json]) -> list[Json]:  # noqa: ARG001 (the same)
+def _written(world: CliContext, scope: Scope, made: list[Json]) -> list[Json]:  # noqa: ARG001 (the same)
     return made
 
 
-_PERFORMED: Final[Mapping[str, tuple[Callable[[World, Scope, list[Json]], list[Json]], str]]] = {
+_PERFORMED: Final[
+    Mapping[str, tuple[Callable[[CliContext, Scope, list[Json]], list[Json]], str]]
+] = {
     "none": (_really, ""),
     "client": (_written, " (dry run)"),
     "server": (_rehearsed, " (server dry run)"),

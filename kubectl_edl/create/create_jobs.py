@@ -15,7 +15,7 @@ from edl.kube.cluster import Cluster, ListOptions
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
-from kubectl_edl.cli.context import Connection, World
+from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.client.retry_on_conflict import with_fresh_state
 from kubectl_edl.label.source_manifest import LAST_APPLIED
 
@@ -23,7 +23,9 @@ _ESCAPED: Final = {letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u202
 """What Go's encoding/json escapes in strings."""
 
 
-def create_all(world: World, connection: Connection, manifests: Sequence[Json]) -> list[Json]:
+def create_all(
+    world: CliContext, connection: ClusterConnection, manifests: Sequence[Json]
+) -> list[Json]:
     """The Jobs as they are stored. Raises Denied with every refusal, before any is created."""
     rehearse(connection, manifests)
     created: list[Json] = []
@@ -38,7 +40,7 @@ def create_all(world: World, connection: Connection, manifests: Sequence[Json]) 
     return created
 
 
-def _unanswered(connection: Connection, manifest: Json) -> list[Json]:
+def _unanswered(connection: ClusterConnection, manifest: Json) -> list[Json]:
     """The Job, if it was created and only the answer was lost, or if nobody can tell."""
     wanted = _as_applied(manifest, connection.namespace)
     try:
@@ -53,7 +55,7 @@ def _unanswered(connection: Connection, manifest: Json) -> list[Json]:
     return [found] if same else []
 
 
-def rehearse(connection: Connection, manifests: Sequence[Json]) -> list[Json]:
+def rehearse(connection: ClusterConnection, manifests: Sequence[Json]) -> list[Json]:
     """The Jobs as they would be stored. Raises Denied with every refusal."""
     answers = [_asked(connection, manifest) for manifest in manifests]
     findings = [answer for answer in answers if isinstance(answer, Finding)]
@@ -69,7 +71,7 @@ def rehearse(connection: Connection, manifests: Sequence[Json]) -> list[Json]:
     return stored
 
 
-def _joined(connection: Connection, manifests: Sequence[Json]) -> list[Finding]:
+def _joined(connection: ClusterConnection, manifests: Sequence[Json]) -> list[Finding]:
     """A training job of this name that has other Jobs: these would break its cast."""
     own = manifests[0]["metadata"]
     job = own["labels"].get(contract.JOB, own["name"])
@@ -84,7 +86,7 @@ def _joined(connection: Connection, manifests: Sequence[Json]) -> list[Finding]:
     return [Finding(f"job.batch/{own['name']}", f"{what}, of {names}", way_out)] if names else []
 
 
-def _asked(connection: Connection, manifest: Json) -> Json | Finding:
+def _asked(connection: ClusterConnection, manifest: Json) -> Json | Finding:
     place = f"job.batch/{manifest['metadata']['name']}"
     try:
         return _create(connection, manifest, dry_run=True)
@@ -96,7 +98,7 @@ def _asked(connection: Connection, manifest: Json) -> Json | Finding:
         return Finding(place, str(error))
 
 
-def _create(connection: Connection, manifest: Json, *, dry_run: bool) -> Json:
+def _create(connection: ClusterConnection, manifest: Json, *, dry_run: bool) -> Json:
     target = Target("Job", connection.namespace, manifest["metadata"]["name"])
     return connection.cluster.create(
         target, _as_applied(manifest, connection.namespace), dry_run=dry_run
@@ -117,7 +119,7 @@ def _as_applied(manifest: Json, namespace: str) -> Json:
     return source | {"metadata": metadata | {"annotations": annotations}}
 
 
-def _taken_back(world: World, connection: Connection, created: Sequence[Json]) -> str:
+def _taken_back(world: CliContext, connection: ClusterConnection, created: Sequence[Json]) -> str:
     """Deletes what was created; a sentence about what stands now."""
     standing = [
         one["metadata"]["name"] for one in created if not _deleted(world, connection.cluster, one)
@@ -132,7 +134,7 @@ def _taken_back(world: World, connection: Connection, created: Sequence[Json]) -
     return f"what was created is deleted again: {names}"
 
 
-def _deleted(world: World, cluster: Cluster, created: Json) -> bool:
+def _deleted(world: CliContext, cluster: Cluster, created: Json) -> bool:
     """Whether this very object is gone; one that somebody else made since is not touched."""
     metadata = created["metadata"]
     target = Target("Job", metadata["namespace"], metadata["name"])

@@ -9,11 +9,11 @@ from edl import contract
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework
-from edl.spec.job_spec import Seat
+from edl.spec.job_spec import RoleBounds
 from edl.spec.parser import parse
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import MisusedOptions
-from kubectl_edl.create.pod_options import Details, Told, details
+from kubectl_edl.create.pod_options import Details, RolePodOptions, details
 from kubectl_edl.create.role_options import Casting, cast, flag
 
 _ADD: Final = re.compile(r"\badd ([a-z-]+)=…")
@@ -40,14 +40,14 @@ _SIZES: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class CreateRequest:
     """What a user asked for; `sizes` are texts by role. Empty where he said nothing."""
 
     framework: str
     name: str
     sizes: Mapping[str, str]
     command: tuple[str, ...] = ()
-    told: Told = field(default_factory=Told)
+    told: RolePodOptions = field(default_factory=RolePodOptions)
     mode: str = ""
     slots: str = ""
     priority_class: str = ""
@@ -60,13 +60,13 @@ class Wish:
 class _Draft:
     """A wish, read."""
 
-    wish: Wish
+    wish: CreateRequest
     framework: Framework
     casting: Casting
     details: Details
 
 
-def manifests(wish: Wish) -> list[Json]:
+def manifests(wish: CreateRequest) -> list[Json]:
     """One Job a role, as somebody would write them; raises MisusedOptions with all findings."""
     framework = FRAMEWORKS[wish.framework]
     casting = cast(framework, wish.mode, wish.sizes)
@@ -84,7 +84,7 @@ def manifests(wish: Wish) -> list[Json]:
     return [manifest for manifest, _ in judged]
 
 
-def _judged(draft: _Draft, seat: Seat) -> tuple[Json, list[Finding]]:
+def _judged(draft: _Draft, seat: RoleBounds) -> tuple[Json, list[Finding]]:
     """The Job of one role, and what is wrong with it.
 
     The command is left out where the framework brings one.
@@ -103,14 +103,14 @@ def _commands(job: Json) -> bool:
     return any("command" in one for one in job["spec"]["template"]["spec"]["containers"])
 
 
-def _without_image(draft: _Draft, seat: Seat) -> Finding:
+def _without_image(draft: _Draft, seat: RoleBounds) -> Finding:
     if not draft.details.image:
         return Finding("--image", "missing", "add --image IMAGE")
     way_out = f"add --image IMAGE for all, or --image {seat.role}=IMAGE"
     return Finding("--image", f"{seat.role} has none", way_out)
 
 
-def _translated(draft: _Draft, seat: Seat, finding: Finding) -> Finding:
+def _translated(draft: _Draft, seat: RoleBounds, finding: Finding) -> Finding:
     """A finding of a manifest in the words of the command line."""
     own = flag(draft.framework, seat.role)
     path = own if finding.path in _SIZES else _option(finding.path)
@@ -129,7 +129,7 @@ def _option(path: str) -> str:
     return path.replace(place, "--set ").removesuffix("]") if path.startswith(place) else path
 
 
-def _job(draft: _Draft, seat: Seat, command: tuple[str, ...]) -> Json:
+def _job(draft: _Draft, seat: RoleBounds, command: tuple[str, ...]) -> Json:
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -138,7 +138,7 @@ def _job(draft: _Draft, seat: Seat, command: tuple[str, ...]) -> Json:
     }
 
 
-def _metadata(draft: _Draft, seat: Seat) -> Json:
+def _metadata(draft: _Draft, seat: RoleBounds) -> Json:
     wish, alone = draft.wish, draft.casting.alone
     usual = alone and seat.role == draft.framework.worker
     # A range is meant, also one of a single size: a number leaves its bounds to the namespace.
@@ -170,14 +170,14 @@ def _metadata(draft: _Draft, seat: Seat) -> Json:
     )
 
 
-def _sizes(draft: _Draft, seat: Seat) -> Json:
+def _sizes(draft: _Draft, seat: RoleBounds) -> Json:
     """The size that it starts with, and work items."""
     items = draft.wish.completions
     sizes = {"parallelism": seat.min} if seat.min > 1 or not draft.framework.ranked else {}
     return sizes | ({} if items is None else {"completions": items, "completionMode": "Indexed"})
 
 
-def _pod(draft: _Draft, seat: Seat, command: tuple[str, ...]) -> Json:
+def _pod(draft: _Draft, seat: RoleBounds, command: tuple[str, ...]) -> Json:
     given = draft.details
     requests = {name: values.get(seat.role) for name, values in given.requests.items()}
     claims = dict.fromkeys(claim for claim, _ in given.claims)

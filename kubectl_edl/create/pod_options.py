@@ -7,7 +7,7 @@ from typing import Final
 
 from edl import contract
 from edl.contract import registry
-from edl.contract.registry import Kind, Setter
+from edl.contract.registry import EntryKind, Setter
 from edl.errors import Finding
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework
@@ -28,7 +28,8 @@ _ELSEWHERE: Final = frozenset(
 _SETTINGS: Final = tuple(
     entry.name
     for entry in registry.ENTRIES
-    if (entry.kind, entry.setter) == (Kind.ANNOTATION, Setter.USER) and entry.name not in _ELSEWHERE
+    if (entry.kind, entry.setter) == (EntryKind.ANNOTATION, Setter.USER)
+    and entry.name not in _ELSEWHERE
 )
 
 
@@ -40,7 +41,7 @@ def settings_of(framework: Framework) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RolePodOptions:
     """The options' texts: `VALUE` or `ROLE=VALUE`.
 
     `env` and `set` are `NAME=VALUE`, `pvc` is `CLAIM:PATH`; topologies are as in their annotations.
@@ -75,7 +76,7 @@ class Details:
     findings: tuple[Finding, ...]
 
 
-def details(told: Told, framework: Framework, roles: Sequence[str]) -> Details:
+def details(told: RolePodOptions, framework: Framework, roles: Sequence[str]) -> Details:
     """`roles` are those of the cast; without a role, GPUs are for those of them that train."""
     reader = _Reader(roles)
     kinds = framework.kinds

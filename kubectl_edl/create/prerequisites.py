@@ -7,11 +7,11 @@ from edl.errors import ClusterError, NotFound
 from edl.inject.warnings import request_warnings
 from edl.model import Target
 from edl.writes import Json
-from kubectl_edl.cli.context import Connection
+from kubectl_edl.cli.context import ClusterConnection
 
 
 def hints(
-    connection: Connection, stored: Sequence[Json], now: datetime, way_out: str
+    connection: ClusterConnection, stored: Sequence[Json], now: datetime, way_out: str
 ) -> Iterator[str]:
     """Why nothing of it starts, or all of it at once: the webhook's warnings only kubectl prints.
 
@@ -33,7 +33,7 @@ def hints(
             yield f"hint: {request_warnings.said(role.name, role.max)}; {way_out}"
 
 
-def _claims(connection: Connection, stored: Sequence[Json]) -> Iterator[str]:
+def _claims(connection: ClusterConnection, stored: Sequence[Json]) -> Iterator[str]:
     pods = (one["spec"]["template"]["spec"] for one in stored)
     volumes = (volume for pod in pods for volume in pod.get("volumes") or ())
     claims = (volume.get("persistentVolumeClaim") for volume in volumes)

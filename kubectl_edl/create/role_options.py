@@ -7,7 +7,7 @@ from typing import Final
 
 from edl.errors import Finding
 from edl.frameworks.base import Framework, Mode, RoleKind
-from edl.spec.job_spec import Seat
+from edl.spec.job_spec import RoleBounds
 from edl.spec.manifest_reader import MOST_REPLICAS
 
 _SIZE: Final = re.compile(r"(?P<min>[0-9]{1,999})(\.\.(?P<max>[0-9]{1,999}))?")
@@ -17,7 +17,7 @@ _SIZE: Final = re.compile(r"(?P<min>[0-9]{1,999})(\.\.(?P<max>[0-9]{1,999}))?")
 class Casting:
     """The seats in the framework's order, its workers last, and what is wrong with the sizes."""
 
-    seats: tuple[Seat, ...]
+    seats: tuple[RoleBounds, ...]
     findings: tuple[Finding, ...]
 
     @property
@@ -90,11 +90,11 @@ def _problem(text: str) -> str:
     return "" if low else "from 1: a role of 0 ends at once"
 
 
-def _seat(role: str, text: str) -> Seat:
+def _seat(role: str, text: str) -> RoleBounds:
     match = None if _problem(text) else _SIZE.fullmatch(text)
     if match is None:
-        return Seat(role, 1, 1)
-    return Seat(role, int(match["min"]), int(match["max"] or match["min"]))
+        return RoleBounds(role, 1, 1)
+    return RoleBounds(role, int(match["min"]), int(match["max"] or match["min"]))
 
 
 def _added(framework: Framework, name: str, given: Mapping[str, str]) -> tuple[str, ...]:
@@ -119,5 +119,5 @@ def _complete(mode: Mode, roles: Iterable[str]) -> bool:
     return within and present >= {*mode.needed, mode.role} - {""}
 
 
-def _bounds(seat: Seat) -> str:
+def _bounds(seat: RoleBounds) -> str:
     return str(seat.max) if seat.min == seat.max else f"{seat.min}..{seat.max}"

@@ -26,8 +26,8 @@ from edl.errors import EdlError, Forbidden, NotFound, Unreachable
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Missing
 from kubectl_edl.dashboard import page_resize, what_if_job
-from kubectl_edl.dashboard.page_broadcast import Board, stream
-from kubectl_edl.dashboard.request_auth import PAGE_HEADER, Asked, Gate, Refusal
+from kubectl_edl.dashboard.page_broadcast import PageBroadcast, stream
+from kubectl_edl.dashboard.request_auth import PAGE_HEADER, AuthRefusal, RequestAuth, RequestOrigin
 
 MOST_STREAMS: Final = 64
 _LIMIT: Final = 4096
@@ -56,19 +56,19 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class DashboardContext:
     """What the paths need. `resize` is None where nothing may be changed."""
 
-    gate: Gate
-    board: Board
-    imagine: Callable[[what_if_job.Wish], Json]
+    gate: RequestAuth
+    board: PageBroadcast
+    imagine: Callable[[what_if_job.WhatIfRequest], Json]
     about: Json
     """`server`, `namespace` (empty for all) and `version`, for the page's head."""
-    resize: Callable[[page_resize.Wish], str] | None = None
+    resize: Callable[[page_resize.ResizeRequest], str] | None = None
     cookie: str = "edl-dashboard"
 
 
-def create_app(desk: Desk) -> Flask:
+def create_app(desk: DashboardContext) -> Flask:
     """The dashboard as a WSGI app."""
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = _LIMIT
@@ -85,8 +85,8 @@ def create_app(desk: Desk) -> Flask:
     return app
 
 
-def _check(desk: Desk) -> AnyResponse | None:
-    asked = Asked(
+def _check(desk: DashboardContext) -> AnyResponse | None:
+    asked = RequestOrigin(
         path=request.path,
         method=request.method,
         host=_said("Host"),
@@ -118,7 +118,7 @@ def _harden(response: Response) -> Response:
     return response
 
 
-def _page(desk: Desk) -> AnyResponse:
+def _page(desk: DashboardContext) -> AnyResponse:
     if desk.gate.knows(token := _given()):
         # Not in the address any longer: histories and shoulders would read it there.
         answer = redirect("/", HTTPStatus.SEE_OTHER)
@@ -134,24 +134,24 @@ def _page(desk: Desk) -> AnyResponse:
     return Response(text, content_type="text/html; charset=utf-8")
 
 
-def _events(desk: Desk, seats: BoundedSemaphore) -> Response:
+def _events(desk: DashboardContext, seats: BoundedSemaphore) -> Response:
     if not seats.acquire(blocking=False):
         text = f"{MOST_STREAMS} pages look already: close some"
-        return _refused(Refusal(HTTPStatus.SERVICE_UNAVAILABLE, text))
+        return _refused(AuthRefusal(HTTPStatus.SERVICE_UNAVAILABLE, text))
     answer = Response(stream(desk.board), content_type="text/event-stream")
     answer.call_on_close(seats.release)
     return answer
 
 
-def _what_if(desk: Desk) -> Response:
-    return _json(desk.imagine(_body(what_if_job.Wish)))
+def _what_if(desk: DashboardContext) -> Response:
+    return _json(desk.imagine(_body(what_if_job.WhatIfRequest)))
 
 
-def _scale(desk: Desk) -> Response:
+def _scale(desk: DashboardContext) -> Response:
     if desk.resize is None:
         text = "this dashboard only reads; start it with --allow-scale to change sizes here"
-        return _refused(Refusal(HTTPStatus.FORBIDDEN, text))
-    return _json({"said": desk.resize(_body(page_resize.Wish))})
+        return _refused(AuthRefusal(HTTPStatus.FORBIDDEN, text))
+    return _json({"said": desk.resize(_body(page_resize.ResizeRequest))})
 
 
 def _body(kind: type[_T]) -> _T:
@@ -163,7 +163,7 @@ def _json(body: object, status: int = HTTPStatus.OK) -> Response:
     return Response(msgspec.json.encode(body), status, content_type="application/json")
 
 
-def _refused(refusal: Refusal) -> Response:
+def _refused(refusal: AuthRefusal) -> Response:
     if request.accept_mimetypes.accept_html and request.path == "/":
         text = render_template("refused.html", text=refusal.text)
         return Response(text, refusal.status, content_type="text/html; charset=utf-8")

@@ -15,7 +15,7 @@ from edl.kube.cluster import RESOURCES, ListOptions
 from edl.kube.state.incremental_state import IncrementalState
 from edl.planner.decide import decide
 from kubectl_edl.client.cluster_view import survey_training
-from kubectl_edl.client.reconciler_settings import Asked, deciding, unattended
+from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding, unattended
 from kubectl_edl.dashboard.observed import Seen
 from kubectl_edl.dashboard.start_forecast import Estimates
 from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from edl.kube.cache.store import Store
     from edl.kube.cluster import Cluster
     from edl.model import ClusterState, JobKey
-    from kubectl_edl.cli.context import Connection, World
+    from kubectl_edl.cli.context import CliContext, ClusterConnection
     from kubectl_edl.client.reconciler_settings import Deciding
 
 _HINT: Final = (
@@ -48,7 +48,9 @@ class Look(Protocol):
     def stop(self) -> None: ...
 
 
-def looking(world: World, connection: Connection, monotonic: Callable[[], float]) -> Look:
+def looking(
+    world: CliContext, connection: ClusterConnection, monotonic: Callable[[], float]
+) -> Look:
     """The best look that this user may have. Raises ClusterError where there is none."""
     missing = _missing(connection.cluster)
     needed = {kind: error for kind, error in missing.items() if kind not in RULES}
@@ -90,7 +92,11 @@ class Whole:
     """The reconciler's own way: informers, a census, one decision."""
 
     def __init__(
-        self, world: World, connection: Connection, estimates: Estimates, hints: Sequence[str]
+        self,
+        world: CliContext,
+        connection: ClusterConnection,
+        estimates: Estimates,
+        hints: Sequence[str],
     ) -> None:
         self._world = world
         self._connection = connection
@@ -112,7 +118,7 @@ class Whole:
         if not self._synced():
             return None
         now = self._world.now()
-        by = deciding(self._connection, Asked(), now)
+        by = deciding(self._connection, SettingsOverrides(), now)
         state = self._census.state(now)
         plan = decide(state, by.settings.value(), by.settings.limits)
         waiting = in_plan(state, plan, by.stalled)
@@ -152,7 +158,7 @@ class Whole:
 class Narrow:
     """The Jobs and pods of a namespace, listed again after each change."""
 
-    def __init__(self, world: World, connection: Connection, hint: str) -> None:
+    def __init__(self, world: CliContext, connection: ClusterConnection, hint: str) -> None:
         self._world = world
         self._connection = connection
         self._hint = hint

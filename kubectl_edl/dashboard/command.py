@@ -13,9 +13,9 @@ from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.options import bundled, everywhere
 
 if TYPE_CHECKING:
-    from kubectl_edl.cli.context import Scope, World
+    from kubectl_edl.cli.context import CliContext, Scope
     from kubectl_edl.cli.options import Command
-    from kubectl_edl.dashboard.http_server import Address
+    from kubectl_edl.dashboard.http_server import DashboardAddress
 
 _HELP: Final = """Show the cluster on a web page, live: nodes, jobs, queue, and what if.
 
@@ -45,7 +45,7 @@ _LONG: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DashboardOptions:
     """Where it listens, whether sizes may be set there, and whether a browser is opened."""
 
     address: str = "127.0.0.1"
@@ -74,14 +74,14 @@ _OPTIONS: Final = (
 
 
 def _asked(function: Command) -> Command:
-    return bundled(Asked, "asked", _OPTIONS)(function)
+    return bundled(DashboardOptions, "asked", _OPTIONS)(function)
 
 
 @click.command("dashboard", help=_HELP, epilog=EXIT_CODES_HELP)
 @_asked
 @everywhere
 @click.pass_obj
-def dashboard(world: World, scope: Scope, asked: Asked) -> None:
+def dashboard(world: CliContext, scope: Scope, asked: DashboardOptions) -> None:
     from kubectl_edl.dashboard import browser_launch  # noqa: PLC0415 (not for --help)
     from kubectl_edl.dashboard.run_dashboard import started  # noqa: PLC0415 (Flask, numpy)
 
@@ -103,7 +103,7 @@ def dashboard(world: World, scope: Scope, asked: Asked) -> None:
 COMMAND: Final = dashboard
 
 
-def _caution(world: World, address: Address) -> None:
+def _caution(world: CliContext, address: DashboardAddress) -> None:
     if not address.loopback:
         world.warn(
             f"hint: others open it as http://{gethostname()}:{address.port}/ with the same token; "

@@ -64,7 +64,7 @@ class _Server(ThreadedWSGIServer):
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class DashboardAddress:
     """`host` is an address, not a name; `loopback`: nobody but this machine reaches it."""
 
     host: str
@@ -84,14 +84,14 @@ class Address:
         return f"http://[{host}]:{self.port}/" if ":" in host else f"http://{host}:{self.port}/"
 
 
-def listening(host: str, port: int) -> tuple[socket.socket, Address]:
+def listening(host: str, port: int) -> tuple[socket.socket, DashboardAddress]:
     """A socket that listens there; port 0 takes a free one. Raises Refused with the way out."""
     try:
         family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         taken = socket.create_server((place[0], port), family=family)
     except OSError as error:
         raise Refused(way_out(host, port, error)) from error
-    return taken, Address(*taken.getsockname()[:2])
+    return taken, DashboardAddress(*taken.getsockname()[:2])
 
 
 def way_out(host: str, port: int, error: OSError) -> str:
@@ -113,7 +113,9 @@ def way_out(host: str, port: int, error: OSError) -> str:
 class Serving:
     """An app that is served from a thread, until `stop`."""
 
-    def __init__(self, app: WSGIApplication, listener: socket.socket, address: Address) -> None:
+    def __init__(
+        self, app: WSGIApplication, listener: socket.socket, address: DashboardAddress
+    ) -> None:
         # werkzeug's own way to bind ends the process when that fails; a descriptor it takes.
         fd = listener.fileno()
         self._server = _Server(address.host, address.port, app, handler=_Handler, fd=fd)

@@ -6,7 +6,7 @@ import msgspec
 
 from edl.model import ClusterState, TrainingJob
 from kubectl_edl.client.reconciler_settings import Deciding
-from kubectl_edl.queue.view import Waiting
+from kubectl_edl.queue.view import WaitingJob
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -17,7 +17,7 @@ class Seen(msgspec.Struct, frozen=True):
 
     at: datetime
     jobs: tuple[TrainingJob, ...]
-    waiting: tuple[Waiting, ...] = ()
+    waiting: tuple[WaitingJob, ...] = ()
     state: ClusterState | None = None
     deciding: Deciding | None = None
     hints: tuple[str, ...] = ()

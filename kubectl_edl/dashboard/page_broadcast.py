@@ -22,7 +22,7 @@ class Picture:
     body: bytes
 
 
-class Board:
+class PageBroadcast:
     """Thread-safe."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Board:
         return self._picture is not None and self._picture.number > number
 
 
-def stream(board: Board, beat: float = BEAT_SECONDS) -> Iterator[bytes]:
+def stream(board: PageBroadcast, beat: float = BEAT_SECONDS) -> Iterator[bytes]:
     """Server-sent events: `state` with a picture, the newest one at once; `beat` in between."""
     yield _RETRY
     number = 0

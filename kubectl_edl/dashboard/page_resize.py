@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 from io import StringIO
 
 from kubectl_edl.cli.command_errors import Refused
-from kubectl_edl.cli.context import Connection, World
+from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.options import Writing
 from kubectl_edl.scale import size_validation
-from kubectl_edl.scale.resize import Beside, Errand, carry_out
+from kubectl_edl.scale.resize import Beside, ResizeTask, carry_out
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ResizeRequest:
     """A size to hold; None gives it back to the reconciler."""
 
     namespace: str
@@ -19,14 +19,14 @@ class Wish:
     size: int | None
 
 
-def resize(world: World, connection: Connection, wish: Wish) -> str:
+def resize(world: CliContext, connection: ClusterConnection, wish: ResizeRequest) -> str:
     """The sentence about what was done. Raises what `kubectl edl scale` prints as an error."""
     if connection.namespace not in ("", wish.namespace):
         raise Refused(f"{wish.namespace} is not shown here; only {connection.namespace} is")
     scope = replace(connection.scope, namespace=wish.namespace, all_namespaces=False)
     there = replace(connection, namespace=wish.namespace, scope=scope)
-    asked = size_validation.Wish(size=wish.size, auto=wish.size is None, flags=scope.flags)
+    asked = size_validation.SizeRequest(size=wish.size, auto=wish.size is None, flags=scope.flags)
     said = replace(world, out=StringIO(), err=StringIO())
-    carry_out(Errand(said, there, wish.name, asked, Writing("none")), Beside())
+    carry_out(ResizeTask(said, there, wish.name, asked, Writing("none")), Beside())
     assert isinstance(said.out, StringIO)  # noqa: S101 (two lines above)
     return said.out.getvalue().strip()

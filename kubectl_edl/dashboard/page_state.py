@@ -22,7 +22,7 @@ from kubectl_edl.dashboard.observed import Seen
 from kubectl_edl.model import topology_view
 from kubectl_edl.model.start_estimates import when
 from kubectl_edl.model.training_job_view import view
-from kubectl_edl.queue.view import Waiting
+from kubectl_edl.queue.view import WaitingJob
 
 MOST_JOBS: Final = 200
 MOST_WAITING: Final = 100
@@ -144,7 +144,7 @@ def line(role: Role, started: datetime | None, size: int) -> list[tuple[datetime
     ]
 
 
-def _waiting(one: Waiting, now: datetime) -> Json:
+def _waiting(one: WaitingJob, now: datetime) -> Json:
     ahead = [str(key) for key in one.ahead[:3]]
     unnamed = max(len(one.ahead), (one.position or 1) - 1) - len(ahead)
     return {

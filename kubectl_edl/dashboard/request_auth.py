@@ -21,7 +21,7 @@ _READS: Final = frozenset({"GET", "HEAD"})
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestOrigin:
     """What of a request decides. `tokens` are all that it shows: cookie, header, address."""
 
     path: str
@@ -36,7 +36,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class AuthRefusal:
     """Why not, and what to do instead."""
 
     status: HTTPStatus
@@ -44,7 +44,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class RequestAuth:
     """`names` are ours besides addresses; an empty `token` asks for none."""
 
     page: str
@@ -52,45 +52,45 @@ class Gate:
     names: frozenset[str] = frozenset({"localhost"})
     token: str = ""
 
-    def refusal(self, asked: Asked) -> Refusal | None:
+    def refusal(self, asked: RequestOrigin) -> AuthRefusal | None:
         """None for who may."""
         return self._host(asked) or self._known(asked) or self._writes(asked)
 
     def knows(self, token: str) -> bool:
         return bool(self.token) and _same(token, self.token)
 
-    def _host(self, asked: Asked) -> Refusal | None:
+    def _host(self, asked: RequestOrigin) -> AuthRefusal | None:
         try:
             name = urlsplit(f"//{asked.host}").hostname or ""
         except ValueError:
             name = ""
         if name in self.names or _is_address(name):
             return None
-        return Refusal(
+        return AuthRefusal(
             HTTPStatus.MISDIRECTED_REQUEST,
             f'Host "{asked.host}" is no name of this dashboard; open it by the address that '
             "kubectl edl dashboard printed",
         )
 
-    def _known(self, asked: Asked) -> Refusal | None:
+    def _known(self, asked: RequestOrigin) -> AuthRefusal | None:
         if not self.token or asked.path.startswith(OPEN):
             return None
         if any(self.knows(token) for token in asked.tokens):
             return None
-        return Refusal(
+        return AuthRefusal(
             HTTPStatus.UNAUTHORIZED,
             "this dashboard needs its token: open the address that kubectl edl dashboard printed, "
             "with ?token=…, or send the header Authorization: Bearer TOKEN",
         )
 
-    def _writes(self, asked: Asked) -> Refusal | None:
+    def _writes(self, asked: RequestOrigin) -> AuthRefusal | None:
         if asked.method in _READS:
             return None
         if asked.origin not in ("", f"http://{asked.host}") or asked.site not in _SAME:
-            return Refusal(HTTPStatus.FORBIDDEN, "another page may not ask for this")
+            return AuthRefusal(HTTPStatus.FORBIDDEN, "another page may not ask for this")
         if _same(asked.page, self.page):
             return None
-        return Refusal(
+        return AuthRefusal(
             HTTPStatus.FORBIDDEN,
             f"the header {PAGE_HEADER} is missing or old: the dashboard was started again; "
             "load the page again",

@@ -10,19 +10,19 @@ from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from kubectl_edl.dashboard.app import Desk, create_app
+from kubectl_edl.dashboard.app import DashboardContext, create_app
 from kubectl_edl.dashboard.cluster_reader import looking
 from kubectl_edl.dashboard.http_server import Serving, listening
-from kubectl_edl.dashboard.page_broadcast import Board
+from kubectl_edl.dashboard.page_broadcast import PageBroadcast
 from kubectl_edl.dashboard.page_resize import resize
-from kubectl_edl.dashboard.request_auth import Gate
+from kubectl_edl.dashboard.request_auth import RequestAuth
 from kubectl_edl.dashboard.watcher import Live
 from kubectl_edl.dashboard.what_if_job import Imagination
 
 if TYPE_CHECKING:
-    from kubectl_edl.cli.context import Connection, World
-    from kubectl_edl.dashboard.command import Asked
-    from kubectl_edl.dashboard.http_server import Address
+    from kubectl_edl.cli.context import CliContext, ClusterConnection
+    from kubectl_edl.dashboard.command import DashboardOptions
+    from kubectl_edl.dashboard.http_server import DashboardAddress
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Dashboard:
     """One that runs. `url` opens it, with its token if it needs one."""
 
     url: str
-    address: Address
+    address: DashboardAddress
     live: Live
     serving: Serving
 
@@ -39,11 +39,13 @@ class Dashboard:
         self.serving.stop()
 
 
-def started(world: World, connection: Connection, asked: Asked) -> Dashboard:
+def started(world: CliContext, connection: ClusterConnection, asked: DashboardOptions) -> Dashboard:
     """It serves when this returns. Raises Refused, or ClusterError when the cluster says no."""
     listener, address = listening(asked.address, asked.port)
     try:
-        live = Live(looking(world, connection, time.monotonic), board := Board(), time.monotonic)
+        live = Live(
+            looking(world, connection, time.monotonic), board := PageBroadcast(), time.monotonic
+        )
     except BaseException:
         listener.close()
         raise
@@ -51,8 +53,8 @@ def started(world: World, connection: Connection, asked: Asked) -> Dashboard:
     private = address.loopback and not asked.allow_scale
     token = "" if private else secrets.token_urlsafe(32)
     imagination = Imagination()
-    desk = Desk(
-        gate=Gate(secrets.token_urlsafe(32), _names(asked, address), token),
+    desk = DashboardContext(
+        gate=RequestAuth(secrets.token_urlsafe(32), _names(asked, address), token),
         board=board,
         imagine=lambda wish: imagination.answer(live.seen, wish),
         about={
@@ -69,7 +71,7 @@ def started(world: World, connection: Connection, asked: Asked) -> Dashboard:
     return Dashboard(address.url + (f"?token={token}" if token else ""), address, live, serving)
 
 
-def _names(asked: Asked, address: Address) -> frozenset[str]:
+def _names(asked: DashboardOptions, address: DashboardAddress) -> frozenset[str]:
     """How browsers may call us, besides by address."""
     if address.loopback:
         return frozenset({"localhost"})

@@ -11,7 +11,7 @@ from edl.errors import EdlError
 from kubectl_edl.dashboard.cluster_reader import Look
 from kubectl_edl.dashboard.load_history import Samples
 from kubectl_edl.dashboard.observed import Seen
-from kubectl_edl.dashboard.page_broadcast import Board
+from kubectl_edl.dashboard.page_broadcast import PageBroadcast
 from kubectl_edl.dashboard.page_state import page, sample
 
 _log: Final = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ _PATIENCE: Final = 5.0
 class Live:
     """The newest look, and its picture on the board."""
 
-    def __init__(self, look: Look, board: Board, monotonic: Callable[[], float]) -> None:
+    def __init__(self, look: Look, board: PageBroadcast, monotonic: Callable[[], float]) -> None:
         self._look = look
         self._board = board
         self._monotonic = monotonic

@@ -9,7 +9,7 @@ from typing import Final
 
 from edl.model import ClusterState, TrainingJob
 from edl.simulator import Elastic, Result, Watcher, from_state, simulate
-from edl.simulator import World as SimulatedWorld
+from edl.simulator import Scenario as SimulatedWorld
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.client.reconciler_settings import Deciding
@@ -27,7 +27,7 @@ _WHAT_IF: Final = "what-if"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class WhatIfRequest:
     """A job, and the max that it might have."""
 
     namespace: str
@@ -49,7 +49,7 @@ class Imagination:
     _known: tuple[ClusterState, Run] | None = None
     """As it would go on without a change: the same for every place of the slider."""
 
-    def answer(self, seen: Seen | None, wish: Wish) -> Json:
+    def answer(self, seen: Seen | None, wish: WhatIfRequest) -> Json:
         """Who has which size at the end, as it is and what if. Raises Refused, Missing."""
         if seen is None:
             raise Refused("the cluster has not been read yet; try again in a moment")
@@ -104,7 +104,7 @@ def _too_long(setting: str, patience: float) -> str:
     )
 
 
-def _answer(jobs: list[TrainingJob], runs: list[Run], wish: Wish, by: Deciding) -> Json:
+def _answer(jobs: list[TrainingJob], runs: list[Run], wish: WhatIfRequest, by: Deciding) -> Json:
     """The job itself first, then whom it would touch."""
     found = [_row(one) for one in what_if_report(jobs, runs, "").objects]
     asked = (wish.namespace, wish.name)

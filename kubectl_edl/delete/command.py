@@ -5,10 +5,10 @@ from typing import Final
 import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
-from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.duration_type import Length
 from kubectl_edl.cli.options import DRY_RUNS, Command, bundled, one_namespace
-from kubectl_edl.delete.job_deletion import How
+from kubectl_edl.delete.job_deletion import DeleteOptions
 from kubectl_edl.delete.job_deletion import delete as delete_jobs
 from kubectl_edl.model.job_selection import Choice, check, choosing
 
@@ -47,7 +47,7 @@ _HOW: Final = (
 
 
 def _how(function: Command) -> Command:
-    return bundled(How, "how", _HOW)(function)
+    return bundled(DeleteOptions, "how", _HOW)(function)
 
 
 @click.command("delete", help=_HELP, epilog=EXIT_CODES_TIMED_HELP)
@@ -55,7 +55,7 @@ def _how(function: Command) -> Command:
 @_how
 @one_namespace
 @click.pass_obj
-def delete(world: World, choice: Choice, how: How, scope: Scope) -> None:
+def delete(world: CliContext, choice: Choice, how: DeleteOptions, scope: Scope) -> None:
     check(choice)
     delete_jobs(world, scope, choice, how)
 

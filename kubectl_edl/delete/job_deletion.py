@@ -14,7 +14,7 @@ from edl.writes import Json
 from kubectl_edl.cli.candidates import decoded, training_job_name
 from kubectl_edl.cli.command_errors import Refused, TimedOut, no_such_job
 from kubectl_edl.cli.confirmation import confirmed
-from kubectl_edl.cli.context import Connection, Scope, World
+from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.client.lookup import plain
 from kubectl_edl.model.job_selection import Choice, each, none_found
 
@@ -24,7 +24,7 @@ _REMARKS: Final = {"none": "", "client": " (dry run)", "server": " (server dry r
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class DeleteOptions:
     """`timeout` is for the Jobs to be gone; `output` is `name` or empty."""
 
     yes: bool = False
@@ -39,7 +39,7 @@ _Jobs = Mapping[str, Sequence[Json]]
 """By training job."""
 
 
-def delete(world: World, scope: Scope, choice: Choice, how: How) -> None:
+def delete(world: CliContext, scope: Scope, choice: Choice, how: DeleteOptions) -> None:
     """Raises Missing before anything is deleted, Refused where nobody can say yes, TimedOut."""
     connection = world.connect(scope)
     found = _found(connection, choice, how)
@@ -50,7 +50,7 @@ def delete(world: World, scope: Scope, choice: Choice, how: How) -> None:
         _wait_until_gone(world, connection, [job for jobs in found.values() for job in jobs], how)
 
 
-def _found(connection: Connection, choice: Choice, how: How) -> _Jobs:
+def _found(connection: ClusterConnection, choice: Choice, how: DeleteOptions) -> _Jobs:
     listed: dict[str, list[Json]] = {}
     for name, manifest in _list(connection, contract.FRAMEWORK):
         listed.setdefault(name, []).append(manifest)
@@ -66,7 +66,7 @@ def _found(connection: Connection, choice: Choice, how: How) -> _Jobs:
     return {name: listed[name] for name in names if name in listed}
 
 
-def _list(connection: Connection, labels: str) -> list[tuple[str, Json]]:
+def _list(connection: ClusterConnection, labels: str) -> list[tuple[str, Json]]:
     items = connection.cluster.list(ListOptions("Job", connection.namespace, labels)).items
     return [(training_job_name(raw), decoded(raw)) for raw in items]
 
@@ -75,7 +75,7 @@ def _is_known(name: str, listed: _Jobs) -> bool:
     return any(name == job["metadata"]["name"] for jobs in listed.values() for job in jobs)
 
 
-def _refuse(name: str, listed: _Jobs, connection: Connection) -> None:
+def _refuse(name: str, listed: _Jobs, connection: ClusterConnection) -> None:
     """A Job's name means that Job alone, and never the training job around it."""
     flags = connection.scope.flags
     for whole, jobs in listed.items():
@@ -91,7 +91,7 @@ def _refuse(name: str, listed: _Jobs, connection: Connection) -> None:
     raise Refused(f'Job "{name}" is not elastic: kubectl delete job {name}{flags}')
 
 
-def _agreed(world: World, found: _Jobs, how: How) -> bool:
+def _agreed(world: CliContext, found: _Jobs, how: DeleteOptions) -> bool:
     if how.yes or how.dry_run != "none" or confirmed(world, _question(found)):
         return True
     world.warn("nothing was deleted")
@@ -112,7 +112,10 @@ def _count(items: Sequence[object], noun: str) -> str:
 
 
 def _delete(
-    world: World, connection: Connection, how: How, found: tuple[str, Sequence[Json]]
+    world: CliContext,
+    connection: ClusterConnection,
+    how: DeleteOptions,
+    found: tuple[str, Sequence[Json]],
 ) -> None:
     name, jobs = found
     for job in jobs:
@@ -141,7 +144,9 @@ def _target(job: Json) -> Target:
     return Target("Job", job["metadata"]["namespace"], job["metadata"]["name"])
 
 
-def _wait_until_gone(world: World, connection: Connection, jobs: Sequence[Json], how: How) -> None:
+def _wait_until_gone(
+    world: CliContext, connection: ClusterConnection, jobs: Sequence[Json], how: DeleteOptions
+) -> None:
     left = list(jobs)
     for _ in range(max(1, round(how.timeout / _PAUSE))):
         left = [job for job in left if _is_there(connection.cluster, job)]

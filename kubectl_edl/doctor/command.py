@@ -5,8 +5,8 @@ from typing import Final
 import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Exit
-from kubectl_edl.cli.context import Scope, World
-from kubectl_edl.cli.options import Reading, one_namespace, printing
+from kubectl_edl.cli.context import CliContext, Scope
+from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
 
 _HELP: Final = """Look whether everything is well: each check in one sentence, with its fix.
 
@@ -38,11 +38,11 @@ Examples:
 @one_namespace
 @printing
 @click.pass_context
-def doctor(ctx: click.Context, scope: Scope, reading: Reading) -> None:
+def doctor(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
     from kubectl_edl.doctor.checks import examine  # noqa: PLC0415 (cryptography, not for --help)
     from kubectl_edl.doctor.view import is_ill, print_all, print_each  # noqa: PLC0415 (the same)
 
-    world = ctx.ensure_object(World)
+    world = ctx.ensure_object(CliContext)
     examined = examine(lambda: world.connect(scope), world.now())
     # People see each section as it comes: a look at a broken cluster takes its time.
     printed = print_each if reading.output in ("table", "wide") else print_all

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from edl.writes import Json
-from kubectl_edl.cli.context import World
-from kubectl_edl.cli.options import Reading
+from kubectl_edl.cli.context import CliContext
+from kubectl_edl.cli.options import OutputOptions
 from kubectl_edl.doctor.checks.check import Diagnosis, Examined, Verdict
 from kubectl_edl.output import color
 from kubectl_edl.output.report import API_VERSION, Report
@@ -32,7 +32,9 @@ _COLOURS: Final[Mapping[Verdict, str]] = {
 CUT_SHORT: Final = "The other checks depend on this one, and were not made."
 
 
-def print_each(world: World, reading: Reading, examined: Iterable[Examined]) -> list[Examined]:
+def print_each(
+    world: CliContext, reading: OutputOptions, examined: Iterable[Examined]
+) -> list[Examined]:
     """Each section as it comes, and what they come to."""
     sections: list[Examined] = []
     how = layout(world, reading)
@@ -44,7 +46,9 @@ def print_each(world: World, reading: Reading, examined: Iterable[Examined]) -> 
     return sections
 
 
-def print_all(world: World, reading: Reading, examined: Iterable[Examined]) -> list[Examined]:
+def print_all(
+    world: CliContext, reading: OutputOptions, examined: Iterable[Examined]
+) -> list[Examined]:
     """As a document for other programs."""
     sections = list(examined)
     report = Report(sections=(), objects=(document(sections),), names=("checkup/kubectl-edl",))

@@ -8,8 +8,8 @@ import click
 from edl.kube.cluster import ListOptions
 from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
-from kubectl_edl.cli.context import Connection, Scope, World
-from kubectl_edl.cli.options import Reading, everywhere, not_both, reading
+from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
+from kubectl_edl.cli.options import OutputOptions, everywhere, not_both, reading
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.event_reader import Happening, happenings
 from kubectl_edl.client.incarnations import jobs_of
@@ -53,7 +53,7 @@ Examples:
 )
 @click.pass_obj
 def events(
-    world: World, job: str | None, scope: Scope, reading: Reading, types: tuple[str, ...]
+    world: CliContext, job: str | None, scope: Scope, reading: OutputOptions, types: tuple[str, ...]
 ) -> None:
     not_both(job, reading)
     connection = world.connect(scope)
@@ -75,7 +75,7 @@ COMMAND: Final = events
 
 
 def _found(
-    world: World, connection: Connection, job: str | None, selector: str
+    world: CliContext, connection: ClusterConnection, job: str | None, selector: str
 ) -> Sequence[Happening]:
     survey = survey_training(connection, selector, world.now())
     if job is None:

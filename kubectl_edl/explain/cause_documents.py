@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from edl.messages import cause, remedy
-from edl.model import Budget, Domain, JobKey, Reason
+from edl.model import Domain, JobKey, Quota, Reason
 from edl.model.blockers import Cause
 from edl.model.scarcity import NoEligibleNode
 from edl.planner.explain.explanation import Stops
@@ -25,7 +25,7 @@ _PLAIN: Final[tuple[tuple[type[Any], Callable[[Any], object]], ...]] = (
     (Reason, lambda reason: reason.code.value),
     (NoEligibleNode, lambda found: found.rule.value),
     (Domain, structs.asdict),
-    (Budget, lambda budget: {"source": budget.source, "resource": budget.resource}),
+    (Quota, lambda budget: {"source": budget.source, "resource": budget.resource}),
 )
 """Before tuples: a JobKey is one."""
 

@@ -9,13 +9,19 @@ from edl.errors import Forbidden
 from edl.model import Caveat, ClusterState, TrainingJob
 from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
-from kubectl_edl.cli.context import Connection, Scope, World
-from kubectl_edl.cli.options import Reading, one_namespace, printing
+from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
+from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
 from kubectl_edl.cli.patience import patient
 from kubectl_edl.client.cluster_view import survey_cluster, survey_ruled
 from kubectl_edl.client.lookup import named_role, training_job
 from kubectl_edl.client.pending_pods import Unplaced, unplaced
-from kubectl_edl.client.reconciler_settings import Asked, Deciding, asking, deciding, unattended
+from kubectl_edl.client.reconciler_settings import (
+    Deciding,
+    SettingsOverrides,
+    asking,
+    deciding,
+    unattended,
+)
 from kubectl_edl.model.role_history import past
 from kubectl_edl.model.training_job_view import view
 from kubectl_edl.output.report import Report
@@ -79,7 +85,9 @@ Examples:
 @one_namespace
 @printing
 @click.pass_obj
-def explain(world: World, job: str, scope: Scope, asked: Asked, reading: Reading) -> None:
+def explain(
+    world: CliContext, job: str, scope: Scope, asked: SettingsOverrides, reading: OutputOptions
+) -> None:
     connection = world.connect(scope)
 
     def read() -> Report:
@@ -91,7 +99,9 @@ def explain(world: World, job: str, scope: Scope, asked: Asked, reading: Reading
 COMMAND: Final = explain
 
 
-def _report(world: World, connection: Connection, name: str, asked: Asked) -> Report:
+def _report(
+    world: CliContext, connection: ClusterConnection, name: str, asked: SettingsOverrides
+) -> Report:
     from kubectl_edl.explain.view import Explained, explain_report  # noqa: PLC0415 (numpy)
 
     now = world.now()
@@ -125,7 +135,9 @@ def _caveats(state: ClusterState, job: TrainingJob) -> tuple[tuple[str, Caveat],
     )
 
 
-def _cluster(world: World, connection: Connection) -> tuple[ClusterState | None, tuple[str, ...]]:
+def _cluster(
+    world: CliContext, connection: ClusterConnection
+) -> tuple[ClusterState | None, tuple[str, ...]]:
     hints: list[str] = []
     try:
         return survey_cluster(connection.cluster, world.now(), hints), tuple(hints)
@@ -135,7 +147,7 @@ def _cluster(world: World, connection: Connection) -> tuple[ClusterState | None,
 
 
 def _told(
-    world: World, by: Deciding, state: ClusterState, job: TrainingJob
+    world: CliContext, by: Deciding, state: ClusterState, job: TrainingJob
 ) -> tuple["Explanation | None", "Estimate | None"]:
     from edl.forecast.forecast import forecast  # noqa: PLC0415 (numpy, for those who may read all)
     from edl.planner.explain.explanation import explain as explain_job  # noqa: PLC0415 (the same)
@@ -154,7 +166,7 @@ def _told(
 
 
 def _unplaced(
-    connection: Connection, job: TrainingJob
+    connection: ClusterConnection, job: TrainingJob
 ) -> tuple[tuple[Unplaced, ...], tuple[str, ...]]:
     try:
         jobs = {role.job for role in job.roles}

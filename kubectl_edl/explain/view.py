@@ -27,7 +27,7 @@ from kubectl_edl.model.training_job_view import JobView, Why, time_text, why_of,
 from kubectl_edl.output.age import age
 from kubectl_edl.output.report import API_VERSION, Report
 from kubectl_edl.output.table import Column, Table
-from kubectl_edl.status.blockers import in_the_way, incomplete
+from kubectl_edl.status.job_blockers import in_the_way, incomplete
 
 _LABEL: Final = 13
 _NAMED: Final = 3

@@ -6,8 +6,8 @@ import click
 
 from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
-from kubectl_edl.cli.context import Scope, World
-from kubectl_edl.cli.options import Reading, one_namespace, printing
+from kubectl_edl.cli.context import CliContext, Scope
+from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
 from kubectl_edl.client.cluster_view import allowed, survey_training
 from kubectl_edl.client.event_reader import happenings
 from kubectl_edl.client.incarnations import jobs_of
@@ -57,7 +57,7 @@ Examples:
 @one_namespace
 @printing
 @click.pass_obj
-def history(world: World, job: str, scope: Scope, reading: Reading) -> None:
+def history(world: CliContext, job: str, scope: Scope, reading: OutputOptions) -> None:
     connection = world.connect(scope)
 
     def read() -> Report:

@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
-from kubectl_edl.cli.context import World
+from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.image_type import Image
 from kubectl_edl.cli.options import FILENAMES, Command, bundled
 
@@ -44,7 +44,7 @@ _NOTHING: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class InjectOptions:
     """Which manifests, where they will live, and what is to be printed."""
 
     filenames: tuple[str, ...]
@@ -84,13 +84,13 @@ _OPTIONS: Final = (
 
 
 def _asked(function: Command) -> Command:
-    return bundled(Asked, "asked", _OPTIONS)(function)
+    return bundled(InjectOptions, "asked", _OPTIONS)(function)
 
 
 @click.command("inject", help=_HELP, epilog=EXIT_CODES_HELP)
 @_asked
 @click.pass_obj
-def inject(world: World, asked: Asked) -> None:
+def inject(world: CliContext, asked: InjectOptions) -> None:
     if [asked.diff, asked.explain, asked.output != _YAML].count(True) > 1:
         raise click.UsageError("--diff, --explain and -o are three forms: choose one.")
     from kubectl_edl.inject import injector, view  # noqa: PLC0415 (frameworks, YAML)
@@ -98,7 +98,7 @@ def inject(world: World, asked: Asked) -> None:
     from kubectl_edl.resources.manifest_sources import sources  # noqa: PLC0415 (the same)
 
     found = sources(asked.filenames, world.stdin)
-    stream = injector.inject(found, injector.Setting(asked.namespace, asked.image))
+    stream = injector.inject(found, injector.InjectionContext(asked.namespace, asked.image))
     for injection in stream.injections:
         for warning in injection.warnings:
             world.warn(f"warning: {injection.where}: {injection.name}: {warning}")

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from edl.errors import Denied, Finding
-from edl.inject.handlers import Context, Request, advise, mutate, validate
+from edl.inject.handlers import AdmissionRequest, Context, advise, mutate, validate
 from edl.inject.warnings import unknown_keys
 from edl.spec import namespace_policy
 from edl.spec.namespace_policy import NamespacePolicy
 from edl.writes import Json
 from kubectl_edl.resources.manifest_schema import misshapen
-from kubectl_edl.resources.manifest_sources import Source
+from kubectl_edl.resources.manifest_sources import ManifestSource
 from kubectl_edl.resources.yaml_reader import Document, documents
 from kubectl_edl.resources.yaml_writer import dump
 
@@ -26,7 +26,7 @@ _NAMES: Final = {"Job": "job.batch", "Pod": "pod", "Namespace": "namespace"}
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class InjectionContext:
     """Where the manifests will be applied, and the image from which launchers take kubectl."""
 
     namespace: str
@@ -49,7 +49,7 @@ class Injection:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class InjectedStream:
     """All documents of some files, in order: as text (a changed one written anew), and as values.
 
     `injections` are those of them, and of their Lists' items, that were completed.
@@ -68,14 +68,14 @@ def named(manifest: Json) -> str:
     return f"{_NAMES[manifest['kind']]}/{name}"
 
 
-def inject(sources: Sequence[Source], setting: Setting) -> Stream:
+def inject(sources: Sequence[ManifestSource], setting: InjectionContext) -> InjectedStream:
     """Raises Denied with the findings of all documents, Unreadable for what is no manifest."""
     found = [document for source in sources for document in documents(source)]
     injector = _Injector(setting, _policies(found))
     pairs = [injector.document(document) for document in found]
     if injector.findings:
         raise Denied(injector.findings)
-    return Stream(
+    return InjectedStream(
         texts=tuple(text for text, _ in pairs),
         values=tuple(value for _, value in pairs),
         injections=tuple(injector.injections),
@@ -86,7 +86,7 @@ def inject(sources: Sequence[Source], setting: Setting) -> Stream:
 class _Injector:
     """Completes one manifest after the other, and gathers what is wrong with any."""
 
-    def __init__(self, setting: Setting, policies: Mapping[str, NamespacePolicy]) -> None:
+    def __init__(self, setting: InjectionContext, policies: Mapping[str, NamespacePolicy]) -> None:
         self._namespace = setting.namespace
         self._policies = policies
         self._context = Context(frozenset(), setting.image)
@@ -138,13 +138,13 @@ class _Injector:
     def _judge(self, manifest: Json, where: str) -> None:
         """A Namespace is completed by nobody, but it may be refused."""
         try:
-            validate(Request("CREATE", manifest, None, _USER), self._context)
+            validate(AdmissionRequest("CREATE", manifest, None, _USER), self._context)
         except Denied as denied:
             self.findings.extend(_placed(denied.findings, f"{where}: {named(manifest)}"))
 
-    def _creation(self, manifest: Json) -> Request:
+    def _creation(self, manifest: Json) -> AdmissionRequest:
         policy = self._policies.get(manifest["metadata"]["namespace"], namespace_policy.SILENT)
-        return Request("CREATE", manifest, None, _USER, policy)
+        return AdmissionRequest("CREATE", manifest, None, _USER, policy)
 
     def _list(self, manifest: Json, where: str) -> Json:
         items = manifest.get("items") or []

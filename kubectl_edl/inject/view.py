@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from edl.inject.explain_changes import changes
-from kubectl_edl.inject.injector import Injection, Stream
+from kubectl_edl.inject.injector import InjectedStream, Injection
 from kubectl_edl.output import serialize
 from kubectl_edl.output.table import Column, Layout, Table, render
 from kubectl_edl.resources.yaml_writer import dump, joined
@@ -13,26 +13,26 @@ from kubectl_edl.resources.yaml_writer import dump, joined
 _CHANGES: Final = (Column("PATH"), Column("VALUE", shrinks=True), Column("WHY"))
 
 
-def yaml_stream(stream: Stream, layout: Layout) -> str:  # noqa: ARG001 (every form's shape)
+def yaml_stream(stream: InjectedStream, layout: Layout) -> str:  # noqa: ARG001 (every form's shape)
     """As it came, the completed documents written anew."""
     return joined(stream.texts)
 
 
-def json_stream(stream: Stream, layout: Layout) -> str:  # noqa: ARG001 (the same)
+def json_stream(stream: InjectedStream, layout: Layout) -> str:  # noqa: ARG001 (the same)
     return serialize.json_stream(stream.values)
 
 
-def differences(stream: Stream, layout: Layout) -> str:  # noqa: ARG001 (the same)
+def differences(stream: InjectedStream, layout: Layout) -> str:  # noqa: ARG001 (the same)
     """A unified diff for each manifest that was completed."""
     return "".join(_difference(injection) for injection in stream.injections)
 
 
-def reasons(stream: Stream, layout: Layout) -> str:
+def reasons(stream: InjectedStream, layout: Layout) -> str:
     """A table for each manifest that was completed: where, what, why."""
     return "\n".join(_explained(injection, layout) for injection in stream.injections)
 
 
-FORMS: Final[Mapping[str, Callable[[Stream, Layout], str]]] = {
+FORMS: Final[Mapping[str, Callable[[InjectedStream, Layout], str]]] = {
     "yaml": yaml_stream,
     "json": json_stream,
     "diff": differences,

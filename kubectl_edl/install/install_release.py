@@ -11,9 +11,9 @@ from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.certificates.certificate_store import served_outside
 from kubectl_edl.cli.command_errors import Refused
-from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.install import installation_values, preflight, prune, rollout
-from kubectl_edl.install.installation_values import Asked
+from kubectl_edl.install.installation_values import InstallationChoice
 from kubectl_edl.install.server_side_apply import (
     Applied,
     Apply,
@@ -30,7 +30,7 @@ _REMARKS: Final = {"none": "", "server": " (server dry run)"}
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class InstallOptions:
     """How it is done; an empty `output` are sentences, `timeout` for both to be ready."""
 
     dry_run: str = "none"
@@ -40,7 +40,9 @@ class How:
     force_conflicts: bool = False
 
 
-def install(world: World, scope: Scope, asked: Asked, how: How) -> None:
+def install(
+    world: CliContext, scope: Scope, asked: InstallationChoice, how: InstallOptions
+) -> None:
     """Where nothing of ours is, or half of it."""
     if how.dry_run == "client":
         _print(
@@ -57,7 +59,9 @@ def install(world: World, scope: Scope, asked: Asked, how: How) -> None:
     _put(world, cluster, installation_values.chosen(asked, {}, world.stdin), how)
 
 
-def upgrade(world: World, scope: Scope, asked: Asked, how: How) -> None:
+def upgrade(
+    world: CliContext, scope: Scope, asked: InstallationChoice, how: InstallOptions
+) -> None:
     """To this plugin's version, with the values of before where nothing else is said."""
     cluster = world.connect(scope).cluster
     if found(cluster, _WEBHOOK) is None:
@@ -77,7 +81,7 @@ def upgrade(world: World, scope: Scope, asked: Asked, how: How) -> None:
     _put(world, cluster, given, how)
 
 
-def _put(world: World, cluster: PluginCluster, given: Json, how: How) -> None:
+def _put(world: CliContext, cluster: PluginCluster, given: Json, how: InstallOptions) -> None:
     documents = installation_values.documents(given)
     preflight.check(cluster, documents)
     apply = Apply(cluster, dry_run=how.dry_run == "server", force=how.force_conflicts)
@@ -95,14 +99,14 @@ def _put(world: World, cluster: PluginCluster, given: Json, how: How) -> None:
             world.say("kubectl-edl is ready: kubectl edl status -A")
 
 
-def _told(world: World, one: Applied, how: How) -> Applied:
+def _told(world: CliContext, one: Applied, how: InstallOptions) -> Applied:
     world.say(f"{name_of(one.target)} {one.verb}{_REMARKS[how.dry_run]}")
     for difference in one.differences:
         world.say(f"  {difference}")
     return one
 
 
-def _print(world: World, output: str, documents: Sequence[Json]) -> None:
+def _print(world: CliContext, output: str, documents: Sequence[Json]) -> None:
     world.out.write(_PRINTERS[output](documents))
 
 

@@ -14,7 +14,7 @@ from edl.kube.cluster import Cluster
 from edl.model import Target
 from edl.patches.merge_patch import merged
 from edl.writes import Json
-from kubectl_edl.resources.manifest_sources import TOO_DEEP, Source, Unreadable, sources
+from kubectl_edl.resources.manifest_sources import TOO_DEEP, ManifestSource, Unreadable, sources
 from manifests import installation, values
 from manifests.documents import Documents
 
@@ -25,7 +25,7 @@ _DOT: Final = re.compile(r"(?<!\\)\.")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class InstallationChoice:
     """The command line's words."""
 
     image: str = ""
@@ -33,7 +33,7 @@ class Asked:
     filenames: tuple[str, ...] = ()
 
 
-def chosen(asked: Asked, before: Json, stdin: TextIO) -> Json:
+def chosen(asked: InstallationChoice, before: Json, stdin: TextIO) -> Json:
     """What differs from the defaults, by its names; the later wins, file by file as with Helm.
 
     Raises Refused and Unreadable for files, click.UsageError for the rest.
@@ -75,7 +75,7 @@ def _kept(given: Json) -> Json:
     }
 
 
-def _read(source: Source) -> Json:
+def _read(source: ManifestSource) -> Json:
     try:
         found = yaml.safe_load(source.text)
         if found is not None and not isinstance(found, dict):

@@ -7,8 +7,8 @@ import click
 from kubectl_edl.cli.duration_type import Length
 from kubectl_edl.cli.image_type import Image
 from kubectl_edl.cli.options import DRY_RUNS, Command, bundled
-from kubectl_edl.install.install_release import How
-from kubectl_edl.install.installation_values import Asked
+from kubectl_edl.install.install_release import InstallOptions
+from kubectl_edl.install.installation_values import InstallationChoice
 
 _ASKED: Final = (
     click.option("--image", type=Image(), help="Where the cluster finds our image."),
@@ -51,9 +51,9 @@ _HOW: Final = (
 
 def asked(function: Command) -> Command:
     """`--image --set --values`, as `asked`."""
-    return bundled(Asked, "asked", _ASKED)(function)
+    return bundled(InstallationChoice, "asked", _ASKED)(function)
 
 
 def how(function: Command) -> Command:
     """`--dry-run -o --wait --timeout --force-conflicts`, as `how`."""
-    return bundled(How, "how", _HOW)(function)
+    return bundled(InstallOptions, "how", _HOW)(function)

@@ -10,7 +10,7 @@ from edl.errors import NotFound
 from edl.kube.cluster import RESOURCES, ListOptions, PluginCluster
 from edl.model import Target
 from kubectl_edl.cli.command_errors import TimedOut
-from kubectl_edl.cli.context import World
+from kubectl_edl.cli.context import CliContext
 from kubectl_edl.install.rollout import PART_OF
 from kubectl_edl.install.server_side_apply import found
 
@@ -62,7 +62,7 @@ def remove(cluster: PluginCluster, targets: Sequence[Target]) -> Iterator[Target
 
 
 def wait_until_gone(
-    world: World, cluster: PluginCluster, targets: Sequence[Target], timeout: timedelta
+    world: CliContext, cluster: PluginCluster, targets: Sequence[Target], timeout: timedelta
 ) -> None:
     """Raise TimedOut, naming what is still there."""
     until = world.now() + timeout

@@ -10,7 +10,7 @@ from edl.kube.cluster import ListOptions, PluginCluster
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused, TimedOut
-from kubectl_edl.cli.context import World
+from kubectl_edl.cli.context import CliContext
 from kubectl_edl.client.pending_pods import NO_IMAGE
 from kubectl_edl.install.server_side_apply import found
 
@@ -20,7 +20,7 @@ _CRASHES: Final = 3
 _CONFIGURATION: Final = Target("MutatingWebhookConfiguration", "", "edl")
 
 
-def wait(world: World, cluster: PluginCluster, timeout: timedelta) -> None:
+def wait(world: CliContext, cluster: PluginCluster, timeout: timedelta) -> None:
     """Raise Refused for what will not come by itself, TimedOut for what has not come yet."""
     until = world.now() + timeout
     while waiting := _missing(cluster):

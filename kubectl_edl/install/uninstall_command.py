@@ -5,11 +5,11 @@ from typing import Final
 import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
-from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.duration_type import Length
 from kubectl_edl.cli.options import Command, a_cluster, bundled
 from kubectl_edl.install import uninstall_release as installing
-from kubectl_edl.install.uninstall_release import How
+from kubectl_edl.install.uninstall_release import UninstallOptions
 
 _HELP: Final = """Take kubectl-edl out of a cluster: everything but your Jobs.
 
@@ -42,14 +42,14 @@ _HOW: Final = (
 
 
 def _how(function: Command) -> Command:
-    return bundled(How, "how", _HOW)(function)
+    return bundled(UninstallOptions, "how", _HOW)(function)
 
 
 @click.command("uninstall", help=_HELP, epilog=EXIT_CODES_TIMED_HELP)
 @_how
 @a_cluster
 @click.pass_obj
-def uninstall(world: World, how: How, scope: Scope) -> None:
+def uninstall(world: CliContext, how: UninstallOptions, scope: Scope) -> None:
     installing.uninstall(world, scope, how)
 
 

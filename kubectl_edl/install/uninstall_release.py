@@ -7,13 +7,13 @@ from datetime import timedelta
 from edl.kube.cluster import PluginCluster
 from edl.model import Target
 from kubectl_edl.cli.confirmation import confirmed
-from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.install import prune, ttl_restore, uninstall_summary
 from kubectl_edl.install.server_side_apply import name_of, refuse_helm
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class UninstallOptions:
     """How it is done; `timeout` for it to be gone."""
 
     yes: bool = False
@@ -22,7 +22,7 @@ class How:
     timeout: timedelta = timedelta(seconds=120)
 
 
-def uninstall(world: World, scope: Scope, how: How) -> None:
+def uninstall(world: CliContext, scope: Scope, how: UninstallOptions) -> None:
     """Raise Refused where nobody can say yes, TimedOut when something stays."""
     cluster = world.connect(scope).cluster
     refuse_helm(cluster, lambda release, place: f"helm uninstall {release} -n {place}")
@@ -49,12 +49,12 @@ def uninstall(world: World, scope: Scope, how: How) -> None:
         prune.wait_until_gone(world, cluster, targets, how.timeout)
 
 
-def _remove(world: World, cluster: PluginCluster, targets: Sequence[Target]) -> None:
+def _remove(world: CliContext, cluster: PluginCluster, targets: Sequence[Target]) -> None:
     for target in prune.remove(cluster, targets):
         world.say(f"{name_of(target)} deleted")
 
 
-def _give_back(world: World, cluster: PluginCluster) -> None:
+def _give_back(world: CliContext, cluster: PluginCluster) -> None:
     """Jobs have their own time to live again: nothing else would give it back."""
     for job, seconds in ttl_restore.held(uninstall_summary.elastic_jobs(cluster)):
         if why := ttl_restore.give_back(cluster, job, world.sleep):

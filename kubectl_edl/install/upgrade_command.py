@@ -5,11 +5,11 @@ from typing import Final
 import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
-from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import a_cluster
 from kubectl_edl.install import install_release as installing
-from kubectl_edl.install.install_release import How
-from kubectl_edl.install.installation_values import Asked
+from kubectl_edl.install.install_release import InstallOptions
+from kubectl_edl.install.installation_values import InstallationChoice
 from kubectl_edl.install.options import asked, how
 
 _HELP: Final = """Bring an installation to this plugin's version, or to other values.
@@ -37,7 +37,9 @@ Exit code 5: installed, but not ready in time; it may still become so.
 @how
 @a_cluster
 @click.pass_obj
-def upgrade(world: World, asked: Asked, how: How, scope: Scope) -> None:
+def upgrade(
+    world: CliContext, asked: InstallationChoice, how: InstallOptions, scope: Scope
+) -> None:
     installing.upgrade(world, scope, asked, how)
 
 

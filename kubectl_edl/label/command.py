@@ -7,7 +7,7 @@ import click
 from edl.frameworks import FRAMEWORKS
 from kubectl_edl.cli.candidates import plain_job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
-from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.duration_type import Length
 from kubectl_edl.cli.options import FILENAMES_IF_ANY, Command, bundled, one_namespace
 from kubectl_edl.label.job_labels import Labels
@@ -88,7 +88,7 @@ def _recreation(function: Command) -> Command:
 @one_namespace
 @click.pass_obj
 def label(
-    world: World, source: Named, labels: Labels, recreation: Recreation, scope: Scope
+    world: CliContext, source: Named, labels: Labels, recreation: Recreation, scope: Scope
 ) -> None:
     if source.filenames and (recreation.recreate or recreation.yes):
         raise click.UsageError(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from edl.errors import Finding
-    from kubectl_edl.resources.manifest_sources import Source
+    from kubectl_edl.resources.manifest_sources import ManifestSource
 
 KINDS: Final = frozenset({"Job", "CronJob", "Pod"})
 
@@ -38,7 +38,7 @@ def label_files(stdin: TextIO, named: Named, labels: Labels) -> str:
     return joined(text for text, _ in documents)
 
 
-def names_of(found: "Sequence[Source]") -> str:
+def names_of(found: "Sequence[ManifestSource]") -> str:
     return ", ".join(source.name for source in found)
 
 

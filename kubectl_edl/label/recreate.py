@@ -16,7 +16,7 @@ from edl.writes import Json
 from kubectl_edl.cli.candidates import object_name
 from kubectl_edl.cli.command_errors import Refused, no_such_plain_job
 from kubectl_edl.cli.confirmation import confirmed
-from kubectl_edl.cli.context import Connection, World
+from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.client.lookup import plain
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.client.retry_on_conflict import with_fresh_state
@@ -48,7 +48,7 @@ class Rebirth:
 
 
 def label_job(
-    world: World, connection: Connection, name: str, labels: Labels, how: Recreation
+    world: CliContext, connection: ClusterConnection, name: str, labels: Labels, how: Recreation
 ) -> None:
     """Make the Job anew if that is what the user wants; else raise Refused with how to."""
     target = Target("Job", connection.namespace, plain(name))
@@ -77,7 +77,7 @@ def label_job(
         world.warn(f"{target.name} stays as it is")
 
 
-def _say_created(world: World, name: str, fresh: Json, flags: str) -> None:
+def _say_created(world: CliContext, name: str, fresh: Json, flags: str) -> None:
     metadata = fresh["metadata"]
     if contract.INJECTED_MAX not in (metadata.get("annotations") or {}):
         world.warn(
@@ -88,7 +88,7 @@ def _say_created(world: World, name: str, fresh: Json, flags: str) -> None:
     world.say(f"{name}: created again with labels: kubectl edl status {job}{flags}")
 
 
-def _plan(connection: Connection, target: Target, labels: Labels) -> Rebirth:
+def _plan(connection: ClusterConnection, target: Target, labels: Labels) -> Rebirth:
     """Raises NotFound, Denied with every finding, Refused for a Job that somebody else makes."""
     found = connection.cluster.get(target)
     if controller := controller_of(found):
@@ -99,7 +99,7 @@ def _plan(connection: Connection, target: Target, labels: Labels) -> Rebirth:
     return Rebirth(target, found, labelled(source_of(found), labels))
 
 
-def _check_welcome(connection: Connection, rebirth: Rebirth) -> None:
+def _check_welcome(connection: ClusterConnection, rebirth: Rebirth) -> None:
     """Raises what the API server says against the new Job, while the old one still exists.
 
     Above all the ceilings of its namespace, which its user may not be able to read.
@@ -109,7 +109,11 @@ def _check_welcome(connection: Connection, rebirth: Rebirth) -> None:
 
 
 def _recreate(
-    world: World, connection: Connection, target: Target, labels: Labels, timeout: timedelta
+    world: CliContext,
+    connection: ClusterConnection,
+    target: Target,
+    labels: Labels,
+    timeout: timedelta,
 ) -> Json:
     """The new Job. Raises Refused when the old one does not go or the new one is not accepted."""
     cluster = connection.cluster
@@ -138,7 +142,7 @@ def _question(rebirth: Rebirth) -> str:
 
 
 def _wait_until_gone(
-    world: World, connection: Connection, rebirth: Rebirth, timeout: timedelta
+    world: CliContext, connection: ClusterConnection, rebirth: Rebirth, timeout: timedelta
 ) -> None:
     uid = rebirth.found["metadata"]["uid"]
     for _ in range(max(1, round(timeout / _PAUSE))):
@@ -153,6 +157,6 @@ def _wait_until_gone(
     raise Refused(f"it is still there after {seconds:g} s (a finalizer?); --timeout waits longer")
 
 
-def _unknown(name: str, connection: Connection) -> Exception:
+def _unknown(name: str, connection: ClusterConnection) -> Exception:
     listing = connection.cluster.list(ListOptions("Job", connection.namespace))
     return no_such_plain_job(name, [object_name(item) for item in listing.items], connection)

@@ -14,11 +14,11 @@ from edl.model import Target
 from edl.model.object_refs import JOB_TYPE
 from edl.writes import Json, Patch
 from kubectl_edl.cli.candidates import decoded, training_job_name
-from kubectl_edl.cli.context import Connection, World
+from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.options import Writing
 from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.lookup import plain, training_job
-from kubectl_edl.client.patcher import ACTUATORS, Actuator
+from kubectl_edl.client.patcher import ACTUATORS, Patcher
 from kubectl_edl.client.retry_on_conflict import with_fresh_state
 from kubectl_edl.output.change_report import say_changed
 
@@ -63,7 +63,9 @@ def ours(name: str) -> bool:
     return name.startswith(contract.PREFIX)
 
 
-def unlabel_job(world: World, connection: Connection, name: str, writing: Writing) -> None:
+def unlabel_job(
+    world: CliContext, connection: ClusterConnection, name: str, writing: Writing
+) -> None:
     """Take everything of ours off every Job of the training job, as one user's change.
 
     Raises Missing, Refused, ClusterError.
@@ -90,7 +92,7 @@ def _metadata(manifest: Json) -> Iterator[Json]:
             yield part["metadata"]
 
 
-def _jobs_of(name: str, connection: Connection, world: World) -> list[Json]:
+def _jobs_of(name: str, connection: ClusterConnection, world: CliContext) -> list[Json]:
     """The Jobs of a training job, by its name or by that of one of them; also unreadable ones."""
     name = plain(name)
     selection = ListOptions("Job", connection.namespace, contract.FRAMEWORK)
@@ -104,7 +106,7 @@ def _jobs_of(name: str, connection: Connection, world: World) -> list[Json]:
     return found
 
 
-def _hand_back(jobs: list[Json], connection: Connection, actuator: Actuator) -> _Done:
+def _hand_back(jobs: list[Json], connection: ClusterConnection, actuator: Patcher) -> _Done:
     changed = [
         actuator.patch(Patch(_target(job), job["metadata"]["resourceVersion"], _removal(job)))
         for job in jobs
@@ -175,7 +177,7 @@ def _hints(jobs: list[Json]) -> Iterator[str]:
             yield f"hint: nothing ends {name} when the training is done: kubectl delete job {name}"
 
 
-def _lift_budgets(connection: Connection, done: _Done, writing: Writing) -> Iterator[str]:
+def _lift_budgets(connection: ClusterConnection, done: _Done, writing: Writing) -> Iterator[str]:
     """Our disruption budgets would hold a drain back for ever; addresses and rights stay."""
     if writing.dry_run != "none":
         return
@@ -185,7 +187,7 @@ def _lift_budgets(connection: Connection, done: _Done, writing: Writing) -> Iter
         return
 
 
-def _lift(connection: Connection, namespace: str, jobs: set[str]) -> Iterator[str]:
+def _lift(connection: ClusterConnection, namespace: str, jobs: set[str]) -> Iterator[str]:
     managed = f"app.kubernetes.io/managed-by={contract.MANAGED_BY}"
     cluster = connection.cluster
     try:

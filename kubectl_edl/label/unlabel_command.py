@@ -6,7 +6,7 @@ import click
 
 from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
-from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import (
     FILENAMES_IF_ANY,
     Command,
@@ -52,7 +52,7 @@ def _source(function: Command) -> Command:
 @one_namespace
 @writing
 @click.pass_obj
-def unlabel(world: World, named: Named, scope: Scope, writing: Writing) -> None:
+def unlabel(world: CliContext, named: Named, scope: Scope, writing: Writing) -> None:
     from kubectl_edl.label.strip import unlabel_job  # noqa: PLC0415 (the same)
     from kubectl_edl.label.unlabel_files import FORMS, unlabel_files  # noqa: PLC0415 (not for --help)
 

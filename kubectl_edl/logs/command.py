@@ -14,14 +14,14 @@ from edl.model import JobKey, Phase, TrainingJob
 from edl.phases import phase
 from kubectl_edl.cli.candidates import job_names, role_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Refused
-from kubectl_edl.cli.context import Connection, Scope, World
+from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import Command, bundled, one_namespace
 from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.lookup import named_role, only, training_job
-from kubectl_edl.logs.follow_logs import Follower, Look, Output
+from kubectl_edl.logs.follow_logs import FollowedPods, Follower, Output
 from kubectl_edl.logs.log_format import Style, colours, shown
-from kubectl_edl.logs.log_targets import Source, Wanted
-from kubectl_edl.logs.read_logs import Part, find, no_pods, read, request
+from kubectl_edl.logs.log_targets import LogSelection, LogTarget
+from kubectl_edl.logs.read_logs import LogPart, find, no_pods, read, request
 from kubectl_edl.model.training_job_view import why
 
 _HELP: Final = """Print what the pods of a training job print.
@@ -68,7 +68,7 @@ class Duration(click.ParamType[int]):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LogOptions:
     """Whose logs, which part of them, and how they are printed."""
 
     follow: bool
@@ -81,14 +81,14 @@ class Asked:
     tail: int | None = None
     since: int | None = None
 
-    def wanted(self, name: str, job: TrainingJob) -> Wanted:
+    def wanted(self, name: str, job: TrainingJob) -> LogSelection:
         """The name of one of its Jobs chooses that one's role."""
         named = named_role(name, job)
-        return Wanted(self.role or ((named,) if named else ()), self.index, self.container)
+        return LogSelection(self.role or ((named,) if named else ()), self.index, self.container)
 
     @property
-    def part(self) -> Part:
-        return Part(self.tail, self.since, self.previous)
+    def part(self) -> LogPart:
+        return LogPart(self.tail, self.since, self.previous)
 
 
 _OPTIONS: Final = (
@@ -109,7 +109,7 @@ _OPTIONS: Final = (
 
 
 def _asked(function: Command) -> Command:
-    return bundled(Asked, "asked", _OPTIONS)(function)
+    return bundled(LogOptions, "asked", _OPTIONS)(function)
 
 
 @click.command("logs", help=_HELP, epilog=EXIT_CODES_HELP)
@@ -117,7 +117,7 @@ def _asked(function: Command) -> Command:
 @_asked
 @one_namespace
 @click.pass_obj
-def logs(world: World, job: str, asked: Asked, scope: Scope) -> None:
+def logs(world: CliContext, job: str, asked: LogOptions, scope: Scope) -> None:
     if asked.follow and asked.previous:
         raise click.UsageError("--previous has ended and cannot be followed: leave out one.")
     connection = world.connect(scope)
@@ -138,27 +138,33 @@ def logs(world: World, job: str, asked: Asked, scope: Scope) -> None:
 COMMAND: Final = logs
 
 
-def _look(world: World, connection: Connection, key: JobKey, wanted: Wanted) -> Look:
+def _look(
+    world: CliContext, connection: ClusterConnection, key: JobKey, wanted: LogSelection
+) -> FollowedPods:
     job = only(key, survey_jobs(connection, world.now()))
     if job is None:
-        return Look((), f"{key.name} is gone", over=True)
+        return FollowedPods((), f"{key.name} is gone", over=True)
     sources = find(connection, job, wanted)
     if phase(job) in _OVER:
-        return Look(sources, why(job).message, over=True)
+        return FollowedPods(sources, why(job).message, over=True)
     if not sources:
-        return Look((), f"{no_pods(job, wanted)}; waiting for them")
-    return Look(sources, _not_begun(sources))
+        return FollowedPods((), f"{no_pods(job, wanted)}; waiting for them")
+    return FollowedPods(sources, _not_begun(sources))
 
 
-def _not_begun(sources: Sequence[Source]) -> str:
+def _not_begun(sources: Sequence[LogTarget]) -> str:
     first = next((source for source in sources if source.waiting), sources[0])
     return f"{first.label} has no log yet: {first.waiting}; waiting for it"
 
 
 def _follow(
-    world: World, connection: Connection, look: Callable[[], Look], part: Part, style: Style
+    world: CliContext,
+    connection: ClusterConnection,
+    look: Callable[[], FollowedPods],
+    part: LogPart,
+    style: Style,
 ) -> None:
-    def line(text: str, source: Source) -> None:
+    def line(text: str, source: LogTarget) -> None:
         world.say(shown(text, source, style))
         world.out.flush()
 

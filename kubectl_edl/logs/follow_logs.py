@@ -15,7 +15,7 @@ from msgspec import structs
 from edl.errors import ClusterError, Invalid, NotFound, Unreachable
 from edl.kube.cluster import LogRequest, PluginCluster
 from kubectl_edl.logs.log_format import time_of
-from kubectl_edl.logs.log_targets import SIMULATED, Source
+from kubectl_edl.logs.log_targets import SIMULATED, LogTarget
 
 if TYPE_CHECKING:
     from edl.kube.cluster import Log
@@ -28,13 +28,13 @@ _Run: TypeAlias = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class FollowedPods:
     """The training job at one moment: its logs, and how it stands, in a sentence.
 
     `over`: it has ended, nobody comes any more.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[LogTarget, ...]
     standing: str
     over: bool = False
 
@@ -67,7 +67,7 @@ _Message: TypeAlias = _Line | _End | _Wake
 class Output:
     """Where lines go, and what is said beside them."""
 
-    line: Callable[[str, Source], None]
+    line: Callable[[str, LogTarget], None]
     beside: Callable[[str], None]
 
 
@@ -106,7 +106,7 @@ class Reader:
 class _Track:
     """What is known of one log: its reader while it is read, and the time of its last line."""
 
-    source: Source
+    source: LogTarget
     reader: Reader | None = None
     last: str = ""
     resumed: bool = False
@@ -121,13 +121,13 @@ class Follower:
     def __init__(
         self,
         cluster: PluginCluster,
-        look: Callable[[], Look],
-        first: Callable[[Source], LogRequest],
+        look: Callable[[], FollowedPods],
+        first: Callable[[LogTarget], LogRequest],
         output: Output,
     ) -> None:
         self._cluster = cluster
         self._look = look
-        self._first: Callable[[Source], LogRequest] | None = first
+        self._first: Callable[[LogTarget], LogRequest] | None = first
         self._output = output
         self._inbox: Queue[_Message] = Queue(_WAITING)
         self._tracks: dict[_Run, _Track] = {}
@@ -184,7 +184,7 @@ class Follower:
                 if source.stays and (track := self._tracks.get(source.run)):
                     _close(track)
 
-    def _start(self, source: Source) -> None:
+    def _start(self, source: LogTarget) -> None:
         track = self._tracks.setdefault(source.run, _Track(source))
         track.source = source
         if track.reader or (track.complete and source.ended):

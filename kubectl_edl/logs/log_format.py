@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from kubectl_edl.logs.log_targets import Source
+from kubectl_edl.logs.log_targets import LogTarget
 
 _COLOURS: Final = (36, 32, 35, 33, 34)
 """ANSI: cyan, green, magenta, yellow, blue."""
@@ -29,7 +29,7 @@ def time_of(line: str) -> str:
     return line.partition(" ")[0]
 
 
-def shown(line: str, source: Source, style: Style) -> str:
+def shown(line: str, source: LogTarget, style: Style) -> str:
     """`[worker-3] step 1`, from a line that begins with its time."""
     text = line if style.timestamps else line.partition(" ")[2]
     if not style.prefix:

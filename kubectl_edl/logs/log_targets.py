@@ -21,7 +21,7 @@ SIMULATED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LogSelection:
     """What the user chose; empty and None where he said nothing."""
 
     roles: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class LogTarget:
     """One container of one pod, as it is now; `restarts` tells its runs apart."""
 
     label: str
@@ -54,7 +54,7 @@ class Source:
         return self.uid, self.container, self.restarts
 
 
-def sources(job: TrainingJob, pods: Iterable[Json], wanted: Wanted) -> tuple[Source, ...]:
+def sources(job: TrainingJob, pods: Iterable[Json], wanted: LogSelection) -> tuple[LogTarget, ...]:
     """By role in the cast's order, index and age. Raises Refused for names that are unknown."""
     roles = _chosen_roles(job, wanted.roles)
     mine = _pods_by_role(roles, pods)
@@ -114,14 +114,14 @@ def _container(pod: Json, name: str) -> str | None:
     return usual if usual in known else known[0]
 
 
-def _source(role: Role, pod: Json, container: str) -> Source:
+def _source(role: Role, pod: Json, container: str) -> LogTarget:
     metadata, status = pod["metadata"], pod.get("status") or {}
     index = _index(pod)
     suffix = str(index) if index >= 0 else metadata["name"].rpartition("-")[2]
     found = _container_status(status, container)
     ended = status.get("phase") in _ENDED or "terminated" in (found.get("state") or {})
     leaving = ended or "deletionTimestamp" in metadata
-    return Source(
+    return LogTarget(
         label=f"{role.name}-{suffix}",
         role=role.name,
         pod=Target("Pod", metadata["namespace"], metadata["name"]),

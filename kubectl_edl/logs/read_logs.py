@@ -9,14 +9,14 @@ from edl.kube.cluster import ListOptions, LogRequest
 from edl.model import TrainingJob
 from edl.phases import phase
 from kubectl_edl.cli.command_errors import Refused
-from kubectl_edl.cli.context import Connection, World
+from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.logs.log_format import Style, shown
-from kubectl_edl.logs.log_targets import SIMULATED, Source, Wanted, sources
+from kubectl_edl.logs.log_targets import SIMULATED, LogSelection, LogTarget, sources
 from kubectl_edl.model.training_job_view import why
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LogPart:
     """How much of each log; `since` in seconds back, None for all."""
 
     tail: int | None = None
@@ -24,14 +24,16 @@ class Part:
     previous: bool = False
 
 
-def find(connection: Connection, job: TrainingJob, wanted: Wanted) -> tuple[Source, ...]:
+def find(
+    connection: ClusterConnection, job: TrainingJob, wanted: LogSelection
+) -> tuple[LogTarget, ...]:
     """The sources of a training job now. Raises Refused for names that are unknown."""
     selection = ListOptions("Pod", job.key.namespace, contract.FRAMEWORK)
     pods = (json.loads(item) for item in connection.cluster.list(selection).items)
     return sources(job, pods, wanted)
 
 
-def no_pods(job: TrainingJob, wanted: Wanted) -> str:
+def no_pods(job: TrainingJob, wanted: LogSelection) -> str:
     """Why there is nothing to show; of one index the whole job's phase says nothing."""
     chosen = ", ".join(wanted.roles) + ("" if wanted.index is None else f" index {wanted.index}")
     whose = f" of {chosen.strip()}" if chosen else ""
@@ -43,7 +45,11 @@ def no_pods(job: TrainingJob, wanted: Wanted) -> str:
 
 
 def read(
-    world: World, connection: Connection, found: tuple[Source, ...], part: Part, style: Style
+    world: CliContext,
+    connection: ClusterConnection,
+    found: tuple[LogTarget, ...],
+    part: LogPart,
+    style: Style,
 ) -> None:
     """Print the log of each source. Raises Refused where none of them has any."""
     missing = [why for source in found if (why := _print(world, connection, source, part, style))]
@@ -54,13 +60,15 @@ def read(
         world.warn(f"hint: {why}")
 
 
-def request(source: Source, part: Part) -> LogRequest:
+def request(source: LogTarget, part: LogPart) -> LogRequest:
     return LogRequest(
         source.pod, source.container, previous=part.previous, tail=part.tail, since=part.since
     )
 
 
-def _print(world: World, connection: Connection, source: Source, part: Part, style: Style) -> str:
+def _print(
+    world: CliContext, connection: ClusterConnection, source: LogTarget, part: LogPart, style: Style
+) -> str:
     """Empty, or why there is no log."""
     if source.waiting and not part.previous:
         return f"{source.label} has no log yet: {source.waiting}"

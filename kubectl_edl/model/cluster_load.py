@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from edl.model import ClusterState
-    from kubectl_edl.cli.context import Connection
+    from kubectl_edl.cli.context import ClusterConnection
 
 _FRESH: Final = timedelta(seconds=10)
 _PATIENCE: Final = 1.0
@@ -26,7 +26,7 @@ _PATIENCE: Final = 1.0
 class ClusterLoad:
     """Empty where the whole cluster may not be read. Used by one thread."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ClusterConnection) -> None:
         self._cluster = connection.cluster
         self._pool = ThreadPoolExecutor(1)
         self._asked: Future[str] | None = None

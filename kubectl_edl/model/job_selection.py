@@ -8,7 +8,7 @@ import click
 
 from edl.errors import EdlError
 from kubectl_edl.cli.candidates import job_names
-from kubectl_edl.cli.context import World
+from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import SELECTOR, Command, bundled
 
 _Item = TypeVar("_Item")
@@ -50,7 +50,7 @@ def check(choice: Choice) -> None:
         )
 
 
-def each(world: World, items: Iterable[_Item], do: Callable[[_Item], None]) -> None:
+def each(world: CliContext, items: Iterable[_Item], do: Callable[[_Item], None]) -> None:
     """One after the other, as kubectl: one that fails keeps no other from its turn.
 
     Raises the last error; the others are said before.
@@ -67,7 +67,7 @@ def each(world: World, items: Iterable[_Item], do: Callable[[_Item], None]) -> N
         raise errors[-1]
 
 
-def none_found(world: World, namespace: str, chosen: Collection[object]) -> bool:
+def none_found(world: CliContext, namespace: str, chosen: Collection[object]) -> bool:
     """Whether a selector or --all chose nothing, which is said and no error."""
     if not chosen:
         world.warn(f"No training jobs found in {namespace} namespace.")

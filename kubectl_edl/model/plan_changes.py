@@ -19,7 +19,7 @@ MOVE: Final = "move"
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class PlannedChange:
     """One change of one training job; `sizes` by role: before and after; `pods` that move."""
 
     job: JobKey
@@ -42,7 +42,7 @@ class Move:
         )
 
 
-def moves(state: ClusterState, plan: Plan) -> tuple[Move, ...]:
+def moves(state: ClusterState, plan: Plan) -> tuple[PlannedChange, ...]:
     """Every change of a plan: what leaves first, then what shrinks, what grows, what starts."""
     jobs = {job.key: job for job in state.jobs}
     labels = labels_of(state.nodes)
@@ -51,30 +51,30 @@ def moves(state: ClusterState, plan: Plan) -> tuple[Move, ...]:
         *(_resize(one, jobs[one.job].topology, labels) for one in plan.resizes),
         *(_admission(one, jobs[one.job].topology, labels) for one in plan.admissions),
         *(
-            Move(one.job, MOVE, (), one.reason, message(one.reason), one.pods)
+            PlannedChange(one.job, MOVE, (), one.reason, message(one.reason), one.pods)
             for one in plan.evacuations
         ),
     )
 
 
-def _suspension(job: TrainingJob, one: Suspension) -> Move:
+def _suspension(job: TrainingJob, one: Suspension) -> PlannedChange:
     running = [role for role in job.live if not role.suspended]
     sizes = tuple((role.name, role.size, 0) for role in running)
-    return Move(one.job, SUSPEND, sizes, one.reason, message(one.reason))
+    return PlannedChange(one.job, SUSPEND, sizes, one.reason, message(one.reason))
 
 
-def _resize(one: Resize, topology: Topology, labels: NodeLabels) -> Move:
+def _resize(one: Resize, topology: Topology, labels: NodeLabels) -> PlannedChange:
     action = RESTART if one.restart else GROW if one.after > one.before else SHRINK
     sizes = ((one.role, one.before, one.after),)
     domains = counted(topology, {one.role: one.nodes}, labels) if one.nodes else ()
-    return Move(one.job, action, sizes, one.reason, message(one.reason), domains=domains)
+    return PlannedChange(one.job, action, sizes, one.reason, message(one.reason), domains=domains)
 
 
-def _admission(one: Admission, topology: Topology, labels: NodeLabels) -> Move:
+def _admission(one: Admission, topology: Topology, labels: NodeLabels) -> PlannedChange:
     sizes = tuple((role, 0, size) for role, size in one.sizes)
     text = messages((one.reason, *one.grown))
     domains = counted(topology, dict(one.nodes), labels)
-    return Move(one.job, START, sizes, one.reason, text, domains=domains)
+    return PlannedChange(one.job, START, sizes, one.reason, text, domains=domains)
 
 
 def short(state: ClusterState) -> Mapping[JobKey, str]:

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from edl import reasons
-from edl.annotations.job_history import Entry, Operation, OperationPhase, entries
+from edl.annotations.job_history import HistoryEntry, Operation, OperationPhase, entries
 from edl.messages import message
 from edl.model import Code, Ending, Phase, Role, TrainingJob
 from edl.phases import ending, phase
@@ -43,7 +43,7 @@ known: Final = lru_cache(maxsize=4096)(entries)
 class _Told(NamedTuple):
     """An entry of one role, with its phase."""
 
-    entry: Entry
+    entry: HistoryEntry
     phase: OperationPhase
     role: str
     turn: int
@@ -116,11 +116,13 @@ def _begun(group: Sequence[_Told]) -> tuple[datetime, int]:
     return max(one.moment for one in group if one.entry.at == first)
 
 
-def _with_later(found: Sequence[Entry]) -> Iterator[tuple[Entry, Entry | None]]:
+def _with_later(
+    found: Sequence[HistoryEntry],
+) -> Iterator[tuple[HistoryEntry, HistoryEntry | None]]:
     yield from zip(found, (*found[1:], None), strict=False)
 
 
-def _phase(entry: Entry, later: Entry | None) -> OperationPhase:
+def _phase(entry: HistoryEntry, later: HistoryEntry | None) -> OperationPhase:
     """A growth that the next entry of its role takes back has failed."""
     taken_back = later is not None and later.operation is Operation.FAILED
     if entry.operation is Operation.GROWN and taken_back:

@@ -19,7 +19,7 @@ _WINDOWS: Final = tuple(
 _GONE: Final = frozenset({Operation.SUSPENDED, Operation.ENDED})
 
 
-class Steps(msgspec.Struct, frozen=True):
+class SizeSteps(msgspec.Struct, frozen=True):
     """From each time on, so many replicas; the oldest first, and before it nobody knows.
 
     `whole`: the first is the start of the job, not where an old history was cut.
@@ -38,7 +38,7 @@ class Steps(msgspec.Struct, frozen=True):
         return [(max(end - begin, timedelta()), size) for (begin, size), (end, _) in pairwise(ends)]
 
 
-def steps(job: TrainingJob, role: Role) -> Steps:
+def steps(job: TrainingJob, role: Role) -> SizeSteps:
     """A role's sizes: 0 while it was suspended, and after its end."""
     told = known(role.history)
     points = [(entry.at, 0 if entry.operation in _GONE else entry.after) for entry in told]
@@ -46,13 +46,13 @@ def steps(job: TrainingJob, role: Role) -> Steps:
     now = 0 if role.suspended or role.ending else role.size
     if role.ended_at:
         before = points or _since(job, role.size)
-        return Steps((*before, (max(role.ended_at, before[-1][0]), 0)) if before else (), whole)
+        return SizeSteps((*before, (max(role.ended_at, before[-1][0]), 0)) if before else (), whole)
     if not points:
-        return Steps(tuple(_since(job, now)) if now else ())
+        return SizeSteps(tuple(_since(job, now)) if now else ())
     last_at, last = points[-1]
     if last != now:  # an update of ours that a user's patch came before
         points.append((max(last_at, role.resized_at or last_at), now))
-    return Steps(tuple(points), whole)
+    return SizeSteps(tuple(points), whole)
 
 
 def _since(job: TrainingJob, size: int) -> list[tuple[datetime, int]]:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from edl.writes import Json
-from kubectl_edl.cli.context import World
+from kubectl_edl.cli.context import CliContext
 from kubectl_edl.output.serialize import json_stream, yaml_text
 
 
 def say_changed(
-    world: World,
+    world: CliContext,
     output: str,
     sentence: str,
     manifests: Sequence[Json],

@@ -31,7 +31,7 @@ class BadForm(EdlError):
     """A form that is none, or whose template is wrong."""
 
 
-class Form(msgspec.Struct, frozen=True):
+class OutputForm(msgspec.Struct, frozen=True):
     """`table` is the one table of a list, for forms of lines; `one` prints a changed object."""
 
     prints: Print
@@ -51,7 +51,7 @@ def print_report(report: Report, layout: Layout) -> str:
 
 
 @lru_cache
-def form(spelled: str) -> Form:
+def form(spelled: str) -> OutputForm:
     """`json`, `jsonpath={.items[*].phase}`, …. Raises BadForm."""
     if found := _PLAIN.get(spelled):
         return found
@@ -70,7 +70,7 @@ def form(spelled: str) -> Form:
         raise BadForm(f"-o {name}: {error}") from error
 
 
-def _made(name: str, text: str) -> Form:
+def _made(name: str, text: str) -> OutputForm:
     content = Path(text).read_text("utf-8-sig") if name.endswith("-file") else text
     if name.startswith("custom-columns"):
         from kubectl_edl.output import custom_columns  # noqa: PLC0415 (the same)
@@ -80,12 +80,12 @@ def _made(name: str, text: str) -> Form:
     return _in_template(content, as_json=name == "jsonpath-as-json")
 
 
-def _in_columns(table: Callable[[Report], Table]) -> Form:
+def _in_columns(table: Callable[[Report], Table]) -> OutputForm:
     def read(report: Report) -> Table:
         return _applied(lambda: table(report))
 
     # As kubectl: neither cut nor translated.
-    return Form(
+    return OutputForm(
         lambda report, layout: render(
             read(report), Layout(header=layout.header, floor=layout.floor)
         ),
@@ -93,7 +93,7 @@ def _in_columns(table: Callable[[Report], Table]) -> Form:
     )
 
 
-def _in_template(text: str, *, as_json: bool) -> Form:
+def _in_template(text: str, *, as_json: bool) -> OutputForm:
     from kubectl_edl.output import jsonpath  # noqa: PLC0415 (the same)
 
     template = jsonpath.template(text)
@@ -102,7 +102,7 @@ def _in_template(text: str, *, as_json: bool) -> Form:
     def one(document: Json) -> str:
         return _applied(lambda: execute(template, document))
 
-    return Form(lambda report, _: one(report.document), one=one)
+    return OutputForm(lambda report, _: one(report.document), one=one)
 
 
 def _applied(act: Callable[[], _Result]) -> _Result:
@@ -137,14 +137,14 @@ def _watched_yaml(document: Json) -> str:
     return f"---\n{yaml_text(document)}"
 
 
-_PLAIN: Final[Mapping[str, Form]] = {
-    "table": Form(print_report, _list_table, people=True),
-    "wide": Form(
+_PLAIN: Final[Mapping[str, OutputForm]] = {
+    "table": OutputForm(print_report, _list_table, people=True),
+    "wide": OutputForm(
         lambda report, layout: print_report(report, replace(layout, wide=True)),
         _list_table,
         people=True,
     ),
-    "json": Form(lambda report, _: json_text(report.document), one=json_text),
-    "yaml": Form(lambda report, _: yaml_text(report.document), one=_watched_yaml),
-    "name": Form(lambda report, _: "".join(f"{name}\n" for name in report.names)),
+    "json": OutputForm(lambda report, _: json_text(report.document), one=json_text),
+    "yaml": OutputForm(lambda report, _: yaml_text(report.document), one=_watched_yaml),
+    "name": OutputForm(lambda report, _: "".join(f"{name}\n" for name in report.names)),
 }

@@ -8,17 +8,17 @@ from msgspec import structs
 
 from edl.errors import Unreachable
 from edl.writes import Json
-from kubectl_edl.cli.context import World
-from kubectl_edl.cli.options import Reading
+from kubectl_edl.cli.context import CliContext
+from kubectl_edl.cli.options import OutputOptions
 from kubectl_edl.output.alternate_screen import ENTER, LEAVE, fitted, over
-from kubectl_edl.output.printer import Form, form
+from kubectl_edl.output.printer import OutputForm, form
 from kubectl_edl.output.report import API_VERSION, Report
 from kubectl_edl.output.table import Layout, widths
 
 Read = Callable[[], Report]
 
 
-def show(world: World, reading: Reading, read: Read) -> None:
+def show(world: CliContext, reading: OutputOptions, read: Read) -> None:
     """Once."""
     report, chosen = read(), form(reading.output)
     _say_beside(world, chosen, report)
@@ -26,7 +26,7 @@ def show(world: World, reading: Reading, read: Read) -> None:
         world.out.write(chosen.prints(report, layout(world, reading)))
 
 
-def follow(world: World, reading: Reading, read: Read, changes: Iterator[None]) -> None:
+def follow(world: CliContext, reading: OutputOptions, read: Read, changes: Iterator[None]) -> None:
     """Until `changes` end: a terminal's table is drawn again, everything else goes on in lines."""
     if world.width is not None and form(reading.output).people:
         _draw(world, reading, reports(world, read, changes))
@@ -34,7 +34,9 @@ def follow(world: World, reading: Reading, read: Read, changes: Iterator[None]) 
         continued(world, reading, read, changes)
 
 
-def continued(world: World, reading: Reading, read: Read, changes: Iterator[None]) -> None:
+def continued(
+    world: CliContext, reading: OutputOptions, read: Read, changes: Iterator[None]
+) -> None:
     """In lines, also on a terminal: what was printed stays, and what is new comes below it."""
     chosen = form(reading.output)
     lines = _Lines(chosen, layout(replace(world, width=None, size=None), reading), reading)
@@ -45,7 +47,7 @@ def continued(world: World, reading: Reading, read: Read, changes: Iterator[None
         world.out.flush()
 
 
-def layout(world: World, reading: Reading) -> Layout:
+def layout(world: CliContext, reading: OutputOptions) -> Layout:
     """As stdout is now: a terminal may be resized between two pictures."""
     width, height = world.size() if world.size else (world.width, None)
     return Layout(
@@ -58,7 +60,7 @@ def layout(world: World, reading: Reading) -> Layout:
     )
 
 
-def _draw(world: World, reading: Reading, reports: Iterator[Report]) -> None:
+def _draw(world: CliContext, reading: OutputOptions, reports: Iterator[Report]) -> None:
     """On the alternate screen; the last picture stays on the usual one."""
     picture = ""
     try:
@@ -78,7 +80,7 @@ def _draw(world: World, reading: Reading, reports: Iterator[Report]) -> None:
 class _Lines:
     """Remembers what was printed, and prints what is new or different since."""
 
-    def __init__(self, chosen: Form, plain: Layout, reading: Reading) -> None:
+    def __init__(self, chosen: OutputForm, plain: Layout, reading: OutputOptions) -> None:
         self._form = chosen
         self._layout = plain
         self._wide = reading.output == "wide"
@@ -121,7 +123,7 @@ class _Lines:
         return "".join(map(self._form.one, report.objects))
 
 
-def reports(world: World, read: Read, changes: Iterator[None]) -> Iterator[Report]:
+def reports(world: CliContext, read: Read, changes: Iterator[None]) -> Iterator[Report]:
     """One report now and one after each change; an API server that is away is waited for."""
     yield read()
     away = False
@@ -144,7 +146,7 @@ def last(reports: Iterator[Report]) -> Report:
     return report
 
 
-def _say_beside(world: World, chosen: Form, report: Report) -> None:
+def _say_beside(world: CliContext, chosen: OutputForm, report: Report) -> None:
     """What is not the answer goes to stderr."""
     for hint in report.hints:
         world.warn(hint)

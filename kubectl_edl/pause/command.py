@@ -5,7 +5,7 @@ from typing import Final
 import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
-from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import Writing, one_namespace, writing
 from kubectl_edl.model.job_selection import Choice, check, choosing
 from kubectl_edl.pause.pause_annotation import Switch, flip
@@ -38,7 +38,7 @@ _SWITCH: Final = Switch(
 @one_namespace
 @writing
 @click.pass_obj
-def pause(world: World, choice: Choice, scope: Scope, writing: Writing) -> None:
+def pause(world: CliContext, choice: Choice, scope: Scope, writing: Writing) -> None:
     check(choice)
     flip(world, choice, scope, writing, _SWITCH)
 

@@ -7,11 +7,11 @@ from edl.model import JobKey, Target, TrainingJob
 from edl.phases import ending
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
-from kubectl_edl.cli.context import Connection, Scope, World
+from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import Writing
 from kubectl_edl.client.cluster_view import Survey, selected, survey_jobs
 from kubectl_edl.client.lookup import only, training_job
-from kubectl_edl.client.patcher import ACTUATORS, Actuator
+from kubectl_edl.client.patcher import ACTUATORS, Patcher
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.client.retry_on_conflict import with_fresh_state
 from kubectl_edl.model.job_selection import Choice, each, none_found
@@ -31,7 +31,7 @@ class Switch:
     """Instead of `done` for a job without pods; empty where that is no difference."""
 
 
-def flip(world: World, choice: Choice, scope: Scope, writing: Writing, switch: Switch) -> None:
+def flip(world: CliContext, choice: Choice, scope: Scope, writing: Writing, switch: Switch) -> None:
     """Write the annotation wherever it differs, and say so, job by job.
 
     Raises Missing before anything is written.
@@ -67,7 +67,7 @@ def flip(world: World, choice: Choice, scope: Scope, writing: Writing, switch: S
             say_changed(world, writing.output, sentences, manifests, hints)
 
 
-def _chosen(choice: Choice, survey: Survey, connection: Connection) -> list[JobKey]:
+def _chosen(choice: Choice, survey: Survey, connection: ClusterConnection) -> list[JobKey]:
     """A selector and --all pass over those that have ended."""
     if choice.by_name:
         named = [training_job(name, survey, connection).key for name in choice.names]
@@ -77,7 +77,7 @@ def _chosen(choice: Choice, survey: Survey, connection: Connection) -> list[JobK
 
 
 def _flip(
-    job: TrainingJob, switch: Switch, actuator: Actuator, flags: str
+    job: TrainingJob, switch: Switch, actuator: Patcher, flags: str
 ) -> tuple[str, list[Json]]:
     end = ending(job)
     if end is not None and not job.live:

@@ -9,10 +9,10 @@ from edl.errors import Forbidden
 from edl.phases import ending
 from edl.planner.plan import Held
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
-from kubectl_edl.cli.context import Connection, Scope, World
-from kubectl_edl.cli.options import Reading, everywhere, printing
+from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
+from kubectl_edl.cli.options import OutputOptions, everywhere, printing
 from kubectl_edl.client.cluster_view import survey_cluster, survey_training
-from kubectl_edl.client.reconciler_settings import Asked, Deciding, asking, deciding
+from kubectl_edl.client.reconciler_settings import Deciding, SettingsOverrides, asking, deciding
 from kubectl_edl.model.training_job_view import why
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.watch_report import show
@@ -67,7 +67,9 @@ Examples:
 @everywhere
 @printing
 @click.pass_obj
-def plan(world: World, scope: Scope, asked: Asked, reading: Reading, *, diff: bool) -> None:
+def plan(
+    world: CliContext, scope: Scope, asked: SettingsOverrides, reading: OutputOptions, *, diff: bool
+) -> None:
     connection = world.connect(scope)
 
     def read() -> Report:
@@ -79,7 +81,9 @@ def plan(world: World, scope: Scope, asked: Asked, reading: Reading, *, diff: bo
 COMMAND: Final = plan
 
 
-def _report(world: World, connection: Connection, asked: Asked, *, diff: bool) -> Report:
+def _report(
+    world: CliContext, connection: ClusterConnection, asked: SettingsOverrides, *, diff: bool
+) -> Report:
     from edl.planner.decide import decide  # noqa: PLC0415 (numpy, not for --help)
     from kubectl_edl.model.plan_changes import moves, short  # noqa: PLC0415 (the same)
     from kubectl_edl.plan.view import Planned, plan_report  # noqa: PLC0415 (the same)
@@ -107,7 +111,9 @@ def _report(world: World, connection: Connection, asked: Asked, *, diff: bool) -
     return plan_report(planned, diff=diff).hinting((*by.hints, *hints))
 
 
-def _last_said(world: World, connection: Connection, by: Deciding, error: Forbidden) -> Report:
+def _last_said(
+    world: CliContext, connection: ClusterConnection, by: Deciding, error: Forbidden
+) -> Report:
     """Without the cluster there is no plan, but the reasons that the reconciler wrote down."""
     from kubectl_edl.plan.view import Planned, plan_report  # noqa: PLC0415 (not for --help)
 

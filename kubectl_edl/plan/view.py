@@ -11,7 +11,7 @@ from edl.planner.plan import Held
 from edl.writes import Json
 from kubectl_edl.client.reconciler_settings import Deciding
 from kubectl_edl.model import topology_view
-from kubectl_edl.model.plan_changes import Move
+from kubectl_edl.model.plan_changes import PlannedChange
 from kubectl_edl.model.training_job_view import RESOURCE, time_text
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.report import API_VERSION, Report
@@ -48,7 +48,7 @@ class Planned:
     at: datetime
     namespace: str
     deciding: Deciding
-    moves: tuple[Move, ...]
+    moves: tuple[PlannedChange, ...]
     held: tuple[Held, ...]
     complete: bool = True
     """Without the whole cluster there is no plan, only what was last said of one's own jobs."""
@@ -168,7 +168,7 @@ def _document(planned: Planned) -> Json:
     }
 
 
-def _change(move: Move) -> Json:
+def _change(move: PlannedChange) -> Json:
     return {
         "namespace": move.job.namespace,
         "name": move.job.name,

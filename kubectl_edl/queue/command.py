@@ -10,14 +10,14 @@ from edl import contract
 from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
-from kubectl_edl.cli.context import Connection, Scope, World
-from kubectl_edl.cli.options import Reading, everywhere, reading
+from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
+from kubectl_edl.cli.options import OutputOptions, everywhere, reading
 from kubectl_edl.cli.patience import patient
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_training
-from kubectl_edl.client.reconciler_settings import Asked, Deciding, deciding, unattended
+from kubectl_edl.client.reconciler_settings import Deciding, SettingsOverrides, deciding, unattended
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.watch_report import follow, show
-from kubectl_edl.queue.view import Waiting, queue_report
+from kubectl_edl.queue.view import WaitingJob, queue_report
 
 _HELP: Final = """Show queued training jobs: what they wait for, which jobs are ahead, and why.
 
@@ -60,7 +60,7 @@ Examples:
 @everywhere
 @reading
 @click.pass_obj
-def queue(world: World, scope: Scope, reading: Reading) -> None:
+def queue(world: CliContext, scope: Scope, reading: OutputOptions) -> None:
     connection = world.connect(scope)
 
     def read() -> Report:
@@ -76,13 +76,13 @@ def queue(world: World, scope: Scope, reading: Reading) -> None:
 COMMAND: Final = queue
 
 
-def _report(world: World, connection: Connection, selector: str) -> Report:
+def _report(world: CliContext, connection: ClusterConnection, selector: str) -> Report:
     now = world.now()
     own = survey_training(connection, selector, now)
     try:
         missing: list[str] = []
-        by = deciding(connection, Asked(), now)
-        waiting: Sequence[Waiting] = _whole_queue(world, connection, by, missing)
+        by = deciding(connection, SettingsOverrides(), now)
+        waiting: Sequence[WaitingJob] = _whole_queue(world, connection, by, missing)
         hints = (*by.hints, *missing)
     except Forbidden as error:
         waiting, hints = _own_queue(own, error)
@@ -92,8 +92,8 @@ def _report(world: World, connection: Connection, selector: str) -> Report:
 
 
 def _whole_queue(
-    world: World, connection: Connection, by: Deciding, hints: list[str]
-) -> Sequence[Waiting]:
+    world: CliContext, connection: ClusterConnection, by: Deciding, hints: list[str]
+) -> Sequence[WaitingJob]:
     from edl.forecast.forecast import forecast  # noqa: PLC0415 (numpy, for those who may read all)
     from edl.planner.decide import decide  # noqa: PLC0415 (the same)
     from kubectl_edl.queue.waiting_jobs import in_plan  # noqa: PLC0415 (the same)
@@ -106,7 +106,7 @@ def _whole_queue(
     return [replace(one, estimate=found.starts.get(one.job.key)) for one in waiting]
 
 
-def _own_queue(own: Survey, error: Forbidden) -> tuple[Sequence[Waiting], tuple[str, ...]]:
+def _own_queue(own: Survey, error: Forbidden) -> tuple[Sequence[WaitingJob], tuple[str, ...]]:
     from kubectl_edl.queue.waiting_jobs import by_arrival  # noqa: PLC0415 (the same)
 
     hint = f"hint: positions need the whole cluster, so this is the order of arrival: {error}"

@@ -34,7 +34,7 @@ _NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingJob:
     """A queued training job. `position` counts from 1, 0 starts now; None: it has none.
 
     Where the whole cluster may not be read, positions are not `known`.
@@ -61,7 +61,7 @@ class Waiting:
         return sum((role.min * role.shape.requests for role in self.job.live), Resources())
 
 
-def queue_report(queue: Sequence[Waiting], now: datetime, namespace: str) -> Report:
+def queue_report(queue: Sequence[WaitingJob], now: datetime, namespace: str) -> Report:
     """One line a waiting training job; `namespace` is empty for all, which then are a column."""
     between = () if namespace else (_NAMESPACE,)
     where = f" in {namespace} namespace" if namespace else ""
@@ -79,7 +79,7 @@ def queue_report(queue: Sequence[Waiting], now: datetime, namespace: str) -> Rep
     )
 
 
-def _row(waiting: Waiting, now: datetime, namespace: str) -> tuple[str, ...]:
+def _row(waiting: WaitingJob, now: datetime, namespace: str) -> tuple[str, ...]:
     job = waiting.job
     return (
         _position(waiting),
@@ -96,7 +96,7 @@ def _row(waiting: Waiting, now: datetime, namespace: str) -> tuple[str, ...]:
     )
 
 
-def _position(waiting: Waiting) -> str:
+def _position(waiting: WaitingJob) -> str:
     if not waiting.known:
         return UNKNOWN
     return "" if waiting.position is None else str(waiting.position)
@@ -106,7 +106,7 @@ def _code(why: Why) -> str:
     return why.reason.value if why.reason else ""
 
 
-def _ahead(waiting: Waiting, namespace: str) -> str:
+def _ahead(waiting: WaitingJob, namespace: str) -> str:
     """The first of them by name; a plan names only a few, the place says how many they are."""
     ahead = waiting.ahead[:_NAMED]
     names = [key.name if key.namespace == namespace else str(key) for key in ahead]
@@ -114,7 +114,7 @@ def _ahead(waiting: Waiting, namespace: str) -> str:
     return ",".join([*names, *([f"+{unnamed}"] if unnamed else [])])
 
 
-def _document(waiting: Waiting) -> Json:
+def _document(waiting: WaitingJob) -> Json:
     job = waiting.job
     return {
         "apiVersion": API_VERSION,

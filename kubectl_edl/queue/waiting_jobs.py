@@ -9,13 +9,13 @@ from edl.model import ClusterState, TrainingJob
 from edl.phases import waits
 from edl.planner.plan import Admission, Plan
 from kubectl_edl.model.training_job_view import Why, why
-from kubectl_edl.queue.view import Waiting
+from kubectl_edl.queue.view import WaitingJob
 
 _STARTS_NOW: Final = "starts now"
 _WOULD_START: Final = "would start"
 
 
-def in_plan(state: ClusterState, plan: Plan, stalled: str = "") -> tuple[Waiting, ...]:
+def in_plan(state: ClusterState, plan: Plan, stalled: str = "") -> tuple[WaitingJob, ...]:
     """The whole queue: what starts in this very plan first, then everybody's position.
 
     At the end, without a position, jobs that cannot be planned, or never start. `stalled` says why
@@ -24,10 +24,10 @@ def in_plan(state: ClusterState, plan: Plan, stalled: str = "") -> tuple[Waiting
     starts, first = (_WOULD_START, None) if stalled else (_STARTS_NOW, 0)
     jobs = {job.key: job for job in state.jobs}
     starting = tuple(
-        Waiting(jobs[one.job], first, (), _starts(one, starts)) for one in plan.admissions
+        WaitingJob(jobs[one.job], first, (), _starts(one, starts)) for one in plan.admissions
     )
     held = (
-        Waiting(
+        WaitingJob(
             jobs[one.job],
             one.position or None,
             one.ahead,
@@ -45,8 +45,8 @@ def _starts(one: Admission, starts: str) -> Why:
     return Why(one.reason.code, f"{starts}: {said}")
 
 
-def by_arrival(jobs: Iterable[TrainingJob]) -> tuple[Waiting, ...]:
+def by_arrival(jobs: Iterable[TrainingJob]) -> tuple[WaitingJob, ...]:
     """Queued training jobs of one namespace: places and who is ahead are not known."""
     queued = [job for job in jobs if waits(job)]
     ordered = sorted(queued, key=lambda job: (-job.priority, job.queued_at, job.key))
-    return tuple(Waiting(job, None, (), why(job), known=False) for job in ordered)
+    return tuple(WaitingJob(job, None, (), why(job), known=False) for job in ordered)

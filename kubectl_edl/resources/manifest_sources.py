@@ -27,7 +27,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ManifestSource:
     """One file, by its name in messages; `found` is its text, or why it has none."""
 
     name: str
@@ -41,7 +41,7 @@ class Source:
         return self.found
 
 
-def sources(names: Sequence[str], stdin: TextIO) -> list[Source]:
+def sources(names: Sequence[str], stdin: TextIO) -> list[ManifestSource]:
     """All that was named, in order; a folder's in the order of their paths.
 
     Raises Refused for what is not there, and for a folder without manifests.
@@ -54,15 +54,15 @@ def position(where: str, number: int, line: int) -> str:
     return f"{where}: document {number}, line {line}"
 
 
-def _named(name: str, stdin: TextIO) -> Iterator[Source]:
+def _named(name: str, stdin: TextIO) -> Iterator[ManifestSource]:
     if name == _STDIN:
-        yield Source("stdin", _read_all(stdin))
+        yield ManifestSource("stdin", _read_all(stdin))
     elif not name:
         raise Misused("no file has an empty name")
     elif _is_folder(name):
-        yield from (Source(str(path), _read(path)) for path in _below(Path(name)))
+        yield from (ManifestSource(str(path), _read(path)) for path in _below(Path(name)))
     else:
-        yield Source(name, _read(Path(name)))
+        yield ManifestSource(name, _read(Path(name)))
 
 
 def _is_folder(name: str) -> bool:

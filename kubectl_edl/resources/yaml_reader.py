@@ -11,7 +11,7 @@ import yaml
 
 from edl.convert.diagnostics import Place
 from edl.writes import Json
-from kubectl_edl.resources.manifest_sources import TOO_DEEP, Source, Unreadable, position
+from kubectl_edl.resources.manifest_sources import TOO_DEEP, ManifestSource, Unreadable, position
 
 _DEEPEST: Final = 100
 """Levels: far more than any object of Kubernetes has, and fewer than Python's own limit takes."""
@@ -42,7 +42,7 @@ class Document:
         return position(self.origin.where, self.origin.number, self.line_of(place))
 
 
-def documents(source: Source) -> Iterator[Document]:
+def documents(source: ManifestSource) -> Iterator[Document]:
     """Every document of a file that is YAML, or JSON; empty ones count and are left out.
 
     Raises Unreadable, after the documents before it.

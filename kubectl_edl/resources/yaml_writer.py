@@ -8,7 +8,7 @@ from typing import Any, Final
 import yaml
 
 from edl.writes import Json
-from kubectl_edl.resources.manifest_sources import Source
+from kubectl_edl.resources.manifest_sources import ManifestSource
 from kubectl_edl.resources.yaml_reader import Document, documents
 
 
@@ -50,7 +50,7 @@ def dump(manifest: Json) -> str:
 
 
 def rewrite(
-    found: Iterable[Source], change: Callable[[Json], Json | None]
+    found: Iterable[ManifestSource], change: Callable[[Json], Json | None]
 ) -> list[tuple[str, Json]]:
     """Text and value of every document, those for which `change` returns something replaced by it.
 

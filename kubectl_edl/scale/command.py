@@ -8,12 +8,12 @@ import click
 from edl.spec.manifest_reader import duration
 from kubectl_edl.cli.candidates import job_names, role_names
 from kubectl_edl.cli.command_errors import Exit, exit_codes
-from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.duration_type import LengthText
 from kubectl_edl.cli.options import Command, Writing, bundled, one_namespace, writing
 from kubectl_edl.scale import resize_script
-from kubectl_edl.scale.resize import Beside, Errand, carry_out
-from kubectl_edl.scale.size_validation import Wish
+from kubectl_edl.scale.resize import Beside, ResizeTask, carry_out
+from kubectl_edl.scale.size_validation import SizeRequest
 
 _HELP: Final = """Hold a training job at a size, give the size back, or change its bounds.
 
@@ -73,7 +73,7 @@ _ASKED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Wish):
+class ScaleOptions(SizeRequest):
     """A wish, and what is done besides."""
 
     wait: bool = False
@@ -82,7 +82,7 @@ class Asked(Wish):
 
 
 def _asked(function: Command) -> Command:
-    return bundled(Asked, "asked", _ASKED)(function)
+    return bundled(ScaleOptions, "asked", _ASKED)(function)
 
 
 @click.command("scale", help=_HELP, epilog=_EXIT_CODES)
@@ -91,19 +91,19 @@ def _asked(function: Command) -> Command:
 @one_namespace
 @writing
 @click.pass_obj
-def scale(world: World, job: str, asked: Asked, scope: Scope, writing: Writing) -> None:
+def scale(world: CliContext, job: str, asked: ScaleOptions, scope: Scope, writing: Writing) -> None:
     _check(asked)
     limit = duration(asked.timeout)
     script = resize_script.hook(asked.script, asked.env, limit) if asked.script else None
     wish = replace(asked, flags=scope.flags)
-    errand = Errand(world, world.connect(scope), job, wish, writing)
+    errand = ResizeTask(world, world.connect(scope), job, wish, writing)
     carry_out(errand, Beside(asked.wait, script))
 
 
 COMMAND: Final = scale
 
 
-def _check(wish: Asked) -> None:
+def _check(wish: ScaleOptions) -> None:
     given = (wish.size, wish.min, wish.max, wish.remove or None)
     if wish.auto and wish.size is not None:
         raise click.UsageError(f"{wish.size} holds a size and --auto gives it back: choose one.")

@@ -10,7 +10,7 @@ from edl.model import Target, TrainingJob
 from edl.spec.manifest_reader import duration
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused, TakenBack
-from kubectl_edl.cli.context import Connection, World
+from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.options import Writing
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.lookup import named_role, training_job
@@ -21,7 +21,7 @@ from kubectl_edl.output.change_report import say_changed
 from kubectl_edl.scale import resize_script, worker_removal
 from kubectl_edl.scale.resize_outcome import Goal, wait
 from kubectl_edl.scale.resize_script import Hook
-from kubectl_edl.scale.size_validation import Scaling, Wish, chosen_role, next_step, scaling
+from kubectl_edl.scale.size_validation import Scaling, SizeRequest, chosen_role, next_step, scaling
 
 _NO_DRY_RUN: Final = "none"
 
@@ -35,13 +35,13 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class ResizeTask:
     """One `kubectl edl scale`, as it was asked for."""
 
-    world: World
-    connection: Connection
+    world: CliContext
+    connection: ClusterConnection
     job: str
-    wish: Wish
+    wish: SizeRequest
     writing: Writing
 
 
@@ -68,7 +68,7 @@ class _Decided:
         return worker_removal.hosts(self.job, self.scaling.role, indexes)
 
 
-def carry_out(errand: Errand, beside: Beside) -> None:
+def carry_out(errand: ResizeTask, beside: Beside) -> None:
     """Scripts run before workers leave and after they came, as et-operator's do.
 
     A script that fails before a shrink prevents it; one that fails after a growth takes it back.
@@ -87,7 +87,7 @@ def carry_out(errand: Errand, beside: Beside) -> None:
         _run_after(errand, decided, script)
 
 
-def _write(errand: Errand) -> _Decided:
+def _write(errand: ResizeTask) -> _Decided:
     actuator = ACTUATORS[errand.writing.dry_run](errand.connection.cluster)
 
     def change() -> tuple[_Decided, Json]:
@@ -103,7 +103,7 @@ def _write(errand: Errand) -> _Decided:
     return decided
 
 
-def _decide(errand: Errand) -> _Decided:
+def _decide(errand: ResizeTask) -> _Decided:
     connection = errand.connection
     survey = survey_training(connection, "", errand.world.now())
     if errand.wish.remove and survey.hints:
@@ -115,7 +115,7 @@ def _decide(errand: Errand) -> _Decided:
     return _Decided(job, scaling(job, wish, connection.cluster.get(target)))
 
 
-def _goal(decided: _Decided, wish: Wish) -> Goal:
+def _goal(decided: _Decided, wish: SizeRequest) -> Goal:
     found = decided.scaling
     return Goal(
         job=decided.job.key,
@@ -128,7 +128,7 @@ def _goal(decided: _Decided, wish: Wish) -> Goal:
     )
 
 
-def _run_after(errand: Errand, decided: _Decided, script: Hook) -> None:
+def _run_after(errand: ResizeTask, decided: _Decided, script: Hook) -> None:
     """The launcher may be another one by now; the new workers are listed already."""
     job = _decide(errand).job
     try:
@@ -139,7 +139,7 @@ def _run_after(errand: Errand, decided: _Decided, script: Hook) -> None:
         raise TakenBack(f"{error}; held at {before} again") from None
 
 
-def _taking_back(errand: Errand, decided: _Decided, size: int) -> Callable[[], Json]:
+def _taking_back(errand: ResizeTask, decided: _Decided, size: int) -> Callable[[], Json]:
     role = decided.scaling.role
     target = Target("Job", decided.job.key.namespace, role.job)
 
@@ -152,7 +152,7 @@ def _taking_back(errand: Errand, decided: _Decided, size: int) -> Callable[[], J
     return take_back
 
 
-def _say(errand: Errand, sentence: str) -> None:
+def _say(errand: ResizeTask, sentence: str) -> None:
     """Documents on stdout stay documents."""
     say = errand.world.warn if errand.writing.output else errand.world.say
     say(sentence)

@@ -7,12 +7,12 @@ from itertools import chain
 from typing import Final
 
 from edl import contract
-from edl.annotations.job_history import Entry, Operation, entries
+from edl.annotations.job_history import HistoryEntry, Operation, entries
 from edl.kube.cluster import ListOptions
 from edl.model import JobKey, Role, TrainingJob
 from edl.phases import ending
 from kubectl_edl.cli.command_errors import Missing, Refused, TakenBack, TimedOut
-from kubectl_edl.cli.context import Connection, World
+from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.lookup import only
 
@@ -31,11 +31,11 @@ class Goal:
     limited: bool
     """It is a growth that is taken back when it takes too long."""
     timeout: timedelta | None
-    known: tuple[Entry, ...]
+    known: tuple[HistoryEntry, ...]
     """The role's history as it was before."""
 
 
-def wait(world: World, connection: Connection, goal: Goal) -> str:
+def wait(world: CliContext, connection: ClusterConnection, goal: Goal) -> str:
     """The sentence about what came. Raises TakenBack, TimedOut, Missing, or Refused."""
     begun = world.now()
     selection = ListOptions("Job", goal.job.namespace, contract.FRAMEWORK)
@@ -69,7 +69,7 @@ def _came(job: TrainingJob, goal: Goal) -> str | None:
     return f"{goal.job.name}: {goal.role} has {role.size}, all of them ready"
 
 
-def _failed(history: Sequence[Entry], goal: Goal) -> Entry | None:
+def _failed(history: Sequence[HistoryEntry], goal: Goal) -> HistoryEntry | None:
     """The entry that takes this growth back. Those that were known before are about others."""
     if not goal.limited:
         return None

@@ -16,7 +16,7 @@ import click
 
 from edl.model import Pod, TrainingJob
 from kubectl_edl.cli.command_errors import Refused
-from kubectl_edl.cli.context import Connection, World
+from kubectl_edl.cli.context import CliContext, ClusterConnection
 
 USUAL_TIMEOUT: Final = timedelta(seconds=60)
 """et-operator's."""
@@ -68,7 +68,11 @@ def check(job: TrainingJob) -> Pod:
 
 
 def run(
-    world: World, connection: Connection, job: TrainingJob, script: Hook, hosts: Sequence[str]
+    world: CliContext,
+    connection: ClusterConnection,
+    job: TrainingJob,
+    script: Hook,
+    hosts: Sequence[str],
 ) -> None:
     """Raises Refused when the script fails, or takes longer than it may."""
     pod = check(job)

@@ -13,7 +13,7 @@ from kubectl_edl.scale.worker_removal import named_pods
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SizeRequest:
     """What the user asked for: a size to hold, or to give it back (`auto`), and new bounds.
 
     `remove` names workers that leave; without a size, what is left of the size now is held.
@@ -57,7 +57,7 @@ def resizable_roles(job: TrainingJob) -> tuple[Role, ...]:
     )
 
 
-def chosen_role(job: TrainingJob, wish: Wish) -> Role:
+def chosen_role(job: TrainingJob, wish: SizeRequest) -> Role:
     """The role that is meant; raises Refused where that is not clear."""
     roles = {role.name: role for role in resizable_roles(job)}
     known = ", ".join(roles)
@@ -75,7 +75,7 @@ def chosen_role(job: TrainingJob, wish: Wish) -> Role:
     return candidates[0]
 
 
-def scaling(job: TrainingJob, wish: Wish, manifest: Json) -> Scaling:
+def scaling(job: TrainingJob, wish: SizeRequest, manifest: Json) -> Scaling:
     """`manifest` is the role's Job. Raises Refused with the bounds and the way out."""
     role = chosen_role(job, wish)
     name = f"{job.key.name}: {role.name}"
@@ -106,7 +106,7 @@ def _left(role: Role, removed: int) -> int:
 
 
 def _size_notes(
-    role: Role, wish: Wish, held: int | None, *, limited: bool
+    role: Role, wish: SizeRequest, held: int | None, *, limited: bool
 ) -> dict[str, str | None]:
     """The size; and for a growth in time, to which hold it goes back."""
     notes: dict[str, str | None] = {contract.REPLICAS: None if held is None else str(held)}
@@ -125,7 +125,7 @@ def _removal_note(role: Role, removed: Sequence[Pod]) -> dict[str, str]:
     return {contract.REMOVE: ",".join(sorted(names))} if removed else {}
 
 
-def _check_injected(name: str, role: Role, wish: Wish, manifest: Json) -> None:
+def _check_injected(name: str, role: Role, wish: SizeRequest, manifest: Json) -> None:
     """No more pods than the Job was completed for: their names and addresses end there."""
     injected = whole(_annotations(manifest).get(contract.INJECTED_MAX, ""))
     most = max(wish.size or 0, wish.max or 0)
@@ -137,7 +137,7 @@ def _check_injected(name: str, role: Role, wish: Wish, manifest: Json) -> None:
     )
 
 
-def _check_told(name: str, role: Role, wish: Wish, manifest: Json, framework: str) -> None:
+def _check_told(name: str, role: Role, wish: SizeRequest, manifest: Json, framework: str) -> None:
     """No fewer pods than wait for each other: a lower min would be refused."""
     from edl.inject.update_policy import fewest  # noqa: PLC0415 (only for refusals)
 
@@ -149,7 +149,7 @@ def _check_told(name: str, role: Role, wish: Wish, manifest: Json, framework: st
         )
 
 
-def _anew(role: Role, wish: Wish, manifest: Json, many: str, bound: str) -> str:
+def _anew(role: Role, wish: SizeRequest, manifest: Json, many: str, bound: str) -> str:
     if contract.ROLES in _annotations(manifest):
         return (
             f"{many} takes a new training job, with {many} in the cast on each of its Jobs: "
@@ -162,7 +162,7 @@ def _annotations(manifest: Json) -> Json:
     return manifest["metadata"].get("annotations") or {}
 
 
-def _outside(job: TrainingJob, wish: Wish, held: int, bounds: tuple[int, int]) -> str:
+def _outside(job: TrainingJob, wish: SizeRequest, held: int, bounds: tuple[int, int]) -> str:
     low, high = bounds
     command = f"kubectl edl scale {job.key.name}{wish.flags}"
     if wish.size is None:
@@ -177,12 +177,12 @@ def _outside(job: TrainingJob, wish: Wish, held: int, bounds: tuple[int, int]) -
     return f"takes {low}..{high}, not {held}; {way_out}"
 
 
-def _new_bounds(wish: Wish) -> dict[str, str]:
+def _new_bounds(wish: SizeRequest) -> dict[str, str]:
     bounds = {contract.MIN: wish.min, contract.MAX: wish.max}
     return {label: str(bound) for label, bound in bounds.items() if bound is not None}
 
 
-def _sentence(job: TrainingJob, role: Role, wish: Wish, bounds: tuple[int, int]) -> str:
+def _sentence(job: TrainingJob, role: Role, wish: SizeRequest, bounds: tuple[int, int]) -> str:
     low, high = bounds
     said = []
     if wish.min is not None or wish.max is not None:

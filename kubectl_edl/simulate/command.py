@@ -12,7 +12,7 @@ from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.options import FORM, bundled, everywhere
 
 if TYPE_CHECKING:
-    from kubectl_edl.cli.context import Scope, World
+    from kubectl_edl.cli.context import CliContext, Scope
     from kubectl_edl.cli.options import Command
 
 _HELP: Final = """Simulate training jobs: a scenario, a trace, or what-if on the live cluster.
@@ -68,7 +68,7 @@ with --live: {"kind": "WhatIfList", "items": [{"kind": "WhatIf", "metadata", "si
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SimulateOptions:
     """What is to be simulated, and how the answer is wanted."""
 
     filename: str = ""
@@ -126,14 +126,14 @@ _OPTIONS: Final = (
 
 
 def _asked(function: Command) -> Command:
-    return bundled(Asked, "asked", _OPTIONS)(function)
+    return bundled(SimulateOptions, "asked", _OPTIONS)(function)
 
 
 @click.command("simulate", help=_HELP, epilog=EXIT_CODES_HELP)
 @_asked
 @everywhere
 @click.pass_obj
-def simulate(world: World, scope: Scope, asked: Asked) -> None:
+def simulate(world: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     _check(asked)
     if not asked.live and (scope.namespace or scope.all_namespaces):
         raise click.UsageError("-n and -A are of a cluster, a scenario has none: add --live.")
@@ -145,7 +145,7 @@ def simulate(world: World, scope: Scope, asked: Asked) -> None:
 COMMAND: Final = simulate
 
 
-def _check(asked: Asked) -> None:
+def _check(asked: SimulateOptions) -> None:
     changes = asked.add_nodes or asked.like or asked.set
     if asked.live and (asked.filename or asked.trace):
         raise click.UsageError("--live is the cluster, -f and --trace are not: choose one.")

@@ -17,8 +17,8 @@ from kubectl_edl.output.age import duration
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from edl.simulator import Outcome, Result
-    from edl.simulator.timeline import Line
+    from edl.simulator import JobResult, Result
+    from edl.simulator.timeline import StepSeries
     from kubectl_edl.simulate.run_variants import Run
 
 ENDINGS: Final = (".png", ".svg", ".pdf")
@@ -114,7 +114,7 @@ class _Panels:
         self._scale = scale
         self._until = result.last
 
-    def _steps(self, line: Line[Any], read: Any) -> tuple[list[float], list[float]]:  # noqa: ANN401
+    def _steps(self, line: StepSeries[Any], read: Any) -> tuple[list[float], list[float]]:  # noqa: ANN401
         """The corners of a stairs plot."""
         spans = line.spans(0, self._until)
         times = [begin / self._scale for begin, _, _ in spans]
@@ -165,7 +165,7 @@ class _Panels:
             axis.bar(0, 0, color=[_shade(part)], label=label)
         _legend(axis)
 
-    def _bar(self, axis: Any, number: int, job: Outcome) -> None:  # noqa: ANN401
+    def _bar(self, axis: Any, number: int, job: JobResult) -> None:  # noqa: ANN401
         end = self._until if job.track.ended is None else job.track.ended
         spans = job.track.size.spans(job.track.arrived, end)
         axis.broken_barh(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import TextIO
 
-    from edl.simulator import Manner, Result, World
+    from edl.simulator import Manner, Result, Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Variant:
     """One run: what is simulated, who decides in it, and how it is called in the answer."""
 
     name: str
-    world: World
+    world: Scenario
     manner: Manner
 
 

@@ -12,9 +12,9 @@ from edl.planner.policies import POLICIES
 from edl.simulator import Elastic, Plain, from_state
 from edl.spec.manifest_reader import duration
 from kubectl_edl.cli.command_errors import Misused, Refused
-from kubectl_edl.cli.options import Reading
+from kubectl_edl.cli.options import OutputOptions
 from kubectl_edl.client.cluster_view import survey_cluster
-from kubectl_edl.client.reconciler_settings import Asked as AskedSettings
+from kubectl_edl.client.reconciler_settings import SettingsOverrides as AskedSettings
 from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.output.watch_report import show
 from kubectl_edl.resources.manifest_sources import sources
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from edl.model import ClusterState, TrainingJob
-    from edl.simulator import World as SimulatedWorld
-    from kubectl_edl.cli.context import Connection, Scope, World
+    from edl.simulator import Scenario as SimulatedWorld
+    from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
     from kubectl_edl.output.report import Report
-    from kubectl_edl.simulate.command import Asked
+    from kubectl_edl.simulate.command import SimulateOptions
     from kubectl_edl.simulate.run_variants import Run
 
 _PLAIN: Final = "plain"
 _LIVE_SECONDS: Final = 600.0
 
 
-def scenario(world: World, _scope: Scope, asked: Asked) -> None:
+def scenario(world: CliContext, _scope: Scope, asked: SimulateOptions) -> None:
     """A file, its jobs and those of traces."""
     _check_plot(asked)
     files = sources([asked.filename], world.stdin)
@@ -80,7 +80,7 @@ def _never_started(runs: Sequence[Run], until: float, *, wide: bool) -> Iterator
             yield f"hint: {whose}{never} of {len(one.result.jobs)} jobs {what}{why}"
 
 
-def live(world: World, scope: Scope, asked: Asked) -> None:
+def live(world: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     """The cluster as it stands: as it would go on, and with what is asked for."""
     _check_plot(asked)
     connection = world.connect(scope)
@@ -101,13 +101,15 @@ def live(world: World, scope: Scope, asked: Asked) -> None:
     _answer(world, asked, runs, report.hinting(own.hints))
 
 
-def _shown(state: ClusterState, connection: Connection) -> list[TrainingJob]:
+def _shown(state: ClusterState, connection: ClusterConnection) -> list[TrainingJob]:
     namespace = connection.namespace
     jobs = (job for job in state.jobs if job.live and namespace in ("", job.key.namespace))
     return what_if.in_order(jobs)
 
 
-def _changed(state: ClusterState, asked: Asked, connection: Connection) -> ClusterState:
+def _changed(
+    state: ClusterState, asked: SimulateOptions, connection: ClusterConnection
+) -> ClusterState:
     for setting in asked.set:
         state = what_if.with_setting(state, setting, connection.namespace or "default")
     if asked.add_nodes:
@@ -127,19 +129,19 @@ def _world(state: ClusterState) -> SimulatedWorld:
     return from_state(state, what_if.remaining(state))
 
 
-def _answer(world: World, asked: Asked, runs: Sequence[Run], report: Report) -> None:
-    show(world, Reading(asked.output), lambda: report)
+def _answer(world: CliContext, asked: SimulateOptions, runs: Sequence[Run], report: Report) -> None:
+    show(world, OutputOptions(asked.output), lambda: report)
     if asked.plot:
         plots.plot(runs, asked.plot)
         world.warn(f"drawn into {asked.plot}")
 
 
-def _check_plot(asked: Asked) -> None:
+def _check_plot(asked: SimulateOptions) -> None:
     if asked.plot:
         plots.check(asked.plot)
 
 
-def _until(asked: Asked, usual: float) -> float:
+def _until(asked: SimulateOptions, usual: float) -> float:
     if not asked.until:
         return usual
     length = duration(asked.until)

@@ -6,8 +6,8 @@ from math import isfinite
 from typing import Any, Final
 
 from edl.quantities import PODS
-from edl.simulator import Outcome, Result, Spread
-from edl.simulator.timeline import Line
+from edl.simulator import JobResult, Result, Summary
+from edl.simulator.timeline import StepSeries
 from edl.writes import Json
 from kubectl_edl.model import topology_view
 from kubectl_edl.output.age import duration
@@ -106,9 +106,9 @@ def _waits(result: Result) -> list[str]:
     return [f">{time}" if isfinite(found.mean) else _NEVER for time in times]
 
 
-def _known_waits(result: Result) -> Spread:
+def _known_waits(result: Result) -> Summary:
     """Of nobody where none ran: that they waited until the end says nothing."""
-    return Spread.of(()) if result.never == len(result.jobs) else result.waits
+    return Summary.of(()) if result.never == len(result.jobs) else result.waits
 
 
 def time_cell(seconds: float | None) -> str:
@@ -118,7 +118,7 @@ def time_cell(seconds: float | None) -> str:
     return duration(timedelta(seconds=round(seconds)))
 
 
-def _job_row(run: Run, job: Outcome) -> tuple[str, ...]:
+def _job_row(run: Run, job: JobResult) -> tuple[str, ...]:
     track = job.track
     return (
         run.variant.name,
@@ -134,7 +134,7 @@ def _job_row(run: Run, job: Outcome) -> tuple[str, ...]:
     )
 
 
-def bounds(job: Outcome) -> str:
+def bounds(job: JobResult) -> str:
     return f"{job.min}..{job.max}" if job.max > job.min else str(job.max)
 
 
@@ -145,7 +145,7 @@ def _domain_rows(run: Run) -> Iterator[tuple[str, ...]]:
             yield run.variant.name, job.key.name, *topology_view.cells(one)
 
 
-def _mean_size(job: Outcome) -> float:
+def _mean_size(job: JobResult) -> float:
     """Replicas on nodes, on average while it had some."""
     track = job.track
     since, until = track.placed, track.ended or job.until
@@ -181,7 +181,7 @@ def run_document(run: Run) -> Json:
     }
 
 
-def _job_document(job: Outcome) -> Json:
+def _job_document(job: JobResult) -> Json:
     track = job.track
     return {
         "name": job.key.name,
@@ -214,12 +214,12 @@ def _timeline(result: Result) -> Json:
     }
 
 
-def _points(line: Line[Any]) -> list[list[Any]]:
+def _points(line: StepSeries[Any]) -> list[list[Any]]:
     """[time, value] of each change."""
     return [list(pair) for pair in zip(line.times, line.values, strict=True)]
 
 
-def _spread(found: Spread) -> Json:
+def _spread(found: Summary) -> Json:
     return {
         "mean": _number(found.mean),
         "median": _number(found.median),

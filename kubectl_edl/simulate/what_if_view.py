@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from edl.model import TrainingJob
-from edl.simulator import Outcome
+from edl.simulator import JobResult
 from edl.writes import Json
 from kubectl_edl.model import topology_view
 from kubectl_edl.output.report import API_VERSION, Report
@@ -29,7 +29,7 @@ def what_if_report(jobs: Sequence[TrainingJob], runs: Sequence[Run], namespace: 
     )
 
 
-def _outcome(job: TrainingJob, run: Run) -> Outcome:
+def _outcome(job: TrainingJob, run: Run) -> JobResult:
     return next(one for one in run.result.jobs if one.key == job.key)
 
 
@@ -46,18 +46,18 @@ def _what_if_row(job: TrainingJob, runs: Sequence[Run], namespace: str) -> tuple
     )
 
 
-def _now(job: TrainingJob, found: Outcome) -> int:
+def _now(job: TrainingJob, found: JobResult) -> int:
     role = next(role for role in job.roles if role.name == found.role)
     return 0 if role.suspended or role.ending else role.size
 
 
-def _later(found: Outcome) -> str:
+def _later(found: JobResult) -> str:
     if found.track.ended is not None:
         return "done"
     return str(found.track.wanted.at(found.until))
 
 
-def _starts(found: Outcome) -> str:
+def _starts(found: JobResult) -> str:
     placed = found.track.placed
     if placed is None:
         return f"not in {time_cell(found.until)}"

@@ -10,15 +10,15 @@ from edl import contract
 from edl.kube.cluster import ListOptions
 from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.options import everywhere, not_both, reading
-from kubectl_edl.client.prefetch import Asked
+from kubectl_edl.client.prefetch import PrefetchedLists
 from kubectl_edl.status.options import EXIT_CODES, waiting
 
 if TYPE_CHECKING:
-    from kubectl_edl.cli.context import Connection, Scope, World
-    from kubectl_edl.cli.options import Reading
+    from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
+    from kubectl_edl.cli.options import OutputOptions
     from kubectl_edl.model.cluster_load import ClusterLoad
     from kubectl_edl.output.report import Report
-    from kubectl_edl.status.options import Wanted
+    from kubectl_edl.status.options import AwaitedPhase
 
 _HELP: Final = """Show training jobs: sizes, bounds, what they wait for and why.
 
@@ -75,10 +75,12 @@ Examples:
 @reading
 @waiting
 @click.pass_obj
-def status(world: World, job: str | None, scope: Scope, reading: Reading, wanted: Wanted) -> None:
+def status(
+    world: CliContext, job: str | None, scope: Scope, reading: OutputOptions, wanted: AwaitedPhase
+) -> None:
     _check(job, reading, wanted)
     connection = world.connect(scope)
-    asked = Asked(connection, lease=True)
+    asked = PrefetchedLists(connection, lease=True)
     from kubectl_edl.output import watch_report  # noqa: PLC0415 (while the answers come)
     from kubectl_edl.status import phase_wait, training_job_list  # noqa: PLC0415 (the same)
 
@@ -112,13 +114,13 @@ def status(world: World, job: str | None, scope: Scope, reading: Reading, wanted
 COMMAND: Final = status
 
 
-def _load(connection: Connection) -> ClusterLoad:
+def _load(connection: ClusterConnection) -> ClusterLoad:
     from kubectl_edl.model.cluster_load import ClusterLoad  # noqa: PLC0415 (not for a table)
 
     return ClusterLoad(connection)
 
 
-def _check(job: str | None, reading: Reading, wanted: Wanted) -> None:
+def _check(job: str | None, reading: OutputOptions, wanted: AwaitedPhase) -> None:
     not_both(job, reading)
     if wanted.timeout is not None and not (wanted.goals or reading.watch):
         raise click.UsageError("--timeout ends a wait: add --for PHASE or -w.")

@@ -7,7 +7,7 @@ from edl.domain_counts import DomainCounts, labels_of, running
 from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import node
 from edl.model import TrainingJob
-from kubectl_edl.cli.context import Connection
+from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey, allowed
 from kubectl_edl.client.incarnations import jobs_of
 from kubectl_edl.client.job_events import last_changes
@@ -16,14 +16,18 @@ from kubectl_edl.client.pending_pods import unplaced
 from kubectl_edl.model.resize_limits import pace, published
 from kubectl_edl.model.training_job_view import JobView, view
 from kubectl_edl.output.report import Report
-from kubectl_edl.status.blockers import obstacles
 from kubectl_edl.status.detail_view import Detail, detail_report
+from kubectl_edl.status.job_blockers import obstacles
 
 _CHANGES_SHOWN: Final = 10
 
 
 def closeup(
-    name: str, survey: Survey, connection: Connection, now: datetime, settings: str | None = None
+    name: str,
+    survey: Survey,
+    connection: ClusterConnection,
+    now: datetime,
+    settings: str | None = None,
 ) -> tuple[JobView, Report]:
     """The training job of this name in the survey, as `kubectl_edl.client.lookup` looks for it.
 
@@ -55,7 +59,7 @@ def closeup(
 
 
 def _domains(
-    job: TrainingJob, connection: Connection, hints: list[str]
+    job: TrainingJob, connection: ClusterConnection, hints: list[str]
 ) -> tuple[DomainCounts, ...] | None:
     """None where the nodes may not be read; they are read only for a topology."""
     if not job.topology:

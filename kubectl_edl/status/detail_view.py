@@ -11,7 +11,7 @@ from edl.annotations.job_history import OperationPhase
 from edl.domain_counts import DomainCounts
 from edl.frameworks.base import Cooldown
 from edl.writes import Json
-from kubectl_edl.client.job_events import Change
+from kubectl_edl.client.job_events import SizeEvent
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.model import resize_limits, topology_view
 from kubectl_edl.model.role_history import Past, past
@@ -20,7 +20,7 @@ from kubectl_edl.output.age import age
 from kubectl_edl.output.printer import print_report
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Layout, Table
-from kubectl_edl.status.blockers import Obstacle, in_the_way
+from kubectl_edl.status.job_blockers import Obstacle, in_the_way
 from kubectl_edl.status.tree import Depth, Forest, lines, tree
 
 _DECISIONS: Final = (
@@ -50,7 +50,7 @@ class Detail:
     """
 
     view: JobView
-    changes: Sequence[Change]
+    changes: Sequence[SizeEvent]
     obstacles: tuple[Obstacle, ...] = ()
     why: Mapping[str, str] | None = None
     cooldown: Cooldown | None = None
@@ -191,13 +191,13 @@ def _held(role: RoleView) -> str:
     return f"{role.role.name}={role.role.wanted} (kubectl edl scale --auto gives it back)"
 
 
-def _change_row(change: Change, now: datetime) -> tuple[str, ...]:
+def _change_row(change: SizeEvent, now: datetime) -> tuple[str, ...]:
     often = f" (x{change.count})" if change.count > 1 else ""
     kind = "Warning" if change.warning else "Normal"
     return (age(change.at, now) + often, kind, change.job, change.reason, change.message)
 
 
-def _change_document(change: Change) -> Json:
+def _change_document(change: SizeEvent) -> Json:
     return {
         "at": time_text(change.at),
         "job": change.job,

@@ -27,7 +27,7 @@ _REASON: Final = "reason"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AwaitedPhase:
     """Phases and reasons of which one is to be reached, within `timeout`; without, to look on."""
 
     goals: tuple[Phase | Code, ...] = ()
@@ -88,4 +88,4 @@ def waiting(function: Command) -> Command:
         ),
         click.option("--timeout", type=Length(), help="With --for or -w: give up after that."),
     )
-    return bundled(Wanted, "wanted", options)(function)
+    return bundled(AwaitedPhase, "wanted", options)(function)

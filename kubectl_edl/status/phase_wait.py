@@ -5,9 +5,9 @@ from typing import Final
 
 from edl.model import Code, Phase
 from kubectl_edl.cli.command_errors import EndedOtherwise, Missing, TimedOut
-from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.model.training_job_view import JobView
-from kubectl_edl.status.options import Wanted
+from kubectl_edl.status.options import AwaitedPhase
 
 _ALSO: Final[Mapping[Phase, frozenset[Phase]]] = {
     Phase.RUNNING: frozenset({Phase.RUNNING, Phase.SCALING})
@@ -19,7 +19,7 @@ _ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 class Wait:
     """Looks at one report after the other, and knows when it is enough."""
 
-    def __init__(self, wanted: Wanted, world: World, scope: Scope) -> None:
+    def __init__(self, wanted: AwaitedPhase, world: CliContext, scope: Scope) -> None:
         self._wanted = wanted
         self._world = world
         self._scope = scope

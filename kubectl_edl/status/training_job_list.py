@@ -12,13 +12,13 @@ from kubectl_edl.status.view import list_report
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from kubectl_edl.client.prefetch import Asked
+    from kubectl_edl.client.prefetch import PrefetchedLists
     from kubectl_edl.model.training_job_view import JobView
     from kubectl_edl.output.report import Report
 
 
 def fleet(
-    asked: Asked, selector: str, now: datetime, above: str = ""
+    asked: PrefetchedLists, selector: str, now: datetime, above: str = ""
 ) -> tuple[tuple[JobView, ...], Report]:
     """All training jobs that are selected; `above` is a line over their picture."""
     survey = survey_training(asked.connection, selector, now, asked)
@@ -28,7 +28,7 @@ def fleet(
     return views, report.hinting((*survey.hints, *lead.hints))
 
 
-def one(asked: Asked, name: str, now: datetime) -> tuple[tuple[JobView, ...], Report]:
+def one(asked: PrefetchedLists, name: str, now: datetime) -> tuple[tuple[JobView, ...], Report]:
     """The one of this name."""
     from kubectl_edl.status.detail import closeup  # noqa: PLC0415 (not for all of them)
 
@@ -38,7 +38,7 @@ def one(asked: Asked, name: str, now: datetime) -> tuple[tuple[JobView, ...], Re
     return (shown,), report.hinting((*survey.hints, *lead.hints))
 
 
-def _leadership(asked: Asked, now: datetime) -> reconciler_lease.Leadership:
+def _leadership(asked: PrefetchedLists, now: datetime) -> reconciler_lease.LeaseView:
     """Its hints: no reconciler leads, and what is shown does not go on."""
     ahead = asked.connection.cluster.clock_ahead
     return reconciler_lease.read(asked.lease, lambda: now + ahead())

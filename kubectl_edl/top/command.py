@@ -9,9 +9,9 @@ from edl import contract
 from edl.kube.cluster import ListOptions
 from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Missing
-from kubectl_edl.cli.context import Connection, Scope, World
+from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.lazy_group import Listed
-from kubectl_edl.cli.options import Command, Reading, everywhere, not_both, reading, watching
+from kubectl_edl.cli.options import Command, OutputOptions, everywhere, not_both, reading, watching
 from kubectl_edl.cli.root import WITH_VALUE, command_first
 from kubectl_edl.client.cluster_view import survey_cluster, survey_training
 from kubectl_edl.client.lookup import training_job
@@ -122,7 +122,9 @@ def _serial(function: Command) -> Command:
 @everywhere
 @reading
 @click.pass_obj
-def jobs(world: World, job: str | None, scope: Scope, reading: Reading, serial: float) -> None:
+def jobs(
+    world: CliContext, job: str | None, scope: Scope, reading: OutputOptions, serial: float
+) -> None:
     not_both(job, reading)
     connection = world.connect(scope)
     _print(world, connection, reading, lambda: _jobs(world, connection, job, reading, serial))
@@ -133,7 +135,7 @@ def jobs(world: World, job: str | None, scope: Scope, reading: Reading, serial: 
 @everywhere
 @watching
 @click.pass_obj
-def nodes(world: World, node: str | None, scope: Scope, reading: Reading) -> None:
+def nodes(world: CliContext, node: str | None, scope: Scope, reading: OutputOptions) -> None:
     connection = world.connect(scope)
     _print(world, connection, reading, lambda: _nodes(world, connection, node))
 
@@ -143,7 +145,7 @@ def nodes(world: World, node: str | None, scope: Scope, reading: Reading) -> Non
 @everywhere
 @watching
 @click.pass_obj
-def cluster(world: World, scope: Scope, reading: Reading, serial: float) -> None:
+def cluster(world: CliContext, scope: Scope, reading: OutputOptions, serial: float) -> None:
     connection = world.connect(scope)
     _print(world, connection, reading, lambda: _cluster(world, connection, serial))
 
@@ -170,7 +172,9 @@ COMMAND: Final = Listed(
 )
 
 
-def _print(world: World, connection: Connection, reading: Reading, read: Read) -> None:
+def _print(
+    world: CliContext, connection: ClusterConnection, reading: OutputOptions, read: Read
+) -> None:
     if reading.watch:
         selection = ListOptions("Job", connection.namespace, contract.FRAMEWORK)
         follow(world, reading, read, world.changes(connection.cluster, selection))
@@ -179,7 +183,11 @@ def _print(world: World, connection: Connection, reading: Reading, read: Read) -
 
 
 def _jobs(
-    world: World, connection: Connection, job: str | None, reading: Reading, serial: float
+    world: CliContext,
+    connection: ClusterConnection,
+    job: str | None,
+    reading: OutputOptions,
+    serial: float,
 ) -> Report:
     from kubectl_edl.client.metrics_server import used_by_pods  # noqa: PLC0415 (the same)
     from kubectl_edl.top.resource_hours import hours  # noqa: PLC0415 (numpy, not for --help)
@@ -196,7 +204,7 @@ def _jobs(
     return report.hinting((*survey.hints, *hints))
 
 
-def _nodes(world: World, connection: Connection, name: str | None) -> Report:
+def _nodes(world: CliContext, connection: ClusterConnection, name: str | None) -> Report:
     from kubectl_edl.client.metrics_server import used_by_nodes  # noqa: PLC0415 (not for --help)
     from kubectl_edl.top.usage import node_usage  # noqa: PLC0415 (the same)
     from kubectl_edl.top.view import nodes_report  # noqa: PLC0415 (the same)
@@ -211,7 +219,7 @@ def _nodes(world: World, connection: Connection, name: str | None) -> Report:
     return nodes_report(found).hinting(hints)
 
 
-def _cluster(world: World, connection: Connection, serial: float) -> Report:
+def _cluster(world: CliContext, connection: ClusterConnection, serial: float) -> Report:
     from kubectl_edl.client.metrics_server import used_by_nodes  # noqa: PLC0415 (the same)
     from kubectl_edl.top.resource_hours import hours, total  # noqa: PLC0415 (numpy, not for --help)
     from kubectl_edl.top.usage import cluster_usage, node_usage, phases  # noqa: PLC0415 (the same)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from edl.model import Role, TrainingJob
     from edl.quantities import Resources
-    from kubectl_edl.model.size_timeline import Steps
+    from kubectl_edl.model.size_timeline import SizeSteps
 
 _HOUR: Final = timedelta(hours=1)
 _THOUSAND: Final = 1000
@@ -79,11 +79,11 @@ def total(found: Sequence[Hours], unit: str) -> Hours:
     )
 
 
-def _replica_hours(line: Steps, now: datetime) -> float:
+def _replica_hours(line: SizeSteps, now: datetime) -> float:
     return sum(length / _HOUR * size for length, size in line.spans(now))
 
 
-def _hours_at_max(line: Steps, role: Role, now: datetime, serial: float) -> float:
+def _hours_at_max(line: SizeSteps, role: Role, now: datetime, serial: float) -> float:
     """How long its maximum takes for what it did."""
     speed = Amdahl(serial)
     work = sum(length / _HOUR * speed(size) for length, size in line.spans(now))

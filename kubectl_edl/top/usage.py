@@ -51,7 +51,7 @@ class NodeUsage:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class UsageLine:
     """One resource of the whole cluster; `queued` is what the minimum of all that waits asks."""
 
     name: str
@@ -97,7 +97,7 @@ def node_usage(state: ClusterState, used: Used | None) -> tuple[NodeUsage, ...]:
     )
 
 
-def cluster_usage(state: ClusterState, nodes: Sequence[NodeUsage]) -> tuple[Line, ...]:
+def cluster_usage(state: ClusterState, nodes: Sequence[NodeUsage]) -> tuple[UsageLine, ...]:
     """One line a resource; what is used, where every node is measured."""
     training = _requests(_placed(state))
     queued = _sum(
@@ -106,7 +106,7 @@ def cluster_usage(state: ClusterState, nodes: Sequence[NodeUsage]) -> tuple[Line
     measured = [one.used for one in nodes if one.used is not None]
     used = _sum(measured) if measured and len(measured) == len(nodes) else None
     return tuple(
-        Line(
+        UsageLine(
             name=name,
             offered=sum(offers(one.node.allocatable) for one in nodes),
             requested=sum(asks(one.node.used) for one in nodes),

@@ -15,7 +15,7 @@ from kubectl_edl.output.report import API_VERSION, Report
 from kubectl_edl.output.table import Column, Table
 from kubectl_edl.queue.view import quantities
 from kubectl_edl.top.resource_hours import Hours
-from kubectl_edl.top.usage import JobUsage, Line, NodeUsage
+from kubectl_edl.top.usage import JobUsage, NodeUsage, UsageLine
 
 _NAMESPACE: Final = Column("NAMESPACE")
 _JOBS: Final = (
@@ -68,7 +68,7 @@ _CLUSTER: Final = tuple(
 class ClusterUsage:
     """The whole cluster; `phases` counts its training jobs."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[UsageLine, ...]
     nodes: tuple[NodeUsage, ...]
     phases: Mapping[str, int]
     hours: tuple[Hours, ...]
@@ -230,7 +230,7 @@ def cluster_report(found: ClusterUsage) -> Report:
     )
 
 
-def _cluster_row(one: Line) -> tuple[str, ...]:
+def _cluster_row(one: UsageLine) -> tuple[str, ...]:
     text = _TEXTS.get(one.name, str)
     return (
         one.name,
@@ -286,7 +286,7 @@ def _cluster_document(found: ClusterUsage) -> Json:
     }
 
 
-def _line_document(one: Line) -> Json:
+def _line_document(one: UsageLine) -> Json:
     amounts = {
         "offered": one.offered,
         "requested": one.requested,

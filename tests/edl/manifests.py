@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from edl import contract
-from edl.inject.handlers import Context, Request, Verdict, mutate
+from edl.inject.handlers import AdmissionRequest, AdmissionVerdict, Context, mutate
 from edl.writes import Json
 
 USER = "alice"
@@ -91,8 +91,8 @@ def horovod(role: str, **fields: Any) -> Json:  # noqa: ANN401 - JSON
     return cast(role, fields.pop("roles", HOROVOD_CAST), framework="horovod", **fields)
 
 
-def create(manifest: Json) -> Verdict:
-    return mutate(Request("CREATE", manifest, None, USER), CONTEXT)
+def create(manifest: Json) -> AdmissionVerdict:
+    return mutate(AdmissionRequest("CREATE", manifest, None, USER), CONTEXT)
 
 
 def created(manifest: Json) -> Json:
@@ -100,8 +100,8 @@ def created(manifest: Json) -> Json:
     return create(manifest).manifest
 
 
-def update(new: Json, old: Json, user: str = USER) -> Verdict:
-    return mutate(Request("UPDATE", new, old, user), CONTEXT)
+def update(new: Json, old: Json, user: str = USER) -> AdmissionVerdict:
+    return mutate(AdmissionRequest("UPDATE", new, old, user), CONTEXT)
 
 
 def changed(manifest: Json, path: str, value: object) -> Json:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.contract import CleanUp
-from edl.model import Ending, Phase, Pod, PodPhase, Resizing, Role, Scaling
+from edl.model import Ending, Phase, Pod, PodPhase, Resizing, Role, ScaleDeadline
 from edl.phases import ending, phase, runs, waits
 from edl.steps.hosts.host_file import JOIN
 from tests.edl.trainings import NOW, pod, pods, role, training
@@ -124,8 +124,8 @@ TWO = pods("worker", [0, 1])
         (replace(scaled(*TWO), resizing=Resizing.FIXED), Phase.RUNNING),
         (scaled(TWO[0], new(1, age=19), size=2), Phase.STARTING),
         (scaled(*TWO, size=2, removing=frozenset({"x"})), Phase.SCALING),
-        (scaled(*TWO, size=2, scaling=Scaling(JOIN, since=NOW, before=2)), Phase.SCALING),
-        (scaled(*TWO, size=2, scaling=Scaling(JOIN)), Phase.RUNNING),
+        (scaled(*TWO, size=2, scaling=ScaleDeadline(JOIN, since=NOW, before=2)), Phase.SCALING),
+        (scaled(*TWO, size=2, scaling=ScaleDeadline(JOIN)), Phase.RUNNING),
     ],
     ids=[
         "new pods are not made yet",

@@ -9,7 +9,7 @@ from typing import Final
 import yaml
 
 from edl.errors import Denied
-from edl.inject.handlers import Request, mutate
+from edl.inject.handlers import AdmissionRequest, mutate
 from edl.writes import Json
 from tests.edl.manifests import CONTEXT, cast, horovod, job, pod
 from tests.golden import cases
@@ -60,6 +60,6 @@ def _drawn() -> Iterator[Json]:
 
 def _stored(given: Json) -> Json | None:
     try:
-        return mutate(Request("CREATE", given, None, "alice"), CONTEXT).manifest
+        return mutate(AdmissionRequest("CREATE", given, None, "alice"), CONTEXT).manifest
     except Denied:
         return None

@@ -19,7 +19,7 @@ import msgspec
 
 from edl import contract
 from edl.inject import handlers
-from edl.inject.handlers import Context, Request, Verdict
+from edl.inject.handlers import AdmissionRequest, AdmissionVerdict, Context
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
 from edl.patches import json_patch
@@ -131,7 +131,7 @@ class Trial:
         done = jsonpatch.apply_patch(asked.manifest, msgspec.json.decode(operations), in_place=True)
         policy = self._policies.known(asked.namespace) or SILENT
         operation = cast("Literal['CREATE', 'UPDATE']", asked.operation)
-        request = Request(operation, done, asked.old, asked.user, policy)
+        request = AdmissionRequest(operation, done, asked.old, asked.user, policy)
         if again := json_patch.diff(done, handlers.mutate(request, CONTEXT).manifest):
             self._found(case, f"a second look changes {again!r}"[:600])
         handlers.validate(request, CONTEXT)
@@ -193,11 +193,11 @@ class Trial:
         )
         return statuses[-1], b"".join(chunks)
 
-    def _mutate(self, request: Request, context: Context) -> Verdict:
+    def _mutate(self, request: AdmissionRequest, context: Context) -> AdmissionVerdict:
         self.tally.counted["reached mutate()"] += 1
         return handlers.mutate(request, context)
 
-    def _validate(self, request: Request, context: Context) -> None:
+    def _validate(self, request: AdmissionRequest, context: Context) -> None:
         self.tally.counted["reached validate()"] += 1
         handlers.validate(request, context)
 

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from edl import contract
 from edl.contract import registry
-from edl.contract.registry import Kind
+from edl.contract.registry import EntryKind
 from edl.frameworks import FRAMEWORKS
 from edl.writes import Json
 
@@ -41,8 +41,8 @@ _SHAPES: Final[tuple[Any, ...]] = (
     {"a/b~c": [1]},
     ["", 1],
 )
-_LABELS: Final = tuple(one.name for one in registry.ENTRIES if one.kind is Kind.LABEL)
-_NOTES: Final = tuple(one.name for one in registry.ENTRIES if one.kind is Kind.ANNOTATION)
+_LABELS: Final = tuple(one.name for one in registry.ENTRIES if one.kind is EntryKind.LABEL)
+_NOTES: Final = tuple(one.name for one in registry.ENTRIES if one.kind is EntryKind.ANNOTATION)
 _ROLES: Final = tuple(sorted({role for each in FRAMEWORKS.values() for role in each.kinds}))
 _MODES: Final = tuple(sorted({mode.name for each in FRAMEWORKS.values() for mode in each.modes}))
 _CASTS: Final = (

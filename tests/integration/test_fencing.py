@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from edl.errors import Forbidden, NotFound, Unreachable
-from edl.inject.handlers import Context, Request, mutate
+from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
 from edl.model import Target
@@ -38,7 +38,7 @@ POLICY = {
     "rules": [
         # Access reviews store nothing.
         {"level": "None", "resources": [{"group": f"{name}.k8s.io"} for name in _REVIEWS]},
-        {"level": "Request", "verbs": ["create", "update", "patch", "delete"]},
+        {"level": "AdmissionRequest", "verbs": ["create", "update", "patch", "delete"]},
     ],
 }
 
@@ -144,7 +144,9 @@ def submit(api: ApiClient, name: str) -> None:
         "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
         "spec": {"parallelism": 1, "completions": 9, "template": template},
     }
-    verdict = mutate(Request("CREATE", manifest, None, "ann"), Context(frozenset(), "image"))
+    verdict = mutate(
+        AdmissionRequest("CREATE", manifest, None, "ann"), Context(frozenset(), "image")
+    )
     api.create(Target("Job", NAMESPACE, name), verdict.manifest)
 
 

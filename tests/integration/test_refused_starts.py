@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dev.installation import Installation
-    from edl.model import Refusal
+    from edl.model import StartRefusal
     from edl.writes import Json
     from tests.integration.support.stage import Stage
 
@@ -80,7 +80,7 @@ def policy(cluster: Stage, accepts: str) -> Iterator[None]:
             cluster.api.delete(Target(kind, "", name))
 
 
-def refusal(cluster: Stage, job: str) -> Refusal | None:
+def refusal(cluster: Stage, job: str) -> StartRefusal | None:
     notes = cluster.job(job)["metadata"].get("annotations", {})
     return start_refusals.read(notes.get(contract.START_REFUSED, ""))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from edl import contract
 from edl.errors import NotFound
-from edl.inject.handlers import Context, Request, mutate
+from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.auth import access_review
 from edl.kube.auth.access_review import MissingRights
 from edl.kube.cluster import Cluster, ListOptions
@@ -17,7 +17,7 @@ from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
 from edl.planner.settings import Settings, render
 from edl.writes import Json
-from kubectl_edl.cli.context import Connection, Scope, World
+from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.main import run
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -62,7 +62,7 @@ class Stage:
 
     def put(self, manifest: Json, **spec: object) -> Json:
         """Create it as the webhook would let it, with `spec` changed afterwards."""
-        done = mutate(Request("CREATE", manifest, None, "user"), _CONTEXT).manifest
+        done = mutate(AdmissionRequest("CREATE", manifest, None, "user"), _CONTEXT).manifest
         done["spec"] |= spec
         return self.create(done)
 
@@ -85,8 +85,8 @@ class Stage:
         code = run(args, world, environ or {})
         return Run(code, _text(world.out), _text(world.err))
 
-    def world(self) -> World:
-        return World(
+    def world(self) -> CliContext:
+        return CliContext(
             out=io.StringIO(),
             err=io.StringIO(),
             stdin=_Terminal(self.answers) if self.answers is not None else io.StringIO(),
@@ -113,9 +113,9 @@ class Stage:
         self.kubectl_calls.append((tuple(arguments), text))
         return self.kubectl_code
 
-    def _connect(self, scope: Scope) -> Connection:
+    def _connect(self, scope: Scope) -> ClusterConnection:
         namespace = "" if scope.all_namespaces else scope.namespace or self.namespace
-        return Connection(self.wrapped(self.cluster), namespace, "https://cluster", scope)
+        return ClusterConnection(self.wrapped(self.cluster), namespace, "https://cluster", scope)
 
     def _changes(self, cluster: Cluster, selection: ListOptions) -> Iterator[None]:
         assert cluster is not None

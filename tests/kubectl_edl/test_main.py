@@ -10,7 +10,7 @@ import pytest
 
 from edl.errors import Unreachable, WebhookAway
 from edl.writes import Json
-from kubectl_edl.cli.context import Connection, Scope
+from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.cli.root import CLI, COMMANDS, command_first
 from kubectl_edl.main import run
 from kubectl_edl.resources.yaml_writer import dump
@@ -124,7 +124,7 @@ def test_a_name_in_several_namespaces_needs_one(stage: Stage) -> None:
 
 
 def test_no_cluster_is_one_line() -> None:
-    def unreachable(_: Scope) -> Connection:
+    def unreachable(_: Scope) -> ClusterConnection:
         raise Unreachable("no answer from the API server https://x; choose another: --kubeconfig")
 
     world = replace(Stage().world(), connect=unreachable)
@@ -136,7 +136,7 @@ def test_no_cluster_is_one_line() -> None:
 
 
 def test_an_error_of_ours_is_one_line_unless_somebody_debugs() -> None:
-    def broken(_: Scope) -> Connection:
+    def broken(_: Scope) -> ClusterConnection:
         raise ZeroDivisionError("division by zero")
 
     world = replace(Stage().world(), connect=broken)
@@ -151,7 +151,7 @@ def test_an_error_of_ours_is_one_line_unless_somebody_debugs() -> None:
 
 
 def test_ctrl_c_is_130() -> None:
-    def interrupted(_: Scope) -> Connection:
+    def interrupted(_: Scope) -> ClusterConnection:
         raise KeyboardInterrupt
 
     assert run(["status"], replace(Stage().world(), connect=interrupted), {}) == 130

@@ -7,7 +7,7 @@ import pytest
 
 from edl.errors import Invalid
 from edl.kube.writer.executor import StepFailure, StepReport, never
-from edl.model import ClusterState, Code, JobKey, Refusal, Role, Target, TrainingJob
+from edl.model import ClusterState, Code, JobKey, Role, StartRefusal, Target, TrainingJob
 from edl.planner.plan import Held, Plan, Resize
 from edl.steps import Broken, Steps
 from edl.writes import Action, Note, Step
@@ -91,7 +91,7 @@ class World:
         self.grows = True
         self.deciding = 0.0
         self.starts = False
-        self.refusals: list[Refusal | None] = []
+        self.refusals: list[StartRefusal | None] = []
         """Of job A, round by round."""
         self.events: list[Note] = []
         mind = DecisionPipeline(self.observe, lambda _state: PLAN, self.steps)
@@ -160,10 +160,10 @@ def test_a_refused_start_is_part_of_the_next_state_and_postpones_nothing_else(
     world.hand.fails[A] = Invalid("exceeded quota", 422)
     world.loop.round()
     world.loop.round()
-    assert world.refusals == [None, Refusal(world.time.now(), 1, "exceeded quota")]
+    assert world.refusals == [None, StartRefusal(world.time.now(), 1, "exceeded quota")]
     world.time.seconds += 1
     world.loop.round()
-    assert world.refusals[-1] == Refusal(
+    assert world.refusals[-1] == StartRefusal(
         world.time.now() - timedelta(seconds=1), 2, "exceeded quota"
     )
     assert world.hand.rounds == [[A, B]] * 3

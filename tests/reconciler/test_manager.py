@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from edl.errors import Forbidden, NotFound
-from edl.inject.handlers import Context, Request, mutate
+from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ClusterState, Target
@@ -69,7 +69,7 @@ def submit(fake: FakeCluster, target: Target) -> None:
     labels = {"edl.dev/framework": "none", "edl.dev/min": "1", "edl.dev/max": "3"}
     body = manifests.job(target.name, labels=labels, completions=9, suspend=False)
     body |= {"apiVersion": "batch/v1", "kind": "Job"}
-    verdict = mutate(Request("CREATE", body, None, "ann"), Context(frozenset(), "image"))
+    verdict = mutate(AdmissionRequest("CREATE", body, None, "ann"), Context(frozenset(), "image"))
     fake.create(target, verdict.manifest)
 
 

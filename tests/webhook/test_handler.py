@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from edl.errors import Denied, Finding
-from edl.inject.handlers import Context, Verdict
+from edl.inject.handlers import AdmissionVerdict, Context
 from edl.spec.namespace_policy import SILENT
 from edl.writes import Json
 from tests.webhook import reviews
@@ -23,7 +23,7 @@ def question(manifest: Json, **changes: object) -> Review:
 
 
 def answering(manifest: Json, *warnings: str) -> AdmissionCore:
-    return AdmissionCore(mutate=lambda _, __: Verdict(manifest, warnings))
+    return AdmissionCore(mutate=lambda _, __: AdmissionVerdict(manifest, warnings))
 
 
 def test_the_patch_makes_the_object_that_the_core_wants() -> None:

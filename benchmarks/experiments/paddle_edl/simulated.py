@@ -18,7 +18,7 @@ from benchmarks.experiments.paddle_edl.algorithm import (
 from edl import simulator
 from edl.model import ClusterState, JobKey, PodPhase, Role
 from edl.quantities import CPU
-from edl.simulator import Simulation, Watcher, World
+from edl.simulator import Scenario, Simulation, Watcher
 
 SEEN_AFTER = 0.1
 """Seconds from a job's coming or going until it is decided: its pods are there by then."""
@@ -32,7 +32,7 @@ class Autoscaler:
     simulation: Simulation = field(init=False)
     _known: set[JobKey] = field(default_factory=set)
 
-    def begin(self, world: World) -> Simulation:
+    def begin(self, world: Scenario) -> Simulation:
         """A simulation of this world in which it decides."""
         sizes = {
             MASTER.name: 1,

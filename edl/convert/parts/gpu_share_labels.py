@@ -18,7 +18,7 @@ _FULL: Final = re.compile(r"1(\.0+)?")
 _BYTES: Final = re.compile(r"[1-9][0-9]*")
 
 
-class Share(msgspec.Struct, frozen=True):
+class ShareLabels(msgspec.Struct, frozen=True):
     """What is written on the Job, and the pods' annotations or labels without it."""
 
     rest: Mapping[str, str]
@@ -26,20 +26,20 @@ class Share(msgspec.Struct, frozen=True):
     annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-def of(words: Mapping[str, str], prefix: str) -> Share:
+def of(words: Mapping[str, str], prefix: str) -> ShareLabels:
     """From `PREFIX/gpu_request`, `gpu_limit` and `gpu_mem` (bytes) among a pod's words."""
     names = {word: f"{prefix}/gpu_{word}" for word in ("request", "limit", "mem")}
     said = {word: words.get(name, "") for word, name in names.items()}
     if not all(isinstance(text, str) for text in said.values()):  # no API server takes that
-        return Share(words)
+        return ShareLabels(words)
     limit, memory = said["limit"], said["mem"]
     request = said["request"] or limit
     share = limit or request
     if not _SHARE.fullmatch(request) or not _fits(request, share) or not _is_memory(memory):
-        return Share(words)
+        return ShareLabels(words)
     rest = {name: text for name, text in words.items() if name not in names.values()}
     labels = {contract.GPU: request} | ({contract.GPU_MEMORY: memory} if memory else {})
-    return Share(rest, labels, {} if share == request else {contract.GPU_LIMIT: share})
+    return ShareLabels(rest, labels, {} if share == request else {contract.GPU_LIMIT: share})
 
 
 def _fits(request: str, limit: str) -> bool:
@@ -51,7 +51,7 @@ def _is_memory(text: str) -> bool:
     return not text or bool(_BYTES.fullmatch(text))
 
 
-def on_template(template: Json) -> tuple[Json, Share]:
+def on_template(template: Json) -> tuple[Json, ShareLabels]:
     """A template without KubeShare 1.0's annotations, and what its Job says instead."""
     metadata = template.get("metadata") or {}
     words = metadata.get("annotations") or {}

@@ -11,12 +11,12 @@ from edl.convert.parts import (
     restart_policy,
     role_part,
 )
-from edl.convert.parts.object_metadata import Metadata
+from edl.convert.parts.object_metadata import SourceMetadata
 from edl.convert.parts.replica_bounds import Sizes
 from edl.convert.parts.replica_specs import Replica
 from edl.convert.parts.run_policy import RunPolicy
 from edl.convert.tracked_object import Fields
-from edl.convert.training_manifest import Part
+from edl.convert.training_manifest import RoleManifest
 from edl.frameworks import FRAMEWORKS
 from edl.spec import namespace_policy
 from edl.writes import Json
@@ -25,7 +25,7 @@ ROLES: Final = {"launcher": "launcher", "worker": "worker"}
 _DISCOVERY: Final = ("/etc/mpi/discover_hosts.sh", contract.EDL_DISCOVER_HOSTS)
 
 
-def launcher(replica: Replica, failing: tuple[str, Json], policy: RunPolicy) -> Part:
+def launcher(replica: Replica, failing: tuple[str, Json], policy: RunPolicy) -> RoleManifest:
     """`failing` as `role_part.of` takes it."""
     replica = replica_specs.with_template(
         replica, _with_discovery(replica.fields, replica.template)
@@ -33,13 +33,15 @@ def launcher(replica: Replica, failing: tuple[str, Json], policy: RunPolicy) -> 
     return role_part.of(replica, replica_bounds.exactly(replica.size), failing, policy)
 
 
-def workers(replica: Replica, sizes: Sizes, policy: RunPolicy) -> Part:
+def workers(replica: Replica, sizes: Sizes, policy: RunPolicy) -> RoleManifest:
     """A worker that fails is made again, whatever the source says."""
     restart_policy.remark_on_worker(replica.fields, replica.restart)
     return role_part.of(replica, sizes, restart_policy.replaced(replica.restart), policy)
 
 
-def attached(document: Fields, meta: Metadata, framework: str, wanted: str) -> Mapping[str, str]:
+def attached(
+    document: Fields, meta: SourceMetadata, framework: str, wanted: str
+) -> Mapping[str, str]:
     """The annotation for kubexec or ssh."""
     if wanted == "kubexec":
         namespace = meta.namespace or "NAMESPACE"

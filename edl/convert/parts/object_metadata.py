@@ -26,7 +26,7 @@ _ENDS: Final = frozenset({"succeeded", "succeed", "failed", "done", "complete", 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-class Metadata(msgspec.Struct, frozen=True):
+class SourceMetadata(msgspec.Struct, frozen=True):
     """What each Job of the training job gets; `others` are fields taken over as they are."""
 
     name: str
@@ -56,7 +56,7 @@ class Metadata(msgspec.Struct, frozen=True):
         return own
 
 
-def read(document: Fields, own: Sequence[str] = ()) -> Metadata:
+def read(document: Fields, own: Sequence[str] = ()) -> SourceMetadata:
     """The object's metadata; annotations named in `own` are the source's module's.
 
     Leaves the object's status out: it is the old object's.
@@ -74,7 +74,7 @@ def read(document: Fields, own: Sequence[str] = ()) -> Metadata:
     _leave_out(annotated, (_LAST_APPLIED,), "written by kubectl apply")
     # Taken first: the rest is what every Job gets.
     kept = {name: annotated.text(name) for name in own if name in annotated.names()}
-    return Metadata(
+    return SourceMetadata(
         name=metadata.text("name"),
         namespace=metadata.text("namespace"),
         labels=_labels(metadata.fields("labels")),

@@ -10,7 +10,7 @@ from edl.convert.parts.replica_specs import Replica
 from edl.writes import Json
 
 
-class Port(msgspec.Struct, frozen=True):
+class RendezvousPort(msgspec.Struct, frozen=True):
     """How a source names it: a port of a container, and the number where it says nothing."""
 
     container: str

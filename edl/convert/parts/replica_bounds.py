@@ -21,7 +21,7 @@ def exactly(size: int) -> Sizes:
     return Sizes(size, size, size)
 
 
-class Bounds(msgspec.Struct, frozen=True):
+class ReplicaBounds(msgspec.Struct, frozen=True):
     """Least and most replicas, None where the source does not say."""
 
     least: int | None
@@ -46,9 +46,9 @@ class Bounds(msgspec.Struct, frozen=True):
                 fields.lose(name, why, "leave it out")
 
 
-def read(fields: Fields, least: str, most: str) -> Bounds:
+def read(fields: Fields, least: str, most: str) -> ReplicaBounds:
     """From two fields; a least of 0 is 1 here, for a Job of 0 would be complete at once."""
     low = fields.whole(least)
     if low == 0:
         fields.lose(least, "0 is 1 here", "pause the training job to give all its room back")
-    return Bounds(low, fields.whole(most, least=1), (least, most))
+    return ReplicaBounds(low, fields.whole(most, least=1), (least, most))

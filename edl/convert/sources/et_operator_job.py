@@ -18,12 +18,12 @@ from edl.convert.parts import (
     run_policy,
     sshd,
 )
-from edl.convert.parts.object_metadata import Metadata
+from edl.convert.parts.object_metadata import SourceMetadata
 from edl.convert.parts.replica_specs import Replica
 from edl.convert.parts.run_policy import RunPolicy
-from edl.convert.source_kind import Source
+from edl.convert.source_kind import SourceKind
 from edl.convert.tracked_object import Fields
-from edl.convert.training_manifest import Part, Training
+from edl.convert.training_manifest import RoleManifest, TrainingManifest
 from edl.writes import Json
 
 API: Final = "kai.alibabacloud.com"
@@ -57,10 +57,10 @@ def read(document: Fields) -> Sequence[Json]:
         **launcher_worker.attached(document, meta, framework, mode),
         **_slots(spec),
     }
-    return training_manifest.manifests(Training(meta, framework, cast, annotations))
+    return training_manifest.manifests(TrainingManifest(meta, framework, cast, annotations))
 
 
-def _own(meta: Metadata) -> Mapping[str, str]:
+def _own(meta: SourceMetadata) -> Mapping[str, str]:
     """The operator's annotations: whether it is suspended, and its ssh keys."""
     if _SSH_SECRET in meta.own:
         what = "the launcher and its workers get a key pair of their own"
@@ -72,7 +72,7 @@ def _own(meta: Metadata) -> Mapping[str, str]:
     return {contract.PAUSED: contract.TRUE} if suspended else {}
 
 
-def _launcher(replica: Replica, again: str, policy: RunPolicy) -> Part:
+def _launcher(replica: Replica, again: str, policy: RunPolicy) -> RoleManifest:
     """Either of two policies may start it again; the limit is the training job's, else six."""
     restart_policy.remark_on(replica.fields, replica.restart, serves=False)
     limit = _RETRIES if policy.retries is None else policy.retries
@@ -80,7 +80,7 @@ def _launcher(replica: Replica, again: str, policy: RunPolicy) -> Part:
     return launcher_worker.launcher(replica, restart_policy.restarted(wanted, limit), policy)
 
 
-def _workers(replica: Replica, policy: RunPolicy) -> Part:
+def _workers(replica: Replica, policy: RunPolicy) -> RoleManifest:
     limits = replica_bounds.read(replica.fields, "minReplicas", "maxReplicas")
     if limits.most is None:
         what = "maxReplicas was absent, and growth by ScaleOut without an end"
@@ -101,4 +101,4 @@ def _framework(found: Sequence[Replica]) -> str:
     return "horovod"
 
 
-SOURCE: Final = Source(apis=((API, "TrainingJob"),), versions=("v1alpha1",), read=read)
+SOURCE: Final = SourceKind(apis=((API, "TrainingJob"),), versions=("v1alpha1",), read=read)

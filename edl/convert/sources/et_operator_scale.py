@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Final
 
 from edl.convert.parts import object_metadata
-from edl.convert.source_kind import Source
+from edl.convert.source_kind import SourceKind
 from edl.convert.sources.et_operator_job import API
 from edl.convert.tracked_object import Fields
 from edl.writes import Json
@@ -62,5 +62,5 @@ def _script(spec: Fields) -> Iterator[str]:
         yield f" --env {quote(f'{name}={value}')}"
 
 
-IN: Final = Source(apis=((API, "ScaleIn"),), versions=("v1alpha1",), read=read_in)
-OUT: Final = Source(apis=((API, "ScaleOut"),), versions=("v1alpha1",), read=read_out)
+IN: Final = SourceKind(apis=((API, "ScaleIn"),), versions=("v1alpha1",), read=read_in)
+OUT: Final = SourceKind(apis=((API, "ScaleOut"),), versions=("v1alpha1",), read=read_out)

@@ -22,18 +22,18 @@ from edl.convert.parts import (
     role_part,
     run_policy,
 )
-from edl.convert.parts.rendezvous_port import Port
-from edl.convert.parts.replica_bounds import Bounds
+from edl.convert.parts.rendezvous_port import RendezvousPort
+from edl.convert.parts.replica_bounds import ReplicaBounds
 from edl.convert.parts.replica_specs import Replica
 from edl.convert.parts.run_policy import RunPolicy
-from edl.convert.source_kind import Source
+from edl.convert.source_kind import SourceKind
 from edl.convert.tracked_object import Fields
-from edl.convert.training_manifest import Part, Training
+from edl.convert.training_manifest import RoleManifest, TrainingManifest
 from edl.spec import addresses
 from edl.writes import Json
 
 _ROLES: Final = {"worker": "trainer"}
-_PORT: Final = Port("paddle", "master", 6170)
+_PORT: Final = RendezvousPort("paddle", "master", 6170)
 """Not the operator's 36543, which no template says: where our trainers listen."""
 _HOST: Final = "POD_IP"
 _NAMESPACE: Final = "PADDLE_JOB_NAMESPACE"
@@ -50,17 +50,17 @@ def read(document: Fields) -> Sequence[Json]:
     told = [_told(replica, meta.name) for replica in found]
     cast = tuple(_part(replica, policy, limits) for replica in told)
     annotations = policy.annotations | _PORT.annotations(found)
-    return training_manifest.manifests(Training(meta, "paddle", cast, annotations))
+    return training_manifest.manifests(TrainingManifest(meta, "paddle", cast, annotations))
 
 
-def _part(replica: Replica, policy: RunPolicy, limits: Bounds) -> Part:
+def _part(replica: Replica, policy: RunPolicy, limits: ReplicaBounds) -> RoleManifest:
     main = pod_templates.main_container(replica.template, _PORT.container).get("name", "")
     failing = restart_policy.restarted(replica.restart, policy.retries, main)
     restart_policy.remark_on(replica.fields, replica.restart, serves=False)
     return role_part.of(replica, limits.around(replica.fields, replica.size), failing, policy)
 
 
-def _limits(elastic: Fields) -> Bounds:
+def _limits(elastic: Fields) -> ReplicaBounds:
     """What the operator only wrote down: a PaddleJob never changed its size by itself."""
     elastic.drop("metrics", instead="idle room and queued jobs decide: no metric does")
     if elastic.whole("maxRestarts") is not None:
@@ -99,7 +99,7 @@ def _has_workers_alone(document: Json) -> bool:
     return "master" not in map(str.lower, specs if isinstance(specs, dict) else ())
 
 
-SOURCE: Final = Source(
+SOURCE: Final = SourceKind(
     apis=(("kubeflow.org", "PaddleJob"),),
     versions=("v1",),
     read=read,

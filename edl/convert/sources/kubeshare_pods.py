@@ -17,11 +17,11 @@ from edl.convert.parts import (
     replica_bounds,
     restart_policy,
 )
-from edl.convert.parts.gpu_share_labels import Share
-from edl.convert.parts.object_metadata import Metadata
-from edl.convert.source_kind import Source
+from edl.convert.parts.gpu_share_labels import ShareLabels
+from edl.convert.parts.object_metadata import SourceMetadata
+from edl.convert.source_kind import SourceKind
 from edl.convert.tracked_object import Fields
-from edl.convert.training_manifest import Part, Training
+from edl.convert.training_manifest import RoleManifest, TrainingManifest
 from edl.writes import Json
 
 _PREFIXES: Final = ("kubeshare", "sharedgpu")
@@ -42,7 +42,7 @@ def read_share_pod(document: Fields) -> Sequence[Json]:
     words = meta.annotations
     share = next(
         (one for prefix in _PREFIXES if (one := gpu_share_labels.of(words, prefix)).labels),
-        Share(words),
+        ShareLabels(words),
     )
     # What is left of 2.0's words is read from labels alone.
     labels = {name: text for name, text in share.rest.items() if _is_two(name)}
@@ -61,7 +61,7 @@ def read_pod(document: Fields) -> Sequence[Json]:
     return _job(document, replace(meta, labels=kept), share, share.rest)
 
 
-def _metadata(document: Fields, affinities: Sequence[str] = ()) -> Metadata:
+def _metadata(document: Fields, affinities: Sequence[str] = ()) -> SourceMetadata:
     meta = object_metadata.read(document, own=(*_DEVICES, *affinities, *_WRITTEN))
     _drop(meta, _DEVICES, "KubeShare chooses the device")
     _drop(meta, affinities, f"give the pods labels and a pod affinity, or {_GROUP}")
@@ -85,14 +85,14 @@ def _is_two(name: str) -> bool:
     return name.startswith("sharedgpu/")
 
 
-def _drop(meta: Metadata, names: Sequence[str], instead: str) -> None:
+def _drop(meta: SourceMetadata, names: Sequence[str], instead: str) -> None:
     for name in names:
         if name in meta.own:
             meta.annotated.lose(name, f'"{meta.own[name]}" is not carried', instead)
 
 
 def _job(
-    document: Fields, meta: Metadata, share: Share, pod_labels: Mapping[str, str]
+    document: Fields, meta: SourceMetadata, share: ShareLabels, pod_labels: Mapping[str, str]
 ) -> Sequence[Json]:
     """The pod's annotations go to the pod alone, its labels to both."""
     spec = document.shaped("spec", template_schema.POD) or {}
@@ -110,7 +110,7 @@ def _job(
     elif policy == "Always":
         what = "restartPolicy Always also starts a pod again that ended well"
         document.lose_at(("spec", "restartPolicy"), what, "a Job never does: it is OnFailure now")
-    part = Part(
+    part = RoleManifest(
         "worker",
         replica_bounds.exactly(1),
         pod_templates.with_restart(template, restart),
@@ -118,7 +118,9 @@ def _job(
         labels=share.labels,
         annotations=share.annotations,
     )
-    return training_manifest.manifests(Training(replace(meta, annotations={}), "none", (part,)))
+    return training_manifest.manifests(
+        TrainingManifest(replace(meta, annotations={}), "none", (part,))
+    )
 
 
 def _without_node(document: Fields, spec: Json) -> Json:
@@ -132,9 +134,9 @@ def _without_node(document: Fields, spec: Json) -> Json:
     return pod_templates.without(spec, "nodeName") | {"nodeSelector": selector}
 
 
-SHARE_POD: Final = Source(
+SHARE_POD: Final = SourceKind(
     apis=(("kubeshare.nthu", "SharePod"), ("sharedgpu.goc", "SharePod")),
     versions=("v1",),
     read=read_share_pod,
 )
-POD: Final = Source(apis=(("", "Pod"),), versions=("v1",), read=read_pod, fits=is_sharing)
+POD: Final = SourceKind(apis=(("", "Pod"),), versions=("v1",), read=read_pod, fits=is_sharing)

@@ -22,10 +22,10 @@ from edl.convert.parts import (
 )
 from edl.convert.parts.replica_specs import Replica
 from edl.convert.parts.run_policy import RunPolicy
-from edl.convert.source_kind import Source
+from edl.convert.source_kind import SourceKind
 from edl.convert.sources import mpi_v1alpha1
 from edl.convert.tracked_object import Fields
-from edl.convert.training_manifest import Part, Training
+from edl.convert.training_manifest import RoleManifest, TrainingManifest
 from edl.spec import addresses
 from edl.writes import Json
 
@@ -77,10 +77,10 @@ def read(document: Fields) -> Sequence[Json]:
     found = _with_main_container(spec, sshd.replaced(found, mode))
     _note_elastic(document, found)
     cast = tuple(_part(replica, policy) for replica in found)
-    return training_manifest.manifests(Training(meta, _FRAMEWORK, cast, annotations))
+    return training_manifest.manifests(TrainingManifest(meta, _FRAMEWORK, cast, annotations))
 
 
-def _part(replica: Replica, policy: RunPolicy) -> Part:
+def _part(replica: Replica, policy: RunPolicy) -> RoleManifest:
     if replica.role == "worker":
         return launcher_worker.workers(replica, replica_bounds.exactly(replica.size), policy)
     restart_policy.remark_on(replica.fields, replica.restart, serves=False)
@@ -150,7 +150,7 @@ def _with_main_container(spec: Fields, found: Sequence[Replica]) -> tuple[Replic
     )
 
 
-SOURCE: Final = Source(
+SOURCE: Final = SourceKind(
     apis=(("kubeflow.org", "MPIJob"),),
     versions=("v1alpha1", "v1alpha2", "v1", "v2beta1"),
     read=read,

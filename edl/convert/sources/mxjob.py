@@ -25,19 +25,19 @@ from edl.convert.parts import (
     role_part,
     run_policy,
 )
-from edl.convert.parts.rendezvous_port import Port
+from edl.convert.parts.rendezvous_port import RendezvousPort
 from edl.convert.parts.replica_specs import Replica
 from edl.convert.parts.run_policy import RunPolicy
-from edl.convert.source_kind import Source
+from edl.convert.source_kind import SourceKind
 from edl.convert.sources import mx_replicas
 from edl.convert.tracked_object import Fields
-from edl.convert.training_manifest import Part, Training
+from edl.convert.training_manifest import RoleManifest, TrainingManifest
 from edl.frameworks import FRAMEWORKS
 from edl.writes import Json
 
 _FRAMEWORK: Final = FRAMEWORKS["mxnet"]
 _MODES: Final = {"MXTrain": "", "MXTune": "tune", "dist": "dist", "local": "local"}
-_PORT: Final = Port("mxnet", "mxjob-port", _FRAMEWORK.port)
+_PORT: Final = RendezvousPort("mxnet", "mxjob-port", _FRAMEWORK.port)
 
 
 def read(document: Fields) -> Sequence[Json]:
@@ -51,10 +51,10 @@ def read(document: Fields) -> Sequence[Json]:
     _drop_the_rest(spec)
     scheduler = spec.text("schedulerName")
     cast = tuple(_part(replica, policy, scheduler) for replica in found)
-    return training_manifest.manifests(Training(meta, _FRAMEWORK.name, cast, annotations))
+    return training_manifest.manifests(TrainingManifest(meta, _FRAMEWORK.name, cast, annotations))
 
 
-def _part(replica: Replica, policy: RunPolicy, scheduler: str) -> Part:
+def _part(replica: Replica, policy: RunPolicy, scheduler: str) -> RoleManifest:
     main = pod_templates.main_container(replica.template, _PORT.container).get("name", "")
     failing = restart_policy.restarted(replica.restart, policy.retries, main)
     serves = _FRAMEWORK.kinds[replica.role].serves
@@ -95,7 +95,7 @@ def _drop_the_rest(spec: Fields) -> None:
         chief.lose("replicaName", what, "the scheduler decides here")
 
 
-SOURCE: Final = Source(
+SOURCE: Final = SourceKind(
     apis=(
         ("kubeflow.org", "MXJob"),
         ("mlkube.io", "MxJob"),

@@ -39,7 +39,7 @@ _WRITTEN: Final = ("replicaSpec", "index_succeed")
 """By the controller."""
 
 
-class Pods(msgspec.Struct, frozen=True):
+class PaddlePods(msgspec.Struct, frozen=True):
     """What all pods of the training job have in common."""
 
     image: str

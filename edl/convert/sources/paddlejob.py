@@ -13,10 +13,10 @@ from typing import Final
 from edl import contract
 from edl.convert import training_manifest
 from edl.convert.parts import object_metadata, pod_templates, replica_bounds, restart_policy
-from edl.convert.source_kind import Source
+from edl.convert.source_kind import SourceKind
 from edl.convert.sources import paddle_templates
 from edl.convert.tracked_object import Fields
-from edl.convert.training_manifest import Part, Training
+from edl.convert.training_manifest import RoleManifest, TrainingManifest
 from edl.writes import Json
 
 _FRAMEWORK: Final = "paddle"
@@ -45,17 +45,19 @@ def read(document: Fields) -> Sequence[Json]:
     spec = document.fields("spec")
     trainer, pserver, master = (spec.fields(name) for name in ("trainer", "pserver", "master"))
     limits = replica_bounds.read(trainer, "min-instance", "max-instance")
-    pods = paddle_templates.Pods.read(spec)
+    pods = paddle_templates.PaddlePods.read(spec)
     parts = [_pserver(pserver, pods), _trainer(trainer, pods, limits)]
     if _is_tolerant(spec, master, limits):
         parts.insert(0, _master(master, pods))
     annotations = {contract.MODE: "cloud"} | _settings(spec, trainer)
     for name, instead in _DROPPED.items():
         spec.drop(name, instead=instead)
-    return training_manifest.manifests(Training(meta, _FRAMEWORK, tuple(parts), annotations))
+    return training_manifest.manifests(
+        TrainingManifest(meta, _FRAMEWORK, tuple(parts), annotations)
+    )
 
 
-def _is_tolerant(spec: Fields, master: Fields, limits: replica_bounds.Bounds) -> bool:
+def _is_tolerant(spec: Fields, master: Fields, limits: replica_bounds.ReplicaBounds) -> bool:
     """Only then there is a master; in Fluid's days whoever wrote one and bounds had it."""
     said = "fault_tolerant" in spec.names()
     tolerant = spec.flag("fault_tolerant")
@@ -67,15 +69,17 @@ def _is_tolerant(spec: Fields, master: Fields, limits: replica_bounds.Bounds) ->
     return False
 
 
-def _trainer(fields: Fields, pods: paddle_templates.Pods, limits: replica_bounds.Bounds) -> Part:
+def _trainer(
+    fields: Fields, pods: paddle_templates.PaddlePods, limits: replica_bounds.ReplicaBounds
+) -> RoleManifest:
     """It began with its least; the controller grew it from there."""
     fields.drop("etcd-endpoint", instead="the master brings its etcd")
     sizes = limits.around(fields, max(limits.least or 1, 1), "min-instance")
     template = pods.template(fields, "trainer", mounts=True, pulls=True)
-    return Part("trainer", sizes, pod_templates.with_restart(template, "Never"))
+    return RoleManifest("trainer", sizes, pod_templates.with_restart(template, "Never"))
 
 
-def _pserver(fields: Fields, pods: paddle_templates.Pods) -> Part:
+def _pserver(fields: Fields, pods: paddle_templates.PaddlePods) -> RoleManifest:
     size = fields.whole("min-instance", least=1) or 1
     most = fields.whole("max-instance", least=1)
     if most is not None and most != size:
@@ -84,16 +88,16 @@ def _pserver(fields: Fields, pods: paddle_templates.Pods) -> Part:
     return _serving("pserver", size, template)
 
 
-def _master(fields: Fields, pods: paddle_templates.Pods) -> Part:
+def _master(fields: Fields, pods: paddle_templates.PaddlePods) -> RoleManifest:
     fields.drop("etcd-endpoint", instead="the master brings its etcd")
     template = pods.template(fields, "master", mounts=True, pulls=True)
     return _serving("master", 1, template)
 
 
-def _serving(role: str, size: int, template: Json) -> Part:
+def _serving(role: str, size: int, template: Json) -> RoleManifest:
     """A ReplicaSet it was, which restarts for ever."""
     restart, job = restart_policy.restarted("OnFailure", None)
-    return Part(
+    return RoleManifest(
         role, replica_bounds.exactly(size), pod_templates.with_restart(template, restart), job
     )
 
@@ -111,7 +115,7 @@ def _settings(spec: Fields, trainer: Fields) -> dict[str, str]:
     return said | {name: text for name, text in texts.items() if text}
 
 
-SOURCE: Final = Source(
+SOURCE: Final = SourceKind(
     apis=(("paddlepaddle.org", "TrainingJob"), ("paddlepaddle.org", "PaddleJob")),
     versions=("v1",),
     read=read,

@@ -24,18 +24,18 @@ from edl.convert.parts import (
     role_part,
     run_policy,
 )
-from edl.convert.parts.rendezvous_port import Port
+from edl.convert.parts.rendezvous_port import RendezvousPort
 from edl.convert.parts.replica_bounds import Sizes
 from edl.convert.parts.replica_specs import Replica
 from edl.convert.parts.run_policy import RunPolicy
-from edl.convert.source_kind import Source
+from edl.convert.source_kind import SourceKind
 from edl.convert.tracked_object import Fields
-from edl.convert.training_manifest import Part, Training
+from edl.convert.training_manifest import RoleManifest, TrainingManifest
 from edl.spec.yaml_values import whole
 from edl.writes import Json
 
 _ROLES: Final = {"master": "master", "worker": "worker"}
-_PORT: Final = Port("pytorch", "pytorchjob-port", 23456)
+_PORT: Final = RendezvousPort("pytorch", "pytorchjob-port", 23456)
 _FIRST_DECIDES: Final = {"successPolicy": {"rules": [{"succeededIndexes": "0"}]}}
 _BACKENDS: Final = ("c10d", "etcd", "etcd-v2")
 
@@ -74,10 +74,10 @@ def read(document: Fields) -> Sequence[Json]:
     if any(replica.role == "master" for replica in found):
         part = training_manifest.saying(part, _FIRST_DECIDES)
     annotations = {**policy.annotations, **said.annotations}
-    return training_manifest.manifests(Training(meta, "pytorch", (part,), annotations))
+    return training_manifest.manifests(TrainingManifest(meta, "pytorch", (part,), annotations))
 
 
-def _part(replica: Replica, sizes: Sizes, policy: RunPolicy, said: _Words) -> Part:
+def _part(replica: Replica, sizes: Sizes, policy: RunPolicy, said: _Words) -> RoleManifest:
     main = pod_templates.main_container(replica.template, _PORT.container).get("name", "")
     failing = restart_policy.restarted(replica.restart, policy.retries, main)
     restart_policy.remark_on(replica.fields, replica.restart, serves=False)
@@ -179,4 +179,4 @@ def _conf(fields: Fields) -> Iterator[str]:
         yield f"{entry.text('key')}={entry.text('value')}"
 
 
-SOURCE: Final = Source(apis=(("kubeflow.org", "PyTorchJob"),), versions=("v1",), read=read)
+SOURCE: Final = SourceKind(apis=(("kubeflow.org", "PyTorchJob"),), versions=("v1",), read=read)

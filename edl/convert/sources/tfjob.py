@@ -18,12 +18,12 @@ from edl.convert.parts import (
     role_part,
     run_policy,
 )
-from edl.convert.parts.rendezvous_port import Port
+from edl.convert.parts.rendezvous_port import RendezvousPort
 from edl.convert.parts.replica_specs import Replica
 from edl.convert.parts.run_policy import RunPolicy
-from edl.convert.source_kind import Source
+from edl.convert.source_kind import SourceKind
 from edl.convert.tracked_object import Fields
-from edl.convert.training_manifest import Part, Training
+from edl.convert.training_manifest import RoleManifest, TrainingManifest
 from edl.frameworks import FRAMEWORKS
 from edl.writes import Json
 
@@ -35,7 +35,7 @@ _ROLES: Final = {
     "evaluator": "evaluator",
 }
 _FRAMEWORK: Final = FRAMEWORKS["tensorflow"]
-_PORT: Final = Port("tensorflow", "tfjob-port", _FRAMEWORK.port)
+_PORT: Final = RendezvousPort("tensorflow", "tfjob-port", _FRAMEWORK.port)
 _DRAGON_KUBESHARE: Final = "DRAGON_KUBESHARE"
 """DRAGON's switch between whole GPUs and shares; here the template alone says it."""
 
@@ -54,10 +54,12 @@ def read(document: Fields) -> Sequence[Json]:
     if "worker" not in roles:
         limits.lose(spec, "there is no Worker that they could bound")
     annotations = policy.annotations | _PORT.annotations(found) | _mode(spec, roles)
-    return training_manifest.manifests(Training(meta, _FRAMEWORK.name, cast, annotations))
+    return training_manifest.manifests(TrainingManifest(meta, _FRAMEWORK.name, cast, annotations))
 
 
-def _part(replica: Replica, policy: RunPolicy, limits: replica_bounds.Bounds) -> Part:
+def _part(
+    replica: Replica, policy: RunPolicy, limits: replica_bounds.ReplicaBounds
+) -> RoleManifest:
     kind = _FRAMEWORK.kinds[replica.role]
     failing = restart_policy.restarted(
         replica.restart, policy.retries, _main(replica).get("name", "")
@@ -67,7 +69,7 @@ def _part(replica: Replica, policy: RunPolicy, limits: replica_bounds.Bounds) ->
     return role_part.of(replica, around or replica_bounds.exactly(replica.size), failing, policy)
 
 
-def _with_success(spec: Fields, cast: tuple[Part, ...]) -> tuple[Part, ...]:
+def _with_success(spec: Fields, cast: tuple[RoleManifest, ...]) -> tuple[RoleManifest, ...]:
     """AllWorkers counts only without a chief, and a Job can say it of a fixed number."""
     policy = spec.choice("successPolicy", ("AllWorkers",))
     worker = training_manifest.named(cast, "worker")
@@ -99,7 +101,7 @@ def _mode(spec: Fields, roles: Sequence[str]) -> dict[str, str]:
     return {contract.MODE: "sparse"}
 
 
-SOURCE: Final = Source(
+SOURCE: Final = SourceKind(
     apis=(("kubeflow.org", "TFJob"),),
     versions=("v1alpha2", "v1beta1", "v1beta2", "v1"),
     read=read,

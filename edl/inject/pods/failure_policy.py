@@ -6,7 +6,7 @@ Always, OnFailure, Never, ExitCode. A Job says it with three fields; docs/failur
 
 from typing import Final
 
-from edl.contract import Restart
+from edl.contract import RestartPolicy
 from edl.spec.job_spec import POD_POLICIES, RETRIES, JobSpec
 from edl.writes import Json
 
@@ -22,8 +22,8 @@ _FAIL_FOR_GOOD: Final = {
     "onExitCodes": {"operator": "In", "values": _PERMANENT},
 }
 _RULES: Final = {
-    Restart.NEVER: [_IGNORE_DISRUPTIONS],
-    Restart.EXIT_CODE: [_IGNORE_DISRUPTIONS, _FAIL_FOR_GOOD],
+    RestartPolicy.NEVER: [_IGNORE_DISRUPTIONS],
+    RestartPolicy.EXIT_CODE: [_IGNORE_DISRUPTIONS, _FAIL_FOR_GOOD],
 }
 
 
@@ -32,7 +32,7 @@ def with_retries(job: Json, spec: JobSpec) -> Json:
     # Beside a limit for each index the API's default is none at all.
     if "backoffLimitPerIndex" not in job and job.get("backoffLimit", RETRIES) == RETRIES:
         # The Job controller counts preempted and evicted pods as failures, too.
-        limit = 0 if spec.restart is Restart.NEVER else RETRIES * spec.max
+        limit = 0 if spec.restart is RestartPolicy.NEVER else RETRIES * spec.max
         job = job | {"backoffLimit": limit}
     if spec.restart is None:
         return job

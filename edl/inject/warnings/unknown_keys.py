@@ -5,25 +5,27 @@ from difflib import get_close_matches
 from typing import Final
 
 from edl import contract
-from edl.contract.registry import ENTRIES, Kind, Setter
+from edl.contract.registry import ENTRIES, EntryKind, Setter
 from edl.inject.manifest_types import is_labelled
 from edl.writes import Json
 
-_PLACES: Final = {"labels": Kind.LABEL, "annotations": Kind.ANNOTATION}
-_WORDS: Final = {Kind.LABEL: "a label", Kind.ANNOTATION: "an annotation"}
-_KNOWN: Final[Mapping[Kind, frozenset[str]]] = {
+_PLACES: Final = {"labels": EntryKind.LABEL, "annotations": EntryKind.ANNOTATION}
+_WORDS: Final = {EntryKind.LABEL: "a label", EntryKind.ANNOTATION: "an annotation"}
+_KNOWN: Final[Mapping[EntryKind, frozenset[str]]] = {
     kind: frozenset(entry.name for entry in ENTRIES if entry.kind is kind)
     for kind in _PLACES.values()
 }
 _EXPECTED: Final = {kind: names | {contract.INJECTION} for kind, names in _KNOWN.items()}
-_WISHES: Final[Mapping[Kind, frozenset[str]]] = {
+_WISHES: Final[Mapping[EntryKind, frozenset[str]]] = {
     kind: frozenset(
         entry.name for entry in ENTRIES if entry.kind is kind and entry.setter is Setter.USER
     )
     for kind in _PLACES.values()
 }
 _OF_NAMESPACES: Final = frozenset(
-    entry.name for entry in ENTRIES if entry.kind in (Kind.NAMESPACE, Kind.NAMESPACE_ANNOTATION)
+    entry.name
+    for entry in ENTRIES
+    if entry.kind in (EntryKind.NAMESPACE, EntryKind.NAMESPACE_ANNOTATION)
 )
 
 _MOST: Final = 10
@@ -81,12 +83,12 @@ def _listed(names: Sequence[str]) -> tuple[str, str]:
     return told, "does" if len(names) == 1 else "do"
 
 
-def _misplaced(manifest: Json) -> Mapping[tuple[str, Kind], str]:
+def _misplaced(manifest: Json) -> Mapping[tuple[str, EntryKind], str]:
     ours = _ours(manifest).items()
     return {(name, kind): text for (name, kind), text in ours if name not in _EXPECTED[kind]}
 
 
-def _ours(manifest: Json) -> Mapping[tuple[str, Kind], str]:
+def _ours(manifest: Json) -> Mapping[tuple[str, EntryKind], str]:
     metadata = manifest.get("metadata") or {}
     return {
         (name, kind): text
@@ -96,7 +98,7 @@ def _ours(manifest: Json) -> Mapping[tuple[str, Kind], str]:
     }
 
 
-def _said(name: str, kind: Kind) -> str:
+def _said(name: str, kind: EntryKind) -> str:
     other = next((one for one, names in _KNOWN.items() if name in names), None)
     if other is not None:
         return f"{name} is {_WORDS[other]}, not {_WORDS[kind]}: it does nothing here"

@@ -21,7 +21,7 @@ from edl.model import (
     JobKey,
     Resizing,
     Role,
-    Scaling,
+    ScaleDeadline,
     Shape,
     Share,
     Topology,
@@ -200,7 +200,7 @@ def _notes(manifest: Mapping[str, Any]) -> Mapping[str, str]:
     return manifest["metadata"].get("annotations") or {}
 
 
-def _scaling(spec: JobSpec, notes: Mapping[str, str]) -> Scaling | None:
+def _scaling(spec: JobSpec, notes: Mapping[str, str]) -> ScaleDeadline | None:
     """The limit, and the clock that was started for it: `TIME BEFORE WANTED`."""
     since, before, wanted = [*notes.get(contract.SCALING, "").split(" "), "", "", ""][:3]
     known = whole(before)
@@ -208,7 +208,7 @@ def _scaling(spec: JobSpec, notes: Mapping[str, str]) -> Scaling | None:
     if timeout is None and known is None:
         return None
     counts = known is not None and wanted == str(spec.wanted)
-    return Scaling(timeout, spec.fallback, time(since) if counts else None, known)
+    return ScaleDeadline(timeout, spec.fallback, time(since) if counts else None, known)
 
 
 def _progress(manifest: Mapping[str, Any], spec: JobSpec) -> float | None:

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from edl import contract
 from edl.kube.decode.schemas import Container, PodSpec
-from edl.model import Labels, Port, Requirement, Rules, Selector, Spread, Term
+from edl.model import HostPort, Labels, PodConstraints, Requirement, Selector, Term, TopologySpread
 from edl.writes import Json
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -54,7 +54,7 @@ def _containers(spec: PodSpec) -> Iterator[Container]:
     yield from (one for one in spec.init_containers or () if one.restart_policy == "Always")
 
 
-def rules(spec: Json, pod: PodIdentity) -> Rules | None:
+def rules(spec: Json, pod: PodIdentity) -> PodConstraints | None:
     """From a decoded `spec` of a pod, or of a pod template; None without any."""
     affinity = spec.get("affinity") or {}
     spread, ports = tuple(_spreads(spec, pod)), tuple(_ports(spec))
@@ -62,14 +62,14 @@ def rules(spec: Json, pod: PodIdentity) -> Rules | None:
     apart = tuple(_terms(affinity.get("podAntiAffinity"), pod))
     if not (spread or near or apart or ports):
         return None
-    return Rules(pod.namespace, pod.labels, spread, near, apart, ports)
+    return PodConstraints(pod.namespace, pod.labels, spread, near, apart, ports)
 
 
-def _spreads(spec: Json, pod: PodIdentity) -> Iterator[Spread]:
+def _spreads(spec: Json, pod: PodIdentity) -> Iterator[TopologySpread]:
     for entry in spec.get("topologySpreadConstraints") or ():
         if entry.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":
             found = _selector(entry, (pod.namespace,), dict(pod.labels))
-            yield Spread(
+            yield TopologySpread(
                 key=entry["topologyKey"],
                 # The scheduler counts nobody for an empty one, though it selects everybody.
                 selector=found if found.requirements else None,
@@ -124,7 +124,7 @@ def _by_keys(
     return (Requirement(key, operator, (labels[key],)) for key in keys if key in labels)
 
 
-def _ports(spec: Json) -> Iterator[Port]:
+def _ports(spec: Json) -> Iterator[HostPort]:
     """In the host's network, every port of a container is one of its node."""
     sidecars = (one for one in _all(spec, "initContainers") if one.get("restartPolicy") == "Always")
     for container in chain(_all(spec, "containers"), sidecars):
@@ -132,7 +132,7 @@ def _ports(spec: Json) -> Iterator[Port]:
             of_node = entry.get("containerPort") if spec.get("hostNetwork") else 0
             if number := entry.get("hostPort") or of_node:
                 address = entry.get("hostIP") or "0.0.0.0"  # noqa: S104 — read, never bound to
-                yield Port(entry.get("protocol") or "TCP", number, address)
+                yield HostPort(entry.get("protocol") or "TCP", number, address)
 
 
 def _all(spec: Json, field: str) -> Sequence[Json]:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from edl.kube.cluster import Delta
 from edl.kube.decode.object_facts import PodFacts
-from edl.model import ClusterState, JobKey, Neighbours, Role, Rules, Selectors, TrainingJob
+from edl.model import ClusterState, JobKey, Neighbours, PodConstraints, Role, Selectors, TrainingJob
 
 _Alike: TypeAlias = tuple[int, int]
 """Pods with one label set and one shape: both are one object for all pods of a template."""
@@ -23,8 +23,8 @@ _Alike: TypeAlias = tuple[int, int]
 class AntiAffinityIndex:
     """Rules of pods with required anti-affinity, ours and others', kept pod by pod."""
 
-    _pods: Counter[Rules] = field(default_factory=Counter)
-    _rules: frozenset[Rules] | None = frozenset()
+    _pods: Counter[PodConstraints] = field(default_factory=Counter)
+    _rules: frozenset[PodConstraints] | None = frozenset()
 
     def pod(self, change: Delta[PodFacts]) -> None:
         for pod, sign in ((change.before, -1), (change.after, 1)):
@@ -50,7 +50,7 @@ class AntiAffinityIndex:
                 self._rules = None
 
     @property
-    def rules(self) -> frozenset[Rules]:
+    def rules(self) -> frozenset[PodConstraints]:
         """The same value until another one comes or one goes."""
         if self._rules is None:
             self._rules = frozenset(self._pods)
@@ -61,14 +61,14 @@ class AntiAffinityIndex:
 class AffinityCache:
     """What was found of each job by the selectors of the last time: the same is the same object."""
 
-    repelling: frozenset[Rules] = frozenset()
-    own: list[Rules] = field(default_factory=list)
+    repelling: frozenset[PodConstraints] = frozenset()
+    own: list[PodConstraints] = field(default_factory=list)
     asked: Selectors = field(default_factory=lambda: Selectors(()))
     _jobs: dict[JobKey, tuple[TrainingJob, TrainingJob]] = field(default_factory=dict)
     _others_ask: bool = False
     """Since the last time: each job is asked about anew."""
 
-    def ask(self, repelling: frozenset[Rules], own: list[Rules]) -> None:
+    def ask(self, repelling: frozenset[PodConstraints], own: list[PodConstraints]) -> None:
         """By the selectors of these rules from now on."""
         if (repelling, own) != (self.repelling, self.own):
             others = (term.selector for rules in repelling for term in rules.apart)
@@ -134,13 +134,13 @@ def _spoken_of(job: TrainingJob, asked: Selectors) -> TrainingJob:
 def _labelled(namespace: str, role: Role, asked: Selectors) -> Role:
     if role.shape.rules or next(asked.matching(namespace, role.labels), None) is None:
         return role
-    return replace(role, shape=replace(role.shape, rules=Rules(namespace, role.labels)))
+    return replace(role, shape=replace(role.shape, rules=PodConstraints(namespace, role.labels)))
 
 
 def _neighbours(pods: Iterable[PodFacts], asked: Selectors) -> tuple[Neighbours, ...]:
-    alike: dict[_Alike, Rules | None] = {}
-    there: Counter[tuple[str, Rules]] = Counter()
-    leaving: Counter[tuple[str, Rules]] = Counter()
+    alike: dict[_Alike, PodConstraints | None] = {}
+    there: Counter[tuple[str, PodConstraints]] = Counter()
+    leaving: Counter[tuple[str, PodConstraints]] = Counter()
     for pod in pods:
         key = (id(pod.labels), id(pod.shape))
         if key not in alike:
@@ -155,10 +155,10 @@ def _neighbours(pods: Iterable[PodFacts], asked: Selectors) -> tuple[Neighbours,
     return tuple(sorted(found, key=lambda one: (one.node, repr(one.rules))))
 
 
-def _counted(pod: PodFacts, asked: Selectors) -> Rules | None:
+def _counted(pod: PodFacts, asked: Selectors) -> PodConstraints | None:
     """What rules can see of a pod; None where none looks at it."""
     own = pod.shape.rules
     if own and (own.apart or own.ports):
-        return Rules(pod.namespace, pod.labels, apart=own.apart, ports=own.ports)
+        return PodConstraints(pod.namespace, pod.labels, apart=own.apart, ports=own.ports)
     seen = next(asked.matching(pod.namespace, pod.labels), None) is not None
-    return Rules(pod.namespace, pod.labels) if seen else None
+    return PodConstraints(pod.namespace, pod.labels) if seen else None

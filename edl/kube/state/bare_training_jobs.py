@@ -9,7 +9,7 @@ from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.model import JobKey, Owner, Resizing, Role, Shape, TrainingJob
 from edl.quantities import Resources
 from edl.spec import addresses, namespace_policy
-from edl.spec.job_spec import Seat
+from edl.spec.job_spec import RoleBounds
 
 _ANY: Final = Shape(Resources())
 """The plan never looks at it."""
@@ -51,7 +51,7 @@ def _training(
     )
 
 
-def _role(seat: Seat, pods: Sequence[PodFacts]) -> Role:
+def _role(seat: RoleBounds, pods: Sequence[PodFacts]) -> Role:
     """One role of the cast, with as many pods as its users have made so far."""
     members = [pod for pod in pods if pod.bare and pod.bare.spec.role == seat.role]
     bare = next((pod.bare for pod in members), None)

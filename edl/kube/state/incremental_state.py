@@ -16,7 +16,7 @@ from edl.kube.state.job_index import JobIndex
 from edl.kube.state.node_usage import NodeUsageIndex
 from edl.kube.state.observe import ClusterScope
 from edl.kube.state.quota_usage import budgets
-from edl.model import Budget, ClusterState, Node, TrainingJob
+from edl.model import ClusterState, Node, Quota, TrainingJob
 
 
 class IncrementalState:
@@ -63,7 +63,7 @@ class IncrementalState:
         )
         return met(state, self._repelling, self._stores.pods.values, self._known)
 
-    def _budgets(self, jobs: Sequence[TrainingJob]) -> tuple[Budget, ...]:
+    def _budgets(self, jobs: Sequence[TrainingJob]) -> tuple[Quota, ...]:
         quotas, namespaces = self._stores.quotas.values(), self._stores.namespaces.values()
         return budgets(quotas, namespaces, jobs, self._members.alone())
 

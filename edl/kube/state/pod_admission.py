@@ -21,7 +21,7 @@ from edl.kube.decode.namespace_quotas import (
     QuotaScope,
     base,
 )
-from edl.model import Charge
+from edl.model import QuotaCharge
 from edl.model.quotas import GPUS
 from edl.quantities import (
     SHARED_GPU,
@@ -43,7 +43,7 @@ class AdmittedPod(NamedTuple):
     """A pod as admission lets it in; with `refusals` it does not."""
 
     requests: Resources
-    charges: tuple[Charge, ...] = ()
+    charges: tuple[QuotaCharge, ...] = ()
     refusals: tuple[str, ...] = ()
 
 
@@ -73,7 +73,9 @@ def admit(
                     tuple(dict.fromkeys(refusals)))  # fmt: skip
 
 
-def _charges(matching: Iterable[QuotaRule], pod: Json, requests: Resources) -> Iterator[Charge]:
+def _charges(
+    matching: Iterable[QuotaRule], pod: Json, requests: Resources
+) -> Iterator[QuotaCharge]:
     limits = pod_limits(pod)
     for rule in matching:
         for resource in rule.resources:
@@ -83,13 +85,13 @@ def _charges(matching: Iterable[QuotaRule], pod: Json, requests: Resources) -> I
                 amounts = limits if resource.startswith("limits.") else requests
                 amount = amounts.get(base(resource))
             if amount:
-                yield Charge(str(rule), resource, amount)
+                yield QuotaCharge(str(rule), resource, amount)
 
 
-def _gpus(rules: NamespaceConstraints, requests: Resources, pod: Json) -> Iterator[Charge]:
+def _gpus(rules: NamespaceConstraints, requests: Resources, pod: Json) -> Iterator[QuotaCharge]:
     amount = (requests.get(contract.GPU_RESOURCE) + pod["gpus"]) * 1000 + requests.get(SHARED_GPU)
     if rules.gpu_budget and amount:
-        yield Charge(contract.GPU_BUDGET, GPUS, amount)
+        yield QuotaCharge(contract.GPU_BUDGET, GPUS, amount)
 
 
 # -- defaults --------------------------------------------------------------------------------------

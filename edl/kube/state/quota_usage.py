@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from edl import contract
 from edl.kube.decode.namespace_quotas import QuotaFacts
 from edl.kube.decode.object_facts import NamespaceFacts, PodFacts
-from edl.model import Budget, TrainingJob
+from edl.model import Quota, TrainingJob
 from edl.model.quotas import GPUS
 from edl.quantities import SHARED_GPU
 
@@ -18,7 +18,7 @@ def budgets(
     namespaces: Iterable[NamespaceFacts],
     jobs: Iterable[TrainingJob],
     bare: Iterable[PodFacts] = (),
-) -> tuple[Budget, ...]:
+) -> tuple[Quota, ...]:
     """Sorted. A quota's `used` counts our pods too; `others` is what is left of it without them.
 
     `bare`: pods of training jobs without Jobs, which count in the namespace's GPU budget.
@@ -30,14 +30,14 @@ def budgets(
     return tuple(sorted((*_of_quotas(quotas, ours), *_of_gpus(limited.values(), bare)), key=repr))
 
 
-def _of_quotas(quotas: Iterable[QuotaFacts], ours: dict[_Key, int]) -> Iterator[Budget]:
+def _of_quotas(quotas: Iterable[QuotaFacts], ours: dict[_Key, int]) -> Iterator[Quota]:
     for found in quotas:
         used, source = dict(found.used), str(found.rule)
         for resource, hard in found.hard:
             mine = ours.get((found.namespace, source, resource), 0)
             # The watch of pods and that of quotas are not one: for a moment they may disagree.
             others = max(used.get(resource, 0) - mine, 0)
-            yield Budget(found.namespace, source, resource, hard, others)
+            yield Quota(found.namespace, source, resource, hard, others)
 
 
 def _ours(jobs: Iterable[TrainingJob]) -> dict[_Key, int]:
@@ -52,7 +52,7 @@ def _ours(jobs: Iterable[TrainingJob]) -> dict[_Key, int]:
     return found
 
 
-def _of_gpus(namespaces: Iterable[NamespaceFacts], bare: Iterable[PodFacts]) -> Iterator[Budget]:
+def _of_gpus(namespaces: Iterable[NamespaceFacts], bare: Iterable[PodFacts]) -> Iterator[Quota]:
     held: defaultdict[str, int] = defaultdict(int)
     for pod in bare:
         if not pod.ended:
@@ -62,4 +62,4 @@ def _of_gpus(namespaces: Iterable[NamespaceFacts], bare: Iterable[PodFacts]) -> 
     for found in namespaces:
         hard = int((found.policy.gpu_budget or 0) * 1000)
         others = held.get(found.name, 0)
-        yield Budget(found.name, contract.GPU_BUDGET, GPUS, hard, others, takes_back=True)
+        yield Quota(found.name, contract.GPU_BUDGET, GPUS, hard, others, takes_back=True)

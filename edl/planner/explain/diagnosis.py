@@ -25,17 +25,17 @@ from edl.planner.decide import outcome
 from edl.planner.explain import shortage
 from edl.planner.explain.what_if_state import Situation
 from edl.planner.passes.admission.gang import gang, returns
-from edl.planner.passes.decision import Outcome
+from edl.planner.passes.decision import Decision
 from edl.planner.snapshot.role_allocation import MOVING, Standing, target
 
 _KEEPING: Final = frozenset({Code.PODS_SUCCEEDED, Code.NEARLY_DONE})
 Subject = tuple[JobKey, str]
 """A role of a training job."""
-Read = Callable[[Outcome], Reason | None]
+Read = Callable[[Decision], Reason | None]
 """What keeps it, as the plan says; None if nothing does."""
 
 
-def to_start(now: Situation, found: Outcome, key: JobKey) -> Sequence[Cause]:
+def to_start(now: Situation, found: Decision, key: JobKey) -> Sequence[Cause]:
     """What keeps a waiting training job from starting."""
     job = now.job(key)
     if job is None:
@@ -55,7 +55,7 @@ def to_start(now: Situation, found: Outcome, key: JobKey) -> Sequence[Cause]:
     return rooms or [_timed(now, found, lambda later: later.ledger.held.get(key))]
 
 
-def to_grow(now: Situation, found: Outcome, standing: Standing) -> Sequence[Cause]:
+def to_grow(now: Situation, found: Decision, standing: Standing) -> Sequence[Cause]:
     """What keeps a role that is started, or starts in this plan, from one more replica."""
     if itself := _itself(standing.job) or _fixed(standing):
         return [itself]
@@ -69,7 +69,7 @@ def to_grow(now: Situation, found: Outcome, standing: Standing) -> Sequence[Caus
     return [_lack(found, standing)]
 
 
-def _lack(found: Outcome, standing: Standing) -> Cause:
+def _lack(found: Decision, standing: Standing) -> Cause:
     """What there is too little of for one more, or that there is enough and it is not given."""
     lack = shortage.of_growth(found.board, found.ceiling, standing)
     if not isinstance(lack, Room) or lack.missing:
@@ -79,7 +79,7 @@ def _lack(found: Outcome, standing: Standing) -> Cause:
     return Itself(Hindrance.RULE, reasons.NOT_NOW)
 
 
-def standing_of(found: Outcome, key: JobKey, role: str) -> Standing | None:
+def standing_of(found: Decision, key: JobKey, role: str) -> Standing | None:
     """A role that is started, or starts in this plan."""
     standings = (one for one in found.board.standings if one.job.key == key)
     return next((one for one in standings if one.role.name == role), None)
@@ -131,7 +131,7 @@ def _said(reason: Reason) -> Cause | None:
     return None
 
 
-def _timed(now: Situation, found: Outcome, read: Read) -> Cause:
+def _timed(now: Situation, found: Decision, read: Read) -> Cause:
     """A rule that time ends, with the moment; a rule of the plan where time does not."""
     known = read(found)
     wakes = sorted(set(found.board.wake))
@@ -147,6 +147,6 @@ def _timed(now: Situation, found: Outcome, read: Read) -> Cause:
     return Until(reason, now.state.observed_at + wakes[place])
 
 
-def _held(found: Outcome, key: JobKey, role: str) -> Reason | None:
+def _held(found: Decision, key: JobKey, role: str) -> Reason | None:
     standing = standing_of(found, key, role)
     return standing.reason or standing.held if standing else None

@@ -29,7 +29,7 @@ from edl.planner.decide import outcome
 from edl.planner.explain.diagnosis import Subject, standing_of, to_grow, to_start
 from edl.planner.explain.remedies import joined, mended
 from edl.planner.explain.what_if_state import Situation
-from edl.planner.passes.decision import Outcome
+from edl.planner.passes.decision import Decision
 from edl.planner.plan import Plan
 from edl.planner.snapshot.role_allocation import Standing
 
@@ -94,7 +94,7 @@ def explain(situation: Situation, key: JobKey) -> Explanation | None:
     )
 
 
-def _decided(situation: Situation) -> Outcome:
+def _decided(situation: Situation) -> Decision:
     return outcome(situation.state, situation.policy, situation.limits)
 
 
@@ -104,7 +104,7 @@ class _Case:
 
     situation: Situation
     job: TrainingJob
-    decided: Outcome
+    decided: Decision
 
     @cached_property
     def waits(self) -> bool:
@@ -118,7 +118,7 @@ class _Case:
     def start(self) -> Stops:
         key, names = self.job.key, {role.name for role in self.job.live}
 
-        def started(found: Outcome) -> bool:
+        def started(found: Decision) -> bool:
             standing = {one.role.name for one in found.board.standings if one.job.key == key}
             return names <= standing
 
@@ -140,11 +140,11 @@ class _Case:
     def _growth(self, role: Role, standing: Standing) -> Stops:
         key, before = self.job.key, standing.after
 
-        def grown(found: Outcome) -> bool:
+        def grown(found: Decision) -> bool:
             there = standing_of(found, key, role.name)
             return there is not None and there.after > before
 
-        def find(now: Situation, found: Outcome) -> Sequence[Cause]:
+        def find(now: Situation, found: Decision) -> Sequence[Cause]:
             there = standing_of(found, key, role.name)
             # Who starts in this plan may no longer, when it asks for more.
             return to_grow(now, found, there) if there else to_start(now, found, key)
@@ -154,12 +154,12 @@ class _Case:
     def _search(
         self,
         role: str,
-        gained: Callable[[Outcome], bool],
-        find: Callable[[Situation, Outcome], Sequence[Cause]],
+        gained: Callable[[Decision], bool],
+        find: Callable[[Situation, Decision], Sequence[Cause]],
     ) -> Stops:
         causes: tuple[Cause, ...] = ()
         now, found = self.situation, self.decided
-        before: Outcome | None = None
+        before: Decision | None = None
         for _ in range(_ROUNDS):
             if gained(found):
                 return Stops(self._needed(causes, gained))
@@ -180,7 +180,7 @@ class _Case:
         return Stops(causes, complete=False)
 
     def _needed(
-        self, causes: tuple[Cause, ...], gained: Callable[[Outcome], bool]
+        self, causes: tuple[Cause, ...], gained: Callable[[Decision], bool]
     ) -> tuple[Cause, ...]:
         """Without those that need not change if the others do."""
         for cause in reversed(causes[1:]):
@@ -198,7 +198,7 @@ class _Case:
         return [Others(_FIRST, jobs, roles=siblings)] if siblings or jobs else ()
 
 
-def _takers(before: Outcome | None, now: Outcome) -> Mapping[Subject, int]:
+def _takers(before: Decision | None, now: Decision) -> Mapping[Subject, int]:
     """Roles that have more now than before, with what they had."""
     if before is None:
         return {}
@@ -221,7 +221,7 @@ def _is_last(cause: Cause) -> bool:
     return isinstance(cause, Promised) or (isinstance(cause, Itself) and cause.what in _LAST)
 
 
-def _holdings(found: Outcome) -> dict[Subject, int]:
+def _holdings(found: Decision) -> dict[Subject, int]:
     """Replicas by role: those it has, and those that room is promised for.
 
     A training job that waits for pods to leave has its room, too, as a whole.

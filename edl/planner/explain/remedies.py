@@ -6,7 +6,7 @@ from functools import partial, singledispatch
 from msgspec.structs import replace
 
 from edl.feasibility.eligibility import NAME_FIELD
-from edl.model import Budget, JobKey, Role, TrainingJob
+from edl.model import JobKey, Quota, Role, TrainingJob
 from edl.model.blockers import (
     Bound,
     Bounds,
@@ -202,6 +202,6 @@ def _more_leave(old: Cause, new: Cause) -> Cause | None:
     return None
 
 
-def _is_same(old: Budget, new: Budget) -> bool:
+def _is_same(old: Quota, new: Quota) -> bool:
     """Whether both limit one resource of one source; what was put right has another limit."""
     return replace(new, hard=old.hard) == old

@@ -17,7 +17,7 @@ from edl.planner.passes.admission.topology_placement import nearest
 from edl.planner.passes.fit_errors import no_domain, no_node
 from edl.planner.passes.growth import Ceiling
 from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.quota_balance import Bill, Line
+from edl.planner.snapshot.quota_balance import Bill, QuotaLine
 from edl.planner.snapshot.reclaimable import Extras, claim_rules, level_of
 from edl.planner.snapshot.role_allocation import NOWHERE, Standing
 from edl.quantities import Resources
@@ -75,13 +75,13 @@ def within_reach(board: Board, job: TrainingJob) -> Ints:
     return Extras(board, movable, claim_rules(board)).spare.room(level)
 
 
-def spent(line: Line, bill: Bill, comes: int) -> Spent:
+def spent(line: QuotaLine, bill: Bill, comes: int) -> Spent:
     """A budget that is too small, also when `comes` is given back to it."""
     needed, left = bill.cost(line), line.soon + comes
     return Spent(line.budget, needed, max(line.soon, 0), max(needed - left, 1))
 
 
-def _given_back(board: Board, line: Line, priority: int) -> int:
+def _given_back(board: Board, line: QuotaLine, priority: int) -> int:
     """What extras count in a budget that yield to a claim of this priority."""
     return sum(
         (standing.size - standing.floor) * standing.bill.cost(line)

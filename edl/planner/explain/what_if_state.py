@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.feasibility.eligibility import NAME_FIELD
-from edl.model import Budget, ClusterState, JobKey, Node, Role, Shape, TrainingJob
+from edl.model import ClusterState, JobKey, Node, Quota, Role, Shape, TrainingJob
 from edl.model.topology_domains import HOSTNAME
 from edl.planner.limits import Limits
 from edl.planner.policies import Policy
@@ -71,7 +71,7 @@ class Situation(msgspec.Struct, frozen=True):
         kept = (demand for demand in self.state.demands if demand.example not in examples)
         return self._with_state(demands=tuple(kept))
 
-    def with_budget(self, budget: Budget, more: int) -> "Situation":
+    def with_budget(self, budget: Quota, more: int) -> "Situation":
         """With so much more in one budget of a namespace."""
         name = (budget.namespace, budget.source, budget.resource)
         budgets = (

@@ -16,8 +16,8 @@ from edl.quantities import CPU, MEMORY, Resources
 
 if TYPE_CHECKING:
     from edl.feasibility.eligibility import Mask
-    from edl.feasibility.gpu_shares import Devices
-    from edl.feasibility.topology_state import Crowd
+    from edl.feasibility.gpu_shares import GpuShares
+    from edl.feasibility.topology_state import TopologyState
     from edl.planner.packing.pod_class import Fit
 
 
@@ -43,7 +43,7 @@ class Grid:
     """
 
     def __init__(
-        self, nodes: Sequence[Node], names: Iterable[str], crowd: "Crowd | None" = None
+        self, nodes: Sequence[Node], names: Iterable[str], crowd: "TopologyState | None" = None
     ) -> None:
         self.names = lines(names)
         self.nodes = [node.name for node in nodes]
@@ -59,7 +59,7 @@ class Grid:
         self._soon = [memoryview(line) for line in self.soon]
         self.crowd = crowd
         """Who is beside whom, where rules ask."""
-        self.devices: Devices | None = None
+        self.devices: GpuShares | None = None
         """GPUs one by one, where pods share them."""
         self.touched: list[int] = []
         """Nodes whose room changed, one after another."""

@@ -21,7 +21,7 @@ from edl.planner.snapshot.topology_choice import ranked
 
 
 @dataclass(slots=True)
-class Outcome:
+class Decision:
     """Reads the board after everything has been decided."""
 
     board: Board

@@ -21,7 +21,7 @@ from edl.planner.passes.drain import budgets_let_it_back, movable, without_the_l
 from edl.planner.passes.reclaim import Claim
 from edl.planner.plan import Evacuation
 from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.decisions import Move
+from edl.planner.snapshot.decisions import ReplicaMove
 from edl.planner.snapshot.reclaimable import Extras
 from edl.planner.snapshot.role_allocation import NOWHERE, Seat, Standing
 
@@ -35,9 +35,9 @@ class Displacement:
     claim: Claim
     level: float
     reason: Reason
-    moves: list[Move] = field(default_factory=list)
+    moves: list[ReplicaMove] = field(default_factory=list)
 
-    def run(self) -> list[Move]:
+    def run(self) -> list[ReplicaMove]:
         """Place what can be placed by clearing nodes one at a time; what moves for it."""
         for (fit, count), rows in zip(self.claim.wants, self.claim.placed, strict=True):
             while len(rows) < count and _is_narrow(self.board, fit):
@@ -109,7 +109,7 @@ class Displacement:
             return
         self.extras.move(standing, position, to)
         if position not in {one.position for one in standing.unbound}:
-            self.moves.append(Move(standing, seat.row, to.now, self.reason))
+            self.moves.append(ReplicaMove(standing, seat.row, to.now, self.reason))
 
     def _elsewhere(self, standing: Standing, allowed: Mask) -> Seat | None:
         """The fullest node with room for this replica, one with room at once before others."""
@@ -137,7 +137,7 @@ def _is_narrow(board: Board, fit: Fit) -> bool:
 
 
 def displaced(
-    board: Board, moves: Sequence[Move], busy: frozenset[JobKey]
+    board: Board, moves: Sequence[ReplicaMove], busy: frozenset[JobKey]
 ) -> tuple[Evacuation, ...]:
     """What moves at once; what waits for room, or whose job changes its size, moves later."""
     names = list(board.grid.rows)
@@ -148,7 +148,9 @@ def displaced(
     return tuple(one for one in found if one.pods)
 
 
-def _evacuation(standing: Standing, moves: Sequence[Move], names: Sequence[str]) -> Evacuation:
+def _evacuation(
+    standing: Standing, moves: Sequence[ReplicaMove], names: Sequence[str]
+) -> Evacuation:
     counts = Counter(names[move.row] for move in moves)
     clears = tuple(sorted(counts))
     pods = []
@@ -160,5 +162,5 @@ def _evacuation(standing: Standing, moves: Sequence[Move], names: Sequence[str])
     return Evacuation(standing.job.key, standing.role.name, leaving, moves[0].reason, clears)
 
 
-def movers(moves: Iterable[Move]) -> list[Standing]:
+def movers(moves: Iterable[ReplicaMove]) -> list[Standing]:
     return list(dict.fromkeys(move.standing for move in moves))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.feasibility.gpu_shares import Horizon
 from edl.model import Reason
-from edl.model.scarcity import Lack, Need, NodeRule, NoEligibleNode, Scarce, Shortage
+from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce, Shortage
 from edl.planner.packing.node_capacity import Ints, fewest
 from edl.planner.packing.pod_class import Fit, Want, pack
 from edl.planner.passes.admission.gang import Gang
@@ -25,7 +25,7 @@ def why_not(board: Board, found: Gang, reach: Ints) -> Reason:
     `reach`: the room on `soon`, and what extras hold that yield to it.
     """
     needs = tuple(
-        Need(role.name, want.pods, want.fit.shape.requests)
+        ResourceNeed(role.name, want.pods, want.fit.shape.requests)
         for role, want in zip(found.roles, found.wants, strict=True)
     )
     for want in found.wants:
@@ -44,7 +44,7 @@ def why_not(board: Board, found: Gang, reach: Ints) -> Reason:
     return reasons.never(missing) if never else reasons.gang(missing)
 
 
-def no_domain(found: Gang, needs: tuple[Need, ...] = ()) -> NoEligibleNode:
+def no_domain(found: Gang, needs: tuple[ResourceNeed, ...] = ()) -> NoEligibleNode:
     """No node that a gang may use has the labels that it requires."""
     labels = tuple((label, "") for _, label in found.job.topology.required)
     return NoEligibleNode(NodeRule.TOPOLOGY, labels, needs)

@@ -37,7 +37,7 @@ class Asker(NamedTuple):
     """What is said to those who make room."""
 
 
-class Held(NamedTuple):
+class PodsByNode(NamedTuple):
     """Pods of one shape by node; int64[nodes that hold some]."""
 
     fit: Fit
@@ -51,7 +51,7 @@ class Victim:
 
     job: TrainingJob
     standings: list[Standing]
-    held: list[Held]
+    held: list[PodsByNode]
     """What it holds besides extras, which claims may take anyway."""
     taken: list[tuple[Standing, Seat, bool]] = field(default_factory=list)
     """What has been taken off, the first first; the last says whether it was an extra."""
@@ -175,10 +175,10 @@ def candidates(standings: Iterable[Standing], movable: AbstractSet[Standing]) ->
             yield Victim(roles[0].job, roles, [_held(one, extras=one in movable) for one in roles])
 
 
-def _held(standing: Standing, *, extras: bool) -> Held:
+def _held(standing: Standing, *, extras: bool) -> PodsByNode:
     seats = standing.seats[: standing.floor] if extras else standing.seats
     rows = [seat.row for seat in seats if seat.row != NOWHERE]
-    return Held(standing.fit, *np.unique(np.array(rows, dtype=np.int64), return_counts=True))
+    return PodsByNode(standing.fit, *np.unique(np.array(rows, dtype=np.int64), return_counts=True))
 
 
 def add(room: Ints, victim: Victim, sign: int) -> None:

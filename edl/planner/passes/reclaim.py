@@ -23,7 +23,7 @@ from edl.planner.snapshot.reclaimable import Extras
 from edl.planner.snapshot.role_allocation import NOWHERE, Seat, Standing
 
 if TYPE_CHECKING:
-    from edl.feasibility.constraints import Count
+    from edl.feasibility.constraints import ConstraintCount
 
 
 def _always() -> bool:
@@ -168,7 +168,7 @@ class _Taken:
 
     def __init__(self, wants: Sequence[Want], placed: Sequence[Sequence[int]]) -> None:
         self._rows = {row for rows in placed for row in rows}
-        self._domains: defaultdict[Count, set[int]] = defaultdict(set)
+        self._domains: defaultdict[ConstraintCount, set[int]] = defaultdict(set)
         for want, rows in zip(wants, placed, strict=True):
             for count in want.fit.binding.carried if want.fit.binding else ():
                 self._domains[count].update(at for row in rows if (at := count.of[row]) >= 0)

@@ -24,7 +24,7 @@ class Promise(NamedTuple):
     """How many starts had been decided before."""
 
 
-class Move(NamedTuple):
+class ReplicaMove(NamedTuple):
     """One replica leaves a node; `now`: the room that it goes to is free already."""
 
     standing: Standing
@@ -45,7 +45,7 @@ class Ledger:
     queue: list[JobKey] = field(default_factory=list)
     """Those of `held` that wait in the queue, the first first."""
     promises: list[Promise] = field(default_factory=list)
-    moves: list[Move] = field(default_factory=list)
+    moves: list[ReplicaMove] = field(default_factory=list)
     """Replicas that leave a node for pods which may use few nodes."""
 
     def hold(self, key: JobKey, reason: Reason, until: datetime | None = None) -> None:

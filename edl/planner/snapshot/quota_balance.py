@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from edl.model import Budget, JobKey, Pod, Role, TrainingJob
+from edl.model import JobKey, Pod, Quota, Role, TrainingJob
 
 if TYPE_CHECKING:
     from edl.planner.snapshot.role_allocation import Standing
 
 
 @dataclass(slots=True, eq=False)
-class Line:
+class QuotaLine:
     """One budget. Below 0 it is overdrawn: then nothing starts or grows on it."""
 
-    budget: Budget
+    budget: Quota
     now: int
     soon: int
     head: JobKey | None = None
@@ -41,9 +41,9 @@ class Line:
 class Bill(msgspec.Struct, frozen=True, eq=False):
     """What pods count in the budgets of their namespace: one pod of a role, or a whole gang."""
 
-    costs: tuple[tuple[Line, int], ...]
+    costs: tuple[tuple[QuotaLine, int], ...]
 
-    def short(self, pods: int = 1, *, now: bool) -> Line | None:
+    def short(self, pods: int = 1, *, now: bool) -> QuotaLine | None:
         """The first budget that does not allow as many more; `now`: before who leaves is gone."""
         for line, cost in self.costs:
             if (min(line.now, line.soon) if now else line.soon) < cost * pods:
@@ -73,7 +73,7 @@ class Bill(msgspec.Struct, frozen=True, eq=False):
         for line, cost in self.costs:
             line.now -= cost * pods
 
-    def cost(self, line: Line) -> int:
+    def cost(self, line: QuotaLine) -> int:
         """What one counts in this budget."""
         return next((cost for found, cost in self.costs if found is line), 0)
 
@@ -92,13 +92,13 @@ class Bill(msgspec.Struct, frozen=True, eq=False):
 class Budgets:
     """All budgets of one plan. Without any, nobody has a bill."""
 
-    found: Iterable[Budget]
-    lines: dict[tuple[str, str, str], Line] = field(init=False)
+    found: Iterable[Quota]
+    lines: dict[tuple[str, str, str], QuotaLine] = field(init=False)
     _bills: dict[object, Bill | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.lines = {
-            (found.namespace, found.source, found.resource): Line(found, left, left)
+            (found.namespace, found.source, found.resource): QuotaLine(found, left, left)
             for found in sorted(self.found, key=repr)
             for left in [found.hard - found.others]
         }

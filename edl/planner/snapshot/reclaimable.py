@@ -18,13 +18,13 @@ from edl.planner.packing.node_capacity import Grid, Ints
 from edl.planner.packing.pod_class import Fit
 from edl.planner.snapshot.board import Board
 from edl.planner.snapshot.colocation import Homes
-from edl.planner.snapshot.quota_balance import Bill, Line
+from edl.planner.snapshot.quota_balance import Bill, QuotaLine
 from edl.planner.snapshot.role_allocation import FINISHING, NOWHERE, Seat, Standing
 
 _row: Final = attrgetter("row")
 
 
-class Rules(msgspec.Struct, frozen=True):
+class ReclaimOrder(msgspec.Struct, frozen=True):
     """Which replicas may be taken: how far down each role goes, and which role yields first."""
 
     least: Callable[[Standing], int]
@@ -32,7 +32,7 @@ class Rules(msgspec.Struct, frozen=True):
     """Smallest first; `Extras.next` compares its first part with the claim's level."""
 
 
-def claim_rules(board: Board) -> Rules:
+def claim_rules(board: Board) -> ReclaimOrder:
     """Demands, gangs and minimums take extras down to the floor, the lowest priority first.
 
     Under a policy that keeps jobs together then whose highest index is elsewhere.
@@ -43,7 +43,7 @@ def claim_rules(board: Board) -> Rules:
         near = homes is not None and not homes.remote(standing)
         return standing.level, near, -board.share(standing)
 
-    return Rules(least=lambda standing: standing.floor, key=key)
+    return ReclaimOrder(least=lambda standing: standing.floor, key=key)
 
 
 def level_of(board: Board, job: TrainingJob) -> float:
@@ -59,7 +59,7 @@ def level_of(board: Board, job: TrainingJob) -> float:
 class Spare:
     """The room that extras hold, by level of the claims that may have it."""
 
-    def __init__(self, grid: Grid, standings: Iterable[Standing], rules: Rules) -> None:
+    def __init__(self, grid: Grid, standings: Iterable[Standing], rules: ReclaimOrder) -> None:
         self._grid = grid
         self._by_level: dict[float, Ints] = {}
         rows: dict[tuple[float, Fit], list[int]] = defaultdict(list)
@@ -97,7 +97,7 @@ class Spare:
 class Extras:
     """Replicas that may be taken, the next to yield first."""
 
-    def __init__(self, board: Board, standings: Sequence[Standing], rules: Rules) -> None:
+    def __init__(self, board: Board, standings: Sequence[Standing], rules: ReclaimOrder) -> None:
         self._grid = board.grid
         self._rules = rules
         self.all = self._unsorted = standings
@@ -134,12 +134,12 @@ class Extras:
         if standing.size > self._rules.least(standing):
             heappush(self._heap, (*self._rules.key(standing), -standing.rank, serial, standing))
 
-    def allow(self, bill: Bill, level: float) -> Line | None:
+    def allow(self, bill: Bill, level: float) -> QuotaLine | None:
         """The first budget that stays short although all extras within reach were gone."""
         short = (line for line, cost in bill.costs if not self._allows(line, cost, level))
         return next(short, None)
 
-    def _allows(self, line: Line, cost: int, level: float) -> bool:
+    def _allows(self, line: QuotaLine, cost: int, level: float) -> bool:
         if line.soon >= cost:
             return True
         if line.refused and cost >= line.refused[0] and level <= line.refused[1]:

@@ -7,23 +7,23 @@ from msgspec.structs import replace
 
 from edl import phases
 from edl.model import Ending, JobKey, Pod, PodPhase, TrainingJob
-from edl.simulator.cluster.scheduler import Waiting
-from edl.simulator.cluster.simulated_job import Actor, cast
+from edl.simulator.cluster.scheduler import PendingPod
+from edl.simulator.cluster.simulated_job import SimulatedJob, cast
 from edl.simulator.cluster.simulated_nodes import Place
-from edl.simulator.cluster.simulated_role import Part
-from edl.simulator.environment import Stage
+from edl.simulator.cluster.simulated_role import SimulatedRole
+from edl.simulator.environment import Environment
 from edl.simulator.scenario import Training
 
 
 @dataclass(slots=True)
-class Company:
+class JobController:
     """Mutable. `touched` are jobs whose Jobs or pods changed since their controller looked."""
 
-    stage: Stage
+    stage: Environment
     gates: bool = True
     """Pods wait behind gates of ours; without us nobody would open them."""
-    actors: dict[JobKey, Actor] = field(default_factory=dict)
-    touched: dict[JobKey, Actor] = field(default_factory=dict)
+    actors: dict[JobKey, SimulatedJob] = field(default_factory=dict)
+    touched: dict[JobKey, SimulatedJob] = field(default_factory=dict)
     waiting: set[JobKey] = field(default_factory=set)
     """Jobs that have arrived, and do not hold their minimum."""
     restless: dict[JobKey, None] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Company:
     def jobs(self) -> tuple[TrainingJob, ...]:
         return tuple(actor.value() for actor in self.actors.values())
 
-    def arrive(self, training: Training) -> Actor:
+    def arrive(self, training: Training) -> SimulatedJob:
         """A training job is created, or was there from the start."""
         queued = training.queued_at or self.stage.moment
         actor = self.actors[training.key] = cast(training, queued)
@@ -46,7 +46,7 @@ class Company:
         self.touch(actor)
         return actor
 
-    def touch(self, actor: Actor, *, news: bool = True) -> None:
+    def touch(self, actor: SimulatedJob, *, news: bool = True) -> None:
         """Something of it changed; `news`: so that a decision may depend on it."""
         self.touched[actor.training.key] = actor
         self.restless[actor.training.key] = None
@@ -55,7 +55,7 @@ class Company:
 
     # -- the Job controller ------------------------------------------------------------------
 
-    def control(self, actor: Actor) -> None:
+    def control(self, actor: SimulatedJob) -> None:
         """Make and end pods, as the sizes of its Jobs say."""
         for part in actor.parts.values():
             if not part.unseen:
@@ -67,13 +67,13 @@ class Company:
             for index in part.missing():
                 self._queue(actor, part, part.make(index, self.stage.moment))
 
-    def _complete_empty(self, part: Part) -> None:
+    def _complete_empty(self, part: SimulatedRole) -> None:
         """0/0 completes an Indexed Job at once (docs/kubernetes.md 10)."""
         role = part.role
         if role.tandem and not role.size and role.ending is None:
             part.write(replace(role, ending=Ending.COMPLETE, ended_at=self.stage.moment))
 
-    def end(self, actor: Actor, part: Part, pod: Pod) -> None:
+    def end(self, actor: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
         """A pod is told to end; without a node it is gone at once."""
         actor.worked.discard(pod.name)
         self.touch(actor)
@@ -87,22 +87,22 @@ class Company:
         self.stage.leaves(part.role.shape, _place(pod))
         self._leave(actor, part, pod.name)
 
-    def _leave(self, actor: Actor, part: Part, name: str) -> None:
+    def _leave(self, actor: SimulatedJob, part: SimulatedRole, name: str) -> None:
         own, usual = actor.training.shut_down, self.stage.world.settings.shut_down
         self.stage.after(usual if own is None else own, partial(self._gone, actor, part, name))
 
-    def _gone(self, actor: Actor, part: Part, name: str) -> None:
+    def _gone(self, actor: SimulatedJob, part: SimulatedRole, name: str) -> None:
         if name in part.pods:
             self._remove(actor, part, name)
 
-    def _remove(self, actor: Actor, part: Part, name: str) -> None:
+    def _remove(self, actor: SimulatedJob, part: SimulatedRole, name: str) -> None:
         """It has ended: its room is free."""
         pod = part.remove(name)
         self.stage.floor.free(part.role.shape, _place(pod), leaving=pod.terminating)
         self.stage.freed()
         self.touch(actor)
 
-    def _queue(self, actor: Actor, part: Part, pod: Pod) -> None:
+    def _queue(self, actor: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
         """A pod without a node waits for the scheduler, or behind its gates for a plan."""
         stage = self.stage
         if pod.gates and self.gates:
@@ -111,11 +111,11 @@ class Company:
         created = (pod.created_at - stage.world.start).total_seconds()
         rank = (-actor.job.priority, created, stage.number())
         bind = partial(self._bind, actor, part, pod.name)
-        waiting = Waiting(rank, _path(actor, pod), bind, pod.assigned)
+        waiting = PendingPod(rank, _path(actor, pod), bind, pod.assigned)
         stage.scheduler.add(part.role.shape, waiting)
         stage.unbound = True
 
-    def _adopt(self, actor: Actor, part: Part, pod: Pod) -> None:
+    def _adopt(self, actor: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
         """A pod that is there from the start goes on with what it was about to do."""
         if pod.phase is PodPhase.SUCCEEDED:
             return
@@ -136,7 +136,7 @@ class Company:
 
     # -- kubelets ----------------------------------------------------------------------------
 
-    def _bind(self, actor: Actor, part: Part, name: str, node: str) -> None:
+    def _bind(self, actor: SimulatedJob, part: SimulatedRole, name: str, node: str) -> None:
         pod = part.pods[name]
         place = self.stage.floor.take(part.role.shape, node)
         part.put(replace(pod, node=node, devices=place.devices))
@@ -144,11 +144,11 @@ class Company:
         # That the scheduler does at once what was planned is no news.
         self.touch(actor, news=pod.created_at != self.stage.moment)
 
-    def _start(self, actor: Actor, part: Part, name: str) -> None:
+    def _start(self, actor: SimulatedJob, part: SimulatedRole, name: str) -> None:
         own, usual = actor.training.start_up, self.stage.world.settings.start_up
         self.stage.after(usual if own is None else own, partial(self._begin, actor, part, name))
 
-    def _begin(self, actor: Actor, part: Part, name: str) -> None:
+    def _begin(self, actor: SimulatedJob, part: SimulatedRole, name: str) -> None:
         pod = part.pods.get(name)
         if pod is not None and not pod.terminating:
             moment = self.stage.moment
@@ -170,7 +170,7 @@ class Company:
                 if lost:
                     self.touch(actor)
 
-    def _fail(self, actor: Actor, part: Part, count: int) -> None:
+    def _fail(self, actor: SimulatedJob, part: SimulatedRole, count: int) -> None:
         role = part.role
         part.write(replace(role, failures=role.failures + count, lost=actor.together))
         actor.track.pod_stops += count
@@ -179,19 +179,19 @@ class Company:
 
     # -- programs ----------------------------------------------------------------------------
 
-    def work(self, actor: Actor) -> None:
+    def work(self, actor: SimulatedJob) -> None:
         """Its speed from now on, and when it will be done."""
         if actor.track.ended is None:
             (self._do_items if actor.items else self._do)(actor)
 
-    def _do(self, actor: Actor) -> None:
+    def _do(self, actor: SimulatedJob) -> None:
         now, progress = self.stage.now, actor.progress
         progress.run(now, actor.counted.ready if actor.complete else 0)
         if progress.end != actor.finish:
             actor.finish = progress.end
             self.stage.agenda.add(progress.end, partial(self._finish, actor, progress.end))
 
-    def _finish(self, actor: Actor, planned: float) -> None:
+    def _finish(self, actor: SimulatedJob, planned: float) -> None:
         if actor.finish == planned and actor.track.ended is None:
             actor.progress.run(self.stage.now, 0)
             self._done(actor)
@@ -204,14 +204,14 @@ class Company:
                 if part.role.progress != told:
                     part.write(replace(part.role, progress=told))
 
-    def _do_items(self, actor: Actor) -> None:
+    def _do_items(self, actor: SimulatedJob) -> None:
         part, seconds = actor.counted, actor.training.work.seconds
         for pod in part.live():
             if pod.ready and pod.name not in actor.worked:
                 actor.worked.add(pod.name)
                 self.stage.after(seconds, partial(self._finish_item, actor, part, pod.name))
 
-    def _finish_item(self, actor: Actor, part: Part, name: str) -> None:
+    def _finish_item(self, actor: SimulatedJob, part: SimulatedRole, name: str) -> None:
         if name not in actor.worked:
             return
         actor.worked.discard(name)
@@ -221,7 +221,7 @@ class Company:
         if not part.role.remaining:
             self._done(actor)
 
-    def _done(self, actor: Actor) -> None:
+    def _done(self, actor: SimulatedJob) -> None:
         """The deciding role ends by itself, its pods with it; the others are ended by us."""
         actor.track.ended = self.stage.now
         for part in actor.parts.values():
@@ -229,7 +229,7 @@ class Company:
                 self._complete(actor, part)
         self.touch(actor)
 
-    def _complete(self, actor: Actor, part: Part) -> None:
+    def _complete(self, actor: SimulatedJob, part: SimulatedRole) -> None:
         for pod in list(part.pods.values()):
             if pod.node and not pod.ended:
                 self._remove(actor, part, pod.name)
@@ -237,7 +237,7 @@ class Company:
                 self.end(actor, part, pod)
         part.write(replace(part.role, ending=Ending.COMPLETE, ended_at=self.stage.moment))
 
-    def end_all(self, actor: Actor) -> None:
+    def end_all(self, actor: SimulatedJob) -> None:
         """Whoever still runs of a job that is done: nobody else would end them."""
         for part in actor.parts.values():
             if part.role.ending is None:
@@ -245,7 +245,7 @@ class Company:
                 part.write(replace(part.role, ending=Ending.COMPLETE, ended_at=moment))
                 self.touch(actor)
 
-    def note(self, actor: Actor) -> None:
+    def note(self, actor: SimulatedJob) -> None:
         """Write down how it stands; who has left nothing behind is forgotten."""
         key = actor.training.key
         actor.note(self.stage.now)
@@ -257,7 +257,7 @@ class Company:
             self.actors.pop(key, None)
             self.restless.pop(key, None)
 
-    def show(self, actor: Actor, part: Part, pod: Pod) -> None:
+    def show(self, actor: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
         """A pod after something was written on it; without its gate it goes to the scheduler."""
         opened = part.pods[pod.name].gates and not pod.gates
         part.put(pod)
@@ -266,7 +266,7 @@ class Company:
         self.touch(actor)
 
 
-def _path(actor: Actor, pod: Pod) -> str:
+def _path(actor: SimulatedJob, pod: Pod) -> str:
     return f"{actor.job.key.namespace}/{pod.name}"
 
 

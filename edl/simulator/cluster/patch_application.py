@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.annotations import assignments, clearings, host_list_marks
-from edl.model import Pod, Role, Scaling
+from edl.model import Pod, Role, ScaleDeadline
 from edl.model.last_changes import read_reason
 from edl.model.reason_codes import code_of
 from edl.writes import Patch
@@ -77,7 +77,7 @@ def _scaling(role: Role, text: str | None) -> Role:
     return replace(role, scaling=_clocked(role.scaling, since, before) if text else None)
 
 
-def _clocked(scaling: Scaling, since: str, before: str) -> Scaling:
+def _clocked(scaling: ScaleDeadline, since: str, before: str) -> ScaleDeadline:
     return replace(scaling, since=_time(since), before=int(before))
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from edl.feasibility.constraints import Binding
 from edl.feasibility.eligibility import Eligibility
-from edl.feasibility.topology_state import Crowd
-from edl.model import Neighbours, Node, Rules, Shape
+from edl.feasibility.topology_state import TopologyState
+from edl.model import Neighbours, Node, PodConstraints, Shape
 
 
 class PodRules:
@@ -18,12 +18,12 @@ class PodRules:
     def __init__(self, shapes: Iterable[Shape], neighbours: Sequence[Neighbours]) -> None:
         self._shapes = dict.fromkeys(shape for shape in shapes if shape.rules)
         self._neighbours = neighbours
-        self._pods: Counter[tuple[str, Rules]] = Counter()
-        self._leaving: Counter[tuple[str, Rules]] = Counter()
+        self._pods: Counter[tuple[str, PodConstraints]] = Counter()
+        self._leaving: Counter[tuple[str, PodConstraints]] = Counter()
         self._nodes: Sequence[Node] = ()
         self._eligible = Eligibility(())
         self._rows: dict[str, int] = {}
-        self._crowd: Crowd | None = None
+        self._crowd: TopologyState | None = None
 
     def stand_on(self, nodes: Sequence[Node], eligible: Eligibility) -> None:
         """These nodes, from now on: pods on others are gone with them."""
@@ -42,18 +42,18 @@ class PodRules:
             self._crowd = None
         return self._counted().binding(shape)
 
-    def come(self, rules: Rules, node: str) -> None:
+    def come(self, rules: PodConstraints, node: str) -> None:
         self._change(rules, node, 1)
 
-    def leave(self, rules: Rules, node: str) -> None:
+    def leave(self, rules: PodConstraints, node: str) -> None:
         """A pod there has been told to end."""
         self._change(rules, node, 0, leaving=1)
 
-    def go(self, rules: Rules, node: str, *, leaving: bool) -> None:
+    def go(self, rules: PodConstraints, node: str, *, leaving: bool) -> None:
         """A pod there has ended; `leaving`: as it was told to."""
         self._change(rules, node, -1, leaving=-int(leaving))
 
-    def _change(self, rules: Rules, node: str, pods: int, leaving: int = 0) -> None:
+    def _change(self, rules: PodConstraints, node: str, pods: int, leaving: int = 0) -> None:
         row = self._rows.get(node)
         if row is None:
             return
@@ -65,16 +65,16 @@ class PodRules:
             if leaving:
                 count.change(row, -leaving, now=False)
 
-    def _counted(self) -> Crowd:
+    def _counted(self) -> TopologyState:
         if self._crowd is None:
             self._crowd = self._gathered()
         return self._crowd
 
-    def _gathered(self) -> Crowd:
+    def _gathered(self) -> TopologyState:
         others = [one for one in self._neighbours if one.node in self._rows]
         standing = [rules for (_, rules), pods in self._pods.items() if pods]
         own = [shape.rules for shape in self._shapes if shape.rules]
-        crowd = Crowd(
+        crowd = TopologyState(
             self._nodes, self._eligible, [*own, *standing, *(one.rules for one in others)]
         )
         crowd.bind(self._shapes)
@@ -85,6 +85,6 @@ class PodRules:
             self._stand(crowd, ours, others=False)
         return crowd
 
-    def _stand(self, crowd: Crowd, one: Neighbours, *, others: bool) -> None:
+    def _stand(self, crowd: TopologyState, one: Neighbours, *, others: bool) -> None:
         for count in crowd.carried(one.rules):
             count.stand(self._rows[one.node], one.pods, one.leaving, others=others)

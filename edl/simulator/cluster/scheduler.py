@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from edl.feasibility.eligibility import Ints
 from edl.model import Shape
 from edl.quantities import CPU, MEMORY
-from edl.simulator.cluster.simulated_nodes import Floor
+from edl.simulator.cluster.simulated_nodes import SimulatedNodes
 
 _LEAST: Final = {CPU: 100, MEMORY: 200 * 2**20}
 """What a pod that asks for nothing counts for in scores (schedutil, non-zero requests)."""
 _FULL: Final = 100
 
 
-class Waiting(NamedTuple):
+class PendingPod(NamedTuple):
     """A pod without a node, in its place in the queue: smaller goes first."""
 
     rank: tuple[int, float, int]
@@ -46,14 +46,14 @@ class Scheduler:
     its node. `tie` picks one of so many equally good nodes.
     """
 
-    floor: Floor
+    floor: SimulatedNodes
     tie: Callable[[int], int] = lambda _count: 0
     _left: int = 0
-    _lines: dict[Shape, deque[Waiting]] = field(default_factory=dict)
-    _placed: list[tuple[Waiting, Shape]] = field(default_factory=list)
+    _lines: dict[Shape, deque[PendingPod]] = field(default_factory=dict)
+    _placed: list[tuple[PendingPod, Shape]] = field(default_factory=list)
     _gone: set[str] = field(default_factory=set)
 
-    def add(self, shape: Shape, pod: Waiting) -> None:
+    def add(self, shape: Shape, pod: PendingPod) -> None:
         if pod.node:
             insort(self._placed, (pod, shape), key=_rank)
             return
@@ -101,8 +101,8 @@ class Scheduler:
 
     def _bind_placed(
         self,
-        placed: deque[tuple[Waiting, Shape]],
-        until: tuple[Waiting, Shape] | None,
+        placed: deque[tuple[PendingPod, Shape]],
+        until: tuple[PendingPod, Shape] | None,
         scores: dict[Shape, "_Scores"],
     ) -> bool:
         """Bind the placed pods whose turn is before `until`; those without room wait on."""
@@ -125,11 +125,11 @@ class Scheduler:
         before, self._left = self._left, sum(pod.pod not in self._gone for pod in pods)
         return self._left > before
 
-    def _first(self, shapes: dict[Shape, "_Scores"]) -> tuple[Waiting, Shape] | None:
+    def _first(self, shapes: dict[Shape, "_Scores"]) -> tuple[PendingPod, Shape] | None:
         heads = [(head, shape) for shape in list(shapes) for head in self._head(shape)]
         return min(heads, key=_rank, default=None)
 
-    def _head(self, shape: Shape) -> Iterator[Waiting]:
+    def _head(self, shape: Shape) -> Iterator[PendingPod]:
         """The first of a line that still waits, if any."""
         line = self._lines.get(shape, deque())
         while line and line[0].pod in self._gone:
@@ -140,7 +140,7 @@ class Scheduler:
             self._lines.pop(shape, None)
 
 
-def _rank(waiting: tuple[Waiting, Shape]) -> tuple[int, float, int]:
+def _rank(waiting: tuple[PendingPod, Shape]) -> tuple[int, float, int]:
     return waiting[0].rank
 
 
@@ -156,7 +156,7 @@ class _Scores:
     What other pods forbid is asked when a node is chosen: it changes with each pod that comes.
     """
 
-    def __init__(self, floor: Floor, shape: Shape) -> None:
+    def __init__(self, floor: SimulatedNodes, shape: Shape) -> None:
         self._floor = floor
         self._shape = shape
         self._need = floor.need(shape)

@@ -10,19 +10,19 @@ from edl import contract
 from edl.frameworks import FRAMEWORKS, restarts_together
 from edl.model import Resizing, Role, TrainingJob
 from edl.simulator.cluster.progress import Progress
-from edl.simulator.cluster.simulated_role import Part
+from edl.simulator.cluster.simulated_role import SimulatedRole
 from edl.simulator.scenario import Training
 from edl.simulator.timeline import Track
 from edl.steps.hosts import new_workers
 
 
 @dataclass(slots=True)
-class Actor:
+class SimulatedJob:
     """Mutable. `job` is its value without what changed in its `parts`; read `value()`."""
 
     training: Training
     job: TrainingJob
-    parts: dict[str, Part]
+    parts: dict[str, SimulatedRole]
     progress: Progress
     track: Track
     attended: bool = False
@@ -42,7 +42,7 @@ class Actor:
         return self.job
 
     @property
-    def counted(self) -> Part:
+    def counted(self) -> SimulatedRole:
         """The role whose replicas do the work."""
         return self.parts[self.training.counted]
 
@@ -107,33 +107,33 @@ class Actor:
         if begins and track.running is None:
             track.running = now
 
-    def _left(self) -> list[Part]:
+    def _left(self) -> list[SimulatedRole]:
         return [part for part in self.parts.values() if part.role.ending is None]
 
 
-def need(part: Part) -> int:
+def need(part: SimulatedRole) -> int:
     """Ready pods without which nobody trains: who resizes live goes on with its minimum."""
     live = part.role.resizing in (Resizing.LIVE, Resizing.ITEMS)
     return (min(part.role.min, part.wanted) if live else part.wanted) - part.count.done
 
 
-def least(part: Part) -> int:
+def least(part: SimulatedRole) -> int:
     """Pods on nodes without which it is not what its user asked for at least."""
     return min(part.role.min, part.wanted) - part.count.done
 
 
-def cast(training: Training, queued_at: datetime) -> Actor:
+def cast(training: Training, queued_at: datetime) -> SimulatedJob:
     """A training job as it arrives."""
     job, waiting = replace(training.job, queued_at=queued_at), _waiting(training.job)
     parts = {
-        role.name: Part(
+        role.name: SimulatedRole(
             role=role,
             gates=_gates(role, waiting),
             pods={pod.name: pod for pod in role.pods},
         )
         for role in job.roles
     }
-    return Actor(
+    return SimulatedJob(
         training=training,
         job=job,
         parts=parts,

@@ -24,7 +24,7 @@ class Place(NamedTuple):
     devices: tuple[str, ...] = ()
 
 
-class Floor:
+class SimulatedNodes:
     """Room by node. `used` and `leaving` are int64[resources, nodes], `names` their lines."""
 
     def __init__(

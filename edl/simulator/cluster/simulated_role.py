@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from edl.model import Pod, PodPhase, Role
 
 
-class Count(NamedTuple):
+class PodTally(NamedTuple):
     """Pods that have neither ended nor been told to."""
 
     live: int
@@ -20,7 +20,7 @@ class Count(NamedTuple):
 
 
 @dataclass(slots=True)
-class Part:
+class SimulatedRole:
     """One role of a training job while it is simulated: its Job, and its pods by name."""
 
     role: Role
@@ -31,7 +31,7 @@ class Part:
     """Its controller may have pods to make or to end."""
     _made: int = 0
     _moved: bool = False
-    _count: Count | None = None
+    _count: PodTally | None = None
 
     def value(self) -> Role:
         """The role as it would be observed; the same value while nothing changes."""
@@ -62,11 +62,11 @@ class Part:
         return [pod for pod in self.pods.values() if pod.phase is PodPhase.SUCCEEDED]
 
     @property
-    def count(self) -> Count:
+    def count(self) -> PodTally:
         if self._count is None:
             live = self.live()
             bound, ready = [1 for pod in live if pod.node], [1 for pod in live if pod.ready]
-            self._count = Count(len(live), len(bound), len(ready), len(self.done()))
+            self._count = PodTally(len(live), len(bound), len(ready), len(self.done()))
         return self._count
 
     @property

@@ -6,11 +6,11 @@ from functools import partial
 from typing import Final
 
 from edl.model import Demand, Neighbours
-from edl.simulator.cluster.scheduler import Waiting
+from edl.simulator.cluster.scheduler import PendingPod
 from edl.simulator.cluster.simulated_nodes import Place
-from edl.simulator.environment import Stage
+from edl.simulator.environment import Environment
 from edl.simulator.scenario import Service
-from edl.simulator.timeline import Line
+from edl.simulator.timeline import StepSeries
 
 _NOWHERE: Final = Place("")
 
@@ -30,16 +30,16 @@ class _Replica:
 
 
 @dataclass(slots=True)
-class Crowd:
+class SimulatedService:
     """One service. Mutable."""
 
-    stage: Stage
+    stage: Environment
     service: Service
     replicas: dict[str, _Replica] = field(default_factory=dict)
     wanted: int = 0
 
     def __post_init__(self) -> None:
-        self.stage.timeline.services[self.service.name] = Line(0)
+        self.stage.timeline.services[self.service.name] = StepSeries(0)
         for at, replicas in self.service.steps:
             self.stage.agenda.add(at, partial(self.scale, replicas))
 
@@ -82,7 +82,9 @@ class Crowd:
         one = _Replica(f"{self.service.name}-{number}", number)
         self.replicas[one.name] = one
         rank = (-self.service.priority, stage.now, number)
-        stage.scheduler.add(self.service.shape, Waiting(rank, one.name, partial(self._bind, one)))
+        stage.scheduler.add(
+            self.service.shape, PendingPod(rank, one.name, partial(self._bind, one))
+        )
         stage.unbound = True
 
     def _bind(self, one: _Replica, node: str) -> None:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from edl.errors import EdlError, Forbidden, Unreachable
-from kubectl_edl.cli.context import Connection
+from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.doctor.checks import (
     api_version,
     installed_components,
@@ -18,9 +18,9 @@ from kubectl_edl.doctor.checks import (
     webhook_trust,
 )
 from kubectl_edl.doctor.checks.check import (
+    Check,
     Diagnosis,
     Examined,
-    Look,
     Patient,
     Section,
     Verdict,
@@ -29,49 +29,49 @@ from kubectl_edl.doctor.checks.check import (
 )
 
 SECTIONS: Final[tuple[Section, ...]] = (
-    Section("Kubernetes API", (Look("api", api_version.answers, vital=True),)),
+    Section("Kubernetes API", (Check("api", api_version.answers, vital=True),)),
     Section(
         "Installation",
         (
-            Look("installed", installed_components.configurations, vital=True),
-            Look("deployments", installed_components.deployments),
-            Look("release", installed_components.release),
+            Check("installed", installed_components.configurations, vital=True),
+            Check("deployments", installed_components.deployments),
+            Check("release", installed_components.release),
         ),
     ),
     Section(
         "Webhook",
         (
-            Look("webhook-configuration", webhook_calls.configuration),
-            Look("webhook-answers", webhook_calls.answers),
+            Check("webhook-configuration", webhook_calls.configuration),
+            Check("webhook-answers", webhook_calls.answers),
         ),
     ),
     Section(
         "Certificates",
         (
-            Look("trust", webhook_trust.trusted),
-            Look("certificate", webhook_trust.serving),
+            Check("trust", webhook_trust.trusted),
+            Check("certificate", webhook_trust.serving),
         ),
     ),
     Section(
         "Reconciler",
         (
-            Look("leader", reconciler_health.leads),
-            Look("settings", reconciler_health.settings),
-            Look("writes", reconciler_health.writes),
+            Check("leader", reconciler_health.leads),
+            Check("settings", reconciler_health.settings),
+            Check("writes", reconciler_health.writes),
         ),
     ),
-    Section("Rights", (Look("rights", permissions.ours), Look("your-rights", permissions.yours))),
+    Section("Rights", (Check("rights", permissions.ours), Check("your-rights", permissions.yours))),
     Section(
         "Training jobs",
         (
-            Look("stuck", stuck_jobs.stuck),
-            Look("requests", stuck_jobs.unrequested),
-            Look("never", stuck_jobs.never),
-            Look("topology", stuck_jobs.topologies),
-            Look("kubexec", stuck_jobs.consent),
-            Look("keys", misplaced_keys.unheeded),
-            Look("cronjobs", misplaced_keys.cron_jobs),
-            Look("leftovers", orphans.orphans),
+            Check("stuck", stuck_jobs.stuck),
+            Check("requests", stuck_jobs.unrequested),
+            Check("never", stuck_jobs.never),
+            Check("topology", stuck_jobs.topologies),
+            Check("kubexec", stuck_jobs.consent),
+            Check("keys", misplaced_keys.unheeded),
+            Check("cronjobs", misplaced_keys.cron_jobs),
+            Check("leftovers", orphans.orphans),
         ),
     ),
 )
@@ -79,16 +79,16 @@ SECTIONS: Final[tuple[Section, ...]] = (
 CERTIFICATES: Final = Section(
     "Certificates",
     (
-        Look("installed", installed_components.configurations, vital=True),
-        Look("trust", webhook_trust.trusted),
-        Look("certificate", webhook_trust.serving),
-        Look("webhook-answers", webhook_calls.answers),
+        Check("installed", installed_components.configurations, vital=True),
+        Check("trust", webhook_trust.trusted),
+        Check("certificate", webhook_trust.serving),
+        Check("webhook-answers", webhook_calls.answers),
     ),
 )
 """What `certs verify` looks at: the last one is the API server's own word."""
 
 
-def examine(connect: Callable[[], Connection], now: datetime) -> Iterator[Examined]:
+def examine(connect: Callable[[], ClusterConnection], now: datetime) -> Iterator[Examined]:
     """Section after section; what hangs on a vital look that failed is not looked at."""
     try:
         patient = Patient(connect(), now)
@@ -117,7 +117,7 @@ def look_at(section: Section, patient: Patient) -> Examined:
     return Examined(section.title, tuple(found))
 
 
-def _carefully(look: Look, patient: Patient) -> Iterator[Diagnosis]:
+def _carefully(look: Check, patient: Patient) -> Iterator[Diagnosis]:
     """A look that meets an error has found something, too."""
     try:
         yield from look.at(patient)
@@ -134,5 +134,5 @@ def _of_error(error: EdlError) -> Diagnosis:
     return failure(str(error), "kubectl config view --minify")
 
 
-def _named(look: Look, diagnosis: Diagnosis) -> Diagnosis:
+def _named(look: Check, diagnosis: Diagnosis) -> Diagnosis:
     return diagnosis.named(look.name)

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
-from kubectl_edl.cli.context import Connection
+from kubectl_edl.cli.context import ClusterConnection
 
 
 class Verdict(StrEnum):
@@ -47,12 +47,12 @@ def failure(says: str, fix: str) -> Diagnosis:
 class Patient:
     """A cluster, as one of its users reaches it, at one moment."""
 
-    connection: Connection
+    connection: ClusterConnection
     now: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Check:
     """One thing to look at. When a `vital` one fails, nothing after it can be judged.
 
     `at` may raise any EdlError: a missing right becomes a warning, the rest a failure.
@@ -68,7 +68,7 @@ class Section:
     """Looks under one title."""
 
     title: str
-    looks: tuple[Look, ...]
+    looks: tuple[Check, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from edl.kube.auth.user_roles import EDITOR, VIEWER
 from edl.kube.cluster import Cluster
 from edl.model import Target
 from edl.writes import Json
-from kubectl_edl.certificates.certificate_store import Keeper, keeper
+from kubectl_edl.certificates.certificate_store import CertificateStore, keeper
 from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
 from kubectl_edl.doctor.checks.installed_components import found
 from manifests.components import with_components
@@ -45,7 +45,7 @@ ACCOUNTS: Final = ("edl-webhook", "edl-reconciler")
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class NeededRight:
     """What a user's commands take. `role` is the ClusterRole of ours that has it."""
 
     commands: str
@@ -55,13 +55,15 @@ class Need:
 
 
 YOURS: Final = (
-    Need(
+    NeededRight(
         "status, queue, history", (Rule(("list",), ("jobs",), "batch"), Rule(("list",), ("pods",)))
     ),
-    Need("logs", (Rule(("get",), ("pods/log",)),)),
-    Need("scale, pause, resume", (Rule(("get", "patch"), ("jobs",), "batch"),), role=EDITOR),
-    Need("create, label, delete", (Rule(("create", "delete"), ("jobs",), "batch"),), role=EDITOR),
-    Need(
+    NeededRight("logs", (Rule(("get",), ("pods/log",)),)),
+    NeededRight("scale, pause, resume", (Rule(("get", "patch"), ("jobs",), "batch"),), role=EDITOR),
+    NeededRight(
+        "create, label, delete", (Rule(("create", "delete"), ("jobs",), "batch"),), role=EDITOR
+    ),
+    NeededRight(
         "plan, explain, simulate --live, positions in the queue",
         (
             Rule(("list",), ("nodes", "namespaces", "pods", "services")),
@@ -70,7 +72,7 @@ YOURS: Final = (
         ),
         cluster_wide=True,
     ),
-    Need(
+    NeededRight(
         "plan by the reconciler's settings",
         (Rule(("get",), ("leases",), "coordination.k8s.io", _SYSTEM, ("edl-reconciler",)),),
         cluster_wide=True,
@@ -111,7 +113,7 @@ def _account(patient: Patient, name: str) -> str:
 def _kept_elsewhere(cluster: Cluster) -> bool:
     """Who may not know it may hardly ask about others either, and is told that instead."""
     try:
-        return keeper(cluster) is Keeper.CERT_MANAGER
+        return keeper(cluster) is CertificateStore.CERT_MANAGER
     except Forbidden:
         return False
 
@@ -155,18 +157,18 @@ def yours(patient: Patient) -> Findings:
         yield well("you may do all that the plugin offers")
 
 
-def _grant_takes(need: Need) -> str:
+def _grant_takes(need: NeededRight) -> str:
     return "need it in the whole cluster" if need.cluster_wide else "need it"
 
 
-def _within(right: AccessRight, need: Need, namespace: str) -> AccessRight:
+def _within(right: AccessRight, need: NeededRight, namespace: str) -> AccessRight:
     """The same right in the namespace that the user works in."""
     if need.cluster_wide or right.namespace:
         return right
     return AccessRight(right.verb, right.resource, right.group, namespace, right.name)
 
 
-def _grant(need: Need, me: str, namespace: str) -> str:
+def _grant(need: NeededRight, me: str, namespace: str) -> str:
     """What an administrator types."""
     who = f'--user="{me}"'
     if need.cluster_wide:

@@ -7,7 +7,7 @@ from edl.errors import Forbidden
 from edl.model import Target
 from kubectl_edl.certificates.certificate_store import served_outside
 from kubectl_edl.client.reconciler_lease import Lead, leadership
-from kubectl_edl.client.reconciler_settings import Asked, deciding
+from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
 from kubectl_edl.doctor.checks.installed_components import INSTALL, found
 from kubectl_edl.output.age import duration
@@ -80,7 +80,7 @@ def writes(patient: Patient) -> Findings:
 
 def settings(patient: Patient) -> Findings:
     """Whoever plans and explains must know by what it is decided."""
-    by = deciding(patient.connection, Asked(), patient.now)
+    by = deciding(patient.connection, SettingsOverrides(), patient.now)
     if by.source == "reconciler" and not by.settings.unknown:
         yield well(f"it decides by {by.settings}")
         return

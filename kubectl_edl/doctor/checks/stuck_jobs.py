@@ -19,7 +19,7 @@ from edl.phases import ending, phase
 from edl.quantities import Resources
 from edl.spec import namespace_policy
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
-from kubectl_edl.client.reconciler_settings import Asked, deciding
+from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.doctor.checks import reconciler_health
 from kubectl_edl.doctor.checks.check import Diagnosis, Findings, Patient, failure, warning, well
 from kubectl_edl.model.training_job_view import why
@@ -79,7 +79,7 @@ def never(patient: Patient) -> Findings:
     from edl.planner.decide import decide  # noqa: PLC0415 (numpy, not for --help)
 
     state = survey_cluster(patient.connection.cluster, patient.now)
-    by = deciding(patient.connection, Asked(), patient.now)
+    by = deciding(patient.connection, SettingsOverrides(), patient.now)
     namespace = patient.connection.scope.namespace
     queued = [
         job

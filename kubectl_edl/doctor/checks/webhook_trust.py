@@ -10,7 +10,7 @@ from certs.verify import facts_of, misnamed, pair_problem
 from edl import contract
 from edl.errors import NotFound
 from kubectl_edl.certificates.certificate_store import (
-    Keeper,
+    CertificateStore,
     Trusted,
     days_left,
     is_believed,
@@ -22,12 +22,12 @@ from kubectl_edl.certificates.certificate_store import trusted as entries
 from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
 
 _RENEW: Final = "kubectl edl certs renew"
-_FIXES: Final[Mapping[Keeper, str]] = {
-    Keeper.RECONCILER: _RENEW,
-    Keeper.CERT_MANAGER: (
+_FIXES: Final[Mapping[CertificateStore, str]] = {
+    CertificateStore.RECONCILER: _RENEW,
+    CertificateStore.CERT_MANAGER: (
         f"kubectl describe certificate,certificaterequest -n {contract.SYSTEM_NAMESPACE}"
     ),
-    Keeper.DIRECTORY: "python -m certs issue --dir DIR",
+    CertificateStore.DIRECTORY: "python -m certs issue --dir DIR",
 }
 
 
@@ -59,7 +59,7 @@ def serving(patient: Patient) -> Findings:
     cluster = patient.connection.cluster
     where, by = usual().serving, keeper(cluster)
     named = f"Secret {where.namespace}/{where.name}"
-    if by is Keeper.DIRECTORY:
+    if by is CertificateStore.DIRECTORY:
         outside = served_outside(cluster)
         yield well(f"the webhook at {outside} keeps its certificate itself, not in a Secret")
         return

@@ -21,7 +21,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldStep:
     name: str
 
 
@@ -61,7 +61,7 @@ class Filter:
     right: Path
 
 
-Step: TypeAlias = Text | Number | Field | Every | Below | Slice | Union | Filter
+Step: TypeAlias = Text | Number | FieldStep | Every | Below | Slice | Union | Filter
 Path: TypeAlias = tuple[Step, ...]
 
 

@@ -10,7 +10,7 @@ from kubectl_edl.output.jsonpath.go_format import HTML, plain
 from kubectl_edl.output.jsonpath.jsonpath_ast import (
     Below,
     Every,
-    Field,
+    FieldStep,
     Filter,
     Number,
     Path,
@@ -69,7 +69,7 @@ def _walk(values: Values, path: Iterable[Step]) -> Values:
     return reduce(lambda now, step: _STEPS[type(step)](now, step), path, values)
 
 
-def _fields(values: Values, step: Field) -> Values:
+def _fields(values: Values, step: FieldStep) -> Values:
     return [value[step.name] for value in values if isinstance(value, dict) and step.name in value]
 
 
@@ -180,7 +180,7 @@ def _numbers(values: Values, step: Number) -> Values:
 _STEPS: Final[Mapping[type[Step], Callable[[Values, Any], Values]]] = {
     Text: _texts,
     Number: _numbers,
-    Field: _fields,
+    FieldStep: _fields,
     Every: _every,
     Below: _below,
     Slice: _slices,

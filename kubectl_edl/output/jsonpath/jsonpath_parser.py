@@ -8,7 +8,7 @@ from kubectl_edl.output.jsonpath.go_format import unquoted
 from kubectl_edl.output.jsonpath.jsonpath_ast import (
     Below,
     Every,
-    Field,
+    FieldStep,
     Filter,
     Number,
     Path,
@@ -165,7 +165,7 @@ class _Reader:
 
     def _field(self) -> Step:
         name = self._match(_NAME)
-        return Every() if name == "*" else Field(name.replace("\\", ""))
+        return Every() if name == "*" else FieldStep(name.replace("\\", ""))
 
     def _number(self) -> Step:
         text = self._match(_NUMBER)

@@ -16,10 +16,10 @@ from edl.kube.decode.runtime_classes import NO_CLASS
 from edl.kube.state.training_jobs import TrainingJobInputs, gather
 from edl.model import JobKey, TrainingJob
 from edl.writes import Json
-from kubectl_edl.inject.injector import Setting, inject
+from kubectl_edl.inject.injector import InjectionContext, inject
 from kubectl_edl.resources.manifest_sources import sources
 
-_SETTING: Final = Setting("default", "kubectl-edl")
+_SETTING: Final = InjectionContext("default", "kubectl-edl")
 _CREATED: Final = "2026-01-01T00:00:00Z"
 
 

@@ -21,15 +21,15 @@ from edl.simulator import (
     LINEAR,
     Amdahl,
     Curve,
-    Kind,
     Measured,
-    Seat,
+    RoleSpec,
     Training,
     Work,
+    Workload,
     queued,
 )
 from edl.spec import topology_labels
-from edl.spec.manifest_reader import MOST_REPLICAS, Form
+from edl.spec.manifest_reader import MOST_REPLICAS, ManifestReader
 from kubectl_edl.simulate.scenario import distributions
 from kubectl_edl.simulate.scenario.field_reader import LONGEST, TIME, TOO_LONG, Field
 from kubectl_edl.simulate.scenario.manifest_templates import named, template
@@ -127,7 +127,7 @@ def training(field: Field, name: str, at: float) -> Training | None:
 def _job(field: Field, name: str) -> TrainingJob | None:
     if field["manifest"]:
         return _templated(field, name)
-    kind = Kind(field["framework"].choice(tuple(FRAMEWORKS), "pytorch"), field["mode"].text())
+    kind = Workload(field["framework"].choice(tuple(FRAMEWORKS), "pytorch"), field["mode"].text())
     seats = _seats(field, kind)
     kind = msgspec.structs.replace(kind, topology=_topology(field, seats))
     priority = _priority(field["priority"])
@@ -153,14 +153,14 @@ def _templated(field: Field, name: str) -> TrainingJob | None:
         return None
 
 
-def _topology(field: Field, seats: Sequence[Seat]) -> Topology:
+def _topology(field: Field, seats: Sequence[RoleSpec]) -> Topology:
     """As the annotations say it; several labels also as a list."""
     texts = {
         note: ",".join(part.text() for part in field[name].items())
         for name, note in _TOPOLOGY.items()
         if field[name]
     }
-    form = Form({"metadata": {"annotations": texts}})
+    form = ManifestReader({"metadata": {"annotations": texts}})
     found = topology_labels.read(form, frozenset(seat.role for seat in seats))
     for one in form.findings:
         name = next(name for name, note in _TOPOLOGY.items() if note in one.path)
@@ -179,7 +179,7 @@ def _priority(field: Field) -> int:
 # -- pods --------------------------------------------------------------------------------------
 
 
-def _seats(field: Field, kind: Kind) -> Sequence[Seat]:
+def _seats(field: Field, kind: Workload) -> Sequence[RoleSpec]:
     """The cast: `roles`, or the fields of the one role that the framework's jobs have at least."""
     if not field["roles"]:
         return [_seat(field, FRAMEWORKS[kind.framework].worker)]
@@ -188,14 +188,14 @@ def _seats(field: Field, kind: Kind) -> Sequence[Seat]:
     return [_seat(part.only(_SEAT), name) for name, part in roles.parts() if name in known]
 
 
-def _seat(field: Field, role: str) -> Seat:
+def _seat(field: Field, role: str) -> RoleSpec:
     size = field["replicas"].whole(1, least=1, most=MOST_REPLICAS)
     low = field["min"].whole(size, least=1, most=MOST_REPLICAS)
     high = field["max"].whole(max(size, low), least=1, most=MOST_REPLICAS)
     if low > high:
         field["min"].found(f"min {low} is above max {high}", "1 ≤ min ≤ max")
         high = low
-    return Seat(role, low, high, shape(field))
+    return RoleSpec(role, low, high, shape(field))
 
 
 def shape(field: Field) -> Shape:

@@ -16,9 +16,9 @@ from edl.kube.state.affinity_index import met_by_each_other
 from edl.model import Node
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
-from edl.simulator import Service, Settings, Training, World
+from edl.simulator import Scenario, Service, Timing, Training
 from edl.spec.manifest_reader import MOST_REPLICAS
-from kubectl_edl.resources.manifest_sources import Source, Unreadable
+from kubectl_edl.resources.manifest_sources import ManifestSource, Unreadable
 from kubectl_edl.resources.yaml_reader import documents
 from kubectl_edl.simulate.scenario.csv_traces import trace
 from kubectl_edl.simulate.scenario.field_reader import TIME, Field, Reading
@@ -55,10 +55,10 @@ _SERVICE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class ScenarioFile:
     """What is to be simulated: the world, under each of the policies, until `horizon` seconds."""
 
-    world: World
+    world: Scenario
     policies: tuple[str, ...]
     """Empty: as the command says."""
     limits: Limits
@@ -67,7 +67,7 @@ class Scenario:
     """What was read otherwise than it is written."""
 
 
-def read_scenario(source: Source, seed: int | None = None) -> Scenario:
+def read_scenario(source: ManifestSource, seed: int | None = None) -> ScenarioFile:
     """Raises Denied with every finding, Unreadable for what is no YAML. `seed` wins over its own.
 
     Relative paths in it start at its own folder.
@@ -88,14 +88,14 @@ class _Reader:
     folder: Path
     asked_seed: int | None
 
-    def scenario(self) -> Scenario:
+    def scenario(self) -> ScenarioFile:
         root = self.reading.root().only(_SCENARIO)
         nodes = self._nodes(root["nodes"])
         traced = [one for field in root["trace"].items() for one in self._traced(field)]
         trainings, hints = told_apart(self._trainings(root), traced)
         jobs = met_by_each_other(tuple(one.job for one in trainings))
         trainings = tuple(replace(one, job=job) for one, job in zip(trainings, jobs, strict=True))
-        world = World(
+        world = Scenario(
             nodes=nodes,
             trainings=trainings,
             services=tuple(_service(field) for field in root["services"].listed()),
@@ -103,7 +103,7 @@ class _Reader:
             settings=_settings(root["settings"]),
         )
         names = root["policies"].items()
-        return Scenario(
+        return ScenarioFile(
             world=world,
             policies=tuple(field.choice(tuple(POLICIES), "fair") for field in names),
             limits=_limits(root["limits"]),
@@ -173,9 +173,9 @@ def _pods(field: Field) -> int:
     return field.whole(0, most=MOST_REPLICAS)
 
 
-def _settings(field: Field) -> Settings:
+def _settings(field: Field) -> Timing:
     field.only(("startUp", "shutDown", "round"))
-    usual = Settings()
+    usual = Timing()
     found = (
         field["startUp"].seconds(usual.start_up),
         field["shutDown"].seconds(usual.shut_down),
@@ -184,7 +184,7 @@ def _settings(field: Field) -> Settings:
     if not found[2]:
         field["round"].found("no time at all", f"above 0: {TIME}")
         return usual
-    return Settings(*found)
+    return Timing(*found)
 
 
 def _limits(field: Field) -> Limits:

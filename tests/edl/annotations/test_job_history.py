@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from edl import contract
-from edl.annotations.job_history import LONGEST, MOST, Entry, Operation, annotation, entries
+from edl.annotations.job_history import LONGEST, MOST, HistoryEntry, Operation, annotation, entries
 from edl.model import Code
 from tests.edl.trainings import NOW, role, seconds
 
-GROWN = Entry(NOW, Operation.GROWN, 2, 4, Code.IDLE_CAPACITY, "idle room: 4 of 6 fit")
+GROWN = HistoryEntry(NOW, Operation.GROWN, 2, 4, Code.IDLE_CAPACITY, "idle room: 4 of 6 fit")
 
 _ENTRIES = some.builds(
-    Entry,
+    HistoryEntry,
     some.integers(0, 10**8).map(lambda age: NOW - seconds(age)),
     some.sampled_from(Operation),
     some.integers(0, 10**5),
@@ -23,12 +23,12 @@ _ENTRIES = some.builds(
 )
 
 
-def kept(*told: Entry, history: str = "") -> str:
+def kept(*told: HistoryEntry, history: str = "") -> str:
     return annotation(role("worker", history=history), told).get(contract.HISTORY, history)
 
 
 @given(some.lists(_ENTRIES, max_size=12))
-def test_what_is_written_is_read_again(told: list[Entry]) -> None:
+def test_what_is_written_is_read_again(told: list[HistoryEntry]) -> None:
     assert entries(kept(*told)) == tuple(told)
 
 
@@ -41,7 +41,7 @@ def test_nothing_new_writes_nothing() -> None:
 
 
 @given(some.lists(_ENTRIES, min_size=1, max_size=3 * MOST))
-def test_the_newest_are_kept_within_a_few_kilobytes(told: list[Entry]) -> None:
+def test_the_newest_are_kept_within_a_few_kilobytes(told: list[HistoryEntry]) -> None:
     history = ""
     for entry in told:
         history = kept(entry, history=history)
@@ -54,7 +54,7 @@ def test_the_newest_are_kept_within_a_few_kilobytes(told: list[Entry]) -> None:
 def test_as_many_short_ones_are_kept_as_are_promised() -> None:
     code = Code.IDLE_CAPACITY
     told = [
-        Entry(NOW + timedelta(seconds=age), Operation.GROWN, 1, 2, code, "room")
+        HistoryEntry(NOW + timedelta(seconds=age), Operation.GROWN, 1, 2, code, "room")
         for age in range(60)
     ]
     assert entries(kept(*told)) == tuple(told[-MOST:])
@@ -62,7 +62,7 @@ def test_as_many_short_ones_are_kept_as_are_promised() -> None:
 
 def test_a_message_is_one_line_and_not_a_novel() -> None:
     (found,) = entries(
-        kept(Entry(NOW, Operation.SHRUNK, 4, 2, Code.RECLAIMED, "a\nb " + "x" * 500))
+        kept(HistoryEntry(NOW, Operation.SHRUNK, 4, 2, Code.RECLAIMED, "a\nb " + "x" * 500))
     )
     assert found.message.startswith("a b xxx")
     assert found.message.endswith("x…")

@@ -5,7 +5,7 @@ import pytest
 
 from edl import contract
 from edl.contract import contract_markdown, registry
-from edl.contract.registry import Kind, Setter
+from edl.contract.registry import EntryKind, Setter
 from edl.frameworks import FRAMEWORKS
 
 README = Path(__file__).parents[3] / "README.md"
@@ -75,7 +75,7 @@ def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
 @pytest.mark.parametrize("name", contract.IMMUTABLE)
 def test_what_is_immutable_is_the_users_to_set_once(name: str) -> None:
     assert ENTRIES[name].setter is Setter.USER
-    assert ENTRIES[name].kind in (Kind.LABEL, Kind.ANNOTATION)
+    assert ENTRIES[name].kind in (EntryKind.LABEL, EntryKind.ANNOTATION)
 
 
 def test_bounds_stay_editable() -> None:
@@ -85,7 +85,9 @@ def test_bounds_stay_editable() -> None:
 
 
 def test_no_user_writes_an_environment_variable_or_a_file_of_the_contract() -> None:
-    injected = [entry for entry in registry.ENTRIES if entry.kind in (Kind.ENV, Kind.PATH)]
+    injected = [
+        entry for entry in registry.ENTRIES if entry.kind in (EntryKind.ENV, EntryKind.PATH)
+    ]
     assert injected
     assert all(entry.setter is not Setter.USER for entry in injected)
 

@@ -8,7 +8,7 @@ from edl import contract
 from edl.convert import convert
 from edl.convert.diagnostics import path_of
 from edl.convert.source_kind import Converted
-from edl.inject.handlers import Context, Request, mutate
+from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.writes import Json
 
 CONTEXT = Context(trusted=frozenset(), image="example/kubectl-edl:1")
@@ -49,7 +49,7 @@ def jobs(document: Json) -> Converted:
 
 def admitted(manifest: Json) -> Json:
     """The Job as the webhook completes it; raises Denied."""
-    return mutate(Request("CREATE", manifest, None, "alice"), CONTEXT).manifest
+    return mutate(AdmissionRequest("CREATE", manifest, None, "alice"), CONTEXT).manifest
 
 
 def by_role(found: Converted) -> dict[str, Json]:

@@ -1,16 +1,16 @@
 """The reader that loses nothing."""
 
 from edl.convert.diagnostics import Remark, path_of
-from edl.convert.tracked_object import Fields, Report
+from edl.convert.tracked_object import ConversionReport, Fields
 from edl.writes import Json
 
 
-def opened(found: Json) -> tuple[Fields, Report]:
-    report = Report()
+def opened(found: Json) -> tuple[Fields, ConversionReport]:
+    report = ConversionReport()
     return Fields(found, ("spec",), report), report
 
 
-def dropped(report: Report) -> list[str]:
+def dropped(report: ConversionReport) -> list[str]:
     report.finish()
     return [path_of(remark.place) for remark in report.dropped]
 

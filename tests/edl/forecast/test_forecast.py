@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edl.forecast.estimate import Certainty, Estimate, rounded
 from edl.forecast.forecast import forecast
-from edl.model import Budget, Charge, ClusterState, JobKey, Node, TrainingJob
+from edl.model import ClusterState, JobKey, Node, Quota, QuotaCharge, TrainingJob
 from edl.planner.settings import Settings
 from tests.edl.planner.states import NOON, at, busy, cluster, node, room, shape, worker
 
@@ -154,10 +154,10 @@ QUOTA = 'ResourceQuota "team"'
 def test_growth_that_a_quota_stops_names_the_quota_and_nobody_of_another_namespace(
     others: int,
 ) -> None:
-    charges = (Charge(QUOTA, "pods", 1),)
+    charges = (QuotaCharge(QUOTA, "pods", 1),)
     mine = worker("mine", 1, 6, on=["a"] * 2, charges=charges)
     far = replace(runs("far", 1), key=JobKey("elsewhere", "far"))
-    limit = Budget("ns", QUOTA, "pods", 2 + others, others)
+    limit = Quota("ns", QUOTA, "pods", 2 + others, others)
     state = replace(cluster(node("a", 9), mine, far), budgets=(limit,))
     found = forecast(state, Settings(), [mine.key]).grows[mine.key]
     assert found.certainty is Certainty.UNKNOWN

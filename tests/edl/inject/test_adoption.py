@@ -4,7 +4,7 @@ import pytest
 
 from edl import contract
 from edl.errors import Denied, Finding
-from edl.inject.handlers import Request, mutate
+from edl.inject.handlers import AdmissionRequest, mutate
 from edl.writes import Json
 from tests.edl.inject.policies import LAB, create, created, look_again, opted_in, update
 from tests.edl.manifests import CONTEXT, USER, annotations, changed, job, labels, pod
@@ -134,7 +134,7 @@ def test_bare_pods_are_never_ours_by_their_namespace() -> None:
 
 def test_an_update_adopts_nobody() -> None:
     old, new = job(), job(team="vision")
-    assert mutate(Request("UPDATE", new, old, USER, POLICY), CONTEXT).manifest is new
+    assert mutate(AdmissionRequest("UPDATE", new, old, USER, POLICY), CONTEXT).manifest is new
 
 
 def test_its_users_suspend_is_a_pause() -> None:

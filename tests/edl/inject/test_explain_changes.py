@@ -10,8 +10,8 @@ from edl import contract
 from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS
 from edl.inject import change_reasons
-from edl.inject.explain_changes import Change, changes
-from edl.inject.handlers import Request, mutate
+from edl.inject.explain_changes import FieldChange, changes
+from edl.inject.handlers import AdmissionRequest, mutate
 from edl.patches.json_patch import diff
 from edl.spec.namespace_policy import NamespacePolicy
 from edl.writes import Json
@@ -25,24 +25,24 @@ ANY = st.sampled_from(list(FRAMEWORKS)).flatmap(manifests)
 LAW = settings(deadline=None, max_examples=50)
 
 
-def explained(manifest: Json) -> dict[str, Change]:
+def explained(manifest: Json) -> dict[str, FieldChange]:
     return {change.path: change for change in changes(manifest, created(manifest))}
 
 
-def all_changes(file: Path) -> list[Change]:
+def all_changes(file: Path) -> list[FieldChange]:
     """Those of every document that is not refused."""
     documents = [found for found in yaml.safe_load_all(file.read_text()) if found]
     return [change for document in documents for change in _changes(document)]
 
 
-def _changes(manifest: Json) -> tuple[Change, ...]:
+def _changes(manifest: Json) -> tuple[FieldChange, ...]:
     try:
         return changes(manifest, created(manifest))
     except Denied:
         return ()
 
 
-def unexplained(found: Iterable[Change]) -> list[str]:
+def unexplained(found: Iterable[FieldChange]) -> list[str]:
     """Places of changes without a reason: `edl.inject.change_reasons` lacks a line for them."""
     return [change.path for change in found if not change.why]
 
@@ -57,7 +57,7 @@ def test_every_reason_is_needed() -> None:
     found = {change.why for file in FILES for change in all_changes(file)}
     policy = NamespacePolicy(default_priority="high")
     manifest = job(framework="none")
-    stored = mutate(Request("CREATE", manifest, None, USER, policy), CONTEXT).manifest
+    stored = mutate(AdmissionRequest("CREATE", manifest, None, USER, policy), CONTEXT).manifest
     found |= {change.why for change in changes(manifest, stored)}
     tables = (
         change_reasons.JOB,
@@ -85,7 +85,7 @@ def test_there_are_changes_where_there_is_a_difference(manifest: Json) -> None:
 
 def test_a_change_says_where_what_and_why() -> None:
     found = explained(changed(job(framework="tensorflow", max="4"), "spec suspend", None))
-    assert found["spec.suspend"] == Change(
+    assert found["spec.suspend"] == FieldChange(
         "spec.suspend",
         "true",
         "it is queued, and starts when the minimum of every role fits at once",

@@ -12,7 +12,7 @@ import pytest
 
 from edl.contract import registry
 from edl.frameworks import FRAMEWORKS
-from edl.inject.handlers import Request, mutate, validate
+from edl.inject.handlers import AdmissionRequest, mutate, validate
 from edl.inject.pods import ttl
 from edl.patches import json_patch
 from edl.spec.namespace_policy import SILENT
@@ -35,7 +35,7 @@ _DEFAULTS = {"backoffLimit": 6, "schedulerName": "default-scheduler"}
 
 
 def created(manifest: Json) -> Json:
-    return mutate(Request("CREATE", manifest, None, USER), CONTEXT).manifest
+    return mutate(AdmissionRequest("CREATE", manifest, None, USER), CONTEXT).manifest
 
 
 @every_golden
@@ -46,7 +46,7 @@ def test_what_users_write_becomes_what_the_sources_say(golden: Golden) -> None:
 @every_golden
 def test_twice_is_once(golden: Golden) -> None:
     assert created(golden.stored) == golden.stored
-    validate(Request("CREATE", golden.stored, None, USER), CONTEXT)
+    validate(AdmissionRequest("CREATE", golden.stored, None, USER), CONTEXT)
 
 
 @every_golden

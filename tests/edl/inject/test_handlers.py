@@ -3,7 +3,7 @@ import pytest
 from edl import contract
 from edl.contract import registry
 from edl.errors import Denied
-from edl.inject.handlers import Request, mutate, validate
+from edl.inject.handlers import AdmissionRequest, mutate, validate
 from edl.inject.warnings import request_warnings
 from edl.spec.parser import parse
 from edl.writes import Json
@@ -24,7 +24,7 @@ from tests.edl.manifests import (
 
 
 def check(manifest: Json) -> None:
-    validate(Request("CREATE", manifest, None, USER), CONTEXT)
+    validate(AdmissionRequest("CREATE", manifest, None, USER), CONTEXT)
 
 
 def test_an_unlabelled_object_comes_back_as_it_is() -> None:
@@ -122,7 +122,7 @@ def test_an_invalid_object_is_refused_with_its_findings() -> None:
 def test_updates_of_pods_are_left_alone() -> None:
     old = created(pod(framework="none"))
     new = changed(old, "metadata labels example.com/a", "b")
-    assert mutate(Request("UPDATE", new, old, USER), CONTEXT).manifest is new
+    assert mutate(AdmissionRequest("UPDATE", new, old, USER), CONTEXT).manifest is new
 
 
 def elastic(**container: object) -> Json:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from edl.contract import registry
 from edl.frameworks import FRAMEWORKS
-from edl.inject.handlers import Request, validate
+from edl.inject.handlers import AdmissionRequest, validate
 from edl.patches import json_patch
 from edl.spec.parser import parse
 from edl.writes import Json
@@ -72,7 +72,7 @@ def test_a_second_pass_warns_of_nothing(framework: str, data: st.DataObject) -> 
 @given(data=st.data())
 def test_what_comes_out_is_valid(framework: str, data: st.DataObject) -> None:
     stored = created(data.draw(manifests(framework)))
-    validate(Request("CREATE", stored, None, USER), CONTEXT)
+    validate(AdmissionRequest("CREATE", stored, None, USER), CONTEXT)
     assert parse(stored).framework == framework
 
 

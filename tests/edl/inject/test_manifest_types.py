@@ -6,7 +6,7 @@ import pytest
 
 from edl.errors import Denied
 from edl.inject import manifest_types
-from edl.inject.handlers import Request, mutate, validate
+from edl.inject.handlers import AdmissionRequest, mutate, validate
 from edl.writes import Json
 from tests.edl.manifests import CONTEXT, USER, changed, created, job, pod
 
@@ -96,7 +96,7 @@ def test_both_looks_look_at_both_objects(look: Any) -> None:  # noqa: ANN401 - e
     good, bad = job(framework="none"), job(framework="none") | {"spec": []}
     for new, old in ((bad, good), (good, bad)):
         with pytest.raises(Denied, match="spec: a list"):
-            look(Request("UPDATE", new, old, USER), CONTEXT)
+            look(AdmissionRequest("UPDATE", new, old, USER), CONTEXT)
 
 
 @pytest.mark.parametrize("place", ["metadata", "spec template metadata"])

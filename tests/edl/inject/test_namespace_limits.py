@@ -6,7 +6,7 @@ import pytest
 
 from edl import contract
 from edl.errors import Denied, Finding
-from edl.inject.handlers import Request, validate
+from edl.inject.handlers import AdmissionRequest, validate
 from edl.spec.namespace_policy import NamespacePolicy, policy
 from edl.writes import Json
 from tests.edl.inject.policies import LAB, create, created, look_again, opted_in, saying, update
@@ -130,7 +130,7 @@ def test_a_job_above_a_new_ceiling_stays_touchable_and_may_shrink(under: Namespa
     assert update(labelled, LARGE, under).manifest == labelled
     smaller = changed(LARGE, "metadata labels edl.dev/max", "6")
     assert update(smaller, LARGE, under).manifest == smaller
-    look = Request("UPDATE", labelled, LARGE, contract.RECONCILER_USER, under)
+    look = AdmissionRequest("UPDATE", labelled, LARGE, contract.RECONCILER_USER, under)
     validate(look, CONTEXT)
 
 
@@ -144,7 +144,7 @@ def test_but_it_may_not_grow_again(under: NamespacePolicy, what: str) -> None:
     with pytest.raises(Denied, match=what):
         update(grown, shrunk, under)
     with pytest.raises(Denied, match=what):
-        validate(Request("UPDATE", grown, shrunk, USER, under), CONTEXT)
+        validate(AdmissionRequest("UPDATE", grown, shrunk, USER, under), CONTEXT)
 
 
 def test_it_may_grow_up_to_the_ceiling() -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from edl import contract
 from edl.errors import Denied
 from edl.inject import namespace_limits
-from edl.inject.handlers import Verdict
+from edl.inject.handlers import AdmissionVerdict
 from edl.spec.namespace_policy import SILENT, NamespacePolicy, read
 from edl.spec.parser import parse
 from edl.writes import Json
@@ -64,7 +64,7 @@ def without_ceilings(policy: NamespacePolicy) -> NamespacePolicy:
     return replace(policy, largest_max=None, gpu_budget=None)
 
 
-def accepted(manifest: Json, policy: NamespacePolicy) -> Verdict | None:
+def accepted(manifest: Json, policy: NamespacePolicy) -> AdmissionVerdict | None:
     try:
         return create(manifest, policy)
     except Denied:
@@ -158,4 +158,4 @@ def test_an_edit_rises_above_no_ceiling_and_may_always_go_down(
 def test_strangers_stay_strangers_where_the_namespace_has_not_opted_in(
     manifest: Json, policy: NamespacePolicy
 ) -> None:
-    assert create(manifest, replace(policy, adopts=False)) == Verdict(manifest)
+    assert create(manifest, replace(policy, adopts=False)) == AdmissionVerdict(manifest)

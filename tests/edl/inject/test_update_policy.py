@@ -6,7 +6,7 @@ import pytest
 from edl import contract
 from edl.contract import registry
 from edl.errors import Denied
-from edl.inject.handlers import Request, validate
+from edl.inject.handlers import AdmissionRequest, validate
 from edl.writes import Json
 from tests.edl.manifests import (
     CONTEXT,
@@ -270,7 +270,7 @@ def test_a_job_that_is_being_deleted_is_left_alone() -> None:
     old = changed(broken, "metadata deletionTimestamp", "2026-01-01T00:00:00Z")
     new = changed(old, "metadata finalizers", [])
     assert update(new, old).manifest is new
-    validate(Request("UPDATE", new, old, USER), CONTEXT)
+    validate(AdmissionRequest("UPDATE", new, old, USER), CONTEXT)
 
 
 def test_what_was_wrong_before_does_not_forbid_other_changes() -> None:
@@ -286,7 +286,7 @@ def test_what_was_wrong_before_does_not_forbid_other_changes() -> None:
 def test_the_last_look_holds_bounds_of_anybody() -> None:
     new = changed(RUNNING, "metadata labels edl.dev/max", "4")
     with pytest.raises(Denied, match="at most 3"):
-        validate(Request("UPDATE", new, RUNNING, contract.RECONCILER_USER), CONTEXT)
+        validate(AdmissionRequest("UPDATE", new, RUNNING, contract.RECONCILER_USER), CONTEXT)
 
 
 def test_applying_the_users_own_file_again_changes_nothing() -> None:

@@ -13,7 +13,7 @@ from edl.annotations import host_list_marks
 from edl.model import Code, JobKey, Reason, Restart
 from edl.model.blockers import Others
 from edl.model.last_changes import read_reason, text_of
-from edl.model.quotas import Budget
+from edl.model.quotas import Quota
 from edl.model.reason_codes import About, AboveBudget
 
 _HUGE = 10**4000
@@ -45,7 +45,7 @@ REASONS = some.builds(
 
 @pytest.mark.parametrize("amount", [2**63, -(2**63) - 1, _HUGE])
 def test_an_amount_that_kubernetes_cannot_hold_is_no_reason(amount: int) -> None:
-    budget = Budget("team", "quota", "requests.memory", amount)
+    budget = Quota("team", "quota", "requests.memory", amount)
     assert read_reason(text_of(Reason(Code.QUOTA_EXCEEDED, AboveBudget(budget)))) is None
 
 

@@ -6,7 +6,7 @@ Its plugins PodTopologySpread, InterPodAffinity and NodePorts, with nothing coun
 from dataclasses import dataclass, field
 
 from edl.feasibility.eligibility import Eligibility
-from edl.model import Node, Port, Rules, Selector, Shape, Spread, Term
+from edl.model import HostPort, Node, PodConstraints, Selector, Shape, Term, TopologySpread
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Placed:
     """A pod on a node."""
 
     node: Node
-    rules: Rules
+    rules: PodConstraints
     leaving: bool = False
 
 
@@ -40,7 +40,7 @@ class Street:
             )
         )
 
-    def _near(self, rules: Rules, node: Node) -> bool:
+    def _near(self, rules: PodConstraints, node: Node) -> bool:
         if any(_label(node, term.key) is None for term in rules.near):
             return False
         friends = [
@@ -58,7 +58,9 @@ class Street:
             return True
         return not known and all(matches(term.selector, rules) for term in rules.near)
 
-    def _level(self, shape: Shape, rules: Rules, spread: Spread, node: Node) -> bool:
+    def _level(
+        self, shape: Shape, rules: PodConstraints, spread: TopologySpread, node: Node
+    ) -> bool:
         if _label(node, spread.key) is None:
             return False
         keys = [one.key for one in rules.spread]
@@ -82,7 +84,7 @@ class Street:
         return counts.get(_label(node, spread.key), 0) + own - least <= spread.skew
 
 
-def matches(selector: Selector, rules: Rules) -> bool:
+def matches(selector: Selector, rules: PodConstraints) -> bool:
     return selector.matches(rules.namespace, dict(rules.labels))
 
 
@@ -94,18 +96,18 @@ def _same(one: Node, other: Node, key: str) -> bool:
     return _label(one, key) is not None and _label(one, key) == _label(other, key)
 
 
-def _meets(other: Placed, node: Node, term: Term, _rules: Rules) -> bool:
+def _meets(other: Placed, node: Node, term: Term, _rules: PodConstraints) -> bool:
     return _same(other.node, node, term.key) and matches(term.selector, other.rules)
 
 
-def _keeps_off(other: Placed, node: Node, rules: Rules) -> bool:
+def _keeps_off(other: Placed, node: Node, rules: PodConstraints) -> bool:
     return any(
         _same(other.node, node, term.key) and matches(term.selector, rules)
         for term in other.rules.apart
     )
 
 
-def _same_port(other: Placed, node: Node, port: Port) -> bool:
+def _same_port(other: Placed, node: Node, port: HostPort) -> bool:
     every = "0.0.0.0"  # noqa: S104 — compared with
     return other.node.name == node.name and any(
         (one.protocol, one.number) == (port.protocol, port.number)

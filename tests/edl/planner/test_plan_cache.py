@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from edl.contract import CleanUp
 from edl.feasibility.eligibility import NAME_FIELD
 from edl.model import (
-    Budget,
-    Charge,
     ClusterState,
     Code,
     Ending,
     Pod,
     PodPhase,
+    Quota,
+    QuotaCharge,
     Reason,
     Requirement,
     Taint,
@@ -28,7 +28,7 @@ from edl.model import (
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.passes.drain import CORDONED
-from edl.planner.plan_cache import Memory
+from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 from tests.edl.planner.acting import act, quiet
@@ -103,7 +103,7 @@ def pinned(state: ClusterState, random: Random) -> ClusterState:
 
 def with_quota(state: ClusterState, random: Random) -> ClusterState:
     """A quota on what the jobs count, or none; some begin to count in it."""
-    quota = Budget("ns", "quota", "cpu", random.choice((0, 2000, 9000)), random.choice((0, 1000)))
+    quota = Quota("ns", "quota", "cpu", random.choice((0, 2000, 9000)), random.choice((0, 1000)))
     counted = with_role(state, random, charges=(("quota", "cpu", 1000),))
     return replace(counted, budgets=random.choice(((), (quota,), (quota,))))
 
@@ -175,7 +175,7 @@ CHANGES: tuple[Change, ...] = (
 def test_a_memory_changes_nothing_but_the_work(
     reached: Reached, way: Way, state: ClusterState, changes: list[int], seed: int
 ) -> None:
-    random, memory, plans = Random(seed), Memory(), []  # noqa: S311 (it only mixes)
+    random, memory, plans = Random(seed), PlanCache(), []  # noqa: S311 (it only mixes)
     for change in (0, *changes):
         state = CHANGES[change](state, random)
         plans.append(decide(state, way.policy, way.limits, memory))
@@ -212,7 +212,7 @@ def changed_pods() -> Iterator[tuple[str, Callable[[Pod], Pod], bool]]:
 def test_what_no_plan_is_made_from_asks_for_none(
     change: Callable[[Pod], Pod], *, alike: bool
 ) -> None:
-    state, memory = settled(), Memory()
+    state, memory = settled(), PlanCache()
     plan = decide(state, FAIR, LIMITS, memory)
     assert quiet(plan)
     first = state.jobs[0]
@@ -222,7 +222,7 @@ def test_what_no_plan_is_made_from_asks_for_none(
 
 
 def test_what_stands_around_a_job_asks_for_no_plan() -> None:
-    state, memory = settled(), Memory()
+    state, memory = settled(), PlanCache()
     plan = decide(state, FAIR, LIMITS, memory)
     around = {Target("Service", "ns", "one"): "uid"}
     later = with_job(state, replace(state.jobs[0], surroundings=around))
@@ -230,7 +230,7 @@ def test_what_stands_around_a_job_asks_for_no_plan() -> None:
 
 
 def test_time_alone_asks_for_a_plan_when_it_is_due() -> None:
-    state, memory = settled(), Memory()
+    state, memory = settled(), PlanCache()
     first = state.jobs[0]
     roles = (replace(first.roles[0], resized_at=state.observed_at),)
     state = with_job(state, replace(first, roles=roles))
@@ -245,7 +245,7 @@ def test_time_alone_asks_for_a_plan_when_it_is_due() -> None:
 
 
 def test_another_policy_or_limit_decides_anew() -> None:
-    state, memory = settled(), Memory()
+    state, memory = settled(), PlanCache()
     decide(state, FAIR, LIMITS, memory)
     assert memory.recall(state, FAIR, LIMITS) is not None
     assert memory.recall(state, POLICIES["fifo"], LIMITS) is None
@@ -254,12 +254,12 @@ def test_another_policy_or_limit_decides_anew() -> None:
 
 def test_pods_of_who_is_over_count_in_budgets_again_and_again() -> None:
     """Nobody ends them (clean-up None), and the quota counts them as long as they are there."""
-    charges, budget = (Charge("quota", "pods", 1),), Budget("ns", "quota", "pods", 3)
+    charges, budget = (QuotaCharge("quota", "pods", 1),), Quota("ns", "quota", "pods", 3)
     done = replace(role("worker", charges=charges, on=["a"]), ending=Ending.COMPLETE, pods=())
     over = job("over", done, role("ps", 2, 2, on=["a", "a"], charges=charges))
     over = replace(over, clean_up=CleanUp.NONE)
     state = replace(cluster(node("a", 64), over), budgets=(budget,))
-    memory = Memory()
+    memory = PlanCache()
     decide(state, POLICIES["fair"], Limits(), memory)
     new = worker("new", 2, 2, charges=charges)
     later = replace(cluster(node("a", 64), over, new, seconds=1), budgets=(budget,))

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.messages import message
-from edl.model import Budget, Charge, ClusterState, Code
+from edl.model import ClusterState, Code, Quota, QuotaCharge
 from edl.planner.decide import decide, outcome
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
@@ -208,8 +208,8 @@ def test_a_minimum_that_was_raised_stays_unmet_without_extras(policy: Policy) ->
 
 
 def test_a_minimum_that_was_raised_takes_extras_as_far_as_its_budget_allows() -> None:
-    charges = (Charge("edl.dev/gpu-budget", "GPUs", 1000),)
-    budget = Budget("ns", "edl.dev/gpu-budget", "GPUs", 3000)
+    charges = (QuotaCharge("edl.dev/gpu-budget", "GPUs", 1000),)
+    budget = Quota("ns", "edl.dev/gpu-budget", "GPUs", 3000)
     raised = worker("raised", 4, 6, on=["a"] * 2, charges=charges)
     rich = worker("rich", 1, 9, on=["a"] * 6)
     state = replace(cluster(node("a", 8), raised, rich), budgets=(budget,))

@@ -9,14 +9,14 @@ from edl.quantities import Resources
 from edl.simulator import (
     ENDLESS,
     Change,
-    Kind,
     NodeEvent,
-    Seat,
+    RoleSpec,
+    Scenario,
     Service,
-    Settings,
+    Timing,
     Training,
     Work,
-    World,
+    Workload,
     queued,
 )
 
@@ -33,37 +33,46 @@ def _node(name: str, gpus: int = 0, cpu: int = 8) -> Node:
 
 
 _SMALL, _CORE = _shape("250m"), _shape("1")
-_CASTS: tuple[tuple[str, int, str, tuple[Seat, ...]], ...] = (
+_CASTS: tuple[tuple[str, int, str, tuple[RoleSpec, ...]], ...] = (
     (
         "tf",
         4,
         "tensorflow",
-        (Seat("chief", 1, 1, _SMALL), Seat("ps", 1, 1, _SMALL), Seat("worker", 1, 12, _CORE)),
+        (
+            RoleSpec("chief", 1, 1, _SMALL),
+            RoleSpec("ps", 1, 1, _SMALL),
+            RoleSpec("worker", 1, 12, _CORE),
+        ),
     ),
-    ("ho", 3, "horovod", (Seat("launcher", 1, 1, _SMALL), Seat("worker", 2, 10, _CORE))),
-    ("py", 2, "pytorch", (Seat("worker", 1, 16, _shape("2")),)),
+    ("ho", 3, "horovod", (RoleSpec("launcher", 1, 1, _SMALL), RoleSpec("worker", 2, 10, _CORE))),
+    ("py", 2, "pytorch", (RoleSpec("worker", 1, 16, _shape("2")),)),
     (
         "mx",
         2,
         "mxnet",
         (
-            Seat("scheduler", 1, 1, _SMALL),
-            Seat("server", 1, 1, _SMALL),
-            Seat("worker", 1, 5, _CORE),
+            RoleSpec("scheduler", 1, 1, _SMALL),
+            RoleSpec("server", 1, 1, _SMALL),
+            RoleSpec("worker", 1, 5, _CORE),
         ),
     ),
-    ("pa", 1, "paddle", (Seat("master", 1, 1, _SMALL), Seat("trainer", 1, 8, _CORE))),
-    ("no", 1, "none", (Seat("worker", 1, 20, _shape("500m")),)),
-    ("big", 1, "tensorflow", (Seat("ps", 1, 1, _SMALL), Seat("worker", 14, 14, _shape("7")))),
+    ("pa", 1, "paddle", (RoleSpec("master", 1, 1, _SMALL), RoleSpec("trainer", 1, 8, _CORE))),
+    ("no", 1, "none", (RoleSpec("worker", 1, 20, _shape("500m")),)),
+    (
+        "big",
+        1,
+        "tensorflow",
+        (RoleSpec("ps", 1, 1, _SMALL), RoleSpec("worker", 14, 14, _shape("7"))),
+    ),
 )
 """Name, how many of them, framework, roles. The last one never fits."""
 
 
-def mix(seed: int, *, gpu_nodes: int = 0) -> World:
+def mix(seed: int, *, gpu_nodes: int = 0) -> Scenario:
     """Twelve nodes of 8 CPU; the jobs' order and the scheduler's draws depend on the seed."""
     random = Random(seed)  # noqa: S311 (it only mixes)
     jobs = [
-        queued(f"{name}{number}", Kind(framework), cast, items=_ITEMS if name == "no" else None)
+        queued(f"{name}{number}", Workload(framework), cast, items=_ITEMS if name == "no" else None)
         for name, count, framework, cast in _CASTS
         for number in range(count)
     ]
@@ -80,8 +89,8 @@ def mix(seed: int, *, gpu_nodes: int = 0) -> World:
     nodes = [_node(f"node-{number:03}") for number in range(12)]
     nodes += [_node(f"gpu-{number}", gpus=2) for number in range(gpu_nodes)]
     waits = {"shut_down": random.choice([1, 2, 3]), "round": random.choice([0.1, 0.5, 1])}
-    settings = Settings(start_up=1, tie=random.randrange, **waits)
-    return World(tuple(nodes), tuple(trainings), services, settings=settings)
+    settings = Timing(start_up=1, tie=random.randrange, **waits)
+    return Scenario(tuple(nodes), tuple(trainings), services, settings=settings)
 
 
 _KINDS = (
@@ -95,16 +104,18 @@ _KINDS = (
 
 
 @st.composite
-def mixes(draw: st.DrawFn) -> World:
+def mixes(draw: st.DrawFn) -> Scenario:
     """Two to ten jobs of any framework on two to eight nodes, in any order of arrival."""
     trainings = []
     for number in range(draw(st.integers(2, 10))):
         framework, roles = draw(st.sampled_from(_KINDS))
         core = _shape(draw(st.sampled_from(["500m", "1", "1", "2", "3"])))
-        cast = [Seat(name, low, high, _SMALL if low == high else core) for name, low, high in roles]
+        cast = [
+            RoleSpec(name, low, high, _SMALL if low == high else core) for name, low, high in roles
+        ]
         items = _ITEMS if framework == "none" else None
         priority = draw(st.sampled_from([0, 0, 0, 5]))
-        job = queued(f"job-{number}", Kind(framework), cast, priority=priority, items=items)
+        job = queued(f"job-{number}", Workload(framework), cast, priority=priority, items=items)
         work = Work(1e9) if items else ENDLESS
         trainings.append(Training(job, work, at=draw(st.sampled_from([0.0, 0.1, 1.0, 20.0]))))
     web = Service("web", _CORE, ((0.3, draw(st.integers(0, 8))),), priority=1000)
@@ -113,15 +124,15 @@ def mixes(draw: st.DrawFn) -> World:
         for number in range(draw(st.integers(2, 8)))
     ]
     random = draw(st.randoms(use_true_random=False))
-    settings = Settings(start_up=1, shut_down=draw(st.integers(0, 3)), tie=random.randrange)
-    return World(tuple(nodes), tuple(trainings), (web,), settings=settings)
+    settings = Timing(start_up=1, shut_down=draw(st.integers(0, 3)), tie=random.randrange)
+    return Scenario(tuple(nodes), tuple(trainings), (web,), settings=settings)
 
 
 _CHURN = 60.0
 """Seconds until a churn is over."""
 
 
-def churn(seed: int) -> tuple[World, float]:
+def churn(seed: int) -> tuple[Scenario, float]:
     """What `tests/attack` does to a cluster, and when nothing changes from outside any more.
 
     Training jobs come, some of them end, other owners' pods come and go, nodes are cordoned; pods
@@ -138,10 +149,10 @@ def churn(seed: int) -> tuple[World, float]:
     events = [NodeEvent(random.uniform(0, _CHURN), Change.CORDONED, one) for one in off]
     events += [NodeEvent(_CHURN, Change.UNCORDONED, one) for one in off if random.random() < 0.7]
     waits = {"shut_down": random.choice([1, 2, 3, 12]), "round": random.choice([0.1, 0.5, 1])}
-    settings = Settings(start_up=1, tie=random.randrange, **waits)
+    settings = Timing(start_up=1, tie=random.randrange, **waits)
     events.sort(key=lambda event: event.at)
     return (
-        World(tuple(nodes), tuple(trainings), (service,), tuple(events), settings=settings),
+        Scenario(tuple(nodes), tuple(trainings), (service,), tuple(events), settings=settings),
         _CHURN,
     )
 
@@ -152,14 +163,14 @@ def _twins(random: Random, number: int) -> list[Training]:
     alone = {"tensorflow": ("chief", "ps"), "horovod": ("launcher",)}.get(framework, ())
     low, shape = random.randint(1, 3), _shape(random.choice(["500m", "1", "2"]))
     cast = [
-        *(Seat(name, 1, 1, shape) for name in alone),
-        Seat("worker", low, low + random.randint(0, 6), shape),
+        *(RoleSpec(name, 1, 1, shape) for name in alone),
+        RoleSpec("worker", low, low + random.randint(0, 6), shape),
     ]
     at, waits = random.uniform(0, _CHURN - 5), random.choice([None, None, 8.0, 15.0, 31.0])
     work = random.choice([ENDLESS, ENDLESS, Work(60)])
     return [
         Training(
-            queued(f"{framework[:2]}{number}-{twin}", Kind(framework), cast),
+            queued(f"{framework[:2]}{number}-{twin}", Workload(framework), cast),
             work,
             at=at + twin,
             start_up=waits,

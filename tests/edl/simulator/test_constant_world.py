@@ -11,7 +11,7 @@ from edl.model import ClusterState
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES, Policy
-from edl.simulator import Elastic, Watcher, World, simulate
+from edl.simulator import Elastic, Scenario, Watcher, simulate
 from tests.edl.simulator.mixes import churn, mix, mixes
 
 _SETTLED = 180.0
@@ -28,7 +28,7 @@ class Move(NamedTuple):
     reason: str
 
 
-def moves(world: World, elastic: Elastic, until: float) -> list[Move]:
+def moves(world: Scenario, elastic: Elastic, until: float) -> list[Move]:
     """Every change of a size, as a watcher of the Jobs sees it."""
     sizes: dict[tuple[str, str], int] = {}
     found: list[Move] = []
@@ -63,7 +63,7 @@ _HOUR = 3600.0
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES.keys())
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(mixes())
-def test_any_mix_rests_when_all_cooldowns_are_over(policy: Policy, world: World) -> None:
+def test_any_mix_rests_when_all_cooldowns_are_over(policy: Policy, world: Scenario) -> None:
     found = moves(world, Elastic(policy, _QUICK), until=2 * _HOUR)
     assert [move for move in found if move.at > _HOUR] == []
 

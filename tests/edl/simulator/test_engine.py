@@ -19,10 +19,10 @@ from edl.simulator import (
     NodeEvent,
     Plain,
     Result,
-    Seat,
+    RoleSpec,
     Service,
-    Settings,
     Simulation,
+    Timing,
     Watcher,
     from_state,
     length,
@@ -37,7 +37,7 @@ def tracks(result: Result) -> dict[str, Track]:
 
 
 def test_a_job_takes_its_length_at_any_size_and_the_time_to_start() -> None:
-    settings = Settings(start_up=5, shut_down=1)
+    settings = Timing(start_up=5, shut_down=1)
     found = simulate(
         world(*nodes(2), training("one", 1, 8, 100, curve=CONSTANT), settings=settings), FAIR
     )
@@ -70,7 +70,7 @@ def test_a_framework_that_restarts_loses_what_came_after_its_checkpoint() -> Non
     limits = replace(ALL, restart_cooldown=timedelta(seconds=30))
     first = training("first", 1, 4, 4000, framework="tensorflow", checkpoint=40)
     second = training("second", 1, 1, 500, at=100)
-    given = world(node("a"), first, second, settings=Settings(start_up=0, shut_down=2))
+    given = world(node("a"), first, second, settings=Timing(start_up=0, shut_down=2))
     found = tracks(simulate(given, Elastic(POLICIES["fair"], limits)))["first"]
     # It stops at 100 to make room: since 80, four replicas have worked.
     assert found.stops >= 1
@@ -88,9 +88,9 @@ def test_who_saves_when_told_to_stop_loses_nothing() -> None:
 
 
 def test_horovods_launcher_begins_when_its_workers_are_ready() -> None:
-    seats = [Seat("launcher", 1, 1, shape(0.5)), Seat("worker", 2, 3, shape())]
+    seats = [RoleSpec("launcher", 1, 1, shape(0.5)), RoleSpec("worker", 2, 3, shape())]
     job = training("ring", 2, 3, 90, framework="horovod", seats=seats)
-    settings = Settings(start_up=4, shut_down=1)
+    settings = Timing(start_up=4, shut_down=1)
     found = tracks(simulate(world(node("a"), job, settings=settings), FAIR))["ring"]
     assert found.placed is not None
     # Workers start, are listed in the launcher's gate, then the launcher starts.
@@ -132,7 +132,7 @@ def test_a_lost_pod_restarts_those_who_cannot_go_on_without_it() -> None:
 
 
 def test_a_cordoned_node_gets_nobody_and_its_pods_move_one_after_another() -> None:
-    given = world(*nodes(2), training("one", 2, 2, 400), settings=Settings(1, 1))
+    given = world(*nodes(2), training("one", 2, 2, 400), settings=Timing(1, 1))
     events = tuple(NodeEvent(50, Change.CORDONED, one) for one in given.nodes[:1])
     simulation = Simulation(replace(given, events=events), FAIR, Watcher())
     simulation.run(100)
@@ -141,7 +141,7 @@ def test_a_cordoned_node_gets_nobody_and_its_pods_move_one_after_another() -> No
 
 
 def test_a_taint_that_ends_pods_drives_them_elsewhere() -> None:
-    given = world(*nodes(2), training("one", 2, 2, 400), settings=Settings(1, 1))
+    given = world(*nodes(2), training("one", 2, 2, 400), settings=Timing(1, 1))
     taint = Taint("karpenter.sh/disrupted", "", "NoSchedule")
     events = (NodeEvent(50, Change.TAINTED, given.nodes[0], taint),)
     simulation = Simulation(replace(given, events=events), FAIR, Watcher())
@@ -201,9 +201,13 @@ def test_what_runs_in_an_observed_cluster_goes_on_there() -> None:
 
 
 def test_an_observed_job_that_is_nearly_over_is_ended_by_its_steps() -> None:
-    seats = [Seat("chief", 1, 1, shape()), Seat("ps", 1, 1, shape()), Seat("worker", 1, 1, shape())]
+    seats = [
+        RoleSpec("chief", 1, 1, shape()),
+        RoleSpec("ps", 1, 1, shape()),
+        RoleSpec("worker", 1, 1, shape()),
+    ]
     job = training("one", 1, 1, 50, framework="tensorflow", seats=seats)
-    simulation = Simulation(world(node("a"), job, settings=Settings(1, 5)), FAIR, Watcher())
+    simulation = Simulation(world(node("a"), job, settings=Timing(1, 5)), FAIR, Watcher())
     simulation.run(52)
     state = simulation.state()
     chief = state.jobs[0].roles[0]
@@ -216,7 +220,7 @@ def test_an_observed_job_that_is_nearly_over_is_ended_by_its_steps() -> None:
 
 def test_a_pod_that_starts_when_observed_gets_ready() -> None:
     simulation = Simulation(
-        world(node("a"), training("one", 2, 2, 50), settings=Settings(30, 5)), FAIR, Watcher()
+        world(node("a"), training("one", 2, 2, 50), settings=Timing(30, 5)), FAIR, Watcher()
     )
     simulation.run(10)
     pods = simulation.state().jobs[0].roles[0].pods
@@ -239,7 +243,7 @@ def test_who_tells_how_far_he_is_is_left_alone_near_his_end() -> None:
 
 def test_a_gang_that_the_scheduler_spreads_begins_with_us_and_never_without() -> None:
     """Small pods on every node leave none for the large one."""
-    seats = [Seat("ps", 4, 4, shape(1)), Seat("worker", 1, 1, shape(4))]
+    seats = [RoleSpec("ps", 4, 4, shape(1)), RoleSpec("worker", 1, 1, shape(4))]
     job = training("tight", 1, 1, 100, framework="tensorflow", seats=seats)
     given = world(*nodes(2, 4), job)
     assert simulate(given, FAIR, 3600).ended == 1

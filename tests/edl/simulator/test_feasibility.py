@@ -10,34 +10,34 @@ from msgspec.structs import replace
 from edl.model import (
     ClusterState,
     Device,
-    Held,
+    GpuUsage,
+    HostPort,
     Neighbours,
     Node,
-    Port,
+    PodConstraints,
     Requirement,
-    Rules,
     Selector,
     Shape,
     Share,
-    Spread,
     Term,
+    TopologySpread,
 )
 from edl.quantities import SHARED_GPU, Resources
 from edl.simulator import (
     CONSTANT,
     Change,
     Elastic,
-    Kind,
     NodeEvent,
     Plain,
     Result,
-    Seat,
+    RoleSpec,
+    Scenario,
     Service,
     Simulation,
     Training,
     Watcher,
     Work,
-    World,
+    Workload,
     from_state,
     length,
     queued,
@@ -56,7 +56,7 @@ def app(name: str) -> Selector:
 
 
 def ruled(name: str, cpu: float = 1, **fields: object) -> Shape:
-    rules = replace(Rules("default", (("app", name),)), **fields)  # type: ignore[arg-type]
+    rules = replace(PodConstraints("default", (("app", name),)), **fields)  # type: ignore[arg-type]
     return replace(shape(cpu), rules=rules)
 
 
@@ -82,11 +82,11 @@ def gpus(name: str, *devices: Device, **labels: str) -> Node:
 
 
 def of_one(name: str, wanted: Shape, pods: int = 1, seconds: float = 50) -> Training:
-    seats = [Seat("worker", pods, pods, wanted)]
-    return Training(queued(name, Kind("pytorch"), seats), length(seconds))
+    seats = [RoleSpec("worker", pods, pods, wanted)]
+    return Training(queued(name, Workload("pytorch"), seats), length(seconds))
 
 
-def after(seconds: float, given: World, manner: Elastic | Plain = FAIR) -> ClusterState:
+def after(seconds: float, given: Scenario, manner: Elastic | Plain = FAIR) -> ClusterState:
     simulation = Simulation(given, manner, Watcher())
     simulation.run(seconds)
     return simulation.state()
@@ -114,23 +114,23 @@ def test_workers_that_avoid_each_other_never_share_a_node(manner: Elastic | Plai
 
 
 def test_workers_spread_over_zones_whatever_the_room() -> None:
-    evenly = ruled("train", spread=(Spread(ZONE, app("train"), 1),))
+    evenly = ruled("train", spread=(TopologySpread(ZONE, app("train"), 1),))
     given = world(host("a", 64), host("b", 4, zone="b"), of_one("train", evenly, 4))
     assert on(after(20, given)) == ["a", "a", "b", "b"]
 
 
 def test_followers_are_bound_once_those_are_whom_they_follow() -> None:
     follower = ruled("worker", near=(Term(HOST, app("ps")),))
-    seats = [Seat("worker", 2, 2, follower), Seat("ps", 1, 1, ruled("ps"))]
-    train = Training(queued("train", Kind("tensorflow"), seats), length(50))
+    seats = [RoleSpec("worker", 2, 2, follower), RoleSpec("ps", 1, 1, ruled("ps"))]
+    train = Training(queued("train", Workload("tensorflow"), seats), length(50))
     found = on(after(20, world(host("a", 4), host("b", 4), train), Plain()))
     assert found in (["a"] * 3, ["b"] * 3)
 
 
 def test_a_port_of_a_node_is_taken_while_a_pod_of_others_is_there() -> None:
-    port = Port("TCP", 80, "10.0.0.1")
+    port = HostPort("TCP", 80, "10.0.0.1")
     given = world(host("a", 64), host("b", 4), of_one("train", ruled("train", ports=(port,))))
-    others = Neighbours("a", Rules("default", (), ports=(port,)), 1)
+    others = Neighbours("a", PodConstraints("default", (), ports=(port,)), 1)
     assert on(after(20, replace(given, neighbours=(others,)))) == ["b"]
 
 
@@ -167,7 +167,7 @@ def test_who_is_cordoned_in_keeps_its_place_in_the_count() -> None:
 def test_a_share_is_free_again_when_its_job_ends() -> None:
     there = worker("first", 1, 1, shape=part(1000), on=["a"])
     role = replace(there.roles[0], pods=(pod(0, "a", devices=("gpu-0",)),))
-    used = gpus("a", Device("gpu-0", 0, Held(1000)))
+    used = gpus("a", Device("gpu-0", 0, GpuUsage(1000)))
     state = ClusterState(
         at(0),
         (replace(used, used=used.used + Resources.parse({"cpu": 1, "pods": 1})),),
@@ -181,7 +181,7 @@ def test_a_share_of_a_pod_that_names_no_gpu_is_free_again_when_its_job_ends() ->
     there = worker("first", 1, 1, shape=part(600), on=["a"])
     state = ClusterState(
         at(0),
-        (gpus("a", Device("", 0, Held(600))),),
+        (gpus("a", Device("", 0, GpuUsage(600))),),
         (there, worker("second", 1, 1, shape=part(600))),
     )
     result = simulate(from_state(state, lambda _job: length(50)), FAIR, until=3600)
@@ -189,7 +189,9 @@ def test_a_share_of_a_pod_that_names_no_gpu_is_free_again_when_its_job_ends() ->
 
 
 def test_shares_of_others_stay_in_the_way() -> None:
-    given = world(gpus("a", Device("gpu-0", 0, Held(500)), Device()), of_one("train", part(600), 2))
+    given = world(
+        gpus("a", Device("gpu-0", 0, GpuUsage(500)), Device()), of_one("train", part(600), 2)
+    )
     assert simulate(given, Plain(), until=3600).jobs[0].track.ended is None
     given = world(gpus("a", Device(), Device()), of_one("train", part(600), 2))
     assert simulate(given, FAIR, until=3600).jobs[0].track.ended == 50
@@ -216,9 +218,12 @@ def test_a_pod_that_is_told_to_end_is_seen_leaving_its_gpu() -> None:
 _NAMES = ("red", "blue")
 _TERMS = st.builds(Term, st.sampled_from([HOST, ZONE]), st.sampled_from([*map(app, _NAMES)]))
 _SPREADS = st.builds(
-    Spread, st.sampled_from([HOST, ZONE]), st.sampled_from([*map(app, _NAMES)]), st.integers(1, 2)
+    TopologySpread,
+    st.sampled_from([HOST, ZONE]),
+    st.sampled_from([*map(app, _NAMES)]),
+    st.integers(1, 2),
 )
-_PORTS = st.just((Port("TCP", 80, "10.0.0.1"),))
+_PORTS = st.just((HostPort("TCP", 80, "10.0.0.1"),))
 _RULES = st.one_of(
     st.fixed_dictionaries({"apart": st.tuples(_TERMS)}),
     st.fixed_dictionaries({"spread": st.tuples(_SPREADS)}),
@@ -244,8 +249,8 @@ def jobs_of(draw: st.DrawFn, shapes: st.SearchStrategy[Shape]) -> list[Training]
         Training(
             queued(
                 f"job-{number}",
-                Kind("pytorch"),
-                [Seat("worker", low := draw(st.integers(1, 2)), low + 2, draw(shapes))],
+                Workload("pytorch"),
+                [RoleSpec("worker", low := draw(st.integers(1, 2)), low + 2, draw(shapes))],
                 priority=draw(st.sampled_from([0, 0, 5])),
             ),
             Work(draw(_WORK), CONSTANT),
@@ -256,7 +261,7 @@ def jobs_of(draw: st.DrawFn, shapes: st.SearchStrategy[Shape]) -> list[Training]
     ]
 
 
-def every_instant(given: World, manner: Elastic | Plain) -> list[ClusterState]:
+def every_instant(given: Scenario, manner: Elastic | Plain) -> list[ClusterState]:
     simulation = Simulation(given, manner, Watcher())
     found = []
     while simulation.next <= timedelta(hours=1).total_seconds():
@@ -329,8 +334,8 @@ def test_no_gpu_is_overcommitted_and_its_use_is_what_its_pods_hold(
                 assert held.memory <= memory
 
 
-def _held(state: ClusterState, name: str, device: Device) -> Held:
-    found = Held()
+def _held(state: ClusterState, name: str, device: Device) -> GpuUsage:
+    found = GpuUsage()
     for job in state.jobs:
         for role in job.roles:
             share = role.shape.share
@@ -340,7 +345,7 @@ def _held(state: ClusterState, name: str, device: Device) -> Held:
                     whole = share.compute > 1000
                     memory = share.memory or share.compute * device.memory // 1000
                     own = (1000, device.memory) if whole else (share.compute, memory)
-                    found = found.plus(Held(*own))
+                    found = found.plus(GpuUsage(*own))
     return found
 
 

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 
 from edl.model import ClusterState, Node
 from edl.planner.plan import Plan
-from edl.simulator import Elastic, Manner, Result, Simulation, Watcher, World, simulate
+from edl.simulator import Elastic, Manner, Result, Scenario, Simulation, Watcher, simulate
 from tests.edl.simulator.worlds import LEDS, LONG, MANNERS, worlds
 
 pytestmark = pytest.mark.laws
@@ -19,7 +19,7 @@ _SLOW = settings(
 
 @given(worlds(), LEDS)
 @_SLOW
-def test_every_job_that_fits_an_empty_cluster_ends(given: World, manner: Elastic) -> None:
+def test_every_job_that_fits_an_empty_cluster_ends(given: Scenario, manner: Elastic) -> None:
     result = simulate(given, manner, until=LONG)
     assert [job.key.name for job in result.jobs if job.track.ended is None] == []
     assert result.until == LONG
@@ -27,7 +27,7 @@ def test_every_job_that_fits_an_empty_cluster_ends(given: World, manner: Elastic
 
 @given(worlds(), MANNERS)
 @_SLOW
-def test_the_same_world_gives_the_same_result(given: World, manner: Manner) -> None:
+def test_the_same_world_gives_the_same_result(given: Scenario, manner: Manner) -> None:
     assert _figures(simulate(given, manner, LONG)) == _figures(simulate(given, manner, LONG))
 
 
@@ -43,7 +43,7 @@ def _figures(result: Result) -> list[object]:
 @given(worlds(), MANNERS)
 @_SLOW
 def test_no_node_is_overcommitted_and_its_use_is_what_its_pods_ask_for(
-    given: World, manner: Manner
+    given: Scenario, manner: Manner
 ) -> None:
     simulation = Simulation(given, manner, Watcher())
     while simulation.next <= LONG:
@@ -70,7 +70,7 @@ def _asked(state: ClusterState, node: Node) -> int:
 
 @given(worlds(), LEDS)
 @_SLOW
-def test_sizes_are_from_min_to_max_or_nothing_is_started(given: World, manner: Elastic) -> None:
+def test_sizes_are_from_min_to_max_or_nothing_is_started(given: Scenario, manner: Elastic) -> None:
     wrong = []
 
     def decided(now: float, state: ClusterState, _: Plan) -> None:
@@ -87,7 +87,7 @@ def test_sizes_are_from_min_to_max_or_nothing_is_started(given: World, manner: E
 
 @given(worlds(), MANNERS)
 @_SLOW
-def test_work_is_conserved(given: World, manner: Manner) -> None:
+def test_work_is_conserved(given: Scenario, manner: Manner) -> None:
     """What the replicas did is what the job had to do and what it did twice."""
     result = simulate(given, manner, LONG)
     work = {one.key: one.work for one in given.trainings}

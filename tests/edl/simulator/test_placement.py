@@ -12,21 +12,21 @@ from edl import contract
 from edl.model import ClusterState, JobKey, Pod, Role, Taint, Topology, TrainingJob
 from edl.planner.limits import Limits
 from edl.planner.plan import Admission, Evacuation, Placement, Plan, Suspension
-from edl.planner.plan_cache import Memory
+from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import POLICIES, Policy
 from edl.simulator import (
     Change,
     Elastic,
-    Kind,
     NodeEvent,
     Plain,
-    Seat,
+    RoleSpec,
+    Scenario,
     Service,
-    Settings,
     Simulation,
+    Timing,
     Training,
     Watcher,
-    World,
+    Workload,
     from_state,
     length,
     queued,
@@ -39,14 +39,16 @@ from tests.reasons import because
 
 GANG: Final = JobKey("default", "gang")
 PLACEMENT, HOSTS = contract.PLACEMENT_GATE, contract.HOSTS_GATE
-GATED = Kind("tensorflow", "ps", gated=True)
+GATED = Workload("tensorflow", "ps", gated=True)
 
 Decision = Callable[[TrainingJob], Plan]
 
 
-def gang(cpu: float = 1, *, seats: list[Seat] | None = None, kind: Kind = GATED) -> Training:
+def gang(
+    cpu: float = 1, *, seats: list[RoleSpec] | None = None, kind: Workload = GATED
+) -> Training:
     """A parameter server and two workers; 100 seconds long."""
-    usual = [Seat("ps", 1, 1, shape()), Seat("worker", 2, 2, shape(cpu))]
+    usual = [RoleSpec("ps", 1, 1, shape()), RoleSpec("worker", 2, 2, shape(cpu))]
     return Training(queued("gang", kind, seats or usual), length(100))
 
 
@@ -87,12 +89,12 @@ def ended(role: str, index: int, job: TrainingJob) -> Plan:
 class Script:
     """Decides what is written down for a second, about the gang; else nothing."""
 
-    def __init__(self, given: World, plans: Mapping[int, Decision]) -> None:
+    def __init__(self, given: Scenario, plans: Mapping[int, Decision]) -> None:
         self._plans = plans
         elastic = Elastic(POLICIES["fair"], decide=self._decide)
         self.simulation = Simulation(given, elastic, Watcher())
 
-    def _decide(self, state: ClusterState, _by: Policy, _limits: Limits, _last: Memory) -> Plan:
+    def _decide(self, state: ClusterState, _by: Policy, _limits: Limits, _last: PlanCache) -> Plan:
         decision = self._plans.get(round(self.simulation.now, 3))  # type: ignore[call-overload]
         jobs = [job for job in state.jobs if job.key == GANG]
         plan = decision(jobs[0]) if decision and jobs else Plan()
@@ -115,16 +117,16 @@ class Script:
 @pytest.mark.parametrize(
     ("kind", "roles", "gated"),
     [
-        (Kind("tensorflow", "ps", gated=True), ["ps", "worker"], True),
-        (Kind("tensorflow", "ps", gated=False), ["ps", "worker"], False),
-        (Kind("tensorflow", gated=True), ["worker"], True),
-        (Kind("pytorch", gated=True), ["worker"], False),
+        (Workload("tensorflow", "ps", gated=True), ["ps", "worker"], True),
+        (Workload("tensorflow", "ps", gated=False), ["ps", "worker"], False),
+        (Workload("tensorflow", gated=True), ["worker"], True),
+        (Workload("pytorch", gated=True), ["worker"], False),
     ],
 )
 def test_roles_are_gated_where_the_plan_places_their_pods(
-    kind: Kind, roles: list[str], *, gated: bool
+    kind: Workload, roles: list[str], *, gated: bool
 ) -> None:
-    job = queued("one", kind, [Seat(role, 1, 1, shape()) for role in roles])
+    job = queued("one", kind, [RoleSpec(role, 1, 1, shape()) for role in roles])
     assert [role.gated for role in job.roles] == [gated] * len(roles)
 
 
@@ -143,7 +145,7 @@ def test_placed_pods_go_to_their_nodes_wherever_the_scheduler_would_put_them() -
 
 
 def test_a_scripted_plan_runs_through() -> None:
-    given = world(*nodes(2), gang(), settings=Settings(start_up=5, shut_down=1))
+    given = world(*nodes(2), gang(), settings=Timing(start_up=5, shut_down=1))
     plans = {0: started, 2: on(ps=["node-1"], worker=["node-1", "node-0"])}
     simulation = Script(given, plans).simulation
     simulation.run(200)
@@ -159,7 +161,7 @@ def test_it_is_decided_again_once_there_are_pods_to_place() -> None:
     def decided(now: float, state: ClusterState, _plan: Plan) -> None:
         seen.append((now, sum(PLACEMENT in pod.gates for pod in state.jobs[0].roles[0].pods)))
 
-    def decide(state: ClusterState, _by: Policy, _limits: Limits, _last: Memory) -> Plan:
+    def decide(state: ClusterState, _by: Policy, _limits: Limits, _last: PlanCache) -> Plan:
         return started(state.jobs[0]) if state.jobs[0].suspended else Plan()
 
     manner = Elastic(POLICIES["fair"], decide=decide)
@@ -191,7 +193,7 @@ TAINT = Taint("gone", "", "NoExecute")
     ids=["cordoned", "tainted", "lost", "kept away by a pod"],
 )
 def test_a_placed_pod_goes_to_no_node_that_it_may_not_use(way: NodeEvent | Service) -> None:
-    seats = [Seat("ps", 1, 1, ruled("train")), Seat("worker", 1, 1, shape())]
+    seats = [RoleSpec("ps", 1, 1, ruled("train")), RoleSpec("worker", 1, 1, shape())]
     others, events = ((), (way,)) if isinstance(way, NodeEvent) else ((way,), ())
     given = replace(world(host("a"), gang(seats=seats), *others), events=events)
     script = Script(given, {0: started, 2: on(ps=["a"])})
@@ -233,8 +235,8 @@ def test_who_is_suspended_leaves_no_pod_behind_its_gate_nor_on_its_way_to_a_node
 
 
 def test_a_launcher_is_placed_first_and_gets_its_node_once_its_hosts_are_known() -> None:
-    seats = [Seat("launcher", 1, 1, shape()), Seat("worker", 1, 1, shape())]
-    ring = gang(seats=seats, kind=Kind("horovod", gated=True))
+    seats = [RoleSpec("launcher", 1, 1, shape()), RoleSpec("worker", 1, 1, shape())]
+    ring = gang(seats=seats, kind=Workload("horovod", gated=True))
     plans = {0: started, 2: on(launcher=["node-1"]), 4: on(worker=["node-1"])}
     script = Script(world(*nodes(2), ring), plans)
     assert script.pods(1)[0].gates == (HOSTS, PLACEMENT)
@@ -256,8 +258,8 @@ def test_what_waits_in_an_observed_cluster_goes_on_waiting() -> None:
 
 
 def test_without_us_no_pod_waits_for_a_plan() -> None:
-    seats = [Seat("launcher", 1, 1, shape()), Seat("worker", 1, 1, shape())]
-    ring = Training(queued("ring", Kind("horovod", gated=True), seats), length(100))
+    seats = [RoleSpec("launcher", 1, 1, shape()), RoleSpec("worker", 1, 1, shape())]
+    ring = Training(queued("ring", Workload("horovod", gated=True), seats), length(100))
     assert simulate(world(*nodes(2), gang(), ring), Plain(), 3600).ended == 2
 
 
@@ -269,8 +271,8 @@ def test_the_nodes_that_a_start_has_for_replicas_are_read_off_their_job() -> Non
 
 
 def test_a_job_with_a_topology_waits_for_the_nodes_of_the_plan() -> None:
-    near = Kind("none", topology=Topology(preferred=("rack",)))
-    seats = [Seat("worker", 1, 2, shape())]
+    near = Workload("none", topology=Topology(preferred=("rack",)))
+    seats = [RoleSpec("worker", 1, 2, shape())]
     (part,) = queued("near", near, seats).roles
     assert (part.gated, part.topology) == (True, near.topology)
-    assert not queued("plain", Kind("none"), seats).roles[0].gated
+    assert not queued("plain", Workload("none"), seats).roles[0].gated

@@ -15,21 +15,21 @@ from edl.simulator import (
     LINEAR,
     Amdahl,
     Elastic,
-    Kind,
     Plain,
-    Seat,
+    RoleSpec,
+    Scenario,
     Service,
-    Settings,
+    Timing,
     Training,
     Work,
-    World,
+    Workload,
     queued,
 )
 
 ALL = Limits(load_ceiling=1)
 """Every core may be used."""
 FAIR = Elastic(POLICIES["fair"], ALL)
-PROMPT = Settings(start_up=0, shut_down=0)
+PROMPT = Timing(start_up=0, shut_down=0)
 """Pods are there and gone at once."""
 
 
@@ -48,15 +48,15 @@ def nodes(count: int, cpu: float = 4) -> tuple[Node, ...]:
 
 def training(name: str, low: int, high: int, seconds: float, **fields: Any) -> Training:
     """PyTorch workers of one core; `seconds` of one of them, faster with more of them."""
-    kind = Kind(fields.pop("framework", "pytorch"))
-    seats = fields.pop("seats", [Seat("worker", low, high, shape(fields.pop("cpu", 1)))])
+    kind = Workload(fields.pop("framework", "pytorch"))
+    seats = fields.pop("seats", [RoleSpec("worker", low, high, shape(fields.pop("cpu", 1)))])
     given = {key: fields.pop(key) for key in ("priority", "items") if key in fields}
     work = Work(seconds, fields.pop("curve", LINEAR))
     return Training(queued(name, kind, seats, **given), work, **fields)
 
 
-def world(*things: Node | Training | Service, settings: Settings = PROMPT, **fields: Any) -> World:
-    return World(
+def world(*things: Node | Training | Service, settings: Timing = PROMPT, **fields: Any) -> Scenario:
+    return Scenario(
         nodes=tuple(one for one in things if isinstance(one, Node)),
         trainings=tuple(one for one in things if isinstance(one, Training)),
         services=tuple(one for one in things if isinstance(one, Service)),
@@ -70,14 +70,14 @@ def trainings(draw: st.DrawFn, number: int) -> Training:
     """One that fits into an empty world of `worlds`: its minimum has at most 4 pods of 1 core."""
     framework = draw(st.sampled_from(["pytorch", "pytorch", "tensorflow", "none", "horovod"]))
     low = draw(st.integers(1, 3))
-    seats = [Seat("worker", low, low + draw(st.integers(0, 6)), shape())]
+    seats = [RoleSpec("worker", low, low + draw(st.integers(0, 6)), shape())]
     if framework == "horovod":
-        seats.insert(0, Seat("launcher", 1, 1, shape()))
+        seats.insert(0, RoleSpec("launcher", 1, 1, shape()))
     if framework == "tensorflow" and draw(st.booleans()):
-        seats.insert(0, Seat("ps", 1, 1, shape()))
+        seats.insert(0, RoleSpec("ps", 1, 1, shape()))
     job = queued(
         f"job-{number}",
-        Kind(framework),
+        Workload(framework),
         seats,
         priority=draw(st.sampled_from([0, 0, 5])),
         items=draw(st.integers(1, 12)) if framework == "none" else None,
@@ -92,7 +92,7 @@ def trainings(draw: st.DrawFn, number: int) -> Training:
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
+def worlds(draw: st.DrawFn) -> Scenario:
     """Some jobs, and somebody else's pods for a while."""
     found = [draw(trainings(number)) for number in range(draw(st.integers(1, 5)))]
     services = []
@@ -105,7 +105,7 @@ def worlds(draw: st.DrawFn) -> World:
         *nodes(draw(st.integers(4 // size, 4)), size),
         *found,
         *services,
-        settings=Settings(
+        settings=Timing(
             start_up=draw(st.sampled_from([0, 2])), shut_down=draw(st.sampled_from([0, 3]))
         ),
     )

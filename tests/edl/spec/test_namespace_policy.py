@@ -6,7 +6,7 @@ import yaml
 
 from edl import contract
 from edl.contract import registry
-from edl.contract.registry import Kind
+from edl.contract.registry import EntryKind
 from edl.errors import Denied
 from edl.spec.namespace_policy import SILENT, check, policy, read
 from edl.writes import Json
@@ -148,7 +148,9 @@ def test_the_documented_namespace_says_everything_and_is_let_in() -> None:
     page = (Path(__file__).parents[3] / "docs" / "namespaces.md").read_text()
     body = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])
     check(body, None)
-    settings = {entry.name for entry in registry.ENTRIES if entry.kind is Kind.NAMESPACE_ANNOTATION}
+    settings = {
+        entry.name for entry in registry.ENTRIES if entry.kind is EntryKind.NAMESPACE_ANNOTATION
+    }
     assert set(body["metadata"]["annotations"]) == settings
     assert read(body).adopts
 

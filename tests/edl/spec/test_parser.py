@@ -5,7 +5,7 @@ import pytest
 from edl.contract import CleanUp
 from edl.errors import Denied, Finding
 from edl.model import Resizing
-from edl.spec.job_spec import Seat
+from edl.spec.job_spec import RoleBounds
 from edl.spec.manifest_reader import MOST_REPLICAS
 from edl.spec.parser import parse
 from edl.writes import Json
@@ -21,7 +21,7 @@ def test_two_labels_make_a_job_elastic() -> None:
     assert (spec.namespace, spec.name, spec.job) == ("lab", "mnist", "mnist")
     assert (spec.framework, spec.role, spec.mode) == ("tensorflow", "worker", "collective")
     assert (spec.min, spec.max, spec.resizing) == (1, 4, Resizing.RESTART)
-    assert spec.cast == (Seat("worker", 1, 4),)
+    assert spec.cast == (RoleBounds("worker", 1, 4),)
     assert (spec.slots, spec.port, spec.clean_up) == (1, 2222, CleanUp.RUNNING)
     assert (spec.wanted, spec.paused, spec.gpu, spec.rank) == (None, False, None, None)
 
@@ -64,7 +64,11 @@ def test_without_room_between_min_and_max_a_job_is_only_queued() -> None:
 
 def test_the_bounds_of_a_cast_need_no_labels() -> None:
     spec = parse(cast("worker"))
-    assert spec.cast == (Seat("chief", 1, 1), Seat("ps", 2, 2), Seat("worker", 1, 3))
+    assert spec.cast == (
+        RoleBounds("chief", 1, 1),
+        RoleBounds("ps", 2, 2),
+        RoleBounds("worker", 1, 3),
+    )
     assert (spec.min, spec.max, spec.mode, spec.resizing) == (1, 3, "ps", Resizing.LIVE)
 
 

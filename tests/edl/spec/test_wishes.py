@@ -9,7 +9,7 @@ import pytest
 from edl.errors import Denied
 from edl.kube.decode import job_facts
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.model import Role, Scaling
+from edl.model import Role, ScaleDeadline
 from edl.spec.parser import parse
 from edl.writes import Json
 from tests.edl.kube.manifests import member
@@ -72,8 +72,10 @@ def test_a_clock_counts_for_the_size_that_it_was_started_for() -> None:
     assert (found.timeout, found.fallback, found.before) == (MINUTE, 2, 2)
     assert found.since is not None
     assert found.since.isoformat() == "2026-01-01T00:00:00+00:00"
-    assert role(**wish | {"replicas": "3"}, scaling=clock).scaling == Scaling(MINUTE, 2, None, 2)
-    assert role(**wish).scaling == Scaling(MINUTE, 2)
+    assert role(**wish | {"replicas": "3"}, scaling=clock).scaling == ScaleDeadline(
+        MINUTE, 2, None, 2
+    )
+    assert role(**wish).scaling == ScaleDeadline(MINUTE, 2)
 
 
 @pytest.mark.parametrize("clock", ["", "x", "soon 2 4", "2026-01-01T00:00:00 2 4", "2 4"])

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import contract, reasons
-from edl.model import Resizing, Role, Scaling
+from edl.model import Resizing, Role, ScaleDeadline
 from edl.planner.plan import Resize
 from edl.steps.hosts.host_file import LEAVE
 from edl.steps.running import live
@@ -34,11 +34,11 @@ ANSWERED = {contract.SCALE_TIMEOUT: None, contract.SCALE_FALLBACK: None, contrac
 PS = role("ps", pods=pods("ps", [0]))
 
 
-def since(age: float, fallback: int | None = None, before: int = 4) -> Scaling:
-    return Scaling(MINUTE, fallback, NOW - seconds(age), before)
+def since(age: float, fallback: int | None = None, before: int = 4) -> ScaleDeadline:
+    return ScaleDeadline(MINUTE, fallback, NOW - seconds(age), before)
 
 
-def worker(size: int, ready: int, scaling: Scaling | None, **fields: Any) -> Role:  # noqa: ANN401
+def worker(size: int, ready: int, scaling: ScaleDeadline | None, **fields: Any) -> Role:  # noqa: ANN401
     """Workers 1..12, 6 wanted; those above `ready` are on their way."""
     found = (*pods("worker", range(ready)), *pods("worker", range(ready, size), ready=False))
     return role("worker", 1, 12, size=size, wanted=6, pods=found, scaling=scaling, **fields)
@@ -63,14 +63,14 @@ def notes(step: Step) -> dict[str, str | None]:
 
 def test_the_clock_starts_with_the_growth_itself() -> None:
     step, _ = lived(
-        worker(4, 4, Scaling(MINUTE)), Resize(KEY, "worker", 4, 6, because("manual size"))
+        worker(4, 4, ScaleDeadline(MINUTE)), Resize(KEY, "worker", 4, 6, because("manual size"))
     )
     assert job_patches(step) == {"mnist-worker": {"parallelism": 6, "completions": 6}}
     assert notes(step) == {contract.SCALING: "2026-01-01T12:00:00Z 4 6"}
 
 
 def test_the_clock_starts_without_room_as_well() -> None:
-    step, _ = lived(worker(4, 4, Scaling(MINUTE)))
+    step, _ = lived(worker(4, 4, ScaleDeadline(MINUTE)))
     assert notes(step) == {contract.SCALING: "2026-01-01T12:00:00Z 4 6"}
     assert "spec" not in patches(step)[0].body
 
@@ -134,12 +134,12 @@ def test_who_is_listed_leaves_the_list_first() -> None:
 
 
 def test_another_wish_starts_the_clock_anew_but_remembers_the_size() -> None:
-    step, _ = lived(worker(5, 4, Scaling(MINUTE, None, None, 4)))
+    step, _ = lived(worker(5, 4, ScaleDeadline(MINUTE, None, None, 4)))
     assert notes(step) == {contract.SCALING: "2026-01-01T12:00:00Z 4 6"}
 
 
 def test_a_limit_that_was_taken_away_leaves_no_clock_behind() -> None:
-    step, _ = lived(worker(5, 4, Scaling(None, None, None, 4)))
+    step, _ = lived(worker(5, 4, ScaleDeadline(None, None, None, 4)))
     assert notes(step) == ANSWERED
     assert step.notes == ()
 
@@ -150,7 +150,7 @@ def test_a_shrink_never_fails() -> None:
 
 
 def test_no_clock_starts_in_the_queue() -> None:
-    waiting = worker(6, 0, Scaling(MINUTE), suspended=True)
+    waiting = worker(6, 0, ScaleDeadline(MINUTE), suspended=True)
     step, _ = lived(replace(waiting, pods=()))
     assert step.writes == ()
 

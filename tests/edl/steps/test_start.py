@@ -3,7 +3,7 @@ import json
 from msgspec.structs import replace
 
 from edl import contract, reasons
-from edl.model import Resizing, Scaling
+from edl.model import Resizing, ScaleDeadline
 from edl.model.last_changes import text_of
 from edl.planner.plan import Admission, Suspension
 from edl.steps.start import start, stop
@@ -135,7 +135,7 @@ def test_stopping_suspends_what_runs_and_keeps_the_sizes() -> None:
 
 def test_the_clock_of_a_growth_stops_with_its_job() -> None:
     """It begins anew with the next start: off its nodes nothing could come in time."""
-    waiting = replace(WORKER, suspended=False, scaling=Scaling(seconds(60), None, NOW, 2))
+    waiting = replace(WORKER, suspended=False, scaling=ScaleDeadline(seconds(60), None, NOW, 2))
     step = stop(training(role("chief"), waiting), Suspension(KEY, reasons.PAUSED), NOW)
     chief, worker = map(written, patches(step))
     assert contract.SCALING not in chief

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.annotations import start_refusals
-from edl.model import ClusterState, Ending, Refusal, TrainingJob
+from edl.model import ClusterState, Ending, StartRefusal, TrainingJob
 from edl.planner.plan import Admission, Held, Plan
 from edl.steps import Steps, steps
 from edl.steps.start import start
@@ -12,10 +12,12 @@ from tests.edl.trainings import KEY, NOW, created, patches, role, seconds, train
 from tests.reasons import because
 
 QUOTA = 'services "mnist" is forbidden: exceeded quota: team'
-FIRST = Refusal(NOW, 1, QUOTA)
+FIRST = StartRefusal(NOW, 1, QUOTA)
 
 
-def refused(refusal: Refusal, written: Refusal | None = None, **fields: object) -> TrainingJob:
+def refused(
+    refusal: StartRefusal, written: StartRefusal | None = None, **fields: object
+) -> TrainingJob:
     """A queued job whose start was refused; its first Job says `written`."""
     chief = role("chief", suspended=True, refusal=written, **fields)
     job = training(chief, role("worker", 2, 4, size=3, suspended=True), surroundings={})

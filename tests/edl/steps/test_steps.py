@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from edl import contract, reasons
 from edl.model import ClusterState, Code, Ending, JobKey, Reason, TrainingJob
 from edl.model.last_changes import text_of
-from edl.model.scarcity import Lack, Need, Scarce, Shortage
+from edl.model.scarcity import Lack, ResourceNeed, Scarce, Shortage
 from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
 from edl.quantities import Resources
 from edl.steps import MOST_EXPLAINED, steps
@@ -207,7 +207,7 @@ def test_what_is_missing_around_a_job_does_not_hold_back_its_shrink() -> None:
 
 def test_figures_of_the_moment_are_not_written_down() -> None:
     gist = "Insufficient cpu: needs 4 x 1 CPU (worker)"
-    needs = (Need("worker", 4, Resources.of({"cpu": 1000})),)
+    needs = (ResourceNeed("worker", 4, Resources.of({"cpu": 1000})),)
     short = Lack(Scarce.RESOURCE, "cpu")
     new = steps(
         Plan(held=held(["mnist"], reasons.gang(Shortage(needs, 1, short)))), state(queued())

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from msgspec.structs import replace
 
-from edl.model import ClusterState, Ending, Pod, PodPhase, Role, Scaling, TrainingJob
+from edl.model import ClusterState, Ending, Pod, PodPhase, Role, ScaleDeadline, TrainingJob
 from edl.planner.plan import Evacuation, Plan, Resize
 from edl.steps import steps
 from edl.steps.dependents.ssh_key_pair import PATIENCE
@@ -65,7 +65,7 @@ def any_role(draw: some.DrawFn, name: str) -> Role:
         backoff_limit=draw(some.sampled_from([6, 8])),
         failures=draw(some.sampled_from([0, 2, 9])),
         ending=draw(some.sampled_from([None] * 6 + list(Ending))),
-        scaling=draw(some.sampled_from([None] * 4 + [Scaling(seconds(9), None, NOW, 1)])),
+        scaling=draw(some.sampled_from([None] * 4 + [ScaleDeadline(seconds(9), None, NOW, 1)])),
         removing=frozenset(draw(some.sampled_from([(), (), ("mnist-worker-0-abcde",)]))),
         wanted=draw(some.sampled_from([None, None, 3])),
         resized_at=draw(AGES),

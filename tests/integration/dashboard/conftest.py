@@ -11,7 +11,7 @@ import pytest
 from dev.browser import browser
 from edl import contract
 from kubectl_edl.cli.context import Scope
-from kubectl_edl.dashboard.command import Asked
+from kubectl_edl.dashboard.command import DashboardOptions
 from kubectl_edl.dashboard.run_dashboard import started
 from sandbox.errors import SandboxError
 from tests.integration.support.pages import opened
@@ -54,7 +54,7 @@ def stage() -> Stage:
 @pytest.fixture
 def dashboard(stage: Stage) -> Iterator[Dashboard]:
     world = stage.world()
-    found = started(world, world.connect(Scope()), Asked(port=0, allow_scale=True))
+    found = started(world, world.connect(Scope()), DashboardOptions(port=0, allow_scale=True))
     yield found
     found.stop()
     stage.cluster.end_watches()

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from edl import contract
 from kubectl_edl.cli.context import Scope
-from kubectl_edl.dashboard.command import Asked
+from kubectl_edl.dashboard.command import DashboardOptions
 from kubectl_edl.dashboard.run_dashboard import started
 from tests.integration.support.pages import opened, row
 from tests.kubectl_edl.dashboard.test_watcher import fenced
@@ -137,7 +137,7 @@ def test_a_hidden_tab_gives_its_connection_back(page: Page) -> None:
 def test_who_may_not_read_the_cluster_sees_his_jobs_and_why(chromium: Browser) -> None:
     stage = fenced("Node")
     world = stage.world()
-    found = started(world, world.connect(Scope()), Asked(port=0))
+    found = started(world, world.connect(Scope()), DashboardOptions(port=0))
     with opened(chromium, found, jobs=1) as page:
         said = page.get_by_text("so this is the namespace alone: Node is forbidden")
         expect(said).to_be_visible()

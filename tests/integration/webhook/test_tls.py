@@ -7,7 +7,7 @@ import pytest
 
 from dev.installation import IMAGE
 from edl.inject import handlers
-from edl.inject.handlers import Context, Request
+from edl.inject.handlers import AdmissionRequest, Context
 from edl.kube.api.client import connect
 from edl.model import Target
 from edl.writes import Json
@@ -44,7 +44,9 @@ def test_a_labelled_job_is_stored_as_the_core_completes_it(
     create(webhook.cluster, namespace, manifest)
     found = read(webhook.cluster, Target("Job", namespace, "mnist"))
     context = Context(frozenset(), IMAGE)
-    wanted = handlers.mutate(Request("CREATE", manifest, None, "somebody"), context).manifest
+    wanted = handlers.mutate(
+        AdmissionRequest("CREATE", manifest, None, "somebody"), context
+    ).manifest
     assert holds(found["spec"], wanted["spec"])
     assert holds(found["metadata"]["labels"], wanted["metadata"]["labels"])
 

@@ -4,7 +4,7 @@ import pytest
 
 from edl.errors import Unreachable
 from kubectl_edl.cli.completion_main import answer
-from kubectl_edl.cli.context import Connection, Scope
+from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.cli.root import COMMANDS
 from tests.kubectl_edl.stage import Stage, job, mnist
 
@@ -68,7 +68,7 @@ def test_a_file_name_is_the_shells_own_business(stage: Stage) -> None:
 
 
 def test_a_cluster_that_does_not_answer_completes_to_nothing() -> None:
-    def unreachable(_: Scope) -> Connection:
+    def unreachable(_: Scope) -> ClusterConnection:
         raise Unreachable("no answer")
 
     world = replace(Stage().world(), connect=unreachable)

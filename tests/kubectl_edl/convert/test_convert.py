@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubectl_edl.resources.manifest_sources import Source
+from kubectl_edl.resources.manifest_sources import ManifestSource
 from kubectl_edl.resources.yaml_reader import documents as read_documents
 from tests.kubectl_edl.stage import Run, Stage
 
@@ -325,7 +325,7 @@ def test_other_kinds_come_out_as_they_went_in(given_: list[Any], output: str) ->
     text = "\n".join(map(json.dumps, given_))
     found = piped(text, "-o", output)
     assert (found.code, found.err) == (0, "")
-    read = [one.value for one in read_documents(Source("stdin", found.out))]
+    read = [one.value for one in read_documents(ManifestSource("stdin", found.out))]
     if output == "json" and len(given_) > 1:
         (listing,) = read
         read = listing["items"]

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from edl import contract
 from edl.errors import ClusterError, Conflict, Forbidden, Invalid, Unreachable
 from edl.frameworks import FRAMEWORKS
-from edl.inject.handlers import Context, Request, mutate
+from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.cluster import Cluster, ListOptions, RawList
 from edl.model import Target
 from edl.spec.namespace_policy import SILENT, NamespacePolicy
 from edl.spec.parser import parse
 from edl.writes import Json
 from kubectl_edl.cli.completion_main import answer
-from kubectl_edl.cli.context import Connection, Scope
+from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.create.role_options import flags
 from kubectl_edl.label.source_manifest import LAST_APPLIED
 from tests.kubectl_edl.fenced import Behind
@@ -48,7 +48,7 @@ class Completing(Behind):
     def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         if not dry_run and target.name in self.refuses:
             raise self.refuses[target.name]
-        request = Request("CREATE", dict(manifest), None, "ann", self.policy)
+        request = AdmissionRequest("CREATE", dict(manifest), None, "ann", self.policy)
         done = mutate(request, CONTEXT).manifest
         return self.cluster.create(target, done, dry_run=dry_run)
 
@@ -72,7 +72,7 @@ def written(*args: str) -> list[Json]:
 class Offline(Stage):
     """No cluster at all."""
 
-    def _connect(self, scope: Scope) -> Connection:
+    def _connect(self, scope: Scope) -> ClusterConnection:
         raise Unreachable(f"no cluster, and nobody should ask for one {scope}")
 
 
@@ -710,7 +710,7 @@ def test_what_is_written_is_a_whole_cast_that_the_webhook_takes(args: tuple[str,
     assert all(spec.cast == specs[0].cast for spec in specs)
     assert sorted(spec.role for spec in specs) == sorted(seat.role for seat in specs[0].cast)
     for job in jobs:
-        stored = mutate(Request("CREATE", job, None, "ann"), CONTEXT).manifest
+        stored = mutate(AdmissionRequest("CREATE", job, None, "ann"), CONTEXT).manifest
         assert contract.INJECTED_MAX in stored["metadata"]["annotations"]
 
 

@@ -8,11 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kubectl_edl.cli.context import Scope
-from kubectl_edl.dashboard.app import Desk, create_app
+from kubectl_edl.dashboard.app import DashboardContext, create_app
 from kubectl_edl.dashboard.cluster_reader import looking
-from kubectl_edl.dashboard.page_broadcast import Board
+from kubectl_edl.dashboard.page_broadcast import PageBroadcast
 from kubectl_edl.dashboard.page_resize import resize
-from kubectl_edl.dashboard.request_auth import PAGE_HEADER, Gate
+from kubectl_edl.dashboard.request_auth import PAGE_HEADER, RequestAuth
 from kubectl_edl.dashboard.watcher import Live
 from kubectl_edl.dashboard.what_if_job import Imagination
 from tests.kubectl_edl.stage import Stage, lease, mnist, node
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from flask.testing import FlaskClient
 
     from edl.writes import Json
-    from kubectl_edl.cli.context import Connection
+    from kubectl_edl.cli.context import ClusterConnection
     from kubectl_edl.dashboard.observed import Seen
 
 SECRET = "known to the page alone"
@@ -42,7 +42,7 @@ def trained(*names: str) -> Stage:
     return stage
 
 
-def connected(stage: Stage, scope: Scope | None = None) -> Connection:
+def connected(stage: Stage, scope: Scope | None = None) -> ClusterConnection:
     return stage.world().connect(scope or Scope())
 
 
@@ -66,13 +66,13 @@ class Stand:
     stage: Stage
     scales: bool = False
     token: str = ""
-    board: Board = field(default_factory=Board)
+    board: PageBroadcast = field(default_factory=PageBroadcast)
 
     def __post_init__(self) -> None:
         connection = connected(self.stage)
         imagination, found = Imagination(), seen(self.stage)
-        self.desk = Desk(
-            gate=Gate(SECRET, token=self.token),
+        self.desk = DashboardContext(
+            gate=RequestAuth(SECRET, token=self.token),
             board=self.board,
             imagine=lambda wish: imagination.answer(found, wish),
             about={"server": "https://cluster", "namespace": "default", "version": "0"},
@@ -91,6 +91,6 @@ class Stand:
         return answer.status_code, answer.get_json()
 
 
-def watched(stage: Stage, board: Board) -> Live:
+def watched(stage: Stage, board: PageBroadcast) -> Live:
     """Not started: every `turn` is one look."""
     return Live(looking(stage.world(), connected(stage), time.monotonic), board, time.monotonic)

@@ -1,18 +1,18 @@
 from itertools import islice
 from threading import Thread
 
-from kubectl_edl.dashboard.page_broadcast import Board, stream
+from kubectl_edl.dashboard.page_broadcast import PageBroadcast, stream
 
 
 def test_who_comes_later_gets_the_newest_picture_at_once() -> None:
-    board = Board()
+    board = PageBroadcast()
     board.show(b"old")
     board.show(b"new")
     assert list(islice(stream(board, beat=0), 2))[1] == b"event: state\ndata: new\n\n"
 
 
 def test_the_same_picture_again_is_no_news() -> None:
-    board = Board()
+    board = PageBroadcast()
     board.show(b"same")
     board.show(b"same")
     found = list(islice(stream(board, beat=0), 3))
@@ -20,7 +20,7 @@ def test_the_same_picture_again_is_no_news() -> None:
 
 
 def test_a_slow_reader_misses_what_came_in_between() -> None:
-    board = Board()
+    board = PageBroadcast()
     board.show(b"1")
     reader = stream(board, beat=0)
     assert list(islice(reader, 2))[1].endswith(b"1\n\n")
@@ -30,7 +30,7 @@ def test_a_slow_reader_misses_what_came_in_between() -> None:
 
 
 def test_streams_end_when_the_board_is_closed() -> None:
-    board = Board()
+    board = PageBroadcast()
     read: list[bytes] = []
     waiting = Thread(target=lambda: read.extend(stream(board, beat=60)))
     waiting.start()

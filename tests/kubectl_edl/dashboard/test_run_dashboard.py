@@ -16,8 +16,8 @@ import pytest
 
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.dashboard.browser_launch import can_show
-from kubectl_edl.dashboard.command import Asked
-from kubectl_edl.dashboard.http_server import Address, listening, way_out
+from kubectl_edl.dashboard.command import DashboardOptions
+from kubectl_edl.dashboard.http_server import DashboardAddress, listening, way_out
 from kubectl_edl.dashboard.run_dashboard import started
 from kubectl_edl.main import run
 from tests.kubectl_edl.dashboard.stand import connected, trained
@@ -31,7 +31,7 @@ ANYWHERE = "0.0.0.0"  # noqa: S104 (a test of just that)
 
 def serving(**asked: object) -> Dashboard:
     stage = trained()
-    return started(stage.world(), connected(stage), replace(Asked(port=0), **asked))  # type: ignore[arg-type]
+    return started(stage.world(), connected(stage), replace(DashboardOptions(port=0), **asked))  # type: ignore[arg-type]
 
 
 def interrupted(_seconds: float) -> None:
@@ -121,7 +121,7 @@ def test_an_address_of_somebody_else_says_so(address: str) -> None:
     ],
 )
 def test_an_address_says_who_reaches_it_and_how(host: str, url: str, *, loopback: bool) -> None:
-    address = Address(host, 80)
+    address = DashboardAddress(host, 80)
     assert (address.loopback, address.url) == (loopback, url)
 
 

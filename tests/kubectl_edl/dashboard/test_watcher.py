@@ -12,7 +12,7 @@ import pytest
 from edl.errors import Forbidden, Unreachable
 from edl.kube.cache.informers import DEVICES
 from kubectl_edl.dashboard.cluster_reader import Narrow, Whole, looking
-from kubectl_edl.dashboard.page_broadcast import Board
+from kubectl_edl.dashboard.page_broadcast import PageBroadcast
 from kubectl_edl.dashboard.watcher import Live
 from tests.kubectl_edl.dashboard.stand import connected, seen, trained, watched
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.kubectl_edl.stage import Stage
 
 
-def newest(board: Board) -> dict[str, object]:
+def newest(board: PageBroadcast) -> dict[str, object]:
     picture = board.after(0, 10)
     assert picture is not None
     found: dict[str, object] = json.loads(picture.body)
@@ -61,7 +61,7 @@ def fenced(*kinds: str) -> Stage:
 
 
 def test_a_change_in_the_cluster_becomes_a_new_picture() -> None:
-    stage, board = trained(), Board()
+    stage, board = trained(), PageBroadcast()
     live = watched(stage, board)
     live.start()
     first = board.after(0, 10)
@@ -127,7 +127,7 @@ class Script:
 
 
 def test_trouble_is_shown_beside_the_last_that_was_right() -> None:
-    board, right = Board(), seen(trained())
+    board, right = PageBroadcast(), seen(trained())
     live = Live(Script([right, Unreachable("no answer"), right]), board, time.monotonic)
     live.turn()
     assert newest(board)["trouble"] == ""
@@ -140,7 +140,7 @@ def test_trouble_is_shown_beside_the_last_that_was_right() -> None:
 
 
 def test_before_anything_was_read_trouble_is_shown_alone() -> None:
-    board = Board()
+    board = PageBroadcast()
     live = Live(Script([Unreachable("no answer")]), board, time.monotonic)
     live.turn()
     assert newest(board) == {"trouble": "no answer"}
@@ -148,7 +148,7 @@ def test_before_anything_was_read_trouble_is_shown_alone() -> None:
 
 
 def test_even_a_bug_does_not_end_the_watcher(caplog: pytest.LogCaptureFixture) -> None:
-    board = Board()
+    board = PageBroadcast()
     live = Live(Script([KeyError("x"), seen(trained())]), board, time.monotonic)
     live.turn()
     assert newest(board)["trouble"] == "unexpected KeyError: 'x'"

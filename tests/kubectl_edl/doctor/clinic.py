@@ -9,7 +9,7 @@ from typing import Any, cast
 from certs.secrets import ensure, usual
 from edl import contract
 from edl.errors import ClusterError, Forbidden
-from edl.inject.handlers import Context, Request, mutate
+from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.cluster import Cluster
 from edl.model import Target
 from edl.writes import Json
@@ -55,7 +55,7 @@ class Clinic:
         self.probes.append(dict(manifest))
         if self.unwell:
             raise self.unwell
-        request = Request("CREATE", dict(manifest), None, "ann")
+        request = AdmissionRequest("CREATE", dict(manifest), None, "ann")
         context = Context(frozenset(), "kubectl-edl:test")
         return mutate(request, context).manifest if self.asks else dict(manifest)
 

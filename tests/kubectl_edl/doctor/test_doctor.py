@@ -10,7 +10,7 @@ from edl.errors import Forbidden, Invalid, Unreachable
 from edl.kube.auth.access_review import MissingRights
 from edl.model import Target
 from edl.writes import Json
-from kubectl_edl.cli.context import Connection, Scope
+from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.doctor.checks import SECTIONS
 from kubectl_edl.main import run
 from tests.kubectl_edl.doctor.clinic import Clinic, installed, target
@@ -116,7 +116,7 @@ def test_nothing_installed_says_how_to_install_and_stops() -> None:
 
 
 def test_an_api_server_that_is_away_is_one_failure() -> None:
-    def unreachable(_: Scope) -> Connection:
+    def unreachable(_: Scope) -> ClusterConnection:
         raise Unreachable("no answer from the API server https://x; is it up?")
 
     world = replace(Stage().world(), connect=unreachable)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edl import contract
-from edl.inject.handlers import Context, Request, mutate
+from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.writes import Json
 from kubectl_edl.cli.completion_main import answer
 from kubectl_edl.resources.yaml_writer import dump
@@ -42,7 +42,7 @@ def documents(text: str) -> list[Json]:
 def by_the_webhook(manifest: Json, namespace: str = "default") -> Json:
     sent = manifest | {"metadata": {"namespace": namespace} | manifest["metadata"]}
     context = Context(frozenset({contract.RECONCILER_USER}), "kubectl-edl:0.1.0")
-    return mutate(Request("CREATE", sent, None, "alice"), context).manifest
+    return mutate(AdmissionRequest("CREATE", sent, None, "alice"), context).manifest
 
 
 def test_labelled_jobs_come_out_as_the_webhook_would_store_them(tmp_path: Path) -> None:

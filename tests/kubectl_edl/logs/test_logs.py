@@ -11,8 +11,8 @@ from edl.kube.cluster import Cluster, Log, LogRequest
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.cli.completion_main import answer
-from kubectl_edl.logs.follow_logs import MOST, Follower, Look, Output
-from kubectl_edl.logs.log_targets import Source
+from kubectl_edl.logs.follow_logs import MOST, FollowedPods, Follower, Output
+from kubectl_edl.logs.log_targets import LogTarget
 from kubectl_edl.main import run
 from tests.kubectl_edl.fenced import Behind
 from tests.kubectl_edl.stage import Stage, cast, job, mnist, pod
@@ -436,9 +436,9 @@ def test_without_the_right_to_read_logs_the_verb_is_named(stage: Stage) -> None:
         assert found.err == 'error: "ann" may not get pods/log mnist-chief-0-x0\n'
 
 
-def source(index: int) -> Source:
+def source(index: int) -> LogTarget:
     pod = target(f"p-{index}")
-    return Source(
+    return LogTarget(
         f"worker-{index}", "worker", pod, pod.name, "main", 0, "", ended=True, stays=False
     )
 
@@ -454,7 +454,7 @@ def test_so_many_logs_are_followed_and_the_rest_is_told() -> None:
     said: list[str] = []
     follower = Follower(
         stage.cluster,
-        lambda: Look(found, "it is done", over=True),
+        lambda: FollowedPods(found, "it is done", over=True),
         lambda one: LogRequest(one.pod, one.container),
         Output(lambda _, one: lines.append(one.label), said.append),
     )

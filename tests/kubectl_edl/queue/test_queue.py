@@ -12,10 +12,10 @@ from edl.model import (
     Code,
     Ending,
     JobKey,
-    Refusal,
     Resizing,
     Role,
     Shape,
+    StartRefusal,
     TrainingJob,
 )
 from edl.planner.plan import Admission, Held, Plan
@@ -128,7 +128,7 @@ def stage() -> Stage:
 
 
 def test_a_refused_start_stands_at_the_end_of_the_queue_and_in_the_status(stage: Stage) -> None:
-    refusal = start_refusals.text(Refusal(NOW, 3, "exceeded quota: team"))
+    refusal = start_refusals.text(StartRefusal(NOW, 3, "exceeded quota: team"))
     for manifest in cast("atlas", "chief=1,ps=1,worker=1..2"):
         stage.put(manifest)
     annotations = {contract.START_REFUSED: refusal}

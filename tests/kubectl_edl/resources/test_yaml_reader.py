@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubectl_edl.resources.manifest_sources import Source, Unreadable, sources
+from kubectl_edl.resources.manifest_sources import ManifestSource, Unreadable, sources
 from kubectl_edl.resources.yaml_reader import documents
 from kubectl_edl.resources.yaml_writer import dump, joined
 
@@ -18,11 +18,11 @@ _OBJECTS = st.dictionaries(_KEYS, _VALUES, max_size=3)
 
 
 def texts(text: str, name: str = "jobs.yaml") -> list[str]:
-    return [document.origin.text for document in documents(Source(name, text))]
+    return [document.origin.text for document in documents(ManifestSource(name, text))]
 
 
 def values(text: str, name: str = "jobs.yaml") -> list[Any]:
-    return [document.value for document in documents(Source(name, text))]
+    return [document.value for document in documents(ManifestSource(name, text))]
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,14 @@ def test_a_stream_of_texts_says_what_the_documents_say(objects: list[Any]) -> No
 
 
 def test_a_document_knows_where_it_stands() -> None:
-    *_, second = documents(Source("jobs.yaml", "a: 1\n---\nb:\n- c\n- d: 2\n"))
+    *_, second = documents(ManifestSource("jobs.yaml", "a: 1\n---\nb:\n- c\n- d: 2\n"))
     assert str(second.origin) == "jobs.yaml: document 2"
     assert second.at(("b", 1, "d")) == "jobs.yaml: document 2, line 5"
     assert second.at(("b", 7)) == "jobs.yaml: document 2, line 3"
 
 
 def test_a_file_that_is_no_text_is_unreadable_when_it_is_read() -> None:
-    source = Source("jobs.yaml", Unreadable("jobs.yaml: document 1, line 1: not UTF-8"))
+    source = ManifestSource("jobs.yaml", Unreadable("jobs.yaml: document 1, line 1: not UTF-8"))
     with pytest.raises(Unreadable, match="not UTF-8"):
         list(documents(source))
 

@@ -4,7 +4,7 @@ from io import StringIO
 from pathlib import Path
 
 from edl.simulator import Plain
-from kubectl_edl.resources.manifest_sources import Source
+from kubectl_edl.resources.manifest_sources import ManifestSource
 from kubectl_edl.simulate import plots
 from kubectl_edl.simulate.run_variants import Variant, run
 from kubectl_edl.simulate.scenario.scenario_reader import read_scenario
@@ -63,7 +63,7 @@ def test_a_picture_that_cannot_be_written_is_refused_in_words(tmp_path: Path) ->
 
 def test_the_mean_wait_in_a_title_is_a_least_one_where_somebody_never_ran() -> None:
     starved = "nodes: [{cpu: 2}]\njobs: [{cpu: 1, work: 60}, {cpu: 9, work: 60}]\n"
-    given = read_scenario(Source("starved.yaml", starved)).world
+    given = read_scenario(ManifestSource("starved.yaml", starved)).world
     (found,) = run([Variant("plain", given, Plain())], 595, StringIO())
     assert plots.summary(found.result) == "mean wait >5m, 1 of 2 jobs ended"
 
@@ -71,7 +71,7 @@ def test_the_mean_wait_in_a_title_is_a_least_one_where_somebody_never_ran() -> N
 def legends(jobs: int) -> tuple[list[list[str]], list[tuple[float, float]]]:
     """The legends of two runs' panels, from the top, and the limits of their y axes."""
     text = f"nodes: [{{cpu: 2}}]\njobs: [{{count: {jobs}, name: job, cpu: 1, work: 60}}]\n"
-    given = read_scenario(Source("scenario.yaml", text)).world
+    given = read_scenario(ManifestSource("scenario.yaml", text)).world
     found = run([Variant(name, given, Plain()) for name in ("one", "two")], 595, StringIO())
     figure = plots.drawn(found)
     shown = [

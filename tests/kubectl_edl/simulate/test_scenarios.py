@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_edl.resources.manifest_sources import Source
+from kubectl_edl.resources.manifest_sources import ManifestSource
 from kubectl_edl.simulate.scenario.scenario_reader import read_scenario
 from tests.kubectl_edl.stage import Run, Stage
 
@@ -193,7 +193,7 @@ def test_two_jobs_of_the_scenario_itself_need_names_of_their_own(folder: Path) -
 def test_a_long_log_of_one_name_is_read_in_a_breath(folder: Path) -> None:
     """Twenty thousand: to compare each with each would take a minute."""
     (folder / "t.csv").write_text("submit,name\n" + "0,train\n" * 20_000)
-    source = Source(str(folder / "s.yaml"), f"{NODES}trace: t.csv\n")
+    source = ManifestSource(str(folder / "s.yaml"), f"{NODES}trace: t.csv\n")
     trainings = read_scenario(source).world.trainings
     assert len({one.key for one in trainings}) == 20_000
     assert trainings[-1].key.name == "train-20000"

@@ -9,7 +9,7 @@ import yaml
 from edl import contract
 from edl.simulator import Plain
 from edl.writes import Json
-from kubectl_edl.resources.manifest_sources import Source
+from kubectl_edl.resources.manifest_sources import ManifestSource
 from kubectl_edl.simulate.run_variants import Variant, run
 from kubectl_edl.simulate.scenario.scenario_reader import read_scenario
 from tests.kubectl_edl.stage import Run, Stage, cast, job, lease, mnist, node
@@ -247,7 +247,7 @@ class Terminal(io.StringIO):
 
 
 def test_a_bar_shows_how_far_it_is_where_somebody_looks_on() -> None:
-    given = read_scenario(Source("small.yaml", SMALL)).world
+    given = read_scenario(ManifestSource("small.yaml", SMALL)).world
     variants = [Variant("fair", given, Plain())]
     shown, silent = Terminal(), io.StringIO()
     assert len(run(variants, 100, shown)) == len(run(variants, 100, silent)) == 1

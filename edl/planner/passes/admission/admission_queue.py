@@ -30,7 +30,7 @@ from edl.planner.passes.reclaim import Claim, make_room
 from edl.planner.snapshot.board import Board
 from edl.planner.snapshot.colocation import place_on_one
 from edl.planner.snapshot.decisions import Ledger, note_yield
-from edl.planner.snapshot.quota_balance import Line
+from edl.planner.snapshot.quota_balance import QuotaLine
 from edl.planner.snapshot.reclaimable import Extras, claim_rules, level_of
 from edl.planner.snapshot.restart_backoff import gang_failed, gang_rests
 from edl.planner.snapshot.role_allocation import FINISHING, NOWHERE, Seat, Standing
@@ -271,7 +271,7 @@ class Queue:
             self._alone[found.question] = fits_alone(self.board, found)
         return self._alone[found.question]
 
-    def _above_budget(self, found: Gang, line: Line, needs: int) -> None:
+    def _above_budget(self, found: Gang, line: QuotaLine, needs: int) -> None:
         """Others pass it, but nobody who counts in the same budget for ever."""
         key = found.job.key
         self.ledger.wait(key, reasons.in_budget(line.budget, needs, line.used))

@@ -13,7 +13,7 @@ from edl.planner.packing.pod_class import Fit, Want, place, unplace
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.board import Board
 from edl.planner.snapshot.growth_gates import rest_after_return
-from edl.planner.snapshot.quota_balance import Bill, Line
+from edl.planner.snapshot.quota_balance import Bill, QuotaLine
 from edl.planner.snapshot.restart_backoff import failed_starts
 from edl.planner.snapshot.role_allocation import ROLES, Seat, Standing, start_size, target
 
@@ -70,7 +70,7 @@ class Question(NamedTuple):
 
     wants: tuple[Want, ...]
     roles: tuple[str, ...]
-    costs: tuple[tuple[Line, int], ...]
+    costs: tuple[tuple[QuotaLine, int], ...]
     """What it counts in budgets."""
     again: bool
     """Its last start came to nothing, so no other gang is suspended for it."""

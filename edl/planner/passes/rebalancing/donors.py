@@ -9,14 +9,14 @@ import numpy as np
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import Fit
 from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.quota_balance import Bill, Line
+from edl.planner.snapshot.quota_balance import Bill, QuotaLine
 from edl.planner.snapshot.role_allocation import NOWHERE, Standing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Givers:
+class Donors:
     """Their shares, last nodes and needs; read again whenever one of them changes."""
 
     def __init__(self, board: Board, standings: Sequence[Standing]) -> None:
@@ -34,7 +34,7 @@ class Givers:
         self._priority = np.array([found.job.priority for found in standings], dtype=np.int64)
         self._rank = np.array([found.rank for found in standings], dtype=np.int64)
         self._need = self._needs()
-        self._by_line: dict[Line, Ints] = {}
+        self._by_line: dict[QuotaLine, Ints] = {}
         self._places = {standing: place for place, standing in enumerate(standings)}
         self._ruled_out: set[Standing] = set()
         self._helpful: dict[Fit, Ints] = {}
@@ -118,7 +118,7 @@ class Givers:
                 pays = pays & (self._costs(line)[places] >= least)
         return places[pays]
 
-    def _costs(self, line: Line) -> Ints:
+    def _costs(self, line: QuotaLine) -> Ints:
         if line not in self._by_line:
             bills = (standing.bill for standing in self.standings)
             found = [bill.cost(line) if bill else 0 for bill in bills]

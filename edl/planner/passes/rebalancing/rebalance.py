@@ -25,11 +25,11 @@ from edl.planner.passes.growth import Ceiling, extend
 from edl.planner.passes.pending_turns import hold_back
 from edl.planner.passes.rebalancing.cooldown_holds import Deferred
 from edl.planner.passes.rebalancing.defragment import one_more
-from edl.planner.passes.rebalancing.donors import Givers
+from edl.planner.passes.rebalancing.donors import Donors
 from edl.planner.passes.reclaim import Claim, make_room
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.reclaimable import Extras, Rules
+from edl.planner.snapshot.reclaimable import Extras, ReclaimOrder
 from edl.planner.snapshot.role_allocation import Standing
 
 _LOOKS: Final = 8_192
@@ -44,7 +44,7 @@ class Rebalance:
 
     board: Board
     ceiling: Ceiling
-    givers: Givers = field(init=False)
+    givers: Donors = field(init=False)
     _looks: int = _LOOKS
     _repacks: int = _REPACKS
     _gave_up: list[Standing] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Rebalance:
         heapify(heap)
         self._deferred = Deferred(self.board, self.ceiling)
         if any(not taker.held for _, _, taker in heap):
-            self.givers = Givers(self.board, list(filter(_gives, self.board.standings)))
+            self.givers = Donors(self.board, list(filter(_gives, self.board.standings)))
         while heap:
             _, rank, taker = heappop(heap)
             if self._takes_what_is_left(taker) or (not taker.held and self._serve(taker)):
@@ -203,7 +203,7 @@ class Rebalance:
     def _take_several(self, taker: Standing, places: Ints) -> bool:
         """One pod may need the room of several, and so may the load ceiling."""
         board, before = self.board, self.board.share(taker)
-        rules = Rules(
+        rules = ReclaimOrder(
             least=lambda giver: self._least(giver, before),
             key=lambda giver: (0.0, False, -board.share(giver)),
         )

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edl.errors import Denied
-from edl.inject.handlers import Request, mutate, validate
+from edl.inject.handlers import AdmissionRequest, mutate, validate
 from edl.inject.namespace_limits import gpus
 from edl.inject.pods import kubeshare
 from edl.writes import Json
@@ -255,7 +255,7 @@ def of_job(manifest: Json) -> Json:
 
 
 def admitted(manifest: Json, user: str = JOB_CONTROLLER) -> Json:
-    return mutate(Request("CREATE", manifest, None, user), CONTEXT).manifest
+    return mutate(AdmissionRequest("CREATE", manifest, None, user), CONTEXT).manifest
 
 
 def stored_as(manifest: Json) -> Json:
@@ -302,7 +302,7 @@ def test_finalizers_of_others_stay() -> None:
 def test_pods_that_are_bound_as_usual_keep_the_finalizer(manifest: Json) -> None:
     made = of_job(manifest)
     assert admitted(made) == made
-    validate(Request("CREATE", made, None, JOB_CONTROLLER), CONTEXT)
+    validate(AdmissionRequest("CREATE", made, None, JOB_CONTROLLER), CONTEXT)
 
 
 def test_pods_of_strangers_are_left_alone() -> None:
@@ -313,7 +313,7 @@ def test_pods_of_strangers_are_left_alone() -> None:
 
 def test_an_update_of_a_pod_never_touches_its_finalizers() -> None:
     made = of_job(worker(gpu="0.5"))
-    assert mutate(Request("UPDATE", made, made, USER), CONTEXT).manifest == made
+    assert mutate(AdmissionRequest("UPDATE", made, made, USER), CONTEXT).manifest == made
 
 
 SHARES = st.sampled_from(
@@ -347,5 +347,5 @@ def test_a_bare_pod_is_the_same_after_kubeshare_bound_it(
     running = bound(waiting)
     assert admitted(running) == running
     assert create(running).warnings == ()
-    validate(Request("CREATE", running, None, USER), CONTEXT)
+    validate(AdmissionRequest("CREATE", running, None, USER), CONTEXT)
     assert pod_spec(running)["nodeName"] == "n1"

@@ -3,7 +3,7 @@
 import pytest
 
 from edl import contract
-from edl.inject.handlers import Context, Request, validate
+from edl.inject.handlers import AdmissionRequest, Context, validate
 from edl.writes import Json
 from tests.edl.manifests import (
     CONTEXT,
@@ -100,7 +100,7 @@ def test_another_release_that_gates_nothing_is_not_refused() -> None:
     older = changed(QUEUED, AT, named("example.com/quota", HOSTS))
     marked = changed(older, f"metadata annotations {contract.COMPLETED_BY}", "0.1.0")
     newer = Context(CONTEXT.trusted, CONTEXT.image, release="0.2.0")
-    validate(Request("CREATE", marked, None, USER), newer)
+    validate(AdmissionRequest("CREATE", marked, None, USER), newer)
 
 
 def handed_back(old: Json) -> Json:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from edl import contract
-from edl.inject.handlers import Context, Request, Verdict, mutate, validate
+from edl.inject.handlers import AdmissionRequest, AdmissionVerdict, Context, mutate, validate
 from edl.inject.pods import ttl
 from edl.spec.job_spec import HELD_TTL
 from edl.writes import Json
@@ -26,12 +26,12 @@ def alone(seconds: int) -> Json:
     return body | {"kind": "Job", "spec": body["spec"] | {ttl.FIELD: seconds}}
 
 
-def created(manifest: Json) -> Verdict:
-    return mutate(Request("CREATE", manifest, None, "ann"), CONTEXT)
+def created(manifest: Json) -> AdmissionVerdict:
+    return mutate(AdmissionRequest("CREATE", manifest, None, "ann"), CONTEXT)
 
 
 def updated(new: Json, old: Json, user: str = "ann") -> Json:
-    return mutate(Request("UPDATE", new, old, user), CONTEXT).manifest
+    return mutate(AdmissionRequest("UPDATE", new, old, user), CONTEXT).manifest
 
 
 def held(manifest: Json) -> tuple[Any, Any]:
@@ -53,7 +53,7 @@ def test_the_time_of_one_job_of_several_is_held_and_its_user_is_told(seconds: in
 def test_a_completed_job_is_complete() -> None:
     stored = created(chief()).manifest
     assert created(stored).manifest == stored
-    validate(Request("CREATE", stored, None, "ann"), CONTEXT)
+    validate(AdmissionRequest("CREATE", stored, None, "ann"), CONTEXT)
 
 
 def test_a_job_alone_keeps_its_time() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from edl.inject.handlers import Request, mutate
+from edl.inject.handlers import AdmissionRequest, mutate
 from edl.writes import Json
 from tests.edl.manifests import CONTEXT, USER, annotations, created, job, pod
 
@@ -11,7 +11,7 @@ REQUIRED = {"required-topology": "example.com/rack"}
 
 def said(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
     operation = "UPDATE" if old else "CREATE"
-    found = mutate(Request(operation, manifest, old, USER), CONTEXT).warnings
+    found = mutate(AdmissionRequest(operation, manifest, old, USER), CONTEXT).warnings
     return tuple(text for text in found if "topology" in text)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from edl.inject.handlers import Request, advise
+from edl.inject.handlers import AdmissionRequest, advise
 from edl.inject.warnings import unknown_keys
 from edl.writes import Json
 from tests.edl.manifests import USER, changed, create, created, job, pod, update
@@ -107,7 +107,7 @@ def test_a_slip_on_a_live_job_is_told_once(path: str, warning: str) -> None:
 
 
 def advised(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
-    return advise(Request("UPDATE" if old else "CREATE", manifest, old, USER))
+    return advise(AdmissionRequest("UPDATE" if old else "CREATE", manifest, old, USER))
 
 
 @pytest.mark.parametrize("slip", ["framwork", "Framework", "frameworks", "frame-work"])

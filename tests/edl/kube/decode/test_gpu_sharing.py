@@ -12,7 +12,7 @@ from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import gpu_sharing, job_facts, object_facts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.observe import observe
-from edl.model import Device, Held, Share, TrainingJob
+from edl.model import Device, GpuUsage, Share, TrainingJob
 from edl.quantities import SHARED_GPU, Resources, amount_text
 from tests.edl.kube import manifests
 
@@ -102,14 +102,14 @@ def test_pods_hold_the_gpu_that_kubeshare_wrote_on_them() -> None:
     found = gpu_sharing.occupied(gpu_node(count="2", memory="8192"), [(one, False), (two, True)])
     assert found == (
         Device(memory=8 * GIB),
-        Device("gpu-b", 8 * GIB, Held(750, 4 * GIB), Held(250, GIB)),
+        Device("gpu-b", 8 * GIB, GpuUsage(750, 4 * GIB), GpuUsage(250, GIB)),
     )
 
 
 def test_whole_gpus_are_held_as_a_whole() -> None:
     both = gpu_sharing.hold(Share(2000), "gpu-a,gpu-b,", str(16 * GIB))
     assert both
-    whole = Held(1000, 8 * GIB)
+    whole = GpuUsage(1000, 8 * GIB)
     assert gpu_sharing.occupied(gpu_node(count="3", memory="8192"), [(both, False)]) == (
         Device(memory=8 * GIB),
         Device("gpu-a", 8 * GIB, whole),

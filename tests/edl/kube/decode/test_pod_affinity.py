@@ -12,14 +12,14 @@ from edl.kube.state.affinity_index import AntiAffinityIndex
 from edl.kube.state.observe import observe
 from edl.model import (
     ClusterState,
+    HostPort,
     Labels,
     Neighbours,
-    Port,
+    PodConstraints,
     Requirement,
-    Rules,
     Selector,
-    Spread,
     Term,
+    TopologySpread,
 )
 from edl.writes import Json
 from tests.edl.kube import manifests
@@ -41,7 +41,7 @@ def beside(kind: str, **fields: object) -> Json:
     return {"affinity": {kind: {REQUIRED: [{"topologyKey": "zone"} | X | fields]}}}
 
 
-def read(spec: Json) -> Rules:
+def read(spec: Json) -> PodConstraints:
     found = rules({"containers": []} | spec, ME)
     assert found is not None
     assert (found.namespace, found.labels) == ME
@@ -66,18 +66,18 @@ def test_wishes_are_no_rules_nor_is_what_cannot_be_judged(spec: Json) -> None:
 @pytest.mark.parametrize(
     ("fields", "found"),
     [
-        ({}, Spread("zone", MINE, 1)),
-        ({"maxSkew": 3, "minDomains": 2}, Spread("zone", MINE, 3, 2)),
-        ({"nodeAffinityPolicy": "Ignore"}, Spread("zone", MINE, 1, by_affinity=False)),
-        ({"nodeTaintsPolicy": "Honor"}, Spread("zone", MINE, 1, by_taints=True)),
-        ({"labelSelector": {}}, Spread("zone", None, 1)),
+        ({}, TopologySpread("zone", MINE, 1)),
+        ({"maxSkew": 3, "minDomains": 2}, TopologySpread("zone", MINE, 3, 2)),
+        ({"nodeAffinityPolicy": "Ignore"}, TopologySpread("zone", MINE, 1, by_affinity=False)),
+        ({"nodeTaintsPolicy": "Honor"}, TopologySpread("zone", MINE, 1, by_taints=True)),
+        ({"labelSelector": {}}, TopologySpread("zone", None, 1)),
         (
             {"matchLabelKeys": ["hash", "missing"]},
-            Spread("zone", Selector(("web",), (APP, Requirement("hash", "In", ("1",)))), 1),
+            TopologySpread("zone", Selector(("web",), (APP, Requirement("hash", "In", ("1",)))), 1),
         ),
     ],
 )
-def test_a_spread_is_read_with_its_defaults(fields: Json, found: Spread) -> None:
+def test_a_spread_is_read_with_its_defaults(fields: Json, found: TopologySpread) -> None:
     assert read(spread(**fields)).spread == (found,)
 
 
@@ -108,15 +108,15 @@ def test_ports_of_the_node_are_those_that_are_named_or_all_in_its_network() -> N
     named = [{"containerPort": 1, "hostPort": 80}, {"containerPort": 2}]
     every = "0.0.0.0"  # noqa: S104 — of a manifest
     spec = {"containers": [{"ports": named}], "initContainers": [{"ports": named}]}
-    assert read(spec).ports == (Port("TCP", 80, every),)
+    assert read(spec).ports == (HostPort("TCP", 80, every),)
     assert read(spec | {"hostNetwork": True}).ports == (
-        Port("TCP", 80, every),
-        Port("TCP", 2, every),
+        HostPort("TCP", 80, every),
+        HostPort("TCP", 2, every),
     )
     udp = {"containerPort": 1, "hostPort": 53, "protocol": "UDP", "hostIP": "10.0.0.1"}
     sidecar = {"ports": [udp], "restartPolicy": "Always"}
     assert read({"containers": [], "initContainers": [sidecar]}).ports == (
-        Port("UDP", 53, "10.0.0.1"),
+        HostPort("UDP", 53, "10.0.0.1"),
     )
 
 
@@ -175,13 +175,13 @@ def test_whom_a_rule_of_ours_selects_is_a_neighbour() -> None:
         pod("d", labels={"app": "x"}),
     )
     found = state(spread(), (("app", "x"),), *pods)
-    assert found.neighbours == (Neighbours("n1", Rules("web", (("app", "x"),)), 2, 1),)
+    assert found.neighbours == (Neighbours("n1", PodConstraints("web", (("app", "x"),)), 2, 1),)
 
 
 def test_whom_a_rule_of_others_selects_has_rules_to_follow() -> None:
     keeper = pod("a", labels={"app": "k"}, node="n1", **beside("podAntiAffinity"))
     found = state({}, (("app", "x"),), keeper)
-    assert found.jobs[0].roles[0].shape.rules == Rules("web", (("app", "x"),))
+    assert found.jobs[0].roles[0].shape.rules == PodConstraints("web", (("app", "x"),))
     assert [one.rules.apart for one in found.neighbours] == [(Term("zone", MINE),)]
 
 

@@ -9,7 +9,7 @@ from edl.kube.cache.informers import read_once
 from edl.kube.cluster import ListOptions, RawList
 from edl.kube.state.observe import observe
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import Charge, Shape, Toleration
+from edl.model import QuotaCharge, Shape, Toleration
 from edl.quantities import Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
@@ -43,7 +43,7 @@ def test_its_overhead_counts_for_pods_that_are_yet_to_be_made() -> None:
 
 def test_its_overhead_counts_in_quotas() -> None:
     job = only(state_of(template(), runtime_class(), quota({"requests.cpu": "9"})))
-    assert job.roles[0].charges == (Charge(TEAM, "requests.cpu", 1250),)
+    assert job.roles[0].charges == (QuotaCharge(TEAM, "requests.cpu", 1250),)
 
 
 def test_its_node_selector_and_tolerations_are_merged_with_the_templates_own() -> None:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from edl.kube.state.clock_skew import AHEAD, set_right
-from edl.model import ClusterState, Node, Scaling, TrainingJob
+from edl.model import ClusterState, Node, ScaleDeadline, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
@@ -50,7 +50,7 @@ def test_the_others_stay_the_very_same() -> None:
 
 
 def test_so_does_the_clock_of_a_manual_size() -> None:
-    limit = Scaling(timedelta(minutes=1), since=TOMORROW, before=1)
+    limit = ScaleDeadline(timedelta(minutes=1), since=TOMORROW, before=1)
     (right,) = set_right((training(role("worker", 1, 4, scaling=limit)),), NOW)
     since = right.roles[0].scaling and right.roles[0].scaling.since
     assert since is not None

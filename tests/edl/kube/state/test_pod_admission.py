@@ -9,7 +9,7 @@ from edl.kube.decode import namespace_quotas
 from edl.kube.decode.admission_inputs import admission_inputs
 from edl.kube.decode.namespace_quotas import LimitRangeFacts, NamespaceConstraints, QuotaFacts
 from edl.kube.state.pod_admission import AdmittedPod, admit
-from edl.model import Charge
+from edl.model import QuotaCharge
 from edl.quantities import SHARED_GPU, Resources
 
 Field = Any
@@ -81,7 +81,7 @@ def test_a_pod_counts_in_everything_that_a_quota_names() -> None:
 
 def test_a_charge_names_its_quota() -> None:
     assert admitted(WHOLE, quota({"pods": "9"})).charges == (
-        Charge('ResourceQuota "team"', "pods", 1),
+        QuotaCharge('ResourceQuota "team"', "pods", 1),
     )
 
 
@@ -274,7 +274,7 @@ def test_ranges_of_storage_are_none_of_ours() -> None:
 def test_whole_gpus_and_shares_count_in_one_budget() -> None:
     rules = NamespaceConstraints(gpu_budget=True)
     assert admit(template(), rules).charges == ()
-    assert admit(WHOLE, rules).charges == (Charge("edl.dev/gpu-budget", "GPUs", 1000),)
+    assert admit(WHOLE, rules).charges == (QuotaCharge("edl.dev/gpu-budget", "GPUs", 1000),)
     shared = admit(template(), rules, share=500)
-    assert shared.charges == (Charge("edl.dev/gpu-budget", "GPUs", 500),)
+    assert shared.charges == (QuotaCharge("edl.dev/gpu-budget", "GPUs", 500),)
     assert shared.requests.get(SHARED_GPU) == 500

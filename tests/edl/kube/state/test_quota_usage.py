@@ -10,7 +10,7 @@ from edl.kube.cache.informers import Stores, read_once
 from edl.kube.cluster import ListOptions, RawList
 from edl.kube.state.observe import observe
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import Budget, Charge, ClusterState, TrainingJob
+from edl.model import ClusterState, Quota, QuotaCharge, TrainingJob
 from edl.writes import Json
 from tests.edl.kube import manifests
 
@@ -65,26 +65,26 @@ def test_others_hold_what_is_used_without_our_own_pods() -> None:
     used = {"requests.cpu": "3500m", "pods": "4"}
     state = state_of(*RUNNING, quota({"requests.cpu": "10", "pods": "8"}, used))
     assert state.budgets == (
-        Budget("web", TEAM, "pods", 8, 3),
-        Budget("web", TEAM, "requests.cpu", 10_000, 2500),
+        Quota("web", TEAM, "pods", 8, 3),
+        Quota("web", TEAM, "requests.cpu", 10_000, 2500),
     )
     assert only(state).roles[0].charges == (
-        Charge(TEAM, "pods", 1),
-        Charge(TEAM, "requests.cpu", 1000),
+        QuotaCharge(TEAM, "pods", 1),
+        QuotaCharge(TEAM, "requests.cpu", 1000),
     )
 
 
 def test_a_watch_that_is_behind_makes_no_room() -> None:
     state = state_of(*RUNNING, quota({"pods": "8"}, {"pods": "0"}))
-    assert state.budgets == (Budget("web", TEAM, "pods", 8, 0),)
+    assert state.budgets == (Quota("web", TEAM, "pods", 8, 0),)
 
 
 def test_the_gpu_budget_of_a_namespace_takes_back() -> None:
     gpus = {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "2"}}}]}
     state = state_of(("Job", manifests.member("worker", pod=gpus)), namespace("4.5"))
     source = "edl.dev/gpu-budget"
-    assert state.budgets == (Budget("web", source, "GPUs", 4500, takes_back=True),)
-    assert only(state).roles[0].charges == (Charge(source, "GPUs", 2000),)
+    assert state.budgets == (Quota("web", source, "GPUs", 4500, takes_back=True),)
+    assert only(state).roles[0].charges == (QuotaCharge(source, "GPUs", 2000),)
 
 
 def test_bare_pods_of_training_jobs_count_in_the_gpu_budget() -> None:

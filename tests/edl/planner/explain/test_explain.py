@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from edl import messages, reasons
 from edl.messages import message
 from edl.model import (
-    Budget,
-    Charge,
     JobKey,
+    PodConstraints,
+    Quota,
+    QuotaCharge,
     Requirement,
     Resizing,
-    Rules,
     Selector,
     Term,
     TrainingJob,
@@ -175,7 +175,7 @@ def test_an_explanation_counts_pods_as_the_plan_does() -> None:
 
 
 def test_rules_about_other_pods_are_no_want_of_room() -> None:
-    apart = Rules("ns", (("app", "mnist"),), apart=(Term("host", MNIST),))
+    apart = PodConstraints("ns", (("app", "mnist"),), apart=(Term("host", MNIST),))
     nodes = [node(name, 8, labels={"host": name}) for name in "ab"]
     alone = shape(1, rules=apart)
     (cause,) = start("mnist", *nodes, worker("mnist", 3, 3, shape=alone))
@@ -257,9 +257,9 @@ def test_pending_pods_of_others_come_first_too() -> None:
 
 
 def test_each_limit_of_a_quota_is_told_by_itself() -> None:
-    charges = tuple(Charge(QUOTA, name, 2000) for name in ("limits.cpu", "requests.cpu"))
+    charges = tuple(QuotaCharge(QUOTA, name, 2000) for name in ("limits.cpu", "requests.cpu"))
     waits = worker("waits", 4, 4, charges=charges)
-    budgets = (Budget("ns", QUOTA, "limits.cpu", 3000), Budget("ns", QUOTA, "requests.cpu", 4000))
+    budgets = (Quota("ns", QUOTA, "limits.cpu", 3000), Quota("ns", QUOTA, "requests.cpu", 4000))
     there = situation(node("a", 9), waits)
     found = explain(replace(there, state=replace(there.state, budgets=budgets)), waits.key)
     assert found is not None
@@ -323,8 +323,8 @@ def test_a_fixed_role_always_has_as_many() -> None:
 
 
 def test_a_budget_says_how_much_is_left_and_needed() -> None:
-    budget = Budget("ns", QUOTA, "requests.cpu", 4000)
-    charged = runs("mnist", 4, charges=(Charge(budget.source, budget.resource, 1000),))
+    budget = Quota("ns", QUOTA, "requests.cpu", 4000)
+    charged = runs("mnist", 4, charges=(QuotaCharge(budget.source, budget.resource, 1000),))
     base = cluster(node("a", 8), charged)
     state = Situation(
         type(base)(base.observed_at, base.nodes, base.jobs, budgets=(budget,)),
@@ -343,8 +343,8 @@ def test_a_budget_says_how_much_is_left_and_needed() -> None:
 
 
 def test_a_quota_of_pods_lacks_one_where_one_more_is_needed() -> None:
-    budget = Budget("ns", QUOTA, "pods", 4)
-    charged = runs("mnist", 4, charges=(Charge(budget.source, budget.resource, 1),))
+    budget = Quota("ns", QUOTA, "pods", 4)
+    charged = runs("mnist", 4, charges=(QuotaCharge(budget.source, budget.resource, 1),))
     state = replace(cluster(node("a", 8), charged), budgets=(budget,))
     found = explain(Situation(state, POLICIES["fair"], ALL), JobKey("ns", "mnist"))
     assert found is not None

@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from edl.model import ClusterState, Device, Held, Node, Shape, Share, TrainingJob
+from edl.model import ClusterState, Device, GpuUsage, Node, Shape, Share, TrainingJob
 from edl.model.scarcity import Lack, Scarce, Shortage
 from edl.planner.decide import seat
 from edl.planner.limits import Limits
@@ -19,15 +19,15 @@ from tests.edl.planner.plans import plan_for, sizes, told
 from tests.edl.planner.states import cluster, job, node, pod, role, room, worker
 
 GIB = 2**30
-NOTHING = Held()
+NOTHING = GpuUsage()
 
 
-def gpus(*used: int | Held, memory: int = 0, leaving: Held = NOTHING) -> tuple[Device, ...]:
+def gpus(*used: int | GpuUsage, memory: int = 0, leaving: GpuUsage = NOTHING) -> tuple[Device, ...]:
     """GPUs `gpu-0`, … of which so much is used; `leaving`: of the last one."""
-    parts = [one if isinstance(one, Held) else Held(one) for one in used]
+    parts = [one if isinstance(one, GpuUsage) else GpuUsage(one) for one in used]
     last = len(parts) - 1
     return tuple(
-        Device(f"gpu-{place}", memory, part, leaving if place == last else Held())
+        Device(f"gpu-{place}", memory, part, leaving if place == last else GpuUsage())
         for place, part in enumerate(parts)
     )
 
@@ -87,15 +87,15 @@ def test_a_gang_of_several_roles_is_told_how_many_of_its_pods_the_free_devices_t
 
 def test_memory_binds_as_compute_does() -> None:
     mine = worker("mnist", 1, 1, shape=part(100, 6 * GIB))
-    full = gpus(Held(100, 3 * GIB), memory=8 * GIB)
+    full = gpus(GpuUsage(100, 3 * GIB), memory=8 * GIB)
     assert not started(shared("a", full), mine)
     assert started(shared("a", (*full, *gpus(0, memory=8 * GIB))), mine)
 
 
 def test_without_a_memory_of_its_own_a_share_takes_its_part() -> None:
     mine = worker("mnist", 1, 1, shape=part(500))
-    assert not started(shared("a", gpus(Held(100, 5 * GIB), memory=8 * GIB)), mine)
-    assert started(shared("a", gpus(Held(500, 4 * GIB), memory=8 * GIB)), mine)
+    assert not started(shared("a", gpus(GpuUsage(100, 5 * GIB), memory=8 * GIB)), mine)
+    assert started(shared("a", gpus(GpuUsage(500, 4 * GIB), memory=8 * GIB)), mine)
 
 
 def test_where_nobody_tells_the_memory_only_compute_counts() -> None:
@@ -152,7 +152,7 @@ def test_devices_of_nodes_that_its_pods_may_not_use_are_no_room_in_sum() -> None
 
 def test_a_device_that_is_being_left_is_reserved_and_not_used_yet() -> None:
     mine = worker("mnist", 1, 1, shape=part(600))
-    plan = plan_for(state_of(shared("a", gpus(600, leaving=Held(600))), mine))
+    plan = plan_for(state_of(shared("a", gpus(600, leaving=GpuUsage(600))), mine))
     assert not plan.admissions
     assert told(plan)["mnist"] == "1 pod waits for other pods to terminate"
 
@@ -193,7 +193,7 @@ def shares(draw: st.DrawFn) -> Shape:
 def machines(draw: st.DrawFn, name: str) -> Node:
     memory = draw(st.sampled_from([0, 8 * GIB]))
     used = [
-        Held(compute, draw(st.integers(0, 8)) * GIB if memory else 0)
+        GpuUsage(compute, draw(st.integers(0, 8)) * GIB if memory else 0)
         for compute in draw(
             st.lists(st.sampled_from([0, 0, 300, 500, 1000]), min_size=1, max_size=3)
         )
@@ -234,11 +234,11 @@ def _begun(one: TrainingJob, found: list[Node], size: int) -> TrainingJob:
     return replace(one, roles=(replace(one.roles[0], **part_of_it),), started_at=one.queued_at)
 
 
-def need(device: Device, share: Share) -> Held:
+def need(device: Device, share: Share) -> GpuUsage:
     if share.compute > 1000:
-        return Held(1000, device.memory)
+        return GpuUsage(1000, device.memory)
     memory = share.memory or share.compute * device.memory // 1000
-    return Held(share.compute, memory if device.memory else 0)
+    return GpuUsage(share.compute, memory if device.memory else 0)
 
 
 def fits(device: Device, share: Share) -> bool:
@@ -270,7 +270,7 @@ def _with(one: Node, wanted: Shape, uuids: tuple[str, ...]) -> Node:
 
 def decided(
     state: ClusterState, policy: str = "fair", *, preempt: bool = False
-) -> tuple[Board, dict[int, list[tuple[Held, Held]]]]:
+) -> tuple[Board, dict[int, list[tuple[GpuUsage, GpuUsage]]]]:
     """The board after everything was decided, and what was free before, by row."""
     board = set_up(state, POLICIES[policy], Limits(load_ceiling=1, preempt=preempt))
     assert board.grid.devices is not None
@@ -287,7 +287,7 @@ def crowded() -> ClusterState:
     grows = worker("grows", 1, 4, shape=part(100), queued=-120, **begun)
     waits = [worker("small", 1, 1, shape=part(100), queued=0),
              worker("large", 1, 1, shape=part(400), queued=-60)]  # fmt: skip
-    used = shared("a", gpus(Held(100, GIB + 8 * GIB // 10), memory=8 * GIB))
+    used = shared("a", gpus(GpuUsage(100, GIB + 8 * GIB // 10), memory=8 * GIB))
     return state_of(replace(used, used=used.used + room(1)), grows, *waits)
 
 

@@ -10,17 +10,17 @@ from msgspec.structs import replace
 
 from edl.model import (
     ClusterState,
+    HostPort,
     Neighbours,
     Node,
+    PodConstraints,
     PodPhase,
-    Port,
     Requirement,
-    Rules,
     Selector,
     Shape,
-    Spread,
     Taint,
     Term,
+    TopologySpread,
     TrainingJob,
 )
 from edl.planner.decide import seat
@@ -56,8 +56,8 @@ def app(name: str, namespaces: tuple[str, ...] | None = ("ns",)) -> Selector:
     return Selector(namespaces, (Requirement("app", "In", (name,)),))
 
 
-def rules(name: str = "train", **fields: object) -> Rules:
-    return replace(Rules("ns", (("app", name),)), **fields)  # type: ignore[arg-type]
+def rules(name: str = "train", **fields: object) -> PodConstraints:
+    return replace(PodConstraints("ns", (("app", name),)), **fields)  # type: ignore[arg-type]
 
 
 def ruled(name: str = "train", cpu: float = 1, **fields: object) -> Shape:
@@ -72,7 +72,7 @@ def hosts(*zones: str, cpu: float = 8) -> list[Node]:
 
 
 ALONE = {"apart": (Term(HOST, app("train")),)}
-EVENLY = {"spread": (Spread(ZONE, app("train"), 1),)}
+EVENLY = {"spread": (TopologySpread(ZONE, app("train"), 1),)}
 TOGETHER = {"near": (Term(ZONE, app("train")),)}
 
 
@@ -193,7 +193,7 @@ def test_the_first_of_a_company_comes_beside_one_that_leaves_and_who_follows_doe
 
 
 def test_a_port_of_the_node_is_there_once() -> None:
-    port = Port("TCP", 2222, "0.0.0.0")  # noqa: S104 — of a manifest
+    port = HostPort("TCP", 2222, "0.0.0.0")  # noqa: S104 — of a manifest
     wanted = worker("train", 1, 9, shape=ruled(ports=(port,)), on=["node-0"])
     exporter = Neighbours("node-1", rules("web", ports=(port._replace(address="10.0.0.1"),)), 1)
     state = replace(cluster(*hosts(*"aaa"), wanted), neighbours=(exporter,))
@@ -233,9 +233,9 @@ def terms() -> st.SearchStrategy[tuple[Term, ...]]:
 
 
 @cache
-def spreads() -> st.SearchStrategy[tuple[Spread, ...]]:
+def spreads() -> st.SearchStrategy[tuple[TopologySpread, ...]]:
     one = st.builds(
-        Spread,
+        TopologySpread,
         st.sampled_from([ZONE, HOST]),
         st.one_of(st.none(), *map(st.just, map(app, _NAMES))),
         st.integers(1, 2),
@@ -247,9 +247,9 @@ def spreads() -> st.SearchStrategy[tuple[Spread, ...]]:
 
 
 @cache
-def any_rules() -> st.SearchStrategy[Rules]:
+def any_rules() -> st.SearchStrategy[PodConstraints]:
     ports = st.builds(
-        Port, st.sampled_from(["TCP", "UDP"]), st.just(80), st.sampled_from(_ADDRESSES)
+        HostPort, st.sampled_from(["TCP", "UDP"]), st.just(80), st.sampled_from(_ADDRESSES)
     )
     few = st.sampled_from(range(4))
     return st.builds(
@@ -305,7 +305,7 @@ def board_of(state: ClusterState) -> Board:
 @settings(max_examples=150, deadline=None)
 @given(streets(), any_rules(), st.sampled_from([(), (("zone", "a"),)]))
 def test_pods_are_placed_exactly_where_the_scheduler_would_let_them(
-    street: Street, found: Rules, selector: tuple[tuple[str, str], ...]
+    street: Street, found: PodConstraints, selector: tuple[tuple[str, str], ...]
 ) -> None:
     wanted = shape(1, rules=found, node_selector=selector)
     board = board_of(state_of(street, worker("train", 1, 1, shape=wanted)))
@@ -334,7 +334,9 @@ def test_pods_are_placed_exactly_where_the_scheduler_would_let_them(
 @pytest.mark.laws
 @settings(max_examples=80, deadline=None)
 @given(streets(), st.lists(any_rules(), min_size=2, max_size=2), st.integers(1, 6))
-def test_what_is_undone_leaves_no_trace(street: Street, both: list[Rules], pods: int) -> None:
+def test_what_is_undone_leaves_no_trace(
+    street: Street, both: list[PodConstraints], pods: int
+) -> None:
     shapes = [shape(1, rules=found) for found in both]
     cast = job("train", *(role(f"role-{n}", pods, pods, shape=s) for n, s in enumerate(shapes)))
     board = board_of(state_of(street, cast))
@@ -358,7 +360,7 @@ def counted(board: Board) -> list[tuple[object, ...]]:
 @settings(max_examples=80, deadline=None)
 @given(streets(), st.lists(any_rules(), min_size=1, max_size=3), st.data())
 def test_after_a_plan_everybody_is_counted_where_he_sits(
-    street: Street, kinds: list[Rules], data: st.DataObject
+    street: Street, kinds: list[PodConstraints], data: st.DataObject
 ) -> None:
     jobs = []
     names = [one.name for one in street.nodes]
@@ -413,7 +415,7 @@ def test_a_zone_that_its_pods_do_not_tolerate_is_a_domain_of_a_spread_unless_tai
     *, counts: bool
 ) -> None:
     here, there = hosts("a", "b")
-    spread = Spread(ZONE, app("train"), 1, by_taints=counts)
+    spread = TopologySpread(ZONE, app("train"), 1, by_taints=counts)
     wanted = worker("train", 3, 3, shape=ruled(spread=(spread,)))
     tainted = replace(there, taints=(PLANE,))
     assert bool(started(plan_for(cluster(here, tainted, wanted)))) is counts
@@ -423,7 +425,7 @@ def test_a_zone_that_its_pods_do_not_tolerate_is_a_domain_of_a_spread_unless_tai
 def test_a_zone_that_its_pods_do_not_select_is_a_domain_of_a_spread_unless_affinity_counts(
     *, counts: bool
 ) -> None:
-    spread = Spread(ZONE, app("train"), 1, by_affinity=counts)
+    spread = TopologySpread(ZONE, app("train"), 1, by_affinity=counts)
     selecting = replace(ruled(spread=(spread,)), node_selector=((ZONE, "a"),))
     wanted = worker("train", 3, 3, shape=selecting)
     assert bool(started(plan_for(cluster(*hosts("a", "b"), wanted)))) is counts
@@ -431,7 +433,7 @@ def test_a_zone_that_its_pods_do_not_select_is_a_domain_of_a_spread_unless_affin
 
 @pytest.mark.parametrize(
     "rules",
-    [{"spread": (Spread(HOST, app("train"), 1),)}, {"near": (Term(ZONE, app("cache")),)}],
+    [{"spread": (TopologySpread(HOST, app("train"), 1),)}, {"near": (Term(ZONE, app("cache")),)}],
     ids=["spread", "near"],
 )
 def test_nobody_waits_for_a_gang_whose_rules_no_end_of_others_would_meet(
@@ -451,7 +453,7 @@ def test_pods_that_have_ended_hold_no_room_that_a_gang_could_wait_for() -> None:
     one, two = hosts("a", "a")
     over = worker("over", 1, 1, suspended=False, size=1, shape=shape(4),
                   pods=(pod(0, two.name, phase=PodPhase.SUCCEEDED),))  # fmt: skip
-    bad = worker("bad", 2, 2, shape=ruled(cpu=4, spread=(Spread(HOST, app("train"), 1),)))
+    bad = worker("bad", 2, 2, shape=ruled(cpu=4, spread=(TopologySpread(HOST, app("train"), 1),)))
     state = cluster(one, busy(two, room(6)), over, bad, worker("good", 1, 1, queued=-10))
     assert "good" in started(plan_for(state, Limits()))
 

@@ -5,7 +5,15 @@ from functools import partial
 
 import pytest
 
-from edl.model import ClusterState, Requirement, Rules, Selector, Spread, Term, TrainingJob
+from edl.model import (
+    ClusterState,
+    PodConstraints,
+    Requirement,
+    Selector,
+    Term,
+    TopologySpread,
+    TrainingJob,
+)
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
@@ -27,7 +35,9 @@ def gangs_of_two_roles(size: int) -> ClusterState:
 def one_gang(size: int, **rules: object) -> ClusterState:
     """Of pods for three quarters of the nodes' room; six zones, and racks of ten nodes."""
     own = Selector(("ns",), (Requirement("app", "In", ("train",)),))
-    bound = Rules("ns", (("app", "train"),), **{name: make(own) for name, make in rules.items()})
+    bound = PodConstraints(
+        "ns", (("app", "train"),), **{name: make(own) for name, make in rules.items()}
+    )
     found = [
         node(
             f"node-{n:04}",
@@ -41,8 +51,8 @@ def one_gang(size: int, **rules: object) -> ClusterState:
     return cluster(*found, worker("train", pods, pods, shape=shape(1, rules=bound)))
 
 
-def spread_over(*keys: str) -> Callable[[Selector], tuple[Spread, ...]]:
-    return lambda own: tuple(Spread(key, own, 1) for key in keys)
+def spread_over(*keys: str) -> Callable[[Selector], tuple[TopologySpread, ...]]:
+    return lambda own: tuple(TopologySpread(key, own, 1) for key in keys)
 
 
 def terms(key: str) -> Callable[[Selector], tuple[Term, ...]]:

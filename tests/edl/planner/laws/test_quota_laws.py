@@ -8,14 +8,14 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from edl.model import Charge, ClusterState, Code, JobKey, Role
+from edl.model import ClusterState, Code, JobKey, QuotaCharge, Role
 from edl.planner.decide import seat
 from edl.planner.limits import Limits
 from edl.planner.passes.growth import Ceiling
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.build_board import set_up
 from edl.planner.snapshot.decisions import Ledger
-from edl.planner.snapshot.quota_balance import Line
+from edl.planner.snapshot.quota_balance import QuotaLine
 from edl.planner.snapshot.role_allocation import Standing
 from tests.edl.planner.acting import act
 from tests.edl.planner.clusters import states
@@ -46,7 +46,7 @@ def budgeted(draw: st.DrawFn) -> ClusterState:
 
 
 def _charged(part: Role) -> Role:
-    gpus = (Charge("edl.dev/gpu-budget", "GPUs", part.shape.requests.get("cpu")),)
+    gpus = (QuotaCharge("edl.dev/gpu-budget", "GPUs", part.shape.requests.get("cpu")),)
     return replace(part, charges=(*PODS, *gpus))
 
 
@@ -77,7 +77,7 @@ def test_the_books_agree_with_the_seats(reached: Reached, state: ClusterState) -
         assert line.soon == left or ledger.held
 
 
-def _seated(standings: list[Standing], line: Line) -> int:
+def _seated(standings: list[Standing], line: QuotaLine) -> int:
     return sum(
         found.bill.cost(line) * sum(one.counts for one in found.seats)
         for found in standings

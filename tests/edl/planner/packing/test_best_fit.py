@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.feasibility.gpu_shares import Horizon
-from edl.model import Neighbours, Node, Requirement, Rules, Selector, Spread, Term
+from edl.model import Neighbours, Node, PodConstraints, Requirement, Selector, Term, TopologySpread
 from edl.planner.limits import Limits
 from edl.planner.packing.pod_class import Fit
 from edl.planner.policies import POLICIES
@@ -67,7 +67,7 @@ def nodes(draw: st.DrawFn) -> list[Node]:
 
 
 @st.composite
-def rules(draw: st.DrawFn, own: str) -> Rules:
+def rules(draw: st.DrawFn, own: str) -> PodConstraints:
     def term() -> Term:
         return Term(draw(st.sampled_from(KEYS)), app(draw(st.sampled_from(NAMES))))
 
@@ -79,8 +79,10 @@ def rules(draw: st.DrawFn, own: str) -> Rules:
         fields["near"] = (term(),)
     if "spread" in kinds:
         keys = draw(st.lists(st.sampled_from(KEYS), min_size=1, max_size=2, unique=True))
-        fields["spread"] = tuple(Spread(key, app(own), draw(st.integers(1, 2))) for key in keys)
-    return Rules("ns", (("app", own),), **fields)
+        fields["spread"] = tuple(
+            TopologySpread(key, app(own), draw(st.integers(1, 2))) for key in keys
+        )
+    return PodConstraints("ns", (("app", own),), **fields)
 
 
 @given(st.data(), nodes())
@@ -90,7 +92,7 @@ def test_a_cursor_finds_what_a_search_through_all_nodes_finds(
 ) -> None:
     own = [shape(data.draw(st.integers(1, 2)), rules=data.draw(rules(name))) for name in NAMES]
     jobs = [worker(name, 1, 1, shape=one) for name, one in zip(NAMES, own, strict=True)]
-    web = Rules("ns", (("app", data.draw(st.sampled_from(NAMES))),))
+    web = PodConstraints("ns", (("app", data.draw(st.sampled_from(NAMES))),))
     others = tuple(
         Neighbours(f"node-{at:02}", web, 1, at % 2)
         for at in data.draw(st.sets(st.integers(0, 17), max_size=4))

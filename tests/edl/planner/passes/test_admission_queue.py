@@ -14,12 +14,12 @@ from edl.model import (
     Ending,
     JobKey,
     Node,
+    PodConstraints,
     Reason,
-    Refusal,
     Requirement,
     Resizing,
-    Rules,
     Selector,
+    StartRefusal,
     Term,
     TrainingJob,
 )
@@ -83,7 +83,7 @@ def test_all_roles_start_at_once_in_the_order_of_the_cast() -> None:
     assert admission.sizes == (("ps", 2), ("worker", 3))
 
 
-QUOTA = Refusal(at(-1), 1, "exceeded quota: team")
+QUOTA = StartRefusal(at(-1), 1, "exceeded quota: team")
 REFUSED = "the API server refuses its start: exceeded quota: team"
 
 
@@ -203,11 +203,11 @@ def test_each_pool_has_a_head_of_its_own() -> None:
 def test_a_head_holds_back_a_gang_whose_rules_keep_it_off_nodes() -> None:
     """Zones cross the pools: beside a pod of `web` the head may start nowhere in the zone."""
 
-    def app(name: str, *apart: str) -> Rules:
+    def app(name: str, *apart: str) -> PodConstraints:
         def term(other: str) -> Term:
             return Term("zone", Selector(("ns",), (Requirement("app", "In", (other,)),)))
 
-        return Rules("ns", (("app", name),), apart=tuple(map(term, apart)))
+        return PodConstraints("ns", (("app", name),), apart=tuple(map(term, apart)))
 
     found = [replace(one, labels={**(one.labels or {}), "zone": "a"}) for one in pools()]
     waits = worker("big", 4, 4, shape=shape(0.5, gpu=1, rules=app("big", "web")), queued=-400)

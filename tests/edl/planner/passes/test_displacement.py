@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from edl.annotations.clearings import REMEMBERED
 from edl.messages import message
-from edl.model import Budget, Charge, Clearing, ClusterState, Resizing, Shape, TrainingJob
+from edl.model import Clearing, ClusterState, Quota, QuotaCharge, Resizing, Shape, TrainingJob
 from edl.planner.decide import decide, outcome
 from edl.planner.plan import Plan
-from edl.planner.plan_cache import Memory
+from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import POLICIES
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import ALL, plan_for, sizes
@@ -77,10 +77,10 @@ def test_where_other_nodes_have_room_nobody_shrinks_for_it() -> None:
 
 
 def test_nothing_moves_where_a_quota_would_keep_it_from_coming_back() -> None:
-    charges = (Charge('ResourceQuota "team"', "pods", 1),)
+    charges = (QuotaCharge('ResourceQuota "team"', "pods", 1),)
     mine = spread("one", charges=charges)
     nodes = tuple(replace(one, allocatable=one.allocatable + shape(1).requests) for one in CLUSTER)
-    budget = Budget("ns", 'ResourceQuota "team"', "pods", 23)
+    budget = Quota("ns", 'ResourceQuota "team"', "pods", 23)
     state = cluster(
         *nodes, mine, spread("two", 3, resizing=Resizing.FIXED), demand("pin", pinned(2))
     )
@@ -137,7 +137,7 @@ def test_moves_that_came_to_nothing_are_tried_again_later(age: timedelta, moves:
 def test_the_last_ready_replica_moves_once_another_is_ready() -> None:
     """Also where the plan before is remembered."""
     nodes = (node("node-2", 2, labels={"name": "node-2"}), node("node-9", 3))
-    memory, moved = Memory(), []
+    memory, moved = PlanCache(), []
     for ready in (False, True):
         first, *others = (pod(index, on) for index, on in enumerate(("node-9", "node-2")))
         pods = (replace(first, ready=ready), *others)

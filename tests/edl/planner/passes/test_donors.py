@@ -3,7 +3,7 @@
 import numpy as np
 
 from edl.model import ClusterState
-from edl.planner.passes.rebalancing.donors import Givers
+from edl.planner.passes.rebalancing.donors import Donors
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.board import Board
 from edl.planner.snapshot.build_board import set_up
@@ -21,7 +21,7 @@ def test_a_role_that_has_given_is_looked_at_where_its_last_replica_is_now() -> N
     taker = worker("taker", 1, 1, shape=shape(1, node_selector=(("name", "b"),)))
     board = board_of(cluster(*nodes, giver, taker))
     (standing,) = board.standings
-    givers = Givers(board, [standing])
+    givers = Donors(board, [standing])
     fit, all_places = board.rows_of(taker.roles[0].shape).fit, np.arange(1)
     assert list(givers.helpful(fit, all_places)) == []
     standing.rise(board.grid)

@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from edl.messages import message
 from edl.model import (
-    Budget,
-    Charge,
     ClusterState,
     JobKey,
     Node,
     PodPhase,
+    Quota,
+    QuotaCharge,
     Resizing,
     Taint,
     Toleration,
@@ -204,7 +204,7 @@ QUOTA = 'ResourceQuota "team"'
 
 def limited(hard: int, mine: TrainingJob) -> ClusterState:
     """A cordoned node, room elsewhere, and a quota of this many pods beside one pod of others."""
-    budget = Budget("ns", QUOTA, "pods", hard, others=1)
+    budget = Quota("ns", QUOTA, "pods", hard, others=1)
     return replace(cluster(HOME, going("a", CORDON), node("b", 9), mine), budgets=(budget,))
 
 
@@ -212,15 +212,15 @@ def limited(hard: int, mine: TrainingJob) -> ClusterState:
 def test_a_pod_leaves_a_cordoned_node_only_if_its_quota_lets_it_come_back(
     hard: int, leaves: list[tuple[str, ...]]
 ) -> None:
-    charged = ring("a", "a", charges=(Charge(QUOTA, "pods", 1),))
+    charged = ring("a", "a", charges=(QuotaCharge(QUOTA, "pods", 1),))
     assert moved(limited(hard, charged)) == leaves
 
 
 def test_a_pod_leaves_a_cordoned_node_when_pods_that_hold_its_quota_have_ended() -> None:
     """A quota counts terminating pods: until they are gone, no pod comes back."""
-    charged = ring("a", "a", charges=(Charge(QUOTA, "pods", 1),))
+    charged = ring("a", "a", charges=(QuotaCharge(QUOTA, "pods", 1),))
     gone = pod(7, "b", terminating=True)
-    other = role("worker", 1, 1, on=["b"], charges=(Charge(QUOTA, "pods", 1),))
+    other = role("worker", 1, 1, on=["b"], charges=(QuotaCharge(QUOTA, "pods", 1),))
     late = job("late", replace(other, pods=(*other.pods, gone)))
     with_late = replace(limited(4, charged), jobs=(charged, late))
     assert moved(with_late) == []

@@ -7,7 +7,16 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import ClusterState, Code, Ending, Pod, PodPhase, Resizing, Scaling, TrainingJob
+from edl.model import (
+    ClusterState,
+    Code,
+    Ending,
+    Pod,
+    PodPhase,
+    Resizing,
+    ScaleDeadline,
+    TrainingJob,
+)
 from edl.planner.limits import Limits
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import held, plan_for, sizes, started, told
@@ -86,7 +95,7 @@ def test_extras_that_must_come_in_a_time_of_their_own_have_that_time() -> None:
     state = pending(-31)
     (mine,) = state.jobs
     (found,) = mine.roles
-    limited = replace(found, wanted=4, scaling=Scaling(timedelta(minutes=5)))
+    limited = replace(found, wanted=4, scaling=ScaleDeadline(timedelta(minutes=5)))
     waiting = replace(state, jobs=(replace(mine, roles=(limited,)),))
     assert not plan_for(waiting).resizes
 

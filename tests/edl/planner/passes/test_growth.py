@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import Budget, Charge, Code, JobKey, Node, PodPhase, Resizing
+from edl.model import Code, JobKey, Node, PodPhase, Quota, QuotaCharge, Resizing
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan, Resize
 from tests.edl.planner.acting import act
@@ -241,12 +241,12 @@ def test_growth_is_seated_anew_for_one_more_replica_that_its_budget_allows() -> 
     """One after the other on the fullest node, the first two leave gaps of 1 CPU each."""
     small = worker("small", 1, 2, on=["full"], queued=-900)
     middle = worker("middle", 1, 2, on=["full"], shape=shape(2), queued=-600)
-    charges = (Charge("quota", "pods", 1),)
+    charges = (QuotaCharge("quota", "pods", 1),)
     large = worker("large", 1, 2, on=["full"], shape=shape(2), queued=-300, charges=charges)
     state = cluster(node("full", 5), node("a", 3), node("b", 2), small, middle, large)
-    allowed = replace(state, budgets=(Budget("ns", "quota", "pods", 2),))
+    allowed = replace(state, budgets=(Quota("ns", "quota", "pods", 2),))
     assert sizes(plan_for(allowed)) == {"middle": 2, "large": 2}
-    forbidden = replace(state, budgets=(Budget("ns", "quota", "pods", 1),))
+    forbidden = replace(state, budgets=(Quota("ns", "quota", "pods", 1),))
     assert sizes(plan_for(forbidden)) == {"small": 2, "middle": 2}
 
 

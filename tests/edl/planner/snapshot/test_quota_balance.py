@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.messages import message
-from edl.model import Budget, Charge, ClusterState, JobKey, Node, Resizing, TrainingJob
+from edl.model import ClusterState, JobKey, Node, Quota, QuotaCharge, Resizing, TrainingJob
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.build_board import set_up
@@ -16,20 +16,20 @@ from tests.edl.planner.plans import held, plan_for, sizes, told
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
 
 QUOTA = 'ResourceQuota "team"'
-PODS = (Charge(QUOTA, "pods", 1),)
-GPUS = (Charge("edl.dev/gpu-budget", "GPUs", 1000),)
+PODS = (QuotaCharge(QUOTA, "pods", 1),)
+GPUS = (QuotaCharge("edl.dev/gpu-budget", "GPUs", 1000),)
 
 
-def quota(hard: int, others: int = 0, namespace: str = "ns") -> Budget:
-    return Budget(namespace, QUOTA, "pods", hard, others)
+def quota(hard: int, others: int = 0, namespace: str = "ns") -> Quota:
+    return Quota(namespace, QUOTA, "pods", hard, others)
 
 
-def gpu_budget(gpus: float, namespace: str = "ns") -> Budget:
+def gpu_budget(gpus: float, namespace: str = "ns") -> Quota:
     hard = int(gpus * 1000)
-    return Budget(namespace, "edl.dev/gpu-budget", "GPUs", hard, takes_back=True)
+    return Quota(namespace, "edl.dev/gpu-budget", "GPUs", hard, takes_back=True)
 
 
-def limited(*things: Node | TrainingJob, by: Budget | tuple[Budget, ...]) -> ClusterState:
+def limited(*things: Node | TrainingJob, by: Quota | tuple[Quota, ...]) -> ClusterState:
     budgets = by if isinstance(by, tuple) else (by,)
     return replace(cluster(*things), budgets=budgets)
 
@@ -214,7 +214,7 @@ def test_shares_move_within_a_budget_although_nodes_have_room() -> None:
 
 
 def test_small_replicas_free_a_budget_together_for_a_large_one() -> None:
-    two = (Charge(QUOTA, "pods", 2),)
+    two = (QuotaCharge(QUOTA, "pods", 2),)
     rich = worker("rich", 1, 20, on=["a"] * 16, charges=PODS)
     poor = worker("poor", 1, 9, on=["b"], charges=two)
     plan = plan_for(limited(node("a", 64), node("b", 64), rich, poor, by=quota(18)))
@@ -241,4 +241,4 @@ def test_a_start_that_was_left_half_done_waits_for_the_quota_too() -> None:
     ],
 )
 def test_amounts_read_as_users_write_them(resource: str, amount: int, text: str) -> None:
-    assert Budget("ns", QUOTA, resource, amount).text(amount) == text
+    assert Quota("ns", QUOTA, resource, amount).text(amount) == text

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from edl.model import Node, Requirement, Rules, Selector, Shape, Taint, Term
+from edl.model import Node, PodConstraints, Requirement, Selector, Shape, Taint, Term
 from edl.quantities import Resources
-from edl.simulator import LINEAR, Amdahl, Kind, Measured, Seat, Settings, Work, jain, queued
+from edl.simulator import LINEAR, Amdahl, Measured, RoleSpec, Timing, Work, Workload, jain, queued
 from edl.simulator.cluster.progress import Progress
-from edl.simulator.cluster.scheduler import Scheduler, Waiting
-from edl.simulator.cluster.simulated_nodes import Floor, Place
-from edl.simulator.event_queue import Agenda
-from edl.simulator.timeline import Line
+from edl.simulator.cluster.scheduler import PendingPod, Scheduler
+from edl.simulator.cluster.simulated_nodes import Place, SimulatedNodes
+from edl.simulator.event_queue import EventQueue
+from edl.simulator.timeline import StepSeries
 from tests.edl.simulator.worlds import node, shape
 
 # -- curves and work ---------------------------------------------------------------------------
@@ -51,7 +51,7 @@ def test_a_serial_share_above_one_and_negative_times_are_refused() -> None:
     with pytest.raises(ValueError, match="from 0 to 1"):
         Amdahl(1.5)
     with pytest.raises(ValueError, match="above it"):
-        Settings(round=0)
+        Timing(round=0)
 
 
 def test_work_after_the_last_checkpoint_is_lost() -> None:
@@ -75,7 +75,7 @@ def test_without_checkpoints_nothing_is_lost() -> None:
 
 
 def test_things_of_one_instant_happen_in_the_order_in_which_they_were_planned() -> None:
-    agenda, seen = Agenda(), list[str]()
+    agenda, seen = EventQueue(), list[str]()
     for at, name in ((2.0, "later"), (1.0, "a"), (1.0004, "b"), (1.0, "c")):
         agenda.add(at, lambda name=name: seen.append(name))  # type: ignore[misc]
     assert agenda.due(agenda.next)
@@ -84,7 +84,7 @@ def test_things_of_one_instant_happen_in_the_order_in_which_they_were_planned() 
 
 
 def test_a_line_keeps_the_last_value_of_an_instant_and_no_value_twice() -> None:
-    line = Line(0)
+    line = StepSeries(0)
     for at, value in ((1, 5), (1, 0), (2, 3), (3, 3), (4, 1)):
         line.put(at, value)
     assert (line.times, line.values) == ([2, 4], [3, 1])
@@ -105,7 +105,7 @@ class Pods:
     """Pods that the scheduler is given, and the nodes that it finds for them."""
 
     def __init__(self, *nodes: Node) -> None:
-        self.floor = Floor(nodes, ["pods", "gpu"])
+        self.floor = SimulatedNodes(nodes, ["pods", "gpu"])
         self.scheduler = Scheduler(self.floor)
         self.on: dict[str, str] = {}
         self._numbers = count()
@@ -116,7 +116,7 @@ class Pods:
             self.on[name] = node
 
         rank = (-priority, 0.0, next(self._numbers))
-        self.scheduler.add(wanted, Waiting(rank, name, bind, to))
+        self.scheduler.add(wanted, PendingPod(rank, name, bind, to))
 
 
 def test_pods_go_to_the_least_allocated_node() -> None:
@@ -221,8 +221,8 @@ def test_a_placed_pod_that_waits_or_was_deleted_is_counted_as_any_other() -> Non
 
 def test_a_placed_pod_comes_once_those_are_there_whom_it_follows() -> None:
     leader, label = shape(1), Selector(("default",), (Requirement("app", "In", ("ps",)),))
-    follower = replace(shape(1), rules=Rules("default", (), near=(Term("zone", label),)))
-    leader = replace(leader, rules=Rules("default", (("app", "ps"),)))
+    follower = replace(shape(1), rules=PodConstraints("default", (), near=(Term("zone", label),)))
+    leader = replace(leader, rules=PodConstraints("default", (("app", "ps"),)))
     pods = Pods(node("a", 4, labels={"zone": "z"}))
     pods.ask("follower", follower, to="a")
     pods.ask("leader", leader, to="a")
@@ -240,23 +240,25 @@ def test_of_equal_nodes_the_caller_may_draw() -> None:
 
 # -- jobs --------------------------------------------------------------------------------------
 
-WORKER = Seat("worker", 1, 4, shape())
+WORKER = RoleSpec("worker", 1, 4, shape())
 
 
 @pytest.mark.parametrize(
     ("kind", "cast", "said"),
     [
-        (Kind("caffe"), [WORKER], "one of tensorflow"),
-        (Kind("pytorch", "fast"), [WORKER], "one of elastic"),
-        (Kind("pytorch"), [], "at least one"),
-        (Kind("pytorch"), [Seat("boss", 1, 1, shape())], "knows rendezvous"),
-        (Kind("horovod"), [WORKER], "needs launcher"),
-        (Kind("pytorch"), [Seat("worker", 3, 2, shape())], "1 ≤ min ≤ max"),
-        (Kind("tensorflow"), [WORKER, Seat("ps", 1, 2, shape())], "never resized"),
-        (Kind("tensorflow"), [WORKER, Seat("chief", 2, 2, shape())], "exactly one"),
-        (Kind("tensorflow"), [WORKER, WORKER], "each role once"),
+        (Workload("caffe"), [WORKER], "one of tensorflow"),
+        (Workload("pytorch", "fast"), [WORKER], "one of elastic"),
+        (Workload("pytorch"), [], "at least one"),
+        (Workload("pytorch"), [RoleSpec("boss", 1, 1, shape())], "knows rendezvous"),
+        (Workload("horovod"), [WORKER], "needs launcher"),
+        (Workload("pytorch"), [RoleSpec("worker", 3, 2, shape())], "1 ≤ min ≤ max"),
+        (Workload("tensorflow"), [WORKER, RoleSpec("ps", 1, 2, shape())], "never resized"),
+        (Workload("tensorflow"), [WORKER, RoleSpec("chief", 2, 2, shape())], "exactly one"),
+        (Workload("tensorflow"), [WORKER, WORKER], "each role once"),
     ],
 )
-def test_what_the_webhook_would_refuse_is_refused(kind: Kind, cast: list[Seat], said: str) -> None:
+def test_what_the_webhook_would_refuse_is_refused(
+    kind: Workload, cast: list[RoleSpec], said: str
+) -> None:
     with pytest.raises(ValueError, match=said):
         queued("one", kind, cast)

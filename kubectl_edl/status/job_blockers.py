@@ -7,7 +7,7 @@ from typing import Final
 
 from edl import reasons
 from edl.model import Code, Phase, Pod, PodPhase
-from kubectl_edl.client.job_events import Change
+from kubectl_edl.client.job_events import SizeEvent
 from kubectl_edl.client.pending_pods import NO_IMAGE, Unplaced
 from kubectl_edl.model.training_job_view import JobView, pod_status
 
@@ -26,7 +26,7 @@ class Obstacle:
 
 
 def obstacles(
-    view: JobView, waiting: Sequence[Unplaced], changes: Sequence[Change], now: datetime
+    view: JobView, waiting: Sequence[Unplaced], changes: Sequence[SizeEvent], now: datetime
 ) -> tuple[Obstacle, ...]:
     """The most important first; none for a job that goes on by itself.
 
@@ -118,7 +118,9 @@ def _never_ready(pod: Pod, now: datetime) -> bool:
     return unready and now - pod.created_at > _SOON
 
 
-def _of_missing_pods(view: JobView, changes: Sequence[Change], now: datetime) -> Iterator[Obstacle]:
+def _of_missing_pods(
+    view: JobView, changes: Sequence[SizeEvent], now: datetime
+) -> Iterator[Obstacle]:
     """Pods that the Job controller cannot make: it says why in an Event."""
     for shown in view.roles:
         role = shown.role
