@@ -2,7 +2,7 @@
 
 `EDL_STALLS=FILE make e2e` appends a line of JSON for each stall. With FILE =
 benchmarks/stalls.jsonl, runs add up there, and this writes the table of all of them into stalls.md
-beside it and between the marks of the project's README.md.
+beside it and between the marks of docs/performance.md.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from benchmarks.report import circumstances
 FOLDER: Final = Path(__file__).parent
 RECORDS: Final = FOLDER / "stalls.jsonl"
 REPORT: Final = FOLDER / "stalls.md"
-README: Final = FOLDER.parent / "README.md"
+PAGE: Final = FOLDER.parent / "docs" / "performance.md"
 VARIABLE: Final = "EDL_STALLS"
 _MARKS: Final = re.compile(r"(<!-- stalls -->\n).*?(\n<!-- end of stalls -->)", re.DOTALL)
 
@@ -104,7 +104,7 @@ def main() -> None:
         "between two steps around each event.\n"
         f"{'; '.join(told(found))}.\n\n{rows}\n"
     )
-    README.write_text(with_table(README.read_text(), rows))
+    PAGE.write_text(with_table(PAGE.read_text(), rows))
 
 
 if __name__ == "__main__":

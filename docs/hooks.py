@@ -1,25 +1,22 @@
 """What the documentation takes from the code and the examples when it is built.
 
-A page holds a comment, `<!-- contract -->` or `<!-- example tensorflow -->`, and gets what that
-names: nothing that stands elsewhere in the repository is written a second time.
+A page holds a comment such as `<!-- example tensorflow -->`, and gets the example's README and
+files: nothing that is elsewhere in the repository is written a second time.
 """
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from edl.contract.contract_markdown import table
-
 EXAMPLES: Final = Path(__file__).parent.parent / "examples"
-_COMMENT: Final = re.compile(r"<!-- (contract|example)(?: ([\w-]+))? -->")
+_COMMENT: Final = re.compile(r"<!-- example ([\w-]+) -->")
 _LINK: Final = re.compile(r"\]\(((?!https?:|#)[^)]+)\)")
 _LANGUAGES: Final = {".yaml": "yaml", ".py": "python", "": "dockerfile"}
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
     """Every comment of ours becomes what it names."""
-    return _COMMENT.sub(lambda found: _GENERATED[found[1]](found[2] or ""), markdown)
+    return _COMMENT.sub(lambda found: _example(found[1]), markdown)
 
 
 def _example(name: str) -> str:
@@ -50,9 +47,3 @@ def _local(found: re.Match[str]) -> str:
 
 def _anchor(file: str) -> str:
     return "file-" + file.lower().replace(".", "-")
-
-
-_GENERATED: Final[dict[str, Callable[[str], str]]] = {
-    "contract": lambda _: table(),
-    "example": _example,
-}

@@ -1,4 +1,4 @@
-"""README's table of the contract. `python -m edl.contract.contract_markdown` prints it."""
+"""The table of docs/reference/contract.md. `python -m edl.contract.contract_markdown` prints it."""
 
 import sys
 from collections.abc import Iterable

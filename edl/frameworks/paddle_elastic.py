@@ -17,7 +17,7 @@ from edl.spec.job_spec import JobSpec
 
 PORT: Final = 2379
 COOLDOWN: Final = Cooldown(timedelta(seconds=60), "paddle.distributed.launch")
-"""README.md, "seconds without a step": 11.3 and 18.3 s when trainers come and go."""
+"""docs/performance.md, "seconds without a step": 11.3 and 18.3 s when trainers come and go."""
 _TIMEOUT: Final = "7"
 """Seconds without a change that make a world. Below five, two of them would train at once."""
 _PATIENCE: Final = "360"

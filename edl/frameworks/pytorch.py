@@ -19,7 +19,7 @@ _WORKER: Final = "worker"
 _LAST_CALL: Final = "last_call_timeout=2"
 """Seconds that a world above its minimum waits for more; torchrun's 30 would stall each resize."""
 _COOLDOWN: Final = Cooldown(timedelta(seconds=60), "torchrun")
-"""README.md, "seconds without a step": 22.3 and 26.6 s when workers come and go."""
+"""docs/performance.md, "seconds without a step": 22.3 and 26.6 s when workers come and go."""
 _RESTARTS: Final = "1000"
 """Every worker that leaves costs each of the others one restart."""
 

@@ -40,8 +40,8 @@ def test_runs_of_a_case_are_one_row_with_n_and_spread() -> None:
     ]
 
 
-def test_the_readme_has_the_marks_for_the_table() -> None:
-    before = stalls.README.read_text()
+def test_the_page_has_the_marks_for_the_table() -> None:
+    before = stalls.PAGE.read_text()
     text = stalls.with_table(before, "| a | b |")
     assert "<!-- stalls -->\n| a | b |\n<!-- end of stalls -->" in text
     first, last = text.splitlines()[0], text.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""The README says with which modes no test trains; of all the environment is compared."""
+"""docs/frameworks.md says with which modes no test trains; of all the environment is compared."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from edl.writes import Json
 from tests.golden.cases import goldens
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
+PAGE = (ROOT / "docs" / "frameworks.md").read_text()
 EVERY = {(name, mode.name) for name, each in FRAMEWORKS.items() for mode in each.modes}
 BY_SSH = ("horovod", "ssh")
 """Horovod's example, written anew by its test (tests/e2e/test_horovod_life.py)."""
@@ -35,12 +35,12 @@ def modes(manifests: Iterable[Json]) -> set[tuple[str, str]]:
 
 def told() -> set[tuple[str, str]]:
     """The modes of the paragraph about those that nothing trains with."""
-    paragraph = README.partition("**Modes that no test trains with**")[2].partition("\n\n")[0]
+    paragraph = PAGE.partition("**Modes that no test trains with**")[2].partition("\n\n")[0]
     named = re.findall(r"`(\w+)` \(((?:`\w+`(?:, )?)+)\)", paragraph)
     return {(name, mode) for name, words in named for mode in re.findall(r"`(\w+)`", words)}
 
 
-def test_the_readme_names_every_mode_that_no_test_trains_with() -> None:
+def test_the_page_names_every_mode_that_no_test_trains_with() -> None:
     assert told() == EVERY - modes(examples()) - {BY_SSH}
 
 

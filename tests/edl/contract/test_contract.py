@@ -8,7 +8,7 @@ from edl.contract import contract_markdown, registry
 from edl.contract.registry import EntryKind, Setter
 from edl.frameworks import FRAMEWORKS
 
-README = Path(__file__).parents[3] / "README.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "contract.md"
 CONSTANTS = {
     value: name
     for name, value in vars(contract).items()
@@ -107,8 +107,8 @@ def test_the_table_has_one_row_an_entry_under_its_heading() -> None:
     assert [row.split("`")[1] for row in rows] == [entry.name for entry in registry.ENTRIES]
 
 
-def test_the_table_of_the_readme_is_the_contract() -> None:
-    text = README.read_text()
+def test_the_table_of_the_reference_is_the_contract() -> None:
+    text = PAGE.read_text()
     begin, end = "<!-- contract:begin -->", "<!-- contract:end -->"
     shown = text.partition(begin)[2].partition(end)[0].strip()
     assert shown == contract_markdown.table().strip(), (
