@@ -38,7 +38,7 @@ POLICY = {
     "rules": [
         # Access reviews store nothing.
         {"level": "None", "resources": [{"group": f"{name}.k8s.io"} for name in _REVIEWS]},
-        {"level": "AdmissionRequest", "verbs": ["create", "update", "patch", "delete"]},
+        {"level": "Request", "verbs": ["create", "update", "patch", "delete"]},
     ],
 }
 
