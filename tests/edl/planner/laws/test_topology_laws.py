@@ -60,7 +60,7 @@ def torn(job: TrainingJob, nodes: dict[str, Node]) -> Iterator[str]:
             yield f"{job.key}: {role} requires {label}, and is in {values}"
 
 
-@law(racks())
+@law(racks(REQUIRED))
 def test_pods_stay_in_the_domain_that_is_required(
     reached: Reached, way: Way, state: ClusterState
 ) -> None:
