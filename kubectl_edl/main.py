@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from edl.errors import Denied, EdlError, WebhookAway
-from kubectl_edl.cli import streams
 from kubectl_edl.cli.command_errors import Exit, Refused, exit_code
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interrupts import Attention, listening
 from kubectl_edl.cli.root import CLI
-from kubectl_edl.cli.terminal import draws, knows_unicode
+from kubectl_edl.cli.terminal import draws, knows_unicode, printing, reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -134,10 +133,10 @@ def _kubectl(arguments: Sequence[str], text: str) -> int:
 
 def this_process() -> CliContext:
     """This process's own streams, clock and cluster."""
-    out, stdin, attention = streams.printing(sys.stdout), streams.reading(sys.stdin), Attention()
+    out, stdin, attention = printing(sys.stdout), reading(sys.stdin), Attention()
     return CliContext(
         out=out,
-        err=streams.printing(sys.stderr),
+        err=printing(sys.stderr),
         stdin=stdin,
         now=lambda: datetime.now(UTC),
         sleep=time.sleep,

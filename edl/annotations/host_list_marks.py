@@ -6,8 +6,8 @@ import msgspec
 from msgspec.structs import replace
 
 from edl import reasons
+from edl.annotations.last_change import read_reason, text_of
 from edl.model import Leaving, Reason, Restart
-from edl.model.last_changes import read_reason, text_of
 
 
 class _Written(msgspec.Struct):

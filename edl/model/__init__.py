@@ -4,6 +4,7 @@ Amounts are `Resources` (integers, see edl/quantities.py); times are timezone-aw
 """
 
 from edl.model.cluster_state import ClusterState, Demand
+from edl.model.devices import Caveat, CaveatCode, ClaimRef, Device, DeviceTemplate, GpuUsage, Share
 from edl.model.jobs import (
     Clearing,
     Ending,
@@ -20,9 +21,7 @@ from edl.model.pod_constraints import HostPort, Neighbours, PodConstraints, Term
 from edl.model.pods import Leaving, Pod, PodPhase
 from edl.model.quotas import Quota, QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
-from edl.model.resource_claims import Caveat, CaveatCode, ClaimRef, DeviceTemplate
 from edl.model.selectors import Labels, Requirement, Selector, Selectors
-from edl.model.shared_gpus import Device, GpuUsage, Share
 from edl.model.topology_domains import Domain, Topology
 
 __all__ = [

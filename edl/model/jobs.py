@@ -11,12 +11,12 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.contract import CleanUp
+from edl.model.devices import Caveat, DeviceTemplate
 from edl.model.nodes import Assignment, Shape
 from edl.model.object_refs import JobKey, Owner, Target
 from edl.model.pods import Leaving, Pod
 from edl.model.quotas import QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
-from edl.model.resource_claims import Caveat, DeviceTemplate
 from edl.model.selectors import Labels
 from edl.model.topology_domains import Topology
 

@@ -5,10 +5,9 @@ from typing import Final
 
 import msgspec
 
+from edl.model.devices import ClaimRef, Device, Share
 from edl.model.pod_constraints import PodConstraints
-from edl.model.resource_claims import ClaimRef
 from edl.model.selectors import Requirement, compares
-from edl.model.shared_gpus import Device, Share
 from edl.quantities import Resources
 
 _KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")

@@ -66,3 +66,12 @@ def _deletions(job: TrainingJob) -> tuple[Delete, ...]:
         for pod in role.pods
         if not pod.terminating
     )
+
+
+def freed(job: TrainingJob) -> tuple[Patch, ...]:
+    """Not suspended any more they are finished at once, without a pod (docs/kubernetes.md 23)."""
+    return tuple(
+        preconditioned_patches.job(job.key, role, {"suspend": False}, {})
+        for role in job.roles
+        if role.wedged
+    )

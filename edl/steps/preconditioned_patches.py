@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from edl import contract, messages
 from edl.annotations import assignments
+from edl.annotations.last_change import text_of
 from edl.model import Assignment, Code, JobKey, Pod, Reason, Role, Target
-from edl.model.last_changes import text_of
 from edl.writes import Action, Json, Note, Patch
 
 _WARNINGS: Final = frozenset({Code.SCALE_FAILED, Code.START_REFUSED, Code.WRITE_REFUSED})

@@ -12,12 +12,11 @@ from edl.steps import pod_removal, scale_deadline
 from edl.steps.dependents.dependents import surroundings
 from edl.steps.dependents.ssh_key_pair import missed_keys
 from edl.steps.failure_reset import forgive
-from edl.steps.finish import finish
+from edl.steps.finish import finish, freed
 from edl.steps.hosts import new_workers
 from edl.steps.hosts.host_file import Publication, leaves_nobody, publish
 from edl.steps.resize_patch import RoleChange, change
 from edl.steps.restart import restart
-from edl.steps.wedged import freed
 from edl.writes import Step
 
 

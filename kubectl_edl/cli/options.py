@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 from kubectl_edl.cli.candidates import namespaces
 from kubectl_edl.cli.context import Scope
-from kubectl_edl.cli.duration_type import Length
+from kubectl_edl.cli.param_types import Length
 
 Command = Callable[..., None]
 Decorator = Callable[[Command], Command]

@@ -12,7 +12,7 @@ from edl.errors import Finding
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework
 from edl.quantities import quantity
-from kubectl_edl.cli.image_type import EXAMPLE, is_image
+from kubectl_edl.cli.param_types import EXAMPLE, is_image
 from kubectl_edl.create.role_options import plural
 
 _OF_ROLE: Final = re.compile(r"(?P<role>[a-z]+(?:-[a-z]+)*)=(?P<value>.*)", re.DOTALL)

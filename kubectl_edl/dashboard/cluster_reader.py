@@ -7,28 +7,33 @@ from dataclasses import replace
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import msgspec
+
 from edl import contract
 from edl.errors import Forbidden, NotFound
 from edl.kube.cache.informer import Informer
 from edl.kube.cache.informers import RULES, SURROUNDINGS, Stores
 from edl.kube.cluster import RESOURCES, ListOptions
 from edl.kube.state.incremental_state import IncrementalState
+from edl.model import ClusterState
 from edl.planner.decide import decide
 from kubectl_edl.client.cluster_view import survey_training
-from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding, unattended
-from kubectl_edl.dashboard.observed import Seen
+from kubectl_edl.client.reconciler_settings import Deciding, SettingsOverrides, deciding, unattended
 from kubectl_edl.dashboard.start_forecast import Estimates
 from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
     from edl.forecast.estimate import Estimate
     from edl.kube.cache.store import Store
     from edl.kube.cluster import Cluster
-    from edl.model import ClusterState, JobKey
+    from edl.model import ClusterState, JobKey, TrainingJob
     from kubectl_edl.cli.context import CliContext, ClusterConnection
     from kubectl_edl.client.reconciler_settings import Deciding
+    from kubectl_edl.queue.view import WaitingJob
+
 
 _HINT: Final = (
     "hint: nodes, places in the queue and what-if need the whole cluster, "
@@ -184,3 +189,17 @@ class Narrow:
 
     def stop(self) -> None:
         self._stopped = True
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """`jobs` and `waiting` of the namespace that is shown; `state` is the whole cluster.
+
+    `state` and `deciding` are None for who may not read all of it: then nothing can be simulated.
+    """
+
+    at: datetime
+    jobs: tuple[TrainingJob, ...]
+    waiting: tuple[WaitingJob, ...] = ()
+    state: ClusterState | None = None
+    deciding: Deciding | None = None
+    hints: tuple[str, ...] = ()

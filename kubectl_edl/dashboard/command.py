@@ -82,16 +82,15 @@ def _asked(function: Command) -> Command:
 @everywhere
 @click.pass_obj
 def dashboard(world: CliContext, scope: Scope, asked: DashboardOptions) -> None:
-    from kubectl_edl.dashboard import browser_launch  # noqa: PLC0415 (not for --help)
-    from kubectl_edl.dashboard.run_dashboard import started  # noqa: PLC0415 (Flask, numpy)
+    from kubectl_edl.dashboard import run_dashboard  # noqa: PLC0415 (Flask, numpy)
 
-    found = started(world, world.connect(scope), asked)
+    found = run_dashboard.started(world, world.connect(scope), asked)
     world.say(f"{found.url}   (Ctrl-C ends it)")
     world.out.flush()
     _caution(world, found.address)
     try:
-        if asked.opened and browser_launch.can_show(os.environ):
-            browser_launch.show(found.url)
+        if asked.opened and run_dashboard.can_show(os.environ):
+            run_dashboard.show(found.url)
         while True:
             world.sleep(_LONG)
     except KeyboardInterrupt:

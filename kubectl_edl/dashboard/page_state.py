@@ -17,8 +17,8 @@ from edl.phases import phase
 from edl.simulator import ENDLESS, Training
 from edl.writes import Json
 from kubectl_edl.dashboard import node_load
+from kubectl_edl.dashboard.cluster_reader import Seen
 from kubectl_edl.dashboard.load_history import Sample
-from kubectl_edl.dashboard.observed import Seen
 from kubectl_edl.model import topology_view
 from kubectl_edl.model.start_estimates import when
 from kubectl_edl.model.training_job_view import view

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import secrets
 import socket
+import sys
 import time
+import webbrowser
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -20,6 +22,8 @@ from kubectl_edl.dashboard.watcher import Live
 from kubectl_edl.dashboard.what_if_job import Imagination
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kubectl_edl.cli.context import CliContext, ClusterConnection
     from kubectl_edl.dashboard.command import DashboardOptions
     from kubectl_edl.dashboard.http_server import DashboardAddress
@@ -77,3 +81,15 @@ def _names(asked: DashboardOptions, address: DashboardAddress) -> frozenset[str]
         return frozenset({"localhost"})
     own = (asked.address, socket.gethostname(), socket.getfqdn())
     return frozenset({"localhost", *(name.lower() for name in own)})
+
+
+def can_show(environ: Mapping[str, str], platform: str = sys.platform) -> bool:
+    """Not in a terminal: without a display, webbrowser would take lynx."""
+    if platform in ("darwin", "win32") or environ.get("BROWSER"):
+        return True
+    return bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
+
+
+def show(url: str) -> bool:
+    """Whether a browser was found."""
+    return webbrowser.open(url)

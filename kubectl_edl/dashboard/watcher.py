@@ -8,9 +8,8 @@ from typing import Final
 import msgspec
 
 from edl.errors import EdlError
-from kubectl_edl.dashboard.cluster_reader import Look
+from kubectl_edl.dashboard.cluster_reader import Look, Seen
 from kubectl_edl.dashboard.load_history import Samples
-from kubectl_edl.dashboard.observed import Seen
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
 from kubectl_edl.dashboard.page_state import page, sample
 

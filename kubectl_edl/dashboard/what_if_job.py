@@ -13,7 +13,7 @@ from edl.simulator import Scenario as SimulatedWorld
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.client.reconciler_settings import Deciding
-from kubectl_edl.dashboard.observed import Seen
+from kubectl_edl.dashboard.cluster_reader import Seen
 from kubectl_edl.simulate import what_if
 from kubectl_edl.simulate.run_variants import Run, Variant
 from kubectl_edl.simulate.what_if_view import what_if_report

@@ -6,8 +6,8 @@ import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.duration_type import Length
 from kubectl_edl.cli.options import DRY_RUNS, Command, bundled, one_namespace
+from kubectl_edl.cli.param_types import Length
 from kubectl_edl.delete.job_deletion import DeleteOptions
 from kubectl_edl.delete.job_deletion import delete as delete_jobs
 from kubectl_edl.model.job_selection import Choice, check, choosing

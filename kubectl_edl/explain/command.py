@@ -10,8 +10,8 @@ from edl.model import Caveat, ClusterState, TrainingJob
 from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
+from kubectl_edl.cli.interaction import patient
 from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
-from kubectl_edl.cli.patience import patient
 from kubectl_edl.client.cluster_view import survey_cluster, survey_ruled
 from kubectl_edl.client.lookup import named_role, training_job
 from kubectl_edl.client.pending_pods import Unplaced, unplaced

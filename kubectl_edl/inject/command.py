@@ -8,8 +8,8 @@ import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext
-from kubectl_edl.cli.image_type import Image
 from kubectl_edl.cli.options import FILENAMES, Command, bundled
+from kubectl_edl.cli.param_types import Image
 
 _HELP: Final = """Show what the webhook would do to the Jobs and pods in some manifests.
 

@@ -4,9 +4,8 @@ from typing import Final
 
 import click
 
-from kubectl_edl.cli.duration_type import Length
-from kubectl_edl.cli.image_type import Image
 from kubectl_edl.cli.options import DRY_RUNS, Command, bundled
+from kubectl_edl.cli.param_types import Image, Length
 from kubectl_edl.install.install_release import InstallOptions
 from kubectl_edl.install.installation_values import InstallationChoice
 

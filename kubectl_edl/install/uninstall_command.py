@@ -6,8 +6,8 @@ import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.duration_type import Length
 from kubectl_edl.cli.options import Command, a_cluster, bundled
+from kubectl_edl.cli.param_types import Length
 from kubectl_edl.install import uninstall_release as installing
 from kubectl_edl.install.uninstall_release import UninstallOptions
 

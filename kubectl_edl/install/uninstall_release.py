@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from edl.kube.cluster import PluginCluster
 from edl.model import Target
-from kubectl_edl.cli.confirmation import confirmed
 from kubectl_edl.cli.context import CliContext, Scope
+from kubectl_edl.cli.interaction import confirmed
 from kubectl_edl.install import prune, ttl_restore, uninstall_summary
 from kubectl_edl.install.server_side_apply import name_of, refuse_helm
 

@@ -8,8 +8,8 @@ from edl.frameworks import FRAMEWORKS
 from kubectl_edl.cli.candidates import plain_job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.duration_type import Length
 from kubectl_edl.cli.options import FILENAMES_IF_ANY, Command, bundled, one_namespace
+from kubectl_edl.cli.param_types import Length
 from kubectl_edl.label.job_labels import Labels
 from kubectl_edl.label.label_files import label_files
 from kubectl_edl.label.recreate import Recreation, label_job

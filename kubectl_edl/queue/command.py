@@ -11,8 +11,8 @@ from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
+from kubectl_edl.cli.interaction import patient
 from kubectl_edl.cli.options import OutputOptions, everywhere, reading
-from kubectl_edl.cli.patience import patient
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_training
 from kubectl_edl.client.reconciler_settings import Deciding, SettingsOverrides, deciding, unattended
 from kubectl_edl.output.report import Report

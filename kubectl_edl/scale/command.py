@@ -9,8 +9,8 @@ from edl.spec.manifest_reader import duration
 from kubectl_edl.cli.candidates import job_names, role_names
 from kubectl_edl.cli.command_errors import Exit, exit_codes
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.duration_type import LengthText
 from kubectl_edl.cli.options import Command, Writing, bundled, one_namespace, writing
+from kubectl_edl.cli.param_types import LengthText
 from kubectl_edl.scale import resize_script
 from kubectl_edl.scale.resize import Beside, ResizeTask, carry_out
 from kubectl_edl.scale.size_validation import SizeRequest

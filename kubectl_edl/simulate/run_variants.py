@@ -1,4 +1,4 @@
-"""Running simulations for a command: each variant in turn, with a bar where somebody looks on."""
+"""Running simulations for a command: each variant in turn, with a bar on a terminal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
+
+import click
 
 from edl.simulator import Watcher, simulate
 from kubectl_edl.cli.command_errors import Refused
@@ -56,12 +58,10 @@ def _result(variant: Variant, until: float, watcher: Watcher) -> Result:
 
 @contextmanager
 def _bar(err: TextIO, name: str, until: float) -> Iterator[Callable[[float], None]]:
+    """Called with the simulated time, in seconds. A run without an end has no bar, only a name."""
     if not err.isatty():
         yield lambda _now: None
         return
-    from rich.console import Console  # noqa: PLC0415 (only for people who look on)
-    from rich.progress import Progress  # noqa: PLC0415 (the same)
-
-    with Progress(console=Console(file=err), transient=True) as progress:
-        task = progress.add_task(name, total=None if until == inf else until)
-        yield lambda now: progress.update(task, completed=now)
+    length = None if until == inf else int(until)
+    with click.progressbar(length=length or 1, label=name, file=err, show_eta=False) as bar:
+        yield lambda now: bar.update(int(now) - bar.pos) if length else None

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_edl.cli.duration_type import Length
 from kubectl_edl.cli.options import bundled
+from kubectl_edl.cli.param_types import Length
 
 if TYPE_CHECKING:
     from datetime import timedelta

@@ -10,9 +10,9 @@ from hypothesis import strategies as some
 
 from edl import messages, reasons_markdown
 from edl.annotations.job_history import OperationPhase
+from edl.annotations.last_change import read_reason, text_of
 from edl.model import Code, JobKey, Reason, Restart
 from edl.model.blockers import Bounds, Cause, CauseKind, Hindrance
-from edl.model.last_changes import read_reason, text_of
 from edl.model.reason_codes import Minimum, code_of
 from edl.model.scarcity import NodeRule, Scarce
 

@@ -7,8 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from edl import contract
+from edl.annotations.last_change import read_reason
 from edl.model import JobKey, Pod, PodPhase, Resizing, Restart, Role, Shape, Target, TrainingJob
-from edl.model.last_changes import read_reason
 from edl.quantities import Resources
 from edl.steps.dependents.dependents import surroundings
 from edl.writes import Create, Delete, Json, Patch, Step

@@ -212,7 +212,7 @@ def test_help_loads_neither_the_cluster_nor_the_planner() -> None:
         "import sys; from kubectl_edl.main import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "heavy = {'kubernetes', 'numpy', 'msgspec', 'yaml', 'urllib3', 'rich', 'edl.model'}\n"
+        "heavy = {'kubernetes', 'numpy', 'msgspec', 'yaml', 'urllib3', 'edl.model'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run(

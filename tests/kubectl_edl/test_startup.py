@@ -20,7 +20,6 @@ HEAVY = {
     "msgspec",
     "numpy",
     "reconciler",
-    "rich",
     "urllib3",
     "webhook",
     "yaml",
@@ -35,7 +34,6 @@ NEVER_FOR_STATUS = {
     "kubernetes",
     "numpy",
     "prometheus_client",
-    "rich",
     "webhook",
 }
 READERS = {"edl.frameworks", "edl.kube.state.observe", "edl.model", "kubectl_edl.output"}

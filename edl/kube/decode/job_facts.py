@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from edl import contract, device_templates, frameworks
 from edl.annotations import assignments, clearings, start_refusals
+from edl.annotations.last_change import read_reason
 from edl.errors import Denied
 from edl.kube.decode import gpu_sharing, job_status
 from edl.kube.decode.admission_inputs import admission_inputs
@@ -26,7 +27,6 @@ from edl.model import (
     Share,
     Topology,
 )
-from edl.model.last_changes import read_reason
 from edl.model.reason_codes import code_of
 from edl.quantities import Resources
 from edl.spec.job_spec import HELD_TTL, RETRIES, JobSpec

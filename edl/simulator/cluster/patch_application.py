@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.annotations import assignments, clearings, host_list_marks
+from edl.annotations.last_change import read_reason
 from edl.model import Pod, Role, ScaleDeadline
-from edl.model.last_changes import read_reason
 from edl.model.reason_codes import code_of
 from edl.writes import Patch
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as some
 
 from edl import messages
 from edl.annotations import host_list_marks
+from edl.annotations.last_change import read_reason, text_of
 from edl.model import Code, JobKey, Reason, Restart
 from edl.model.blockers import Others
-from edl.model.last_changes import read_reason, text_of
 from edl.model.quotas import Quota
 from edl.model.reason_codes import About, AboveBudget
 

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.annotations import clearings
+from edl.annotations.last_change import read_reason
 from edl.model import Clearing, Pod, Resizing, Role, TrainingJob
-from edl.model.last_changes import read_reason
 from edl.planner.plan import Evacuation, Resize
 from edl.steps.hosts.host_file import JOIN, LEAVE
 from edl.steps.pod_removal import evacuated

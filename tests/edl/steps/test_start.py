@@ -3,8 +3,8 @@ import json
 from msgspec.structs import replace
 
 from edl import contract, reasons
+from edl.annotations.last_change import text_of
 from edl.model import Resizing, ScaleDeadline
-from edl.model.last_changes import text_of
 from edl.planner.plan import Admission, Suspension
 from edl.steps.start import start, stop
 from edl.writes import Create, Patch, Step

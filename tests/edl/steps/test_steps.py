@@ -3,8 +3,8 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from edl import contract, reasons
+from edl.annotations.last_change import text_of
 from edl.model import ClusterState, Code, Ending, JobKey, Reason, TrainingJob
-from edl.model.last_changes import text_of
 from edl.model.scarcity import Lack, ResourceNeed, Scarce, Shortage
 from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
 from edl.quantities import Resources

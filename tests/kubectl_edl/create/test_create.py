@@ -19,7 +19,7 @@ from edl.writes import Json
 from kubectl_edl.cli.completion_main import answer
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.create.role_options import flags
-from kubectl_edl.label.source_manifest import LAST_APPLIED
+from kubectl_edl.resources.source_manifest import LAST_APPLIED
 from tests.kubectl_edl.fenced import Behind
 from tests.kubectl_edl.stage import Run, Stage, lease, limit_range, quota
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from edl.writes import Json
     from kubectl_edl.cli.context import ClusterConnection
-    from kubectl_edl.dashboard.observed import Seen
+    from kubectl_edl.dashboard.cluster_reader import Seen
 
 SECRET = "known to the page alone"
 

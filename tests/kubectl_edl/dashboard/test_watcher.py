@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from edl.kube.cluster import Cluster, ListOptions, RawList
-    from kubectl_edl.dashboard.observed import Seen
+    from kubectl_edl.dashboard.cluster_reader import Seen
     from tests.kubectl_edl.stage import Stage
 
 

@@ -132,7 +132,7 @@ def test_it_asks_and_a_no_deletes_nothing(stage: Stage) -> None:
 def test_without_a_terminal_it_wants_to_be_told(stage: Stage) -> None:
     found = stage.run("delete", "mnist")
     assert found.code == 1
-    assert found.err.endswith("Nobody can answer here: add --yes\n")
+    assert found.err.endswith("No terminal can answer: add --yes\n")
     assert names(stage) == [*ROLES, *OTHERS]
 
 

@@ -456,7 +456,7 @@ def test_it_asks_before_it_deletes() -> None:
     on = stage()
     install(on)
     assert on.run("uninstall").code == 1
-    assert "Nobody can answer here: add --yes" in on.run("uninstall").err
+    assert "No terminal can answer: add --yes" in on.run("uninstall").err
     on.answers = "n\n"
     assert "kubectl-edl stays as it is" in on.run("uninstall").err
     assert deployment(on)

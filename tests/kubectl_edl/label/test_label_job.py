@@ -7,7 +7,7 @@ import yaml
 from edl import contract
 from edl.errors import Invalid
 from edl.model import Target
-from kubectl_edl.label.source_manifest import reborn
+from kubectl_edl.resources.source_manifest import reborn
 from tests.kubectl_edl.create.test_create import completing
 from tests.kubectl_edl.fenced import Behind, overtaken, refusing
 from tests.kubectl_edl.stage import Stage, job
@@ -99,7 +99,7 @@ def test_nobody_to_ask_means_no(stage: Stage) -> None:
     assert found.code == 1
     assert found.err == (
         'error: Job "resnet" has 2 active pods: end them and start over? '
-        "Nobody can answer here: add --yes\n"
+        "No terminal can answer: add --yes\n"
     )
 
 

@@ -7,8 +7,8 @@ import yaml
 from msgspec.structs import replace
 
 from edl import contract, reasons
+from edl.annotations.last_change import text_of
 from edl.model import Resizing
-from edl.model.last_changes import text_of
 from edl.planner.settings import Settings, render
 from edl.writes import Json
 from kubectl_edl.model.resize_limits import Pacing, pace, published, text

@@ -1,4 +1,4 @@
-"""`--timeout` of every command: `60` and `60s` are the same, `5m`, `2h30m`."""
+"""Values of options: lengths of time (`60`, `60s`, `5m`, `2h30m`) and images."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
 
 _LONGEST: Final = timedelta(days=365)
 """Later than the calendar's end nothing can be waited for."""
@@ -52,3 +53,24 @@ def _read(text: str, fail: Callable[[str], NoReturn]) -> timedelta:
     if length > _LONGEST:
         fail(f"{text}: longer than {_LONGEST.days}d")
     return length
+
+
+EXAMPLE: Final = "registry.example/kubectl-edl:0.1.0"
+
+
+def is_image(text: str) -> bool:
+    """Whether it may be one; the registry knows the rest."""
+    return bool(text) and not any(letter.isspace() for letter in text)
+
+
+class Image(click.ParamType[str]):
+    """The value of `--image` where there is one; an empty one would say nothing, unnoticed."""
+
+    name = "IMAGE"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not is_image(value):
+            self.fail(
+                f'"{value}" is no image; one that the cluster can pull: {EXAMPLE}', param, ctx
+            )
+        return value

@@ -1,0 +1,27 @@
+"""What a command asks of the user at the terminal: a confirmation, and some patience."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.cli.context import CliContext
+
+
+def confirmed(world: CliContext, question: str) -> bool:
+    """Raises Refused where no terminal can answer."""
+    if not world.stdin.isatty():
+        raise Refused(f"{question} No terminal can answer: add --yes")
+    world.err.write(f"{question} [y/N] ")
+    world.err.flush()
+    return world.stdin.readline().strip().lower() in ("y", "yes")
+
+
+PATIENCE: Final = timedelta(seconds=5)
+"""So long an estimate may take; in a large cluster with many jobs it may not be ready by then."""
+
+
+def patient(world: CliContext) -> Callable[[], bool]:
+    """Whether the user has waited long enough."""
+    begun = world.now()
+    return lambda: world.now() - begun > PATIENCE
