@@ -16,7 +16,7 @@ from dev.demo.story import MANIFESTS
 from dev.installation import install
 from edl import contract
 from kubectl_edl.cli.context import Scope
-from kubectl_edl.dashboard.command import DashboardOptions
+from kubectl_edl.dashboard.options import DashboardOptions
 from kubectl_edl.dashboard.run_dashboard import started
 from kubectl_edl.main import this_process
 from sandbox import NodeGroup, Sandbox

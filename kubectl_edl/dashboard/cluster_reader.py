@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Thread
@@ -11,15 +12,17 @@ import msgspec
 
 from edl import contract
 from edl.errors import Forbidden, NotFound
+from edl.forecast.estimate import Estimate
+from edl.forecast.forecast import forecast
 from edl.kube.cache.informer import Informer
 from edl.kube.cache.informers import RULES, SURROUNDINGS, Stores
 from edl.kube.cluster import RESOURCES, ListOptions
 from edl.kube.state.incremental_state import IncrementalState
-from edl.model import ClusterState
+from edl.model import ClusterState, JobKey
 from edl.planner.decide import decide
+from edl.planner.settings import Settings
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.reconciler_settings import Deciding, SettingsOverrides, deciding, unattended
-from kubectl_edl.dashboard.start_forecast import Estimates
 from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
 
 if TYPE_CHECKING:
@@ -203,3 +206,30 @@ class Seen(msgspec.Struct, frozen=True):
     state: ClusterState | None = None
     deciding: Deciding | None = None
     hints: tuple[str, ...] = ()
+
+
+_PATIENCE: Final = 1.0
+"""Seconds that one may take: what is not known by then is called unknown."""
+_FRESH: Final = 20.0
+
+
+class Estimates:
+    """`monotonic` gives seconds. Used by one thread."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._asked: tuple[JobKey, ...] = ()
+        self._until = float("-inf")
+        self._found: Mapping[JobKey, Estimate] = {}
+
+    def of(
+        self, state: ClusterState, settings: Settings, waiting: Sequence[JobKey]
+    ) -> Mapping[JobKey, Estimate]:
+        """The same as before, unless others wait now or some time has passed."""
+        now, asked = self._monotonic(), tuple(waiting)
+        if asked != self._asked or now >= self._until:
+            late = now + _PATIENCE
+            found = forecast(state, settings, asked, lambda: self._monotonic() > late)
+            self._asked, self._found = asked, found.starts
+            self._until = self._monotonic() + _FRESH
+        return self._found

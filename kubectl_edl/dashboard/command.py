@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from socket import gethostname
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +10,7 @@ import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.options import bundled, everywhere
+from kubectl_edl.dashboard.options import DashboardOptions
 
 if TYPE_CHECKING:
     from kubectl_edl.cli.context import CliContext, Scope
@@ -42,16 +42,6 @@ Examples:
 
 
 _LONG: Final = 3600.0
-
-
-@dataclass(frozen=True, slots=True)
-class DashboardOptions:
-    """Where it listens, whether sizes may be set there, and whether a browser is opened."""
-
-    address: str = "127.0.0.1"
-    port: int = 8180
-    allow_scale: bool = False
-    opened: bool = True
 
 
 _OPTIONS: Final = (

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kubectl_edl.cli.context import CliContext, ClusterConnection
-    from kubectl_edl.dashboard.command import DashboardOptions
     from kubectl_edl.dashboard.http_server import DashboardAddress
+    from kubectl_edl.dashboard.options import DashboardOptions
 
 
 @dataclass(frozen=True, slots=True)

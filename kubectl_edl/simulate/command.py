@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -10,6 +9,7 @@ import click
 from edl.planner.policies import POLICIES
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.options import FORM, bundled, everywhere
+from kubectl_edl.simulate.options import SimulateOptions
 
 if TYPE_CHECKING:
     from kubectl_edl.cli.context import CliContext, Scope
@@ -65,24 +65,6 @@ where the pods of a job with a topology first ran. With --live the cluster's job
 with --live: {"kind": "WhatIfList", "items": [{"kind": "WhatIf", "metadata", "size",
   "runs": [{"name", "size", "startsAfterSeconds", "endsAfterSeconds", "domains", "message", …}]}]}
 """
-
-
-@dataclass(frozen=True, slots=True)
-class SimulateOptions:
-    """What is to be simulated, and how the answer is wanted."""
-
-    filename: str = ""
-    trace: tuple[str, ...] = ()
-    policy: tuple[str, ...] = ()
-    plain: bool = False
-    seed: int | None = None
-    until: str = ""
-    output: str = "table"
-    plot: str = ""
-    live: bool = False
-    add_nodes: int = 0
-    like: str = ""
-    set: tuple[str, ...] = ()
 
 
 def _one_file(_context: click.Context, _option: click.Parameter, names: tuple[str, ...]) -> str:

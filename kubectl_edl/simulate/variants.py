@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from edl.simulator import Scenario as SimulatedWorld
     from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
     from kubectl_edl.output.report import Report
-    from kubectl_edl.simulate.command import SimulateOptions
+    from kubectl_edl.simulate.options import SimulateOptions
     from kubectl_edl.simulate.run_variants import Run
 
 _PLAIN: Final = "plain"

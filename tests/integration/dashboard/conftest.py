@@ -11,7 +11,7 @@ import pytest
 from dev.browser import browser
 from edl import contract
 from kubectl_edl.cli.context import Scope
-from kubectl_edl.dashboard.command import DashboardOptions
+from kubectl_edl.dashboard.options import DashboardOptions
 from kubectl_edl.dashboard.run_dashboard import started
 from sandbox.errors import SandboxError
 from tests.integration.support.pages import opened

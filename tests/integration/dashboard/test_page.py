@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from edl import contract
 from kubectl_edl.cli.context import Scope
-from kubectl_edl.dashboard.command import DashboardOptions
+from kubectl_edl.dashboard.options import DashboardOptions
 from kubectl_edl.dashboard.run_dashboard import started
 from tests.integration.support.pages import opened, row
 from tests.kubectl_edl.dashboard.test_watcher import fenced

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kubectl_edl.cli.command_errors import Refused
-from kubectl_edl.dashboard.command import DashboardOptions
 from kubectl_edl.dashboard.http_server import DashboardAddress, listening, way_out
+from kubectl_edl.dashboard.options import DashboardOptions
 from kubectl_edl.dashboard.run_dashboard import can_show, started
 from kubectl_edl.main import run
 from tests.kubectl_edl.dashboard.stand import connected, trained

@@ -1,0 +1,21 @@
+"""What `kubectl edl simulate` is asked for."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SimulateOptions:
+    """What is to be simulated, and how the answer is wanted."""
+
+    filename: str = ""
+    trace: tuple[str, ...] = ()
+    policy: tuple[str, ...] = ()
+    plain: bool = False
+    seed: int | None = None
+    until: str = ""
+    output: str = "table"
+    plot: str = ""
+    live: bool = False
+    add_nodes: int = 0
+    like: str = ""
+    set: tuple[str, ...] = ()
