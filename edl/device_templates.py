@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from edl import contract
 from edl.model import DeviceTemplate
+from edl.parsing.yaml_values import whole
 from edl.spec.job_spec import Gpu
-from edl.spec.yaml_values import whole
 from edl.writes import Json
 
 MOST: Final = 32

@@ -17,7 +17,7 @@ from edl.kube.cache.store import Store
 from edl.kube.cluster import Cluster, ListOptions, ObjectKey
 from edl.kube.decode import object_facts
 from edl.model import Target
-from edl.spec.namespace_policy import SILENT, NamespacePolicy, read
+from edl.parsing.namespace_policy import SILENT, NamespacePolicy, read
 
 NAMESPACES: Final = ListOptions("Namespace")
 AT_ONCE: Final = 4

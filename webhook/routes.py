@@ -14,7 +14,7 @@ from werkzeug.exceptions import HTTPException
 
 from edl.errors import EdlError
 from edl.inject.handlers import Context
-from edl.spec.namespace_policy import SILENT, NamespacePolicy
+from edl.parsing.namespace_policy import SILENT, NamespacePolicy
 from webhook import handler
 from webhook.admission_review import BadReview, Review, decode, encode
 from webhook.handler import AdmissionCore, Judge, ReviewResult

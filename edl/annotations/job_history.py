@@ -14,7 +14,7 @@ import msgspec
 from edl import contract
 from edl.model import Code, Role
 from edl.model.reason_codes import code_of
-from edl.spec.yaml_values import whole
+from edl.parsing.yaml_values import whole
 
 MOST: Final = 50
 LONGEST: Final = 4096

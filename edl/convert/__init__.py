@@ -25,7 +25,7 @@ from edl.convert.sources import (
 )
 from edl.convert.tracked_object import ConversionReport, Fields
 from edl.errors import Denied
-from edl.spec.parser import parse
+from edl.parsing.parser import parse
 from edl.writes import Json
 
 SOURCES: Final[tuple[SourceKind, ...]] = (

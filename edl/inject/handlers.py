@@ -18,9 +18,10 @@ from edl.inject.mutate_job import complete
 from edl.inject.pods import gpus, kubeshare, scheduling_gates, ttl
 from edl.inject.warnings import request_warnings, topology_warnings, unknown_keys
 from edl.model.object_refs import JOB_TYPE
-from edl.spec import index_rules, namespace_policy
-from edl.spec.namespace_policy import SILENT, NamespacePolicy
-from edl.spec.parser import parse
+from edl.parsing import namespace_policy
+from edl.parsing.namespace_policy import SILENT, NamespacePolicy
+from edl.parsing.parser import parse
+from edl.spec import index_rules
 from edl.writes import Json
 
 

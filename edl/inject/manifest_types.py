@@ -13,7 +13,7 @@ import msgspec
 
 from edl import contract
 from edl.errors import Denied, Finding
-from edl.spec.yaml_values import misread
+from edl.parsing.yaml_values import misread
 from edl.writes import Json
 
 Shape: TypeAlias = "type[str | int] | dict[str, Shape] | list[Shape]"

@@ -11,9 +11,9 @@ from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.inject import update_policy
 from edl.model.object_refs import CRON_JOB_TYPE
+from edl.parsing.namespace_policy import NamespacePolicy
+from edl.parsing.parser import parse
 from edl.spec.job_spec import JobSpec
-from edl.spec.namespace_policy import NamespacePolicy
-from edl.spec.parser import parse
 from edl.writes import Json
 
 _MAKES_OURS: Final = CRON_JOB_TYPE

@@ -5,11 +5,11 @@ from typing import Final
 
 from edl import contract, device_templates
 from edl.errors import Denied, Finding
+from edl.parsing.manifest_reader import ManifestReader
+from edl.parsing.namespace_policy import NamespacePolicy
+from edl.parsing.yaml_values import whole
 from edl.quantities import pod_requests
 from edl.spec.job_spec import JobSpec
-from edl.spec.manifest_reader import ManifestReader
-from edl.spec.namespace_policy import NamespacePolicy
-from edl.spec.yaml_values import whole
 from edl.writes import Json
 
 _SHARES: Final = (contract.SHARED_GPU_REQUEST, contract.SHARED_GPU_LIMIT)

@@ -9,11 +9,11 @@ from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.inject import namespace_limits
 from edl.inject.pods import gpus, scheduling_gates
+from edl.parsing.namespace_policy import NamespacePolicy
+from edl.parsing.parser import parse
+from edl.parsing.yaml_values import whole
 from edl.spec import index_rules
 from edl.spec.job_spec import JobSpec
-from edl.spec.namespace_policy import NamespacePolicy
-from edl.spec.parser import parse
-from edl.spec.yaml_values import whole
 from edl.writes import Json
 
 WRITTEN_OUT: Final = (contract.JOB, contract.ROLE, contract.MIN, contract.MAX)

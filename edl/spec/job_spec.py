@@ -1,4 +1,4 @@
-"""What a labelled manifest asks for; `edl.spec.parser` makes it."""
+"""What a labelled manifest asks for; `edl.parsing.parser` makes it."""
 
 from datetime import timedelta
 from typing import Final

@@ -80,7 +80,7 @@ _VERBS: Final[Mapping[str, str]] = {
 @click.pass_obj
 def show(world: CliContext, scope: Scope, reading: OutputOptions) -> None:
     from kubectl_edl.certificates.renewal import listed  # noqa: PLC0415 (cryptography, not for --help)
-    from kubectl_edl.output.watch_report import show as print_once  # noqa: PLC0415 (the same)
+    from kubectl_edl.cli.watch_report import show as print_once  # noqa: PLC0415 (the same)
 
     connection = world.connect(scope)
     print_once(world, reading, lambda: listed(connection, world.now()))

@@ -10,13 +10,6 @@ from certs.secrets import renew as renewed
 from edl.errors import Forbidden, NotFound
 from edl.kube.cluster import Cluster
 from edl.model import Target
-from kubectl_edl.certificates.certificate_store import (
-    CertificateStore,
-    authorities,
-    keeper,
-    served,
-    trusted,
-)
 from kubectl_edl.certificates.view import (
     Shown,
     certs_report,
@@ -26,6 +19,13 @@ from kubectl_edl.certificates.view import (
 )
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import ClusterConnection
+from kubectl_edl.client.certificate_store import (
+    CertificateStore,
+    authorities,
+    keeper,
+    served,
+    trusted,
+)
 from kubectl_edl.output.report import Report
 
 _ELSEWHERE: Final[Mapping[CertificateStore, str]] = {

@@ -9,7 +9,7 @@ from certs.bundle import CertificateError, Issuer, KeyPair, each_certificate
 from certs.secrets import Installed
 from certs.verify import CertificateInfo, facts_of, is_signed_by
 from edl.writes import Json
-from kubectl_edl.certificates.certificate_store import Trusted, days_left
+from kubectl_edl.client.certificate_store import Trusted, days_left
 from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.report import API_VERSION, Report
 from kubectl_edl.output.table import Column, Table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from click.shell_completion import CompletionItem
 
@@ -19,6 +19,18 @@ if TYPE_CHECKING:
     import click
 
     from edl.writes import Json
+
+
+_KINDS: Final = frozenset(
+    {"job", "jobs", "job.batch", "jobs.batch", "trainingjob", "trainingjob.edl.dev"}
+)
+"""As `-o name` of ours and of kubectl print them, and as kubectl takes them."""
+
+
+def plain(name: str) -> str:
+    """`job.batch/mnist` → `mnist`; other kinds stay, so that nothing of that name is found."""
+    kind, _, rest = name.partition("/")
+    return rest if rest and kind.lower() in _KINDS else name
 
 
 def job_names(
@@ -37,8 +49,6 @@ def role_names(
     incomplete: str,
 ) -> list[CompletionItem]:
     """Roles of the training job that the command line names; of all there, before it does."""
-    from kubectl_edl.client.lookup import plain  # noqa: PLC0415 (the survey, which no name needs)
-
     job = plain(ctx.params.get("job") or "")
     labels = f"{contract.JOB}={job}" if job else contract.FRAMEWORK
     return _candidates(ctx, ListOptions("Job", labels=labels), incomplete, role_name)

@@ -45,7 +45,7 @@ def _with_unit(text: str) -> str:
 
 
 def _read(text: str, fail: Callable[[str], NoReturn]) -> timedelta:
-    from edl.spec import manifest_reader  # noqa: PLC0415 (not before anything was asked of the cluster)
+    from edl.parsing import manifest_reader  # noqa: PLC0415 (not before anything was asked of the cluster)
 
     length = manifest_reader.duration(_with_unit(text))
     if length is None:

@@ -41,12 +41,10 @@ COMMANDS: Final[Mapping[str, str]] = {
 
 _ELSEWHERE: Final[Mapping[str, str]] = {
     "certs": "certificates.command",
-    "completion": "cli.completion_command",
     "resume": "pause.resume_command",
     "uninstall": "install.uninstall_command",
     "unlabel": "label.unlabel_command",
     "upgrade": "install.upgrade_command",
-    "version": "cli.version_command",
 }
 """Modules of commands that are not in a folder of their own name."""
 

@@ -21,7 +21,7 @@ from edl.kube.decode.object_facts import NamespaceFacts, PriorityClassFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.observe import observe
 from edl.model import ClusterState, Target, TrainingJob
-from edl.spec.namespace_policy import NamespacePolicy, allow_kubexec
+from edl.parsing.namespace_policy import NamespacePolicy, allow_kubexec
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.prefetch import PrefetchedLists, jobs_of

@@ -1,24 +1,12 @@
 """From the name that a user typed to a training job, or to the error that helps."""
 
-from typing import Final
-
 from edl.errors import NotFound
 from edl.model import JobKey, Target, TrainingJob
 from edl.writes import Json
+from kubectl_edl.cli.candidates import plain
 from kubectl_edl.cli.command_errors import Refused, no_such_job, not_elastic
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey
-
-_KINDS: Final = frozenset(
-    {"job", "jobs", "job.batch", "jobs.batch", "trainingjob", "trainingjob.edl.dev"}
-)
-"""As `-o name` of ours and of kubectl print them, and as kubectl takes them."""
-
-
-def plain(name: str) -> str:
-    """`job.batch/mnist` → `mnist`; other kinds stay, so that nothing of that name is found."""
-    kind, _, rest = name.partition("/")
-    return rest if rest and kind.lower() in _KINDS else name
 
 
 def training_job(name: str, survey: Survey, connection: ClusterConnection) -> TrainingJob:

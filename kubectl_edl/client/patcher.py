@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from edl.errors import Conflict
 from edl.kube.cluster import Cluster
 from edl.patches.merge_patch import merged
 from edl.writes import Json, Patch
+from kubectl_edl.cli.command_errors import Refused
 
 
 class Patcher(Protocol):
@@ -66,3 +67,18 @@ ACTUATORS: Final[Mapping[str, Callable[[Cluster], Patcher]]] = {
 
 def _preconditioned(patch: Patch) -> Json:
     return merged(patch.body, {"metadata": {"resourceVersion": patch.version}})
+
+
+_ATTEMPTS: Final = 6
+_PAUSE: Final = 0.05
+_Result = TypeVar("_Result")
+
+
+def with_fresh_state(change: Callable[[], _Result], sleep: Callable[[float], None]) -> _Result:
+    """Run `change`, which reads, decides and writes, until nobody was faster."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            return change()
+        except Conflict:
+            sleep(_PAUSE * 2**attempt)
+    raise Refused(f"the object changed {_ATTEMPTS} times while it was being written; try again")

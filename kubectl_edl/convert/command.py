@@ -10,8 +10,8 @@ from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import FILENAMES
 from kubectl_edl.convert.document_stream import DocumentStream, converted
 from kubectl_edl.output.serialize import json_stream
+from kubectl_edl.output.yaml_writer import dump, joined
 from kubectl_edl.resources.manifest_sources import sources
-from kubectl_edl.resources.yaml_writer import dump, joined
 
 _SOME_DROPPED: Final = 3
 _UNREADABLE: Final = 1

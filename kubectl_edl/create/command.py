@@ -10,9 +10,10 @@ from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, RoleKind
 from edl.model import Resizing
+from edl.parsing.parser import parse
 from edl.spec.job_spec import RoleBounds
-from edl.spec.parser import parse
 from edl.writes import Json
+from kubectl_edl.cli.change_report import say_changed
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.lazy_group import Listed
@@ -23,7 +24,6 @@ from kubectl_edl.create.job_manifests import CreateRequest, in_options, manifest
 from kubectl_edl.create.pod_options import RolePodOptions, settings_of
 from kubectl_edl.create.prerequisites import hints
 from kubectl_edl.create.role_options import Casting, flags
-from kubectl_edl.output.change_report import say_changed
 
 _HELP: Final = """Write or create the Jobs of a training job.
 

@@ -16,7 +16,7 @@ from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection
-from kubectl_edl.client.retry_on_conflict import with_fresh_state
+from kubectl_edl.client.patcher import with_fresh_state
 from kubectl_edl.resources.source_manifest import LAST_APPLIED
 
 _ESCAPED: Final = {letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}

@@ -9,8 +9,8 @@ from edl import contract
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework
+from edl.parsing.parser import parse
 from edl.spec.job_spec import RoleBounds
-from edl.spec.parser import parse
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import MisusedOptions
 from kubectl_edl.create.pod_options import Details, RolePodOptions, details

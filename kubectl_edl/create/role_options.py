@@ -7,8 +7,8 @@ from typing import Final
 
 from edl.errors import Finding
 from edl.frameworks.base import Framework, Mode, RoleKind
+from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.spec.job_spec import RoleBounds
-from edl.spec.manifest_reader import MOST_REPLICAS
 
 _SIZE: Final = re.compile(r"(?P<min>[0-9]{1,999})(\.\.(?P<max>[0-9]{1,999}))?")
 

@@ -20,7 +20,6 @@ from edl.kube.cluster import RESOURCES, ListOptions
 from edl.kube.state.incremental_state import IncrementalState
 from edl.model import ClusterState, JobKey
 from edl.planner.decide import decide
-from edl.planner.settings import Settings
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.reconciler_settings import Deciding, SettingsOverrides, deciding, unattended
 from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from edl.kube.cache.store import Store
     from edl.kube.cluster import Cluster
     from edl.model import ClusterState, JobKey, TrainingJob
+    from edl.planner.settings import Settings
     from kubectl_edl.cli.context import CliContext, ClusterConnection
     from kubectl_edl.client.reconciler_settings import Deciding
     from kubectl_edl.queue.view import WaitingJob

@@ -11,11 +11,10 @@ from edl.errors import NotFound
 from edl.kube.cluster import ListOptions, PluginCluster
 from edl.model import Target
 from edl.writes import Json
-from kubectl_edl.cli.candidates import decoded, training_job_name
+from kubectl_edl.cli.candidates import decoded, plain, training_job_name
 from kubectl_edl.cli.command_errors import Refused, TimedOut, no_such_job
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import confirmed
-from kubectl_edl.client.lookup import plain
 from kubectl_edl.model.job_selection import Choice, each, none_found
 
 _PAUSE: Final = timedelta(seconds=0.2)

@@ -7,12 +7,12 @@ from typing import Final
 from edl.writes import Json
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import OutputOptions
+from kubectl_edl.cli.watch_report import layout, show
 from kubectl_edl.doctor.checks.check import Diagnosis, Examined, Verdict
 from kubectl_edl.output import color
 from kubectl_edl.output.report import API_VERSION, Report
 from kubectl_edl.output.safe_text import ascii_only, harmless
 from kubectl_edl.output.table import Layout
-from kubectl_edl.output.watch_report import layout, show
 
 _SYMBOLS: Final[Mapping[Verdict, str]] = {
     Verdict.OK: "✓",

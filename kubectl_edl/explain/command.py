@@ -12,6 +12,7 @@ from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import patient
 from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
+from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client.cluster_view import survey_cluster, survey_ruled
 from kubectl_edl.client.lookup import named_role, training_job
 from kubectl_edl.client.pending_pods import Unplaced, unplaced
@@ -25,7 +26,6 @@ from kubectl_edl.client.reconciler_settings import (
 from kubectl_edl.model.role_history import past
 from kubectl_edl.model.training_job_view import view
 from kubectl_edl.output.report import Report
-from kubectl_edl.output.watch_report import show
 
 if TYPE_CHECKING:
     from edl.forecast.estimate import Estimate

@@ -10,13 +10,13 @@ from typing import Final
 from edl.errors import Denied, Finding
 from edl.inject.handlers import AdmissionRequest, Context, advise, mutate, validate
 from edl.inject.warnings import unknown_keys
-from edl.spec import namespace_policy
-from edl.spec.namespace_policy import NamespacePolicy
+from edl.parsing import namespace_policy
+from edl.parsing.namespace_policy import NamespacePolicy
 from edl.writes import Json
+from kubectl_edl.output.yaml_writer import dump
 from kubectl_edl.resources.manifest_schema import misshapen
 from kubectl_edl.resources.manifest_sources import ManifestSource
 from kubectl_edl.resources.yaml_reader import Document, documents
-from kubectl_edl.resources.yaml_writer import dump
 
 _USER: Final = "kubectl-edl inject"
 _KINDS: Final = ("Job", "Pod")

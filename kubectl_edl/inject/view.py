@@ -8,7 +8,7 @@ from edl.inject.explain_changes import changes
 from kubectl_edl.inject.injector import InjectedStream, Injection
 from kubectl_edl.output import serialize
 from kubectl_edl.output.table import Column, Layout, Table, render
-from kubectl_edl.resources.yaml_writer import dump, joined
+from kubectl_edl.output.yaml_writer import dump, joined
 
 _CHANGES: Final = (Column("PATH"), Column("VALUE", shrinks=True), Column("WHY"))
 

@@ -9,9 +9,9 @@ from edl import contract
 from edl.kube.cluster import PluginCluster
 from edl.model import Target
 from edl.writes import Json
-from kubectl_edl.certificates.certificate_store import served_outside
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, Scope
+from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.install import installation_values, preflight, prune, rollout
 from kubectl_edl.install.installation_values import InstallationChoice
 from kubectl_edl.install.server_side_apply import (

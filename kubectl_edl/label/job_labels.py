@@ -7,7 +7,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import Denied, Finding
-from edl.spec.parser import parse
+from edl.parsing.parser import parse
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 

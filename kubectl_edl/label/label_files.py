@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from edl.errors import Denied
 from edl.writes import Json
+from kubectl_edl.cli.candidates import plain
 from kubectl_edl.cli.command_errors import Refused, no_such_job_in
-from kubectl_edl.client.lookup import plain
 from kubectl_edl.label.job_labels import Labels, labelled
+from kubectl_edl.output.yaml_writer import joined
 from kubectl_edl.resources.manifest_sources import Named, sources
-from kubectl_edl.resources.yaml_writer import joined, rewrite
+from kubectl_edl.resources.yaml_rewriter import rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,17 +13,16 @@ from edl.errors import ClusterError, Conflict, NotFound
 from edl.kube.cluster import ListOptions
 from edl.model import Target
 from edl.writes import Json
-from kubectl_edl.cli.candidates import object_name
+from kubectl_edl.cli.candidates import object_name, plain
 from kubectl_edl.cli.command_errors import Refused, no_such_plain_job
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import confirmed
-from kubectl_edl.client.lookup import plain
+from kubectl_edl.client.patcher import with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
-from kubectl_edl.client.retry_on_conflict import with_fresh_state
 from kubectl_edl.create.prerequisites import hints
 from kubectl_edl.label.job_labels import Labels, labelled
+from kubectl_edl.output.yaml_writer import dump
 from kubectl_edl.resources.source_manifest import controller_of, source_of
-from kubectl_edl.resources.yaml_writer import dump
 
 _PAUSE: Final = timedelta(seconds=0.2)
 

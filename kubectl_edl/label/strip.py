@@ -13,14 +13,13 @@ from edl.kube.cluster import ListOptions
 from edl.model import Target
 from edl.model.object_refs import JOB_TYPE
 from edl.writes import Json, Patch
-from kubectl_edl.cli.candidates import decoded, training_job_name
+from kubectl_edl.cli.candidates import decoded, plain, training_job_name
+from kubectl_edl.cli.change_report import say_changed
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.options import Writing
 from kubectl_edl.client.cluster_view import survey_jobs
-from kubectl_edl.client.lookup import plain, training_job
-from kubectl_edl.client.patcher import ACTUATORS, Patcher
-from kubectl_edl.client.retry_on_conflict import with_fresh_state
-from kubectl_edl.output.change_report import say_changed
+from kubectl_edl.client.lookup import training_job
+from kubectl_edl.client.patcher import ACTUATORS, Patcher, with_fresh_state
 
 _PLACES: Final = ("labels", "annotations")
 _OPEN: Final = """kubectl patch pod POD --type=merge -p '{"spec":{"schedulingGates":null}}'"""

@@ -5,13 +5,14 @@ from typing import Final, TextIO
 
 from edl import contract
 from edl.writes import Json
+from kubectl_edl.cli.candidates import plain
 from kubectl_edl.cli.command_errors import Refused, no_such_job_in
-from kubectl_edl.client.lookup import plain
 from kubectl_edl.label.label_files import KINDS, names_of
 from kubectl_edl.label.strip import unlabelled
 from kubectl_edl.output.serialize import json_stream
+from kubectl_edl.output.yaml_writer import joined
 from kubectl_edl.resources.manifest_sources import Named, sources
-from kubectl_edl.resources.yaml_writer import joined, rewrite
+from kubectl_edl.resources.yaml_rewriter import rewrite
 
 Documents = Sequence[tuple[str, Json]]
 """Each one's text and value."""

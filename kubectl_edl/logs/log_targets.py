@@ -7,7 +7,7 @@ from typing import Final
 from edl import contract
 from edl.model import Role, Target, TrainingJob
 from edl.model.object_refs import JOB_TYPE
-from edl.spec.yaml_values import whole
+from edl.parsing.yaml_values import whole
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 

@@ -26,6 +26,6 @@ def json_stream(documents: Sequence[Json]) -> str:
 
 def yaml_text(document: Json) -> str:
     """Keys in the order of the document."""
-    from kubectl_edl.resources.yaml_writer import dump  # noqa: PLC0415 (YAML is a third of a cold start)
+    from kubectl_edl.output.yaml_writer import dump  # noqa: PLC0415 (YAML is a third of a cold start)
 
     return dump(document)

@@ -6,16 +6,15 @@ from edl import contract
 from edl.model import JobKey, Target, TrainingJob
 from edl.phases import ending
 from edl.writes import Json, Patch
+from kubectl_edl.cli.change_report import say_changed
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import Writing
 from kubectl_edl.client.cluster_view import Survey, selected, survey_jobs
 from kubectl_edl.client.lookup import only, training_job
-from kubectl_edl.client.patcher import ACTUATORS, Patcher
+from kubectl_edl.client.patcher import ACTUATORS, Patcher, with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
-from kubectl_edl.client.retry_on_conflict import with_fresh_state
 from kubectl_edl.model.job_selection import Choice, each, none_found
-from kubectl_edl.output.change_report import say_changed
 
 
 @dataclass(frozen=True, slots=True)

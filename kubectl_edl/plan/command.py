@@ -11,11 +11,11 @@ from edl.planner.plan import Held
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions, everywhere, printing
+from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client.cluster_view import survey_cluster, survey_training
 from kubectl_edl.client.reconciler_settings import Deciding, SettingsOverrides, asking, deciding
 from kubectl_edl.model.training_job_view import why
 from kubectl_edl.output.report import Report
-from kubectl_edl.output.watch_report import show
 
 _HELP: Final = """Show what the reconciler would do now, which jobs it holds, and why.
 

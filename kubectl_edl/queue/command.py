@@ -13,10 +13,10 @@ from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import patient
 from kubectl_edl.cli.options import OutputOptions, everywhere, reading
+from kubectl_edl.cli.watch_report import follow, show
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_training
 from kubectl_edl.client.reconciler_settings import Deciding, SettingsOverrides, deciding, unattended
 from kubectl_edl.output.report import Report
-from kubectl_edl.output.watch_report import follow, show
 from kubectl_edl.queue.view import WaitingJob, queue_report
 
 _HELP: Final = """Show queued training jobs: what they wait for, which jobs are ahead, and why.

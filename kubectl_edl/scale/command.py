@@ -5,7 +5,7 @@ from typing import Final
 
 import click
 
-from edl.spec.manifest_reader import duration
+from edl.parsing.manifest_reader import duration
 from kubectl_edl.cli.candidates import job_names, role_names
 from kubectl_edl.cli.command_errors import Exit, exit_codes
 from kubectl_edl.cli.context import CliContext, Scope

@@ -7,17 +7,16 @@ from typing import Final
 from edl import contract
 from edl.annotations.job_history import entries
 from edl.model import Target, TrainingJob
-from edl.spec.manifest_reader import duration
+from edl.parsing.manifest_reader import duration
 from edl.writes import Json, Patch
+from kubectl_edl.cli.change_report import say_changed
 from kubectl_edl.cli.command_errors import Refused, TakenBack
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.options import Writing
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.lookup import named_role, training_job
-from kubectl_edl.client.patcher import ACTUATORS
+from kubectl_edl.client.patcher import ACTUATORS, with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
-from kubectl_edl.client.retry_on_conflict import with_fresh_state
-from kubectl_edl.output.change_report import say_changed
 from kubectl_edl.scale import resize_script, worker_removal
 from kubectl_edl.scale.resize_outcome import Goal, wait
 from kubectl_edl.scale.resize_script import Hook

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.model import Pod, Resizing, Role, Target, TrainingJob
-from edl.spec.yaml_values import whole
+from edl.parsing.yaml_values import whole
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.scale.worker_removal import named_pods

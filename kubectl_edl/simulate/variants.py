@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from edl.parsing.manifest_reader import duration
 from edl.planner.policies import POLICIES
 from edl.simulator import Elastic, Plain, from_state
-from edl.spec.manifest_reader import duration
 from kubectl_edl.cli.command_errors import Misused, Refused
 from kubectl_edl.cli.options import OutputOptions
+from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client.cluster_view import survey_cluster
 from kubectl_edl.client.reconciler_settings import SettingsOverrides as AskedSettings
 from kubectl_edl.client.reconciler_settings import deciding
-from kubectl_edl.output.watch_report import show
 from kubectl_edl.resources.manifest_sources import sources
 from kubectl_edl.simulate import plots, what_if
 from kubectl_edl.simulate.run_variants import Variant, run

@@ -81,7 +81,7 @@ def status(
     _check(job, reading, wanted)
     connection = world.connect(scope)
     asked = PrefetchedLists(connection, lease=True)
-    from kubectl_edl.output import watch_report  # noqa: PLC0415 (while the answers come)
+    from kubectl_edl.cli import watch_report  # noqa: PLC0415 (while the answers come)
     from kubectl_edl.status import phase_wait, training_job_list  # noqa: PLC0415 (the same)
 
     wait = phase_wait.Wait(wanted, world, scope)

@@ -13,11 +13,11 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.lazy_group import Listed
 from kubectl_edl.cli.options import Command, OutputOptions, everywhere, not_both, reading, watching
 from kubectl_edl.cli.root import WITH_VALUE, command_first
+from kubectl_edl.cli.watch_report import Read, follow, show
 from kubectl_edl.client.cluster_view import survey_cluster, survey_training
 from kubectl_edl.client.lookup import training_job
 from kubectl_edl.model.training_job_view import view
 from kubectl_edl.output.report import Report
-from kubectl_edl.output.watch_report import Read, follow, show
 
 _HELP: Final = """Requested, used and idle: training jobs (the default), nodes, the cluster.
 

@@ -8,7 +8,7 @@ import yaml
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS
-from edl.spec.parser import parse
+from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.golden.cases import goldens
 

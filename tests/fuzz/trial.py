@@ -22,8 +22,8 @@ from edl.inject import handlers
 from edl.inject.handlers import AdmissionRequest, AdmissionVerdict, Context
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
+from edl.parsing.namespace_policy import SILENT
 from edl.patches import json_patch
-from edl.spec.namespace_policy import SILENT
 from edl.writes import Json
 from tests.edl.manifests import CONTEXT
 from tests.fuzz.generated import Case

@@ -13,7 +13,7 @@ from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.cli.root import CLI, COMMANDS, command_first
 from kubectl_edl.main import run
-from kubectl_edl.resources.yaml_writer import dump
+from kubectl_edl.output.yaml_writer import dump
 from tests.kubectl_edl.fenced import Behind
 from tests.kubectl_edl.stage import Stage, job, mnist
 

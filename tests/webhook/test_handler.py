@@ -6,7 +6,7 @@ import pytest
 
 from edl.errors import Denied, Finding
 from edl.inject.handlers import AdmissionVerdict, Context
-from edl.spec.namespace_policy import SILENT
+from edl.parsing.namespace_policy import SILENT
 from edl.writes import Json
 from tests.webhook import reviews
 from tests.webhook.cores import failing

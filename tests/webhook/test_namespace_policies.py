@@ -13,7 +13,7 @@ from edl.inject.handlers import Context
 from edl.kube.cluster import Cluster
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
-from edl.spec.namespace_policy import NamespacePolicy
+from edl.parsing.namespace_policy import NamespacePolicy
 from edl.writes import Json
 from tests.edl.kube.faults import FaultyCluster
 from tests.webhook import doors, reviews, wire

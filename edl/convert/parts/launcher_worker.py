@@ -18,7 +18,7 @@ from edl.convert.parts.run_policy import RunPolicy
 from edl.convert.tracked_object import Fields
 from edl.convert.training_manifest import RoleManifest
 from edl.frameworks import FRAMEWORKS
-from edl.spec import namespace_policy
+from edl.parsing import namespace_policy
 from edl.writes import Json
 
 ROLES: Final = {"launcher": "launcher", "worker": "worker"}

@@ -7,7 +7,7 @@ from edl import contract
 from edl.convert import template_schema
 from edl.convert.diagnostics import Place
 from edl.convert.tracked_object import Fields
-from edl.spec.yaml_values import whole
+from edl.parsing.yaml_values import whole
 from edl.writes import Json
 
 _OLD_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"

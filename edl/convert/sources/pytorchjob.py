@@ -31,7 +31,7 @@ from edl.convert.parts.run_policy import RunPolicy
 from edl.convert.source_kind import SourceKind
 from edl.convert.tracked_object import Fields
 from edl.convert.training_manifest import RoleManifest, TrainingManifest
-from edl.spec.yaml_values import whole
+from edl.parsing.yaml_values import whole
 from edl.writes import Json
 
 _ROLES: Final = {"master": "master", "worker": "worker"}

@@ -8,8 +8,8 @@ stands in an annotation while anything of the training job runs, and the reconci
 from typing import Final
 
 from edl import contract
+from edl.parsing.yaml_values import whole
 from edl.spec.job_spec import HELD_TTL
-from edl.spec.yaml_values import whole
 from edl.writes import Json
 
 FIELD: Final = "ttlSecondsAfterFinished"

@@ -3,8 +3,8 @@
 import msgspec
 
 from edl.errors import Denied
+from edl.parsing.parser import parse
 from edl.spec.job_spec import JobSpec
-from edl.spec.parser import parse
 
 
 class BarePod(msgspec.Struct, frozen=True, gc=False):

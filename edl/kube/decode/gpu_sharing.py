@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from edl import contract
 from edl.model import Device, Share
+from edl.parsing.yaml_values import whole
 from edl.quantities import SHARED_GPU, Resources
-from edl.spec.yaml_values import whole
 
 _SHARE: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,18})?")
 _COUNT: Final = re.compile(r"[0-9]{1,6}")

@@ -28,10 +28,10 @@ from edl.model import (
     Topology,
 )
 from edl.model.reason_codes import code_of
+from edl.parsing.parser import parse
+from edl.parsing.yaml_values import whole
 from edl.quantities import Resources
 from edl.spec.job_spec import HELD_TTL, RETRIES, JobSpec
-from edl.spec.parser import parse
-from edl.spec.yaml_values import whole
 from edl.writes import Json
 
 _jobs: Final = msgspec.json.Decoder(JobObject)

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from edl.kube.decode.object_facts import time
 from edl.model import Ending
-from edl.spec.manifest_reader import MOST_REPLICAS
-from edl.spec.yaml_values import whole
+from edl.parsing.manifest_reader import MOST_REPLICAS
+from edl.parsing.yaml_values import whole
 
 _ENDINGS: Final = {
     "Complete": Ending.COMPLETE,

@@ -32,10 +32,10 @@ from edl.kube.decode.schemas import (
 )
 from edl.model import ClaimRef, Labels, Node, Pod, PodPhase, Shape, Taint, Target
 from edl.model.object_refs import JOB_TYPE
+from edl.parsing import namespace_policy
+from edl.parsing.namespace_policy import SILENT, NamespacePolicy
+from edl.parsing.yaml_values import whole
 from edl.quantities import Resources
-from edl.spec import namespace_policy
-from edl.spec.namespace_policy import SILENT, NamespacePolicy
-from edl.spec.yaml_values import whole
 
 _TRUE: Final = "True"
 _NAMED: Final = b'"metadata.name"'

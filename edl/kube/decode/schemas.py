@@ -1,6 +1,6 @@
 """The parts of Kubernetes objects that we read; msgspec skips everything else undecoded.
 
-Field names are the API's own, in snake case; for Jobs, which `edl.spec.parser` reads as
+Field names are the API's own, in snake case; for Jobs, which `edl.parsing.parser` reads as
 manifests, as they are there.
 """
 

@@ -7,8 +7,9 @@ from typing import Final
 from edl import frameworks
 from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.model import JobKey, Owner, Resizing, Role, Shape, TrainingJob
+from edl.parsing import namespace_policy
 from edl.quantities import Resources
-from edl.spec import addresses, namespace_policy
+from edl.spec import addresses
 from edl.spec.job_spec import RoleBounds
 
 _ANY: Final = Shape(Resources())

@@ -18,8 +18,8 @@ from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, ResolvedShape, concerned, resolve
 from edl.kube.state import pod_admission, replacements
 from edl.model import JobKey, Pod, Role, Shape, Target, TrainingJob
+from edl.parsing import namespace_policy
 from edl.quantities import SHARED_GPU
-from edl.spec import namespace_policy
 from edl.spec.job_spec import JobSpec
 
 

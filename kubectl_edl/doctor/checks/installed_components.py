@@ -8,7 +8,7 @@ from edl import contract
 from edl.errors import NotFound
 from edl.model import Target
 from edl.writes import Json
-from kubectl_edl.certificates.certificate_store import served_outside
+from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
 
 INSTALL: Final = "kubectl edl install --image IMAGE"

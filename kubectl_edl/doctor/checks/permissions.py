@@ -16,7 +16,7 @@ from edl.kube.auth.user_roles import EDITOR, VIEWER
 from edl.kube.cluster import Cluster
 from edl.model import Target
 from edl.writes import Json
-from kubectl_edl.certificates.certificate_store import CertificateStore, keeper
+from kubectl_edl.client.certificate_store import CertificateStore, keeper
 from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
 from kubectl_edl.doctor.checks.installed_components import found
 from manifests.components import with_components

@@ -5,7 +5,7 @@ from typing import Final
 from edl import contract
 from edl.errors import Forbidden
 from edl.model import Target
-from kubectl_edl.certificates.certificate_store import served_outside
+from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.client.reconciler_lease import Lead, leadership
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well

@@ -15,9 +15,9 @@ from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import node
 from edl.messages import message
 from edl.model import ClusterState, Phase, Target, TrainingJob
+from edl.parsing import namespace_policy
 from edl.phases import ending, phase
 from edl.quantities import Resources
-from edl.spec import namespace_policy
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.doctor.checks import reconciler_health

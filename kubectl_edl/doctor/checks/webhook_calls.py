@@ -8,7 +8,7 @@ from edl import contract
 from edl.errors import Invalid, Unreachable
 from edl.model import Target
 from edl.writes import Json
-from kubectl_edl.certificates.certificate_store import served_outside
+from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.doctor.checks.check import Diagnosis, Findings, Patient, failure, warning, well
 from kubectl_edl.doctor.checks.installed_components import found
 

@@ -9,7 +9,7 @@ from certs.secrets import usual
 from certs.verify import facts_of, misnamed, pair_problem
 from edl import contract
 from edl.errors import NotFound
-from kubectl_edl.certificates.certificate_store import (
+from kubectl_edl.client.certificate_store import (
     CertificateStore,
     Trusted,
     days_left,
@@ -18,7 +18,7 @@ from kubectl_edl.certificates.certificate_store import (
     served,
     served_outside,
 )
-from kubectl_edl.certificates.certificate_store import trusted as entries
+from kubectl_edl.client.certificate_store import trusted as entries
 from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
 
 _RENEW: Final = "kubectl edl certs renew"

@@ -28,9 +28,9 @@ from msgspec.structs import replace
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.model import Shape
+from edl.parsing.manifest_reader import MOST_REPLICAS, duration
 from edl.quantities import PODS, Resources
 from edl.simulator import ENDLESS, Amdahl, RoleSpec, Training, Work, Workload, length, queued
-from edl.spec.manifest_reader import MOST_REPLICAS, duration
 from kubectl_edl.simulate.scenario.field_reader import LONGEST, TIME, TOO_LONG
 from kubectl_edl.simulate.scenario.scenario_quantities import amount
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Final
 
-from edl.spec.manifest_reader import duration
+from edl.parsing.manifest_reader import duration
 from kubectl_edl.simulate.scenario.field_reader import TIME, Field
 
 Pick = Callable[[str, object], object]

@@ -9,8 +9,8 @@ from typing import Final
 
 from edl.convert.diagnostics import Place, path_of
 from edl.errors import Finding
+from edl.parsing.manifest_reader import duration
 from edl.quantities import Resources
-from edl.spec.manifest_reader import duration
 from kubectl_edl.resources.yaml_reader import Document
 from kubectl_edl.simulate.scenario.scenario_quantities import amount
 

@@ -14,6 +14,8 @@ from edl import contract
 from edl.errors import EdlError
 from edl.frameworks import FRAMEWORKS
 from edl.model import Shape, Toleration, Topology, TrainingJob
+from edl.parsing import topology_labels
+from edl.parsing.manifest_reader import MOST_REPLICAS, ManifestReader
 from edl.quantities import CPU, MEMORY, PODS, Resources
 from edl.simulator import (
     CONSTANT,
@@ -28,8 +30,6 @@ from edl.simulator import (
     Workload,
     queued,
 )
-from edl.spec import topology_labels
-from edl.spec.manifest_reader import MOST_REPLICAS, ManifestReader
 from kubectl_edl.simulate.scenario import distributions
 from kubectl_edl.simulate.scenario.field_reader import LONGEST, TIME, TOO_LONG, Field
 from kubectl_edl.simulate.scenario.manifest_templates import named, template

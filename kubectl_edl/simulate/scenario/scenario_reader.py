@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from edl.errors import Denied
 from edl.kube.state.affinity_index import met_by_each_other
 from edl.model import Node
+from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from edl.simulator import Scenario, Service, Timing, Training
-from edl.spec.manifest_reader import MOST_REPLICAS
 from kubectl_edl.resources.manifest_sources import ManifestSource, Unreadable
 from kubectl_edl.resources.yaml_reader import documents
 from kubectl_edl.simulate.scenario.csv_traces import trace

@@ -1,7 +1,7 @@
 from edl import contract
 from edl.frameworks import FRAMEWORKS, decides, serves
 from edl.model import Resizing
-from edl.spec.parser import parse
+from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl.manifests import annotations, created, environment, horovod, pod_spec, template
 

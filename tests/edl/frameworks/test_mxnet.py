@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from edl.errors import Denied
 from edl.frameworks.mxnet import at_start
 from edl.model import Resizing
+from edl.parsing.parser import parse
 from edl.planner.plan import Admission
-from edl.spec.parser import parse
 from edl.steps.start import start
 from edl.writes import Json
 from tests.edl import trainings

@@ -16,7 +16,7 @@ from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS, decides, serves
 from edl.frameworks.mxnet import at_start
 from edl.model import Ending, Phase, Resizing
-from edl.spec.parser import parse
+from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl import trainings
 from tests.edl.kubelet import told

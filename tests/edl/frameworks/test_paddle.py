@@ -13,8 +13,8 @@ from edl.contract import registry
 from edl.contract.pod_environment import PADDLE_ENV
 from edl.frameworks import decides, serves
 from edl.model import Resizing
+from edl.parsing.parser import parse
 from edl.planner.plan import Admission
-from edl.spec.parser import parse
 from edl.steps.start import start
 from edl.writes import Json
 from tests.edl import trainings

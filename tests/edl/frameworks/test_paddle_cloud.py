@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from edl.model import Resizing
-from edl.spec.parser import parse
+from edl.parsing.parser import parse
 from edl.steps.dependents.dependents import surroundings
 from edl.writes import Create, Json
 from tests.edl import trainings

@@ -5,7 +5,7 @@ import pytest
 from edl.contract import registry
 from edl.frameworks import decides, serves
 from edl.model import Resizing
-from edl.spec.parser import parse
+from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl.manifests import cast, created, environment, job, pod, pod_spec
 from tests.edl.readings import findings

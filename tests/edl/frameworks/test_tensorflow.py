@@ -7,7 +7,7 @@ from edl import contract
 from edl.contract import CLUSTER_ENV, COMPLETION_INDEX_ENV, TF_CONFIG_ENV
 from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS, decides, serves
-from edl.spec.parser import parse
+from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl.manifests import cast, created, environment, job, pod, pod_spec
 

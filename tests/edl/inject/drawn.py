@@ -7,7 +7,7 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from edl import contract
-from edl.spec.manifest_reader import ManifestReader
+from edl.parsing.manifest_reader import ManifestReader
 from edl.writes import Json
 from tests.edl.manifests import cast, job, pod
 

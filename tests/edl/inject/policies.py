@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from edl.inject.handlers import AdmissionRequest, AdmissionVerdict, mutate, validate
-from edl.spec.namespace_policy import NamespacePolicy
+from edl.parsing.namespace_policy import NamespacePolicy
 from edl.writes import Json
 from tests.edl.manifests import CONTEXT, USER
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from edl import contract
 from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS
-from edl.spec.parser import parse
+from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl.inject.drawn import CASTS, manifests
 from tests.edl.manifests import cast, changed, created, horovod, job, pod_spec

@@ -12,8 +12,8 @@ from edl.frameworks import FRAMEWORKS
 from edl.inject import change_reasons
 from edl.inject.explain_changes import FieldChange, changes
 from edl.inject.handlers import AdmissionRequest, mutate
+from edl.parsing.namespace_policy import NamespacePolicy
 from edl.patches.json_patch import diff
-from edl.spec.namespace_policy import NamespacePolicy
 from edl.writes import Json
 from tests.edl.inject.drawn import manifests
 from tests.edl.manifests import CONTEXT, USER, changed, created, horovod, job, pod

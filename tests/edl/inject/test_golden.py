@@ -14,8 +14,8 @@ from edl.contract import registry
 from edl.frameworks import FRAMEWORKS
 from edl.inject.handlers import AdmissionRequest, mutate, validate
 from edl.inject.pods import ttl
+from edl.parsing.namespace_policy import SILENT
 from edl.patches import json_patch
-from edl.spec.namespace_policy import SILENT
 from edl.writes import Json
 from tests.edl.manifests import USER
 from tests.golden.cases import CONTEXT, Denial, Golden, denials, goldens, sources

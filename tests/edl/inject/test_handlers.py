@@ -5,7 +5,7 @@ from edl.contract import registry
 from edl.errors import Denied
 from edl.inject.handlers import AdmissionRequest, mutate, validate
 from edl.inject.warnings import request_warnings
-from edl.spec.parser import parse
+from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl.manifests import (
     CONTEXT,

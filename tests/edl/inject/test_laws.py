@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from edl.contract import registry
 from edl.frameworks import FRAMEWORKS
 from edl.inject.handlers import AdmissionRequest, validate
+from edl.parsing.parser import parse
 from edl.patches import json_patch
-from edl.spec.parser import parse
 from edl.writes import Json
 from tests.edl.inject.drawn import CASTS, manifests
 from tests.edl.manifests import (

@@ -7,7 +7,7 @@ import pytest
 from edl import contract
 from edl.errors import Denied, Finding
 from edl.inject.handlers import AdmissionRequest, validate
-from edl.spec.namespace_policy import NamespacePolicy, policy
+from edl.parsing.namespace_policy import NamespacePolicy, policy
 from edl.writes import Json
 from tests.edl.inject.policies import LAB, create, created, look_again, opted_in, saying, update
 from tests.edl.manifests import CONTEXT, USER, cast, changed, job, pod

@@ -11,8 +11,8 @@ from edl import contract
 from edl.errors import Denied
 from edl.inject import namespace_limits
 from edl.inject.handlers import AdmissionVerdict
-from edl.spec.namespace_policy import SILENT, NamespacePolicy, read
-from edl.spec.parser import parse
+from edl.parsing.namespace_policy import SILENT, NamespacePolicy, read
+from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl.inject.drawn import CASTS, manifests
 from tests.edl.inject.policies import create, look_again, update

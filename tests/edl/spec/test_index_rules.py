@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from edl.errors import Denied, Finding
-from edl.spec.parser import parse
+from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl.manifests import changed, created, job, update
 from tests.edl.readings import elastic

@@ -7,7 +7,7 @@ from certs.bundle import each_certificate
 from certs.secrets import WEBHOOK_KINDS, usual
 from certs.verify import facts_of
 from edl.errors import Forbidden, Invalid
-from kubectl_edl.certificates.certificate_store import served, trusted
+from kubectl_edl.client.certificate_store import served, trusted
 from tests.kubectl_edl.doctor.clinic import Clinic, installed, target
 from tests.kubectl_edl.fenced import Behind
 from tests.kubectl_edl.stage import NOW, Stage

@@ -13,8 +13,8 @@ from edl.frameworks import FRAMEWORKS
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.cluster import Cluster, ListOptions, RawList
 from edl.model import Target
-from edl.spec.namespace_policy import SILENT, NamespacePolicy
-from edl.spec.parser import parse
+from edl.parsing.namespace_policy import SILENT, NamespacePolicy
+from edl.parsing.parser import parse
 from edl.writes import Json
 from kubectl_edl.cli.completion_main import answer
 from kubectl_edl.cli.context import ClusterConnection, Scope

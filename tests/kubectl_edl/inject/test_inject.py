@@ -12,7 +12,7 @@ from edl import contract
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.writes import Json
 from kubectl_edl.cli.completion_main import answer
-from kubectl_edl.resources.yaml_writer import dump
+from kubectl_edl.output.yaml_writer import dump
 from tests.edl.inject.drawn import CASTS, manifests
 from tests.kubectl_edl.stage import Run, Stage, cast, job
 

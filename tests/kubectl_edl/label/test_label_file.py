@@ -5,7 +5,7 @@ import yaml
 
 from edl import contract
 from edl.writes import Json
-from kubectl_edl.resources.yaml_writer import dump
+from kubectl_edl.output.yaml_writer import dump
 from tests.kubectl_edl.stage import Stage, cast, job
 
 SERVICE = """\

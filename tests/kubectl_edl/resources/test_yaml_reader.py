@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubectl_edl.output.yaml_writer import dump, joined
 from kubectl_edl.resources.manifest_sources import ManifestSource, Unreadable, sources
 from kubectl_edl.resources.yaml_reader import documents
-from kubectl_edl.resources.yaml_writer import dump, joined
 
 _KEYS = st.text(alphabet="ab-: #", min_size=1, max_size=4)
 _VALUES = st.none() | st.booleans() | st.integers() | st.text(alphabet="a-.# \n", max_size=12)

@@ -7,7 +7,7 @@ from edl.convert import convert
 from edl.convert.diagnostics import Malformed
 from edl.convert.parts.restart_policy import UNLIMITED
 from edl.model import Resizing
-from edl.spec.parser import parse
+from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl.convert.documents import admitted, jobs, only, paths, replica
 

@@ -7,8 +7,8 @@ from edl.errors import Denied
 from edl.frameworks.base import Env, Needs
 from edl.inject.pods import env_limits
 from edl.inject.pods.mutate_pod import KUBECTL_CONTAINER
+from edl.parsing.parser import parse
 from edl.spec import addresses
-from edl.spec.parser import parse
 from edl.writes import Json
 from tests.edl.manifests import annotations, cast, created, job, pod
 

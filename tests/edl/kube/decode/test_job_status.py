@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from edl.kube.decode import job_status
-from edl.spec.manifest_reader import MOST_REPLICAS
+from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.writes import Json
 
 

@@ -13,7 +13,7 @@ from edl.kube.decode.object_facts import NamespaceFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.observe import observe
 from edl.model import ClusterState, Owner, Resizing, Target
-from edl.spec.namespace_policy import NamespacePolicy
+from edl.parsing.namespace_policy import NamespacePolicy
 from edl.writes import Json
 from tests.edl.kube import manifests
 

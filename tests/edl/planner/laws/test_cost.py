@@ -14,10 +14,10 @@ from edl.model import (
     TopologySpread,
     TrainingJob,
 )
+from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
-from edl.spec.manifest_reader import MOST_REPLICAS
 from tests.edl.planner.states import cluster, job, node, role, shape, worker
 from tests.edl.planner.work import instructions
 

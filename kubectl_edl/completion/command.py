@@ -5,8 +5,8 @@ from typing import Final
 import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
-from kubectl_edl.cli.completion_scripts import SCRIPTS
 from kubectl_edl.cli.context import CliContext
+from kubectl_edl.completion.shell_scripts import SCRIPTS
 
 _HELP: Final = """Print the script that completes kubectl edl in your shell.
 

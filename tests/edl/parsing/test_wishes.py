@@ -10,7 +10,7 @@ from edl.errors import Denied
 from edl.kube.decode import job_facts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.model import Role, ScaleDeadline
-from edl.spec.parser import parse
+from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl.kube.manifests import member
 from tests.edl.manifests import job

@@ -10,9 +10,9 @@ from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, Mode
 from edl.model import Resizing
-from edl.spec import name_checks, topology_labels
+from edl.parsing import name_checks, topology_labels
+from edl.parsing.manifest_reader import MOST_REPLICAS, ManifestReader
 from edl.spec.job_spec import POD_POLICIES, JobSpec, RoleBounds
-from edl.spec.manifest_reader import MOST_REPLICAS, ManifestReader
 from edl.writes import Json
 
 _CAST: Final = re.compile(

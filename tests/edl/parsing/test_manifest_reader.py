@@ -3,9 +3,9 @@ from collections.abc import Mapping
 import pytest
 
 from edl.errors import Finding
+from edl.parsing.parser import parse
+from edl.parsing.yaml_values import misread
 from edl.spec.job_spec import Gpu
-from edl.spec.parser import parse
-from edl.spec.yaml_values import misread
 from edl.writes import Json
 from tests.edl.manifests import annotations, cast, changed, horovod
 from tests.edl.readings import annotation, elastic, findings, label

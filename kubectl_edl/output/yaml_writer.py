@@ -1,15 +1,13 @@
-"""Manifests as text: each document printed again as it came unless it changed."""
+"""Manifests as YAML text."""
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
 import yaml
 
 from edl.writes import Json
-from kubectl_edl.resources.manifest_sources import ManifestSource
-from kubectl_edl.resources.yaml_reader import Document, documents
 
 
 class _Readable(yaml.SafeDumper):
@@ -49,26 +47,6 @@ def dump(manifest: Json) -> str:
     return text
 
 
-def rewrite(
-    found: Iterable[ManifestSource], change: Callable[[Json], Json | None]
-) -> list[tuple[str, Json]]:
-    """Text and value of every document, those for which `change` returns something replaced by it.
-
-    Raises Unreadable at a document that is none.
-    """
-    return [
-        _rewritten(document, change(document.value))
-        for source in found
-        for document in documents(source)
-    ]
-
-
 def joined(parts: Iterable[str]) -> str:
     """One stream of several documents."""
     return "---\n".join(parts)
-
-
-def _rewritten(document: Document, changed: Json | None) -> tuple[str, Json]:
-    if changed is None:
-        return document.origin.text, document.value
-    return dump(changed), changed

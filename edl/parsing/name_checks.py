@@ -6,8 +6,8 @@ from typing import Final
 
 from edl import contract
 from edl.frameworks.base import Framework
+from edl.parsing.manifest_reader import ManifestReader
 from edl.spec.job_spec import RoleBounds
-from edl.spec.manifest_reader import ManifestReader
 
 _HOST: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SERVICE: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")

@@ -4,7 +4,7 @@ import pytest
 
 from edl import contract
 from edl.model import Topology
-from edl.spec.parser import parse
+from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl.manifests import cast, job
 from tests.edl.readings import annotation, findings

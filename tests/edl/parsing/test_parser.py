@@ -5,9 +5,9 @@ import pytest
 from edl.contract import CleanUp
 from edl.errors import Denied, Finding
 from edl.model import Resizing
+from edl.parsing.manifest_reader import MOST_REPLICAS
+from edl.parsing.parser import parse
 from edl.spec.job_spec import RoleBounds
-from edl.spec.manifest_reader import MOST_REPLICAS
-from edl.spec.parser import parse
 from edl.writes import Json
 from tests.edl.manifests import CHIEF_CAST, cast, job, pod
 from tests.edl.readings import annotation, elastic, findings, label

@@ -5,7 +5,7 @@ from typing import Final
 
 from edl import contract
 from edl.model.topology_domains import Topology
-from edl.spec.manifest_reader import ManifestReader
+from edl.parsing.manifest_reader import ManifestReader
 
 _LABEL: Final = re.compile(
     r"(?:(?=[^/]{1,253}/)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?"

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from edl import contract
 from edl.contract import registry
 from edl.errors import Denied, Finding
+from edl.parsing.parser import parse
 from edl.spec.job_spec import JobSpec
-from edl.spec.parser import parse
 from edl.writes import Json
 
 SCALARS = st.one_of(

@@ -8,7 +8,7 @@ from edl import contract
 from edl.contract import registry
 from edl.contract.registry import EntryKind
 from edl.errors import Denied
-from edl.spec.namespace_policy import SILENT, check, policy, read
+from edl.parsing.namespace_policy import SILENT, check, policy, read
 from edl.writes import Json
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from edl import contract
 from edl.errors import Finding
-from edl.spec.parser import parse
+from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl.manifests import cast, changed, job, pod
 from tests.edl.readings import elastic, findings, label

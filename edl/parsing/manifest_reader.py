@@ -10,9 +10,9 @@ from typing import Any, Final, TypeVar
 
 from edl import contract, device_templates
 from edl.errors import Finding
+from edl.parsing.yaml_values import misread, written
 from edl.quantities import quantity
 from edl.spec.job_spec import Gpu
-from edl.spec.yaml_values import misread, written
 from edl.writes import Json
 
 _WHOLE: Final = re.compile(r"[0-9]{1,9}")

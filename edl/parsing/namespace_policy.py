@@ -14,8 +14,8 @@ from edl.contract import registry
 from edl.contract.registry import EntryKind
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
+from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.spec.job_spec import JobSpec
-from edl.spec.manifest_reader import MOST_REPLICAS
 from edl.writes import Json
 
 _WHOLE: Final = re.compile(r"[0-9]{1,9}")

@@ -1,0 +1,1 @@
+"""A labelled manifest is read into a JobSpec, or into all findings at once."""
