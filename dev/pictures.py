@@ -33,7 +33,16 @@ _DESK: Final = ViewportSize(width=1280, height=1000)
 _PHONE: Final = ViewportSize(width=390, height=844)
 
 
-@click.command()
+_HELP: Final = """Draw the dashboard while the demo's jobs run: light, dark, and on a phone.
+
+\b
+Examples:
+  python -m dev.pictures
+  python -m dev.pictures --output /tmp/pictures
+"""
+
+
+@click.command(help=_HELP)
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
@@ -41,13 +50,6 @@ _PHONE: Final = ViewportSize(width=390, height=844)
     show_default=True,
 )
 def pictures(output: Path) -> None:
-    r"""Draw the dashboard while the demo's jobs run: light, dark, and on a phone.
-
-    \b
-    Examples:
-      python -m dev.pictures
-      python -m dev.pictures --output /tmp/pictures
-    """
     output.mkdir(parents=True, exist_ok=True)
     sandbox = Sandbox("pictures", say=click.echo)
     sandbox.down()

@@ -31,21 +31,23 @@ from sandbox.layout import free_ports
 NAME: Final = "reconciler"
 
 
-@click.command()
+_HELP: Final = """Run one of our processes in this shell until Ctrl-C; its log goes to stderr.
+
+The webhook gets a certificate of its own, and the configurations that make the API server call
+it. Each runs as its ServiceAccount, under the manifests' rights and no others.
+
+\b
+Examples:
+  python -m sandbox up --name dev && export KUBECONFIG=…
+  python -m dev.run webhook &
+  python -m dev.run reconciler
+"""
+
+
+@click.command(help=_HELP)
 @click.argument("which", type=click.Choice(["webhook", NAME]))
 @click.option("--kubeconfig", envvar="KUBECONFIG", required=True, help="Default: $KUBECONFIG.")
 def beside(which: str, kubeconfig: str) -> None:
-    r"""Run one of our processes in this shell until Ctrl-C; its log goes to stderr.
-
-    The webhook gets a certificate of its own, and the configurations that make the API server call
-    it. Each runs as its ServiceAccount, under the manifests' rights and no others.
-
-    \b
-    Examples:
-      python -m sandbox up --name dev && export KUBECONFIG=…
-      python -m dev.run webhook &
-      python -m dev.run reconciler
-    """
     with tempfile.TemporaryDirectory(prefix="kubectl-edl-") as folder:
         place = Path(folder)
         cluster = ExistingCluster(Path(kubeconfig).expanduser(), place, os.environ, _refuse)

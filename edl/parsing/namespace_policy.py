@@ -27,9 +27,14 @@ _MOST: Final = 10
 """Unknown names that are told: each is compared with all that are known."""
 _LONGEST: Final = 63
 """Characters of one that is compared, or quoted."""
-_ANNOTATIONS: Final = tuple(
-    entry.name for entry in registry.ENTRIES if entry.kind is EntryKind.NAMESPACE_ANNOTATION
-)
+_SETTINGS: Final = {
+    part: tuple(entry.name for entry in registry.ENTRIES if entry.kind is kind)
+    for part, kind in (
+        ("labels", EntryKind.NAMESPACE),
+        ("annotations", EntryKind.NAMESPACE_ANNOTATION),
+    )
+}
+"""What users may write on a Namespace, by the part of its metadata."""
 
 
 class NamespacePolicy(msgspec.Struct, frozen=True):
@@ -194,28 +199,39 @@ def _contradictions(said: NamespacePolicy) -> list[Finding]:
 
 
 def _problems(manifest: Json) -> tuple[Finding, ...]:
-    """Of its settings, and a label that is not worth refusing Jobs for."""
+    """Of its settings, and of its labels, which are not worth refusing Jobs for."""
+    labels = (manifest.get("metadata") or {}).get("labels") or {}
+    wrong = (
+        Finding(f"metadata.labels[{name}]", f'"{given}"', f"{contract.ENABLED}, or leave it out")
+        for name in _SETTINGS["labels"]
+        if (given := labels.get(name, contract.DISABLED))
+        not in (contract.ENABLED, contract.DISABLED)
+    )
+    return (*read(manifest).findings, *wrong)
+
+
+def _unknown(manifest: Json) -> set[tuple[str, str]]:
+    """Labels and annotations of ours that mean nothing on a namespace, each with its part."""
     metadata = manifest.get("metadata") or {}
-    found = list(read(manifest).findings)
-    given = (metadata.get("labels") or {}).get(contract.INJECTION, contract.DISABLED)
-    if given not in (contract.ENABLED, contract.DISABLED):
-        path = f"metadata.labels[{contract.INJECTION}]"
-        found.append(Finding(path, f'"{given}"', f"{contract.ENABLED}, or leave it out"))
-    return tuple(found)
+    return {
+        (part, name)
+        for part, known in _SETTINGS.items()
+        for name in metadata.get(part) or {}
+        if name.startswith(contract.PREFIX) and name not in known
+    }
 
 
-def _unknown(manifest: Json) -> set[str]:
-    """Annotations of ours that mean nothing on a namespace."""
-    given = (manifest.get("metadata") or {}).get("annotations") or {}
-    return {name for name in given if name.startswith(contract.PREFIX)} - {*_ANNOTATIONS}
-
-
-def _no_setting(name: str) -> Finding:
+def _no_setting(unknown: tuple[str, str]) -> Finding:
+    part, name = unknown
     shown = name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
-    path = f"metadata.annotations[{shown}]"
-    return Finding(path, "a namespace has no such setting", _meant(shown))
+    return Finding(f"metadata.{part}[{shown}]", "a namespace has no such setting", _meant(shown))
 
 
 def _meant(name: str) -> str:
-    close = get_close_matches(name, _ANNOTATIONS, n=1, cutoff=_CLOSE)
-    return f"did you mean {close[0]}?" if close else f"one of {', '.join(_ANNOTATIONS)}"
+    """The nearest setting; one that belongs into the other part says so by its own name."""
+    for part, known in _SETTINGS.items():
+        if name in known:
+            return f"it is one of metadata.{part}"
+    every = [*_SETTINGS["labels"], *_SETTINGS["annotations"]]
+    close = get_close_matches(name, every, n=1, cutoff=_CLOSE)
+    return f"did you mean {close[0]}?" if close else f"one of {', '.join(every)}"

@@ -111,8 +111,9 @@ def test_no_namespace_waits_for_us() -> None:
     assert (rule["resources"], rule["operations"]) == (["namespaces"], ["CREATE", "UPDATE"])
     assert webhook["failurePolicy"] == "Ignore"
     assert "!has(object.metadata.deletionTimestamp)" in conditions(webhook)
-    for name in (contract.PREFIX, contract.INJECTION):
-        assert f"'{name}'" in conditions(webhook)
+    for part in ("annotations", "labels"):
+        ours = f"object.metadata.{part}.exists(name, name.startsWith('{contract.PREFIX}'))"
+        assert ours in conditions(webhook)
 
 
 @pytest.mark.parametrize("webhook", LABELLED)

@@ -119,7 +119,19 @@ def test_a_setting_that_nobody_knows_is_refused_with_the_one_that_was_meant() ->
         "metadata.annotations[edl.dev/larges-max]: a namespace has no such setting; "
         "did you mean edl.dev/largest-max?"
     )
-    assert second.allowed.startswith("one of edl.dev/default-framework, ")
+    assert second.allowed.startswith("one of edl.dev/kubexec, edl.dev/injection, ")
+
+
+def test_a_label_that_means_nothing_on_a_namespace_is_refused_with_the_one_that_was_meant() -> None:
+    with pytest.raises(Denied, match=r"labels\[edl.dev/kubexc\].* did you mean edl.dev/kubexec\?"):
+        check(namespace(labels={"edl.dev/kubexc": contract.ENABLED}), None)
+    with pytest.raises(Denied, match=r"labels\[edl.dev/default-max\].* it is one of metadata.anno"):
+        check(namespace(labels={contract.DEFAULT_MAX: "4"}), None)
+
+
+def test_a_word_that_does_not_let_launchers_exec_is_refused() -> None:
+    with pytest.raises(Denied, match=r'kubexec\]: "on"; enabled, or leave it out'):
+        check(namespace(labels={contract.KUBEXEC: "on"}), None)
 
 
 def test_a_word_that_does_not_opt_in_is_refused() -> None:
