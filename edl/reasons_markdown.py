@@ -1,4 +1,4 @@
-"""The tables of codes in docs/reasons.md. `python -m edl.reasons_markdown` prints them."""
+"""Tables of docs/reference/reason-codes.md: `python -m edl.reasons_markdown` prints them."""
 
 import sys
 from collections.abc import Mapping

@@ -47,7 +47,7 @@ class ClientCertificate(Part, frozen=True):
         bool,
         Meta(
             description="Demand one. Make the ConfigMap edl-webhook-clients (ca.crt) in edl-system"
-            " and set up the API servers first: docs/security-webhook.md."
+            " and set up the API servers first: docs/operations/webhook-access.md."
         ),
     ] = False
     names: Annotated[
@@ -78,9 +78,9 @@ class Reconciler(Part, frozen=True):
     resources: Annotated[Resources, Meta(description="Of each pod.")] = Resources(
         requests={"cpu": "200m", "memory": "256Mi"}, limits={"memory": "1Gi"}
     )
-    planning: Annotated[Planning, Meta(description="How it decides; see docs/policies.md.")] = (
-        Planning()
-    )
+    planning: Annotated[
+        Planning, Meta(description="How it decides; see docs/concepts/policies.md.")
+    ] = Planning()
 
 
 class Pods(Part, frozen=True):

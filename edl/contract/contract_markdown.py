@@ -1,4 +1,4 @@
-"""The table of docs/reference/contract.md. `python -m edl.contract.contract_markdown` prints it."""
+"""The table of docs/reference/labels.md. `python -m edl.contract.contract_markdown` prints it."""
 
 import sys
 from collections.abc import Iterable

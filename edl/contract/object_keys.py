@@ -85,7 +85,7 @@ WRITTEN: Final[tuple[ContractEntry, ...]] = (
     annotation(
         contract.RESTART,
         "Always, OnFailure, Never, ExitCode",
-        "when a pod fails; default: as the Job itself says, see docs/failures.md",
+        "when a pod fails; default: as the Job itself says, see docs/concepts/failures.md",
     ),
     annotation(
         contract.CLEAN_UP,
@@ -172,7 +172,7 @@ WRITTEN: Final[tuple[ContractEntry, ...]] = (
     ours(
         contract.REASON,
         RECONCILER,
-        "a code of docs/reasons.md",
+        "a code of docs/reference/reason-codes.md",
         "why the size is what it is, or why the job waits",
     ),
     ours(contract.MESSAGE, RECONCILER, "text", "the same for people"),

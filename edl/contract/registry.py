@@ -1,6 +1,6 @@
 """The contract, entry by entry: who sets it, its values and what it means.
 
-The table of docs/reference/contract.md is generated from it.
+The table of docs/reference/labels.md is generated from it.
 """
 
 from typing import Final

@@ -75,7 +75,7 @@ Examples:
   "waitingPods": [{"name", "job", "node", "message"}], "operations": as kubectl edl history}
   STOPS: {"complete": false if there may be more, "causes": [{"kind", "says", "remedy", …}]}
   kind: Room, TooLarge, NoNode, Kept, LoadCeiling, Budget, Bound, Until, Others, Promised, Itself
-  (docs/reasons.md has these and the other codes)
+  (docs/reference/reason-codes.md has these and the other codes)
 """
 
 

@@ -31,7 +31,7 @@ and what there may be; behind it the sizes of the last minutes or hours.
 -w on a terminal draws the tree of all of them again and again, below the load of the cluster
 where you may read that; q or Ctrl-C ends it. Elsewhere it prints a line for each change. --for
 waits: for all training jobs that are shown, until each is in one of the phases, or has the
-reason (docs/reasons.md). Running is reached while it scales, too.
+reason (docs/reference/reason-codes.md). Running is reached while it scales, too.
 
 \b
 Examples:

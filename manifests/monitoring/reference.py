@@ -1,4 +1,4 @@
-"""docs/metrics.md: every metric of both processes, as they serve it."""
+"""docs/reference/metrics.md: every metric of both processes, as they serve it."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""docs/frameworks.md says with which modes no test trains; of all the environment is compared."""
+"""docs/reference/frameworks.md names the modes that no test trains with."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from edl.writes import Json
 from tests.golden.cases import goldens
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "frameworks.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "frameworks.md").read_text()
 EVERY = {(name, mode.name) for name, each in FRAMEWORKS.items() for mode in each.modes}
 BY_SSH = ("horovod", "ssh")
 """Horovod's example, written anew by its test (tests/e2e/test_horovod_life.py)."""

@@ -67,7 +67,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "reference" / "contract" / "index.html").is_file()
+    assert (tmp_path / "reference" / "labels" / "index.html").is_file()
 
 
 def test_the_reference_shows_the_exit_codes_as_they_are() -> None:

@@ -23,7 +23,7 @@ _TEXTS = some.text(max_size=20)
 
 
 def test_docs_have_the_tables() -> None:
-    text = (ROOT / "docs" / "reasons.md").read_text()
+    text = (ROOT / "docs" / "reference" / "reason-codes.md").read_text()
     shown = text.partition("<!-- reasons:begin -->")[2].partition("<!-- reasons:end -->")[0]
     assert shown.strip() == reasons_markdown.tables().strip(), "run python -m edl.reasons_markdown"
 

@@ -56,7 +56,7 @@ def test_server_side_apply_of_a_size_conflicts_and_changes_nothing_by_force(
 
 
 FORCED = (*SERVER_SIDE, "--force-conflicts")
-PAGE = Path(__file__).parents[2] / "docs" / "gitops.md"
+PAGE = Path(__file__).parents[2] / "docs" / "operations" / "gitops.md"
 
 
 def documented() -> Json:

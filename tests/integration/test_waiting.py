@@ -1,4 +1,4 @@
-"""docs/waiting.md, its commands as they stand there, by the real kubectl."""
+"""docs/tasks/wait-in-scripts.md, its commands as they stand there, by the real kubectl."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-PAGE = Path(__file__).parents[2] / "docs" / "waiting.md"
+PAGE = Path(__file__).parents[2] / "docs" / "tasks" / "wait-in-scripts.md"
 COMMANDS = [
     shlex.split(line)[1:]
     for block in re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)

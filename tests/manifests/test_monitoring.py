@@ -11,7 +11,7 @@ from edl.writes import Json
 from manifests import monitoring
 from manifests.monitoring.reference import reference
 
-RUNBOOK = Path(__file__).parents[2] / "docs" / "runbook.md"
+RUNBOOK = Path(__file__).parents[2] / "docs" / "operations" / "runbook.md"
 
 
 @pytest.mark.parametrize("path", monitoring.rendered(), ids=lambda path: path.name)
@@ -21,7 +21,7 @@ def test_what_is_made_from_the_panels_is_up_to_date(path: Path) -> None:
 
 
 def test_the_page_of_metrics_is_up_to_date_and_says_something_of_each() -> None:
-    text = (RUNBOOK.parent / "metrics.md").read_text()
+    text = (RUNBOOK.parents[1] / "reference" / "metrics.md").read_text()
     assert text == reference(), "run `python -m manifests.monitoring`"
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| `")]
     assert [row[0] for row in rows if not row[3].rstrip(" |").endswith(".")] == []
@@ -58,7 +58,7 @@ def test_panels_are_told_apart_and_each_says_what_it_shows() -> None:
 def test_every_alert_leads_to_a_page_of_the_runbook(alert: Json) -> None:
     headings = re.findall(r"^#+ (.+)$", RUNBOOK.read_text(), re.MULTILINE)
     page, _, anchor = alert["annotations"]["runbook_url"].partition("#")
-    assert page == "docs/runbook.md"
+    assert page == "docs/operations/runbook.md"
     assert anchor in {heading.lower().replace(" ", "-") for heading in headings}
     assert alert["labels"]["severity"] in ("critical", "warning")
     assert alert["annotations"]["summary"].endswith(".")

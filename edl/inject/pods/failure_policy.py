@@ -1,7 +1,7 @@
 """What happens when a pod fails: the Job's own words for it.
 
 kubeflow's operators (tf-operator, mxnet-operator) and et-operator say `restartPolicy` a replica:
-Always, OnFailure, Never, ExitCode. A Job says it with three fields; docs/failures.md has the table.
+Always, OnFailure, Never, ExitCode. A Job needs three fields for that: docs/concepts/failures.md.
 """
 
 from typing import Final

@@ -8,7 +8,7 @@ from edl.contract import contract_markdown, registry
 from edl.contract.registry import EntryKind, Setter
 from edl.frameworks import FRAMEWORKS
 
-PAGE = Path(__file__).parents[3] / "docs" / "reference" / "contract.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "labels.md"
 CONSTANTS = {
     value: name
     for name, value in vars(contract).items()

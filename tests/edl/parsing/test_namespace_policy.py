@@ -11,6 +11,8 @@ from edl.errors import Denied
 from edl.parsing.namespace_policy import SILENT, check, policy, read
 from edl.writes import Json
 
+ROOT = Path(__file__).parents[3]
+
 
 def namespace(*, labels: Json | None = None, **settings: object) -> Json:
     """`largest_max="4"` is the annotation `edl.dev/largest-max: "4"`."""
@@ -157,7 +159,7 @@ def test_a_namespace_with_an_old_wrong_stays_touchable() -> None:
 
 
 def test_the_documented_namespace_says_everything_and_is_let_in() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "namespaces.md").read_text()
+    page = (ROOT / "docs" / "operations" / "namespaces.md").read_text()
     body = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])
     check(body, None)
     settings = {
