@@ -110,6 +110,10 @@ SYSTEM_NAMESPACE: Final = "edl-system"
 LAUNCHER_CLUSTER_ROLE: Final = "edl-launcher"
 PEERS_CLUSTER_ROLE: Final = "edl-peers"
 RECONCILER_LEASE: Final = "edl-reconciler"
+TEAMS_CONFIG_MAP: Final = "edl-teams"
+"""In the installation's namespace: the teams of the cluster (`edl.parsing.team_document`)."""
+TEAMS_KEY: Final = "teams.yaml"
+"""Of its `data`: the document."""
 RECONCILER_USER: Final = "system:serviceaccount:edl-system:edl-reconciler"
 
 # Paths that users' images and commands know (et-operator, Horovod, Open MPI, AIACC).

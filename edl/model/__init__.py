@@ -22,9 +22,11 @@ from edl.model.pods import Leaving, Pod, PodPhase
 from edl.model.quotas import Quota, QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
 from edl.model.selectors import Labels, Requirement, Selector, Selectors
+from edl.model.teams import DEFAULT_TEAM, Reclaim, Team, Teams
 from edl.model.topology_domains import Domain, Topology
 
 __all__ = [
+    "DEFAULT_TEAM",
     "Assignment",
     "Caveat",
     "CaveatCode",
@@ -52,6 +54,7 @@ __all__ = [
     "Quota",
     "QuotaCharge",
     "Reason",
+    "Reclaim",
     "Requirement",
     "Resizing",
     "Restart",
@@ -64,6 +67,8 @@ __all__ = [
     "StartRefusal",
     "Taint",
     "Target",
+    "Team",
+    "Teams",
     "Term",
     "Toleration",
     "Topology",

@@ -1,5 +1,6 @@
 """Everything that one decision is made from."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
@@ -8,6 +9,7 @@ from edl.model.jobs import TrainingJob
 from edl.model.nodes import Node, Shape
 from edl.model.pod_constraints import Neighbours
 from edl.model.quotas import Quota
+from edl.model.teams import Teams
 
 
 class Demand(msgspec.Struct, frozen=True):
@@ -33,3 +35,6 @@ class ClusterState(msgspec.Struct, frozen=True):
     """One for each namespace, source and resource, in any order."""
     neighbours: tuple[Neighbours, ...] = ()
     """Pods of other owners that rules of `jobs` and `demands` may count, in any order."""
+    teams: Teams = Teams()
+    namespace_teams: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """The team of each namespace, by name; of those that are not named it is `default`."""

@@ -15,7 +15,7 @@ from edl.kube.decode.object_facts import (
 )
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra.device_index import DeviceObjects
-from edl.model import Node
+from edl.model import Node, Teams
 
 
 class ClusterFacts(msgspec.Struct, frozen=True):
@@ -36,3 +36,5 @@ class ClusterFacts(msgspec.Struct, frozen=True):
     """Of dynamic resource allocation; None where they may not be read, or there are none."""
     tags: Sequence[OwnedObjectRef] = ()
     """Every Service, and our other objects around training jobs."""
+    teams: Teams = Teams()
+    """The teams of the last document that could be read; empty where none are configured."""

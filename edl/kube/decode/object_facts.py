@@ -89,6 +89,8 @@ class NamespaceFacts(msgspec.Struct, frozen=True, gc=False):
 
     name: str
     policy: NamespacePolicy = SILENT
+    labels: Labels = ()
+    """All of its labels, sorted by name."""
 
 
 class OwnedObjectRef(msgspec.Struct, frozen=True, gc=False):
@@ -196,8 +198,9 @@ def priority(raw: bytes) -> PriorityClassFacts:
 
 def namespace(raw: bytes) -> NamespaceFacts:
     found = _namespaces.decode(raw).metadata
-    said = namespace_policy.policy(found.name, _labels(found), found.annotations or {})
-    return NamespaceFacts(found.name, said)
+    labels = _labels(found)
+    said = namespace_policy.policy(found.name, labels, found.annotations or {})
+    return NamespaceFacts(found.name, said, tuple(sorted(labels.items())))
 
 
 def tag(kind: str, raw: bytes) -> OwnedObjectRef:

@@ -3,7 +3,7 @@
 `observe` says what a state is; a census says the same, from what differs since the last time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from edl.kube.cache.informers import Stores
@@ -16,7 +16,8 @@ from edl.kube.state.job_index import JobIndex
 from edl.kube.state.node_usage import NodeUsageIndex
 from edl.kube.state.observe import ClusterScope
 from edl.kube.state.quota_usage import budgets
-from edl.model import ClusterState, Node, Quota, TrainingJob
+from edl.kube.state.team_usage import NamespaceTeams
+from edl.model import ClusterState, Node, Quota, Teams, TrainingJob
 
 
 class IncrementalState:
@@ -27,8 +28,11 @@ class IncrementalState:
     counts for many into `ClusterScope`.
     """
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: Stores, teams: Callable[[], Teams] = Teams) -> None:
+        """`teams`: those of the last document that could be read."""
         self._stores = stores
+        self._teams = teams
+        self._namespace_teams = NamespaceTeams()
         self._loads = NodeUsageIndex()
         self._members = JobIndex()
         self._repelling = AntiAffinityIndex()
@@ -52,7 +56,7 @@ class IncrementalState:
         self._take(whole=whole)
         self._members.renew()
         self._begun = True
-        jobs = set_right(self._members.jobs(), now)
+        jobs, teams = set_right(self._members.jobs(), now), self._teams()
         state = ClusterState(
             observed_at=now,
             nodes=self._loads.values(),
@@ -60,6 +64,8 @@ class IncrementalState:
             demands=self._members.demands(),
             bare=self._members.bare(),
             budgets=self._budgets(jobs),
+            teams=teams,
+            namespace_teams=self._namespace_teams.of(teams, self._stores.namespaces.values()),
         )
         return met(state, self._repelling, self._stores.pods.values, self._known)
 

@@ -34,6 +34,7 @@ from edl.kube.state.affinity_index import AntiAffinityIndex, met
 from edl.kube.state.bare_training_jobs import trainings
 from edl.kube.state.clock_skew import set_right
 from edl.kube.state.quota_usage import budgets
+from edl.kube.state.team_usage import NamespaceTeams
 from edl.kube.state.training_jobs import TrainingJobInputs, gather
 from edl.model import CaveatCode, ClusterState, Demand, JobKey, Node, Shape, TrainingJob
 from edl.quantities import Resources
@@ -131,6 +132,8 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
         demands=_demands(asking, objects.claims, view),
         bare=_bare(objects, alone, wide),
         budgets=budgets(objects.quotas, objects.namespaces, jobs, alone),
+        teams=objects.teams,
+        namespace_teams=NamespaceTeams().of(objects.teams, objects.namespaces),
     )
     return met(state, AntiAffinityIndex.of(objects.pods), lambda: objects.pods)
 

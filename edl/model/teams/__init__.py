@@ -1,0 +1,5 @@
+"""Teams, and what they hold."""
+
+from edl.model.teams.team_tree import DEFAULT_TEAM, Reclaim, Team, Teams
+
+__all__ = ["DEFAULT_TEAM", "Reclaim", "Team", "Teams"]

@@ -1,0 +1,193 @@
+"""Teams: which namespaces are theirs, the capacity that they are owed, and the most they may hold.
+
+A team's figures count what its own namespaces and all teams below it hold together.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from functools import cached_property
+from typing import Final
+
+import msgspec
+
+from edl.model.selectors import Requirement
+from edl.quantities import Amount, Resources
+
+DEFAULT_TEAM: Final = "default"
+"""The team of namespaces that no other team names: it is guaranteed nothing."""
+
+
+class Reclaim(StrEnum):
+    """What may be taken from borrowers for a team's guarantee."""
+
+    REPLICAS = "replicas"
+    """Replicas above a job's minimum."""
+    JOBS = "jobs"
+    """These first, then whole jobs."""
+
+
+class Team(msgspec.Struct, frozen=True):
+    """One team as its cluster's administrators describe it; `parent` is empty at the top.
+
+    Its namespaces are those that `namespaces` names, exactly or by patterns with `*`, and those
+    whose labels meet every requirement of `selector`, if it has any.
+    """
+
+    name: str
+    parent: str = ""
+    namespaces: tuple[str, ...] = ()
+    """Sorted."""
+    selector: tuple[Requirement, ...] = ()
+    """Sorted by key."""
+    guaranteed: Resources = Resources()
+    limit: tuple[tuple[str, Amount], ...] = ()
+    """(resource, most) sorted, borrowed capacity included; a resource without has no limit."""
+    weight: float = 1.0
+    """Its part of idle capacity, beside the teams of its parent; above 0."""
+    lend: bool = True
+    """Whether others may use what it is guaranteed and does not use."""
+    reclaim: Reclaim = Reclaim.REPLICAS
+
+
+class Teams(msgspec.Struct, frozen=True, dict=True):
+    """All teams of a cluster as a forest. Empty where no teams are configured.
+
+    Make one with `Teams.of`. Parents exist, and no team is its own ancestor:
+    `edl.parsing.team_document` refuses anything else.
+    """
+
+    items: tuple[Team, ...] = ()
+    """Sorted by name, the team `default` among them."""
+
+    @classmethod
+    def of(cls, teams: Iterable[Team]) -> "Teams":
+        """In any order; the team `default` is added to others."""
+        named = {team.name: team for team in teams}
+        if named:
+            named.setdefault(DEFAULT_TEAM, Team(DEFAULT_TEAM))
+        return cls(tuple(named[name] for name in sorted(named)))
+
+    def __iter__(self) -> Iterator[Team]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.by_name
+
+    def __getitem__(self, name: str) -> Team:
+        """Raises KeyError."""
+        return self.by_name[name]
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Team]:
+        return {team.name: team for team in self.items}
+
+    @cached_property
+    def children(self) -> Mapping[str, tuple[str, ...]]:
+        """Names by the name of their parent, the top's by an empty one; sorted."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for team in self.items:
+            found[team.parent].append(team.name)
+        return {parent: tuple(names) for parent, names in found.items()}
+
+    def path(self, name: str) -> tuple[str, ...]:
+        """The team and its ancestors, the top last; nothing for an unknown name."""
+        return self._paths.get(name, ())
+
+    def ancestors(self, name: str) -> tuple[str, ...]:
+        """Its parent first, the top last."""
+        return self.path(name)[1:]
+
+    @cached_property
+    def _paths(self) -> Mapping[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {"": ()}
+        for name in self.top_down:
+            found[name] = (name, *found[self.by_name[name].parent])
+        return found
+
+    @cached_property
+    def top_down(self) -> tuple[str, ...]:
+        """Every name once, parents before their children; by name within a level."""
+        found: list[str] = []
+        level = list(self.children.get("", ()))
+        while level:
+            found += level
+            level = [child for name in level for child in self.children.get(name, ())]
+        return tuple(found)
+
+    @cached_property
+    def guaranteed(self) -> Mapping[str, Resources]:
+        """What each team is owed: what it states, else the sum of its children, by resource."""
+        owed: dict[str, Resources] = {}
+        for name in reversed(self.top_down):
+            sums: defaultdict[str, int] = defaultdict(int)
+            for child in self.children.get(name, ()):
+                for resource, amount in owed[child]:
+                    sums[resource] += amount
+            owed[name] = Resources.of(sums | dict(self.by_name[name].guaranteed))
+        return owed
+
+    def matches(self, namespace: str, labels: Mapping[str, str]) -> tuple[str, ...]:
+        """The teams that a namespace matches equally well, sorted; one, unless they contradict.
+
+        A team that names it comes before patterns, and these before label selectors.
+        """
+        named = self._named.get(namespace)
+        if named:
+            return named
+        found = [
+            name
+            for name, patterns in self._patterns
+            if any(_fits(namespace, pieces) for pieces in patterns)
+        ]
+        found = found or [team.name for team in self._selecting if _selects(team, labels)]
+        return tuple(found) or ((DEFAULT_TEAM,) if self.items else ())
+
+    def team_of(self, namespace: str, labels: Mapping[str, str]) -> str:
+        """The first of `matches` by name; empty where no teams are configured."""
+        return next(iter(self.matches(namespace, labels)), "")
+
+    @cached_property
+    def _named(self) -> Mapping[str, tuple[str, ...]]:
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for team in self.items:
+            for namespace in team.namespaces:
+                if "*" not in namespace:
+                    found[namespace].append(team.name)
+        return {namespace: tuple(names) for namespace, names in found.items()}
+
+    @cached_property
+    def _patterns(self) -> tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]:
+        """Of each team with patterns, these in the pieces between their asterisks."""
+        found = (
+            (team.name, tuple(tuple(one.split("*")) for one in team.namespaces if "*" in one))
+            for team in self.items
+        )
+        return tuple((name, patterns) for name, patterns in found if patterns)
+
+    @cached_property
+    def _selecting(self) -> tuple[Team, ...]:
+        return tuple(team for team in self.items if team.selector)
+
+
+def _selects(team: Team, labels: Mapping[str, str]) -> bool:
+    return all(one.holds(labels.get(one.key)) for one in team.selector)
+
+
+def _fits(namespace: str, pieces: tuple[str, ...]) -> bool:
+    """Whether a name has these pieces in order, the first and last at its ends; in linear time."""
+    first, *middle, last = pieces
+    if len(namespace) < len(first) + len(last):
+        return False
+    if not (namespace.startswith(first) and namespace.endswith(last)):
+        return False
+    place, end = len(first), len(namespace) - len(last)
+    for piece in middle:
+        place = namespace.find(piece, place, end)
+        if place < 0:
+            return False
+        place += len(piece)
+    return True

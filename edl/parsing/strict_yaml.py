@@ -1,0 +1,102 @@
+"""YAML of a document that anybody may have written: texts, lists and mappings, in bounded work."""
+
+from collections.abc import Iterator
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import yaml
+
+from edl.errors import Denied, Finding
+
+Value: TypeAlias = "str | list[Value] | dict[str, Value] | None"
+"""Numbers and booleans stay as they are written: who reads the field knows what it should be."""
+
+_EMPTY: Final = ("", "~", "null", "Null", "NULL")
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class YamlBounds(msgspec.Struct, frozen=True):
+    """How large a document may be, and how deep it may be nested."""
+
+    size: int
+    """Bytes."""
+    depth: int
+
+
+def load(text: str, bounds: YamlBounds) -> Value:
+    """The one document of a text; None for an empty one. Raises Denied that names the line.
+
+    Anchors, aliases and tags are refused, and keys that stand twice: one value would be lost.
+    """
+    size = len(text.encode(errors="replace"))
+    if size > bounds.size:
+        what = f"it has {size} bytes"
+        raise Denied([Finding("the document", what, f"at most {bounds.size}")])
+    try:
+        return _Document(yaml.parse(text, Loader=_LOADER), bounds.depth).value()
+    except yaml.YAMLError as error:
+        raise Denied([_not_yaml(error)]) from error
+    except ValueError as error:
+        raise Denied([Finding("the document", f"is not YAML: {error}")]) from error
+
+
+def _not_yaml(error: yaml.YAMLError) -> Finding:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    said = (getattr(error, "context", None), getattr(error, "problem", None))
+    what = ", ".join(part for part in said if part) or "a character may not stand there"
+    return Finding(f"line {mark.line + 1}" if mark else "the document", f"is not YAML: {what}")
+
+
+def _refused(event: yaml.Event, what: str, allowed: str = "") -> Denied:
+    mark = event.start_mark
+    return Denied([Finding(f"line {mark.line + 1}" if mark else "the document", what, allowed)])
+
+
+class _Document:
+    """Builds the value from PyYAML's events, which are read no further than to the first error."""
+
+    def __init__(self, events: Iterator[yaml.Event], depth: int) -> None:
+        self._events = events
+        self._depth = depth
+
+    def value(self) -> Value:
+        found, documents = None, 0
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    raise _refused(event, "a second document begins", "write one")
+                found = self._node(next(self._events), self._depth)
+        return found
+
+    def _node(self, event: yaml.Event, depth: int) -> Value:
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise _refused(event, "anchors and aliases are not read", "write the value itself")
+        if tag := getattr(event, "tag", None):
+            raise _refused(event, f"the tag {tag[:63]} is not read", "leave it out")
+        if isinstance(event, yaml.ScalarEvent):
+            plain = event.implicit[0]
+            return None if plain and event.value in _EMPTY else str(event.value)
+        if not depth:
+            raise _refused(event, "it is nested deeper than any field", f"{self._depth} levels")
+        if isinstance(event, yaml.MappingStartEvent):
+            return self._mapping(depth - 1)
+        return self._list(depth - 1)
+
+    def _mapping(self, depth: int) -> dict[str, Value]:
+        found: dict[str, Value] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            if not isinstance(event, yaml.ScalarEvent):
+                raise _refused(event, "a key is no text", "name a field")
+            if event.value in found:
+                raise _refused(event, f'"{event.value[:63]}" stands twice', "keep one of them")
+            if event.value == "<<" and event.implicit[0]:
+                raise _refused(event, "merge keys are not read", "write the values themselves")
+            found[event.value] = self._node(next(self._events), depth)
+        return found
+
+    def _list(self, depth: int) -> list[Value]:
+        found: list[Value] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            found.append(self._node(event, depth))
+        return found

@@ -1,0 +1,205 @@
+"""The document of the ConfigMap `edl-teams` as `Teams`, and back."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Final
+
+import yaml
+
+from edl.errors import Denied
+from edl.model.teams import DEFAULT_TEAM, Reclaim, Team, Teams
+from edl.parsing.strict_yaml import YamlBounds, load
+from edl.parsing.team_fields import Findings, TeamReader, quoted, resource_name
+from edl.quantities import CPU, SHARED_GPU, Resources, amount_text
+
+BOUNDS: Final = YamlBounds(size=512 * 1024, depth=7)
+MOST_TEAMS: Final = 2000
+MOST_LEVELS: Final = 32
+_SHOWN: Final = 8
+_THOUSAND: Final = 1000
+
+
+def parse_teams(text: str) -> Teams:
+    """The teams of a document. Raises Denied with every finding, each with its field's path."""
+    document = load(text, BOUNDS)
+    findings = Findings()
+    if document is None:
+        return Teams()
+    if not isinstance(document, dict):
+        findings.found("the document", quoted(document), "`teams:` and a list")
+        raise Denied(findings)
+    for name in sorted(document.keys() - {"teams"}):
+        findings.found(name[:63], "unknown field", "teams")
+    listed = document.get("teams")
+    if listed is not None and not isinstance(listed, list):
+        findings.found("teams", quoted(listed), "a list")
+    found = listed if isinstance(listed, list) else []
+    if len(found) > MOST_TEAMS:
+        findings.found("teams", f"it has {len(found)} entries", f"at most {MOST_TEAMS}")
+        found = []
+    teams = []
+    for place, entry in enumerate(found):
+        path = f"teams[{place}]"
+        if isinstance(entry, dict):
+            teams.append(TeamReader(path, entry, findings).team())
+        else:
+            findings.found(path, quoted(entry), "the fields of a team")
+    if not findings:
+        _check(teams, findings)
+    if findings:
+        raise Denied(findings)
+    return Teams.of(teams)
+
+
+def _check(teams: Sequence[Team], findings: Findings) -> None:
+    """What teams say of each other; sums only where the tree is one."""
+    _check_names(teams, findings)
+    _check_namespaces(teams, findings)
+    if not findings:
+        _check_levels(teams, findings)
+    if not findings:
+        _check_sums(teams, findings)
+
+
+def _check_names(teams: Sequence[Team], findings: Findings) -> None:
+    first: dict[str, int] = {}
+    for place, team in enumerate(teams):
+        before = first.setdefault(team.name, place)
+        if before != place:
+            what = f'"{team.name}" is the name of teams[{before}], too'
+            findings.found(f"teams[{place}].name", what, "each name once")
+    for place, team in enumerate(teams):
+        if team.parent == DEFAULT_TEAM or (team.parent and team.parent not in first):
+            others = sorted(first.keys() - {team.name, DEFAULT_TEAM})
+            known = f"one of {', '.join(others[:_SHOWN])}" if others else "leave it out"
+            findings.found(f"teams[{place}].parent", f'no parent is named "{team.parent}"', known)
+
+
+def _check_namespaces(teams: Sequence[Team], findings: Findings) -> None:
+    """Whether two teams name the same; which namespaces two patterns match, a cluster shows."""
+    first: dict[object, int] = {}
+    for place, team in enumerate(teams):
+        for namespace in team.namespaces:
+            before = first.setdefault(namespace, place)
+            if before != place:
+                what = f'"{namespace}" is of the team "{teams[before].name}", too'
+                findings.found(f"teams[{place}].namespaces", what, "a namespace has one team")
+        if team.selector and (before := first.setdefault(team.selector, place)) != place:
+            what = f'the same labels select for the team "{teams[before].name}"'
+            findings.found(f"teams[{place}].namespaces", what, "a namespace has one team")
+
+
+def _check_levels(teams: Sequence[Team], findings: Findings) -> None:
+    parents = {team.name: team.parent for team in teams}
+    levels: dict[str, int] = {"": 0}
+    for place, team in enumerate(teams):
+        path: list[str] = []
+        name = team.name
+        while name not in levels and name not in path and len(path) <= MOST_LEVELS:
+            path.append(name)
+            name = parents[name]
+        if name in path:
+            circle = " → ".join([*path[path.index(name) :], name])
+            findings.found(f"teams[{place}].parent", f"a circle: {circle}", "leave one of them out")
+            continue
+        above = levels.get(name, MOST_LEVELS)
+        levels |= {one: above + depth for depth, one in enumerate(reversed(path), 1)}
+        if levels[team.name] > MOST_LEVELS:
+            what = f"it has {levels[team.name] - 1} teams above it, or more"
+            findings.found(f"teams[{place}].parent", what, f"at most {MOST_LEVELS} levels")
+
+
+def _check_sums(teams: Sequence[Team], findings: Findings) -> None:
+    tree = Teams.of(teams)
+    for place, team in enumerate(teams):
+        owed = tree.guaranteed[team.name]
+        children = tree.children.get(team.name, ())
+        below = _sums(tree.guaranteed[child] for child in children)
+        for resource, amount in team.guaranteed:
+            if below.get(resource, 0) > amount:
+                path = f"teams[{place}].guaranteed[{resource_name(resource)}]"
+                allowed = f"raise it to {quantity_text(resource, below[resource])}, or lower theirs"
+                findings.found(path, _over_committed(tree, team.name, resource), allowed)
+        for resource, most in team.limit:
+            if owed.get(resource) > most:
+                owes = amount_text(resource, owed.get(resource))
+                what = f"{amount_text(resource, most)}, and {owes} are guaranteed"
+                path = f"teams[{place}].limit[{resource_name(resource)}]"
+                findings.found(path, what, "raise the limit, or lower the guarantee")
+
+
+def _over_committed(tree: Teams, name: str, resource: str) -> str:
+    owed = [(child, tree.guaranteed[child].get(resource)) for child in tree.children[name]]
+    parts = [f"{child} {quantity_text(resource, amount)}" for child, amount in owed if amount]
+    more = f" and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
+    total = amount_text(resource, sum(amount for _, amount in owed))
+    mine = amount_text(resource, tree[name].guaranteed.get(resource))
+    return (
+        f"{mine}, and the teams below it are guaranteed {total}: {', '.join(parts[:_SHOWN])}{more}"
+    )
+
+
+def _sums(owed: Iterable[Resources]) -> Mapping[str, int]:
+    found: defaultdict[str, int] = defaultdict(int)
+    for amounts in owed:
+        for resource, amount in amounts:
+            found[resource] += amount
+    return found
+
+
+def quantity_text(resource: str, amount: int) -> str:
+    """An amount exactly as documents write it: `400`, `500m`, `68719476736`."""
+    if resource in (CPU, SHARED_GPU):
+        return f"{Decimal(amount) / _THOUSAND:f}"
+    return str(amount)
+
+
+def _written(resource: str, amount: int) -> str | int:
+    text = quantity_text(resource, amount)
+    return int(text) if text.isdigit() else text
+
+
+def render_teams(teams: Teams) -> str:
+    """The document of these teams; `parse_teams` reads them back from it."""
+    listed = [dict(_fields(team)) for team in teams if team != Team(DEFAULT_TEAM)]
+    if not listed and teams:
+        listed = [{"name": DEFAULT_TEAM}]
+    return yaml.safe_dump({"teams": listed}, sort_keys=False, width=100)
+
+
+def _fields(team: Team) -> Iterator[tuple[str, object]]:
+    """Those that differ from what they are where they are left out."""
+    yield "name", team.name
+    if team.parent:
+        yield "parent", team.parent
+    if team.selector:
+        yield "namespaces", _selector(team)
+    elif team.namespaces:
+        yield "namespaces", list(team.namespaces)
+    for field, amounts in (("guaranteed", team.guaranteed.items), ("limit", team.limit)):
+        if amounts:
+            shown = {resource_name(name): quantity_text(name, amount) for name, amount in amounts}
+            yield (
+                field,
+                {name: int(text) if text.isdigit() else text for name, text in shown.items()},
+            )
+    if team.weight != 1:
+        yield "weight", int(team.weight) if team.weight.is_integer() else team.weight
+    if not team.lend:
+        yield "lend", False
+    if team.reclaim is not Reclaim.REPLICAS:
+        yield "reclaim", team.reclaim.value
+
+
+def _selector(team: Team) -> Mapping[str, object]:
+    labels: dict[str, str] = {}
+    expressions: list[Mapping[str, object]] = []
+    for one in team.selector:
+        if one.operator == "In" and len(one.values) == 1 and one.key not in labels:
+            labels[one.key] = one.values[0]
+        else:
+            values = {"values": list(one.values)} if one.values else {}
+            expressions.append({"key": one.key, "operator": one.operator, **values})
+    found = {"matchLabels": labels, "matchExpressions": expressions}
+    return {name: part for name, part in found.items() if part}

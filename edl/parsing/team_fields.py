@@ -1,0 +1,244 @@
+"""The fields of one team, read from a document: what cannot be read becomes a finding."""
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final, TypeVar
+
+from edl.errors import Finding
+from edl.model import Requirement
+from edl.model.teams import DEFAULT_TEAM, Reclaim, Team
+from edl.parsing.strict_yaml import Value
+from edl.quantities import CPU, DEVICE_CLASS, MEMORY, PODS, SHARED_GPU, Resources, quantity
+
+SHARES: Final = "sharedgpu/gpu_request"
+"""How documents name GPUs that KubeShare hands out in parts: 2.5 of them."""
+LARGEST: Final = 2**60
+MOST_FINDINGS: Final = 100
+_MOST_ENTRIES: Final = 1000
+"""Of one team's list or mapping."""
+_MOST_RESOURCES: Final = 64
+_LONGEST: Final = 63
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_PATTERN: Final = re.compile(r"[-a-z0-9*]{1,63}")
+_WEIGHT: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
+_KEY: Final = re.compile(
+    r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+)
+_DEVICE_CLASS: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+_NATIVE: Final = (CPU, MEMORY, PODS, "ephemeral-storage")
+_FRACTIONS: Final = (CPU, MEMORY, SHARES)
+_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+FIELDS: Final = (
+    *("name", "parent", "namespaces", "guaranteed", "limit", "weight", "lend"),
+    "reclaim",
+)
+_NOT_OF_DEFAULT: Final = ("parent", "namespaces", "guaranteed", "reclaim")
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+class Findings(list[Finding]):
+    """No more than anybody reads."""
+
+    def found(self, path: str, what: str, allowed: str = "") -> None:
+        if len(self) < MOST_FINDINGS:
+            self.append(Finding(path, what, allowed))
+
+
+def quoted(value: Value) -> str:
+    """What stands there, shortened, for a message."""
+    if isinstance(value, str):
+        return f'"{value}"' if len(value) <= _LONGEST else f'"{value[:_LONGEST]}…"'
+    if value is None:
+        return "is empty"
+    return "a list stands there" if isinstance(value, list) else "a mapping stands there"
+
+
+def resource_name(resource: str) -> str:
+    """As documents name it."""
+    return SHARES if resource == SHARED_GPU else resource
+
+
+class TeamReader:
+    """Reads the mapping of one team at `path`."""
+
+    def __init__(self, path: str, fields: dict[str, Value], findings: Findings) -> None:
+        self._path = path
+        self._fields = fields
+        self._findings = findings
+
+    def team(self) -> Team:
+        """What could be read; whatever could not is a finding."""
+        for name in list(self._fields)[:_MOST_ENTRIES]:
+            if name not in FIELDS:
+                self._found(name[:_LONGEST], "unknown field", f"one of {', '.join(FIELDS)}")
+        name = self._named("name", required=True)
+        if name == DEFAULT_TEAM:
+            for field in _NOT_OF_DEFAULT:
+                if field in self._fields:
+                    what = "the team default has the namespaces that no other team has"
+                    self._found(
+                        field, what, "it may have a weight, a limit, and lend: leave it out"
+                    )
+        chosen = self._fields.get("namespaces")
+        return Team(
+            name=name,
+            parent=self._named("parent"),
+            namespaces=() if isinstance(chosen, dict) else self._patterns(chosen),
+            selector=self._selector(chosen) if isinstance(chosen, dict) else (),
+            guaranteed=Resources.of(dict(self._amounts("guaranteed"))),
+            limit=self._amounts("limit"),
+            weight=self._weight(),
+            lend=self._lends(),
+            reclaim=self._choice("reclaim", Reclaim.REPLICAS),
+        )
+
+    def _found(self, field: str, what: str, allowed: str = "") -> None:
+        self._findings.found(f"{self._path}.{field}", what, allowed)
+
+    def _named(self, field: str, *, required: bool = False) -> str:
+        value = self._fields.get(field)
+        if value is None and not required and field not in self._fields:
+            return ""
+        if isinstance(value, str) and _NAME.fullmatch(value):
+            return value
+        self._found(field, quoted(value), "a name of a-z, 0-9 and -, at most 63 characters")
+        return ""
+
+    def _list(self, field: str, value: Value) -> list[Value]:
+        if isinstance(value, list):
+            if len(value) <= _MOST_ENTRIES:
+                return value
+            self._found(field, f"it has {len(value)} entries", f"at most {_MOST_ENTRIES}")
+        elif value is not None:
+            self._found(field, quoted(value), "a list")
+        return []
+
+    def _patterns(self, value: Value) -> tuple[str, ...]:
+        if value is not None and not isinstance(value, list):
+            allowed = "a list of namespaces, or a label selector with matchLabels"
+            self._found("namespaces", quoted(value), allowed)
+            return ()
+        found = set()
+        for place, one in enumerate(self._list("namespaces", value)):
+            if isinstance(one, str) and _PATTERN.fullmatch(one):
+                found.add(one)
+            else:
+                allowed = "the name of a namespace; * stands for any characters"
+                self._found(f"namespaces[{place}]", quoted(one), allowed)
+        return tuple(sorted(found))
+
+    def _selector(self, chosen: dict[str, Value]) -> tuple[Requirement, ...]:
+        known = ("matchLabels", "matchExpressions")
+        for name in [one for one in chosen if one not in known][:MOST_FINDINGS]:
+            self._found(f"namespaces.{name[:_LONGEST]}", "unknown field", " or ".join(known))
+        before = len(self._findings)
+        found = {*self._match_labels(chosen.get("matchLabels"))}
+        listed = self._list("namespaces.matchExpressions", chosen.get("matchExpressions"))
+        for place, one in enumerate(listed):
+            found |= {*self._expression(f"namespaces.matchExpressions[{place}]", one)}
+        if not found and before == len(self._findings):
+            allowed = "matchLabels or matchExpressions; namespaces of no team are default's"
+            self._found("namespaces", "it would select each one", allowed)
+        return tuple(sorted(found, key=lambda one: (one.key, one.operator, one.values)))
+
+    def _match_labels(self, value: Value) -> Iterable[Requirement]:
+        if value is not None and not isinstance(value, dict):
+            self._found("namespaces.matchLabels", quoted(value), "a mapping of labels")
+            return
+        for key, text in list((value or {}).items())[:_MOST_ENTRIES]:
+            path = f"namespaces.matchLabels[{key[:_LONGEST]}]"
+            if not _KEY.fullmatch(key):
+                self._found(path, "is no label", "such as team or example.com/team")
+            elif not isinstance(text, str) or not _LABEL_VALUE.fullmatch(text):
+                self._found(path, quoted(text), "a label's value")
+            else:
+                yield Requirement(key, "In", (text,))
+
+    def _expression(self, path: str, value: Value) -> Iterable[Requirement]:
+        entry = value if isinstance(value, dict) else {}
+        key, operator = entry.get("key"), entry.get("operator")
+        listed = self._list(f"{path}.values", entry.get("values"))
+        values = [one for one in listed if isinstance(one, str) and _LABEL_VALUE.fullmatch(one)]
+        if not isinstance(key, str) or not _KEY.fullmatch(key):
+            self._found(f"{path}.key", quoted(key), "a label, such as team or example.com/team")
+        elif operator not in _OPERATORS:
+            self._found(f"{path}.operator", quoted(operator), f"one of {', '.join(_OPERATORS)}")
+        elif len(values) < len(listed) or bool(values) != (operator in ("In", "NotIn")):
+            allowed = "labels' values with In and NotIn, none with Exists and DoesNotExist"
+            self._found(f"{path}.values", f"they do not go with {operator}", allowed)
+        elif entry.keys() - {"key", "operator", "values"}:
+            self._found(path, "unknown field", "key, operator, values")
+        else:
+            yield Requirement(key, str(operator), tuple(sorted(set(values))))
+
+    def _amounts(self, field: str) -> tuple[tuple[str, int], ...]:
+        value = self._fields.get(field)
+        if value is None:
+            return ()
+        if not isinstance(value, dict) or len(value) > _MOST_RESOURCES:
+            allowed = f"amounts by resource, at most {_MOST_RESOURCES}: {{nvidia.com/gpu: 8}}"
+            self._found(field, quoted(value), allowed)
+            return ()
+        found = {}
+        for name, text in value.items():
+            path = f"{field}[{name[:_LONGEST]}]"
+            if not _is_resource(name):
+                allowed = f"cpu, memory, {SHARES}, or an extended resource such as nvidia.com/gpu"
+                self._found(path, "unknown resource", allowed)
+            elif (amount := self._amount(path, name, text)) is not None:
+                found[SHARED_GPU if name == SHARES else name] = amount
+        return tuple(sorted(found.items()))
+
+    def _amount(self, path: str, resource: str, text: Value) -> int | None:
+        if not isinstance(text, str) or len(text) > _LONGEST:
+            self._found(path, quoted(text), "a quantity, such as 8, 500m or 64Gi")
+            return None
+        try:
+            exact = quantity(text)
+        except ValueError as error:
+            self._found(path, str(error))
+            return None
+        if not 0 <= exact <= LARGEST:
+            self._found(path, quoted(text), "from 0 to 1Ei")
+            return None
+        if resource not in _FRACTIONS and exact != int(exact):
+            self._found(path, quoted(text), "a whole number")
+            return None
+        thousandths = resource in (CPU, SHARES)
+        return Resources.parse({CPU if thousandths else MEMORY: text}).get(
+            CPU if thousandths else MEMORY
+        )
+
+    def _weight(self) -> float:
+        value = self._fields.get("weight")
+        if value is None and "weight" not in self._fields:
+            return 1.0
+        if isinstance(value, str) and _WEIGHT.fullmatch(value) and float(value) > 0:
+            return float(value)
+        self._found("weight", quoted(value), "a number above 0, below a million, such as 2 or 0.5")
+        return 1.0
+
+    def _lends(self) -> bool:
+        value = self._fields.get("lend", "true")
+        if value not in ("true", "false"):
+            self._found("lend", quoted(value), "true or false")
+        return value != "false"
+
+    def _choice(self, field: str, usual: _Choice) -> _Choice:
+        value = self._fields.get(field, usual.value)
+        known = {one.value: one for one in type(usual)}
+        if not isinstance(value, str) or value not in known:
+            self._found(field, quoted(value), f"one of {', '.join(sorted(known))}")
+            return usual
+        return known[value]
+
+
+def _is_resource(name: str) -> bool:
+    named = name in _NATIVE or (name.startswith("hugepages-") and len(name) <= _LONGEST)
+    if named or name == SHARES:
+        return True
+    if name.startswith(DEVICE_CLASS):
+        return bool(_DEVICE_CLASS.fullmatch(name.removeprefix(DEVICE_CLASS)))
+    return "/" in name and bool(_KEY.fullmatch(name)) and not name.startswith("requests.")
