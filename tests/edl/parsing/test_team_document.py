@@ -87,13 +87,13 @@ def test_no_teams_are_none(text: str) -> None:
             ],
         ),
         (
-            "teams: [{name: a, guaranteed: {gpu: 1, cpu: x, memory: -1, a.co/b: 1.5, a.co/c: 2Ei}}]",
+            "teams: [{name: a, guaranteed: {gpu: 1, cpu: x, memory: -1, x.y/b: 1.5, x.y/c: 2Ei}}]",
             [
                 "teams[0].guaranteed[gpu]: unknown resource; cpu, memory, sharedgpu/gpu_request,",
                 'teams[0].guaranteed[cpu]: "x" is not a quantity',
                 'teams[0].guaranteed[memory]: "-1"; from 0 to 1Ei',
-                'teams[0].guaranteed[a.co/b]: "1.5"; a whole number',
-                'teams[0].guaranteed[a.co/c]: "2Ei"; from 0 to 1Ei',
+                'teams[0].guaranteed[x.y/b]: "1.5"; a whole number',
+                'teams[0].guaranteed[x.y/c]: "2Ei"; from 0 to 1Ei',
             ],
         ),
         (
