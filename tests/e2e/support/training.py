@@ -10,18 +10,17 @@ from types import MappingProxyType
 
 import yaml
 
-from dev.installation import IMAGE
 from edl import contract
 from edl.writes import Json
 from sandbox.existing import Cluster
 from tests.e2e.support import ledger
+from tests.e2e.support.claims import claim_files
 from tests.e2e.support.commands import Commands
 from tests.e2e.support.install import load_images
 from tests.integration.support.stage import Stage
 from tests.temporary_namespace import temporary
 
 EXAMPLES = Path("examples")
-READER = "reader"
 NOTHING_HELD: Mapping[str, int] = MappingProxyType({})
 
 
@@ -34,7 +33,7 @@ class Training(Stage):
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         super().__init__(cluster, namespace)
         self._commands = Commands(cluster, namespace)
-        self._readers: set[str] = set()
+        self._claims = claim_files(cluster, namespace, self._commands)
 
     def example(
         self,
@@ -86,17 +85,7 @@ class Training(Stage):
 
     def files(self, claim: str, pattern: str) -> dict[str, str]:
         """The files of a PersistentVolumeClaim that match (such as `ledger/*`), by their names."""
-        if claim not in self._readers:
-            self._start_reader(claim)
-            self._readers.add(claim)
-        # In one go: what it costs is taken from those who train.
-        script = (
-            f"cd /data && for f in {pattern}; do "
-            r'[ -f "$f" ] && printf "\001%s\002" "$f" && cat "$f"; done; true'
-        )
-        found = self.exec(f"{READER}-{claim}", "sh", "-c", script)
-        parts = (part.partition("\2") for part in found.split("\1")[1:])
-        return {name: text for name, _, text in parts}
+        return self._claims.read(claim, pattern)
 
     def exec(self, pod: str, *command: str) -> str:
         """What a command in the first container of a pod prints."""
@@ -145,11 +134,6 @@ class Training(Stage):
         label = f"-l=app.kubernetes.io/managed-by={contract.MANAGED_BY}"
         return self.kubectl("get", owned, label, "-o", "name").split()
 
-    def _start_reader(self, claim: str) -> None:
-        name = f"{READER}-{claim}"
-        self.apply(_reader(name, claim))
-        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=120s")
-
 
 def _with_env(document: Json, variables: dict[str, str]) -> Json:
     """A Job whose containers have these variables; anything else as it is."""
@@ -168,26 +152,6 @@ def with_size(document: Json, sizes: Mapping[str, int]) -> Json:
         held = {contract.REPLICAS: str(sizes[metadata["name"]])}
         metadata["annotations"] = metadata.get("annotations", {}) | held
     return document
-
-
-def _reader(name: str, claim: str) -> Json:
-    """A pod that shows the files of a claim, also when nobody else runs."""
-    container = {
-        "name": "reader",
-        "image": IMAGE,
-        "command": ["sleep", "86400"],
-        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {
-            "terminationGracePeriodSeconds": 0,
-            "containers": [container],
-            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}],
-        },
-    }
 
 
 @contextmanager
