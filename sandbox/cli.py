@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sandbox import status
+from sandbox.autoscaler import add_karpenter
 from sandbox.builds import binaries
 from sandbox.builds.progress import elapsed
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
+from sandbox.objects.node_pools import SETTINGS, parsed
 from sandbox.objects.nodes import NodeGroup, quantity
 from sandbox.paths import places
 from sandbox.releases import DEFAULT, RELEASES, VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from sandbox.objects.node_pools import NodePool
 
 
 def _examples(*commands: str) -> str:
@@ -86,11 +90,19 @@ def _checked(what: str, examples: str) -> Callable[[click.Context, click.Paramet
     return check
 
 
+def _node_pool(_context: click.Context, _option: click.Parameter, said: Sequence[str]) -> NodePool:
+    try:
+        return parsed(said)
+    except SandboxError as error:
+        raise click.BadParameter(str(error)) from None
+
+
 @main.command(
     epilog=_examples(
         "up --nodes 20 --cpu 16 --memory 64Gi --gpu 8",
         "up --kubernetes 1.35 --name old",
         "up --real --nodes 0",
+        "up --karpenter --nodes 0 --node-pool sizes=8,16 --node-pool node-delay=20s",
     )
 )
 @_name
@@ -121,13 +133,26 @@ def _checked(what: str, examples: str) -> Callable[[click.Context, click.Paramet
 )
 @_kubernetes
 @click.option("--real", is_flag=True, help="Besides, one node on which pods really run; as root.")
-def up(name: str, count: int, kubernetes: str | None, real: bool, **shape: Any) -> None:  # noqa: ANN401, FBT001 - click's
+@click.option("--karpenter", is_flag=True, help="An autoscaler, with a node pool `default`.")
+@click.option(
+    "--node-pool",
+    "pool",
+    multiple=True,
+    metavar="SETTING=VALUE",
+    callback=_node_pool,
+    help=f"What it may do: {', '.join(SETTINGS)}.",
+)
+def up(name: str, kubernetes: str | None, karpenter: bool, pool: NodePool, **shape: Any) -> None:  # noqa: ANN401, FBT001 - click's
     """Start a sandbox, or what has died of it, the demo's webhook and reconciler too.
 
-    Nodes are made when the sandbox is new; later their number and shape stay as they are.
+    Nodes are made when the sandbox is new; later their number and shape stay as they are. The node
+    pool is as it is said last.
     """
+    count, real = shape["count"], shape.pop("real")
     sandbox = Sandbox(name, environ=_choosing(kubernetes), say=_say)
-    start = sandbox.up(NodeGroup(count, **shape), real=real)
+    start = sandbox.up(NodeGroup(**shape), real=real)
+    if karpenter:
+        add_karpenter(sandbox, pool, say=_say)
     took = f"after {elapsed(start.seconds)}"
     if start.fresh:
         nodes = f"{count} simulated nodes and a real one" if real else f"{count} simulated nodes"

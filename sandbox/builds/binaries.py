@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.builds.build import Bench, built
 from sandbox.builds.debian_packages import PACKAGES, unpacked
-from sandbox.builds.recipe import HELM, KWOK, REAL
+from sandbox.builds.recipe import HELM, KARPENTER, KWOK, REAL
 from sandbox.errors import BuildError
 from sandbox.releases import control_plane, wanted
 
@@ -59,7 +59,8 @@ def prepare(where: Places, environ: Mapping[str, str], say: Callable[[str], None
     Packages are left out where no apt can fetch them: the tests that need them say so themselves.
     """
     bench = Bench(where.cache, environ)
-    recipes = (HELM,) if where.binaries else (wanted(environ), KWOK, *REAL, HELM)
+    others = (HELM, KARPENTER)
+    recipes = others if where.binaries else (wanted(environ), KWOK, *REAL, *others)
     folders = [built(recipe, bench, say) for recipe in recipes]
     for name in PACKAGES:
         try:

@@ -63,6 +63,7 @@ def _build_into(target: Path, recipe: Recipe, bench: Bench) -> None:
         folder = Path(temporary) / "whole"
         folder.mkdir()
         _compile(go, folder, recipe, bench)
+        _copy_files(go, folder, recipe, bench)
         for link in recipe.links:
             (folder / link).symlink_to(recipe.programs[0])
         if recipe.says_version:
@@ -83,6 +84,21 @@ def _compile(go: str, folder: Path, recipe: Recipe, bench: Bench) -> None:
     progress = Progress(f"building {recipe.version_of} {version(recipe)}", bench.stream)
     watched(task, progress, _doing)
     progress.end("done")
+
+
+def _copy_files(go: str, folder: Path, recipe: Recipe, bench: Bench) -> None:
+    if not recipe.files:
+        return
+    asked = (go, "list", "-m", "-f", "{{.Dir}}", recipe.version_of)
+    env = toolchain.environment(bench.environ)
+    found = subprocess.run(
+        asked, cwd=recipe.folder, env=env, capture_output=True, text=True, check=False
+    )
+    if found.returncode:
+        raise BuildError(f"{recipe.version_of}: its folder is not known: {found.stderr.strip()}")
+    for part in recipe.files:
+        for file in sorted((Path(found.stdout.strip()) / part).iterdir()):
+            shutil.copyfile(file, folder / file.name)  # the module's own are read-only
 
 
 def _doing(log: str) -> str:

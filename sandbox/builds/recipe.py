@@ -26,7 +26,8 @@ class Recipe:
     packages: what to build, each into a program called like its last element, without `.go`.
     version_of: the required module whose version the last program reports. version_in: the
     variables that hold it, as the linker names them. links: further names of the first program.
-    says_version: the last program knows `--version`.
+    says_version: the last program knows `--version`. files: folders of the module `version_of`
+    whose files are kept beside the programs.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Recipe:
     links: tuple[str, ...] = ()
     says_version: bool = True
     main: str = "main.go"
+    files: tuple[str, ...] = ()
 
 
 KWOK = Recipe(
@@ -87,6 +89,18 @@ KIND = Recipe(
     version_of="sigs.k8s.io/kind",
 )
 """For tests on a cluster in containers."""
+_KARPENTER = "sigs.k8s.io/karpenter"
+KARPENTER = Recipe(
+    name="karpenter",
+    folder=HERE / "karpenter",
+    packages=(f"{_KARPENTER}/kwok",),
+    programs=("kwok",),
+    version_of=_KARPENTER,
+    links=("karpenter",),
+    says_version=False,
+    files=("pkg/apis/crds", "kwok/apis/crds"),
+)
+"""An autoscaler, and the CustomResourceDefinitions that it reads."""
 REAL = (CONTAINERD, COREDNS)
 """What a real node needs besides those of simulated nodes."""
 
@@ -112,7 +126,8 @@ def key(recipe: Recipe, architecture: str | None = None) -> str:
         path = recipe.folder / file
         content = path.read_bytes() if path.exists() else b""
         digest.update(f"{name} {len(content)}\n".encode() + content)
-    digest.update(" ".join((*link_flags(recipe), architecture or machine())).encode())
+    parts = (*link_flags(recipe), architecture or machine(), *recipe.files)
+    digest.update(" ".join(parts).encode())
     return f"{recipe.name}-{version(recipe)}-{digest.hexdigest()[:KEY_LENGTH]}"
 
 

@@ -117,7 +117,7 @@ def _manifest(group: NodeGroup, name: str) -> dict[str, Any]:
             "annotations": {key: value},
             "labels": {**labels, **group.labels},
         },
-        "spec": {"taints": [_taint()]} if group.tainted else {},
+        "spec": {"taints": [taint()]} if group.tainted else {},
         "status": {
             "capacity": room,
             "allocatable": room,
@@ -130,7 +130,8 @@ def _manifest(group: NodeGroup, name: str) -> dict[str, Any]:
     }
 
 
-def _taint() -> dict[str, str]:
+def taint() -> dict[str, str]:
+    """What keeps pods off simulated nodes that do not ask for them."""
     key, value = FAKE_NODE
     return {"key": key, "value": value, "effect": "NoSchedule"}
 

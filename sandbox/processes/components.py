@@ -24,6 +24,7 @@ API_SERVER = "kube-apiserver"
 CONTROLLER_MANAGER = "kube-controller-manager"
 SCHEDULER = "kube-scheduler"
 KWOK = "kwok"
+KARPENTER = "karpenter"  # launched where it is asked for
 # In the order in which they start.
 ORDER = (ETCD, API_SERVER, CONTROLLER_MANAGER, SCHEDULER, KWOK)
 FAKE_NODE = ("kwok.x-k8s.io/node", "fake")

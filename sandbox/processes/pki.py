@@ -33,6 +33,7 @@ NODE_NAME = "real-0"
 CLIENTS = {
     "admin": ("sandbox-admin", "system:masters"),
     "kwok": ("kwok", "system:masters"),
+    "karpenter": ("karpenter", "system:masters"),
     "kube-controller-manager": ("system:kube-controller-manager", None),
     "kube-scheduler": ("system:kube-scheduler", None),
     "kubelet": (f"system:node:{NODE_NAME}", "system:nodes"),

@@ -42,7 +42,8 @@ def make(layout: Layout, supervisor: Supervisor, release: str | None, *, real: b
     pki.issue(layout.pki, dt.datetime.now(dt.UTC), *addresses)
     server = components.api_url(facts)
     write_whole(layout.kubeconfig, kubeconfig(layout, server, "admin"))
-    for client in (components.CONTROLLER_MANAGER, components.SCHEDULER, components.KWOK):
+    clients = (components.CONTROLLER_MANAGER, components.SCHEDULER, components.KWOK)
+    for client in (*clients, components.KARPENTER):
         write_whole(layout.client_config(client), kubeconfig(layout, server, client))
     return facts
 

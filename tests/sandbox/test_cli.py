@@ -35,6 +35,13 @@ def test_bad_quantities_are_refused_before_anything_starts(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_bad_node_pool_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    asked = run(tmp_path, "up", "--karpenter", "--node-pool", "sizes=7")
+    assert asked.exit_code == 2
+    assert "sizes: 7: choose of 1, 2, 4, 8" in asked.output
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_errors_are_one_line_without_a_traceback(tmp_path: Path) -> None:
     asked = run(tmp_path, "kubectl", "--name", "demo", "get", "pods")
     assert asked.exit_code == 1

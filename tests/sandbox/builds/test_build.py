@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import io
 import subprocess
 import sys
@@ -56,6 +57,20 @@ def test_a_build_is_kept_with_its_links(recipe: Recipe, cache: Path, with_go: Wi
     assert folder == kept(recipe, cache)
     said = subprocess.run([folder / "alias"], capture_output=True, text=True, check=True).stdout
     assert said == "tool v1.2.3\n"
+
+
+def test_files_of_the_module_are_kept_beside_its_programs(
+    recipe: Recipe, cache: Path, tmp_path: Path, with_go: WithGo
+) -> None:
+    crds = tmp_path / "upstream" / "crds"
+    crds.mkdir(parents=True)
+    (crds / "pools.yaml").write_text("kind: CustomResourceDefinition")
+    (crds / "pools.yaml").chmod(0o444)
+    environ = with_go(env=f"echo go1.26.0; exit; elif [ $1 = list ]; then echo {crds.parent}; exit")
+    with_files = dataclasses.replace(recipe, files=("crds",))
+    assert key(with_files) != key(recipe)
+    folder = built(with_files, Bench(cache, environ, io.StringIO()), quiet)
+    assert (folder / "pools.yaml").read_text() == "kind: CustomResourceDefinition"
 
 
 def test_what_is_kept_needs_no_go(recipe: Recipe, cache: Path, with_go: WithGo) -> None:

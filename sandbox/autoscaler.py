@@ -1,0 +1,78 @@
+"""Karpenter beside a sandbox: it makes simulated nodes for pending pods, and removes idle ones.
+
+It is the real one with its kwok provider: a node that it makes is an object, whose kubelet the
+sandbox's kwok plays.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from sandbox.builds.build import Bench, built
+from sandbox.builds.recipe import KARPENTER
+from sandbox.layout import Layout, free_ports
+from sandbox.objects import node_pools
+from sandbox.paths import places
+from sandbox.processes import components, readiness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from sandbox.cluster import Sandbox
+    from sandbox.objects.node_pools import NodePool
+
+NAME: Final = components.KARPENTER
+_NAMESPACE: Final = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}}
+_ANSWER_WITHIN: Final = 2.0
+_READY_WITHIN: Final = 60.0
+
+
+def add_karpenter(
+    sandbox: Sandbox,
+    *pools: NodePool,
+    environ: Mapping[str, str] = os.environ,
+    say: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Run Karpenter on a sandbox that is up, with these pools; it is ready then.
+
+    Pools that exist are changed to what is said here. Karpenter takes its settings from `environ`,
+    such as FEATURE_GATES. Raises BuildError or SandboxError.
+    """
+    programs = built(KARPENTER, Bench(places(environ).cache, environ), say)
+    sandbox.kubectl("apply", "--server-side", "-f", str(programs))
+    sandbox.kubectl("wait", "--for=condition=Established", "-f", str(programs))
+    shaped = [replace(pool, tainted=sandbox.real) for pool in pools]
+    objects = [_NAMESPACE, *(each for pool in shaped for each in node_pools.manifests(pool))]
+    listed = {"apiVersion": "v1", "kind": "List", "items": objects}
+    sandbox.kubectl("apply", "-f", "-", input=json.dumps(listed))
+    if NAME not in sandbox.running():
+        _start(sandbox, programs)
+
+
+def _start(sandbox: Sandbox, programs: Path) -> None:
+    metrics, health = free_ports(2)
+    settings = {
+        "KUBECONFIG": str(Layout(sandbox.folder).client_config(NAME)),
+        "SYSTEM_NAMESPACE": NAME,
+        "DISABLE_LEADER_ELECTION": "true",
+        "METRICS_PORT": str(metrics),
+        "HEALTH_PROBE_PORT": str(health),
+    }
+    sandbox.launch(NAME, (str(programs / NAME),), settings)
+    readiness.wait_for(lambda: _gap(health), sandbox.check, _READY_WITHIN)
+
+
+def _gap(port: int) -> str:
+    """What Karpenter still lacks before it takes pods."""
+    try:
+        with urlopen(f"http://{components.LOOPBACK}:{port}/readyz", timeout=_ANSWER_WITHIN) as said:
+            return "" if said.status == HTTPStatus.OK else f"{NAME}: {said.status}"
+    except (URLError, OSError) as error:
+        return f"{NAME}: {error}"

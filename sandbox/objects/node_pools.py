@@ -1,0 +1,130 @@
+"""Node pools: which nodes Karpenter may make, and the manifests that say so."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
+
+from sandbox.errors import SandboxError
+from sandbox.objects.nodes import PREFIX, SIMULATED, quantity, taint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SIZES: Final = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256)
+CAPACITY_TYPES: Final = ("on-demand", "spot")
+POLICIES: Final = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
+DURATION: Final = re.compile(r"([0-9]+[smh])+")
+_NEVER: Final = "Never"
+_CLASS: Final = ("karpenter.kwok.sh", "KWOKNodeClass")
+
+
+@dataclass(frozen=True, slots=True)
+class NodePool:
+    """What Karpenter may make of one kind of node; linux on amd64, 2 to 8 GiB a CPU.
+
+    sizes: CPUs of a node, of SIZES; each keeps 0.1 of them for the kubelet. cpu_limit: a quantity,
+    of all its nodes together. node_delay: from the decision to a node that registers.
+    consolidate_after: how long a node is left alone after its pods changed, or "Never".
+    Raises SandboxError for values that no pool can have.
+    """
+
+    name: str = "default"
+    sizes: tuple[int, ...] = (8, 16, 32)
+    cpu_limit: str = "1000"
+    capacity_types: tuple[str, ...] = ("on-demand",)
+    node_delay: str = "0s"
+    consolidation: str = "WhenEmptyOrUnderutilized"
+    consolidate_after: str = "30s"
+    tainted: bool = False
+
+    def __post_init__(self) -> None:
+        if not PREFIX.fullmatch(self.name):
+            raise SandboxError(f"node pool {self.name!r}: use small letters, digits and dashes")
+        _among("sizes", self.sizes, SIZES)
+        _among("capacity types", self.capacity_types, CAPACITY_TYPES)
+        _among("consolidation", (self.consolidation,), POLICIES)
+        quantity("cpu_limit", self.cpu_limit, "100 or 500m")
+        _duration("node_delay", self.node_delay)
+        if self.consolidate_after != _NEVER:
+            _duration("consolidate_after", self.consolidate_after)
+
+
+SETTINGS: Final = tuple(each.name.replace("_", "-") for each in fields(NodePool))[:-1]
+"""As they are written on a command line; where pods of it may run is the sandbox's to say."""
+
+
+def parsed(settings: Iterable[str]) -> NodePool:
+    """The pool of `sizes=8,16` and others of SETTINGS. Raises SandboxError."""
+    values: dict[str, Any] = {}
+    for setting in settings:
+        key, _, value = setting.partition("=")
+        if key not in SETTINGS or not value:
+            raise SandboxError(f"{setting!r}: write KEY=VALUE, KEY one of {', '.join(SETTINGS)}")
+        values[key.replace("-", "_")] = value
+    try:
+        if "sizes" in values:
+            values["sizes"] = tuple(map(int, values["sizes"].split(",")))
+    except ValueError:
+        raise SandboxError(f"sizes: {values['sizes']!r}: write CPUs like 8,16") from None
+    if "capacity_types" in values:
+        values["capacity_types"] = tuple(values["capacity_types"].split(","))
+    return NodePool(**values)
+
+
+def manifests(pool: NodePool) -> list[dict[str, Any]]:
+    """The NodePool, and the KWOKNodeClass that it refers to by its own name."""
+    group, kind = _CLASS
+    node_class = {
+        "apiVersion": f"{group}/v1alpha1",
+        "kind": kind,
+        "metadata": {"name": pool.name},
+        "spec": {"nodeRegistrationDelay": pool.node_delay},
+    }
+    template = {
+        "requirements": _requirements(pool),
+        "nodeClassRef": {"group": group, "kind": kind, "name": pool.name},
+        "expireAfter": _NEVER,
+        **({"taints": [taint()]} if pool.tainted else {}),
+    }
+    disruption = {
+        "consolidationPolicy": pool.consolidation,
+        "consolidateAfter": pool.consolidate_after,
+    }
+    node_pool = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": pool.name},
+        "spec": {
+            "template": {"metadata": {"labels": {SIMULATED: "true"}}, "spec": template},
+            "disruption": disruption,
+            "limits": {"cpu": pool.cpu_limit},
+        },
+    }
+    return [node_class, node_pool]
+
+
+def _requirements(pool: NodePool) -> list[dict[str, Any]]:
+    values = {
+        "kubernetes.io/os": ("linux",),
+        "kubernetes.io/arch": ("amd64",),
+        "karpenter.sh/capacity-type": pool.capacity_types,
+        "karpenter.kwok.sh/instance-cpu": tuple(map(str, pool.sizes)),
+    }
+    return [
+        {"key": key, "operator": "In", "values": list(allowed)} for key, allowed in values.items()
+    ]
+
+
+def _among(what: str, named: tuple[object, ...], allowed: tuple[object, ...]) -> None:
+    unknown = [str(each) for each in named if each not in allowed]
+    if unknown or not named:
+        raise SandboxError(
+            f"{what}: {', '.join(unknown) or 'none'}: choose of {', '.join(map(str, allowed))}"
+        )
+
+
+def _duration(what: str, text: str) -> None:
+    if not DURATION.fullmatch(text):
+        raise SandboxError(f"{what}: {text!r} is no duration: write it like 20s or 1m30s")
