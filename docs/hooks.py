@@ -1,22 +1,86 @@
 """What the documentation takes from the code and the examples when it is built.
 
-A page holds a comment such as `<!-- example tensorflow -->`, and gets the example's README and
-files: nothing that is elsewhere in the repository is written a second time.
+A page holds a comment, and gets what the comment names, so that nothing is written a second time:
+`<!-- example tensorflow -->` the README and the files of an example, `<!-- document X.md -->` a
+document of the repository, `<!-- commands -->` the list of commands. Each command of the plugin
+has a page of its own below reference/cli, made here.
 """
 
 import re
+import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-EXAMPLES: Final = Path(__file__).parent.parent / "examples"
-_COMMENT: Final = re.compile(r"<!-- example ([\w-]+) -->")
-_LINK: Final = re.compile(r"\]\(((?!https?:|#)[^)]+)\)")
+import click
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+from kubectl_edl.cli.root import CLI, COMMANDS
+
+ROOT: Final = Path(__file__).parent.parent
+EXAMPLES: Final = ROOT / "examples"
+_CLI: Final = "reference/cli"
+_EXAMPLE: Final = re.compile(r"<!-- example ([\w-]+) -->")
+_DOCUMENT: Final = re.compile(r"<!-- document ([\w./-]+) -->")
+_COMMANDS: Final = "<!-- commands -->"
+_NOT_RUN: Final = re.compile(r"^[ ]*<!-- not run: .+? -->\n", re.MULTILINE)
+"""For the tests: why they do not run the block below."""
+_LINK: Final = re.compile(r"\[([^\]]+)\]\(((?!https?:|#)[^)]+)\)")
 _LANGUAGES: Final = {".yaml": "yaml", ".py": "python", "": "dockerfile"}
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """The navigation gets the page of each command below the overview of all."""
+    pages = [{name: f"{_CLI}/{name}.md"} for name in COMMANDS]
+    for title, items in (entry for section in config.nav or [] for entry in section.items()):
+        if title == "Reference":
+            place = next(i for i, item in enumerate(items) if f"{_CLI}.md" in item.values())
+            items[place] = {"kubectl edl": [{"Overview": f"{_CLI}.md"}, *pages]}
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    for name in COMMANDS:
+        files.append(File.generated(config, f"{_CLI}/{name}.md", content=_command(name)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: object) -> str:  # noqa: ANN401 (mkdocs' own)
     """Every comment of ours becomes what it names."""
-    return _COMMENT.sub(lambda found: _example(found[1]), markdown)
+    up = "../" * page.file.src_uri.count("/")
+    text = _EXAMPLE.sub(lambda found: _example(found[1]), _NOT_RUN.sub("", markdown))
+    text = _DOCUMENT.sub(lambda found: _document(found[1], up), text)
+    return text.replace(_COMMANDS, _commands())
+
+
+def _commands() -> str:
+    rows = (f"| [`{name}`](cli/{name}.md) | {line} |" for name, line in COMMANDS.items())
+    return "\n".join(["| command | what it does |", "|---|---|", *rows])
+
+
+def _command(name: str) -> str:
+    """The page of one command, for mkdocs-click, which wants a module and a name in it."""
+    command = CLI.get_command(click.Context(CLI), name)
+    module = next(
+        key for key, found in sys.modules.items() if getattr(found, "COMMAND", None) is command
+    )
+    return (
+        f"# kubectl edl {name}\n\n::: mkdocs-click\n    :module: {module}\n    :command: COMMAND\n"
+        f"    :prog_name: kubectl edl {name}\n    :depth: 1\n    :list_subcommands: True\n\n"
+        "[Exit codes](../cli.md#exit-codes)\n"
+    )
+
+
+def _document(name: str, up: str) -> str:
+    """A document without its title; links to pages lead there, others lose their link."""
+
+    def link(found: re.Match[str]) -> str:
+        text, target = found[1], found[2]
+        if target.startswith("docs/"):
+            return f"[{text}]({up}{target.removeprefix('docs/')})"
+        return text
+
+    return _LINK.sub(link, (ROOT / name).read_text().partition("\n")[2])
 
 
 def _example(name: str) -> str:
@@ -26,7 +90,7 @@ def _example(name: str) -> str:
     said = readme.read_text().partition("\n")[2] if readme.exists() else ""
     files = sorted(path for path in folder.iterdir() if path != readme)
     shown = "\n".join(_file(path) for path in files)
-    return f"{_LINK.sub(_local, said)}\n\n## Its files\n\n{shown}"
+    return f"{_LINK.sub(_local, said)}\n\n## The example's files\n\n{shown}"
 
 
 def _file(path: Path) -> str:
@@ -37,12 +101,12 @@ def _file(path: Path) -> str:
 
 def _local(found: re.Match[str]) -> str:
     """Another example's page, or the place on this page where the file stands."""
-    target = found[1]
+    text, target = found[1], found[2]
     if target.startswith("../"):
         _, example, file = target.split("/")
         anchor = "" if file == "README.md" else f"#{_anchor(file)}"
-        return f"]({example}.md{anchor})"
-    return f"](#{_anchor(target)})"
+        return f"[{text}]({example}.md{anchor})"
+    return f"[{text}](#{_anchor(target)})"
 
 
 def _anchor(file: str) -> str:
