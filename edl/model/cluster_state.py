@@ -9,7 +9,8 @@ from edl.model.jobs import TrainingJob
 from edl.model.nodes import Node, Shape
 from edl.model.pod_constraints import Neighbours
 from edl.model.quotas import Quota
-from edl.model.teams import Teams
+from edl.model.teams import DEFAULT_TEAM, Teams
+from edl.quantities import Resources
 
 
 class Demand(msgspec.Struct, frozen=True):
@@ -20,6 +21,8 @@ class Demand(msgspec.Struct, frozen=True):
     count: int
     example: str
     """`namespace/name` of one of them, for the reason that users read."""
+    team: str = ""
+    """Theirs, where teams are configured."""
 
 
 class ClusterState(msgspec.Struct, frozen=True):
@@ -38,3 +41,10 @@ class ClusterState(msgspec.Struct, frozen=True):
     teams: Teams = Teams()
     namespace_teams: Mapping[str, str] = msgspec.field(default_factory=dict)
     """The team of each namespace, by name; of those that are not named it is `default`."""
+    team_usage: Mapping[str, Resources] = msgspec.field(default_factory=dict)
+    """By team, what bound pods hold in its namespaces besides those of `jobs`' Jobs, until they
+    terminate; kept where teams are configured."""
+
+    def team_of(self, namespace: str) -> str:
+        """The team of a namespace; empty where no teams are configured."""
+        return self.namespace_teams.get(namespace, DEFAULT_TEAM) if self.teams else ""

@@ -75,6 +75,9 @@ def _is_alike(last: _Decision, state: ClusterState) -> bool:
         and before.demands == state.demands
         and before.budgets == state.budgets
         and before.neighbours == state.neighbours
+        and before.teams == state.teams
+        and before.namespace_teams == state.namespace_teams
+        and before.team_usage == state.team_usage
         and all(
             old is new or _view(old, last.restless) == _view(new, last.restless)
             for old, new in zip(before.jobs, state.jobs, strict=True)

@@ -16,7 +16,7 @@ from edl.kube.state.job_index import JobIndex
 from edl.kube.state.node_usage import NodeUsageIndex
 from edl.kube.state.observe import ClusterScope
 from edl.kube.state.quota_usage import budgets
-from edl.kube.state.team_usage import NamespaceTeams
+from edl.kube.state.team_usage import NamespaceTeams, TeamUsageIndex
 from edl.model import ClusterState, Node, Quota, Teams, TrainingJob
 
 
@@ -36,6 +36,7 @@ class IncrementalState:
         self._loads = NodeUsageIndex()
         self._members = JobIndex()
         self._repelling = AntiAffinityIndex()
+        self._held = TeamUsageIndex()
         self._known = AffinityCache()
         self._devices: DeviceIndex | None = None
         self._begun = False
@@ -52,20 +53,24 @@ class IncrementalState:
                 JobIndex(),
                 AntiAffinityIndex(),
             )
+            self._held = TeamUsageIndex()
             self._devices = None
         self._take(whole=whole)
         self._members.renew()
         self._begun = True
         jobs, teams = set_right(self._members.jobs(), now), self._teams()
+        by_namespace = self._namespace_teams.of(teams, self._stores.namespaces.values())
+        view = self._devices.view if self._devices else None
         state = ClusterState(
             observed_at=now,
             nodes=self._loads.values(),
             jobs=jobs,
-            demands=self._members.demands(),
+            demands=self._members.demands(by_namespace),
             bare=self._members.bare(),
             budgets=self._budgets(jobs),
             teams=teams,
-            namespace_teams=self._namespace_teams.of(teams, self._stores.namespaces.values()),
+            namespace_teams=by_namespace or {},
+            team_usage=self._held.by_team(by_namespace, self._members.uids, view),
         )
         return met(state, self._repelling, self._stores.pods.values, self._known)
 
@@ -93,6 +98,7 @@ class IncrementalState:
             loads.pod(pod)
             members.pod(pod)
             self._repelling.pod(pod)
+            self._held.change(pod)
         self._take_devices(nodes, pods)
         members.claims(stores.claims.news(whole=whole), read=stores.claims.synced)
         for store in stores.tags.values():

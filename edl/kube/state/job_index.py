@@ -1,6 +1,6 @@
 """Training jobs with their Jobs and pods, gathered again where something differs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, TypeVar
 
@@ -158,8 +158,15 @@ class JobIndex:
         """The bare pods of training jobs."""
         return chain.from_iterable(pods.values() for pods in self._alone.values())
 
-    def demands(self) -> tuple[Demand, ...]:
+    def demands(self, teams: Mapping[str, str] | None) -> tuple[Demand, ...]:
+        """`teams` by namespace; None where none are configured."""
+        self._demands.teams(teams)
         return self._demands.values()
+
+    @property
+    def uids(self) -> Collection[str]:
+        """Of the Jobs of training jobs."""
+        return self._ours
 
 
 def _concerns(shape: Shape, changed: set[ObjectKey] | None) -> bool:

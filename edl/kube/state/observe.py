@@ -34,9 +34,18 @@ from edl.kube.state.affinity_index import AntiAffinityIndex, met
 from edl.kube.state.bare_training_jobs import trainings
 from edl.kube.state.clock_skew import set_right
 from edl.kube.state.quota_usage import budgets
-from edl.kube.state.team_usage import NamespaceTeams
+from edl.kube.state.team_usage import NamespaceTeams, TeamUsageIndex
 from edl.kube.state.training_jobs import TrainingJobInputs, gather
-from edl.model import CaveatCode, ClusterState, Demand, JobKey, Node, Shape, TrainingJob
+from edl.model import (
+    DEFAULT_TEAM,
+    CaveatCode,
+    ClusterState,
+    Demand,
+    JobKey,
+    Node,
+    Shape,
+    TrainingJob,
+)
 from edl.quantities import Resources
 
 
@@ -107,10 +116,12 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
     by_job: defaultdict[str, list[PodFacts]] = defaultdict(list)
     ours = {job.uid for job in objects.jobs}
     asking: list[PodFacts] = []
+    held = TeamUsageIndex()
     alone: list[PodFacts] = []
     for pod in objects.pods:
         if pod.holds_room:
             by_node[pod.node].append(pod)
+            held.pod(None, pod)
         if pod.bare:
             alone.append(pod)
         if pod.job in ours:
@@ -125,15 +136,17 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
     )
     view = devices.view if devices else None
     jobs = set_right(_jobs(objects, by_job, wide, view), now)
+    teams = NamespaceTeams().of(objects.teams, objects.namespaces)
     state = ClusterState(
         observed_at=now,
         nodes=_nodes(objects.nodes, by_node, devices),
         jobs=jobs,
-        demands=_demands(asking, objects.claims, view),
+        demands=_demands(asking, teams, objects.claims, view),
         bare=_bare(objects, alone, wide),
         budgets=budgets(objects.quotas, objects.namespaces, jobs, alone),
         teams=objects.teams,
-        namespace_teams=NamespaceTeams().of(objects.teams, objects.namespaces),
+        namespace_teams=teams or {},
+        team_usage=held.by_team(teams, ours, view),
     )
     return met(state, AntiAffinityIndex.of(objects.pods), lambda: objects.pods)
 
@@ -256,18 +269,22 @@ def _staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:
 
 
 def _demands(
-    pods: Sequence[PodFacts], claims: Sequence[ObjectKey] | None, devices: DeviceView | None
+    pods: Sequence[PodFacts],
+    teams: Mapping[str, str] | None,
+    claims: Sequence[ObjectKey] | None,
+    devices: DeviceView | None,
 ) -> tuple[Demand, ...]:
-    groups: defaultdict[tuple[Shape, int], list[PodFacts]] = defaultdict(list)
+    groups: defaultdict[tuple[Shape, int, str], list[PodFacts]] = defaultdict(list)
     known = None if claims is None else frozenset(claims)
     for pod in pods:
         if known is None or known.issuperset(pod.claims):
-            groups[pod.shape, pod.priority].append(pod)
+            team = "" if teams is None else teams.get(pod.namespace, DEFAULT_TEAM)
+            groups[pod.shape, pod.priority, team].append(pod)
     return in_order(
         demand
-        for (shape, priority), group in groups.items()
+        for (shape, priority, team), group in groups.items()
         for demand in asked(
-            Demand(shape, priority, len(group), min(example(pod) for pod in group)), devices
+            Demand(shape, priority, len(group), min(example(pod) for pod in group), team), devices
         )
     )
 

@@ -3,7 +3,7 @@
 One that names a PersistentVolumeClaim asks as soon as that is there: before, no room helps it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -11,12 +11,13 @@ from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.object_facts import PodFacts
 from edl.kube.dra.claim_resolution import DeviceView
 from edl.kube.state.observe import asked, example, in_order
-from edl.model import Demand, Shape
+from edl.model import DEFAULT_TEAM, Demand, Shape
 
 
 class _Ask(NamedTuple):
     shape: Shape
     priority: int
+    namespace: str
 
 
 class _Group:
@@ -54,6 +55,7 @@ class PendingDemands:
         self._claims_read = False
         """Whether claims had been listed: that there is none is known since."""
         self._devices: DeviceView | None = None
+        self._teams: Mapping[str, str] | None = None
         self._naming: dict[ObjectKey, dict[str, PodFacts]] = {}
         """By claim, the pods that name it."""
 
@@ -73,6 +75,12 @@ class PendingDemands:
         """What ResourceClaims of pods ask for."""
         self._devices = view
         self._made = None
+
+    def teams(self, found: Mapping[str, str] | None) -> None:
+        """By namespace; None where no teams are configured."""
+        if found is not self._teams:
+            self._teams = found
+            self._made = None
 
     def add(self, pod: PodFacts) -> None:
         for claim in pod.claims:
@@ -94,12 +102,12 @@ class PendingDemands:
             self._ask(pod)
 
     def _ask(self, pod: PodFacts) -> None:
-        ask = _Ask(pod.shape, pod.priority)
+        ask = _Ask(pod.shape, pod.priority, pod.namespace)
         self._groups.setdefault(ask, _Group()).add(example(pod))
         self._made = None
 
     def _leave(self, pod: PodFacts) -> None:
-        ask = _Ask(pod.shape, pod.priority)
+        ask = _Ask(pod.shape, pod.priority, pod.namespace)
         group = self._groups.get(ask)
         if group:
             group.drop(example(pod))
@@ -113,6 +121,12 @@ class PendingDemands:
         return self._made
 
     def _demands(self) -> Iterator[Demand]:
-        for (shape, priority), group in self._groups.items():
-            demand = Demand(shape, priority, len(group.names), group.first())
+        found: dict[_Ask, Demand] = {}
+        for (shape, priority, namespace), group in self._groups.items():
+            team = "" if self._teams is None else self._teams.get(namespace, DEFAULT_TEAM)
+            key, count, first = _Ask(shape, priority, team), len(group.names), group.first()
+            if before := found.get(key):
+                count, first = count + before.count, min(first, before.example)
+            found[key] = Demand(shape, priority, count, first, team)
+        for demand in found.values():
             yield from asked(demand, self._devices)

@@ -1,9 +1,18 @@
-"""Which team each namespace belongs to, and what its pods hold."""
+"""Which team each namespace belongs to, and what pods besides those of training jobs hold there."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from edl.kube.decode.object_facts import NamespaceFacts
-from edl.model.teams import Teams
+from edl.kube.dra.claim_resolution import DeviceView, resolve
+from edl.model.teams import DEFAULT_TEAM, Teams
+from edl.quantities import Resources
+
+if TYPE_CHECKING:
+    from edl.kube.cluster import Delta
+    from edl.kube.decode.object_facts import NamespaceFacts, PodFacts
+    from edl.model import Shape
 
 
 class NamespaceTeams:
@@ -11,19 +20,84 @@ class NamespaceTeams:
 
     def __init__(self) -> None:
         self._teams = Teams()
-        self._known: dict[NamespaceFacts, str] = {}
+        self._known: dict[tuple[str, tuple[tuple[str, str], ...]], str] = {}
         self._found: dict[str, str] = {}
 
-    def of(self, teams: Teams, namespaces: Iterable[NamespaceFacts]) -> Mapping[str, str]:
-        """By name; nothing where no teams are configured. Equal answers are the same object."""
+    def of(self, teams: Teams, namespaces: Iterable["NamespaceFacts"]) -> Mapping[str, str] | None:
+        """By name; None where no teams are configured. Equal answers are the same object."""
         if not teams:
-            return {}
+            return None
         known = self._known if teams == self._teams else {}
         self._teams = teams
+        keys = [(one.name, one.labels) for one in namespaces]
         self._known = {
-            one: known.get(one) or teams.team_of(one.name, dict(one.labels)) for one in namespaces
+            (name, labels): known.get((name, labels)) or teams.team_of(name, dict(labels))
+            for name, labels in keys
         }
-        found = {one.name: team for one, team in self._known.items()}
+        found = {name: team for (name, _), team in self._known.items()}
         if found != self._found:
             self._found = found
         return self._found
+
+
+@dataclass(slots=True)
+class _Held:
+    """What pods of one owner hold in one namespace; whole numbers, so that sums come down."""
+
+    namespace: str
+    pods: int = 0
+    amounts: Counter[str] = field(default_factory=Counter)
+    claiming: Counter["Shape"] = field(default_factory=Counter)
+    """Pods that hold devices by ResourceClaims, by their shape."""
+
+    def add(self, pod: "PodFacts", sign: int) -> None:
+        self.pods += sign
+        if pod.shape.claims:
+            self.claiming[pod.shape] += sign
+        else:
+            for name, amount in pod.shape.requests.items:
+                self.amounts[name] += sign * amount
+
+    def into(self, total: dict[str, int], view: DeviceView | None) -> None:
+        for name, amount in self.amounts.items():
+            total[name] += amount
+        for shape, pods in self.claiming.items():
+            for name, amount in resolve(shape, view, 1).shape.requests.items if pods else ():
+                total[name] += amount * pods
+
+
+class TeamUsageIndex:
+    """Kept pod by pod. A pod counts until it terminates; pods may come before their Job."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[str, str], _Held] = {}
+        """By namespace and the uid of the Job that owns the pods, empty without one."""
+
+    def pod(self, before: "PodFacts | None", after: "PodFacts | None") -> None:
+        for pod, sign in ((before, -1), (after, 1)):
+            if pod and pod.holds_room and not pod.leaving:
+                self._add(pod, sign)
+
+    def change(self, change: "Delta[PodFacts]") -> None:
+        self.pod(change.before, change.after)
+
+    def _add(self, pod: "PodFacts", sign: int) -> None:
+        key = (pod.namespace, pod.job)
+        held = self._held.get(key)
+        if held is None:
+            held = self._held[key] = _Held(pod.namespace)
+        held.add(pod, sign)
+        if not held.pods:
+            del self._held[key]
+
+    def by_team(
+        self, teams: Mapping[str, str] | None, ours: Collection[str], view: DeviceView | None
+    ) -> Mapping[str, Resources]:
+        """What pods hold that no Job of `ours` (uids) owns, by team; `teams` by namespace."""
+        if teams is None:
+            return {}
+        found: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
+        for (namespace, uid), held in self._held.items():
+            if uid not in ours:
+                held.into(found[teams.get(namespace, DEFAULT_TEAM)], view)
+        return {name: Resources.of(total) for name, total in sorted(found.items())}

@@ -15,7 +15,7 @@ from edl.kube.decode import object_facts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.incremental_state import IncrementalState
 from edl.kube.state.observe import observe
-from edl.model import ClusterState
+from edl.model import ClusterState, Requirement, Team, Teams
 from edl.quantities import Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
@@ -24,6 +24,14 @@ from tests.edl.kube.world import BODIES, REQUIRED, World, apart_from, job
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 
 
+KEY = Requirement("k", "Exists", ())
+TEAMS = (
+    Teams(),
+    Teams.of([Team("a", namespaces=("web",))]),
+    Teams.of(
+        [Team("b", namespaces=("w*",)), Team("c", selector=(Requirement("k", "Exists", ()),))]
+    ),
+)
 KINDS = tuple(dict.fromkeys(kind for kind, _ in BODIES))
 DEEDS = ("tell", "tell", "tell", "accept", "late", "delete", "relist")
 
@@ -62,17 +70,20 @@ def do(world: World, deed: Deed, late: list[tuple[str, bytes]]) -> None:
 
 @pytest.mark.laws
 @settings(max_examples=300)
-@given(deeds())
-def test_a_census_is_what_observing_everything_says(done: list[Deed]) -> None:
+@given(deeds(), st.lists(st.sampled_from(TEAMS), min_size=1, max_size=5))
+def test_a_census_is_what_observing_everything_says(done: list[Deed], teams: list[Teams]) -> None:
     world = World()
-    census = IncrementalState(world.stores)
+    configured = [*teams]
+    census = IncrementalState(world.stores, lambda: configured[0])
     late: list[tuple[str, bytes]] = []
     before = ClusterState(NOW, (), ())
     for deed in done:
         do(world, deed, late)
         if deed.state:
+            configured.append(configured.pop(0))
             state = census.state(NOW)
-            assert state == observe(world.stores.snapshot(), NOW)
+            facts = replace(world.stores.snapshot(), teams=configured[0])
+            assert state == observe(facts, NOW)
             assert_kept(before, state)
             before = state
 

@@ -1,0 +1,75 @@
+"""What pods hold counts to the team of their namespace, but for those of training jobs."""
+
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from edl.kube.cache.informers import Stores
+from edl.kube.state.observe import observe
+from edl.model import ClusterState, Team, Teams
+from edl.quantities import PODS, Resources
+from edl.writes import Json
+from tests.edl.kube import manifests
+
+NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
+TEAMS = Teams.of([Team("a", namespaces=("web",)), Team("b", namespaces=("db-*",))])
+LEAVING = {"deletionTimestamp": manifests.CREATED}
+
+
+def pod(name: str, namespace: str, **more: object) -> tuple[str, Json]:
+    body = manifests.pod(name, **{"node": "n1", "phase": "Running", "cpu": "2", **more})
+    body["metadata"]["namespace"] = namespace
+    return "Pod", body
+
+
+def state_of(*objects: tuple[str, Json], teams: Teams = TEAMS) -> ClusterState:
+    stores = Stores.empty()
+    for selection, store in stores:
+        raw = [msgspec.json.encode(body) for kind, body in objects if kind == selection.kind]
+        store.replace({item.name: item for item in map(store.item, raw)}, 9)
+    return observe(replace(stores.snapshot(), teams=teams), NOW)
+
+
+def namespaces(*names: str) -> list[tuple[str, Json]]:
+    return [("Namespace", {"metadata": manifests.metadata(name)}) for name in names]
+
+
+def test_other_owners_pods_count_to_their_namespaces_team_until_they_terminate() -> None:
+    state = state_of(
+        *namespaces("web", "db-1", "other"),
+        pod("p1", "web"),
+        pod("p2", "web", metadata=LEAVING),
+        pod("p3", "web", phase="Succeeded"),
+        pod("p4", "db-1"),
+        pod("p5", "unknown"),
+    )
+    two = Resources.of({"cpu": 2000, PODS: 1})
+    assert state.team_usage == {"a": two, "b": two, "default": two}
+    assert state.namespace_teams == {"web": "a", "db-1": "b", "other": "default"}
+    assert [state.team_of(one) for one in ("web", "unknown")] == ["a", "default"]
+
+
+def test_pods_of_training_jobs_are_the_plans_to_count() -> None:
+    state = state_of(
+        *namespaces("default"),
+        ("Job", manifests.member("worker", suspend=False, parallelism=1, completions=1)),
+        ("Pod", manifests.job_pod("w0", 0, "mnist-worker", node="n1", phase="Running")),
+        teams=Teams.of([Team("a", namespaces=("*",))]),
+    )
+    assert state.team_usage == {}
+
+
+def test_pending_pods_ask_for_their_team() -> None:
+    state = state_of(
+        *namespaces("web", "db-1"),
+        *[pod(f"p{at}", "web", node="", phase="Pending") for at in range(2)],
+        pod("p9", "db-1", node="", phase="Pending"),
+    )
+    found = [(one.team, one.count, one.example) for one in state.demands]
+    assert found == [("b", 1, "db-1/p9"), ("a", 2, "web/p0")]
+
+
+def test_without_teams_nothing_is_counted() -> None:
+    state = state_of(*namespaces("web"), pod("p1", "web"), teams=Teams())
+    assert (state.team_usage, state.namespace_teams, state.team_of("web")) == ({}, {}, "")
