@@ -24,13 +24,13 @@ _STEPS: Final = (
 class Certainty(StrEnum):
     """How much an estimate means."""
 
-    NOW = "now"
-    ABOUT = "about"
+    NOW = "Now"
+    ABOUT = "About"
     """If jobs end as they say, and nobody comes before it."""
-    LATEST = "at the latest"
+    LATEST = "AtTheLatest"
     """The same; sooner if one ends whose end nobody knows."""
-    UNKNOWN = "unknown"
-    NEVER = "never"
+    UNKNOWN = "Unknown"
+    NEVER = "Never"
     """Not on the nodes that there are, even if they were empty."""
 
 

@@ -37,11 +37,7 @@ Examples:
   # With names and dates
   kubectl edl certs show -o wide
 
-\b
--o json: {"kind": "CertificateList", "items": [{"apiVersion": "edl.dev/v1", "kind": "Certificate",
-  "metadata": {"name"}, "keptIn", "problem", "subject", "issuer", "dnsNames", "ipAddresses",
-  "notBefore", "notAfter"}]}
-  name: authority, predecessor, serving or trusted.
+-o json prints a CertificateList; its fields: docs/reference/outputs.md
 """
 _VERIFY_HELP: Final = """Verify that the API server trusts the webhook.
 

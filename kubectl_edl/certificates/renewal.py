@@ -16,6 +16,7 @@ from kubectl_edl.certificates.view import (
     of_authority,
     of_configurations,
     of_pair,
+    place,
 )
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import ClusterConnection
@@ -36,25 +37,27 @@ _ELSEWHERE: Final[Mapping[CertificateStore, str]] = {
 
 def listed(connection: ClusterConnection, now: datetime) -> Report:
     """All certificates of the installation; what may not be read is a hint."""
-    cluster, place = connection.cluster, usual()
+    cluster = connection.cluster
     believed = list(of_configurations(list(trusted(cluster))))
     hints: list[str] = []
     found = [
-        *_read(
-            cluster, place.authority, lambda where: of_authority(authorities(cluster), where), hints
-        ),
-        *_read(cluster, place.serving, lambda where: of_pair(served(cluster), where), hints),
+        *_read(cluster, usual().authority, _authority_of(cluster), hints),
+        *_read(cluster, usual().serving, lambda where: of_pair(served(cluster), where), hints),
         *believed,
     ]
     return certs_report(found, now).hinting(hints if believed else ())
 
 
+def _authority_of(cluster: Cluster) -> Callable[[Target], Iterator[Shown]]:
+    return lambda where: of_authority(authorities(cluster), where)
+
+
 def _read(
-    cluster: Cluster, secret: Target, shown: Callable[[str], Iterator[Shown]], hints: list[str]
+    cluster: Cluster, secret: Target, shown: Callable[[Target], Iterator[Shown]], hints: list[str]
 ) -> list[Shown]:
-    where = f"Secret {secret.namespace}/{secret.name}"
+    where = place(secret)
     try:
-        return list(shown(where))
+        return list(shown(secret))
     except Forbidden as error:
         hints.append(f"hint: what is in {where} is not shown: {error}")
     except (CertificateError, NotFound) as error:
@@ -68,9 +71,9 @@ def renew(connection: ClusterConnection, now: datetime, *, authority: bool) -> I
 
     Raises Refused where nothing would serve with it, ClusterError, CertificateError.
     """
-    cluster, place = connection.cluster, usual()
+    cluster, secrets = connection.cluster, usual()
     if not list(trusted(cluster)):
         raise Refused("kubectl-edl is not installed here: kubectl edl install --image IMAGE")
     if (by := keeper(cluster)) is not CertificateStore.RECONCILER:
         raise Refused(f"{by.value} keeps the certificates of this installation: {_ELSEWHERE[by]}")
-    return (rotate if authority else renewed)(cluster, place, now)
+    return (rotate if authority else renewed)(cluster, secrets, now)

@@ -3,16 +3,20 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from certs.bundle import CertificateError, Issuer, KeyPair, each_certificate
 from certs.secrets import Installed
 from certs.verify import CertificateInfo, facts_of, is_signed_by
-from edl.writes import Json
+from edl.model import Target
 from kubectl_edl.client.certificate_store import Trusted, days_left
 from kubectl_edl.model.training_job_view import time_text
-from kubectl_edl.output.report import API_VERSION, Report
+from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.cluster_documents import CertificateDocument
 
 _COLUMNS: Final = (
     Column("CERTIFICATE"),
@@ -33,27 +37,25 @@ class Shown:
     """A certificate, what it is for, and where it lies; `problem` where it cannot be read."""
 
     what: str
-    where: str
+    where: Target
     facts: CertificateInfo | None
     problem: str = ""
 
 
-def of_authority(authorities: Sequence[bytes], where: str) -> Iterator[Shown]:
+def of_authority(authorities: Sequence[bytes], where: Target) -> Iterator[Shown]:
     """The authority, and those before it that are still trusted."""
     for place, one in enumerate(authorities):
         yield _shown("predecessor" if place else "authority", where, one)
 
 
-def of_pair(pair: KeyPair, where: str) -> Iterator[Shown]:
+def of_pair(pair: KeyPair, where: Target) -> Iterator[Shown]:
     """What is served with."""
     yield _shown("serving", where, pair.certificate)
 
 
 def of_configurations(found: Sequence[Trusted]) -> Iterator[Shown]:
     """What the API server believes: once where all entries of a configuration say the same."""
-    seen = dict.fromkeys(
-        (f"{one.target.kind} {one.target.name}", one.certificates) for one in found
-    )
+    seen = dict.fromkeys((one.target, one.certificates) for one in found)
     for where, certificates in seen:
         for one in each_certificate(certificates):
             yield _shown("trusted", where, one)
@@ -64,7 +66,7 @@ def certs_report(certificates: Sequence[Shown], now: datetime) -> Report:
     return Report(
         sections=(Table(_COLUMNS, tuple(_row(one, now) for one in certificates)),),
         objects=tuple(map(_document, certificates)),
-        names=tuple(f"certificate/{one.what.replace(' ', '-')}" for one in certificates),
+        names=tuple(f"{one.where.kind.lower()}/{one.where.name}" for one in certificates),
         list_kind="CertificateList",
         nothing=_NOTHING,
     )
@@ -85,7 +87,13 @@ def _signed(pair: KeyPair, issuer: Issuer) -> bool:
     return is_signed_by(pair.certificate, issuer.authority.certificate)
 
 
-def _shown(what: str, where: str, certificate: bytes) -> Shown:
+def place(where: Target) -> str:
+    """`Secret edl-system/edl-webhook-tls`, or a webhook configuration's kind and name."""
+    name = f"{where.namespace}/{where.name}" if where.namespace else where.name
+    return f"{where.kind} {name}"
+
+
+def _shown(what: str, where: Target, certificate: bytes) -> Shown:
     try:
         return Shown(what, where, facts_of(certificate))
     except CertificateError as error:
@@ -94,25 +102,25 @@ def _shown(what: str, where: str, certificate: bytes) -> Shown:
 
 def _row(one: Shown, now: datetime) -> tuple[str, ...]:
     if one.facts is None:
-        return (one.what, one.problem, "", "", "", one.where, "")
+        return (one.what, one.problem, "", "", "", place(one.where), "")
     facts = one.facts
     names = ",".join((*facts.names.dns, *facts.names.ips))
     left, until = days_left(facts, now), f"{facts.ends:%Y-%m-%d}"
-    return (one.what, facts.subject, facts.issuer, left, until, one.where, names)
+    return (one.what, facts.subject, facts.issuer, left, until, place(one.where), names)
 
 
-def _document(one: Shown) -> Json:
-    """Documented in `kubectl edl certs show --help`."""
-    head = {
+def _document(one: Shown) -> "CertificateDocument":
+    head: CertificateDocument = {
         "apiVersion": API_VERSION,
         "kind": "Certificate",
         "metadata": {"name": one.what.replace(" ", "-")},
-        "keptIn": one.where,
-        "problem": one.problem,
+        "source": place(one.where),
+        "error": one.problem,
     }
     if (facts := one.facts) is None:
         return head
-    return head | {
+    return {
+        **head,
         "subject": facts.subject,
         "issuer": facts.issuer,
         "dnsNames": list(facts.names.dns),

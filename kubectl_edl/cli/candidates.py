@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from edl.writes import Json
 
 
-_KINDS: Final = frozenset(
-    {"job", "jobs", "job.batch", "jobs.batch", "trainingjob", "trainingjob.edl.dev"}
-)
-"""As `-o name` of ours and of kubectl print them, and as kubectl takes them."""
+_KINDS: Final = frozenset({"job", "jobs", "job.batch", "jobs.batch"})
+"""As `-o name` prints them, and as kubectl takes them."""
 
 
 def plain(name: str) -> str:

@@ -7,12 +7,12 @@ from functools import partial
 from msgspec import structs
 
 from edl.errors import Unreachable
-from edl.writes import Json
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import OutputOptions
 from kubectl_edl.output.alternate_screen import ENTER, LEAVE, fitted, over
+from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.printer import OutputForm, form
-from kubectl_edl.output.report import API_VERSION, Report
+from kubectl_edl.output.report import Document, Report
 from kubectl_edl.output.table import Layout, widths
 
 Read = Callable[[], Report]
@@ -154,6 +154,6 @@ def _say_beside(world: CliContext, chosen: OutputForm, report: Report) -> None:
         world.warn(report.nothing)
 
 
-def _key(document: Json) -> tuple[str, str]:
+def _key(document: Document) -> tuple[str, str]:
     metadata = document["metadata"]
-    return metadata["namespace"], metadata["name"]
+    return metadata.get("namespace", ""), metadata["name"]

@@ -5,6 +5,7 @@ A plan under other settings than the reconciler's would be a lie, so every answe
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import structs
@@ -14,10 +15,12 @@ from edl.forecast.estimate import Certainty, Estimate
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from edl.planner.settings import Settings, read
-from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.cli.options import Command, bundled
 from kubectl_edl.client.reconciler_lease import WHERE, Lead, LeaseView, leadership
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.shared_documents import SettingsDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class Deciding:
         return f"{self.settings} ({whose})"
 
     @property
-    def document(self) -> Json:
+    def document(self) -> "SettingsDocument":
         return {
             "policy": self.settings.policy,
             "loadCeiling": self.settings.limits.load_ceiling,

@@ -14,6 +14,7 @@ from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.client.reconciler_settings import Deciding
 from kubectl_edl.dashboard.cluster_reader import Seen
+from kubectl_edl.output.report import Document
 from kubectl_edl.simulate import what_if
 from kubectl_edl.simulate.run_variants import Run, Variant
 from kubectl_edl.simulate.what_if_view import what_if_report
@@ -120,12 +121,12 @@ def _answer(jobs: list[TrainingJob], runs: list[Run], wish: WhatIfRequest, by: D
     }
 
 
-def _row(document: Json) -> Json:
+def _row(document: Document) -> Json:
     runs = {run["name"]: run for run in document["runs"]}
     return {
         "namespace": document["metadata"]["namespace"],
         "name": document["metadata"]["name"],
-        "now": document["size"],
+        "now": document["replicas"],
         "asIs": _outcome(runs[_AS_IS]),
         "whatIf": _outcome(runs[_WHAT_IF]),
     }
@@ -138,11 +139,11 @@ def _differs(row: Json) -> bool:
 
 def _outcome(run: Json) -> Json:
     """`size` at the end, None for a job that has ended; seconds until it starts and ends."""
-    ended = run["endsAfterSeconds"]
+    ended = run["endSeconds"]
     return {
-        "size": None if ended is not None else run["size"],
-        "max": run["max"],
-        "starts": run["startsAfterSeconds"],
+        "size": None if ended is not None else run["replicas"],
+        "max": run["maxReplicas"],
+        "starts": run["startSeconds"],
         "ends": ended,
         "message": run["message"],
     }

@@ -1,6 +1,6 @@
 """Deleting training jobs: every Job of each; what stands around them is the garbage collector's."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -58,11 +58,21 @@ def _found(connection: ClusterConnection, choice: Choice, how: DeleteOptions) ->
     if choice.selector:
         chosen = {name for name, _ in _list(connection, f"{contract.FRAMEWORK},{choice.selector}")}
         return {name: jobs for name, jobs in listed.items() if name in chosen}
-    names = dict.fromkeys(map(plain, choice.names))
+    names = _whole(dict.fromkeys(map(plain, choice.names)), listed)
     for name in names:
         if name not in listed and not (how.ignore_not_found and not _is_known(name, listed)):
             _refuse(name, listed, connection)
     return {name: listed[name] for name in names if name in listed}
+
+
+def _whole(names: Iterable[str], listed: _Jobs) -> dict[str, None]:
+    """All Jobs of a training job, as `-o name` prints them, stand for the training job."""
+    named = dict.fromkeys(names)
+    for whole, jobs in listed.items():
+        own = {job["metadata"]["name"] for job in jobs}
+        if whole not in named and own <= named.keys():
+            named = dict.fromkeys((*(name for name in named if name not in own), whole))
+    return named
 
 
 def _list(connection: ClusterConnection, labels: str) -> list[tuple[str, Json]]:

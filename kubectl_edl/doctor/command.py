@@ -24,13 +24,9 @@ Examples:
   # The jobs of one namespace, and whether the webhook is asked there
   kubectl edl doctor -n team-a
   # For a script: what is broken
-  kubectl edl doctor -o json | jq -r '.checks[] | select(.verdict=="failure") | .message'
+  kubectl edl doctor -o json | jq -r '.checks[] | select(.result=="failure") | .message'
 
-\b
--o json: {"apiVersion": "edl.dev/v1", "kind": "Checkup", "result": VERDICT,
-  "complete" (false when a failure kept the other checks from being made),
-  "checks": [{"section", "check", "verdict": VERDICT, "message", "fix"}]}
-  VERDICT: ok, warning or failure. check: a name that stays the same.
+-o json prints a CheckReport; its fields: docs/reference/outputs.md
 """
 
 

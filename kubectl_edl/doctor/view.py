@@ -2,17 +2,20 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from edl.writes import Json
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import OutputOptions
 from kubectl_edl.cli.watch_report import layout, show
 from kubectl_edl.doctor.checks.check import Diagnosis, Examined, Verdict
 from kubectl_edl.output import color
-from kubectl_edl.output.report import API_VERSION, Report
+from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.report import Report
 from kubectl_edl.output.safe_text import ascii_only, harmless
 from kubectl_edl.output.table import Layout
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.cluster_documents import CheckReportDocument
 
 _SYMBOLS: Final[Mapping[Verdict, str]] = {
     Verdict.OK: "✓",
@@ -51,7 +54,7 @@ def print_all(
 ) -> list[Examined]:
     """As a document for other programs."""
     sections = list(examined)
-    report = Report(sections=(), objects=(document(sections),), names=("checkup/kubectl-edl",))
+    report = Report(sections=(), objects=(document(sections),), names=())
     show(world, reading, lambda: report)
     return sections
 
@@ -75,21 +78,20 @@ def summary(sections: Sequence[Examined]) -> str:
     return f"{' and '.join(filter(None, bad))}{rest}."
 
 
-def document(sections: Sequence[Examined]) -> Json:
-    """For `-o json`. Documented in `kubectl edl doctor --help`."""
+def document(sections: Sequence[Examined]) -> "CheckReportDocument":
+    """For `-o json`."""
     return {
         "apiVersion": API_VERSION,
-        "kind": "Checkup",
-        "metadata": {"name": "kubectl-edl"},
+        "kind": "CheckReport",
         "result": worst(sections).value,
         "complete": not any(section.cut_short for section in sections),
         "checks": [
             {
                 "section": section.title,
-                "check": one.check,
-                "verdict": one.verdict.value,
+                "name": one.check,
+                "result": one.verdict.value,
                 "message": one.says,
-                "fix": one.fix,
+                "remediation": one.fix,
             }
             for section in sections
             for one in section.found

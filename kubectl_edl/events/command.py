@@ -35,9 +35,8 @@ Examples:
   # For a script: why pods were not scheduled
   kubectl edl events mnist -o json | jq -r '.items[]|select(.reason=="FailedScheduling").message'
 
-\b
--o json: {"apiVersion": "v1", "kind": "EventList", "items": [Kubernetes' Event]}
--o wide adds SOURCE, the component that reports it, and COUNT.
+-o json prints Kubernetes' own EventList. -o wide adds SOURCE, the component that reports it, and
+COUNT.
 """
 
 

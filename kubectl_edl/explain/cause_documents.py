@@ -1,52 +1,174 @@
 """What stops a training job, for `-o json` of `kubectl edl explain`."""
 
-from collections.abc import Callable
-from datetime import datetime
-from enum import Enum
-from typing import Any, Final
-
-from msgspec import structs
+from collections.abc import Iterable
+from functools import singledispatch
 
 from edl.messages import cause, remedy
-from edl.model import Domain, JobKey, Quota, Reason
-from edl.model.blockers import Cause
-from edl.model.scarcity import NoEligibleNode
+from edl.model import Domain
+from edl.model.blockers import (
+    Bound,
+    Cause,
+    Itself,
+    Kept,
+    LoadCeiling,
+    NoNode,
+    Others,
+    Promised,
+    Room,
+    Spent,
+    TooLarge,
+    Until,
+)
 from edl.planner.explain.explanation import Stops
 from edl.quantities import Resources
-from edl.writes import Json
 from kubectl_edl.model.training_job_view import time_text
+from kubectl_edl.output.documents.decision_documents import BlockerDocument, BlockersDocument
+from kubectl_edl.output.documents.shared_documents import DomainDocument
 from kubectl_edl.queue.view import quantities
 
-_PLAIN: Final[tuple[tuple[type[Any], Callable[[Any], object]], ...]] = (
-    (Resources, quantities),
-    (JobKey, str),
-    (datetime, time_text),
-    (Enum, lambda value: value.value),
-    (Reason, lambda reason: reason.code.value),
-    (NoEligibleNode, lambda found: found.rule.value),
-    (Domain, structs.asdict),
-    (Quota, lambda budget: {"source": budget.source, "resource": budget.resource}),
-)
-"""Before tuples: a JobKey is one."""
 
-
-def stops_document(stops: Stops | None) -> Json | None:
+def stops_document(stops: Stops | None) -> BlockersDocument | None:
     if stops is None:
         return None
+    return {"complete": stops.complete, "blockers": [_with_fields(one) for one in stops.causes]}
+
+
+@singledispatch
+def _with_fields(one: Cause) -> BlockerDocument:
+    """Its type, the sentences, and what its type has besides."""
+    raise TypeError(f"no document for {one!r}")
+
+
+def _plain(one: Cause) -> BlockerDocument:
+    return {"type": one.kind.value, "message": cause(one), "remediation": remedy(one)}
+
+
+@_with_fields.register
+def _(one: Room) -> BlockerDocument:
     return {
-        "complete": stops.complete,
-        "causes": [_cause_document(one) for one in stops.causes],
+        **_plain(one),
+        "role": one.role,
+        "pods": one.wanted,
+        "schedulablePods": one.fitting,
+        "requests": quantities(one.requests),
+        "eligibleNodes": one.nodes,
+        "nodeName": one.node,
+        "maxIdle": quantities(one.free),
+        "missing": quantities(one.missing),
+        "domains": _domains(one.domains),
     }
 
 
-def _cause_document(one: Cause) -> Json:
-    """Its kind, the sentences, and its own fields."""
-    own = {name: _plain(value) for name, value in structs.asdict(one).items()}
-    return {"kind": one.kind.value, "says": cause(one), "remedy": remedy(one)} | own
+@_with_fields.register
+def _(one: TooLarge) -> BlockerDocument:
+    return {
+        **_plain(one),
+        "role": one.role,
+        "pods": one.pods,
+        "requests": quantities(one.requests),
+        "eligibleNodes": one.nodes,
+        "nodeName": one.node,
+        "maxAllocatable": quantities(one.largest),
+        "domains": _domains(one.domains),
+    }
 
 
-def _plain(value: object) -> object:
-    for kind, plain in _PLAIN:
-        if isinstance(value, kind):
-            return plain(value)
-    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+@_with_fields.register
+def _(one: NoNode) -> BlockerDocument:
+    return {
+        **_plain(one),
+        "role": one.role,
+        "pods": one.pods,
+        "requests": quantities(one.requests),
+        "nodeRule": one.rule.rule.value,
+        "domains": _domains(one.domains),
+    }
+
+
+@_with_fields.register
+def _(one: Kept) -> BlockerDocument:
+    return {
+        **_plain(one),
+        "role": one.role,
+        "pods": one.pods,
+        "requests": quantities(one.requests),
+        "eligibleNodes": one.nodes,
+        "scarce": one.rule.value,
+        "nodeName": one.node,
+        "domains": _domains(one.domains),
+    }
+
+
+@_with_fields.register
+def _(one: LoadCeiling) -> BlockerDocument:
+    return {
+        **_plain(one),
+        "role": one.role,
+        "resource": one.resource,
+        "loadCeiling": one.share,
+        "sufficientLoadCeiling": one.enough,
+        "idle": _quantity(one.resource, one.idle),
+        "reserved": _quantity(one.resource, one.kept),
+        "needed": _quantity(one.resource, one.needed),
+    }
+
+
+@_with_fields.register
+def _(one: Spent) -> BlockerDocument:
+    quota = one.budget
+    return {
+        **_plain(one),
+        "quota": {"source": quota.source, "resource": quota.resource},
+        "needed": quota.text(one.needed),
+        "available": quota.text(one.left),
+    }
+
+
+@_with_fields.register
+def _(one: Bound) -> BlockerDocument:
+    return {
+        **_plain(one),
+        "role": one.role,
+        "limitedBy": one.bound.value,
+        "replicas": one.value,
+    }
+
+
+@_with_fields.register
+def _(one: Until) -> BlockerDocument:
+    return {
+        **_plain(one),
+        "reason": one.reason.code.value,
+        "notBefore": time_text(one.until),
+    }
+
+
+@_with_fields.register
+def _(one: Others) -> BlockerDocument:
+    return {
+        **_plain(one),
+        "reason": one.rule.value,
+        "blockedBy": [str(key) for key in one.jobs],
+        "pendingPods": list(one.pods),
+        "roles": [{"name": role, "replicas": size} for role, size in one.roles],
+    }
+
+
+@_with_fields.register
+def _(one: Promised) -> BlockerDocument:
+    return {**_plain(one), "reason": one.reason.code.value}
+
+
+@_with_fields.register
+def _(one: Itself) -> BlockerDocument:
+    return {**_plain(one), "reason": one.reason.code.value, "hindrance": one.what.value}
+
+
+def _domains(found: Iterable[Domain]) -> list[DomainDocument]:
+    return [
+        {"role": one.role or None, "topologyKey": one.label, "value": one.value} for one in found
+    ]
+
+
+def _quantity(resource: str, amount: int) -> str:
+    return next(iter(quantities(Resources.of({resource: amount})).values()), "0")

@@ -53,29 +53,10 @@ Examples:
   # In which racks its pods are, and which rack comes nearest while it waits
   kubectl edl explain mnist -o json | jq .topology
   # For a script: what it lacks
-  kubectl edl explain mnist -o json | jq '.start.causes[] | select(.kind=="Room").missing'
+  kubectl edl explain mnist -o json | jq '.start.blockers[] | select(.type=="Room").missing'
 
-\b
--o json: {"apiVersion": "edl.dev/v1", "kind": "TrainingJobExplanation",
-  "metadata": {"name", "namespace"}, "phase", "reason", "message", "position", "ahead",
-  "complete": false where the cluster may not be read: then nothing but its state is known,
-  "settings": {"policy", "loadCeiling", "source"},
-  "cooldown": {"seconds", "source": "edl.dev/cooldown"|"reconciler"|PROGRAM,
-    "until": no resize before, or null} or null,
-  "topology": {"required": [{"role": null for all, "label"}], "preferred": [LABEL], "domains":
-    [{"role", "label", "value", "pods"}], "nearest": {"domains": [{"role", "label", "value"}],
-    "fitting", "pods", "never": so many even if no training job ran} or null: of a job that waits,
-    the domains with room for most of its pods} or null,
-  "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown"|"never", "at",
-    "message"} or null,
-  "caveats": [{"role", "code", "subject", "message"}]: devices that a plan counts otherwise than
-    kube-scheduler allocates them,
-  "start": STOPS or null (it is started), "roles": [{"name", "size", "next", "reason", "message",
-   "stops"}],
-  "waitingPods": [{"name", "job", "node", "message"}], "operations": as kubectl edl history}
-  STOPS: {"complete": false if there may be more, "causes": [{"kind", "says", "remedy", …}]}
-  kind: Room, TooLarge, NoNode, Kept, LoadCeiling, Budget, Bound, Until, Others, Promised, Itself
-  (docs/reference/reason-codes.md has these and the other codes)
+-o json prints a TrainingJobExplanation; its fields: docs/reference/outputs.md, its
+reason codes: docs/reference/reason-codes.md
 """
 
 

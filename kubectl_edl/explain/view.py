@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from edl.domain_counts import DomainCounts
 from edl.forecast.estimate import Estimate
@@ -14,7 +14,6 @@ from edl.messages.device_messages import caveat
 from edl.model import Caveat, Reason, Role
 from edl.model.blockers import Hindrance, Itself
 from edl.planner.explain.explanation import Explanation, RoleExplained, Stops
-from edl.writes import Json
 from kubectl_edl.client.pending_pods import Unplaced
 from kubectl_edl.client.reconciler_settings import Deciding
 from kubectl_edl.explain.cause_documents import stops_document
@@ -25,9 +24,20 @@ from kubectl_edl.model.start_estimates import document as when_document
 from kubectl_edl.model.start_estimates import when
 from kubectl_edl.model.training_job_view import JobView, Why, time_text, why_of, why_of_role
 from kubectl_edl.output.age import age
-from kubectl_edl.output.report import API_VERSION, Report
+from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
 from kubectl_edl.status.job_blockers import in_the_way, incomplete
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.decision_documents import (
+        ExplainedRoleDocument,
+        TrainingJobExplanationDocument,
+    )
+    from kubectl_edl.output.documents.shared_documents import (
+        ExplainedTopologyDocument,
+        LimitedCooldownDocument,
+    )
 
 _LABEL: Final = 13
 _NAMED: Final = 3
@@ -122,10 +132,10 @@ def _waits_for(explained: Explained) -> Reason | None:
     return next((one.reason for one in held if one.job == key), None)
 
 
-def _topology(explained: Explained) -> Json | None:
+def _topology(explained: Explained) -> "ExplainedTopologyDocument | None":
     found = topology_view.document(explained.view.job.topology, _domains(explained))
     near = topology_view.nearest_document(_waits_for(explained))
-    return found and found | {"nearest": near}
+    return {**found, "nearest": near} if found else None
 
 
 def _wishes(explained: Explained) -> Iterator[Role]:
@@ -251,7 +261,7 @@ def _past_row(one: Past, now: datetime) -> tuple[str, ...]:
     return (age(one.at, now), one.operation.value, one.text, one.message)
 
 
-def _document(explained: Explained) -> Json:
+def _document(explained: Explained) -> "TrainingJobExplanationDocument":
     job, found, estimate = explained.view.job, explained.explanation, explained.estimate
     return {
         "apiVersion": API_VERSION,
@@ -264,36 +274,41 @@ def _document(explained: Explained) -> Json:
         "topology": _topology(explained),
         "cooldown": _cooldown_document(explained),
         "position": (found.position or None) if found else None,
-        "ahead": [str(key) for key in found.ahead] if found else [],
+        "blockedBy": [str(key) for key in found.ahead] if found else [],
         "estimate": when_document(estimate) if estimate else None,
         "caveats": [
-            {"role": role, "code": one.code.value, "subject": one.subject, "message": caveat(one)}
+            {"role": role, "type": one.code.value, "subject": one.subject, "message": caveat(one)}
             for role, one in _caveats(explained)
         ],
         "start": stops_document(found.start) if found else None,
         "roles": _role_documents(explained, found) if found else [],
-        "waitingPods": [
-            {"name": pod.name, "job": pod.job, "node": pod.node or None, "message": pod.why}
+        "pendingPods": [
+            {
+                "name": pod.name,
+                "jobName": pod.job,
+                "nodeName": pod.node or None,
+                "message": pod.why,
+            }
             for pod in explained.unplaced
         ],
         "operations": [operation_document(one) for one in explained.past],
     }
 
 
-def _cooldown_document(explained: Explained) -> Json | None:
+def _cooldown_document(explained: Explained) -> "LimitedCooldownDocument | None":
     found = resize_limits.document(_cooldown(explained))
-    return found and found | {"until": time_text(_until(explained))}
+    return {**found, "notBefore": time_text(_until(explained))} if found else None
 
 
-def _role_documents(explained: Explained, found: Explanation) -> list[Json]:
+def _role_documents(explained: Explained, found: Explanation) -> "list[ExplainedRoleDocument]":
     roles = {role.name: role for role in explained.view.job.roles}
     return [
         {
             "name": one.role,
-            "size": one.now,
-            "next": one.after,
+            "replicas": one.now,
+            "nextReplicas": one.after,
             **_why(roles[one.role], one).document,
-            "stops": stops_document(one.stops),
+            "scaleUp": stops_document(one.stops),
         }
         for one in found.roles
         if one.role in explained.roles

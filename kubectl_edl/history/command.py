@@ -40,15 +40,9 @@ Examples:
   # What happened to it
   kubectl edl history mnist
   # For a script: when it last grew
-  kubectl edl history mnist -o json | jq -r '[.operations[]|select(.operation=="grown")][-1].at'
+  kubectl edl history mnist -o json | jq -r '[.operations[]|select(.operation=="grown")][-1].time'
 
-\b
--o json: {"apiVersion": "edl.dev/v1", "kind": "TrainingJobHistory",
-  "metadata": {"name", "namespace"},
-  "operations": [{"at", "operation", "phase", "sizes": [{"role", "before", "after"}], "reason",
-                  "message"}],
-  "warnings": [{"at", "object", "reason", "message", "count"}]}
-  operation: started, restarted, resumed, grown, shrunk, removed, failed, suspended or ended.
+-o json prints a TrainingJobHistory; its fields: docs/reference/outputs.md
 """
 
 
@@ -73,7 +67,7 @@ def history(world: CliContext, job: str, scope: Scope, reading: OutputOptions) -
             hints,
         )
         warned = [one for one in seen if one.warning][-_WARNINGS:]
-        report = history_report(found.key, past(found), now, warned)
+        report = history_report(found, past(found), now, warned)
         return report.hinting((*survey.hints, *hints))
 
     show(world, reading, read)

@@ -2,18 +2,25 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from edl.model import JobKey
-from edl.writes import Json
+from edl.model import JobKey, TrainingJob
 from kubectl_edl.client.event_reader import Happening
 from kubectl_edl.events.view import warnings_table
-from kubectl_edl.model.role_history import Past
-from kubectl_edl.model.training_job_view import RESOURCE, time_text
+from kubectl_edl.model.role_history import Past, role_changes
+from kubectl_edl.model.training_job_view import job_names, time_text
 from kubectl_edl.output.age import age
 from kubectl_edl.output.color import meaning
-from kubectl_edl.output.report import API_VERSION, Report
+from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.shared_documents import OperationDocument
+    from kubectl_edl.output.documents.training_job_documents import (
+        EventSummaryDocument,
+        TrainingJobHistoryDocument,
+    )
 
 _COLUMNS: Final = (
     Column("OPERATION"),
@@ -26,7 +33,7 @@ _COLUMNS: Final = (
 
 
 def history_report(
-    key: JobKey, past: Sequence[Past], now: datetime, warnings: Sequence[Happening] = ()
+    job: TrainingJob, past: Sequence[Past], now: datetime, warnings: Sequence[Happening] = ()
 ) -> Report:
     """One line an operation, the newest last, and what Kubernetes warned of."""
     rows = tuple(
@@ -42,15 +49,17 @@ def history_report(
     )
     return Report(
         sections=(
-            Table(_COLUMNS, rows) if rows else f"{key.name}: nothing has happened yet.\n",
-            warnings_table(warnings, now, key.namespace),
+            Table(_COLUMNS, rows) if rows else f"{job.key.name}: nothing has happened yet.\n",
+            warnings_table(warnings, now, job.key.namespace),
         ),
-        objects=(_document(key, past, warnings),),
-        names=(f"{RESOURCE}/{key.name}",),
+        objects=(_document(job.key, past, warnings),),
+        names=(job_names(job),),
     )
 
 
-def _document(key: JobKey, past: Sequence[Past], warnings: Sequence[Happening]) -> Json:
+def _document(
+    key: JobKey, past: Sequence[Past], warnings: Sequence[Happening]
+) -> "TrainingJobHistoryDocument":
     return {
         "apiVersion": API_VERSION,
         "kind": "TrainingJobHistory",
@@ -60,9 +69,9 @@ def _document(key: JobKey, past: Sequence[Past], warnings: Sequence[Happening]) 
     }
 
 
-def _warning_document(one: Happening) -> Json:
+def _warning_document(one: Happening) -> "EventSummaryDocument":
     return {
-        "at": time_text(one.last),
+        "lastTimestamp": time_text(one.last),
         "object": one.about,
         "reason": one.event.get("reason") or "",
         "message": one.event.get("message") or "",
@@ -70,15 +79,13 @@ def _warning_document(one: Happening) -> Json:
     }
 
 
-def operation_document(one: Past) -> Json:
+def operation_document(one: Past) -> "OperationDocument":
     """One operation for `-o json`."""
     return {
-        "at": time_text(one.at),
+        "time": time_text(one.at),
         "operation": one.operation.value,
         "phase": one.phase.value,
-        "sizes": [
-            {"role": role, "before": before, "after": after} for role, before, after in one.sizes
-        ],
+        "roles": role_changes(one.sizes),
         "reason": one.code.value if one.code else None,
         "message": one.message,
     }

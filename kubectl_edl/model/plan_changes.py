@@ -1,21 +1,26 @@
 """What a plan would change, role by role: from a plan to lines that people read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from edl.domain_counts import DomainCounts, NodeLabels, counted, labels_of
 from edl.messages import message, messages
 from edl.model import ClusterState, JobKey, Reason, Topology, TrainingJob
-from edl.planner.plan import Admission, Plan, Resize, Suspension
+from edl.planner.plan import Admission, Evacuation, Plan, Resize, Suspension
+from kubectl_edl.model.training_job_view import job_names
 
-START: Final = "start"
-GROW: Final = "grow"
-SHRINK: Final = "shrink"
-RESTART: Final = "restart"
-SUSPEND: Final = "suspend"
-MOVE: Final = "move"
-"""Pods leave their node, and come back on another one."""
+
+class PlannedAction(StrEnum):
+    """What a plan does to a training job."""
+
+    START = "Start"
+    SCALE_UP = "ScaleUp"
+    SCALE_DOWN = "ScaleDown"
+    RESTART = "Restart"
+    SUSPEND = "Suspend"
+    EVICT = "Evict"
+    """Pods are deleted on their node, and recreated on another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +28,15 @@ class PlannedChange:
     """One change of one training job; `sizes` by role: before and after; `pods` that move."""
 
     job: JobKey
-    action: str
+    action: PlannedAction
     sizes: tuple[tuple[str, int, int], ...]
     reason: Reason
     message: str
     pods: tuple[str, ...] = ()
     domains: tuple[DomainCounts, ...] = ()
     """Of pods that get nodes, where their job asks for a topology."""
+    job_names: str = ""
+    """The training job's Jobs, as `-o name` prints them."""
 
     @property
     def text(self) -> str:
@@ -37,7 +44,7 @@ class PlannedChange:
         if self.pods:
             return ",".join(self.pods)
         return ",".join(
-            f"{role}={after}" if self.action == START else f"{role}={before}→{after}"
+            f"{role}={after}" if self.action is PlannedAction.START else f"{role}={before}→{after}"
             for role, before, after in self.sizes
         )
 
@@ -46,25 +53,30 @@ def moves(state: ClusterState, plan: Plan) -> tuple[PlannedChange, ...]:
     """Every change of a plan: what leaves first, then what shrinks, what grows, what starts."""
     jobs = {job.key: job for job in state.jobs}
     labels = labels_of(state.nodes)
-    return (
+    found = (
         *(_suspension(jobs[one.job], one) for one in plan.suspensions),
         *(_resize(one, jobs[one.job].topology, labels) for one in plan.resizes),
         *(_admission(one, jobs[one.job].topology, labels) for one in plan.admissions),
-        *(
-            PlannedChange(one.job, MOVE, (), one.reason, message(one.reason), one.pods)
-            for one in plan.evacuations
-        ),
+        *map(_eviction, plan.evacuations),
+    )
+    return tuple(replace(one, job_names=job_names(jobs[one.job])) for one in found)
+
+
+def _eviction(one: Evacuation) -> PlannedChange:
+    return PlannedChange(
+        one.job, PlannedAction.EVICT, (), one.reason, message(one.reason), one.pods
     )
 
 
 def _suspension(job: TrainingJob, one: Suspension) -> PlannedChange:
     running = [role for role in job.live if not role.suspended]
     sizes = tuple((role.name, role.size, 0) for role in running)
-    return PlannedChange(one.job, SUSPEND, sizes, one.reason, message(one.reason))
+    return PlannedChange(one.job, PlannedAction.SUSPEND, sizes, one.reason, message(one.reason))
 
 
 def _resize(one: Resize, topology: Topology, labels: NodeLabels) -> PlannedChange:
-    action = RESTART if one.restart else GROW if one.after > one.before else SHRINK
+    scaled = PlannedAction.SCALE_UP if one.after > one.before else PlannedAction.SCALE_DOWN
+    action = PlannedAction.RESTART if one.restart else scaled
     sizes = ((one.role, one.before, one.after),)
     domains = counted(topology, {one.role: one.nodes}, labels) if one.nodes else ()
     return PlannedChange(one.job, action, sizes, one.reason, message(one.reason), domains=domains)
@@ -74,7 +86,7 @@ def _admission(one: Admission, topology: Topology, labels: NodeLabels) -> Planne
     sizes = tuple((role, 0, size) for role, size in one.sizes)
     text = messages((one.reason, *one.grown))
     domains = counted(topology, dict(one.nodes), labels)
-    return PlannedChange(one.job, START, sizes, one.reason, text, domains=domains)
+    return PlannedChange(one.job, PlannedAction.START, sizes, one.reason, text, domains=domains)
 
 
 def short(state: ClusterState) -> Mapping[JobKey, str]:

@@ -16,7 +16,7 @@ from kubectl_edl.output.age import duration
 if TYPE_CHECKING:
     from edl.frameworks.base import Cooldown
     from edl.model import TrainingJob
-    from edl.writes import Json
+    from kubectl_edl.output.documents.shared_documents import CooldownDocument
 
 _RECONCILER: Final = "reconciler"
 _LONGEST: Final = 3650 * 24 * 3600.0
@@ -62,8 +62,8 @@ def text(found: Cooldown | None) -> str:
     return f"resizes at most every {duration(found.least)} ({whose})"
 
 
-def document(found: Cooldown | None) -> Json | None:
+def document(found: Cooldown | None) -> CooldownDocument | None:
     """For `-o json`."""
     if found is None:
         return None
-    return {"seconds": found.least.total_seconds(), "source": found.source}
+    return {"periodSeconds": found.least.total_seconds(), "source": found.source}

@@ -1,12 +1,14 @@
 """When something happens, as users read it: how far away that is, and how sure."""
 
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from edl.forecast.estimate import Certainty, Estimate, coarse
-from edl.writes import Json
 from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.age import duration
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.shared_documents import EstimateDocument
 
 _SPOKEN: Final = {Certainty.ABOUT: "in about", Certainty.LATEST: "within about"}
 
@@ -30,15 +32,15 @@ def short(estimate: Estimate, now: datetime) -> str:
     if estimate.certainty is Certainty.NOW:
         return "now"
     if estimate.at is None:
-        return estimate.certainty.value
+        return estimate.certainty.value.lower()
     sign = "~" if estimate.certainty is Certainty.ABOUT else "<~"
     return f"{sign}{duration(coarse(estimate.at - now))}"
 
 
-def document(estimate: Estimate) -> Json:
+def document(estimate: Estimate) -> "EstimateDocument":
     """For `-o json`."""
     return {
         "certainty": estimate.certainty.value,
-        "at": time_text(estimate.at),
+        "time": time_text(estimate.at),
         "message": estimate.reason,
     }

@@ -1,13 +1,21 @@
 """What users see of a topology: the labels that a training job asks for, and its pods' domains."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from edl.domain_counts import DomainCounts
 from edl.model import Code, Reason, Topology
 from edl.model.scarcity import Shortage
-from edl.writes import Json
 from kubectl_edl.output.table import Column, Table
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.shared_documents import (
+        DomainPodsDocument,
+        NearestDomainsDocument,
+        TopologyDocument,
+        TopologyRequestDocument,
+        TopologyWaitDocument,
+    )
 
 COLUMNS: Final = (
     Column("ROLE"),
@@ -41,30 +49,36 @@ def domains(found: Sequence[tuple[str, int]]) -> str:
     return ", ".join(named) + rest
 
 
-def document(topology: Topology, counts: Sequence[DomainCounts] | None) -> Json | None:
+def document(
+    topology: Topology, counts: Sequence[DomainCounts] | None
+) -> "TopologyDocument | None":
     """For `-o json`; null without a topology. No counts: the nodes may not be read."""
-    found = _asked(topology)
-    return found and found | {"domains": None if counts is None else domains_document(counts)}
+    if (found := _asked(topology)) is None:
+        return None
+    return {**found, "domains": None if counts is None else domains_document(counts)}
 
 
-def waiting_document(topology: Topology, reason: Reason | None) -> Json | None:
+def waiting_document(topology: Topology, reason: Reason | None) -> "TopologyWaitDocument | None":
     """Of a job that waits for this reason; null without a topology."""
-    found = _asked(topology)
-    return found and found | {"nearest": nearest_document(reason)}
+    if (found := _asked(topology)) is None:
+        return None
+    return {**found, "nearest": nearest_document(reason)}
 
 
-def _asked(topology: Topology) -> Json | None:
+def _asked(topology: Topology) -> "TopologyRequestDocument | None":
     if not topology:
         return None
     return {
-        "required": [{"role": role or None, "label": label} for role, label in topology.required],
+        "required": [
+            {"role": role or None, "topologyKey": label} for role, label in topology.required
+        ],
         "preferred": list(topology.preferred),
     }
 
 
-def domains_document(counts: Sequence[DomainCounts]) -> list[Json]:
+def domains_document(counts: Sequence[DomainCounts]) -> "list[DomainPodsDocument]":
     return [
-        {"role": one.role, "label": one.label, "value": value or None, "pods": pods}
+        {"role": one.role, "topologyKey": one.label, "value": value or None, "pods": pods}
         for one in counts
         for value, pods in one.domains
     ]
@@ -80,19 +94,19 @@ def nearest(reason: Reason | None) -> str:
     return f"{', '.join(map(str, found.domains))}: {found.fitting} of {pods} pods {fit}"
 
 
-def nearest_document(reason: Reason | None) -> Json | None:
+def nearest_document(reason: Reason | None) -> "NearestDomainsDocument | None":
     """The domains where most of its pods fit, null where none is required, or all pods fit."""
     found = _shortage(reason)
     if reason is None or found is None:
         return None
     return {
         "domains": [
-            {"role": one.role or None, "label": one.label, "value": one.value}
+            {"role": one.role or None, "topologyKey": one.label, "value": one.value}
             for one in found.domains
         ],
-        "fitting": found.fitting,
+        "schedulablePods": found.fitting,
         "pods": sum(need.pods for need in found.needs),
-        "never": reason.code is Code.NEVER_FITS,
+        "neverFits": reason.code is Code.NEVER_FITS,
     }
 
 

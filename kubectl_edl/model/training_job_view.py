@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -10,10 +10,17 @@ from edl import contract, reasons
 from edl.messages import message
 from edl.model import Code, Phase, Pod, PodPhase, Reason, Resizing, Role, TrainingJob
 from edl.phases import ending, phase, unready
-from edl.writes import Json
-from kubectl_edl.output.report import API_VERSION
+from kubectl_edl.output.documents.field_kinds import API_VERSION
 
-RESOURCE: Final = "trainingjob.edl.dev"
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.shared_documents import CooldownDocument
+    from kubectl_edl.output.documents.training_job_documents import (
+        PodDocument,
+        RoleDocument,
+        TrainingJobDocument,
+        WhyDocument,
+    )
+
 _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
@@ -47,7 +54,8 @@ class JobView(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        return f"{RESOURCE}/{self.job.key.name}"
+        """Its Jobs, a line each."""
+        return job_names(self.job)
 
     @property
     def sizes(self) -> str:
@@ -76,7 +84,7 @@ class Why(NamedTuple):
     message: str
 
     @property
-    def document(self) -> dict[str, str | None]:
+    def document(self) -> "WhyDocument":
         return {"reason": self.reason.value if self.reason else None, "message": self.message}
 
 
@@ -127,8 +135,8 @@ def view(job: TrainingJob) -> JobView:
     return JobView(job, now, tuple(_role(role, now) for role in job.roles))
 
 
-def document(shown: JobView, cooldown: Json | None) -> Json:
-    """One training job for `-o json`. Documented in `kubectl edl status --help`."""
+def document(shown: JobView, cooldown: "CooldownDocument | None") -> "TrainingJobDocument":
+    """One training job for `-o json`."""
     job = shown.job
     return {
         "apiVersion": API_VERSION,
@@ -141,14 +149,19 @@ def document(shown: JobView, cooldown: Json | None) -> Json:
         "framework": job.framework,
         "phase": shown.phase.value,
         **shown.why.document,
-        "pending": shown.pending,
+        "pendingReplicas": shown.pending,
         "priority": job.priority,
         "paused": job.paused,
         "cooldown": cooldown,
-        "startedAt": time_text(job.started_at),
+        "startTime": time_text(job.started_at),
         "missingRoles": list(job.missing),
         "roles": [_role_document(role) for role in shown.roles],
     }
+
+
+def job_names(job: TrainingJob) -> str:
+    """Its Jobs as `-o name` prints them, and as kubectl takes them: a line each."""
+    return "\n".join(f"job.batch/{role.job}" for role in job.roles)
 
 
 def time_text(moment: datetime | None) -> str | None:
@@ -180,30 +193,30 @@ def _role(role: Role, now: Phase) -> RoleView:
     return RoleView(role, size, running, max(0, 0 if now in _OVER else asked - running))
 
 
-def _role_document(shown: RoleView) -> Json:
+def _role_document(shown: RoleView) -> "RoleDocument":
     role = shown.role
     return {
         "name": role.name,
-        "job": role.job,
-        "size": shown.size,
-        "min": role.min,
-        "max": role.max,
-        "running": shown.running,
-        "pending": shown.pending,
-        "resizing": role.resizing.value,
-        "wanted": role.wanted,
-        "ending": role.ending.value if role.ending else None,
-        "resizedAt": time_text(role.resized_at),
+        "jobName": role.job,
+        "replicas": shown.size,
+        "minReplicas": role.min,
+        "maxReplicas": role.max,
+        "manualReplicas": role.wanted,
+        "runningReplicas": shown.running,
+        "pendingReplicas": shown.pending,
+        "resizePolicy": role.resizing.value,
+        "result": role.ending.value if role.ending else None,
+        "lastScaleTime": time_text(role.resized_at),
         **why_of_role(role).document,
         "pods": [_pod_document(pod) for pod in role.pods],
     }
 
 
-def _pod_document(pod: Pod) -> Json:
+def _pod_document(pod: Pod) -> "PodDocument":
     return {
         "name": pod.name,
-        "index": pod.index if pod.index >= 0 else None,
-        "node": pod.node or None,
+        "completionIndex": pod.index if pod.index >= 0 else None,
+        "nodeName": pod.node or None,
         "status": pod_status(pod),
         "creationTimestamp": time_text(pod.created_at),
     }

@@ -1,31 +1,31 @@
-"""What a command found, before anybody chose how it is printed."""
+"""What a command found, before it is printed in one form."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, overload
+from typing import Any, TypeAlias, overload
 
-from edl.writes import Json
+from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.table import Layout, Table
 
-API_VERSION: Final = "edl.dev/v1"
-"""The version of the shapes that `-o json` and `-o yaml` print: fields are added, never changed."""
+Document: TypeAlias = Mapping[str, Any]
+"""What `-o json` prints of one object: one of `output.documents`, or an object of Kubernetes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Made(Sequence[Json]):
+class Made(Sequence[Document]):
     """Documents that are made when they are read: a table of a thousand jobs needs none."""
 
-    make: Callable[[int], Json]
+    make: Callable[[int], Document]
     many: int
 
     def __len__(self) -> int:
         return self.many
 
     @overload
-    def __getitem__(self, index: int) -> Json: ...
+    def __getitem__(self, index: int) -> Document: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Json]: ...
-    def __getitem__(self, index: int | slice) -> Json | list[Json]:
+    def __getitem__(self, index: slice) -> list[Document]: ...
+    def __getitem__(self, index: int | slice) -> Document | list[Document]:
         numbers = range(self.many)[index]
         return self.make(numbers) if isinstance(numbers, int) else [*map(self.make, numbers)]
 
@@ -34,13 +34,13 @@ class Made(Sequence[Json]):
 class Report:
     """The same finding as text and as documents.
 
-    `objects` and `names` (`trainingjob.edl.dev/mnist`) stand in the same order; with `list_kind`
-    each of them is one row of the only table. Objects carry times, never ages: two reports of an
-    unchanged cluster are equal.
+    `objects` and `names` stand in the same order; a name is a line or more, as kubectl resolves
+    them (`job.batch/mnist-worker`). With `list_kind` each object is one row of the only table.
+    Objects carry times, never ages: two reports of an unchanged cluster are equal.
     """
 
     sections: tuple[str | Table, ...]
-    objects: Sequence[Json]
+    objects: Sequence[Document]
     names: tuple[str, ...]
     list_kind: str = ""
     """The kind of the list in documents; empty for a report about one object."""
@@ -54,7 +54,7 @@ class Report:
     """What a terminal shows while it is watched, in as many lines as it has; else the sections."""
 
     @property
-    def document(self) -> Json:
+    def document(self) -> Document:
         """What `-o json` prints."""
         if not self.list_kind:
             return self.objects[0]

@@ -6,17 +6,15 @@ import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from edl.writes import Json
+    from collections.abc import Mapping, Sequence
 
 
-def json_text(document: Json) -> str:
+def json_text(document: Mapping[str, object]) -> str:
     """Indented as kubectl does, with a newline at the end."""
     return json.dumps(document, indent=4, ensure_ascii=False) + "\n"
 
 
-def json_stream(documents: Sequence[Json]) -> str:
+def json_stream(documents: Sequence[Mapping[str, object]]) -> str:
     """One document as it is, several as a List, as kubectl prints them; nothing for none."""
     if len(documents) == 1:
         return json_text(documents[0])
@@ -24,7 +22,7 @@ def json_stream(documents: Sequence[Json]) -> str:
     return json_text(several) if documents else ""
 
 
-def yaml_text(document: Json) -> str:
+def yaml_text(document: Mapping[str, object]) -> str:
     """Keys in the order of the document."""
     from kubectl_edl.output.yaml_writer import dump  # noqa: PLC0415 (YAML is a third of a cold start)
 

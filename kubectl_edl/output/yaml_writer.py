@@ -2,12 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import yaml
-
-from edl.writes import Json
 
 
 class _Readable(yaml.SafeDumper):
@@ -39,7 +37,7 @@ _Readable.add_representer(str, _text)
 _Readable.add_representer(list, _list)
 
 
-def dump(manifest: Json) -> str:
+def dump(manifest: Mapping[str, object]) -> str:
     """One YAML document, keys in their order."""
     text: str = yaml.dump(
         manifest, Dumper=_Readable, sort_keys=False, allow_unicode=True, width=math.inf

@@ -25,12 +25,12 @@ changed. Without that right you see the reasons that the reconciler last wrote o
 
 \b
 ACTION is
-  start     a queued training job is released, at these sizes
-  grow      it gets more replicas
-  shrink    it gives some up
-  restart   the same for a framework that cannot be resized while it runs
-  suspend   its pods end, and it goes back to the queue or is paused
-  move      pods are deleted on a node that is drained, and recreated on another one
+  Start      a queued training job is released, at these sizes
+  ScaleUp    it gets more replicas
+  ScaleDown  it gives some up
+  Restart    the same for a framework that cannot be resized while it runs
+  Suspend    its pods end, and it goes back to the queue or is paused
+  Evict      pods are deleted on a node that is drained, and recreated on another one
 
 For jobs with a topology DOMAINS says where their new pods come: r3 (6), r4 (2).
 
@@ -46,18 +46,9 @@ Examples:
   # What another policy would do
   kubectl edl plan -A --diff --policy throughput
   # For a script: which jobs would shrink
-  kubectl edl plan -A -o json | jq -r '.changes[]|select(.action=="shrink").name'
+  kubectl edl plan -A -o json | jq -r '.changes[]|select(.action=="ScaleDown").name'
 
-\b
--o json: {"apiVersion": "edl.dev/v1", "kind": "Plan", "at",
-  "complete": false where the cluster may not be read: then nothing is known of changes,
-  "settings": {"policy", "loadCeiling", "source": "reconciler"|"flags"|"default"},
-  "changes": [{"namespace", "name", "action", "sizes": [{"role", "before", "after"}], "pods",
-               "domains": [{"role", "label", "value", "pods"}], "reason", "message"}],
-  "held": [{"namespace", "name", "position" (null if it runs or never starts), "ahead", "reason",
-            "message", "until": end of a cooldown or back-off, or null}],
-  "elsewhere": changes in namespaces that are not shown,
-  "recheckAfterSeconds": when time alone may change it, or null}
+-o json prints a Plan; its fields: docs/reference/outputs.md
 """
 
 

@@ -1,21 +1,29 @@
 """The screen of `kubectl edl plan`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from edl.messages import message
 from edl.model import JobKey
 from edl.planner.plan import Held
-from edl.writes import Json
 from kubectl_edl.client.reconciler_settings import Deciding
 from kubectl_edl.model import topology_view
 from kubectl_edl.model.plan_changes import PlannedChange
-from kubectl_edl.model.training_job_view import RESOURCE, time_text
+from kubectl_edl.model.role_history import role_changes
+from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.age import duration
-from kubectl_edl.output.report import API_VERSION, Report
+from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.decision_documents import (
+        PlanDocument,
+        PlannedChangeDocument,
+        PlannedWaitDocument,
+    )
 
 _NAMESPACE: Final = Column("NAMESPACE")
 _CHANGES: Final = (
@@ -74,7 +82,7 @@ def plan_report(planned: Planned, *, diff: bool) -> Report:
             _footer(planned),
         ),
         objects=(_document(planned),),
-        names=tuple(dict.fromkeys(f"{RESOURCE}/{move.job.name}" for move in planned.moves)),
+        names=tuple(dict.fromkeys(move.job_names for move in planned.moves)),
     )
 
 
@@ -153,27 +161,27 @@ def _footer(planned: Planned) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _document(planned: Planned) -> Json:
+def _document(planned: Planned) -> "PlanDocument":
     again = planned.recheck_after
     return {
         "apiVersion": API_VERSION,
         "kind": "Plan",
-        "at": time_text(planned.at),
+        "time": time_text(planned.at),
         "complete": planned.complete,
         "settings": planned.deciding.document,
         "changes": [_change(move) for move in planned.moves],
-        "held": [_held(held) for held in planned.held],
-        "elsewhere": planned.elsewhere,
-        "recheckAfterSeconds": None if again is None else round(again.total_seconds()),
+        "waiting": [_waiting(held) for held in planned.held],
+        "changesInOtherNamespaces": planned.elsewhere,
+        "requeueAfterSeconds": None if again is None else round(again.total_seconds()),
     }
 
 
-def _change(move: PlannedChange) -> Json:
+def _change(move: PlannedChange) -> "PlannedChangeDocument":
     return {
         "namespace": move.job.namespace,
         "name": move.job.name,
-        "action": move.action,
-        "sizes": sizes_document(move.sizes),
+        "action": move.action.value,
+        "roles": role_changes(move.sizes),
         "pods": list(move.pods),
         "domains": topology_view.domains_document(move.domains),
         "reason": move.reason.code.value,
@@ -181,17 +189,13 @@ def _change(move: PlannedChange) -> Json:
     }
 
 
-def sizes_document(sizes: Sequence[tuple[str, int, int]]) -> list[Json]:
-    return [{"role": role, "before": before, "after": after} for role, before, after in sizes]
-
-
-def _held(held: Held) -> Json:
+def _waiting(held: Held) -> "PlannedWaitDocument":
     return {
         "namespace": held.job.namespace,
         "name": held.job.name,
         "position": held.position or None,
-        "ahead": [str(key) for key in held.ahead],
+        "blockedBy": [str(key) for key in held.ahead],
         "reason": held.reason.code.value,
         "message": message(held.reason),
-        "until": time_text(held.until),
+        "notBefore": time_text(held.until),
     }

@@ -44,15 +44,7 @@ Examples:
   # What would have to be free
   kubectl edl queue -A -o wide
 
-\b
--o json: {"kind": "QueuedTrainingJobList", "items": [ITEM]}, ITEM:
-  {"apiVersion": "edl.dev/v1", "kind": "QueuedTrainingJob", "metadata": {"name", "namespace"},
-   "position" (null where unknown, or none), "priority", "minimum": {role: replicas},
-   "waitingFor": {resource: quantity}, "ahead": ["namespace/name"], "reason",
-   "message", "queuedAt",
-   "topology": {"required", "preferred", "nearest"} or null, as of kubectl edl explain,
-   "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown"|"never",
-                "at", "message"} or null}
+-o json prints a QueuedTrainingJobList; its fields: docs/reference/outputs.md
 """
 
 

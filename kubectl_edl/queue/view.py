@@ -3,19 +3,22 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from edl.forecast.estimate import Estimate
 from edl.model import JobKey, Reason, TrainingJob
 from edl.quantities import CPU, Resources
-from edl.writes import Json
 from kubectl_edl.model import topology_view
 from kubectl_edl.model.start_estimates import document as when_document
 from kubectl_edl.model.start_estimates import short
-from kubectl_edl.model.training_job_view import RESOURCE, Why, time_text
+from kubectl_edl.model.training_job_view import Why, job_names, time_text
 from kubectl_edl.output.age import UNKNOWN, age
-from kubectl_edl.output.report import API_VERSION, Report
+from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.training_job_documents import QueuedTrainingJobDocument
 
 _POSITION: Final = Column("POSITION")
 _NAMESPACE: Final = Column("NAMESPACE")
@@ -73,7 +76,7 @@ def queue_report(queue: Sequence[WaitingJob], now: datetime, namespace: str) -> 
             ),
         ),
         objects=tuple(_document(waiting) for waiting in queue),
-        names=tuple(f"{RESOURCE}/{waiting.job.key.name}" for waiting in queue),
+        names=tuple(job_names(waiting.job) for waiting in queue),
         list_kind="QueuedTrainingJobList",
         nothing=f"No training jobs are queued{where}.",
     )
@@ -114,21 +117,24 @@ def _ahead(waiting: WaitingJob, namespace: str) -> str:
     return ",".join([*names, *([f"+{unnamed}"] if unnamed else [])])
 
 
-def _document(waiting: WaitingJob) -> Json:
+def _document(waiting: WaitingJob) -> "QueuedTrainingJobDocument":
     job = waiting.job
     return {
         "apiVersion": API_VERSION,
         "kind": "QueuedTrainingJob",
-        "metadata": {"name": job.key.name, "namespace": job.key.namespace},
+        "metadata": {
+            "name": job.key.name,
+            "namespace": job.key.namespace,
+            "creationTimestamp": time_text(job.queued_at),
+        },
         "position": waiting.position,
         "priority": job.priority,
-        "minimum": dict(waiting.minimum),
-        "waitingFor": quantities(waiting.requests),
-        "ahead": [str(key) for key in waiting.ahead],
+        "minReplicas": dict(waiting.minimum),
+        "requests": quantities(waiting.requests),
+        "blockedBy": [str(key) for key in waiting.ahead],
         **waiting.why.document,
         "topology": topology_view.waiting_document(job.topology, waiting.held),
-        "queuedAt": time_text(job.queued_at),
-        "estimate": when_document(waiting.estimate) if waiting.estimate else None,
+        "estimatedStart": when_document(waiting.estimate) if waiting.estimate else None,
     }
 
 

@@ -51,19 +51,8 @@ average; BELOW-MIN the time in which jobs held nodes for less than their minimum
 that were stopped as a whole; POD-STOPS pods that ended before their job; DOMAINS, with -o wide,
 where the pods of a job with a topology first ran. With --live the cluster's jobs keep theirs.
 
-\b
--o json: {"kind": "SimulationList", "items": [ITEM]}, times in seconds, ITEM:
-  {"kind": "Simulation", "metadata": {"name": POLICY}, "until", "ended", "makespan",
-   "wait": {"mean", "median", "max"}, "neverRan": jobs, "completion": {…},
-   "utilisation": {resource: part},
-   "belowMinSeconds", "restarts", "podStops", "decisions",
-   "jobs": [{"name", "min", "max", "arrived", "running", "ended", "wait", "completion",
-             "sizes": [[time, replicas]], "domains": [{"role", "label", "value", "pods"}], …}],
-   "timeline": {"queue": [[time, jobs]], "used", "offered", "services"}}
-  a job that never ran has no wait (null), and counts in that of all until the simulation's end
-  (null where none ran)
-with --live: {"kind": "WhatIfList", "items": [{"kind": "WhatIf", "metadata", "size",
-  "runs": [{"name", "size", "startsAfterSeconds", "endsAfterSeconds", "domains", "message", …}]}]}
+-o json prints a SimulationList, with --live a WhatIfList; all times are in seconds. Their fields:
+docs/reference/outputs.md
 """
 
 

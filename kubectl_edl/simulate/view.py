@@ -3,17 +3,26 @@
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from math import isfinite
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from edl.quantities import PODS
 from edl.simulator import JobResult, Result, Summary
 from edl.simulator.timeline import StepSeries
-from edl.writes import Json
 from kubectl_edl.model import topology_view
 from kubectl_edl.output.age import duration
-from kubectl_edl.output.report import API_VERSION, Report
+from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
 from kubectl_edl.simulate.run_variants import Run
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.simulation_documents import (
+        Points,
+        SimulatedJobDocument,
+        SimulationDocument,
+        SpreadDocument,
+        TimelineDocument,
+    )
 
 _NEVER: Final = "never"
 _NEITHER: Final = "-"
@@ -59,7 +68,7 @@ def runs_report(runs: Sequence[Run], *, wide: bool) -> Report:
     return Report(
         sections=(table, jobs, domains) if wide else (table,),
         objects=tuple(run_document(run) for run in runs),
-        names=tuple(f"simulation.edl.dev/{run.variant.name}" for run in runs),
+        names=tuple(run.variant.name for run in runs),
         list_kind="SimulationList",
     )
 
@@ -158,68 +167,68 @@ def _mean_size(job: JobResult) -> float:
 # -- documents ---------------------------------------------------------------------------------
 
 
-def run_document(run: Run) -> Json:
-    """A run for `-o json`; times in seconds from the scenario's start."""
+def run_document(run: Run) -> "SimulationDocument":
+    """A run for `-o json`."""
     result = run.result
     return {
         "apiVersion": API_VERSION,
         "kind": "Simulation",
-        "metadata": {"name": run.variant.name, "namespace": ""},
-        "until": result.until,
-        "jobs": [_job_document(job) for job in result.jobs],
-        "ended": result.ended,
-        "neverRan": result.never,
-        "wait": _spread(_known_waits(result)),
-        "completion": _spread(result.completions),
-        "makespan": _number(result.makespan),
-        "utilisation": {name: result.utilisation(name) for name in _resources([run])},
+        "metadata": {"name": run.variant.name},
+        "durationSeconds": result.until,
+        "completedJobs": result.ended,
+        "neverStartedJobs": result.never,
+        "waitSeconds": _spread(_known_waits(result)),
+        "completionSeconds": _spread(result.completions),
+        "makespanSeconds": _number(result.makespan),
+        "utilization": {name: result.utilisation(name) for name in _resources([run])},
         "belowMinSeconds": result.below_min,
         "restarts": result.stops,
-        "podStops": result.pod_stops,
+        "stoppedPods": result.pod_stops,
         "decisions": result.timeline.decisions,
+        "jobs": [_job_document(job) for job in result.jobs],
         "timeline": _timeline(result),
     }
 
 
-def _job_document(job: JobResult) -> Json:
+def _job_document(job: JobResult) -> "SimulatedJobDocument":
     track = job.track
     return {
         "name": job.key.name,
         "namespace": job.key.namespace,
-        "min": job.min,
-        "max": job.max,
-        "arrived": track.arrived,
-        "running": track.running,
-        "ended": track.ended,
-        "wait": job.wait if track.running is not None else None,
-        "completion": job.completion,
+        "minReplicas": job.min,
+        "maxReplicas": job.max,
+        "arrivalSeconds": track.arrived,
+        "startSeconds": track.running,
+        "endSeconds": track.ended,
+        "waitSeconds": job.wait if track.running is not None else None,
+        "completionSeconds": job.completion,
         "restarts": track.stops,
         "resizes": track.resizes,
-        "podStops": track.pod_stops,
-        "lostWork": track.lost_work,
+        "stoppedPods": track.pod_stops,
+        "lostWorkSeconds": track.lost_work,
         "belowMinSeconds": job.below_min,
-        "sizes": _points(track.size),
+        "replicas": _points(track.size),
         "domains": topology_view.domains_document(job.domains),
         "message": track.reason,
     }
 
 
-def _timeline(result: Result) -> Json:
+def _timeline(result: Result) -> "TimelineDocument":
     line = result.timeline
     return {
-        "queue": _points(line.queue),
-        "used": [[at, dict(used)] for at, used in _points(line.used)],
-        "offered": [[at, dict(offered)] for at, offered in _points(line.offered)],
+        "queuedJobs": _points(line.queue),
+        "requests": [[at, dict(used)] for at, used in _points(line.used)],
+        "allocatable": [[at, dict(offered)] for at, offered in _points(line.offered)],
         "services": {name: _points(found) for name, found in line.services.items()},
     }
 
 
-def _points(line: StepSeries[Any]) -> list[list[Any]]:
+def _points(line: StepSeries[Any]) -> "Points":
     """[time, value] of each change."""
     return [list(pair) for pair in zip(line.times, line.values, strict=True)]
 
 
-def _spread(found: Summary) -> Json:
+def _spread(found: Summary) -> "SpreadDocument":
     return {
         "mean": _number(found.mean),
         "median": _number(found.median),

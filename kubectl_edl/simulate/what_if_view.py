@@ -1,15 +1,20 @@
 """The screen of `kubectl edl simulate --live`: what a change would do now."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from edl.model import TrainingJob
 from edl.simulator import JobResult
-from edl.writes import Json
 from kubectl_edl.model import topology_view
-from kubectl_edl.output.report import API_VERSION, Report
+from kubectl_edl.model.training_job_view import job_names
+from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
 from kubectl_edl.simulate.run_variants import Run
 from kubectl_edl.simulate.view import bounds, time_cell
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.simulation_documents import WhatIfDocument
 
 
 def what_if_report(jobs: Sequence[TrainingJob], runs: Sequence[Run], namespace: str) -> Report:
@@ -23,7 +28,7 @@ def what_if_report(jobs: Sequence[TrainingJob], runs: Sequence[Run], namespace: 
     return Report(
         sections=(Table((*between, *columns), rows),),
         objects=tuple(_what_if_document(job, runs) for job in jobs),
-        names=tuple(f"trainingjob.edl.dev/{job.key.name}" for job in jobs),
+        names=tuple(map(job_names, jobs)),
         list_kind="WhatIfList",
         nothing="No training jobs found.",
     )
@@ -64,21 +69,21 @@ def _starts(found: JobResult) -> str:
     return "now" if placed < 1 else f"in {time_cell(placed)}"
 
 
-def _what_if_document(job: TrainingJob, runs: Sequence[Run]) -> Json:
+def _what_if_document(job: TrainingJob, runs: Sequence[Run]) -> "WhatIfDocument":
     found = {run.variant.name: _outcome(job, run) for run in runs}
     return {
         "apiVersion": API_VERSION,
         "kind": "WhatIf",
         "metadata": {"name": job.key.name, "namespace": job.key.namespace},
-        "size": _now(job, next(iter(found.values()))),
+        "replicas": _now(job, next(iter(found.values()))),
         "runs": [
             {
                 "name": name,
-                "min": one.min,
-                "max": one.max,
-                "size": one.track.wanted.at(one.until),
-                "startsAfterSeconds": one.track.placed,
-                "endsAfterSeconds": one.track.ended,
+                "minReplicas": one.min,
+                "maxReplicas": one.max,
+                "replicas": one.track.wanted.at(one.until),
+                "startSeconds": one.track.placed,
+                "endSeconds": one.track.ended,
                 "domains": topology_view.domains_document(one.domains),
                 "message": one.track.reason,
             }

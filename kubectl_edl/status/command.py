@@ -46,26 +46,12 @@ Examples:
   # For a script: which jobs are queued
   kubectl edl status -o json | jq -r '.items[] | select(.phase=="Queued") | .metadata.name'
 
+-o json prints a TrainingJobList, with JOB a TrainingJob; its fields: docs/reference/outputs.md
+
 \b
--o json: {"kind": "TrainingJobList", "items": [ITEM]}, with JOB one ITEM:
-  {"apiVersion": "edl.dev/v1", "kind": "TrainingJob",
-   "metadata": {"name", "namespace", "creationTimestamp"},
-   "framework", "phase", "reason", "message", "pending", "priority", "paused",
-   "cooldown": {"seconds", "source": "edl.dev/cooldown"|"reconciler"|PROGRAM} or null,
-   "startedAt", "missingRoles",
-   "roles": [{"name", "job", "size", "min", "max", "running", "pending", "resizing", "wanted",
-              "ending", "resizedAt", "reason", "message",
-              "pods": [{"name", "index", "node", "status", "creationTimestamp"}]}],
-   "topology": {"required": [{"role": null for all, "label"}], "preferred": [LABEL],
-                "domains": [{"role", "label", "value", "pods"}] or null} or null,
-   "changes": [{"at", "job", "type", "reason", "message", "count"}],
-   "decisions": [{"at", "operation", "phase", "sizes": [{"role", "before", "after"}], "reason",
-                  "message"}],
-   "obstacles": [{"what", "wayOut"}]}
-  topology, changes, decisions and obstacles with JOB only.
-  phase: Incomplete, Queued, Starting, Running, Scaling, Paused, Finishing, Succeeded or Failed.
-  Scaling: pods of a new size come or leave, or it restarts for it; see kubectl edl history.
-  et-operator's Created is Incomplete, Queued or Starting here, and its Suspended is Paused.
+phase: Incomplete, Queued, Starting, Running, Scaling, Paused, Finishing, Succeeded or Failed.
+Scaling: pods of a new size come or leave, or it restarts for it; see kubectl edl history.
+et-operator's Created is Incomplete, Queued or Starting here, and its Suspended is Paused.
 """
 
 

@@ -5,12 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import inf
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from edl.annotations.job_history import OperationPhase
 from edl.domain_counts import DomainCounts
 from edl.frameworks.base import Cooldown
-from edl.writes import Json
 from kubectl_edl.client.job_events import SizeEvent
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.model import resize_limits, topology_view
@@ -22,6 +21,12 @@ from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Layout, Table
 from kubectl_edl.status.job_blockers import Obstacle, in_the_way
 from kubectl_edl.status.tree import Depth, Forest, lines, tree
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.training_job_documents import (
+        JobEventDocument,
+        TrainingJobDetailDocument,
+    )
 
 _DECISIONS: Final = (
     Column("AGO"),
@@ -73,20 +78,20 @@ def detail_report(detail: Detail, now: datetime) -> Report:
     where = topology_view.table(detail.domains or ())
     return Report(
         sections=(header, tree(forest, Depth.PODS), where, *last),
-        objects=(
-            document(view, resize_limits.document(detail.cooldown))
-            | {
-                "topology": topology_view.document(view.job.topology, detail.domains),
-                "changes": [_change_document(one) for one in detail.changes],
-                "decisions": [operation_document(one) for one in told],
-                "obstacles": [
-                    {"what": one.what, "wayOut": one.way_out} for one in detail.obstacles
-                ],
-            },
-        ),
+        objects=(_document(detail, told),),
         names=(view.name,),
         picture=_picture((header,), forest, (where, *last)),
     )
+
+
+def _document(detail: Detail, told: Sequence[Past]) -> "TrainingJobDetailDocument":
+    return {
+        **document(detail.view, resize_limits.document(detail.cooldown)),
+        "topology": topology_view.document(detail.view.job.topology, detail.domains),
+        "events": [_event_document(one) for one in detail.changes],
+        "operations": [operation_document(one) for one in told],
+        "blockers": [{"message": one.what, "remediation": one.way_out} for one in detail.obstacles],
+    }
 
 
 def fleet(views: Sequence[JobView], now: datetime, namespace: str, layout: Layout) -> str:
@@ -197,10 +202,10 @@ def _change_row(change: SizeEvent, now: datetime) -> tuple[str, ...]:
     return (age(change.at, now) + often, kind, change.job, change.reason, change.message)
 
 
-def _change_document(change: SizeEvent) -> Json:
+def _event_document(change: SizeEvent) -> "JobEventDocument":
     return {
-        "at": time_text(change.at),
-        "job": change.job,
+        "lastTimestamp": time_text(change.at),
+        "jobName": change.job,
         "type": "Warning" if change.warning else "Normal",
         "reason": change.reason,
         "message": change.message,

@@ -6,16 +6,18 @@ Trees and details are in `screens.detail`, which a table has no need of.
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from edl.writes import Json
 from kubectl_edl.model.training_job_view import JobView, document
 from kubectl_edl.output.age import age
 from kubectl_edl.output.color import meaning
 from kubectl_edl.output.report import Made, Report
 from kubectl_edl.output.table import Column, Layout, Table
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.training_job_documents import TrainingJobDocument
 
 _LIST: Final = (
     Column("NAME"),
@@ -61,7 +63,7 @@ def list_report(
     )
 
 
-def _document(shown: JobView, settings: str | None) -> Json:
+def _document(shown: JobView, settings: str | None) -> "TrainingJobDocument":
     from kubectl_edl.model import resize_limits  # noqa: PLC0415 (not for a table)
 
     cooldown = resize_limits.pace(shown.job, resize_limits.published(settings))

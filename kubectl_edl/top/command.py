@@ -53,14 +53,10 @@ Examples:
   # With a twentieth of the work that does not divide
   kubectl edl top jobs mnist --serial 0.05
   # For a script: GPU-hours in all namespaces
-  kubectl edl top jobs -A -o json | jq '[.items[].hours|select(.unit=="GPU").held]|add'
+  kubectl edl top jobs -A -o json | jq '[.items[].resourceHours|select(.unit=="GPU").used]|add'
 
-\b
--o json: {"kind": "TrainingJobUsageList", "items": [ITEM]}, with JOB one ITEM:
-  {"apiVersion": "edl.dev/v1", "kind": "TrainingJobUsage", "metadata": {"name", "namespace"},
-   "phase", "pods", "requested": {resource: quantity}, "used": the same or null, "startedAt",
-   "running", "measured": pods that run, and those of them that are measured,
-   "hours": {"unit", "held", "atMax", "complete"}}
+-o json prints a TrainingJobUsageList, with JOB a TrainingJobUsage; its fields:
+docs/reference/outputs.md
 """
 _NODES_HELP: Final = """What the pods on each node request, what is idle, and what is used.
 
@@ -74,10 +70,7 @@ Examples:
   # With what each offers
   kubectl edl top nodes -o wide
 
-\b
--o json: {"kind": "NodeUsageList", "items": [{"kind": "NodeUsage", "metadata": {"name"},
-  "schedulable", "trainingPods", "allocatable": {resource: quantity}, "requested", "idle",
-  "used": {resource: quantity} or null}]}
+-o json prints a NodeUsageList; its fields: docs/reference/outputs.md
 """
 _CLUSTER_HELP: Final = """The whole cluster: offered, requested, idle, used.
 
@@ -91,10 +84,7 @@ Examples:
   # As it changes
   kubectl edl top cluster -w
 
-\b
--o json: {"apiVersion": "edl.dev/v1", "kind": "ClusterUsage", "nodes", "unschedulableNodes",
-  "trainingJobs": {phase: number}, "resources": {name: {"offered", "requested", "training",
-  "queued", "idle", "used"}}, "hours": [{"unit", "held", "atMax", "complete"}]}
+-o json prints a ClusterUsage; its fields: docs/reference/outputs.md
 """
 _LINES: Final[Mapping[str, str]] = {
     "jobs": "What training jobs request, use, and held for how long.",

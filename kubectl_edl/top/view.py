@@ -3,19 +3,28 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from edl.quantities import CPU, MEMORY, PODS, Resources
-from edl.writes import Json
 from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.age import UNKNOWN, age
 from kubectl_edl.output.cell_quantities import cores, decimal, gpus, memory, offered_gpus, percent
 from kubectl_edl.output.color import meaning
-from kubectl_edl.output.report import API_VERSION, Report
+from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
 from kubectl_edl.queue.view import quantities
 from kubectl_edl.top.resource_hours import Hours
 from kubectl_edl.top.usage import JobUsage, NodeUsage, UsageLine
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.cluster_documents import (
+        ClusterUsageDocument,
+        NodeUsageDocument,
+        ResourceUsageDocument,
+    )
+    from kubectl_edl.output.documents.shared_documents import ResourceHoursDocument
+    from kubectl_edl.output.documents.training_job_documents import TrainingJobUsageDocument
 
 _NAMESPACE: Final = Column("NAMESPACE")
 _JOBS: Final = (
@@ -134,7 +143,7 @@ def _against(hours: Hours) -> str:
     return "the same" if part == "0%" else f"{part} {'more' if hours.saved < 0 else 'less'}"
 
 
-def _job_document(one: JobUsage) -> Json:
+def _job_document(one: JobUsage) -> "TrainingJobUsageDocument":
     job = one.view.job
     return {
         "apiVersion": API_VERSION,
@@ -142,20 +151,20 @@ def _job_document(one: JobUsage) -> Json:
         "metadata": {"name": job.key.name, "namespace": job.key.namespace},
         "phase": one.view.phase.value,
         "pods": one.pods,
-        "requested": quantities(one.requested),
-        "used": None if one.used is None else quantities(one.used),
-        "running": one.running,
-        "measured": one.measured,
-        "hours": _hours_document(one.hours),
-        "startedAt": time_text(job.started_at),
+        "runningPods": one.running,
+        "measuredPods": one.measured,
+        "requests": quantities(one.requested),
+        "usage": None if one.used is None else quantities(one.used),
+        "resourceHours": _hours_document(one.hours),
+        "startTime": time_text(job.started_at),
     }
 
 
-def _hours_document(hours: Hours) -> Json:
+def _hours_document(hours: Hours) -> "ResourceHoursDocument":
     return {
         "unit": hours.unit,
-        "held": round(hours.held, 3),
-        "atMax": round(hours.at_max, 3),
+        "used": round(hours.held, 3),
+        "atMaxReplicas": round(hours.at_max, 3),
         "complete": hours.whole,
     }
 
@@ -202,18 +211,18 @@ def _part(text: str, part: int, whole: int) -> str:
     return f"{text} ({percent(part, whole)})" if whole else text
 
 
-def _node_document(one: NodeUsage) -> Json:
+def _node_document(one: NodeUsage) -> "NodeUsageDocument":
     node = one.node
     return {
         "apiVersion": API_VERSION,
         "kind": "NodeUsage",
-        "metadata": {"name": node.name, "namespace": ""},
+        "metadata": {"name": node.name},
         "schedulable": node.schedulable,
         "trainingPods": one.training,
         "allocatable": quantities(node.allocatable),
-        "requested": quantities(node.used),
+        "requests": quantities(node.used),
         "idle": quantities(one.idle),
-        "used": None if one.used is None else quantities(one.used),
+        "usage": None if one.used is None else quantities(one.used),
     }
 
 
@@ -273,29 +282,27 @@ def _held_so_far(hours: Hours) -> str:
     return f"{held}, {against} {link} the {decimal(hours.at_max)} of fixed maximum sizes"
 
 
-def _cluster_document(found: ClusterUsage) -> Json:
+def _cluster_document(found: ClusterUsage) -> "ClusterUsageDocument":
     return {
         "apiVersion": API_VERSION,
         "kind": "ClusterUsage",
-        "metadata": {"name": "cluster", "namespace": ""},
         "nodes": len(found.nodes),
         "unschedulableNodes": sum(not one.node.schedulable for one in found.nodes),
         "trainingJobs": dict(found.phases),
         "resources": {one.name: _line_document(one) for one in found.lines},
-        "hours": [_hours_document(hours) for hours in found.hours],
+        "resourceHours": [_hours_document(hours) for hours in found.hours],
     }
 
 
-def _line_document(one: UsageLine) -> Json:
-    amounts = {
-        "offered": one.offered,
-        "requested": one.requested,
-        "training": one.training,
-        "queued": one.queued,
-        "idle": one.idle,
+def _line_document(one: UsageLine) -> "ResourceUsageDocument":
+    return {
+        "allocatable": _quantity(one.name, one.offered),
+        "requests": _quantity(one.name, one.requested),
+        "trainingRequests": _quantity(one.name, one.training),
+        "queuedRequests": _quantity(one.name, one.queued),
+        "idle": _quantity(one.name, one.idle),
+        "usage": None if one.used is None else _quantity(one.name, one.used),
     }
-    found: Json = {name: _quantity(one.name, amount) for name, amount in amounts.items()}
-    return found | {"used": None if one.used is None else _quantity(one.name, one.used)}
 
 
 def _quantity(name: str, amount: int) -> str:

@@ -1,14 +1,20 @@
 """`kubectl edl version`."""
 
+from __future__ import annotations
+
 import platform
 from importlib.metadata import version as installed
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
-from kubectl_edl.cli.context import CliContext
+from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.serialize import json_text, yaml_text
+
+if TYPE_CHECKING:
+    from kubectl_edl.cli.context import CliContext
+    from kubectl_edl.output.documents.cluster_documents import VersionDocument
 
 _HELP: Final = """The plugin's version.
 
@@ -28,7 +34,12 @@ def version(world: CliContext, output: str | None) -> None:
         world.say(f"kubectl-edl {number}")
         return
     printed = yaml_text if output == "yaml" else json_text
-    document = {"clientVersion": number, "pythonVersion": platform.python_version()}
+    document: VersionDocument = {
+        "apiVersion": API_VERSION,
+        "kind": "Version",
+        "clientVersion": number,
+        "pythonVersion": platform.python_version(),
+    }
     world.out.write(printed(document))
 
 

@@ -32,7 +32,7 @@ def checks(shell: Shell, kubeconfig: Path | None = None) -> dict[str, Json]:
     """What doctor found, by check; of several findings the last."""
     found = shell.edl("doctor", "-o", "json", kubeconfig=kubeconfig)
     assert found.returncode in (0, 1), found.stderr
-    return {one["check"]: one for one in json.loads(found.stdout)["checks"]}
+    return {one["name"]: one for one in json.loads(found.stdout)["checks"]}
 
 
 def test_a_real_installation_is_well(shell: Shell) -> None:
@@ -54,22 +54,22 @@ def test_a_webhook_that_is_away_is_found_from_the_api_servers_side(
     installation.cluster.stop("webhook")
     try:
         found = checks(shell)
-        assert found["webhook-answers"]["verdict"] == "failure"
+        assert found["webhook-answers"]["result"] == "failure"
         assert "failed calling webhook" in found["webhook-answers"]["message"]
         assert shell.edl("certs", "verify").returncode == 1
     finally:
         start_webhook(installation)
-    assert checks(shell)["webhook-answers"]["verdict"] == "ok"
+    assert checks(shell)["webhook-answers"]["result"] == "ok"
 
 
 def test_a_user_of_one_namespace_is_told_what_is_missing(shell: Shell, tmp_path: Path) -> None:
     found = checks(shell, kubeconfig=limited_user(shell, tmp_path))
-    assert found["installed"]["verdict"] == "warning"
+    assert found["installed"]["result"] == "warning"
     assert "mutatingwebhookconfigurations" in found["installed"]["message"]
     assert "subjectaccessreviews" in found["rights"]["message"]
     user = f"system:serviceaccount:{shell.namespace}:ann"
-    assert f'--user="{user}"' in found["your-rights"]["fix"]
-    assert found["stuck"]["verdict"] == "ok"
+    assert f'--user="{user}"' in found["your-rights"]["remediation"]
+    assert found["stuck"]["result"] == "ok"
 
 
 def test_a_right_that_was_taken_away_is_missed(shell: Shell) -> None:
@@ -85,7 +85,7 @@ def test_a_right_that_was_taken_away_is_missed(shell: Shell) -> None:
         whole = json.loads(before)
         whole["metadata"] = {"name": "edl-reconciler", "labels": whole["metadata"]["labels"]}
         shell.kubectl("replace", "-f", "-", given=json.dumps(whole))
-    assert checks(shell)["rights"]["verdict"] == "ok"
+    assert checks(shell)["rights"]["result"] == "ok"
 
 
 def test_a_reconciler_that_may_not_write_says_so_until_it_may(
@@ -96,13 +96,13 @@ def test_a_reconciler_that_may_not_write_says_so_until_it_may(
     what = "may not patch jobs.batch"
     with without(installation.cluster, patching, account):
         shell.apply(sweep())
-        installed.until(lambda: checks(shell)["writes"]["verdict"] == "failure", what)
+        installed.until(lambda: checks(shell)["writes"]["result"] == "failure", what)
         said = checks(shell)["writes"]["message"]
         assert f'runs as "system:serviceaccount:{account}", which {what}: ' in said
         assert f"hint: the reconciler {what}: " in shell.edl("status").stderr
         installed.until(lambda: what in shell.edl("events", "sweep").stdout, "an Event")
     shell.until("sweep", running(4))
-    installed.until(lambda: checks(shell)["writes"]["verdict"] == "ok", "all is well again")
+    installed.until(lambda: checks(shell)["writes"]["result"] == "ok", "all is well again")
     assert shell.edl("status").stderr == ""
 
 
@@ -110,7 +110,7 @@ def test_a_gang_for_which_no_cluster_is_large_enough_is_named(shell: Shell) -> N
     shell.apply(elastic("giant", labels={"min": "90", "max": "90"}, parallelism=90))
     shell.until("giant", lambda now: now["phase"] == "Queued" and bool(now["reason"]))
     found = checks(shell)["never"]
-    assert found["verdict"] == "warning"
+    assert found["result"] == "warning"
     assert (
         f"{shell.namespace}/giant would not start if no other training job ran either"
         in found["message"]
@@ -119,7 +119,10 @@ def test_a_gang_for_which_no_cluster_is_large_enough_is_named(shell: Shell) -> N
 
 def test_what_is_trusted_is_shown_and_another_keeper_is_left_alone(shell: Shell) -> None:
     shown = shell.edl_alone("certs", "show", "-o", "name")
-    assert shown.stdout.splitlines() == ["certificate/trusted", "certificate/trusted"]
+    assert shown.stdout.splitlines() == [
+        "mutatingwebhookconfiguration/edl",
+        "validatingwebhookconfiguration/edl",
+    ]
     refused = shell.edl_alone("certs", "renew")
     assert refused.returncode == 1
     assert "a directory of its own keeps the certificates" in refused.stderr

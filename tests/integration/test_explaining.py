@@ -43,28 +43,28 @@ def settled(shell: Shell) -> Json:
 
 def test_a_job_at_its_max_is_told_so_and_grows_with_what_is_named(shell: Shell) -> None:
     shell.apply(elastic("sweep", labels={"min": "1", "max": "3"}, parallelism=1))
-    shell.until("sweep", lambda now: now["roles"][0]["running"] == 3)
+    shell.until("sweep", lambda now: now["roles"][0]["runningReplicas"] == 3)
     plan = settled(shell)
     assert plan["settings"] == {"policy": "fair", "loadCeiling": 0.97, "source": "reconciler"}
     (role,) = answer(shell, "explain", "sweep")["roles"]
-    first = role["stops"]["causes"][0]
-    assert (first["kind"], first["bound"], first["value"]) == ("Bound", "Max", 3)
+    first = role["scaleUp"]["blockers"][0]
+    assert (first["type"], first["limitedBy"], first["replicas"]) == ("Bound", "Max", 3)
     assert shell.edl("scale", "sweep", "--max", "2").returncode == 0
-    shell.until("sweep", lambda now: now["roles"][0]["running"] == 2)
+    shell.until("sweep", lambda now: now["roles"][0]["runningReplicas"] == 2)
 
 
 def test_a_job_that_is_too_large_is_told_what_is_missing_and_starts_with_it(shell: Shell) -> None:
     shell.apply(elastic("big", labels={"min": "40", "max": "50"}, parallelism=40))
     shell.until("big", lambda now: now["phase"] == "Queued")
     found = answer(shell, "explain", "big")
-    (cause, *_) = found["start"]["causes"]
-    assert (cause["kind"], cause["wanted"]) == ("Room", 40)
+    (cause, *_) = found["start"]["blockers"]
+    assert (cause["type"], cause["pods"]) == ("Room", 40)
     assert found["position"] is None
-    assert found["estimate"]["certainty"] == "never"
+    assert found["estimate"]["certainty"] == "Never"
     table = shell.edl("explain", "big").stdout
     assert "Why big does not start:" in table
     assert "would help: room for" in table
-    fits = str(cause["fitting"])
+    fits = str(cause["schedulablePods"])
     assert shell.edl("scale", "big", "--min", fits).returncode == 0
     shell.until("big", lambda now: now["phase"] in ("Starting", "Running", "Scaling"))
 
@@ -73,17 +73,17 @@ def test_a_declared_length_tells_who_waits_when(shell: Shell) -> None:
     first = elastic("first", labels={"min": "20", "max": "20"}, parallelism=20)
     first["metadata"].setdefault("annotations", {})["edl.dev/duration"] = "1h30m"
     shell.apply(first)
-    shell.until("first", lambda now: now["roles"][0]["running"] == 20)
+    shell.until("first", lambda now: now["roles"][0]["runningReplicas"] == 20)
     shell.apply(elastic("second", labels={"min": "20", "max": "20"}, parallelism=20))
     shell.until("second", lambda now: now["phase"] == "Queued")
     (waiting,) = answer(shell, "queue")["items"]
-    assert waiting["estimate"]["certainty"] == "about"
+    assert waiting["estimatedStart"]["certainty"] == "About"
     assert "in about" in shell.edl("explain", "second").stdout
 
 
 def test_whoever_may_read_one_namespace_gets_what_can_be_said(shell: Shell, tmp_path: Path) -> None:
     shell.apply(elastic("sweep", labels={"min": "1", "max": "3"}, parallelism=1))
-    shell.until("sweep", lambda now: now["roles"][0]["running"] == 3)
+    shell.until("sweep", lambda now: now["roles"][0]["runningReplicas"] == 3)
     user = limited_user(shell, tmp_path)
     explained = shell.edl("explain", "sweep", kubeconfig=user)
     assert explained.returncode == 0

@@ -96,7 +96,9 @@ def sweep() -> Json:
 
 
 def running(size: int) -> Callable[[Json], bool]:
-    return lambda status: status["roles"][0]["running"] == size and not status["pending"]
+    return lambda status: (
+        status["roles"][0]["runningReplicas"] == size and not status["pendingReplicas"]
+    )
 
 
 def test_kubectl_finds_the_plugin_and_its_completion(shell: Shell) -> None:
@@ -120,7 +122,7 @@ def test_a_size_is_held_and_given_back(shell: Shell) -> None:
     shell.apply(sweep())
     shell.until("sweep", running(4))
     assert shell.edl("scale", "sweep", "2").returncode == 0
-    assert shell.until("sweep", running(2))["roles"][0]["wanted"] == 2
+    assert shell.until("sweep", running(2))["roles"][0]["manualReplicas"] == 2
     refused = shell.edl("scale", "sweep", "9")
     assert refused.returncode == 1
     assert "worker takes 4 at most" in refused.stderr
@@ -144,7 +146,7 @@ def test_a_dry_run_on_the_server_changes_nothing(shell: Shell) -> None:
     shell.until("sweep", running(4))
     shown = shell.edl("scale", "sweep", "2", "--dry-run", "server", "-o", "json")
     assert json.loads(shown.stdout)["metadata"]["annotations"]["edl.dev/replicas"] == "2"
-    assert shell.status("sweep")["roles"][0]["wanted"] is None
+    assert shell.status("sweep")["roles"][0]["manualReplicas"] is None
 
 
 def test_the_queue_says_what_is_missing(shell: Shell) -> None:
@@ -152,7 +154,7 @@ def test_the_queue_says_what_is_missing(shell: Shell) -> None:
     shell.until("big", lambda now: now["phase"] == "Queued")
     (waiting,) = json.loads(shell.edl("queue", "-o", "json").stdout)["items"]
     assert waiting["metadata"]["name"] == "big"
-    assert waiting["waitingFor"] == {"cpu": "40000m", "memory": str(40 * 2**27), "pods": "40"}
+    assert waiting["requests"] == {"cpu": "40000m", "memory": str(40 * 2**27), "pods": "40"}
     assert waiting["reason"] == "NeverFits"
     assert "CPU" in waiting["message"]
 

@@ -30,10 +30,10 @@ def test_more_nodes_or_a_larger_max_show_who_would_start_and_grow(installed: Sta
     items = {one["metadata"]["name"]: one for one in json.loads(found.stdout)["items"]}
     runs = {name: {run["name"]: run for run in one["runs"]} for name, one in items.items()}
 
-    assert items["sweep"]["size"] == 4
-    assert runs["sweep"]["as-is"]["size"] == 4
-    assert runs["sweep"]["what-if"]["size"] == 6
-    assert runs["large"]["as-is"]["startsAfterSeconds"] is None
-    assert runs["large"]["what-if"]["startsAfterSeconds"] < 60
+    assert items["sweep"]["replicas"] == 4
+    assert runs["sweep"]["as-is"]["replicas"] == 4
+    assert runs["sweep"]["what-if"]["replicas"] == 6
+    assert runs["large"]["as-is"]["startSeconds"] is None
+    assert runs["large"]["what-if"]["startSeconds"] < 60
     # Nothing of it has happened.
-    assert shell.status("sweep")["roles"][0]["max"] == 4
+    assert shell.status("sweep")["roles"][0]["maxReplicas"] == 4

@@ -91,7 +91,7 @@ def _plan(run: "Run") -> Iterator[Violation]:
             command, env=run.scene.sandbox.kubectl_environment(), capture_output=True, check=True
         )
         found: Json = json.loads(done.stdout)
-        return {"changes": found["changes"], "held": found["held"]}
+        return {"changes": found["changes"], "waiting": found["waiting"]}
 
     if not run.comes(lambda: not any(plan().values()), _QUIET_WITHIN):
         yield Violation("all is quiet in the end", "the plan", json.dumps(plan())[:400])

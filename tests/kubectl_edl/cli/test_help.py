@@ -57,6 +57,7 @@ def test_help_begins_with_a_sentence_and_has_two_examples_at_least(
         examples = _EXAMPLE.findall(text.partition("Examples:")[2])
         assert examples.count(name) >= 2, command
         assert max(map(len, text.splitlines())) <= 100
+        assert "apiVersion" not in text, "docs/reference/outputs.md has the fields"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

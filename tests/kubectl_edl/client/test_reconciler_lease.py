@@ -131,12 +131,12 @@ def test_a_wrong_clock_of_this_machine_is_no_silence(stage: Stage) -> None:
 
 def test_nothing_is_said_to_start_that_no_reconciler_starts(stage: Stage) -> None:
     (before,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
-    assert before["estimate"]["certainty"] == "now"
+    assert before["estimatedStart"]["certainty"] == "Now"
     later(stage, 60)
     (one,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
-    assert one["estimate"] == {
-        "certainty": "unknown",
-        "at": None,
+    assert one["estimatedStart"] == {
+        "certainty": "Unknown",
+        "time": None,
         "message": (
             "no reconciler is at work now (Lease edl-system/edl-reconciler was renewed 60s ago)"
         ),

@@ -107,6 +107,12 @@ def test_the_name_of_one_job_is_not_the_training_job(stage: Stage, option: tuple
     assert names(stage) == [*ROLES, *OTHERS]
 
 
+def test_the_names_of_all_its_jobs_are_the_training_job(stage: Stage) -> None:
+    listed = stage.run("status", "mnist", "-o", "name").out.split()
+    assert stage.run("delete", *listed, "-y").code == 0
+    assert not [name for name in names(stage) if name.startswith("mnist")]
+
+
 def test_a_job_that_is_not_elastic_is_kubectls(stage: Stage) -> None:
     found = stage.run("delete", "plain", "-y")
     assert found.err == 'error: Job "plain" is not elastic: kubectl delete job plain\n'

@@ -46,13 +46,13 @@ def checked(stage: Stage, *args: str) -> dict[str, list[Json]]:
     found = json.loads(stage.run("doctor", "-o", "json", *args).out)
     checks: dict[str, list[Json]] = {}
     for one in found["checks"]:
-        checks.setdefault(one["check"], []).append(one)
+        checks.setdefault(one["name"], []).append(one)
     return checks
 
 
 def only(stage: Stage, check: str) -> tuple[str, str, str]:
     (one,) = checked(stage)[check]
-    return one["verdict"], one["message"], one["fix"]
+    return one["result"], one["message"], one["remediation"]
 
 
 def test_a_healthy_installation_is_well_and_says_so(stage: Stage) -> None:
@@ -125,16 +125,16 @@ def test_an_api_server_that_is_away_is_one_failure() -> None:
     assert found["result"] == "failure"
     assert found["complete"] is False
     (only_one,) = found["checks"]
-    assert only_one["check"] == "api"
+    assert only_one["name"] == "api"
     assert only_one["message"].startswith("no answer from the API server")
-    assert "kubectl config get-contexts" in only_one["fix"]
+    assert "kubectl config get-contexts" in only_one["remediation"]
 
 
 @pytest.mark.parametrize("release", ["v1.32.2", "v1.9"])
 def test_an_old_cluster_is_a_failure(stage: Stage, release: str) -> None:
     stage.cluster.release = release
     (one,) = checked(stage)["api"]
-    assert one["verdict"] == "failure"
+    assert one["result"] == "failure"
     assert one["message"].endswith(f"runs Kubernetes {release}: 1.33 or newer is needed")
 
 
@@ -149,9 +149,9 @@ def test_replicas_that_are_missing_are_a_warning_and_all_of_them_a_failure(stage
     stage.cluster.patch(target("Deployment", "edl-webhook"), {"status": {"readyReplicas": 1}})
     stage.cluster.patch(target("Deployment", "edl-reconciler"), {"status": {"readyReplicas": None}})
     webhook, reconciler = checked(stage)["deployments"]
-    assert (webhook["verdict"], reconciler["verdict"]) == ("warning", "failure")
+    assert (webhook["result"], reconciler["result"]) == ("warning", "failure")
     assert reconciler["message"] == "edl-reconciler: 0 of 2 replicas ready"
-    assert reconciler["fix"] == (
+    assert reconciler["remediation"] == (
         "kubectl describe pods -n edl-system -l app.kubernetes.io/name=edl-reconciler"
     )
 
@@ -236,9 +236,9 @@ def test_an_entry_that_was_changed_is_named(
             manifest["webhooks"][0] |= change
 
     (one,) = checked(installed(Stage(), clinic, spoil))["webhook-configuration"]
-    assert one["verdict"] == verdict
+    assert one["result"] == verdict
     assert says in one["message"]
-    assert one["fix"] == "kubectl edl upgrade"
+    assert one["remediation"] == "kubectl edl upgrade"
 
 
 def test_a_webhook_that_the_api_server_does_not_reach_is_a_failure(
@@ -304,7 +304,7 @@ def test_days_left_decide_about_the_certificate(
 ) -> None:
     stage.now = [NOW + timedelta(days=days)]
     (one,) = checked(stage)["certificate"]
-    assert one["verdict"] == verdict
+    assert one["result"] == verdict
     assert says in one["message"]
 
 
@@ -313,7 +313,7 @@ def test_a_configuration_that_trusts_nobody_is_a_failure(stage: Stage) -> None:
     del webhooks[0]["clientConfig"]["caBundle"]
     stage.cluster.patch(target(WEBHOOKS, "edl"), {"webhooks": webhooks})
     (one,) = checked(stage)["trust"]
-    assert one["verdict"] == "failure"
+    assert one["result"] == "failure"
     assert one["message"].startswith("MutatingWebhookConfiguration edl, jobs.edl.dev: it has no ca")
 
 
@@ -441,11 +441,11 @@ def test_what_the_user_may_not_do_names_the_commands_and_the_grant(
     assert change["message"] == (
         "you may not patch jobs.batch in namespace default: scale, pause, resume need it"
     )
-    assert change["fix"] == (
+    assert change["remediation"] == (
         'kubectl create rolebinding edl-editor -n default --clusterrole=edl-editor --user="ann"'
     )
     assert plan["message"].startswith("you may not list nodes: plan, explain")
-    assert plan["fix"] == (
+    assert plan["remediation"] == (
         'kubectl create clusterrolebinding edl-viewer --clusterrole=edl-viewer --user="ann"'
     )
     assert stage.run("doctor").code == 0
@@ -458,14 +458,14 @@ def test_a_cast_that_nobody_completes_is_stuck(stage: Stage) -> None:
         "default/mnist has waited 5m for the Jobs of ps, worker: no role starts before the "
         "Jobs of all roles exist"
     )
-    assert one["fix"] == "kubectl get jobs -n default -l edl.dev/job=mnist"
+    assert one["remediation"] == "kubectl get jobs -n default -l edl.dev/job=mnist"
 
 
 def test_a_running_job_whose_chief_was_deleted_is_stuck(stage: Stage) -> None:
     mnist(stage)
     stage.delete("mnist-chief")
     (one,) = checked(stage)["stuck"]
-    assert (one["verdict"], one["message"], one["fix"]) == (
+    assert (one["result"], one["message"], one["remediation"]) == (
         "warning",
         (
             "default/mnist runs without the Jobs of chief, which were deleted: "
@@ -538,7 +538,9 @@ def test_slips_in_our_names_are_found_where_nobody_else_sees_them(stage: Stage) 
     slip = job("ours", framework="none", maxx="4")
     stage.put(slip)
     again = "correct its manifest, then: kubectl {} -f FILE"
-    assert [(one["verdict"], one["message"], one["fix"]) for one in checked(stage)["keys"]] == [
+    assert [
+        (one["result"], one["message"], one["remediation"]) for one in checked(stage)["keys"]
+    ] == [
         ("warning", f"Job default/mnist: {DID_YOU_MEAN}", again.format("replace --force")),
         (
             "warning",
@@ -616,7 +618,7 @@ def test_pods_that_a_quota_refuses_for_what_they_do_not_request_are_warned_of(
     stage.put(manifest)
     stage.create(quota("requests.cpu", "limits.memory"))
     found = checked(stage)
-    assert [(one["message"], one["fix"]) for one in found["stuck"]] == [
+    assert [(one["message"], one["remediation"]) for one in found["stuck"]] == [
         (f"default/greedy: {REFUSED}", "kubectl edl explain greedy -n default")
     ]
     assert "requests" not in found
@@ -642,7 +644,7 @@ def test_pods_to_come_that_a_limit_range_gives_requests_are_well(stage: Stage) -
 def test_a_queued_job_that_no_reconciler_looks_at_is_a_failure(stage: Stage) -> None:
     stage.put(job("sweep", framework="none"))
     (one,) = checked(stage)["stuck"]
-    assert (one["verdict"], one["fix"]) == (
+    assert (one["result"], one["remediation"]) == (
         "failure",
         "kubectl logs -n edl-system -l app.kubernetes.io/name=edl-reconciler --tail 50",
     )
@@ -657,7 +659,7 @@ def test_a_gang_that_is_half_started_is_a_failure(stage: Stage) -> None:
         stage.patch(name, {"metadata": {"annotations": {contract.STARTED_AT: started}}})
     stage.patch("mnist-worker", {"spec": {"suspend": True}})
     (one,) = checked(stage)["stuck"]
-    assert one["verdict"] == "failure"
+    assert one["result"] == "failure"
     assert one["message"] == "default/mnist is half started: worker still suspended after 20m"
 
 
@@ -667,7 +669,7 @@ def test_a_start_that_takes_too_long_is_a_warning(stage: Stage) -> None:
     stage.patch("slow", {"metadata": {"annotations": {contract.STARTED_AT: started}}})
     assert chief["metadata"]["name"] == "slow"
     (one,) = checked(stage)["stuck"]
-    assert (one["verdict"], one["message"]) == (
+    assert (one["result"], one["message"]) == (
         "warning",
         "default/slow has been starting for 20m: 0 of its pods are not ready",
     )
@@ -676,9 +678,9 @@ def test_a_start_that_takes_too_long_is_a_warning(stage: Stage) -> None:
 def test_labels_that_make_no_sense_are_a_warning(stage: Stage) -> None:
     stage.create(job("odd", framework="caffe"))
     (one,) = checked(stage)["stuck"]
-    assert one["verdict"] == "warning"
+    assert one["result"] == "warning"
     assert one["message"].startswith("default/odd: ")
-    assert one["fix"] == "kubectl edl explain odd -n default"
+    assert one["remediation"] == "kubectl edl explain odd -n default"
 
 
 def test_a_gang_that_would_not_fit_an_empty_cluster_is_named(stage: Stage) -> None:
@@ -689,11 +691,11 @@ def test_a_gang_that_would_not_fit_an_empty_cluster_is_named(stage: Stage) -> No
     stage.put(big)
     stage.put(small)
     (one,) = checked(stage)["never"]
-    assert one["verdict"] == "warning"
+    assert one["result"] == "warning"
     assert one["message"].startswith(
         "default/big would not start if no other training job ran either: "
     )
-    assert one["fix"] == "kubectl edl explain big -n default"
+    assert one["remediation"] == "kubectl edl explain big -n default"
 
 
 def test_jobs_that_only_wait_for_others_are_well(stage: Stage) -> None:
@@ -734,8 +736,8 @@ def test_a_user_who_may_not_list_nodes_still_gets_the_rest(stage: Stage, clinic:
     fence = fenced("Node")
     stage.wrapped = lambda cluster: clinic(fence(cluster))
     found = checked(stage)
-    assert found["never"][0]["verdict"] == "warning"
-    assert found["leftovers"][0]["verdict"] == "ok"
+    assert found["never"][0]["result"] == "warning"
+    assert found["leftovers"][0]["result"] == "ok"
 
 
 def test_a_terminal_without_unicode_reads_words(stage: Stage) -> None:

@@ -59,7 +59,7 @@ def test_a_waiting_job_is_told_what_it_lacks(stage: Stage) -> None:
 
 def test_with_what_it_names_it_starts(stage: Stage) -> None:
     stage.create(node("node-3", cpu="2"))
-    assert "shrink   small   worker=6→1   to make room for default/bert" in stage.run("plan").out
+    assert "ScaleDown   small   worker=6→1   to make room for default/bert" in stage.run("plan").out
 
 
 def test_a_running_job_is_told_why_it_has_no_more(stage: Stage) -> None:
@@ -98,17 +98,17 @@ def test_documents_hold_the_figures(stage: Stage) -> None:
     assert (found["kind"], found["position"]) == ("TrainingJobExplanation", 1)
     assert found["settings"]["source"] == "reconciler"
     assert found["estimate"] == {
-        "certainty": "unknown",
-        "at": None,
+        "certainty": "Unknown",
+        "time": None,
         "message": "default/small has no known end",
     }
     assert found["start"]["complete"]
-    cause, then = found["start"]["causes"]
-    assert (then["kind"], then["remedy"]) == ("Promised", "")
-    assert cause["kind"] == "Room"
-    assert (cause["role"], cause["wanted"], cause["fitting"]) == ("worker", 3, 2)
-    assert (cause["node"], cause["missing"]) == ("node-1", {"cpu": "2000m"})
-    assert cause["remedy"] == "2 CPU more free on node-1"
+    cause, then = found["start"]["blockers"]
+    assert (then["type"], then["remediation"]) == ("Promised", "")
+    assert cause["type"] == "Room"
+    assert (cause["role"], cause["pods"], cause["schedulablePods"]) == ("worker", 3, 2)
+    assert (cause["nodeName"], cause["missing"]) == ("node-1", {"cpu": "2000m"})
+    assert cause["remediation"] == "2 CPU more free on node-1"
 
 
 def test_a_declared_length_tells_when_it_starts(stage: Stage) -> None:

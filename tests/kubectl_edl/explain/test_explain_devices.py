@@ -50,7 +50,7 @@ def test_a_selector_that_is_not_evaluated_is_named(stage: Stage) -> None:
     text = f"counted by DeviceClass only: kubectl-edl does not evaluate {ODD}"
     assert f"Devices:     worker: {text}\n" in found.out
     document = json.loads(stage.run("explain", "train", "-o", "json").out)
-    caveat = {"role": "worker", "code": "ClassOnly", "subject": ODD, "message": text}
+    caveat = {"role": "worker", "type": "ClassOnly", "subject": ODD, "message": text}
     assert document["caveats"] == [caveat]
 
 

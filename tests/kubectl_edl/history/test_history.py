@@ -55,7 +55,7 @@ def test_roles_that_a_crash_kept_apart_started_together(stage: Stage) -> None:
     told(stage, "mnist-ps", STARTED.format(2).replace("11:00:00", "11:00:07"))
     found = json.loads(stage.run("history", "mnist", "-o", "json").out)
     first, second, *_ = found["operations"]
-    assert [size["role"] for size in first["sizes"]] == ["chief", "ps", "worker"]
+    assert [role["name"] for role in first["roles"]] == ["chief", "ps", "worker"]
     assert second["operation"] == "grown"
 
 
@@ -67,7 +67,7 @@ def test_what_happened_within_one_second_keeps_its_order(stage: Stage) -> None:
         told(stage, name, f"{STARTED.format(count)}\n{paused.format(count)}")
     told(stage, "mnist-worker", f"{STARTED.format(1)}\n{resized}\n{paused.format(2)}")
     found = json.loads(stage.run("history", "mnist", "-o", "json").out)
-    operations = [(one["operation"], len(one["sizes"])) for one in found["operations"]]
+    operations = [(one["operation"], len(one["roles"])) for one in found["operations"]]
     assert operations == [("started", 3), ("grown", 1), ("shrunk", 1), ("suspended", 3)]
 
 
@@ -76,14 +76,16 @@ def test_documents_have_times_and_sizes_by_role(stage: Stage) -> None:
     assert found["kind"] == "TrainingJobHistory"
     assert found["metadata"] == {"name": "mnist", "namespace": "default"}
     assert found["operations"][1] == {
-        "at": "2026-11-21T11:10:00Z",
+        "time": "2026-11-21T11:10:00Z",
         "operation": "grown",
         "phase": "ScaleSucceeded",
-        "sizes": [{"role": "worker", "before": 1, "after": 4}],
+        "roles": [{"name": "worker", "oldReplicas": 1, "newReplicas": 4}],
         "reason": None,
         "message": "idle room: 4 of 12 fit",
     }
-    assert stage.run("history", "mnist", "-o", "yaml").out.startswith("apiVersion: edl.dev/v1\n")
+    assert stage.run("history", "mnist", "-o", "yaml").out.startswith(
+        "apiVersion: edl.dev/v1alpha1\n"
+    )
 
 
 def test_a_resize_that_is_on_its_way_says_so(stage: Stage) -> None:
@@ -105,7 +107,7 @@ def test_the_end_comes_from_the_jobs_themselves(stage: Stage) -> None:
     stage.patch("mnist-chief", {"status": {"conditions": [over]}})
     found = json.loads(stage.run("history", "mnist", "-o", "json").out)
     last = found["operations"][-1]
-    assert (last["operation"], last["phase"], last["at"], last["message"]) == (
+    assert (last["operation"], last["phase"], last["time"], last["message"]) == (
         "ended",
         "Succeeded",
         "2026-11-21T11:59:00Z",
@@ -141,7 +143,7 @@ def test_what_kubernetes_warned_of_stands_below(stage: Stage) -> None:
     )
     assert json.loads(stage.run("history", "mnist", "-o", "json").out)["warnings"] == [
         {
-            "at": "2026-11-21T11:58:00Z",
+            "lastTimestamp": "2026-11-21T11:58:00Z",
             "object": "Job/mnist-worker",
             "reason": "FailedCreate",
             "message": "exceeded quota",

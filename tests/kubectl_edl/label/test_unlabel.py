@@ -102,7 +102,7 @@ def test_what_is_queued_stays_suspended_and_says_who_starts_it(stage: Stage) -> 
     assert stage.job("sweep")["spec"]["suspend"] is True
 
 
-@pytest.mark.parametrize("kind", ["job", "jobs", "job.batch", "jobs.batch", "trainingjob.edl.dev"])
+@pytest.mark.parametrize("kind", ["job", "jobs", "job.batch", "jobs.batch"])
 def test_a_job_of_the_cast_stands_for_all_of_it(stage: Stage, kind: str) -> None:
     assert stage.run("unlabel", f"{kind}/mnist-worker").code == 0
     assert ours(stage, "mnist-chief") == []

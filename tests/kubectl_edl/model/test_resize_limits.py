@@ -81,12 +81,12 @@ def test_a_job_that_restarts_has_the_other_default() -> None:
 def test_documents_have_it_with_its_source() -> None:
     stage = Stage()
     stage.put(torch(cooldown="5m"))
-    found = {"seconds": 300, "source": contract.COOLDOWN}
+    found = {"periodSeconds": 300, "source": contract.COOLDOWN}
     (listed,) = json.loads(stage.run("status", "-o", "json").out)["items"]
     near = yaml.safe_load(stage.run("status", "bert", "-o", "yaml").out)
     explained = json.loads(stage.run("explain", "bert", "-o", "json").out)
     assert listed["cooldown"] == near["cooldown"] == found
-    assert explained["cooldown"] == found | {"until": None}
+    assert explained["cooldown"] == found | {"notBefore": None}
 
 
 def test_explain_and_plan_say_when_the_next_restart_is_allowed() -> None:
@@ -102,5 +102,5 @@ def test_explain_and_plan_say_when_the_next_restart_is_allowed() -> None:
     assert f"default), not before {end}" in cooldown(stage, "explain")
     assert f"cooldown after its last start or resize (until {end})" in stage.run("plan").out
     explained = json.loads(stage.run("explain", "bert", "-o", "json").out)
-    (held,) = json.loads(stage.run("plan", "-o", "json").out)["held"]
-    assert explained["cooldown"]["until"] == held["until"] == "2026-11-21T12:15:00Z"
+    (held,) = json.loads(stage.run("plan", "-o", "json").out)["waiting"]
+    assert explained["cooldown"]["notBefore"] == held["notBefore"] == "2026-11-21T12:15:00Z"

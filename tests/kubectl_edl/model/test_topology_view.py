@@ -60,8 +60,8 @@ def test_the_domains_of_a_required_topology(stage: Stage, verb: str) -> None:
         "worker   example.com/rack   required   r1 (3 pods)\n"
     ) in stage.run(verb, "mnist").out
     found = document(stage, verb, "mnist")["topology"]
-    assert found["required"] == [{"role": None, "label": RACK}]
-    assert found["domains"] == [{"role": "worker", "label": RACK, "value": "r1", "pods": 3}]
+    assert found["required"] == [{"role": None, "topologyKey": RACK}]
+    assert found["domains"] == [{"role": "worker", "topologyKey": RACK, "value": "r1", "pods": 3}]
 
 
 @pytest.mark.parametrize("verb", ["explain", "status"])
@@ -103,14 +103,14 @@ def test_a_queued_job_is_told_which_domain_comes_nearest(stage: Stage) -> None:
     text = "Nearest:     example.com/rack=r1: 3 of 4 pods fit\n"
     assert text in stage.run("explain", "mnist").out
     nearest = {
-        "domains": [{"role": None, "label": RACK, "value": "r1"}],
-        "fitting": 3,
+        "domains": [{"role": None, "topologyKey": RACK, "value": "r1"}],
+        "schedulablePods": 3,
         "pods": 4,
-        "never": False,
+        "neverFits": False,
     }
     assert document(stage, "explain", "mnist")["topology"]["nearest"] == nearest
     assert document(stage, "queue")["items"][0]["topology"] == {
-        "required": [{"role": None, "label": RACK}],
+        "required": [{"role": None, "topologyKey": RACK}],
         "preferred": [],
         "nearest": nearest,
     }
@@ -120,15 +120,15 @@ def test_a_job_that_no_domain_holds_is_told_how_many_would_fit(stage: Stage) -> 
     waits(stage, 5, required=RACK)
     text = "example.com/rack=r1: 4 of 5 pods would fit if no training job ran\n"
     assert text in stage.run("explain", "mnist").out
-    assert document(stage, "explain", "mnist")["topology"]["nearest"]["never"]
+    assert document(stage, "explain", "mnist")["topology"]["nearest"]["neverFits"]
 
 
 def test_a_job_whose_domain_is_full_is_told_so(stage: Stage) -> None:
     runs(stage, "r1-a r1-b r1-a r1-b", required=RACK)
     shown = stage.run("explain", "mnist").out
     assert "on the 2 nodes that it may use in example.com/rack=r1\n" in shown
-    (cause,) = document(stage, "explain", "mnist")["roles"][0]["stops"]["causes"]
-    assert cause["domains"] == [{"label": RACK, "value": "r1", "role": ""}]
+    (cause,) = document(stage, "explain", "mnist")["roles"][0]["scaleUp"]["blockers"]
+    assert cause["domains"] == [{"topologyKey": RACK, "value": "r1", "role": None}]
 
 
 def test_a_plan_shows_the_domains_of_a_start(stage: Stage) -> None:
@@ -139,7 +139,7 @@ def test_a_plan_shows_the_domains_of_a_start(stage: Stage) -> None:
         "mnist   worker   example.com/block   preferred   b0 (3 pods)\n"
     ) in stage.run("plan").out
     (change,) = document(stage, "plan")["changes"]
-    assert change["domains"][0] == {"role": "worker", "label": RACK, "value": "r1", "pods": 3}
+    assert change["domains"][0] == {"role": "worker", "topologyKey": RACK, "value": "r1", "pods": 3}
 
 
 def test_a_plan_shows_the_domains_of_growth(stage: Stage) -> None:
@@ -177,8 +177,8 @@ def test_what_if_keeps_the_topologies_of_the_cluster(stage: Stage) -> None:
     waits(stage, 5, required=RACK)
     (found,) = document(stage, "simulate", "--live", "--add-nodes", "1", "--like", "r1-a")["items"]
     now, more = found["runs"]
-    assert (now["startsAfterSeconds"], now["domains"]) == (None, [])
-    assert more["domains"] == [{"role": "worker", "label": RACK, "value": "r1", "pods": 5}]
+    assert (now["startSeconds"], now["domains"]) == (None, [])
+    assert more["domains"] == [{"role": "worker", "topologyKey": RACK, "value": "r1", "pods": 5}]
 
 
 def test_without_the_right_to_read_nodes_the_domains_are_missing(stage: Stage) -> None:

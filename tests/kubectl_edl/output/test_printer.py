@@ -18,7 +18,7 @@ def stage() -> Stage:
 
 
 def test_custom_columns_are_kubectls(stage: Stage) -> None:
-    columns = "NAME:.metadata.name,MAX:.roles[*].max,NONE:.nothing,ROLE:{.roles[0].name}"
+    columns = "NAME:.metadata.name,MAX:.roles[*].maxReplicas,NONE:.nothing,ROLE:{.roles[0].name}"
     found = stage.run("status", "-o", f"custom-columns={columns}")
     assert found.out == (
         "NAME     MAX      NONE     ROLE\n"

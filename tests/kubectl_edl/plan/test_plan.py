@@ -12,7 +12,7 @@ from tests.kubectl_edl.stage import Stage, cast, job, lease, mnist, node, pod
 
 PLAN = """\
 ACTION   NAME   SIZES        MESSAGE
-start    late   worker=2     all 2 pods of its minimum fit
+Start    late   worker=2     all 2 pods of its minimum fit
 
 POSITION   NAME    WHY IT WAITS, OR GETS NO MORE
 1          bert    Insufficient cpu: needs 1 x 2 CPU (chief), 4 x 2 CPU (ps), 3 x 2 CPU (worker); \
@@ -70,15 +70,15 @@ def test_documents_have_the_same_in_both_forms(stage: Stage) -> None:
         {
             "namespace": "default",
             "name": "late",
-            "action": "start",
-            "sizes": [{"role": "worker", "before": 0, "after": 2}],
+            "action": "Start",
+            "roles": [{"name": "worker", "oldReplicas": 0, "newReplicas": 2}],
             "pods": [],
             "domains": [],
             "reason": "Admitted",
             "message": "all 2 pods of its minimum fit",
         }
     ]
-    assert [(one["name"], one["position"]) for one in found["held"]] == [
+    assert [(one["name"], one["position"]) for one in found["waiting"]] == [
         ("bert", 1),
         ("small", None),
     ]
@@ -104,7 +104,7 @@ def test_another_policy_or_ceiling_may_be_asked_for_and_is_named(stage: Stage) -
     stage.delete("late")
     stage.delete("bert-chief")
     found = stage.run("plan", "--policy", "fifo", "--load-ceiling", "1")
-    assert "grow     small   worker=6→8" in found.out
+    assert "ScaleUp   small   worker=6→8" in found.out
     assert (
         "Decided by: policy fifo, load ceiling 100 % "
         "(as asked for; the reconciler may say otherwise)"

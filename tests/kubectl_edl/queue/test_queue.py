@@ -151,19 +151,22 @@ def test_the_queue_is_what_the_reconciler_would_decide(stage: Stage) -> None:
     assert "CPU" in one.pop("message")
     assert one.pop("reason") == "InsufficientCapacity"
     assert one == {
-        "apiVersion": "edl.dev/v1",
+        "apiVersion": "edl.dev/v1alpha1",
         "kind": "QueuedTrainingJob",
-        "metadata": {"name": "bert", "namespace": "default"},
+        "metadata": {
+            "name": "bert",
+            "namespace": "default",
+            "creationTimestamp": "2026-11-21T11:58:00Z",
+        },
         "position": 1,
         "priority": 0,
-        "minimum": {"chief": 1, "ps": 4, "worker": 3},
-        "waitingFor": {"cpu": "16000m", "pods": "8"},
-        "ahead": [],
+        "minReplicas": {"chief": 1, "ps": 4, "worker": 3},
+        "requests": {"cpu": "16000m", "pods": "8"},
+        "blockedBy": [],
         "topology": None,
-        "queuedAt": "2026-11-21T11:58:00Z",
-        "estimate": {
-            "certainty": "unknown",
-            "at": None,
+        "estimatedStart": {
+            "certainty": "Unknown",
+            "time": None,
             "message": "default/mnist has no known end",
         },
     }
@@ -175,7 +178,11 @@ def test_a_declared_length_tells_when_the_next_one_starts(stage: Stage) -> None:
         stage.patch(name, {"metadata": {"annotations": started}})
     assert "   ~30m   " in stage.run("queue").out
     (one,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
-    assert one["estimate"] == {"certainty": "about", "at": "2026-11-21T12:30:00Z", "message": ""}
+    assert one["estimatedStart"] == {
+        "certainty": "About",
+        "time": "2026-11-21T12:30:00Z",
+        "message": "",
+    }
 
 
 def test_wide_adds_the_minimum_of_each_role(stage: Stage) -> None:
@@ -191,7 +198,7 @@ def test_positions_count_over_all_namespaces_but_only_ones_own_are_shown(stage: 
     stage.put(manifest, parallelism=8)
     found = json.loads(stage.run("queue", "-n", "team", "-o", "json").out)["items"]
     assert [(one["metadata"]["name"], one["position"]) for one in found] == [("late", 2)]
-    assert found[0]["ahead"] == ["default/bert"]
+    assert found[0]["blockedBy"] == ["default/bert"]
 
 
 def test_who_can_never_start_has_no_position_and_is_ahead_of_nobody(stage: Stage) -> None:

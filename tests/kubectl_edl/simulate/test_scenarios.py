@@ -141,7 +141,7 @@ def test_each_line_of_a_trace_says_its_length_or_its_work(folder: Path) -> None:
     text = "submit,name,length,work\n0,one,50,\n0,two,,100\n"
     run = simulated(folder, NODES, "--trace", "t.csv", "-o", "json", t=text)
     jobs = json.loads(run.out)["items"][0]["jobs"]
-    assert {one["name"]: one["ended"] for one in jobs} == {"one": 55.0, "two": 105.0}
+    assert {one["name"]: one["endSeconds"] for one in jobs} == {"one": 55.0, "two": 105.0}
 
 
 def test_a_comma_at_the_end_of_a_line_is_no_cell(folder: Path) -> None:
@@ -167,7 +167,7 @@ def test_jobs_of_a_log_that_share_a_name_are_told_apart(folder: Path, *, by_flag
     own, args = ("", ("--trace", "t.csv")) if by_flag else ("trace: t.csv\n", ())
     run = simulated(folder, NODES + own, *args, "-o", "json", t=LOG)
     jobs = json.loads(run.out)["items"][0]["jobs"]
-    assert [(one["name"], one["arrived"]) for one in jobs] == [
+    assert [(one["name"], one["arrivalSeconds"]) for one in jobs] == [
         ("train", 0.0),
         ("train-3", 1800.0),
         ("train-2", 3600.0),
@@ -180,7 +180,10 @@ def test_a_job_of_a_trace_gives_way_to_one_of_the_scenario(folder: Path) -> None
     scenario = f"{NODES}jobs: [{{name: train, cpu: 1, work: 60}}]\n"
     run = simulated(folder, scenario, "--trace", "t.csv", "-o", "json", t="submit,name\n5,train\n")
     jobs = json.loads(run.out)["items"][0]["jobs"]
-    assert [(one["name"], one["arrived"]) for one in jobs] == [("train", 0.0), ("train-2", 5.0)]
+    assert [(one["name"], one["arrivalSeconds"]) for one in jobs] == [
+        ("train", 0.0),
+        ("train-2", 5.0),
+    ]
     assert "hint: 1 job of a trace has a name that is taken: it is called train-2\n" in run.err
 
 
@@ -234,8 +237,8 @@ def test_where_all_ran_waits_are_what_they_are(folder: Path) -> None:
 def test_in_json_who_never_ran_has_no_wait(folder: Path) -> None:
     both = simulated(folder, f"{NODES}jobs: [{FITS}, {HUGE}]\n", "--until", "1h", "-o", "json")
     (item,) = json.loads(both.out)["items"]
-    assert {one["name"]: one["wait"] for one in item["jobs"]} == {"fits": 5.0, "huge": None}
-    assert (item["neverRan"], item["wait"]["max"]) == (1, 3600.0)
+    assert {one["name"]: one["waitSeconds"] for one in item["jobs"]} == {"fits": 5.0, "huge": None}
+    assert (item["neverStartedJobs"], item["waitSeconds"]["max"]) == (1, 3600.0)
     alone = simulated(folder, f"{NODES}jobs: [{HUGE}]\n", "-o", "json")
     (item,) = json.loads(alone.out)["items"]
-    assert item["wait"] == {"mean": None, "median": None, "max": None}
+    assert item["waitSeconds"] == {"mean": None, "median": None, "max": None}

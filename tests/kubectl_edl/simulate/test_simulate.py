@@ -56,13 +56,13 @@ def test_policies_stand_side_by_side_and_beside_the_plain_scheduler(scenario: Pa
 
 def test_a_job_that_waits_without_us_starts_at_once_with_us(scenario: Path) -> None:
     fair, plain = documents("-f", scenario, "--policy", "fair", "--plain")
-    assert fair["jobs"][1]["wait"] < 15
-    assert plain["jobs"][1]["wait"] > 60
+    assert fair["jobs"][1]["waitSeconds"] < 15
+    assert plain["jobs"][1]["waitSeconds"] > 60
 
 
 def test_work_takes_as_long_as_its_replicas_need(scenario: Path) -> None:
     (first, _) = documents("-f", scenario, "--policy", "fair")[0]["jobs"]
-    sizes = [*first["sizes"], [first["ended"], 0]]
+    sizes = [*first["replicas"], [first["endSeconds"], 0]]
     spans = itertools.pairwise(sizes)
     done = sum((later[0] - now[0]) * now[1] for now, later in spans)
     # Each replica starts for 5 seconds before it works.
@@ -84,7 +84,7 @@ def test_jobs_of_a_trace_join_those_of_the_scenario(scenario: Path, tmp_path: Pa
     path = tmp_path / "jobs.csv"
     path.write_text("submit,name,min,max,cpu,length\n5m,logged,1,2,1,90s\n")
     jobs = documents("-f", scenario, "--trace", path)[0]["jobs"]
-    assert [(one["name"], one["arrived"]) for one in jobs][-1] == ("logged", 300.0)
+    assert [(one["name"], one["arrivalSeconds"]) for one in jobs][-1] == ("logged", 300.0)
 
 
 def test_another_seed_draws_other_jobs(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_another_seed_draws_other_jobs(tmp_path: Path) -> None:
         "nodes: [{cpu: 8}]\njobs: [{count: 9, poisson: 60, cpu: 1, work: {exponential: 5m}}]\n"
     )
     arrivals = [
-        [one["arrived"] for one in documents("-f", path, "--seed", seed)[0]["jobs"]]
+        [one["arrivalSeconds"] for one in documents("-f", path, "--seed", seed)[0]["jobs"]]
         for seed in (1, 1, 2)
     ]
     assert arrivals[0] == arrivals[1] != arrivals[2]
@@ -102,7 +102,7 @@ def test_another_seed_draws_other_jobs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["mixed.yaml", "queue.yaml", "trace.yaml"])
 def test_the_examples_come_to_their_end(name: str) -> None:
     (run, *_) = documents("-f", EXAMPLES / name, "--policy", "fair")
-    assert run["ended"] == len(run["jobs"]) > 40
+    assert run["completedJobs"] == len(run["jobs"]) > 40
 
 
 def test_every_finding_is_named_at_once_with_its_line(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_an_ordinary_manifest_is_a_template_for_jobs(tmp_path: Path) -> None:
         "jobs: [{name: mnist, manifest: job.yaml, count: 2, every: 60, work: 300, priority: 5}]\n"
     )
     jobs = documents("-f", path)[0]["jobs"]
-    assert [(one["name"], one["max"], one["ended"] is None) for one in jobs] == [
+    assert [(one["name"], one["maxReplicas"], one["endSeconds"] is None) for one in jobs] == [
         ("mnist-0", 3, False),
         ("mnist-1", 3, False),
     ]
@@ -217,9 +217,9 @@ def test_jobs_of_manifests_keep_away_from_jobs_that_say_nothing_of_it(tmp_path: 
         "jobs: [{name: b, manifest: b.yaml, work: 300},"
         " {name: a, manifest: a.yaml, work: 300, at: 10}]\n"
     )
-    first, second = sorted(documents("-f", path)[0]["jobs"], key=lambda one: one["running"])
+    first, second = sorted(documents("-f", path)[0]["jobs"], key=lambda one: one["startSeconds"])
     assert (first["name"], second["name"]) == ("b", "a")
-    assert second["running"] >= first["ended"], "one node: they run one after another"
+    assert second["startSeconds"] >= first["endSeconds"], "one node: they run one after another"
 
 
 @pytest.mark.parametrize(
@@ -282,28 +282,28 @@ def what_if(stage: Stage, *args: str) -> dict[str, Json]:
 
 def test_more_nodes_let_who_waits_start(stage: Stage) -> None:
     runs = what_if(stage, "--add-nodes", "2")["bert"]
-    assert runs["as-is"]["startsAfterSeconds"] is None
-    assert runs["what-if"]["startsAfterSeconds"] == 1
-    assert runs["what-if"]["size"] >= 2
+    assert runs["as-is"]["startSeconds"] is None
+    assert runs["what-if"]["startSeconds"] == 1
+    assert runs["what-if"]["replicas"] >= 2
 
 
 def test_nodes_are_added_like_a_named_one_or_as_described(stage: Stage) -> None:
     stage.create(node("tiny", cpu="1"))
     tiny = what_if(stage, "--add-nodes", "2", "--like", "tiny")["bert"]
     large = what_if(stage, "--add-nodes", "1", "--like", "cpu=64,memory=64Gi")["bert"]
-    assert tiny["what-if"]["startsAfterSeconds"] is None
-    assert large["what-if"]["startsAfterSeconds"] == 1
+    assert tiny["what-if"]["startSeconds"] is None
+    assert large["what-if"]["startSeconds"] == 1
 
 
 def test_another_max_shows_who_gains_and_who_loses(stage: Stage) -> None:
     grown = what_if(stage, "--add-nodes", "4", "--set", "job/mnist.max=5")["mnist"]
-    assert grown["as-is"]["max"] == 12
-    assert grown["what-if"]["size"] == 5
+    assert grown["as-is"]["maxReplicas"] == 12
+    assert grown["what-if"]["replicas"] == 5
 
 
 def test_a_higher_priority_or_a_manual_size_can_be_asked_for(stage: Stage) -> None:
     runs = what_if(stage, "--set", "job/mnist.replicas=1", "--set", "job/bert.priority=9")
-    assert runs["mnist"]["what-if"]["size"] == 1
+    assert runs["mnist"]["what-if"]["replicas"] == 1
 
 
 def test_other_policies_are_compared_with_the_reconcilers_own(stage: Stage) -> None:
@@ -316,8 +316,8 @@ def test_jobs_end_as_they_declare(stage: Stage) -> None:
         notes = {contract.DURATION: "10m", contract.STARTED_AT: "2026-11-21T11:55:00Z"}
         stage.patch(f"mnist-{role}", {"metadata": {"annotations": notes}})
     runs = what_if(stage, "--until", "1h")
-    assert runs["mnist"]["as-is"]["endsAfterSeconds"] == pytest.approx(300, abs=60)
-    assert 0 < runs["bert"]["as-is"]["startsAfterSeconds"] < 400
+    assert runs["mnist"]["as-is"]["endSeconds"] == pytest.approx(300, abs=60)
+    assert 0 < runs["bert"]["as-is"]["startSeconds"] < 400
 
 
 def test_the_table_shows_now_and_then(stage: Stage) -> None:
@@ -379,16 +379,16 @@ def test_a_gang_starts_in_one_domain_and_waits_where_none_has_room(tmp_path: Pat
     jobs = {job["name"]: job for job in found["jobs"]}
     assert domains(jobs["first"]) == {"r2": 6}
     assert domains(jobs["large"]) == {"r1": 8}
-    assert jobs["large"]["wait"] < 60
+    assert jobs["large"]["waitSeconds"] < 60
     assert domains(jobs["second"]) == {"r1": 5}
-    assert jobs["second"]["wait"] > 55
-    assert jobs["never"]["running"] is None
+    assert jobs["second"]["waitSeconds"] > 55
+    assert jobs["never"]["startSeconds"] is None
     assert "in one domain of example.com/rack" in jobs["never"]["message"]
     assert len(domains(jobs["near"])) == 1
 
 
 def domains(job: Json) -> dict[str, int]:
-    assert {one["label"] for one in job["domains"]} == {"example.com/rack"}
+    assert {one["topologyKey"] for one in job["domains"]} == {"example.com/rack"}
     return {one["value"]: one["pods"] for one in job["domains"]}
 
 
@@ -407,7 +407,7 @@ def test_without_kubectl_edl_a_topology_holds_no_pod(tmp_path: Path) -> None:
     plain = next(
         one for one in documents("-f", path, "--plain") if "plain" in one["metadata"]["name"]
     )
-    assert plain["ended"] == 5
+    assert plain["completedJobs"] == 5
 
 
 def test_a_topology_that_is_wrong_is_said_of_its_field(tmp_path: Path) -> None:

@@ -118,8 +118,8 @@ def test_one_job_is_drawn_with_what_is_in_its_way(stage: Stage) -> None:
 
 
 def in_the_way(stage: Stage, name: str) -> list[tuple[str, str]]:
-    found = json.loads(stage.run("status", name, "-o", "json").out)["obstacles"]
-    return [(one["what"], one["wayOut"]) for one in found]
+    found = json.loads(stage.run("status", name, "-o", "json").out)["blockers"]
+    return [(one["message"], one["remediation"]) for one in found]
 
 
 def waiting(owner: Json, index: int, **state: str) -> Json:

@@ -88,23 +88,23 @@ def test_without_metrics_what_is_used_is_unknown(stage: Stage, error: EdlError, 
     assert found.code == 0
     assert found.err == f"hint: what is used is not known: {said}\n"
     assert cells(found.out.splitlines()[1])[4] == "<unknown>"
-    assert json.loads(stage.run("top", "-o", "json").out)["items"][0]["used"] is None
+    assert json.loads(stage.run("top", "-o", "json").out)["items"][0]["usage"] is None
 
 
 def hours(stage: Stage, *args: str) -> Json:
-    found: Json = json.loads(stage.run("top", "sweep", *args, "-o", "json").out)["hours"]
+    found: Json = json.loads(stage.run("top", "sweep", *args, "-o", "json").out)["resourceHours"]
     return found
 
 
 def test_hours_of_gpus_are_sizes_over_time(stage: Stage) -> None:
-    assert hours(stage) == {"unit": "GPU", "held": 6.0, "atMax": 6.0, "complete": True}
+    assert hours(stage) == {"unit": "GPU", "used": 6.0, "atMaxReplicas": 6.0, "complete": True}
 
 
 def test_work_that_does_not_divide_costs_more_at_the_maximum(stage: Stage) -> None:
     """Half an hour each at 4 and at 2, a third serial: speeds 2 and 1.5 of one replica."""
     found = hours(stage, "--serial", "0.3333333333333333")
-    assert found["held"] == 6.0
-    assert found["atMax"] == pytest.approx((0.5 * 2 + 0.5 * 1.5) / 2 * 4 * 2)
+    assert found["used"] == 6.0
+    assert found["atMaxReplicas"] == pytest.approx((0.5 * 2 + 0.5 * 1.5) / 2 * 4 * 2)
 
 
 def test_a_history_that_was_cut_says_more(stage: Stage) -> None:
@@ -118,8 +118,8 @@ def test_fixed_roles_wait_longer_and_jobs_without_gpus_count_cpus() -> None:
     """Six minutes: 7 pods of 2 CPUs, 4 of them workers; 12 workers would take a third of it."""
     stage = Stage(minutes_ago=6)
     mnist(stage)
-    found = json.loads(stage.run("top", "mnist", "-o", "json").out)["hours"]
-    assert found == {"unit": "CPU", "held": 1.4, "atMax": 1.0, "complete": True}
+    found = json.loads(stage.run("top", "mnist", "-o", "json").out)["resourceHours"]
+    assert found == {"unit": "CPU", "used": 1.4, "atMaxReplicas": 1.0, "complete": True}
     titles, line = stage.run("top", "jobs", "--serial", "1e-9").out.splitlines()
     assert cells(titles)[-4:] == ["HELD", "AT-MAX", "VS-MAX", "AGE"]
     assert cells(line)[-4:-1] == ["1.4 CPU-h", "1 CPU-h", "40% more"]
@@ -144,13 +144,13 @@ def test_time_that_was_paused_or_after_the_end_is_not_held(stage: Stage) -> None
     lines = (HISTORY, "2026-11-21T11:45:00Z suspended 2 2 paused")
     stage.patch("sweep", {"metadata": {"annotations": {contract.HISTORY: "\n".join(lines)}}})
     stage.patch("sweep", {"spec": {"suspend": True}})
-    assert hours(stage)["held"] == 5.0
+    assert hours(stage)["used"] == 5.0
     over = {"type": "Complete", "status": "True", "lastTransitionTime": "2026-11-21T11:30:00Z"}
     stage.patch(
         "sweep", {"metadata": {"annotations": {contract.HISTORY: HISTORY.partition("\n")[0]}}}
     )
     stage.patch("sweep", {"spec": {"suspend": False}, "status": {"conditions": [over]}})
-    assert hours(stage)["held"] == 4.0
+    assert hours(stage)["used"] == 4.0
 
 
 def test_nodes_show_what_is_requested_and_idle(stage: Stage) -> None:
@@ -180,7 +180,7 @@ def test_the_cluster_is_the_sum(stage: Stage) -> None:
         "Held so far: 6 GPU-h",
     ]
     found = json.loads(stage.run("top", "cluster", "-o", "json").out)
-    assert found["resources"]["gpu"]["training"] == "4"
+    assert found["resources"]["gpu"]["trainingRequests"] == "4"
 
 
 def test_the_view_may_stand_anywhere_and_jobs_are_meant_without_one(stage: Stage) -> None:
@@ -228,6 +228,6 @@ def test_at_the_maximum_all_the_time_nothing_is_saved_and_below_it_never_lost(
         lines.append(f"{at:%Y-%m-%dT%H:%M:%SZ} grown {before} {after} room")
     stage.patch("sweep", {"metadata": {"annotations": {contract.HISTORY: "\n".join(lines)}}})
     found = hours(stage, "--serial", str(serial))
-    assert found["atMax"] >= found["held"] - 0.002
+    assert found["atMaxReplicas"] >= found["used"] - 0.002
     if set(sizes) == {9}:
-        assert found["atMax"] == pytest.approx(found["held"], abs=0.002)
+        assert found["atMaxReplicas"] == pytest.approx(found["used"], abs=0.002)

@@ -1,0 +1,82 @@
+"""The documents about the cluster and the installation: `top`, `doctor`, `certs`, `version`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NotRequired, TypedDict
+
+from kubectl_edl.output.documents.field_kinds import QUANTITY
+from kubectl_edl.output.documents.shared_documents import (
+    NameDocument,
+    Quantities,
+    ResourceHoursDocument,
+    Timestamp,
+)
+from kubectl_edl.output.documents.training_job_documents import V1Alpha1
+
+
+class NodeUsageDocument(TypedDict):
+    apiVersion: V1Alpha1
+    kind: Literal["NodeUsage"]
+    metadata: NameDocument
+    schedulable: Annotated[bool, "Whether it is ready and not cordoned."]
+    trainingPods: Annotated[int, "Pods of training jobs on it."]
+    allocatable: Annotated[Quantities, "What it offers to pods."]
+    requests: Annotated[Quantities, "What its pods request together."]
+    idle: Annotated[Quantities, "What is not requested; nothing on a node that takes no pods."]
+    usage: Annotated[Quantities | None, "What is used; null without metrics-server."]
+
+
+class ResourceUsageDocument(TypedDict):
+    allocatable: Annotated[str, QUANTITY, "What nodes offer."]
+    requests: Annotated[str, QUANTITY, "What pods on nodes request."]
+    trainingRequests: Annotated[str, QUANTITY, "Those of them that belong to training jobs."]
+    queuedRequests: Annotated[str, QUANTITY, "What the minimum of all queued jobs requests."]
+    idle: Annotated[str, QUANTITY, "What is not requested on nodes that take pods."]
+    usage: Annotated[str | None, QUANTITY, "What is used; null where not measured."]
+
+
+class ClusterUsageDocument(TypedDict):
+    apiVersion: V1Alpha1
+    kind: Literal["ClusterUsage"]
+    nodes: Annotated[int, "Nodes."]
+    unschedulableNodes: Annotated[int, "Those of them that take no pods."]
+    trainingJobs: Annotated[dict[str, int], "Training jobs, by phase."]
+    resources: Annotated[dict[str, ResourceUsageDocument], "By resource; gpu: whole and shared."]
+    resourceHours: Annotated[list[ResourceHoursDocument], "What training jobs have requested."]
+
+
+class CheckDocument(TypedDict):
+    section: Annotated[str, "The section that it is printed in."]
+    name: Annotated[str, "A name that stays the same."]
+    result: Annotated[str, "ok, warning or failure."]
+    message: Annotated[str, "What was found."]
+    remediation: Annotated[str, "How it is fixed; empty where nothing is to be done."]
+
+
+class CheckReportDocument(TypedDict):
+    apiVersion: V1Alpha1
+    kind: Literal["CheckReport"]
+    result: Annotated[str, "The worst of its checks: ok, warning or failure."]
+    complete: Annotated[bool, "False where a failure kept other checks from being made."]
+    checks: Annotated[list[CheckDocument], "The checks, in the order of the sections."]
+
+
+class CertificateDocument(TypedDict):
+    apiVersion: V1Alpha1
+    kind: Literal["Certificate"]
+    metadata: Annotated[NameDocument, "name: authority, predecessor, serving or trusted."]
+    source: Annotated[str, "The Secret or webhook configuration that it is read from."]
+    error: Annotated[str, "Why it cannot be read; then the fields below are missing."]
+    subject: NotRequired[Annotated[str, "Subject."]]
+    issuer: NotRequired[Annotated[str, "Issuer."]]
+    dnsNames: NotRequired[Annotated[list[str], "DNS names that it is valid for."]]
+    ipAddresses: NotRequired[Annotated[list[str], "IP addresses that it is valid for."]]
+    notBefore: NotRequired[Annotated[Timestamp | None, "Valid from."]]
+    notAfter: NotRequired[Annotated[Timestamp | None, "Valid until."]]
+
+
+class VersionDocument(TypedDict):
+    apiVersion: V1Alpha1
+    kind: Literal["Version"]
+    clientVersion: Annotated[str, "Version of the plugin."]
+    pythonVersion: Annotated[str, "Version of the Python that runs it."]

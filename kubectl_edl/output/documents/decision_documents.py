@@ -1,0 +1,149 @@
+"""The documents about decisions: `plan` and `explain`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NotRequired, TypedDict
+
+from edl.model import CaveatCode, Phase
+from edl.model.blockers import Bounds, CauseKind, Hindrance
+from edl.model.scarcity import NodeRule, Scarce
+from kubectl_edl.output.documents.field_kinds import QUANTITY
+from kubectl_edl.output.documents.shared_documents import (
+    DomainDocument,
+    DomainPodsDocument,
+    EstimateDocument,
+    ExplainedTopologyDocument,
+    LimitedCooldownDocument,
+    NamespacedDocument,
+    OperationDocument,
+    Quantities,
+    ReasonCode,
+    RoleChangeDocument,
+    RoleReplicasDocument,
+    SettingsDocument,
+    Timestamp,
+)
+from kubectl_edl.output.documents.training_job_documents import V1Alpha1
+
+
+class PlannedChangeDocument(TypedDict):
+    namespace: Annotated[str, "Namespace of the training job."]
+    name: Annotated[str, "Name of the training job."]
+    action: Annotated[str, "Start, ScaleUp, ScaleDown, Restart, Suspend or Evict."]
+    roles: Annotated[list[RoleChangeDocument], "The roles that change."]
+    pods: Annotated[list[str], "Pods that are evicted from a node that is drained."]
+    domains: Annotated[list[DomainPodsDocument], "For jobs with a topology: where new pods go."]
+    reason: Annotated[ReasonCode, "Why."]
+    message: Annotated[str, "The same as a sentence."]
+
+
+class PlannedWaitDocument(TypedDict):
+    namespace: Annotated[str, "Namespace of the training job."]
+    name: Annotated[str, "Name of the training job."]
+    position: Annotated[int | None, "In the queue, from 1; null: it runs, or never starts."]
+    blockedBy: Annotated[list[str], "Training jobs ahead of it, as namespace/name."]
+    reason: Annotated[ReasonCode, "Why it waits, or is not scaled up."]
+    message: Annotated[str, "The same as a sentence."]
+    notBefore: Annotated[Timestamp | None, "End of a cooldown or back-off; null without one."]
+
+
+class PlanDocument(TypedDict):
+    apiVersion: V1Alpha1
+    kind: Literal["Plan"]
+    time: Annotated[Timestamp | None, "When it was made."]
+    complete: Annotated[bool, "False where the cluster may not be read: changes are unknown."]
+    settings: Annotated[SettingsDocument, "By which it was decided."]
+    changes: Annotated[list[PlannedChangeDocument], "What the reconciler would change now."]
+    waiting: Annotated[list[PlannedWaitDocument], "Jobs that do not start or are not scaled up."]
+    changesInOtherNamespaces: Annotated[int, "Changes that are not shown."]
+    requeueAfterSeconds: Annotated[int | None, "When time alone may change it; null: never."]
+
+
+class QuotaNameDocument(TypedDict):
+    source: Annotated[str, "The ResourceQuota, or edl.dev/gpu-budget."]
+    resource: Annotated[str, "As the source spells it: requests.cpu, pods, GPUs."]
+
+
+class BlockerDocument(TypedDict):
+    """The fields behind `remediation` depend on the type."""
+
+    type: Annotated[str, CauseKind, "What kind of blocker it is."]
+    message: Annotated[str, "What is in the way."]
+    remediation: Annotated[str, "What would change it; empty where it passes by itself."]
+    role: NotRequired[Annotated[str, "Role."]]
+    pods: NotRequired[Annotated[int, "Pods that must fit."]]
+    schedulablePods: NotRequired[Annotated[int, "Room: pods of them that fit."]]
+    requests: NotRequired[Annotated[Quantities, "What one pod requests."]]
+    eligibleNodes: NotRequired[Annotated[int, "Nodes that the pods may use."]]
+    nodeName: NotRequired[Annotated[str, "The node that comes nearest."]]
+    maxIdle: NotRequired[Annotated[Quantities, "Room: the most that is idle on one node."]]
+    maxAllocatable: NotRequired[Annotated[Quantities, "TooLarge: the most that one node has."]]
+    missing: NotRequired[Annotated[Quantities, "Room: what nodeName lacks for one pod."]]
+    domains: NotRequired[Annotated[list[DomainDocument], "Domains that a topology requires."]]
+    nodeRule: NotRequired[Annotated[str, NodeRule, "NoNode: what excludes every node."]]
+    scarce: NotRequired[Annotated[str, Scarce, "Kept: what nodes have too little of."]]
+    resource: NotRequired[Annotated[str, "LoadCeiling: the resource."]]
+    loadCeiling: NotRequired[Annotated[float, "LoadCeiling: the ceiling."]]
+    sufficientLoadCeiling: NotRequired[Annotated[float, "LoadCeiling: one that is high enough."]]
+    idle: NotRequired[Annotated[str, QUANTITY, "LoadCeiling: what is idle in the cluster."]]
+    reserved: NotRequired[Annotated[str, QUANTITY, "LoadCeiling: what stays idle."]]
+    needed: NotRequired[Annotated[str, QUANTITY, "LoadCeiling, Budget: what is needed."]]
+    quota: NotRequired[Annotated[QuotaNameDocument, "Budget: the quota."]]
+    available: NotRequired[Annotated[str, QUANTITY, "Budget: what is left of the quota."]]
+    limitedBy: NotRequired[Annotated[str, Bounds, "Bound: what limits the replicas."]]
+    replicas: NotRequired[Annotated[int, "Bound: the limit."]]
+    reason: NotRequired[Annotated[ReasonCode, "Until, Promised, Itself, Others: the rule."]]
+    notBefore: NotRequired[Annotated[Timestamp | None, "Until: when it ends."]]
+    blockedBy: NotRequired[Annotated[list[str], "Others: training jobs, as namespace/name."]]
+    pendingPods: NotRequired[Annotated[list[str], "Others: pods of other owners, examples."]]
+    roles: NotRequired[Annotated[list[RoleReplicasDocument], "Others: roles of this job itself."]]
+    hindrance: NotRequired[Annotated[str, Hindrance, "Itself: what about the job."]]
+
+
+class BlockersDocument(TypedDict):
+    complete: Annotated[bool, "False where more may be in the way behind these."]
+    blockers: Annotated[list[BlockerDocument], "Each was tried: without all of them it is done."]
+
+
+class ExplainedRoleDocument(TypedDict):
+    name: Annotated[str, "Role."]
+    replicas: Annotated[int, "Replicas now."]
+    nextReplicas: Annotated[int, "Replicas after what the reconciler does next."]
+    reason: Annotated[ReasonCode | None, "Why it has this size."]
+    message: Annotated[str, "The same as a sentence."]
+    scaleUp: Annotated[BlockersDocument | None, "Why it is not scaled up; null: it may be."]
+
+
+class CaveatDocument(TypedDict):
+    role: Annotated[str, "Role."]
+    type: Annotated[str, CaveatCode, "Where the plan counts devices unlike kube-scheduler."]
+    subject: Annotated[str, "The selector, claim or DeviceClass that it is about."]
+    message: Annotated[str, "The same as a sentence."]
+
+
+class PendingPodDocument(TypedDict):
+    name: Annotated[str, "Name of the pod."]
+    jobName: Annotated[str, "Its Job."]
+    nodeName: Annotated[str | None, "Its node; null while it is not scheduled."]
+    message: Annotated[str, "Why it does not run."]
+
+
+class TrainingJobExplanationDocument(TypedDict):
+    apiVersion: V1Alpha1
+    kind: Literal["TrainingJobExplanation"]
+    metadata: NamespacedDocument
+    phase: Annotated[str, Phase, "Phase."]
+    reason: Annotated[ReasonCode | None, "Why it is as it is."]
+    message: Annotated[str, "The same as a sentence."]
+    complete: Annotated[bool, "False where the cluster may not be read: only its state is known."]
+    settings: Annotated[SettingsDocument, "By which it was decided."]
+    topology: Annotated[ExplainedTopologyDocument | None, "Its topology; null without one."]
+    cooldown: Annotated[LimitedCooldownDocument | None, "How often it is resized."]
+    position: Annotated[int | None, "In the queue, from 1; null: not in it."]
+    blockedBy: Annotated[list[str], "Training jobs ahead of it, as namespace/name."]
+    estimate: Annotated[EstimateDocument | None, "When it starts, or is scaled up."]
+    caveats: Annotated[list[CaveatDocument], "Devices that the plan counts otherwise."]
+    start: Annotated[BlockersDocument | None, "Why it does not start; null: it is started."]
+    roles: Annotated[list[ExplainedRoleDocument], "Its roles."]
+    pendingPods: Annotated[list[PendingPodDocument], "Its pods that do not run."]
+    operations: Annotated[list[OperationDocument], "Its last operations, the newest last."]

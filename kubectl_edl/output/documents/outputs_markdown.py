@@ -1,0 +1,178 @@
+"""docs/reference/outputs.md, as `python -m` with the name of this module prints it."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    NotRequired,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from kubectl_edl.output.documents.cluster_documents import (
+    CertificateDocument,
+    CheckReportDocument,
+    ClusterUsageDocument,
+    NodeUsageDocument,
+    VersionDocument,
+)
+from kubectl_edl.output.documents.decision_documents import (
+    PlanDocument,
+    TrainingJobExplanationDocument,
+)
+from kubectl_edl.output.documents.field_kinds import KINDS
+from kubectl_edl.output.documents.simulation_documents import SimulationDocument, WhatIfDocument
+from kubectl_edl.output.documents.training_job_documents import (
+    QueuedTrainingJobDocument,
+    TrainingJobDetailDocument,
+    TrainingJobHistoryDocument,
+    TrainingJobUsageDocument,
+)
+
+
+class DocumentKind(NamedTuple):
+    """One document, and the commands that print it: alone, or as items of a list."""
+
+    shape: type
+    alone: str = ""
+    listed: str = ""
+
+    @property
+    def kind(self) -> str:
+        """As the document says it."""
+        (kind,) = get_args(get_type_hints(self.shape)["kind"])
+        return str(kind)
+
+
+OUTPUTS: Final = (
+    DocumentKind(TrainingJobDetailDocument, "status JOB", "status"),
+    DocumentKind(QueuedTrainingJobDocument, listed="queue"),
+    DocumentKind(PlanDocument, "plan"),
+    DocumentKind(TrainingJobExplanationDocument, "explain JOB"),
+    DocumentKind(TrainingJobHistoryDocument, "history JOB"),
+    DocumentKind(TrainingJobUsageDocument, "top jobs JOB", "top jobs"),
+    DocumentKind(NodeUsageDocument, listed="top nodes"),
+    DocumentKind(ClusterUsageDocument, "top cluster"),
+    DocumentKind(SimulationDocument, listed="simulate -f FILE"),
+    DocumentKind(WhatIfDocument, listed="simulate --live"),
+    DocumentKind(CheckReportDocument, "doctor` and `kubectl edl certs verify"),
+    DocumentKind(CertificateDocument, listed="certs show"),
+    DocumentKind(VersionDocument, "version"),
+)
+_HEAD: Final = """# Outputs for programs
+
+What `-o json` and `-o yaml` print, and what `-o jsonpath=…` and `-o custom-columns=…` choose
+from. `-o name` prints `job.batch/NAME` for each Job of a training job, which kubectl accepts.
+
+Every document has `apiVersion: edl.dev/v1alpha1` and a `kind`; a list has `items`. Times are
+RFC 3339 in UTC; durations are numbers of seconds, in fields that end in `Seconds`. A field that is
+not known is `null`, unless the table says that it may be missing. `kubectl edl events` and the
+commands that change Jobs print Kubernetes' own objects.
+
+"""
+_PLAIN: Final = {str: "string", int: "integer", float: "number", bool: "boolean", Any: "any"}
+
+
+def reference() -> str:
+    """The whole page; a test holds it to docs/reference/outputs.md."""
+    return _HEAD + "\n".join(map(_section, OUTPUTS))
+
+
+def _section(output: DocumentKind) -> str:
+    rows = "".join(
+        f"| `{path}` | {kind} | {text} |\n" for path, kind, text in _fields("", output.shape)
+    )
+    head = "| FIELD | TYPE | MEANING |\n| --- | --- | --- |\n"
+    return f"## {output.kind}\n\n{_printed(output)}\n\n{head}{rows}"
+
+
+def _printed(output: DocumentKind) -> str:
+    said = [f"`kubectl edl {output.alone}` prints it."] if output.alone else []
+    if output.listed:
+        said.append(f"`kubectl edl {output.listed}` prints a `{output.kind}List` of them.")
+    if output.shape is TrainingJobDetailDocument:
+        said.append("In the list `topology`, `events`, `operations` and `blockers` are missing.")
+    return " ".join(said)
+
+
+def _fields(above: str, shape: type) -> Iterator[tuple[str, str, str]]:
+    """(path, type, meaning) of each field, and behind an object those of its own."""
+    hints = get_type_hints(shape, include_extras=True)
+    for name, hint in hints.items():
+        path = f"{above}{name}"
+        found, optional = _unwrapped(hint)
+        kind, text = _kind(found), _text(found)
+        inner, suffix = _object(found)
+        if text or not inner:
+            yield path, kind, f"{text}{' May be missing.' if optional else ''}"
+        if inner:
+            yield from _fields(f"{path}{suffix}.", inner)
+
+
+def _unwrapped(hint: Any) -> tuple[Any, bool]:  # noqa: ANN401 (a type, as typing has none for them)
+    is_optional = get_origin(hint) is NotRequired
+    return (get_args(hint)[0] if is_optional else hint), is_optional
+
+
+def _text(hint: Any) -> str:  # noqa: ANN401 (the same)
+    """The description, and the values of an enumeration."""
+    extras = getattr(hint, "__metadata__", ())
+    texts = [one for one in extras if isinstance(one, str) and one not in KINDS]
+    enums = [one for one in extras if isinstance(one, type) and issubclass(one, Enum)]
+    values = [one.value for enum in enums for one in enum]
+    listed = f" One of {', '.join(f'`{value}`' for value in values)}." if values else ""
+    return f"{' '.join(texts)}{listed}"
+
+
+def _kind(hint: Any) -> str:  # noqa: ANN401 (the same)
+    """`string`, `integer or null`, `list of objects`, `map of quantities`."""
+    for extra in getattr(hint, "__metadata__", ()):
+        if extra in KINDS:
+            return f"{extra} or null" if _is_nullable(hint) else str(extra)
+    form = _FORMS.get(get_origin(hint))
+    if form is not None:
+        return form(get_args(hint))
+    return "object" if is_typeddict(hint) else _PLAIN[hint]
+
+
+def _nullable(args: tuple[Any, ...]) -> str:
+    return f"{' or '.join(_kind(one) for one in args if one is not NoneType)} or null"
+
+
+_FORMS: Final[Mapping[Any, Callable[[tuple[Any, ...]], str]]] = {
+    Annotated: lambda args: _kind(args[0]),
+    Union: _nullable,
+    UnionType: _nullable,
+    Literal: lambda args: f"`{args[0]}`",
+    list: lambda args: f"list of {_kind(args[0])}",
+    dict: lambda args: f"map of {_kind(args[1])}",
+}
+
+
+def _is_nullable(hint: Any) -> bool:  # noqa: ANN401 (the same)
+    return get_origin(get_args(hint)[0]) in (Union, UnionType)
+
+
+def _object(hint: Any) -> tuple[type | None, str]:  # noqa: ANN401 (the same)
+    """The object that stands in a field, and what leads to it: `[]` in a list, `.KEY` in a map."""
+    if is_typeddict(hint):
+        return hint, ""
+    for one, suffix in zip(get_args(hint), ("", ".KEY"), strict=False):
+        inner, below = _object(one)
+        if inner:
+            own = "[]" if get_origin(hint) is list else suffix
+            return inner, f"{own}{below}"
+    return None, ""
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())

@@ -1,0 +1,120 @@
+"""Parts that several documents have in common.
+
+A field's description stands in its annotation; mypy holds what builds a document to the fields.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+from edl.annotations.job_history import Operation, OperationPhase
+from edl.forecast.estimate import Certainty
+from kubectl_edl.output.documents.field_kinds import DATE_TIME, QUANTITY, REASON
+
+Timestamp = Annotated[str, DATE_TIME]
+ReasonCode = Annotated[str, REASON]
+Quantities = dict[str, Annotated[str, QUANTITY]]
+"""By resource, as Kubernetes writes them: millicores of CPU, whole units of the rest."""
+
+
+class NameDocument(TypedDict):
+    name: Annotated[str, "Name."]
+
+
+class NamespacedDocument(NameDocument):
+    namespace: Annotated[str, "Namespace."]
+
+
+class CreatedDocument(NamespacedDocument):
+    creationTimestamp: Annotated[Timestamp | None, "When its first Job was created."]
+
+
+class RoleChangeDocument(TypedDict):
+    name: Annotated[str, "Role."]
+    oldReplicas: Annotated[int, "Replicas before."]
+    newReplicas: Annotated[int, "Replicas after."]
+
+
+class RoleReplicasDocument(TypedDict):
+    name: Annotated[str, "Role."]
+    replicas: Annotated[int, "Replicas."]
+
+
+class OperationDocument(TypedDict):
+    time: Annotated[Timestamp | None, "When it began."]
+    operation: Annotated[str, Operation, "What was done."]
+    phase: Annotated[str, OperationPhase, "What became of it."]
+    roles: Annotated[list[RoleChangeDocument], "The roles that it changed."]
+    reason: Annotated[ReasonCode | None, "Why; null where an unknown release wrote it."]
+    message: Annotated[str, "Why, as a sentence."]
+
+
+class CooldownDocument(TypedDict):
+    periodSeconds: Annotated[float, "The training job is resized at most once in this time."]
+    source: Annotated[str, "What sets it: edl.dev/cooldown, reconciler, or a program's default."]
+
+
+class LimitedCooldownDocument(CooldownDocument):
+    notBefore: Annotated[Timestamp | None, "No resize before this time; null: one is allowed now."]
+
+
+class EstimateDocument(TypedDict):
+    certainty: Annotated[str, Certainty, "How much the estimate means."]
+    time: Annotated[Timestamp | None, "When; null where it is unknown."]
+    message: Annotated[str, "What it depends on, or why it is unknown."]
+
+
+class SettingsDocument(TypedDict):
+    policy: Annotated[str, "The policy that decides."]
+    loadCeiling: Annotated[float, "The share of CPU and memory up to which jobs are scaled up."]
+    source: Annotated[str, "Where they come from: reconciler, flags or default."]
+
+
+class TopologyKeyDocument(TypedDict):
+    role: Annotated[str | None, "Role; null for the pods of all roles."]
+    topologyKey: Annotated[str, "Node label."]
+
+
+class DomainDocument(TopologyKeyDocument):
+    value: Annotated[str | None, "Value of the label; null for nodes without it."]
+
+
+class DomainPodsDocument(DomainDocument):
+    pods: Annotated[int, "Pods of the role in this domain."]
+
+
+class TopologyRequestDocument(TypedDict):
+    required: Annotated[list[TopologyKeyDocument], "Labels of which all pods need one value."]
+    preferred: Annotated[list[str], "Labels of which few values are preferred, widest first."]
+
+
+class TopologyDocument(TopologyRequestDocument):
+    domains: Annotated[
+        list[DomainPodsDocument] | None, "Where the pods are; null where nodes may not be read."
+    ]
+
+
+class NearestDomainsDocument(TypedDict):
+    domains: Annotated[list[DomainDocument], "The domains with capacity for most of the pods."]
+    schedulablePods: Annotated[int, "Pods that fit there."]
+    pods: Annotated[int, "Pods that must fit."]
+    neverFits: Annotated[bool, "Whether no more pods fit even with no training job running."]
+
+
+class TopologyWaitDocument(TopologyRequestDocument):
+    nearest: Annotated[
+        NearestDomainsDocument | None, "For a queued job: the domains that come nearest."
+    ]
+
+
+class ExplainedTopologyDocument(TopologyDocument):
+    nearest: Annotated[
+        NearestDomainsDocument | None, "For a queued job: the domains that come nearest."
+    ]
+
+
+class ResourceHoursDocument(TypedDict):
+    unit: Annotated[str, "GPU, or CPU for jobs without GPUs."]
+    used: Annotated[float, "Resource-hours that its pods have requested so far."]
+    atMaxReplicas: Annotated[float, "What a fixed size of max would have requested."]
+    complete: Annotated[bool, "Whether the history reaches back to the start."]

@@ -1,0 +1,135 @@
+"""The documents about training jobs: `status`, `history`, `queue`, `top jobs`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypedDict
+
+from edl.model import Ending, Phase, Resizing
+from kubectl_edl.output.documents.shared_documents import (
+    CooldownDocument,
+    CreatedDocument,
+    EstimateDocument,
+    NamespacedDocument,
+    OperationDocument,
+    Quantities,
+    ReasonCode,
+    ResourceHoursDocument,
+    Timestamp,
+    TopologyDocument,
+    TopologyWaitDocument,
+)
+
+V1Alpha1 = Literal["edl.dev/v1alpha1"]
+
+
+class WhyDocument(TypedDict):
+    reason: Annotated[ReasonCode | None, "Why it is as it is."]
+    message: Annotated[str, "The same as a sentence."]
+
+
+class PodDocument(TypedDict):
+    name: Annotated[str, "Name of the pod."]
+    completionIndex: Annotated[int | None, "Its index in the Job; null without one."]
+    nodeName: Annotated[str | None, "Its node; null while it is not scheduled."]
+    status: Annotated[str, "As kubectl get pods shows it, SchedulingGated behind a gate."]
+    creationTimestamp: Annotated[Timestamp | None, "When it was created."]
+
+
+class RoleDocument(TypedDict):
+    name: Annotated[str, "Role."]
+    jobName: Annotated[str, "Its Job."]
+    replicas: Annotated[int, "Replicas that it has now; 0 while suspended and after its end."]
+    minReplicas: Annotated[int, "The least that it runs with."]
+    maxReplicas: Annotated[int, "The most that it is scaled up to."]
+    manualReplicas: Annotated[int | None, "The manual size (kubectl edl scale); null: automatic."]
+    runningReplicas: Annotated[int, "Pods that run."]
+    pendingReplicas: Annotated[int, "Pods that are missing or do not run; queued: its minimum."]
+    resizePolicy: Annotated[str, Resizing, "How it takes a new size."]
+    result: Annotated[str | None, Ending, "How its Job ended; null while it has not."]
+    lastScaleTime: Annotated[Timestamp | None, "When it was last resized."]
+    reason: Annotated[ReasonCode | None, "Why it has this size."]
+    message: Annotated[str, "The same as a sentence."]
+    pods: Annotated[list[PodDocument], "Its pods."]
+
+
+class TrainingJobDocument(TypedDict):
+    apiVersion: V1Alpha1
+    kind: Literal["TrainingJob"]
+    metadata: CreatedDocument
+    framework: Annotated[str, "Value of edl.dev/framework."]
+    phase: Annotated[str, Phase, "Phase."]
+    reason: Annotated[ReasonCode | None, "Why it is as it is."]
+    message: Annotated[str, "The same as a sentence."]
+    pendingReplicas: Annotated[int, "Pods of all roles that are missing or do not run."]
+    priority: Annotated[int, "Priority."]
+    paused: Annotated[bool, "Whether it is paused (kubectl edl pause)."]
+    cooldown: Annotated[CooldownDocument | None, "How often it is resized; null: unknown, never."]
+    startTime: Annotated[Timestamp | None, "When it first started; null before."]
+    missingRoles: Annotated[list[str], "Roles whose Job does not exist."]
+    roles: Annotated[list[RoleDocument], "Its roles."]
+
+
+class JobEventDocument(TypedDict):
+    lastTimestamp: Annotated[Timestamp | None, "When it was last seen."]
+    jobName: Annotated[str, "The Job that it is about."]
+    type: Annotated[str, "Normal or Warning."]
+    reason: Annotated[str, "The Event's reason."]
+    message: Annotated[str, "The Event's message."]
+    count: Annotated[int, "How often it was seen."]
+
+
+class JobBlockerDocument(TypedDict):
+    message: Annotated[str, "What keeps the training job from making progress."]
+    remediation: Annotated[str, "What to do about it."]
+
+
+class TrainingJobDetailDocument(TrainingJobDocument):
+    topology: Annotated[TopologyDocument | None, "Its topology; null without one."]
+    events: Annotated[list[JobEventDocument], "The last Events of its Jobs."]
+    operations: Annotated[list[OperationDocument], "Its last operations, the newest last."]
+    blockers: Annotated[list[JobBlockerDocument], "What is in its way."]
+
+
+class EventSummaryDocument(TypedDict):
+    lastTimestamp: Annotated[Timestamp | None, "When it was last seen."]
+    object: Annotated[str, "The object that it is about, as kind/name."]
+    reason: Annotated[str, "The Event's reason."]
+    message: Annotated[str, "The Event's message."]
+    count: Annotated[int, "How often it was seen."]
+
+
+class TrainingJobHistoryDocument(TypedDict):
+    apiVersion: V1Alpha1
+    kind: Literal["TrainingJobHistory"]
+    metadata: NamespacedDocument
+    operations: Annotated[list[OperationDocument], "The last 50 of each role, the newest last."]
+    warnings: Annotated[list[EventSummaryDocument], "The last ten Warning Events."]
+
+
+class QueuedTrainingJobDocument(TypedDict):
+    apiVersion: V1Alpha1
+    kind: Literal["QueuedTrainingJob"]
+    metadata: CreatedDocument
+    position: Annotated[int | None, "From 1 in the whole cluster, 0 starts now; null: none."]
+    priority: Annotated[int, "Priority."]
+    minReplicas: Annotated[dict[str, int], "By role, the replicas that must fit at once."]
+    requests: Annotated[Quantities, "What these request together."]
+    blockedBy: Annotated[list[str], "Training jobs ahead of it, as namespace/name."]
+    reason: Annotated[ReasonCode | None, "Why it waits."]
+    message: Annotated[str, "The same as a sentence."]
+    topology: Annotated[TopologyWaitDocument | None, "Its topology; null without one."]
+    estimatedStart: Annotated[EstimateDocument | None, "When it starts; null where not estimated."]
+
+
+class TrainingJobUsageDocument(TypedDict):
+    apiVersion: V1Alpha1
+    kind: Literal["TrainingJobUsage"]
+    metadata: NamespacedDocument
+    phase: Annotated[str, Phase, "Phase."]
+    pods: Annotated[int, "Pods that have not ended."]
+    runningPods: Annotated[int, "Those of them that run."]
+    measuredPods: Annotated[int, "Running pods that metrics-server has measured."]
+    requests: Annotated[Quantities, "What its pods request together."]
+    usage: Annotated[Quantities | None, "What they use; null without metrics-server."]
+    resourceHours: Annotated[ResourceHoursDocument, "What they have requested over time."]
+    startTime: Annotated[Timestamp | None, "When it first started; null before."]
