@@ -46,7 +46,7 @@ def _labels(new: Json, old: Json) -> tuple[str, ...]:
     }
     return tuple(
         f"{name} stays {labels(old)[name]}: {ways.get(name, '')}"
-        f"kubectl edl unlabel {job} takes all of ours off"
+        f"kubectl edl release {job} takes all of ours off"
         for name in WRITTEN_OUT
         if name in labels(old) and name not in labels(new)
     )

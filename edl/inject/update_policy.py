@@ -114,7 +114,7 @@ def check_identity(new: Json, old: Json) -> None:
         path = f"metadata.labels[{contract.FRAMEWORK}]"
         name = (old.get("metadata") or {}).get("name", "")
         what = "an existing Job cannot be completed any more, its pod template is immutable"
-        raise Denied([Finding(path, what, f"kubectl edl label {name} --recreate …")])
+        raise Denied([Finding(path, what, f"kubectl edl adopt {name} --recreate …")])
     findings = [
         Finding(
             f"metadata.{place}[{name}]",
@@ -134,7 +134,7 @@ def check_identity(new: Json, old: Json) -> None:
 
 def _way_out(name: str, after: Mapping[str, str], old: Json) -> str:
     if name == contract.FRAMEWORK and name not in after:
-        return f"kubectl edl unlabel {_name(old)} takes all of ours off, and the Job runs on"
+        return f"kubectl edl release {_name(old)} takes all of ours off, and the Job runs on"
     return "delete the Job and recreate it"
 
 

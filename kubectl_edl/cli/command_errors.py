@@ -129,6 +129,6 @@ def not_elastic(name: str, connection: ClusterConnection, slips: Sequence[str] =
     """A Job of that name exists, without our label; `slips` are of its other labels."""
     found = f"it has no label {contract.FRAMEWORK}{''.join(f'; {slip}' for slip in slips)}"
     return Refused(
-        f'Job "{name}" is not elastic: {found}; kubectl edl label '
+        f'Job "{name}" is not elastic: {found}; kubectl edl adopt '
         f"{name}{connection.scope.flags} --framework … --min 1 --max … --recreate"
     )

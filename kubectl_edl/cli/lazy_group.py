@@ -1,7 +1,7 @@
 """Commands that are known by a line each, and made only when they run."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -12,6 +12,9 @@ class Listed(click.Group):
 
     `load` makes a subcommand; `order` puts its name first on the command line.
     """
+
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """New names by old ones, which still run the command and say the new name."""
 
     def __init__(
         self,
@@ -39,6 +42,9 @@ class Listed(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and (name := self.renamed.get(args[0])):
+            click.echo(f'warning: "{args[0]}" is now "{name}"; 0.2 drops the old name', err=True)
+            args = [name, *args[1:]]
         if args and args[0] not in self._lines:
             from difflib import get_close_matches  # noqa: PLC0415 (only for mistakes)
 

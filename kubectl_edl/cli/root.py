@@ -24,8 +24,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "resume": "Let paused training jobs queue again.",
     "delete": "Delete training jobs: every Job of each, with its pods.",
     "logs": "What the pods of a training job print.",
-    "label": "Make an ordinary Job elastic.",
-    "unlabel": "Hand an elastic Job back to its user, as an ordinary one.",
+    "adopt": "Make an ordinary Job elastic.",
+    "release": "Stop managing a training job; its Jobs run on as ordinary ones.",
     "convert": "Turn TFJobs, MXJobs and other custom resources into labelled Jobs.",
     "inject": "What the webhook would do to manifests, and why.",
     "dashboard": "A web page of the cluster, live.",
@@ -41,12 +41,15 @@ COMMANDS: Final[Mapping[str, str]] = {
 
 _ELSEWHERE: Final[Mapping[str, str]] = {
     "certs": "certificates.command",
+    "release": "adopt.release_command",
     "resume": "pause.resume_command",
     "uninstall": "install.uninstall_command",
-    "unlabel": "label.unlabel_command",
     "upgrade": "install.upgrade_command",
 }
 """Modules of commands that are not in a folder of their own name."""
+
+_RENAMED: Final[Mapping[str, str]] = {"label": "adopt", "unlabel": "release"}
+"""Old names and new ones; 0.2 drops the old ones."""
 
 WITH_VALUE: Final = frozenset(
     {"-n", "--namespace", "--context", "--kubeconfig", "-l", "--selector", "-o", "--output"}
@@ -77,7 +80,11 @@ def command_first(args: list[str], with_value: Collection[str] = WITH_VALUE) -> 
     return [*rest[:1], *flags, *rest[1:]]
 
 
-CLI: Final = Listed(
+class _Commands(Listed):
+    renamed = _RENAMED
+
+
+CLI: Final = _Commands(
     COMMANDS,
     title="Commands",
     noun="command",

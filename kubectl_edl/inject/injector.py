@@ -132,7 +132,7 @@ class _Injector:
         ):
             name = manifest["metadata"].get("name", "")
             self.remarks.append(
-                f"{where}: cronjob.batch/{name}: {said}; kubectl edl label -f FILE puts them there"
+                f"{where}: cronjob.batch/{name}: {said}; kubectl edl adopt -f FILE puts them there"
             )
 
     def _judge(self, manifest: Json, where: str) -> None:

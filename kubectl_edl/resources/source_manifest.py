@@ -48,7 +48,7 @@ def source_of(manifest: Json) -> Json:
         name = manifest["metadata"]["name"]
         raise Refused(
             f'Job "{name}" is elastic already and was not made with kubectl apply, so what its '
-            "user wrote is not known; from the file: kubectl edl label -f FILE … "
+            "user wrote is not known; from the file: kubectl edl adopt -f FILE … "
             "| kubectl replace --force -f -"
         )
     return _with_settings(json.loads(applied), manifest)

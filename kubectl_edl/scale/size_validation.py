@@ -153,9 +153,9 @@ def _anew(role: Role, wish: SizeRequest, manifest: Json, many: str, bound: str) 
     if contract.ROLES in _annotations(manifest):
         return (
             f"{many} takes a new training job, with {many} in the cast on each of its Jobs: "
-            "kubectl edl label -f FILE --roles … | kubectl replace --force -f -"
+            "kubectl edl adopt -f FILE --roles … | kubectl replace --force -f -"
         )
-    return f"{many} takes a new Job: kubectl edl label {role.job}{wish.flags} {bound} --recreate"
+    return f"{many} takes a new Job: kubectl edl adopt {role.job}{wish.flags} {bound} --recreate"
 
 
 def _annotations(manifest: Json) -> Json:

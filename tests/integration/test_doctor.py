@@ -1,4 +1,4 @@
-"""`doctor`, `certs` and `unlabel` as users have them, where webhook and reconciler run."""
+"""`doctor`, `certs` and `release` as users have them, where webhook and reconciler run."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_an_unlabelled_job_runs_on_and_is_its_users_own_again(shell: Shell) -> N
     shell.until("sweep", running(4))
     pods = ("get", "pods", "-n", shell.namespace, "-o", "name")
     before = shell.kubectl(*pods).stdout
-    found = shell.edl("unlabel", "sweep")
+    found = shell.edl("release", "sweep")
     assert found.returncode == 0, found.stderr
     assert found.stdout == "sweep: an ordinary Job again; it runs on, 4 at a time\n"
     job = json.loads(
@@ -154,12 +154,12 @@ def test_the_framework_alone_cannot_be_taken_off(shell: Shell) -> None:
         "label", "job", "sweep", "-n", shell.namespace, f"{contract.FRAMEWORK}-"
     )
     assert refused.returncode == 1
-    assert "kubectl edl unlabel sweep takes all of ours off, and the Job runs on" in refused.stderr
+    assert "kubectl edl release sweep takes all of ours off, and the Job runs on" in refused.stderr
 
 
 def test_a_queued_job_is_handed_back_suspended_and_starts_when_its_user_says(shell: Shell) -> None:
     shell.apply(elastic("giant", labels={"min": "90", "max": "90"}, parallelism=90))
-    said = shell.edl("unlabel", "giant").stdout
+    said = shell.edl("release", "giant").stdout
     assert "it stays suspended until: kubectl patch job giant" in said
     started = shell.kubectl(
         "patch", "job", "giant", "-n", shell.namespace, "-p", '{"spec":{"suspend":false}}'

@@ -253,7 +253,7 @@ def test_labelling_an_old_job_anew_above_a_ceiling_deletes_nothing(installed: St
     installed.apply(plain("sweep", parallelism=5))
     uid = installed.job("sweep")["metadata"]["uid"]
     say(installed, **RULES)
-    command = [sys.executable, "-m", "kubectl_edl", "label", "sweep", "-n", installed.namespace]
+    command = [sys.executable, "-m", "kubectl_edl", "adopt", "sweep", "-n", installed.namespace]
     command += ["--framework", "pytorch", "--recreate", "--yes"]
     environment = os.environ | installed.cluster.kubectl_environment()
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

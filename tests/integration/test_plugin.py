@@ -180,7 +180,7 @@ def test_a_file_is_labelled_and_applied(shell: Shell, tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(yaml.safe_dump(plain("sweep")))
     options = ("--framework", "none", "--min", "1", "--max", "3")
-    labelled = shell.edl("label", "-f", str(file), *options)
+    labelled = shell.edl("adopt", "-f", str(file), *options)
     assert labelled.returncode == 0
     shell.apply(yaml.safe_load(labelled.stdout))
     shell.until("sweep", running(3))
@@ -192,11 +192,11 @@ def test_a_running_job_is_made_elastic(shell: Shell) -> None:
     assert told.returncode == 1
     assert "is not elastic" in told.stderr
     options = ("--framework", "none", "--min", "1", "--max", "3")
-    assert "--recreate" in shell.edl("label", "sweep", *options).stderr
-    made = shell.edl("label", "sweep", *options, "--recreate", "--yes")
+    assert "--recreate" in shell.edl("adopt", "sweep", *options).stderr
+    made = shell.edl("adopt", "sweep", *options, "--recreate", "--yes")
     assert (made.returncode, made.stderr) == (0, "")
     shell.until("sweep", running(3))
-    wider = shell.edl("label", "sweep", "--max", "4", "--recreate", "--yes")
+    wider = shell.edl("adopt", "sweep", "--max", "4", "--recreate", "--yes")
     assert wider.returncode == 0, wider.stderr
     shell.until("sweep", running(4))
 

@@ -111,7 +111,7 @@ def lines(installed: Stage) -> dict[str, str]:
     """What is typed before Tab, and what stands on the line after it."""
     namespace = installed.namespace
     return {
-        "kubectl edl unl": "kubectl edl unlabel",
+        "kubectl edl rel": "kubectl edl release",
         "kubectl edl scale --dry": "kubectl edl scale --dry-run",
         "kubectl edl status -n edl-sy": "kubectl edl status -n edl-system",
         f"kubectl edl status -n {namespace} swe": f"kubectl edl status -n {namespace} sweep",

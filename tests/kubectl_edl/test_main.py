@@ -45,8 +45,8 @@ def test_a_name_that_is_nearly_right_is_suggested(stage: Stage, command: str) ->
 def test_names_are_taken_as_we_and_kubectl_print_them(stage: Stage, kind: str) -> None:
     found = stage.run("status", f"{kind}/mnist-ps", "-o", "jsonpath={.metadata.name}")
     assert (found.code, found.out) == (0, "mnist")
-    labelling = stage.run("label", f"{kind}/plain", "--framework", "none")
-    assert labelling.err.startswith('error: Job "plain" exists, and nothing can be injected')
+    labelling = stage.run("adopt", f"{kind}/plain", "--framework", "none")
+    assert labelling.err.startswith('error: Job "plain" exists: its spec.template is immutable')
 
 
 def test_the_name_of_another_kind_is_none_of_ours(stage: Stage) -> None:
@@ -76,7 +76,7 @@ class Away(Behind):
         ("scale", "mnist", "3"),
         ("pause", "mnist"),
         ("create", "none", "new", "--image", "i", "--workers", "1", "--cpu", "1"),
-        ("label", "plain", "--framework", "none", "--recreate", "--yes"),
+        ("adopt", "plain", "--framework", "none", "--recreate", "--yes"),
     ],
     ids=lambda line: line[0],
 )
@@ -97,7 +97,7 @@ def test_a_slip_in_our_label_is_named_with_the_one_that_was_meant(stage: Stage) 
     assert stage.run("status", "typo").err == (
         'error: Job "typo" is not elastic: it has no label edl.dev/framework; '
         "edl.dev/framwork is unknown, and does nothing: did you mean edl.dev/framework?; "
-        "kubectl edl label typo --framework … --min 1 --max … --recreate\n"
+        "kubectl edl adopt typo --framework … --min 1 --max … --recreate\n"
     )
 
 
@@ -106,7 +106,7 @@ def test_a_job_without_our_label_is_told_how_to_become_elastic(stage: Stage) -> 
     assert found.code == 1
     assert found.err == (
         'error: Job "plain" is not elastic: it has no label edl.dev/framework; '
-        "kubectl edl label plain -n default --framework … --min 1 --max … --recreate\n"
+        "kubectl edl adopt plain -n default --framework … --min 1 --max … --recreate\n"
     )
 
 
@@ -261,3 +261,13 @@ def test_manifests_are_utf_8_whatever_the_locale(tmp_path: Path) -> None:
     assert "team: żółw" in out
     code, out, err = by_a_shell(f"edl inject -f {tmp_path}/job.yaml --explain", **latin)
     assert (code, err) == (0, "")
+
+
+@pytest.mark.parametrize(("old", "new"), [("label", "adopt"), ("unlabel", "release")])
+def test_an_old_name_runs_the_new_command_and_says_so(
+    old: str, new: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    renamed, current = (Stage().run(name, "minst") for name in (old, new))
+    assert renamed == current
+    assert capsys.readouterr().err == f'warning: "{old}" is now "{new}"; 0.2 drops the old name\n'
+    assert old not in COMMANDS

@@ -45,7 +45,7 @@ def _of_cron_jobs(patient: Patient) -> Iterator[Diagnosis]:
         if said := unknown_keys.on_cron_job(manifest):
             move = (
                 f"kubectl get cronjob {metadata['name']} -n {metadata['namespace']} -o yaml "
-                "| kubectl edl label -f - | kubectl apply -f -"
+                "| kubectl edl adopt -f - | kubectl apply -f -"
             )
             yield _slip("CronJob", manifest, (said,), move)
         if told := unknown_keys.unheeded(template):

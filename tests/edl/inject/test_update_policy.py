@@ -92,7 +92,7 @@ def test_labels_that_we_wrote_out_need_not_be_in_the_users_file(name: str) -> No
 def test_a_label_that_is_taken_off_comes_back_with_the_way_out(name: str, warning: str) -> None:
     verdict = update(changed(RUNNING, f"metadata labels edl.dev/{name}", None), RUNNING)
     assert labels(verdict.manifest) == labels(RUNNING)
-    assert verdict.warnings == (f"{warning}kubectl edl unlabel mnist takes all of ours off",)
+    assert verdict.warnings == (f"{warning}kubectl edl release mnist takes all of ours off",)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_the_reconciler_may_do_all_that() -> None:
 
 def test_labelling_an_existing_job_says_how_to_do_it() -> None:
     new = job("train", framework="tensorflow")
-    with pytest.raises(Denied, match=re.escape("kubectl edl label train --recreate")):
+    with pytest.raises(Denied, match=re.escape("kubectl edl adopt train --recreate")):
         update(new, job("train"))
 
 

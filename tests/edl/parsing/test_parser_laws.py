@@ -1,4 +1,4 @@
-"""A manifest may hold anything: `kubectl edl label -f` reads YAML that nobody has checked."""
+"""A manifest may hold anything: `kubectl edl adopt -f` reads YAML that nobody has checked."""
 
 import copy
 

@@ -47,7 +47,7 @@ def test_a_training_job_of_the_namespace_comes_next(stage: Stage, command: str) 
 
 
 def test_label_offers_the_jobs_that_are_not_elastic_yet(stage: Stage) -> None:
-    assert completed(stage, "label", "p") == ["plain", ":4"]
+    assert completed(stage, "adopt", "p") == ["plain", ":4"]
 
 
 def test_namespaces_are_offered(stage: Stage) -> None:
@@ -60,11 +60,11 @@ def test_flags_and_their_values_are_offered(stage: Stage) -> None:
     assert completed(stage, "scale", "mnist", "--role", "") == ["chief", "ps", "worker", ":4"]
     assert completed(stage, "status", "-o", "y") == ["yaml", ":4"]
     assert completed(stage, "status", "-o", "jsonpath=") == ["jsonpath=", ":4"]
-    assert completed(stage, "label", "--framework", "t") == ["tensorflow", ":4"]
+    assert completed(stage, "adopt", "--framework", "t") == ["tensorflow", ":4"]
 
 
 def test_a_file_name_is_the_shells_own_business(stage: Stage) -> None:
-    assert completed(stage, "label", "-f", "") == [":0"]
+    assert completed(stage, "adopt", "-f", "") == [":0"]
 
 
 def test_a_cluster_that_does_not_answer_completes_to_nothing() -> None:

@@ -84,7 +84,7 @@ def test_where_none_was_ever_installed_it_is_said(stage: Stage, command: tuple[s
 
 
 def test_a_job_that_is_made_anew_is_told_too(stage: Stage) -> None:
-    command = ("label", "plain", "--framework", "none", "--recreate", "--yes")
+    command = ("adopt", "plain", "--framework", "none", "--recreate", "--yes")
     found = later(stage, LASTS + 5.1).run(*command)
     assert found.err.startswith("hint: no reconciler is at work now (")
 

@@ -469,7 +469,7 @@ def test_quotas_that_cannot_be_read_are_no_error(trouble: ClusterError) -> None:
 def test_what_was_created_can_be_made_anew_with_other_labels() -> None:
     stage = Stage(wrapped=completing())
     created("none", "sweep", "--image", "i", "--workers", "1..4", "--cpu", "1", stage=stage)
-    found = stage.run("label", "sweep", "--max", "8", "--recreate", "--yes")
+    found = stage.run("adopt", "sweep", "--max", "8", "--recreate", "--yes")
     assert (found.code, found.err) == (0, "")
     assert stage.job("sweep")["metadata"]["annotations"][contract.INJECTED_MAX] == "8"
 

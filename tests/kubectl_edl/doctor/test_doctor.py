@@ -511,7 +511,7 @@ def test_labels_on_a_cron_job_itself_are_warned_of(stage: Stage) -> None:
             "its Jobs get spec.jobTemplate.metadata"
         ),
         (
-            "kubectl get cronjob nightly -n default -o yaml | kubectl edl label -f - "
+            "kubectl get cronjob nightly -n default -o yaml | kubectl edl adopt -f - "
             "| kubectl apply -f -"
         ),
     )

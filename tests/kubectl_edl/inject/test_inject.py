@@ -125,7 +125,7 @@ def test_labels_on_a_cron_job_itself_are_warned_of(tmp_path: Path) -> None:
     assert found.err == (
         f"warning: {file}: document 2: cronjob.batch/nightly: edl.dev/framework, edl.dev/max do "
         "nothing on a CronJob itself: its Jobs get spec.jobTemplate.metadata; "
-        "kubectl edl label -f FILE puts them there\n"
+        "kubectl edl adopt -f FILE puts them there\n"
     )
 
 

@@ -87,7 +87,7 @@ def test_size_and_bounds_change_in_one_patch(stage: Stage) -> None:
             (
                 "resnet: worker takes 4 at most, its pods were made for that many "
                 "(edl.dev/injected-max); more takes a new Job: "
-                "kubectl edl label resnet --max 9 --recreate"
+                "kubectl edl adopt resnet --max 9 --recreate"
             ),
         ),
         (
@@ -95,7 +95,7 @@ def test_size_and_bounds_change_in_one_patch(stage: Stage) -> None:
             (
                 "resnet: worker takes 4 at most, its pods were made for that many "
                 "(edl.dev/injected-max); more takes a new Job: "
-                "kubectl edl label resnet -n default --max 9 --recreate"
+                "kubectl edl adopt resnet -n default --max 9 --recreate"
             ),
         ),
         (
@@ -103,7 +103,7 @@ def test_size_and_bounds_change_in_one_patch(stage: Stage) -> None:
             (
                 "mnist: worker takes 12 at most, its pods were made for that many "
                 "(edl.dev/injected-max); more takes a new training job, with more in the cast on "
-                "each of its Jobs: kubectl edl label -f FILE --roles … | kubectl replace --force "
+                "each of its Jobs: kubectl edl adopt -f FILE --roles … | kubectl replace --force "
                 "-f -"
             ),
         ),
@@ -131,7 +131,7 @@ def test_fewer_than_the_pods_wait_for_take_a_new_job(stage: Stage) -> None:
     found = stage.run("scale", "pt", "1")
     assert found.err == (
         "error: pt: worker takes 2 at least, its pods wait for that many; "
-        "fewer takes a new Job: kubectl edl label pt --min 1 --recreate\n"
+        "fewer takes a new Job: kubectl edl adopt pt --min 1 --recreate\n"
     )
     found = stage.run("scale", "pt", "2")
     assert found.err.endswith("change the bound: kubectl edl scale pt 2 --min 2\n")

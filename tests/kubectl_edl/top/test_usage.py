@@ -25,7 +25,7 @@ WHAT_IF = ("simulate", "--live", "--add-nodes", "1")
         ("simulate", "--live", "--plot", "day.txt"),
         (*WHAT_IF, "--like", "cpu=2x"),
         (*WHAT_IF, "--like", "cpu=-2"),
-        ("label", "-f", "", "--framework", "none"),
+        ("adopt", "-f", "", "--framework", "none"),
     ],
     ids=" ".join,
 )

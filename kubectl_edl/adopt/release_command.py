@@ -1,4 +1,4 @@
-"""`kubectl edl unlabel`."""
+"""`kubectl edl release`."""
 
 from typing import Final
 
@@ -17,13 +17,13 @@ from kubectl_edl.cli.options import (
 )
 from kubectl_edl.resources.manifest_sources import Named
 
-_HELP: Final = """Hand an elastic Job back to its user, as an ordinary one.
+_HELP: Final = """Stop managing a training job: its Jobs run on as ordinary ones.
 
 With JOB: takes our labels and annotations off every Job of the training job. What runs goes on
 running at the size that it has; what is queued stays suspended until you start it. It is not
 queued, resized or ended any more; its pods keep their environment and addresses. Where pods wait
 for the node that the plan has for them, those that come after this wait for you: it says how to let
-them go. Afterwards kubectl edl label --recreate is the way back.
+them go. Afterwards kubectl edl adopt --recreate is the way back.
 
 With -f: prints the manifests without the labels, for kubectl apply; with JOB only the one of that
 name, everything else comes out as it went in.
@@ -31,11 +31,11 @@ name, everything else comes out as it went in.
 \b
 Examples:
   # It runs on, and is not resized any more
-  kubectl edl unlabel mnist
+  kubectl edl release mnist
   # Let the API server check it, and change nothing
-  kubectl edl unlabel mnist -n team-a --dry-run server
+  kubectl edl release mnist -n team-a --dry-run server
   # The file that it came from
-  kubectl edl unlabel -f mnist.yaml > plain.yaml
+  kubectl edl release -f mnist.yaml > plain.yaml
 """
 _SOURCE: Final = (
     click.argument("name", metavar="[JOB]", required=False, shell_complete=job_names),
@@ -47,23 +47,23 @@ def _source(function: Command) -> Command:
     return bundled(Named, "named", _SOURCE)(function)
 
 
-@click.command("unlabel", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("release", help=_HELP, epilog=EXIT_CODES_HELP)
 @_source
 @one_namespace
 @writing
 @click.pass_obj
-def unlabel(world: CliContext, named: Named, scope: Scope, writing: Writing) -> None:
-    from kubectl_edl.label.strip import unlabel_job  # noqa: PLC0415 (the same)
-    from kubectl_edl.label.unlabel_files import FORMS, unlabel_files  # noqa: PLC0415 (not for --help)
+def release(world: CliContext, named: Named, scope: Scope, writing: Writing) -> None:
+    from kubectl_edl.adopt.release_files import FORMS, release_files  # noqa: PLC0415 (not for --help)
+    from kubectl_edl.adopt.strip import release_job  # noqa: PLC0415 (the same)
 
     if named.filenames and writing.output == "name":
         raise click.UsageError("-o name is for a Job of the cluster; with -f it is yaml or json.")
     if named.filenames:
-        world.out.write(FORMS[writing.output](unlabel_files(world.stdin, named)))
+        world.out.write(FORMS[writing.output](release_files(world.stdin, named)))
     elif named.name:
-        unlabel_job(world, world.connect(scope), named.name, writing)
+        release_job(world, world.connect(scope), named.name, writing)
     else:
         raise click.UsageError("What? Give the name of a Job, or a manifest with -f.")
 
 
-COMMAND: Final = unlabel
+COMMAND: Final = release

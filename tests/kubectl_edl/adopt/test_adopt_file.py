@@ -53,7 +53,7 @@ def documents(text: str) -> list[Json]:
 
 def test_a_job_gets_the_labels_and_the_rest_stays_as_it_is(tmp_path: Path) -> None:
     file = write(tmp_path, TEXT)
-    found = Stage().run("label", "-f", file, "--framework", "none", "--min", "1", "--max", "4")
+    found = Stage().run("adopt", "-f", file, "--framework", "none", "--min", "1", "--max", "4")
     assert (found.code, found.err) == (0, "")
     assert SERVICE in found.out
     before, after = documents(TEXT)[1], documents(found.out)[1]
@@ -68,8 +68,8 @@ def test_a_job_gets_the_labels_and_the_rest_stays_as_it_is(tmp_path: Path) -> No
 
 def test_labelling_the_result_again_changes_nothing(tmp_path: Path) -> None:
     arguments = ("--framework", "none", "--max", "4")
-    once = Stage().run("label", "-f", write(tmp_path, TEXT), *arguments).out
-    twice = Stage().run("label", "-f", write(tmp_path, once), *arguments).out
+    once = Stage().run("adopt", "-f", write(tmp_path, TEXT), *arguments).out
+    twice = Stage().run("adopt", "-f", write(tmp_path, once), *arguments).out
     assert twice == once
 
 
@@ -81,14 +81,14 @@ def test_a_cast_gives_every_job_its_own_role(tmp_path: Path) -> None:
     file = write(tmp_path, "---\n".join(dump(manifest) for manifest in plain))
     roles = "chief=1,ps=2,worker=1..12"
     found = Stage().run(
-        "label", "-f", file, "--framework", "tensorflow", "--job", "mnist", "--roles", roles
+        "adopt", "-f", file, "--framework", "tensorflow", "--job", "mnist", "--roles", roles
     )
     assert documents(found.out) == cast()
 
 
 def test_with_a_name_only_that_job_is_labelled(tmp_path: Path) -> None:
     text = "---\n".join(dump(job(name)) for name in ("one", "two"))
-    found = Stage().run("label", "two", "-f", write(tmp_path, text), "--framework", "none")
+    found = Stage().run("adopt", "two", "-f", write(tmp_path, text), "--framework", "none")
     one, two = documents(found.out)
     assert one == job("one")
     assert two["metadata"]["labels"] == {contract.FRAMEWORK: "none"}
@@ -98,7 +98,7 @@ def test_the_jobs_of_a_list_are_labelled(tmp_path: Path) -> None:
     service = yaml.safe_load(SERVICE)
     listed = {"apiVersion": "v1", "kind": "List", "items": [service, job("one")]}
     file = write(tmp_path, dump(listed))
-    (found,) = documents(Stage().run("label", "-f", file, "--framework", "none").out)
+    (found,) = documents(Stage().run("adopt", "-f", file, "--framework", "none").out)
     assert found["items"][0] == service
     assert found["items"][1]["metadata"]["labels"] == {contract.FRAMEWORK: "none"}
 
@@ -112,7 +112,7 @@ def test_a_cron_job_labels_the_jobs_that_it_makes(tmp_path: Path) -> None:
         "spec": {"schedule": "0 3 * * *", "jobTemplate": template},
     }
     file = write(tmp_path, dump(nightly))
-    found = Stage().run("label", "-f", file, "--framework", "none", "--max", "3")
+    found = Stage().run("adopt", "-f", file, "--framework", "none", "--max", "3")
     assert found.err == ""
     (labelled,) = documents(found.out)
     assert "labels" not in labelled["metadata"]
@@ -130,7 +130,7 @@ def test_labels_on_the_cron_job_itself_are_moved_to_where_they_work(tmp_path: Pa
         "metadata": {"name": "nightly", "labels": own},
         "spec": {"schedule": "0 3 * * *", "jobTemplate": {"spec": job("x")["spec"]}},
     }
-    found = Stage().run("label", "-f", write(tmp_path, dump(nightly)), "--max", "3")
+    found = Stage().run("adopt", "-f", write(tmp_path, dump(nightly)), "--max", "3")
     assert found.err == ""
     (labelled,) = documents(found.out)
     assert labelled["metadata"]["labels"] == {"team": "vision"}
@@ -143,7 +143,7 @@ def test_labels_on_the_cron_job_itself_are_moved_to_where_they_work(tmp_path: Pa
 def test_every_finding_is_told_at_once(tmp_path: Path) -> None:
     file = write(tmp_path, TEXT)
     found = Stage().run(
-        "label", "-f", file, "--framework", "none", "--min", "x", "--gpu", "-1", "--role", "boss"
+        "adopt", "-f", file, "--framework", "none", "--min", "x", "--gpu", "-1", "--role", "boss"
     )
     assert found.code == 1
     assert found.out == ""
@@ -155,7 +155,7 @@ def test_every_finding_is_told_at_once(tmp_path: Path) -> None:
 
 def test_the_findings_of_all_documents_are_told_at_once(tmp_path: Path) -> None:
     file = write(tmp_path, "---\n".join(dump(job(name)) for name in ("one", "two")))
-    found = Stage().run("label", "-f", file, "--framework", "none", "--min", "x")
+    found = Stage().run("adopt", "-f", file, "--framework", "none", "--min", "x")
     assert [line.split(":")[1] for line in found.err.splitlines()] == [" one", " two"]
 
 
@@ -163,14 +163,14 @@ def test_the_api_servers_defaults_are_checked_too(tmp_path: Path) -> None:
     manifest = job("mnist")
     del manifest["spec"]["parallelism"]
     file = write(tmp_path, dump(manifest))
-    found = Stage().run("label", "-f", file, "--framework", "none", "--max", "3")
+    found = Stage().run("adopt", "-f", file, "--framework", "none", "--max", "3")
     assert found.code == 1
     assert "max 3 is above spec.completions 1" in found.err
-    assert Stage().run("label", "-f", file, "--framework", "tensorflow").code == 0
+    assert Stage().run("adopt", "-f", file, "--framework", "tensorflow").code == 0
 
 
 def test_a_job_without_a_framework_needs_one(tmp_path: Path) -> None:
-    found = Stage().run("label", "-f", write(tmp_path, TEXT), "--max", "3")
+    found = Stage().run("adopt", "-f", write(tmp_path, TEXT), "--max", "3")
     assert found.err == (
         'error: "mnist" needs a framework: add --framework, e.g. --framework tensorflow\n'
     )
@@ -186,18 +186,18 @@ def test_a_job_without_a_framework_needs_one(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_without_a_job_says_so(tmp_path: Path, text: str, words: str) -> None:
-    found = Stage().run("label", "-f", write(tmp_path, text), "--framework", "none")
+    found = Stage().run("adopt", "-f", write(tmp_path, text), "--framework", "none")
     assert (found.code, found.out) == (1, "")
     assert words in found.err
 
 
 def test_stdin_is_a_file_too() -> None:
     stage = Stage(answers=TEXT)
-    found = stage.run("label", "-f", "-", "--framework", "none", "--max", "4")
+    found = stage.run("adopt", "-f", "-", "--framework", "none", "--max", "4")
     assert documents(found.out)[1]["metadata"]["labels"][contract.MAX] == "4"
 
 
-@pytest.mark.parametrize("command", ["label", "unlabel", "inject"])
+@pytest.mark.parametrize("command", ["adopt", "release", "inject"])
 def test_a_file_that_is_not_there_cannot_be_read(tmp_path: Path, command: str) -> None:
     missing = f"{tmp_path}/nothing.yaml"
     found = Stage().run(command, "-f", missing)
@@ -211,34 +211,34 @@ def test_several_files_and_folders_are_labelled_in_their_order(tmp_path: Path) -
     folder.mkdir()
     one.write_text(dump(job("one")))
     (folder / "two.yaml").write_text(dump(job("two")))
-    found = Stage().run("label", "-f", str(one), "-f", str(folder), "--framework", "none")
+    found = Stage().run("adopt", "-f", str(one), "-f", str(folder), "--framework", "none")
     assert [each["metadata"]["name"] for each in documents(found.out)] == ["one", "two"]
     assert found.out.count(contract.FRAMEWORK) == 2
 
 
 def test_a_job_that_is_not_in_the_file_is_not_found(tmp_path: Path) -> None:
     file = write(tmp_path, TEXT)
-    found = Stage().run("label", "-f", file, "minst", "--framework", "none")
+    found = Stage().run("adopt", "-f", file, "minst", "--framework", "none")
     said = f'error: {file} has no Job "minst"; did you mean mnist?\n'
     assert (found.code, found.out, found.err) == (3, "", said)
-    assert Stage().run("label", "-f", file, "job.batch/mnist", "--framework", "none").code == 0
+    assert Stage().run("adopt", "-f", file, "job.batch/mnist", "--framework", "none").code == 0
 
 
 def test_a_name_that_yaml_reads_as_a_number_is_none_of_them(tmp_path: Path) -> None:
     file = write(tmp_path, "apiVersion: batch/v1\nkind: Job\nmetadata: {name: 5}\n")
-    found = Stage().run("label", "-f", file, "mnist", "--framework", "none")
+    found = Stage().run("adopt", "-f", file, "mnist", "--framework", "none")
     assert (found.code, found.out) == (3, "")
     assert found.err.startswith(f'error: {file} has no Job "mnist"')
 
 
 @pytest.mark.parametrize("flag", ["--recreate", "--yes"])
 def test_nothing_is_made_anew_from_a_file(tmp_path: Path, flag: str) -> None:
-    found = Stage().run("label", "-f", write(tmp_path, TEXT), "--framework", "none", flag)
+    found = Stage().run("adopt", "-f", write(tmp_path, TEXT), "--framework", "none", flag)
     assert (found.code, found.out) == (2, "")
     assert "--recreate and --yes are for a Job that exists: leave them out, or -f." in found.err
 
 
 def test_an_unknown_framework_lists_the_known_ones(tmp_path: Path) -> None:
-    found = Stage().run("label", "-f", write(tmp_path, TEXT), "--framework", "caffe")
+    found = Stage().run("adopt", "-f", write(tmp_path, TEXT), "--framework", "caffe")
     assert found.code == 2
     assert "'caffe' is not one of 'tensorflow'" in found.err

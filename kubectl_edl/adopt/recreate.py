@@ -13,6 +13,7 @@ from edl.errors import ClusterError, Conflict, NotFound
 from edl.kube.cluster import ListOptions
 from edl.model import Target
 from edl.writes import Json
+from kubectl_edl.adopt.job_labels import Labels, labelled
 from kubectl_edl.cli.candidates import object_name, plain
 from kubectl_edl.cli.command_errors import Refused, no_such_plain_job
 from kubectl_edl.cli.context import CliContext, ClusterConnection
@@ -20,7 +21,6 @@ from kubectl_edl.cli.interaction import confirmed
 from kubectl_edl.client.patcher import with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.create.prerequisites import hints
-from kubectl_edl.label.job_labels import Labels, labelled
 from kubectl_edl.output.yaml_writer import dump
 from kubectl_edl.resources.source_manifest import controller_of, source_of
 
@@ -46,7 +46,7 @@ class Rebirth:
     fresh: Json
 
 
-def label_job(
+def adopt_job(
     world: CliContext, connection: ClusterConnection, name: str, labels: Labels, how: Recreation
 ) -> None:
     """Make the Job anew if that is what the user wants; else raise Refused with how to."""
@@ -58,8 +58,8 @@ def label_job(
     if not how.recreate:
         flags = f"{labels.flags}{connection.scope.flags}".strip()
         raise Refused(
-            f'Job "{target.name}" exists, and nothing can be injected into it any more; delete it '
-            f"and create it again with: kubectl edl label {target.name} {flags} --recreate"
+            f'Job "{target.name}" exists: its spec.template is immutable; delete it '
+            f"and create it again with: kubectl edl adopt {target.name} {flags} --recreate"
         )
     if how.dry_run == "client":
         world.out.write(dump(rebirth.fresh))
@@ -93,7 +93,7 @@ def _plan(connection: ClusterConnection, target: Target, labels: Labels) -> Rebi
     if controller := controller_of(found):
         raise Refused(
             f'Job "{target.name}" is made by {controller}, which would not know the labels: '
-            "label that one's manifest: kubectl edl label -f …"
+            "label that one's manifest: kubectl edl adopt -f …"
         )
     return Rebirth(target, found, labelled(source_of(found), labels))
 
@@ -137,7 +137,7 @@ def _recreate(
 
 def _question(rebirth: Rebirth) -> str:
     active = (rebirth.found.get("status") or {}).get("active") or 0
-    return f'Job "{rebirth.target.name}" has {active} active pods: end them and start over?'
+    return f'Job "{rebirth.target.name}" has {active} active pods: delete it and create it again?'
 
 
 def _wait_until_gone(

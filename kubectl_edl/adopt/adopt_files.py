@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from edl.errors import Denied
 from edl.writes import Json
+from kubectl_edl.adopt.job_labels import Labels, labelled
 from kubectl_edl.cli.candidates import plain
 from kubectl_edl.cli.command_errors import Refused, no_such_job_in
-from kubectl_edl.label.job_labels import Labels, labelled
 from kubectl_edl.output.yaml_writer import joined
 from kubectl_edl.resources.manifest_sources import Named, sources
 from kubectl_edl.resources.yaml_rewriter import rewrite
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 KINDS: Final = frozenset({"Job", "CronJob", "Pod"})
 
 
-def label_files(stdin: TextIO, named: Named, labels: Labels) -> str:
+def adopt_files(stdin: TextIO, named: Named, labels: Labels) -> str:
     """The files' text (`-` is stdin) with labels on each Job, CronJob and pod, or on one only.
 
     Raises Denied with the findings of all of them, Missing without the one that was named, Refused

@@ -1,18 +1,18 @@
-"""`kubectl edl label`: from a file to a labelled file, or a live Job made anew."""
+"""`kubectl edl adopt`: from a file to a labelled file, or a live Job made anew."""
 
 from typing import Final
 
 import click
 
 from edl.frameworks import FRAMEWORKS
+from kubectl_edl.adopt.adopt_files import adopt_files
+from kubectl_edl.adopt.job_labels import Labels
+from kubectl_edl.adopt.recreate import Recreation, adopt_job
 from kubectl_edl.cli.candidates import plain_job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import FILENAMES_IF_ANY, Command, bundled, one_namespace
 from kubectl_edl.cli.param_types import Length
-from kubectl_edl.label.job_labels import Labels
-from kubectl_edl.label.label_files import label_files
-from kubectl_edl.label.recreate import Recreation, label_job
 from kubectl_edl.resources.manifest_sources import Named
 
 _HELP: Final = """Make an ordinary Job elastic.
@@ -20,21 +20,21 @@ _HELP: Final = """Make an ordinary Job elastic.
 With -f: prints the manifests with the labels, for kubectl apply. Jobs, CronJobs and bare pods
 get them; with JOB only the one of that name; everything else comes out as it went in.
 
-With JOB alone: a Job that exists. Nothing can be injected into it any more, so --recreate
-deletes it and creates it again with the labels; its pods end, and it starts from the beginning
-or its checkpoint.
+With JOB alone: a Job that exists. Its spec.template is immutable, so --recreate deletes it and
+creates it again with the labels; its pods end, and it starts from the beginning or its checkpoint.
+It asks for confirmation first, unless --yes is given.
 
 \b
 Examples:
   # One Job, 1 to 12 workers
-  kubectl edl label -f job.yaml --framework tensorflow --min 1 --max 12 | kubectl apply -f -
+  kubectl edl adopt -f job.yaml --framework tensorflow --min 1 --max 12 | kubectl apply -f -
   # Three Jobs that form one training job; they are named mnist-chief, mnist-ps, mnist-worker
-  kubectl edl label -f mnist.yaml --framework tensorflow --job mnist \\
+  kubectl edl adopt -f mnist.yaml --framework tensorflow --job mnist \\
     --roles chief=1,ps=2,worker=1..12 | kubectl apply -f -
   # A Job that exists already
-  kubectl edl label resnet --framework none --min 1 --max 8 --recreate
+  kubectl edl adopt resnet --framework none --min 1 --max 8 --recreate
   # The same, only to see what would be created
-  kubectl edl label resnet --framework none --min 1 --max 8 --recreate --dry-run client
+  kubectl edl adopt resnet --framework none --min 1 --max 8 --recreate --dry-run client
 """
 
 
@@ -81,13 +81,13 @@ def _recreation(function: Command) -> Command:
     return bundled(Recreation, "recreation", _RECREATION)(function)
 
 
-@click.command("label", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("adopt", help=_HELP, epilog=EXIT_CODES_HELP)
 @_source
 @_labels
 @_recreation
 @one_namespace
 @click.pass_obj
-def label(
+def adopt(
     world: CliContext, source: Named, labels: Labels, recreation: Recreation, scope: Scope
 ) -> None:
     if source.filenames and (recreation.recreate or recreation.yes):
@@ -95,11 +95,11 @@ def label(
             "--recreate and --yes are for a Job that exists: leave them out, or -f."
         )
     if source.filenames:
-        world.out.write(label_files(world.stdin, source, labels))
+        world.out.write(adopt_files(world.stdin, source, labels))
     elif source.name:
-        label_job(world, world.connect(scope), source.name, labels, recreation)
+        adopt_job(world, world.connect(scope), source.name, labels, recreation)
     else:
         raise click.UsageError("What? Give a manifest with -f, or the name of a Job.")
 
 
-COMMAND: Final = label
+COMMAND: Final = adopt

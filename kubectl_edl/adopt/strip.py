@@ -62,7 +62,7 @@ def ours(name: str) -> bool:
     return name.startswith(contract.PREFIX)
 
 
-def unlabel_job(
+def release_job(
     world: CliContext, connection: ClusterConnection, name: str, writing: Writing
 ) -> None:
     """Take everything of ours off every Job of the training job, as one user's change.

@@ -36,11 +36,11 @@ def stage() -> Stage:
 
 def test_a_job_that_exists_cannot_be_injected_and_the_error_says_what_can(stage: Stage) -> None:
     before = stage.job("resnet")
-    found = stage.run("label", "resnet", *ELASTIC, "-n", "default")
+    found = stage.run("adopt", "resnet", *ELASTIC, "-n", "default")
     assert found.code == 1
     assert found.err == (
-        'error: Job "resnet" exists, and nothing can be injected into it any more; delete it and '
-        "create it again with: kubectl edl label resnet --framework none --min 1 --max 4 "
+        'error: Job "resnet" exists: its spec.template is immutable; delete it and '
+        "create it again with: kubectl edl adopt resnet --framework none --min 1 --max 4 "
         "-n default --recreate\n"
     )
     assert stage.job("resnet") == before
@@ -48,7 +48,7 @@ def test_a_job_that_exists_cannot_be_injected_and_the_error_says_what_can(stage:
 
 def test_recreating_makes_a_new_job_of_what_its_user_wrote(stage: Stage) -> None:
     uid = stage.job("resnet")["metadata"]["uid"]
-    found = stage.run("label", "resnet", *ELASTIC, "--recreate", "--yes")
+    found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "--yes")
     assert found.code == 0
     assert found.out == "resnet: created again with labels: kubectl edl status resnet\n"
     fresh = stage.job("resnet")
@@ -70,7 +70,7 @@ def test_what_the_new_job_needs_of_its_namespace_is_a_hint(stage: Stage) -> None
     stage.cluster.create(Target("Job", "default", "ring-launcher"), launcher)
     stage.cluster.create(Target("Namespace", "", "default"), {"metadata": {"name": "default"}})
     labels = ("--job", "ring", "--role", "launcher", "--roles", "launcher=1,worker=2")
-    line = ("label", "ring-launcher", "--framework", "horovod", *labels, "--recreate", "--yes")
+    line = ("adopt", "ring-launcher", "--framework", "horovod", *labels, "--recreate", "--yes")
     assert stage.run(*line).err == (
         "hint: nothing starts: namespace default does not let launchers exec into workers: "
         "kubectl label namespace default edl.dev/kubexec=enabled\n"
@@ -78,7 +78,7 @@ def test_what_the_new_job_needs_of_its_namespace_is_a_hint(stage: Stage) -> None
 
 
 def test_a_cluster_without_our_webhook_is_noticed(stage: Stage) -> None:
-    found = stage.run("label", "resnet", *ELASTIC, "--recreate", "--yes")
+    found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "--yes")
     assert found.err == (
         "warning: no webhook completed resnet, it runs as an ordinary Job: "
         "is the webhook of kubectl-edl installed in this cluster?\n"
@@ -87,7 +87,7 @@ def test_a_cluster_without_our_webhook_is_noticed(stage: Stage) -> None:
 
 def test_a_dry_run_prints_the_new_job_and_keeps_the_old(stage: Stage) -> None:
     before = stage.job("resnet")
-    found = stage.run("label", "resnet", *ELASTIC, "--recreate", "--dry-run", "client")
+    found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "--dry-run", "client")
     shown = yaml.safe_load(found.out)
     assert shown["metadata"]["labels"][contract.MAX] == "4"
     assert "uid" not in shown["metadata"]
@@ -95,10 +95,10 @@ def test_a_dry_run_prints_the_new_job_and_keeps_the_old(stage: Stage) -> None:
 
 
 def test_nobody_to_ask_means_no(stage: Stage) -> None:
-    found = stage.run("label", "resnet", *ELASTIC, "--recreate")
+    found = stage.run("adopt", "resnet", *ELASTIC, "--recreate")
     assert found.code == 1
     assert found.err == (
-        'error: Job "resnet" has 2 active pods: end them and start over? '
+        'error: Job "resnet" has 2 active pods: delete it and create it again? '
         "No terminal can answer: add --yes\n"
     )
 
@@ -106,16 +106,18 @@ def test_nobody_to_ask_means_no(stage: Stage) -> None:
 @pytest.mark.parametrize(("answer", "made_anew"), [("y\n", True), ("\n", False), ("no\n", False)])
 def test_on_a_terminal_the_user_is_asked(stage: Stage, answer: str, made_anew: bool) -> None:  # noqa: FBT001 (a column of the table)
     stage.answers = answer
-    found = stage.run("label", "resnet", *ELASTIC, "--recreate")
+    found = stage.run("adopt", "resnet", *ELASTIC, "--recreate")
     assert found.code == 0
-    assert found.err.startswith('Job "resnet" has 2 active pods: end them and start over? [y/N] ')
+    assert found.err.startswith(
+        'Job "resnet" has 2 active pods: delete it and create it again? [y/N] '
+    )
     assert (contract.FRAMEWORK in stage.job("resnet")["metadata"]["labels"]) is made_anew
 
 
 def test_bad_labels_are_found_before_anything_is_deleted(stage: Stage) -> None:
     before = stage.job("resnet")
     found = stage.run(
-        "label", "resnet", "--framework", "none", "--min", "5", "--max", "2", "--recreate", "-y"
+        "adopt", "resnet", "--framework", "none", "--min", "5", "--max", "2", "--recreate", "-y"
     )
     assert found.code == 1
     assert "min 5 is above max 2" in found.err
@@ -126,7 +128,7 @@ def test_a_job_that_would_be_refused_is_not_deleted(stage: Stage) -> None:
     ceiling = Invalid('spec.parallelism: 64 is above 16, the edl.dev/largest-max of "lab"', 403)
     stage.wrapped = refusing("Job", ceiling, also_dry_runs=True)
     before = stage.job("resnet")
-    found = stage.run("label", "resnet", *ELASTIC, "--recreate")
+    found = stage.run("adopt", "resnet", *ELASTIC, "--recreate")
     assert (found.code, found.out) == (1, "")
     assert found.err == f"error: {ceiling}\n"
     assert stage.job("resnet") == before
@@ -134,7 +136,7 @@ def test_a_job_that_would_be_refused_is_not_deleted(stage: Stage) -> None:
 
 def test_a_new_job_that_is_refused_is_not_lost(stage: Stage) -> None:
     stage.wrapped = refusing("Job", Invalid("quota exceeded", 403))
-    found = stage.run("label", "resnet", *ELASTIC, "--recreate", "-y")
+    found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y")
     assert found.code == 1
     assert found.err == (
         'error: Job "resnet" was deleted and not created again: quota exceeded; '
@@ -150,15 +152,15 @@ def test_a_job_that_does_not_go_is_waited_for_so_long(stage: Stage, timeout: str
             """A finalizer holds it."""
 
     stage.wrapped = lambda cluster: cast("Cluster", Lasting(cluster))
-    found = stage.run("label", "resnet", *ELASTIC, "--recreate", "-y", "--timeout", timeout)
+    found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y", "--timeout", timeout)
     assert found.code == 1
     assert "it is still there after 10 s (a finalizer?); --timeout waits longer" in found.err
-    assert stage.run("label", "resnet", *ELASTIC, "--timeout", "inf").code == 2
+    assert stage.run("adopt", "resnet", *ELASTIC, "--timeout", "inf").code == 2
 
 
 def test_ctrl_c_while_the_job_is_away_does_not_lose_it(stage: Stage) -> None:
     stage.wrapped = refusing("Job", KeyboardInterrupt())
-    found = stage.run("label", "resnet", *ELASTIC, "--recreate", "-y")
+    found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y")
     assert "was deleted and not created again: interrupted" in found.err
     assert yaml.safe_load(found.out)["kind"] == "Job"
 
@@ -166,11 +168,11 @@ def test_ctrl_c_while_the_job_is_away_does_not_lose_it(stage: Stage) -> None:
 def test_a_job_of_a_cron_job_is_not_made_anew(stage: Stage) -> None:
     owner = {"kind": "CronJob", "name": "nightly", "controller": True, "uid": "7"}
     stage.patch("resnet", {"metadata": {"ownerReferences": [owner]}})
-    found = stage.run("label", "resnet", *ELASTIC, "--recreate", "-y")
+    found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y")
     assert found.code == 1
     assert found.err == (
         'error: Job "resnet" is made by CronJob/nightly, which would not know the labels: '
-        "label that one's manifest: kubectl edl label -f …\n"
+        "label that one's manifest: kubectl edl adopt -f …\n"
     )
 
 
@@ -179,7 +181,7 @@ def test_an_elastic_job_is_made_anew_from_what_was_applied(stage: Stage) -> None
     source["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(source)}
     stage.put(source)
     stage.run("scale", "bert", "--min", "2")
-    found = stage.run("label", "bert", "--max", "8", "--recreate", "--dry-run", "client")
+    found = stage.run("adopt", "bert", "--max", "8", "--recreate", "--dry-run", "client")
     assert found.err == ""
     shown = yaml.safe_load(found.out)
     assert shown["metadata"]["labels"] == {
@@ -195,19 +197,19 @@ def test_an_elastic_job_is_made_anew_from_what_was_applied(stage: Stage) -> None
 
 def test_an_elastic_job_of_unknown_source_is_not_guessed(stage: Stage) -> None:
     stage.put(job("bert", framework="none", min="1", max="2"))
-    found = stage.run("label", "bert", "--max", "8", "--recreate", "-y")
+    found = stage.run("adopt", "bert", "--max", "8", "--recreate", "-y")
     assert found.code == 1
-    assert "from the file: kubectl edl label -f FILE …" in found.err
+    assert "from the file: kubectl edl adopt -f FILE …" in found.err
     assert stage.cluster.get(Target("Job", "default", "bert"))
 
 
 def test_a_job_that_changes_meanwhile_is_read_again(stage: Stage) -> None:
     stage.wrapped = overtaken(1)
-    assert stage.run("label", "resnet", *ELASTIC, "--recreate", "-y").code == 0
+    assert stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y").code == 0
 
 
 def test_a_name_that_is_nearly_right_is_suggested(stage: Stage) -> None:
-    found = stage.run("label", "resnt", *ELASTIC)
+    found = stage.run("adopt", "resnt", *ELASTIC)
     assert found.code == 3
     assert found.err == (
         'error: no Job "resnt" in namespace default; did you mean resnet? '
@@ -216,7 +218,7 @@ def test_a_name_that_is_nearly_right_is_suggested(stage: Stage) -> None:
 
 
 def test_neither_a_file_nor_a_job_is_wrong_usage() -> None:
-    found = Stage().run("label", "--framework", "none")
+    found = Stage().run("adopt", "--framework", "none")
     assert found.code == 2
     assert "Give a manifest with -f, or the name of a Job." in found.err
 

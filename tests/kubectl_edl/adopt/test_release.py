@@ -39,7 +39,7 @@ def budget(stage: Stage, owner: str) -> None:
 
 def test_what_runs_is_an_ordinary_job_again_and_runs_on(stage: Stage) -> None:
     before = {name: stage.job(name)["spec"] for name in ("mnist-chief", "mnist-ps", "mnist-worker")}
-    found = stage.run("unlabel", "mnist")
+    found = stage.run("release", "mnist")
     assert found.code == 0
     assert found.out == (
         "mnist-chief: an ordinary Job again; it runs on, 1 at a time\n"
@@ -53,13 +53,13 @@ def test_what_runs_is_an_ordinary_job_again_and_runs_on(stage: Stage) -> None:
 def test_a_job_is_deleted_again_as_soon_after_its_end_as_its_user_has_said(stage: Stage) -> None:
     notes = {"metadata": {"annotations": {contract.TTL: "30"}}}
     stage.patch("mnist-chief", notes | {"spec": {"ttlSecondsAfterFinished": HELD_TTL}})
-    stage.run("unlabel", "mnist")
+    stage.run("release", "mnist")
     assert stage.job("mnist-chief")["spec"]["ttlSecondsAfterFinished"] == 30
     assert "ttlSecondsAfterFinished" not in stage.job("mnist-ps")["spec"]
 
 
 def test_a_role_that_never_ends_by_itself_is_named(stage: Stage) -> None:
-    found = stage.run("unlabel", "mnist")
+    found = stage.run("release", "mnist")
     assert found.err.endswith(
         "hint: nothing ends mnist-ps when the training is done: kubectl delete job mnist-ps\n"
     )
@@ -67,7 +67,7 @@ def test_a_role_that_never_ends_by_itself_is_named(stage: Stage) -> None:
 
 def test_of_what_runs_new_pods_wait_for_their_user(stage: Stage) -> None:
     """A template does not change while its Job runs: its gates stay."""
-    found = stage.run("unlabel", "mnist")
+    found = stage.run("release", "mnist")
     assert found.err.splitlines()[0] == (
         "hint: new pods of mnist-chief, mnist-ps, mnist-worker wait until you let them go: "
         """kubectl patch pod POD --type=merge -p '{"spec":{"schedulingGates":null}}'"""
@@ -86,15 +86,15 @@ def test_the_pods_of_what_is_queued_wait_for_nobody(stage: Stage) -> None:
         {"name": "example.com/quota"},
         {"name": contract.PLACEMENT_GATE},
     ]
-    assert stage.run("unlabel", "alone").err == ""
+    assert stage.run("release", "alone").err == ""
     assert gates(stage.job("alone")) == [{"name": "example.com/quota"}]
     stage.put(job("bare", framework="tensorflow", max="3"))
-    stage.run("unlabel", "bare")
+    stage.run("release", "bare")
     assert gates(stage.job("bare")) is None
 
 
 def test_what_is_queued_stays_suspended_and_says_who_starts_it(stage: Stage) -> None:
-    found = stage.run("unlabel", "sweep", "-n", "default")
+    found = stage.run("release", "sweep", "-n", "default")
     assert found.out == (
         "sweep: an ordinary Job again; it stays suspended until: "
         """kubectl patch job sweep -n default -p '{"spec":{"suspend":false}}'\n"""
@@ -104,59 +104,59 @@ def test_what_is_queued_stays_suspended_and_says_who_starts_it(stage: Stage) -> 
 
 @pytest.mark.parametrize("kind", ["job", "jobs", "job.batch", "jobs.batch"])
 def test_a_job_of_the_cast_stands_for_all_of_it(stage: Stage, kind: str) -> None:
-    assert stage.run("unlabel", f"{kind}/mnist-worker").code == 0
+    assert stage.run("release", f"{kind}/mnist-worker").code == 0
     assert ours(stage, "mnist-chief") == []
 
 
 def test_labels_of_others_stay(stage: Stage) -> None:
     stage.patch("sweep", {"metadata": {"labels": {"team": "vision"}}})
-    stage.run("unlabel", "sweep")
+    stage.run("release", "sweep")
     assert stage.job("sweep")["metadata"]["labels"] == {"team": "vision"}
 
 
 def test_a_job_keeps_one_label_or_the_api_server_gives_it_its_templates(stage: Stage) -> None:
-    stage.run("unlabel", "sweep")
+    stage.run("release", "sweep")
     assert stage.job("sweep")["metadata"]["labels"] == {contract.JOB_NAME_LABEL: "sweep"}
 
 
 def test_our_disruption_budgets_hold_no_drain_back_any_more(stage: Stage) -> None:
     budget(stage, "mnist-ps")
     budget(stage, "sweep")
-    stage.run("unlabel", "mnist")
+    stage.run("release", "mnist")
     left = stage.cluster.list(ListOptions("PodDisruptionBudget")).items
     assert [json.loads(item)["metadata"]["name"] for item in left] == ["sweep-first-1"]
 
 
 def test_a_dry_run_changes_nothing_and_shows_what_it_would_be(stage: Stage) -> None:
     before = stage.job("sweep")
-    found = stage.run("unlabel", "sweep", "--dry-run", "client", "-o", "json")
+    found = stage.run("release", "sweep", "--dry-run", "client", "-o", "json")
     assert json.loads(found.out)["metadata"]["labels"] == {contract.JOB_NAME_LABEL: "sweep"}
     assert stage.job("sweep") == before
-    assert "(dry run)" in stage.run("unlabel", "sweep", "--dry-run", "client").out
+    assert "(dry run)" in stage.run("release", "sweep", "--dry-run", "client").out
 
 
 def test_a_job_that_changed_meanwhile_is_read_again(stage: Stage) -> None:
     stage.wrapped = overtaken(1)
-    assert stage.run("unlabel", "sweep").code == 0
+    assert stage.run("release", "sweep").code == 0
     assert ours(stage, "sweep") == []
 
 
 def test_a_job_without_our_labels_says_so(stage: Stage) -> None:
     stage.create(job("plain"))
-    found = stage.run("unlabel", "plain")
+    found = stage.run("release", "plain")
     assert found.code == 1
     assert 'error: Job "plain" is not elastic' in found.err
 
 
 def test_a_job_that_is_not_there_has_its_neighbours_named(stage: Stage) -> None:
-    found = stage.run("unlabel", "swep")
+    found = stage.run("release", "swep")
     assert found.code == 3
     assert "did you mean sweep?" in found.err
 
 
 def test_a_job_whose_labels_make_no_sense_can_be_handed_back_too(stage: Stage) -> None:
     stage.create(job("broken", framework="caffe"))
-    assert stage.run("unlabel", "broken").code == 0
+    assert stage.run("release", "broken").code == 0
     assert ours(stage, "broken") == []
 
 
@@ -167,7 +167,7 @@ def test_a_file_loses_our_labels_and_keeps_the_rest(tmp_path: Path) -> None:
     elastic["metadata"]["annotations"] = {contract.PAUSED: "true"}
     nightly = {"kind": "CronJob", "metadata": {"name": "nightly"}, "spec": {"jobTemplate": elastic}}
     file.write_text(yaml.safe_dump_all([plain, elastic, nightly]))
-    found = Stage().run("unlabel", "-f", str(file))
+    found = Stage().run("release", "-f", str(file))
     first, second, third = yaml.safe_load_all(found.out)
     assert first == plain
     assert second["metadata"] == {"name": "sweep", "labels": {"team": "vision"}}
@@ -177,9 +177,9 @@ def test_a_file_loses_our_labels_and_keeps_the_rest(tmp_path: Path) -> None:
 def test_labelling_and_unlabelling_a_file_gives_the_same_manifest(tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(yaml.safe_dump(job("sweep")))
-    labelled = Stage().run("label", "-f", str(file), "--framework", "none", "--max", "4").out
+    labelled = Stage().run("adopt", "-f", str(file), "--framework", "none", "--max", "4").out
     (tmp_path / "elastic.yaml").write_text(labelled)
-    found = Stage().run("unlabel", "-f", str(tmp_path / "elastic.yaml"))
+    found = Stage().run("release", "-f", str(tmp_path / "elastic.yaml"))
     wanted = job("sweep")
     del wanted["metadata"]["labels"]
     assert yaml.safe_load(found.out) == wanted
@@ -193,7 +193,7 @@ def test_a_file_as_the_cluster_has_it_loses_our_gates(tmp_path: Path) -> None:
     nightly["metadata"] = one["metadata"]
     (tmp_path / "one.yaml").write_text(yaml.safe_dump_all([one, nightly]))
     job_out, cron_out = yaml.safe_load_all(
-        Stage().run("unlabel", "-f", str(tmp_path / "one.yaml")).out
+        Stage().run("release", "-f", str(tmp_path / "one.yaml")).out
     )
     assert gates(job_out) == mine[:1]
     assert gates(cron_out["spec"]["jobTemplate"]) == mine[:1]
@@ -202,7 +202,7 @@ def test_a_file_as_the_cluster_has_it_loses_our_gates(tmp_path: Path) -> None:
 def test_a_file_without_anything_of_ours_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(yaml.safe_dump(job("plain")))
-    found = Stage().run("unlabel", "-f", str(file))
+    found = Stage().run("release", "-f", str(file))
     assert found.code == 1
     assert found.err.endswith("on any Job, CronJob or Pod: nothing to take off\n")
 
@@ -212,24 +212,24 @@ def test_files_come_out_as_json_where_they_are_asked_for_so(tmp_path: Path) -> N
         elastic = job(name, framework="none", max="4")
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(elastic))
     files = ("-f", f"{tmp_path}/one.yaml", "-f", f"{tmp_path}/two.yaml")
-    found = json.loads(Stage().run("unlabel", *files, "-o", "json").out)
+    found = json.loads(Stage().run("release", *files, "-o", "json").out)
     assert [each["metadata"] for each in found["items"]] == [{"name": "one"}, {"name": "two"}]
-    assert list(yaml.safe_load_all(Stage().run("unlabel", *files).out)) == found["items"]
-    one = Stage().run("unlabel", *files, "two", "-o", "json").out
+    assert list(yaml.safe_load_all(Stage().run("release", *files).out)) == found["items"]
+    one = Stage().run("release", *files, "two", "-o", "json").out
     assert ["labels" in each["metadata"] for each in json.loads(one)["items"]] == [True, False]
-    refused = Stage().run("unlabel", *files, "-o", "name")
+    refused = Stage().run("release", *files, "-o", "name")
     assert (refused.code, refused.out) == (2, "")
 
 
 def test_a_job_that_is_not_in_the_file_is_not_found(tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(yaml.safe_dump(job("sweep", framework="none", max="4")))
-    found = Stage().run("unlabel", "-f", str(file), "nobody")
+    found = Stage().run("release", "-f", str(file), "nobody")
     said = f'error: {file} has no Job "nobody"\n'
     assert (found.code, found.out, found.err) == (3, "", said)
 
 
-def test_nothing_to_unlabel_is_wrong_usage() -> None:
-    found = Stage().run("unlabel")
+def test_nothing_to_release_is_wrong_usage() -> None:
+    found = Stage().run("release")
     assert found.code == 2
     assert "Give the name of a Job, or a manifest with -f." in found.err

@@ -5,10 +5,10 @@ from typing import Final, TextIO
 
 from edl import contract
 from edl.writes import Json
+from kubectl_edl.adopt.adopt_files import KINDS, names_of
+from kubectl_edl.adopt.strip import unlabelled
 from kubectl_edl.cli.candidates import plain
 from kubectl_edl.cli.command_errors import Refused, no_such_job_in
-from kubectl_edl.label.label_files import KINDS, names_of
-from kubectl_edl.label.strip import unlabelled
 from kubectl_edl.output.serialize import json_stream
 from kubectl_edl.output.yaml_writer import joined
 from kubectl_edl.resources.manifest_sources import Named, sources
@@ -18,7 +18,7 @@ Documents = Sequence[tuple[str, Json]]
 """Each one's text and value."""
 
 
-def unlabel_files(stdin: TextIO, named: Named) -> Documents:
+def release_files(stdin: TextIO, named: Named) -> Documents:
     """Every document of the files (`-` is stdin); with a name only that Job is changed.
 
     Raises Missing without the Job that was named, Refused when nothing of ours is there,
