@@ -17,7 +17,7 @@ _END: Final = b"-----END CERTIFICATE-----\n"
 
 
 class CertificateError(EdlError):
-    """A certificate or key that cannot be used, with the reason and the way out."""
+    """A certificate or key that cannot be used, with the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a webhook configuration tells the API server to trust: the `caBundle` of its webhooks."""
+"""The `caBundle` of the webhooks of a webhook configuration."""
 
 import base64
 
@@ -8,7 +8,7 @@ from edl.writes import Json
 
 
 def trusted(configuration: Json) -> bytes:
-    """What the webhooks of one configuration trust, one after the other."""
+    """The authorities that the webhooks of one configuration trust, in order."""
     configs = (webhook["clientConfig"] for webhook in _webhooks(configuration))
     return b"".join(_pem(config.get("caBundle") or "") for config in configs)
 

@@ -14,16 +14,16 @@ from certs.bundle import Authority, Bundle, CertificateError, Issuer, KeyPair, S
 from certs.verify import certificate_of, key_of
 
 CLOCK_SKEW: Final = timedelta(hours=1)
-"""Certificates are valid from this long before `now`, as those that Kubernetes signs for itself
+"""Certificates are valid from this long before `now`, like those that Kubernetes signs for itself
 (client-go, util/cert): the clocks of API servers and of other replicas may be behind ours."""
 
 _EVERY_ADDRESS: Final = ("0.0.0.0/0", "::/0")
-_COMMON_NAME_LIMIT: Final = 64  # X.509's upper bound; the names that count are the SANs
+_COMMON_NAME_LIMIT: Final = 64  # X.509's upper bound; clients check the SANs
 
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """How long what is issued lasts."""
+    """Lifetimes of issued certificates."""
 
     authority: timedelta = timedelta(days=3650)
     serving: timedelta = timedelta(days=365)
@@ -44,7 +44,7 @@ def issue_authority(
 ) -> Authority:
     """A self-signed authority that may sign serving certificates for `names` and nothing else.
 
-    Raises CertificateError for a name that is no host name or address.
+    Raises CertificateError for a name that is neither a host name nor an address.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name("kubectl-edl webhook authority")
@@ -68,7 +68,7 @@ def issue_pair(
 ) -> KeyPair:
     """A serving certificate for `names`; it never outlives its authority.
 
-    Raises CertificateError for an unreadable authority or a name that is no host name or address.
+    Raises CertificateError for an unreadable authority, or a name that is not a host or address.
     """
     issuer = certificate_of(authority.certificate)
     key = ec.generate_private_key(ec.SECP256R1())

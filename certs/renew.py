@@ -1,4 +1,4 @@
-"""Renewal in time: what is good stays the very same, and nothing that is served loses its trust.
+"""Renewal in time: valid certificates stay unchanged, and served ones never lose their trust.
 
 An authority follows another in three steps: the new one is trusted beside the old (`succeeded`);
 when every API server knows it, it signs what is served (`renewed_pair`); when every replica serves
@@ -32,12 +32,12 @@ from certs.verify import (
 )
 
 _MOST_PREDECESSORS: Final = 7
-"""However often the Secret is emptied, the configurations stay small."""
+"""Most authorities in a configuration, however often the Secret is emptied."""
 
 
 @dataclass(frozen=True, slots=True)
 class CertificateRequest:
-    """What is to be certified, when, and for how long."""
+    """Names, time and lifetimes of what is to be issued."""
 
     names: SubjectNames
     now: datetime
@@ -48,9 +48,9 @@ class CertificateRequest:
 class TrustProgress:
     """Authorities (PEM) by how far clients and servers have come; empty where unknown.
 
-    `settled` is trusted by every client by now, so what it signs may be served. `served` has signed
-    what every server serves by now, so its predecessors may go. `alone`: a configuration that
-    does not exist has not for so long that nothing waits for it any more.
+    `settled` is trusted by every client, so its certificates may be served. `served` has signed
+    what every server serves, so its predecessors may be dropped. `alone`: a configuration has been
+    missing for long enough that nothing waits for it.
     """
 
     settled: bytes = b""

@@ -1,4 +1,4 @@
-"""One authority after another in time: what a single process, the leader, does again and again."""
+"""Rotation of the authority, driven by a single process, the leader."""
 
 import time
 from collections.abc import Callable
@@ -14,15 +14,15 @@ from certs.verify import is_signed_by
 from edl.kube.cluster import Cluster
 
 SETTLES: Final = timedelta(seconds=10)
-"""After that every API server has heard of a change of its webhook configurations."""
+"""Time within which every API server has seen a change of its webhook configurations."""
 _COMES: Final = timedelta(minutes=1)
-"""An installation brings its configurations within that; one that is gone blocks nothing."""
+"""Time to wait for a missing configuration; after that it no longer blocks the rotation."""
 _RETIRES: Final = timedelta(hours=1)
 _SHARE_OF_LIFE: Final = 10
 
 
 class RotationTimings(msgspec.Struct, frozen=True):
-    """How fast one authority follows another.
+    """The pace of a rotation.
 
     `settles` after it was published it signs what is served; when that has been served for
     `retires`, no replica serves anything else any more: not even one that reads a volume, which a
@@ -91,6 +91,6 @@ class _Seen:
             self._value, self._since = value, self._monotonic()
 
     def longer_than(self, wait: timedelta) -> bytes:
-        """The value once it has been the same for so long; empty before."""
+        """The value once it has been the same for `seconds`; empty before."""
         age = timedelta(seconds=self._monotonic() - self._since)
         return self._value if age >= wait else b""

@@ -51,7 +51,7 @@ CONFIGURATION: Final = "edl"
 
 WEBHOOK_KINDS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 _ATTEMPTS: Final = 8
-"""Two writers collide once or twice; a write that always loses has another cause."""
+"""Attempts: two writers conflict once or twice; more conflicts have another cause."""
 _FORMER: Final = (*AUTHORITY_FILES, "previous.crt", "previous.key")
 """What was kept beside the serving pair when the webhook was its own authority."""
 _T = TypeVar("_T")
@@ -142,7 +142,7 @@ def ensure(
 def rotate(
     cluster: Cluster, installation: Installation, now: datetime, lifetimes: Lifetimes = LIFETIMES
 ) -> Installed:
-    """Publish a new authority; the old one is trusted on, and what it signed is served on.
+    """Publish a new authority; the old one stays trusted, and its certificate is served meanwhile.
 
     The leader takes the other steps: see `certs.rotation`.
     """
@@ -179,7 +179,7 @@ def store(cluster: Cluster, installation: Installation, bundle: Bundle) -> Insta
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What shall be there, by what is found: `issuer` by what clients trust, `pair` thereafter."""
+    """The desired state: `issuer` depends on what clients trust, `pair` on the issuer."""
 
     issuer: Callable[[Issuer | None, bytes], Issuer]
     pair: Callable[[KeyPair | None, Installed], KeyPair | None]
@@ -194,13 +194,13 @@ def _agreed(cluster: Cluster, installation: Installation, choice: _Choice) -> In
         try:
             return _attempt(cluster, installation, choice)
         except Conflict:
-            continue  # something else wrote in between: look again, perhaps all is well now
+            continue  # another process wrote in between: read again, nothing may be left to do
     return _attempt(cluster, installation, choice)
 
 
 def _attempt(cluster: Cluster, installation: Installation, choice: _Choice) -> Installed:
-    # The configurations before the Secret: so their versions refuse us when another process has
-    # published a newer Secret's trust since, and an older trust is never put back.
+    # Read the configurations before the Secret: their versions cause a conflict if another process
+    # has published a newer Secret's trust since, so an older trust never replaces it.
     configurations = {target: _read(cluster, target) for target in _targets(installation)}
     believed = b"".join(map(trusted, filter(None, configurations.values())))
     secret = _secret(cluster, installation.authority)
@@ -265,7 +265,7 @@ def _created(cluster: Cluster, target: Target) -> Json:
 def _write(
     cluster: Cluster, target: Target, secret: Json, files: Mapping[str, bytes | None]
 ) -> None:
-    """Write these files of a Secret; None takes one out."""
+    """Write these files of a Secret; None removes one."""
     data = {
         name: None if content is None else base64.b64encode(content).decode()
         for name, content in files.items()
@@ -286,7 +286,7 @@ def _files(secret: Json) -> dict[str, bytes]:
     data: dict[str, str] = secret.get("data") or {}
     try:
         return {name: base64.b64decode(text) for name, text in data.items()}
-    except binascii.Error as error:  # the API server lets in nothing but base64
+    except binascii.Error as error:  # the API server accepts only base64
         raise CertificateError(f"it is not base64: {error}") from error
 
 

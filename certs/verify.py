@@ -1,4 +1,4 @@
-"""What a certificate says, and what is wrong with one: every reason in words, nothing repaired."""
+"""What a certificate contains, and what is wrong with it, in words; nothing is repaired."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _NETWORKS: Final = (ipaddress.IPv4Network, ipaddress.IPv6Network)
 
 @dataclass(frozen=True, slots=True)
 class CertificateInfo:
-    """What people want to know of a certificate; times are UTC."""
+    """The fields of a certificate that are shown; times are UTC."""
 
     subject: str
     issuer: str
@@ -33,7 +33,7 @@ class CertificateInfo:
 
 
 def facts_of(certificate: bytes) -> CertificateInfo:
-    """Raise CertificateError for a text that is no certificate."""
+    """Raise CertificateError for a text that is not a certificate."""
     parsed = certificate_of(certificate)
     return CertificateInfo(
         subject=_common_name(parsed.subject),
@@ -45,7 +45,7 @@ def facts_of(certificate: bytes) -> CertificateInfo:
 
 
 def pair_problem(pair: KeyPair, now: datetime) -> str:
-    """Why a server should not serve with this pair now; empty when it may."""
+    """Why a server must not serve with this pair now; empty when it may."""
     try:
         certificate, key = certificate_of(pair.certificate), key_of(pair.key)
     except CertificateError as error:

@@ -19,7 +19,7 @@ class ExponentialBackoff(msgspec.Struct, frozen=True):
 
 
 AFTER_CONFLICT: Final = ExponentialBackoff(0.1, 2.0)
-"""Long enough for the watch to bring what we conflicted with."""
+"""Long enough for the watch to deliver the write that caused the conflict."""
 AFTER_FAILURE: Final = ExponentialBackoff(1.0, 60.0)
 
 
@@ -35,7 +35,7 @@ class JobBackoff:
         self._until[job] = now + pause.after(self._failures[job])
 
     def keep(self, jobs: Collection[JobKey]) -> None:
-        """Forget all others: they are gone."""
+        """Forget all other jobs: they are gone."""
         for job in [job for job in self._failures if job not in jobs]:
             self.forget(job)
 
@@ -47,6 +47,6 @@ class JobBackoff:
         return self._until.get(job, now) > now
 
     def next(self, now: float) -> float | None:
-        """Seconds until the first of them may be tried again."""
+        """Seconds until the first job may be tried again."""
         ahead = [until - now for until in self._until.values() if until > now]
         return min(ahead, default=None)

@@ -22,21 +22,21 @@ from reconciler.trigger import DebouncedTrigger
 _log: Final = logging.getLogger(__name__)
 
 RESYNC: Final = 60.0
-"""Seconds until a round without any ring: a net that nothing should fall into."""
+"""Seconds until a round without a trigger: a safety net."""
 SOONEST: Final = 0.05
 FOLLOWING: Final = 1.0
-"""Seconds between a follower's looks at the leadership."""
+"""Seconds between a standby's checks of the leadership."""
 AFTER_ERROR: Final = ExponentialBackoff(1.0, 60.0)
 LONGEST_ACT: Final = 1.0
-"""Seconds after which the rest of a long plan is decided again from fresh state…"""
+"""Seconds after which the rest of a long plan is decided again from fresh state."""
 MOST_DECIDING: Final = 0.02
-"""…but where deciding takes long itself, no more than this part of the time goes into it…"""
+"""Where decisions are slow, they take at most this fraction of the time."""
 STALEST: Final = 10.0
-"""…as long as no step is begun on what was known so many seconds ago."""
+"""No step is begun on state older than this, in seconds."""
 RESTS: Final = 4.0
-"""A stream of events is decided upon with rests so many times as long as that took…"""
+"""After a round the loop rests for this multiple of the round's duration."""
 LONGEST_REST: Final = 1.0
-"""…in seconds, at most: who decides all the time takes the processor from those it decides for.
+"""The longest such rest, in seconds: constant deciding would take CPU from other components.
 While it acts it does not decide: that counts as rest."""
 
 
@@ -64,7 +64,7 @@ class Controller:
         self._rest = 0.0
         self._since_event: Callable[[], float | None] = _never_heard
         self.beat = clocks.monotonic()
-        """When the loop was last seen alive; while it waits, when it will have waited."""
+        """When the loop last made progress; while it waits, the end of the wait."""
 
     def run(self, alarm: DebouncedTrigger, leadership: LeaderState) -> None:
         self._since_event = alarm.since_ring
@@ -79,7 +79,7 @@ class Controller:
                 alarm.wait(FOLLOWING)
 
     def round(self, ended: Callable[[], bool] = never) -> float:
-        """Decide and act once; seconds until time alone asks for the next round.
+        """Decide and act once; seconds until a timed rule requires the next round.
 
         Once it has `ended` no further step is begun.
         """
@@ -106,7 +106,7 @@ class Controller:
         return max(soonest, SOONEST, self._rest)
 
     def _leave_out(self, broken: Sequence[Broken]) -> None:
-        """Say so once in a while, not each round."""
+        """Log it at intervals, not each round."""
         now = self._clocks.monotonic()
         for found in broken:
             if not self._postponed.waits(found.job, now):
@@ -120,14 +120,14 @@ class Controller:
             self._errors += 1
             self._journal.failed()
             _log.exception("a round failed; the next one comes")
-            # News do not end this wait: they come all the time, and the failure with them.
+            # Events do not end this wait: they arrive all the time, and would repeat the failure.
             self._rest = AFTER_ERROR.after(self._errors)
             return self._rest
         self._errors = 0
         return pause
 
     def _act(self, steps: Sequence[Step], enough: Callable[[], bool]) -> bool:
-        """Take the steps of jobs that need not wait; false when it was enough before all."""
+        """Execute the steps of jobs without back-off; false if it stopped before the last one."""
         now = self._clocks.monotonic()
         due = [step for step in steps if not self._postponed.waits(step.job, now)]
         begun = self._clocks.monotonic()
@@ -142,7 +142,7 @@ class Controller:
             self._postponed.forget(step.job)
             if step.starts:
                 self._refusals.forget(step.job)
-        # Of a job many steps may meet the same: it has failed once.
+        # Several steps of one job may meet the same error: that counts as one failure.
         for job in {step.job for step in report.conflicts}:
             self._postponed.postpone(job, AFTER_CONFLICT, now)
         for job in {failure.step.job for failure in report.failed if not failure.step.starts}:
@@ -157,5 +157,5 @@ def _never_heard() -> float | None:
 
 
 def _acting(decided: float) -> float:
-    """For how long a plan is carried out that took so many seconds."""
+    """How long a plan is executed that took `seconds` to decide."""
     return min(max(LONGEST_ACT, decided / MOST_DECIDING), STALEST)

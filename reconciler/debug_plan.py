@@ -1,4 +1,4 @@
-"""`/debug/plan`: the last decision as JSON, for whoever asks why."""
+"""`/debug/plan`: the last decision as JSON, for debugging."""
 
 from collections.abc import Mapping
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The options about how is decided: a policy, its numbers, and the limits over all policies."""
+"""Options of the decisions: the policy, its settings, and the limits of all policies."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -102,7 +102,7 @@ def options(command: Command) -> Command:
 
 
 def take(given: dict[str, Any]) -> Settings:
-    """What these options say; they leave `given`. Raises ValueError for a limit that is none."""
+    """What these options say; they leave `given`. Raises ValueError for an invalid limit."""
     waits = {name: given.pop(name) for name in ("patience", "idle")}
     return Settings(
         policy=given.pop("policy"),

@@ -1,7 +1,7 @@
 """Leader election by a Lease, by client-go's rules (tools/leaderelection).
 
-Another holder is replaced only after its Lease stood still for its whole duration by our own
-monotonic clock: clocks of machines are never compared. The API server may be away; we ask on.
+Another holder is replaced only after its Lease was unchanged for its whole duration by our own
+monotonic clock: clocks of machines are never compared. An unreachable API server is retried.
 """
 
 import logging
@@ -56,7 +56,7 @@ class AlwaysLeader:
 
 
 class Clocks(msgspec.Struct, frozen=True):
-    """`now` in UTC for what others read, `monotonic` seconds for what we measure."""
+    """`now` in UTC is written to the Lease, `monotonic` seconds measure durations."""
 
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
@@ -77,7 +77,7 @@ class LeaderElector:
         self._seen: Json | None = None
         self._seen_at = 0.0
         self._known = False
-        """`_seen` is what we wrote last, and nobody can have changed it without a conflict."""
+        """`_seen` is the last write of this process; a foreign change would cause a conflict."""
         self._leads_until = float("-inf")
         self._troubled = False
         self._told = False
@@ -86,7 +86,7 @@ class LeaderElector:
     def publish(self, notes: Mapping[str, str | None]) -> None:
         """While we hold the Lease it carries these annotations, and those published before.
 
-        None: not this one, whoever wrote it.
+        None removes the annotation, whichever process wrote it.
         """
         self._notes = {**self._notes, **notes}
 
@@ -120,7 +120,7 @@ class LeaderElector:
                 self._leads_until = self._hold(self._clocks.monotonic())
                 self._troubled = False
             except Conflict:
-                pass  # somebody was faster; the next attempt sees who
+                pass  # another candidate was faster; the next attempt reads its Lease
             except Exception as error:  # noqa: BLE001 — a dead candidate would never lead again
                 bug = None if isinstance(error, ClusterError) else error
                 self._complain("leader election asks on: %s", error, bug)
@@ -128,7 +128,7 @@ class LeaderElector:
             return self._told
 
     def _abstain(self) -> None:
-        """It runs out and is not given back: a request that hangs may still be carried out."""
+        """The Lease expires instead of being released: a hanging request may still take effect."""
         with self._lock:
             self._complain(
                 "this process does nothing; %s leaves its Lease to others", self.identity
@@ -136,7 +136,7 @@ class LeaderElector:
             self._tell()
 
     def release(self) -> None:
-        """Give the Lease back, so that the next leader need not wait. Never raises."""
+        """Release the Lease, so that the next leader need not wait. Never raises."""
         with self._lock:
             led, self._leads_until = self.leading, float("-inf")
             if not led:
@@ -149,7 +149,7 @@ class LeaderElector:
                 _log.info("%s gave the leadership back", self.identity)
 
     def _hold(self, now: float) -> float:
-        """Until when we lead; counted from before the request, as its answer may come late."""
+        """Until when this process leads, counted from before the request: answers may be late."""
         known, self._known = self._known, False
         if not known:
             self._look()
@@ -169,7 +169,7 @@ class LeaderElector:
         return now + self._terms.renew_within
 
     def _look(self) -> None:
-        """What another holder wrote counts from the answer: it may have been written just now."""
+        """Another holder's Lease counts from the answer on: it may have been renewed just now."""
         try:
             found = self._cluster.get(self._lease)
         except NotFound:
@@ -179,7 +179,7 @@ class LeaderElector:
             self._seen, self._seen_at = found, self._clocks.monotonic()
 
     def _is_free(self, now: float) -> bool:
-        """Given back, or still for as long as its holder promised to renew it."""
+        """Released, or not renewed for the duration that its holder stated."""
         seen = self._seen or {}
         lasts = float(_spec(seen).get("leaseDurationSeconds") or self._terms.lasts)
         return not _holder(seen) or now > self._seen_at + lasts
@@ -202,7 +202,7 @@ class LeaderElector:
         return self._clocks.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     def _tell(self) -> None:
-        """The leadership may also have run out while we slept."""
+        """The leadership may also have expired while the process slept."""
         if self._told != self.leading:
             self._told = not self._told
             _log.info("%s %s", self.identity, "leads" if self._told else "leads no longer")

@@ -1,4 +1,4 @@
-"""`LeaderOnlyCluster`: a `Cluster` that refuses to write once this process leads no more."""
+"""`LeaderOnlyCluster`: a `Cluster` that refuses writes once this process no longer leads."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +25,7 @@ OUTCOMES: Final[Mapping[type[Exception], str]] = {
     NotFound: "gone",
     NotLeading: "not-leading",
 }
-"""The words for what became of a write, besides "done" and "failed"."""
+"""Outcomes of a write by error, besides "done" and "failed"."""
 
 
 class WriteOutcome(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ class WriteOutcome(msgspec.Struct, frozen=True):
 
 
 def _nobody(_told: WriteOutcome) -> None:
-    """Nobody counts."""
+    """Does not count writes."""
 
 
 class LeaderOnlyCluster:

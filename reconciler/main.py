@@ -153,12 +153,12 @@ def _rights(
 
 
 def _awake_or_not() -> float:
-    """Seconds that also pass while the machine sleeps: a Lease goes on running then."""
+    """Seconds that also pass while the machine sleeps: a Lease expires meanwhile."""
     return time.clock_gettime(_CLOCK)
 
 
 def _elector(settings: ReconcilerSettings, api: ApiClient, clocks: Clocks) -> LeaderElector:
-    """Its requests end in time to try again before the leadership runs out."""
+    """Its requests time out early enough to retry before the leadership expires."""
     terms = LeaseSettings(settings.lease_duration, settings.renew_deadline, settings.retry_period)
     lease = Target("Lease", settings.namespace, contract.RECONCILER_LEASE)
     one_of_two = api.once(terms.renew_within / 2)
@@ -166,5 +166,5 @@ def _elector(settings: ReconcilerSettings, api: ApiClient, clocks: Clocks) -> Le
 
 
 def own_identity() -> str:
-    """Of this process in the Lease: two processes of one host never share it."""
+    """The holder identity of this process: two processes of one host never share it."""
     return f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}"

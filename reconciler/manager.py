@@ -29,9 +29,9 @@ from reconciler.trigger import DebouncedTrigger
 
 _log: Final = logging.getLogger(__name__)
 _HANGS_AFTER: Final = 60.0
-"""Seconds of one turn of the loop after which another process may lead…"""
+"""Seconds of one round after which another process may lead."""
 _DEAD_AFTER: Final = 600.0
-"""…and after which this one is ended: more than any API server that hangs can hold it up."""
+"""Seconds of one round after which liveness fails: longer than a hanging API server can take."""
 
 
 class ProbeAddress(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ class Manager:
     ) -> None:
         self.metrics = Metrics.fresh()
         self.forbidden = Event()
-        """Set by each write that the API server forbids."""
+        """Set by each write that the API server answers with Forbidden."""
         self._alarm = DebouncedTrigger()
         self._clocks = clocks
         self._elector = elector
@@ -86,12 +86,12 @@ class Manager:
         return LeaderOnlyCluster(cluster, self._leadership, self._wrote)
 
     def beside(self, name: str, work: Callable[[LeaderState, Event], None]) -> None:
-        """Have `work` done in a thread of its own, until its event is set; before `start`."""
+        """Run `work` in a thread of its own until its event is set; call before `start`."""
         given = (self._leadership, self._retired)
         self._threads.append(Thread(target=work, args=given, name=name, daemon=True))
 
     def start(self, address: ProbeAddress) -> int:
-        """Begin; the port that is served. Raises OSError when it is taken."""
+        """Start; returns the port that is served. Raises OSError if it is taken."""
         self._server = serve(address.host, address.port, self._pages(debug=address.debug))
         for informer in self._informers:
             informer.start()
@@ -100,7 +100,7 @@ class Manager:
         return self._server.server_port
 
     def stop(self) -> None:
-        """Let the writes end that have begun, then give the leadership back."""
+        """Let started writes end, then release the leadership."""
         self._alarm.stop()
         self._retired.set()
         for thread in self._threads:
@@ -116,14 +116,14 @@ class Manager:
 
     def _work(self) -> None:
         if self._wait_synced():
-            # What was read stays for long: the collector need not walk it ever again.
+            # Cached objects live long: the garbage collector need not visit them.
             gc.collect()
             gc.freeze()
             _log.info("every kind is read", extra={"fields": {"pods": len(self._stores.pods)}})
             self._loop.run(self._alarm, self._leadership)
 
     def _campaign(self) -> None:
-        """A candidate who knows nothing yet must not lead."""
+        """A candidate whose caches are not synced must not lead."""
         if self._elector and self._wait_synced():
             self._elector.run(self._retired, self._alarm.ring, partial(self._turns, _HANGS_AFTER))
 
@@ -145,7 +145,7 @@ class Manager:
         self._heard_at[kind] = self._clocks.monotonic()
 
     def _silence(self, kind: str) -> float:
-        """Seconds since the API server said anything of a kind, or since the beginning."""
+        """Seconds since the API server sent anything about a kind, or since the start."""
         return self._clocks.monotonic() - self._heard_at[kind]
 
     def _pages(self, *, debug: bool) -> Pages:
@@ -168,5 +168,5 @@ class Manager:
         return not self._stores.synced or self._turns(_DEAD_AFTER)
 
     def _turns(self, seconds: float) -> bool:
-        """Whether the turn of the loop that is at work has not taken so many seconds yet."""
+        """Whether the current round is younger than `seconds`."""
         return self._clocks.monotonic() - self._loop.beat < seconds

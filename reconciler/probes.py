@@ -15,15 +15,15 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 CONNECTIONS: Final = 32
-"""At once: a few probes and scrapers are honest, each for some milliseconds."""
+"""Connections at once: legitimate probes and scrapers need few, for milliseconds."""
 _IDLE_SECONDS: Final = 10
 _PLACE_SECONDS: Final = 1.0
-"""Until a connection that was told to end has left its place."""
+"""Seconds to wait until a closed connection has ended."""
 _SCRAPE_SECONDS: Final = 1.0
 
 
 class Page(msgspec.Struct, frozen=True):
-    """What a path answers with."""
+    """The answer of a path."""
 
     body: bytes
     status: HTTPStatus = HTTPStatus.OK
@@ -34,7 +34,7 @@ Pages: TypeAlias = Mapping[str, Callable[[], Page]]
 
 
 class Health(msgspec.Struct, frozen=True):
-    """`alive`: the loop turns. `unready`: why nothing should be expected yet, empty if all is well.
+    """`alive`: the loop makes progress. `unready`: why the process is not ready, or empty.
 
     `duty`: what it does when it is ready.
     """
@@ -63,7 +63,7 @@ def pages(health: Health, registry: CollectorRegistry) -> Pages:
 
 
 class Scrape:
-    """A page that is made at most once a second, by one thread, for however many clients ask."""
+    """A page that is rendered at most once per second, by one thread, for all clients."""
 
     def __init__(
         self, make: Callable[[], Page], monotonic: Callable[[], float] = time.monotonic
@@ -84,9 +84,9 @@ class Scrape:
 
 
 class _Server(ThreadingHTTPServer):
-    """A thread a connection, up to CONNECTIONS; for one more the oldest is hung up on.
+    """A thread per connection, up to CONNECTIONS; one more closes the oldest.
 
-    An honest client is answered at once, so the oldest is one that is slow or silent.
+    Answers are immediate, so the oldest connection is slow or silent.
     """
 
     daemon_threads = True
@@ -124,7 +124,7 @@ class _Server(ThreadingHTTPServer):
                     oldest.shutdown(SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - its parent's
-        """Who hangs up is no news either: a probe waits a second for us, and then no longer."""
+        """A disconnected client is not logged either: probes time out after a second."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
@@ -145,7 +145,7 @@ def serve(host: str, port: int, pages: Pages) -> ThreadingHTTPServer:
             self.wfile.write(page.body)
 
         def log_message(self, *_: object) -> None:
-            """Probes are no news."""
+            """Probes are not logged."""
 
     server = _Server((host, port), Handler)
     Thread(target=server.serve_forever, name="http", daemon=True).start()

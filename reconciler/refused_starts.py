@@ -1,4 +1,4 @@
-"""The starts that this process saw refused, where the Job cannot say it: yet, or at all."""
+"""Refused starts that the Jobs do not record (yet)."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class RefusedStarts:
-    """What the loop remembers between rounds; what stands on the Jobs outlives it."""
+    """Kept between rounds; what is written to the Jobs outlives the process."""
 
     def __init__(self) -> None:
         self._known: dict[JobKey, StartRefusal] = {}
         self._waiting: dict[JobKey, TrainingJob] = {}
         self.unseen = False
-        """Whether the last state knows nothing yet of one of them."""
+        """Whether the last state does not show one of them yet."""
 
     def seen(self, state: ClusterState) -> ClusterState:
         """The state with these refusals; itself where there are none."""
@@ -30,7 +30,7 @@ class RefusedStarts:
         return state if jobs == state.jobs else replace(state, jobs=jobs)
 
     def note(self, key: JobKey, message: str, now: datetime) -> None:
-        """A start was refused; one that was carried out meanwhile is of no interest."""
+        """A start was refused; starts that succeeded meanwhile are ignored."""
         if job := self._waiting.get(key):
             self._known[key] = start_refusals.refused(job.refusal, message, now)
             self.unseen = True

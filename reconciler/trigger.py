@@ -1,4 +1,4 @@
-"""`DebouncedTrigger`: what wakes the loop. Many rings shortly after each other wake it once."""
+"""`DebouncedTrigger` wakes the loop; several rings within a moment wake it once."""
 
 import time
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from threading import Condition
 from typing import Final
 
 GATHERING: Final = 0.05
-"""Seconds from the first ring to the wake-up: one act of a user is many events."""
+"""Seconds from the first ring to the wake-up: one user action causes many events."""
 
 
 class DebouncedTrigger:
@@ -24,7 +24,7 @@ class DebouncedTrigger:
         self._stopped = False
 
     def ring(self) -> None:
-        if self._rung:  # Who waits will look, after this: no need to queue for the lock.
+        if self._rung:  # The waiting thread will see this ring: no need to take the lock.
             return
         with self._condition:
             if not self._rung:
@@ -38,7 +38,7 @@ class DebouncedTrigger:
             self._condition.notify_all()
 
     def since_ring(self) -> float | None:
-        """Seconds since the first ring that the last wait has heard; None if it heard none."""
+        """Seconds since the first ring that ended the last wait; None without one."""
         return None if self._heard_at is None else self._monotonic() - self._heard_at
 
     @property
@@ -46,7 +46,7 @@ class DebouncedTrigger:
         return self._stopped
 
     def wait(self, seconds: float, rest: float = 0.0) -> bool:
-        """Return after a ring and a moment to gather more, or after `seconds`: whether it rang.
+        """Return after a ring and the debounce time, or after `seconds`: whether it rang.
 
         A ring does not end the wait before `rest` is over, seconds from its beginning.
         """

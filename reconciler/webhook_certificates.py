@@ -1,4 +1,4 @@
-"""The webhook's certificates, kept by the leader: the webhook itself holds no authority's key."""
+"""The leader issues and renews the webhook's certificates: the webhook has no CA key."""
 
 import logging
 from collections.abc import Callable
@@ -28,7 +28,7 @@ _SECONDS: Final = click.FloatRange(0, 86_400, min_open=True)
 
 
 class CertificateSettings(msgspec.Struct, frozen=True):
-    """How certificates are kept; `names` are those of the webhook's server besides its Service's.
+    """Settings; `names` are names of the webhook's server besides its Service's.
 
     `refresh`: between two looks, and until every API server has heard of a new authority.
     """
@@ -65,7 +65,7 @@ _OPTIONS: Final = (
         "--authority-days",
         type=_DAYS,
         default=float(LIFETIMES.authority.days),
-        help="Of its authority; the next one is trusted before it is used.",
+        help="Lifetime of its authority; a new one is trusted before it signs.",
     ),
     click.option(
         "--certificate-refresh",
@@ -97,7 +97,7 @@ def take(given: dict[str, Any]) -> CertificateSettings:
 
 
 class CertificateMetrics:
-    """What `/metrics` tells of the certificates, kept or not.
+    """Metrics of the certificates.
 
     Gauges are 0 where another process leads, and where another issuer keeps the certificates.
     """
@@ -137,7 +137,7 @@ class CertificateMetrics:
 
 
 class WebhookCertificates:
-    """Keeps them while this process leads, beside its decisions; after a failure with back-off."""
+    """Renews certificates while this process leads, in a thread; retries with back-off."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class WebhookCertificates:
                 pause = min(FOLLOWING, self._every.total_seconds())
 
     def turn(self) -> float:
-        """Look once, change what is due; seconds until the next look."""
+        """Check once and change what is due; seconds until the next check."""
         try:
             installed = self._rotation(self._clock())
         except NotLeading:
@@ -182,7 +182,7 @@ class WebhookCertificates:
         return self._every.total_seconds()
 
     def _tell(self, missing: tuple[Target, ...]) -> None:
-        """Once, when something comes to be missing, and when all is there again."""
+        """Log when a configuration disappears, and when all exist again."""
         if missing != self._missing:
             names = " and ".join(f"{target.kind} {target.name}" for target in missing)
             if names:

@@ -1,4 +1,4 @@
-"""Whether the leader may write all that its decisions take, asked before a write is refused."""
+"""Checks that the leader has every right to write that its decisions need."""
 
 import logging
 from collections.abc import Callable
@@ -39,15 +39,15 @@ _MISSING: Final = (
     f"ServiceAccount {contract.SYSTEM_NAMESPACE}/edl-reconciler has these rights"
 )
 USUAL: Final = 300.0
-"""Seconds between two looks where nothing was missing and nothing is refused…"""
+"""Seconds between two checks while no right was missing and no write was refused."""
 SOONEST: Final = 10.0
-"""…and where something was, or is: a quota refuses writes, too."""
+"""Seconds between two checks otherwise: a quota refuses writes, too."""
 
 
 class WritePermissions:
-    """Asks when this process begins to lead, and again; says what is missing whenever it changes.
+    """Checks when this process begins to lead and periodically; logs changes.
 
-    `forbidden` is set by writes that were refused. `publish` is told None while nothing is known.
+    `forbidden` is set by refused writes. `publish` gets None while the result is unknown.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class WritePermissions:
             self.turn(leading=leadership.leading)
 
     def turn(self, *, leading: bool) -> None:
-        """Look, where that is due."""
+        """Check, if it is due."""
         if not leading:
             self._looked = None
             self._gauge.set(0)
@@ -84,7 +84,7 @@ class WritePermissions:
             self._looked, self._pause = now, self._look()
 
     def _look(self) -> float:
-        """Seconds until the next."""
+        """Seconds until the next check."""
         try:
             missing = tuple(str(one) for one in NEEDED if not is_granted(self._cluster, one))
             user = whoami(self._cluster)

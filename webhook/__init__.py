@@ -1,1 +1,1 @@
-"""The admission webhook: AdmissionReview in, JSONPatch out. `edl.inject` decides, not we."""
+"""The admission webhook: AdmissionReview in, JSONPatch out. `edl.inject` makes the decisions."""

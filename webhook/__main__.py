@@ -27,7 +27,7 @@ from webhook.tls.serving_certificate import ServingCertificate, Source, from_dir
 from webhook.webhook_metrics import WebhookMetrics
 
 _FETCH_SECONDS: Final = 2.0
-"""For one namespace: the API server itself waits five for our answer."""
+"""Seconds to read one namespace: the API server waits five for the review."""
 
 
 class WebhookOptions(msgspec.Struct, frozen=True):

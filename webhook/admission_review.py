@@ -1,4 +1,4 @@
-"""AdmissionReview v1 on the wire: only the fields that are used, decoded once at the door."""
+"""AdmissionReview v1 on the wire: only the fields that are used, decoded once on arrival."""
 
 import base64
 import re
@@ -23,7 +23,7 @@ _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 class BadReview(EdlError):
-    """A body that is no AdmissionReview; `status` is the HTTP answer to it."""
+    """A body that is not an AdmissionReview; `status` is the HTTP status of the answer."""
 
     def __init__(self, message: str, status: HTTPStatus = HTTPStatus.BAD_REQUEST) -> None:
         self.status = status
@@ -31,7 +31,7 @@ class BadReview(EdlError):
 
 
 class Review(msgspec.Struct, frozen=True):
-    """One question of the API server. `manifest` and `old` are None where the API sends none."""
+    """One request of the API server. `manifest` and `old` are None where the API sends none."""
 
     uid: str
     kind: str
@@ -92,14 +92,14 @@ _decoder: Final = msgspec.json.Decoder(_Envelope)
 
 
 def decode(body: bytes) -> Review:
-    """Raise BadReview, in one line, for anything but a question of the API server."""
+    """Raise BadReview, in one line, for anything but a request of the API server."""
     try:
         envelope = _decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadReview(f"the body is no {KIND}: {error}") from error
+        raise BadReview(f"the body is not an {KIND}: {error}") from error
     if (envelope.api_version, envelope.kind) != (API_VERSION, KIND):
         found = f'"{envelope.kind}" of "{envelope.api_version}"'
-        raise BadReview(f"the body is no {KIND} of {API_VERSION} but {found}")
+        raise BadReview(f"the body is not {API_VERSION} {KIND} but {found}")
     if (request := envelope.request) is None:
         raise BadReview(f"the {KIND} has no request")
     _check_namespace(request)
@@ -120,14 +120,14 @@ def decode(body: bytes) -> Review:
 
 
 def _check_namespace(request: _Request) -> None:
-    """It becomes a part of a request of ours. What a Namespace itself is called says its review."""
+    """The namespace becomes part of a request path. A Namespace's own review carries its name."""
     namespace, kind = request.namespace, request.kind.kind
     if kind != "Namespace" and not _DNS_LABEL.fullmatch(namespace):
-        raise BadReview(f"the namespace {namespace[:64]!r} of the {kind[:64]} is no DNS label")
+        raise BadReview(f"the namespace {namespace[:64]!r} of the {kind[:64]} is not a DNS label")
 
 
 def _depth(value: object) -> int:
-    """How many objects and lists stand within each other, by levels and not by recursion."""
+    """The nesting depth of objects and lists, computed level by level, without recursion."""
     levels = 0
     level: list[Any] = [value] if value else []
     while level:
@@ -138,7 +138,7 @@ def _depth(value: object) -> int:
 
 
 def encode(uid: str, answer: ReviewResponse) -> bytes:
-    """The AdmissionReview that carries `answer` to the question `uid`."""
+    """The AdmissionReview that carries `answer` to the request `uid`."""
     response: Json = {"uid": uid, "allowed": answer.refusal is None}
     if answer.patch:
         response["patchType"] = "JSONPatch"

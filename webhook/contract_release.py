@@ -1,4 +1,4 @@
-"""Which rules serve here: two releases serve side by side while one is rolled out."""
+"""Identifies this release's rules: during a rollout two releases serve side by side."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -7,7 +7,7 @@ import edl
 
 
 def release() -> str:
-    """A digest of the rules themselves: it differs where any of them might."""
+    """A digest of the rules' source: it differs wherever a rule might."""
     root = Path(edl.__file__).parent
     digest = sha256()
     for file in sorted(root.rglob("*.py")):

@@ -1,4 +1,4 @@
-"""A review in, an answer out, without HTTP: the core is asked, its refusals are put in words."""
+"""A review in, an answer out, without HTTP: calls `edl.inject` and words its refusals."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -18,7 +18,7 @@ from webhook.admission_review import DenialStatus, Review, ReviewResponse
 
 
 class ReviewOutcome(StrEnum):
-    """What became of a review, as the metrics count it."""
+    """The outcome of a review, as the metrics count it."""
 
     UNCHANGED = "unchanged"
     PATCHED = "patched"
@@ -35,7 +35,7 @@ class ReviewResult(msgspec.Struct, frozen=True):
 
 
 class AdmissionCore(msgspec.Struct, frozen=True):
-    """The decisions that are asked for: `edl.inject`, unless a test passes its own."""
+    """The functions that decide: `edl.inject`'s, unless a test passes its own."""
 
     mutate: Callable[[AdmissionRequest, Context], AdmissionVerdict] = handlers.mutate
     validate: Callable[[AdmissionRequest, Context], None] = handlers.validate
@@ -47,7 +47,7 @@ Judge: TypeAlias = Callable[[Review, NamespacePolicy, AdmissionCore, Context], R
 _MOST: Final = 50
 """Findings in one message."""
 _LONGEST: Final = 2_000
-"""Characters of one: its path and what is allowed stand at its ends."""
+"""Characters of one finding: its path is at the start, what is allowed at the end."""
 _WARNED: Final = 4_096
 """Characters of all warnings of an answer: the API server drops those behind."""
 _UNCHANGED: Final = ReviewResult(ReviewOutcome.UNCHANGED, ReviewResponse())
@@ -60,7 +60,7 @@ def mutate(
 
     def ask(request: AdmissionRequest) -> ReviewResult:
         verdict = core.mutate(request, context)
-        # Encoded here, so that a value that is no JSON is an internal error like any other.
+        # Encoded here, so that a value that JSON cannot express is an internal error like others.
         operations = json_patch.diff(request.manifest, verdict.manifest)
         encoded = msgspec.json.encode(operations) if operations else b""
         outcome = ReviewOutcome.PATCHED if operations else ReviewOutcome.UNCHANGED
@@ -72,7 +72,7 @@ def mutate(
 def validate(
     review: Review, policy: NamespacePolicy, core: AdmissionCore, context: Context
 ) -> ReviewResult:
-    """Whether the object is still as it must be. Never raises: see `_failed`."""
+    """Whether the object still meets the contract. Never raises: see `_failed`."""
 
     def ask(request: AdmissionRequest) -> ReviewResult:
         core.validate(request, context)
@@ -96,7 +96,7 @@ def advise(
 
 
 def unread(review: Review, error: EdlError) -> ReviewResult:
-    """A namespace that nobody could read: what it says may be a ceiling, so the object waits."""
+    """A namespace that could not be read may set a limit, so the object is refused for now."""
     message = f"{review}: its namespace cannot be read ({error}); nothing was written, try again"
     refusal = DenialStatus(HTTPStatus.SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
     return ReviewResult(ReviewOutcome.FAILED, ReviewResponse(refusal=refusal))
@@ -106,13 +106,13 @@ def _judged(
     review: Review, policy: NamespacePolicy, ask: Callable[[AdmissionRequest], ReviewResult]
 ) -> ReviewResult:
     if review.manifest is None or review.operation not in ("CREATE", "UPDATE"):
-        return _UNCHANGED  # a deletion is nobody's to stop
+        return _UNCHANGED  # deletions are never refused
     operation = cast("Literal['CREATE', 'UPDATE']", review.operation)
     try:
         return ask(AdmissionRequest(operation, review.manifest, review.old, review.user, policy))
     except Denied as denied:
         return _denied(review, denied.findings)
-    except Exception as error:  # noqa: BLE001 - a stack trace helps nobody who waits for a Job
+    except Exception as error:  # noqa: BLE001 - users who create a Job need an answer, not a traceback
         return _failed(review, error)
 
 
@@ -137,13 +137,13 @@ def _cut(finding: Finding) -> str:
 
 
 def _heard(warnings: tuple[str, ...]) -> tuple[str, ...]:
-    """As many of them as the API server hands on; the last of these may be cut."""
+    """As many warnings as the API server passes on; the last of these may be cut."""
     left = [_WARNED, *(_WARNED - total for total in accumulate(map(len, warnings)))]
     return tuple(text[:room] for text, room in zip(warnings, left, strict=False) if room > 0)
 
 
 def _failed(review: Review, error: Exception) -> ReviewResult:
-    """An internal error: a labelled object waits for its repair, another one goes on as it is."""
+    """An internal error: a labelled object is refused, any other is admitted unchanged."""
     what = f"kubectl-edl failed inside on {review} ({type(error).__name__}: {error})"
     if not is_labelled(review.manifest) and not is_labelled(review.old):
         answer = ReviewResponse(warnings=_heard((f"{what}; the object was left as it is",)))

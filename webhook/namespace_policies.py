@@ -1,4 +1,4 @@
-"""What every namespace says about its Jobs, by a watch: no review waits for the API server.
+"""Settings of all namespaces, from a watch: no review waits for the API server.
 
 A review may be as old as a watch's delay, some milliseconds. Only a namespace that the watch has
 not brought yet is read by itself, beside the loop: by its name alone, and within bounds of number
@@ -29,23 +29,23 @@ _QUEUED_SECONDS: Final = 1.0
 
 
 class NamespacePolicies(Protocol):
-    """Where the policies of namespaces come from."""
+    """The source of the namespaces' settings."""
 
     def known(self, namespace: str) -> NamespacePolicy | None:
-        """At once; None for a namespace that nobody has told us of."""
+        """From memory; None for a namespace that the watch has not delivered."""
         ...
 
     def fetch(self, namespace: str) -> NamespacePolicy:
-        """Ask the API server, which takes a while. Raises ClusterError."""
+        """Read the namespace from the API server. Raises ClusterError."""
         ...
 
     def problem(self) -> str:
-        """Why nothing is known yet; empty when it is."""
+        """Why the settings are not known yet; empty once they are."""
         ...
 
 
 class NoPolicies:
-    """Of no cluster: no namespace says anything."""
+    """Without a cluster: no namespace has settings."""
 
     def known(self, namespace: str) -> NamespacePolicy | None:
         del namespace
@@ -60,9 +60,9 @@ class NoPolicies:
 
 
 class WatchedPolicies:
-    """Of a cluster's namespaces, followed by a thread of its own for as long as we live.
+    """Settings of a cluster's namespaces, watched by a thread for the life of the process.
 
-    While the API server is away, what was known last goes on to hold.
+    While the API server cannot be reached, the last known settings apply.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class FetchFailures:
         self._errors: dict[str, tuple[float, ClusterError]] = {}
 
     def check(self, namespace: str) -> None:
-        """Raise what reading the namespace raised lately, or Unreachable after too many."""
+        """Raise what reading this namespace raised recently, or Unreachable after many failures."""
         with self._lock:
             oldest = self._monotonic() - _FAILED_SECONDS
             self._errors = {name: e for name, e in self._errors.items() if e[0] > oldest}

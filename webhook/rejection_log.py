@@ -1,4 +1,4 @@
-"""Warnings about requests that are none: so many a minute, for a stranger decides how many come."""
+"""Rate-limited warnings about malformed requests: the client controls how many arrive."""
 
 import logging
 import time
@@ -7,20 +7,20 @@ from collections.abc import Callable
 from typing import Final
 
 _MOST: Final = 20
-"""Lines of one client, so that its noise hides no other one's."""
+"""Lines per client and minute, so that one client does not hide the others."""
 _MOST_IN_ALL: Final = 400
 _SECONDS: Final = 60.0
 _log: Final = logging.getLogger(__name__)
 
 
 class RateLimitedLog:
-    """Says the first ones of each minute, then how many were left out. The metrics count all."""
+    """Logs the first ones of each minute, then how many were left out. The metrics count all."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._begun = clock()
         self._said: Counter[str] = Counter()
-        """Lines by client: no more clients than lines."""
+        """Lines by client; there are never more clients than lines."""
         self._left_out = 0
 
     def say(self, client: str, line: str) -> None:

@@ -26,7 +26,7 @@ from webhook.rejection_log import RateLimitedLog
 from webhook.webhook_metrics import WebhookMetrics
 
 ADVISE: Final = "/advise"
-"""Of objects that are not ours: no namespace that cannot be read keeps one waiting."""
+"""Reviews of objects that are not managed: an unreadable namespace never delays them."""
 _NAMESPACE: Final = "Namespace"
 _JSON: Final = "application/json"
 _TEXT: Final = "text/plain; charset=utf-8"
@@ -34,7 +34,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class RouteContext(msgspec.Struct, frozen=True):
-    """What the paths need. `unready` says why no traffic should come, empty when it should."""
+    """What the paths need. `unready` says why the pod is not ready, and is empty when it is."""
 
     context: Context
     unready: Callable[[], str]
@@ -43,7 +43,7 @@ class RouteContext(msgspec.Struct, frozen=True):
     policies: NamespacePolicies = msgspec.field(default_factory=NoPolicies)
     complaints: RateLimitedLog = msgspec.field(default_factory=RateLimitedLog)
     clock: Callable[[], float] = time.perf_counter
-    """Seconds that only run forward, for the metrics."""
+    """Monotonic seconds, for the metrics."""
 
 
 def reviewing(app: Flask, desk: RouteContext) -> None:
@@ -93,7 +93,7 @@ def _review(desk: RouteContext, decide: Judge) -> Response:
 
 
 class _Postponed(msgspec.Struct, frozen=True):
-    """A review that waits for its namespace: an errand that has no more need of the body."""
+    """A review that waits for its namespace: a deferred call that no longer needs the body."""
 
     review: Review
     errand: PolicyFetch
@@ -103,7 +103,7 @@ class _Postponed(msgspec.Struct, frozen=True):
 
 
 def _decoded() -> Review:
-    """The size of what is made of the body is known before it is made."""
+    """The memory of the decoded body is counted before it is decoded."""
     body = request.get_data(cache=False)
     if (found := values(body)) > MOST_VALUES:
         what = f"the body has {found} values, more than {MOST_VALUES}"
@@ -112,7 +112,7 @@ def _decoded() -> Review:
 
 
 def _policy(desk: RouteContext, review: Review) -> NamespacePolicy | None:
-    """None when the namespace must be fetched first: that is left as an errand."""
+    """None when the namespace must be fetched first: that is left as a deferred call."""
     if review.kind == _NAMESPACE or request.path == ADVISE:
         return SILENT
     known = desk.policies.known(review.namespace)
@@ -123,9 +123,9 @@ def _policy(desk: RouteContext, review: Review) -> NamespacePolicy | None:
 
 
 def _tell(review: Review, judgement: ReviewResult) -> None:
-    """Log what an operator may be asked about: refusals, and our own failures in full."""
+    """Log refusals, and internal errors in full."""
     refusal = judgement.answer.refusal
-    # On one line, whatever names somebody chose: nobody writes a second one into the log.
+    # On one line, whatever names a client chose: log injection is impossible.
     asked = " ".join(f"{review.operation} of {review} by {review.user} ({review.uid})".split())
     fields = {"job": f"{review.namespace}/{review.name}", "uid": review.uid}
     if judgement.failure is not None:
@@ -163,11 +163,11 @@ def _bad_request(desk: RouteContext, error: HTTPException) -> Response:
 
 def _rejected(desk: RouteContext, reason: str, status: int) -> Response:
     line = " ".join(reason.split())
-    rejected(desk, request.remote_addr or "nobody", line, status)
+    rejected(desk, request.remote_addr or "unknown", line, status)
     return _text(line, status)
 
 
 def rejected(desk: RouteContext, client: str, line: str, status: int) -> None:
-    """Log and count a request that was refused before anybody judged it."""
+    """Log and count a request that was refused before its review."""
     desk.complaints.say(client, line)
     desk.measures.rejected(status)

@@ -1,4 +1,4 @@
-"""What `/metrics` tells: reviews by kind and outcome, how long they take, how long TLS is good."""
+"""Metrics: reviews by kind and outcome, their duration, the expiry of the certificate."""
 
 from datetime import datetime
 from functools import partial
@@ -35,7 +35,7 @@ class WebhookMetrics:
             ("path", "kind", "operation", "outcome"),
         )
         self._rejected = counter(
-            "edl_webhook_bad_requests", "Requests that were no admission review.", ("status",)
+            "edl_webhook_bad_requests", "Requests that were not an AdmissionReview.", ("status",)
         )
         self._seconds = Histogram(
             "edl_webhook_review_seconds",
@@ -57,7 +57,7 @@ class WebhookMetrics:
         )
 
     def reviewed(self, path: str, review: Review, outcome: ReviewOutcome, seconds: float) -> None:
-        # Names from outside become "other": a label must not grow with what people send.
+        # Names from clients become "other": a label's values must be bounded.
         kind = review.kind if review.kind in _KINDS else "other"
         operation = review.operation if review.operation in _OPERATIONS else "other"
         self._reviews.labels(path, kind, operation, outcome.value).inc()
@@ -67,7 +67,7 @@ class WebhookMetrics:
         self._rejected.labels(str(status)).inc()
 
     def certified_until(self, end: datetime) -> None:
-        """A certificate is served with from now on."""
+        """A certificate was loaded."""
         self._loads.inc()
         self._expiry.set(end.timestamp())
 

@@ -98,7 +98,7 @@ def _verdict(expectations: Expectations) -> list[str]:
     if expectations.broken:
         end = [f"BROKEN: {promise}" for promise in expectations.broken]
     else:
-        end = ["Every promise was kept: chief and ps kept their pods, nobody fell below its min."]
+        end = ["Every promise was kept: chief and ps kept their pods, no job fell below its min."]
     return ["", *expectations.table(), "", *end]
 
 

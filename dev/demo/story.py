@@ -73,7 +73,7 @@ class Story:
 
     def _make_room_for_web(self) -> None:
         self.screen.scene(
-            f"A service with priority scales to {_WEB}: elastic jobs shrink, nobody dies"
+            f"A service with priority scales to {_WEB}: elastic jobs scale down, no pod is evicted"
         )
         self._apply("web.yaml")
         self._kubectl("scale", "deployment", "web", f"--replicas={_WEB}")

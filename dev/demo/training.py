@@ -119,7 +119,7 @@ class Training:
         time.sleep(seconds)
         now = self._progress()
         if now is None:
-            raise SandboxError("nobody has made a step")
+            raise SandboxError("no worker has made a step")
         self._line(f"step {now.step}, loss {now.loss:.3f}")
         return now
 

@@ -93,7 +93,7 @@ class Metrics(msgspec.Struct, frozen=True):
         )
 
     def __post_init__(self) -> None:
-        """Series that are there from the start: a rate needs the 0 before the first 1."""
+        """Series that exist from the start: a rate needs the 0 before the first 1."""
         for word in DECISIONS:
             self.decisions.labels(word)
         for word in RESIZES:

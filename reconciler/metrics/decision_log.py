@@ -1,4 +1,4 @@
-"""What the loop says about itself: one log line a decision that was carried out, and metrics."""
+"""Logs and metrics of the loop: one log line per executed decision."""
 
 import logging
 import time
@@ -28,11 +28,11 @@ _ACTIONS: Final = {
     "evacuated": Action.REMOVED,
     "replaced": Action.REPLACED,
 }
-"""The note that goes with a decision's own write."""
+"""The Event note that goes with a decision's own write."""
 
 
 class _Decision(msgspec.Struct, frozen=True):
-    """One entry of a plan, as it is counted and told; `replicas` came or left by it."""
+    """One entry of a plan, as counted and logged; `replicas` were added or removed by it."""
 
     word: str
     job: JobKey
@@ -57,7 +57,7 @@ class DecisionLog:
 
     @property
     def decision(self) -> LastDecision | None:
-        """The last one, while we lead."""
+        """The last decision, while this process leads."""
         return self._metrics.latest.decided
 
     def follows(self) -> None:
@@ -78,7 +78,7 @@ class DecisionLog:
             metrics.stall_seconds.labels(word).observe(stall)
 
     def acted(self, report: StepReport, seconds: float) -> None:
-        """What became of the decision that was told last."""
+        """The outcome of the decision that was logged last."""
         self._metrics.act_seconds.observe(seconds)
         if (decided := self._metrics.latest.decided) is not None:
             self._carried_out(decided, report)
@@ -90,7 +90,7 @@ class DecisionLog:
             self._failed_write(failure)
 
     def _failed_write(self, failure: StepFailure) -> None:
-        """An Event, too: a reason on the Job may be refused like what it tells of."""
+        """Also as an Event: the API server may refuse the annotation like the write itself."""
         kind = type(failure.error).__name__
         self._metrics.failures.labels(kind).inc()
         fields = {"job": str(failure.step.job), "kind": kind, "error": str(failure.error)}
@@ -129,7 +129,7 @@ class DecisionLog:
             self._metrics.replicas.labels(found.word).inc(found.replicas)
         if found.word in RESIZES:
             self._stalls.begin(found.job, found.word, found.role, self._monotonic())
-        # Of its first start only: what waited since then is no queue of ours to measure.
+        # The first start only: later waits are not queue time.
         if found.word == "admitted" and job is not None and job.started_at is None:
             waited = (now - job.queued_at).total_seconds()
             self._metrics.queue_wait_seconds.observe(waited)

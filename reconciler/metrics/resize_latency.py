@@ -1,4 +1,4 @@
-"""How long training jobs are between two sizes: from the patch until its pods work."""
+"""How long a resize takes: from the patch until the pods of the new size are ready."""
 
 from collections.abc import Iterable, Iterator
 
@@ -16,21 +16,21 @@ class _Change(msgspec.Struct, frozen=True):
 
 
 class ResizeLatency:
-    """The changes that are on their way, one a training job. Times are monotonic seconds."""
+    """The resizes in progress, one per training job. Times are monotonic seconds."""
 
     def __init__(self) -> None:
         self._changes: dict[JobKey, _Change] = {}
 
     def begin(self, job: JobKey, decision: str, role: str, now: float) -> None:
-        """A change was written; `role` is empty for all. It takes the place of one under way."""
+        """A change was written; `role` is empty for all roles. It replaces one in progress."""
         self._changes[job] = _Change(decision, role, now)
 
     def forget(self) -> None:
-        """Another process leads now, and sees them end."""
+        """Another process leads now, and measures their end."""
         self._changes.clear()
 
     def ended(self, jobs: Iterable[TrainingJob], now: float) -> Iterator[tuple[str, float]]:
-        """(decision, seconds) of those that are done; who ended or was suspended tells nothing."""
+        """(decision, seconds) of completed resizes; ended and suspended jobs are left out."""
         if not self._changes:
             return
         by_key = {job.key: job for job in jobs if job.key in self._changes}
@@ -48,7 +48,7 @@ def _meant(job: TrainingJob, name: str) -> list[Role]:
 
 
 def _works(job: TrainingJob, role: Role) -> bool:
-    """As many pods work as its size says, none leaves any more, and launchers know them."""
+    """All pods of the size are ready, none is terminating, and launchers list them."""
     if any(pod.terminating for pod in role.pods):
         return False
     there = [pod for pod in role.pods if pod.ready or pod.phase is PodPhase.SUCCEEDED]

@@ -1,7 +1,7 @@
-"""What stands in the cluster, as gauges: counted when somebody asks, from the last decision.
+"""Gauges of the cluster's state, computed from the last decision at each scrape.
 
-Nothing here is counted per round, so it costs a decision nothing. Labels are words of ours and a
-few resources: nothing grows with the names or the number of jobs.
+Nothing is counted per round, so a decision pays nothing for it. Label values are reason codes and
+a few resources: they do not grow with the number of jobs.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ class LastDecision(msgspec.Struct, frozen=True):
 
 
 class LastDecisionCollector(Collector):
-    """The gauges of the last decision; none while another process leads."""
+    """The gauges of the last decision; absent while another process leads."""
 
     def __init__(self) -> None:
         self.decided: LastDecision | None = None
@@ -68,7 +68,7 @@ def _jobs(decided: LastDecision) -> Iterator[GaugeMetricFamily]:
 
 
 def _counted(found: Mapping[W, int], words: Iterable[W]) -> dict[str, float]:
-    """Also of what there is none: a series that comes and goes cannot be alarmed upon."""
+    """Zero values are exported too: alerts need a continuous series."""
     return {str(word): float(found.get(word, 0)) for word in words}
 
 
@@ -104,7 +104,7 @@ def _cluster(state: ClusterState) -> Iterator[GaugeMetricFamily]:
 
 
 def _bound(role: Role) -> int:
-    """Pods that hold room on nodes."""
+    """Pods that use resources of nodes."""
     return sum(bool(pod.node) and not pod.ended for pod in role.pods)
 
 

@@ -38,12 +38,12 @@ def test_an_object_without_a_name_yet_is_called_so() -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (b"", "the body is no AdmissionReview: "),
-        (b"hello", "the body is no AdmissionReview: "),
-        (b"\xff\xfe", "the body is no AdmissionReview: "),
+        (b"", "the body is not an AdmissionReview: "),
+        (b"hello", "the body is not an AdmissionReview: "),
+        (b"\xff\xfe", "the body is not an AdmissionReview: "),
         (b"[]", "Expected `object`, got `array`"),
-        (b"{}", 'the body is no AdmissionReview of admission.k8s.io/v1 but "" of ""'),
-        (b"[" * 100_000, "the body is no AdmissionReview: "),
+        (b"{}", 'the body is not admission.k8s.io/v1 AdmissionReview but "" of ""'),
+        (b"[" * 100_000, "the body is not an AdmissionReview: "),
         (
             b'{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}',
             'but "AdmissionReview" of "admission.k8s.io/v1beta1"',
@@ -69,7 +69,9 @@ def test_anything_else_is_refused_in_one_line(body: bytes, reason: str) -> None:
     "namespace", ["", "a/b", "..", "?watch=true", "Lab", "-lab", "lab\n", "l" * 64, "a.b"]
 )
 def test_a_namespace_that_cannot_exist_is_refused(namespace: str) -> None:
-    with pytest.raises(BadReview, match=r"the namespace .* of the Job is no DNS label") as refused:
+    with pytest.raises(
+        BadReview, match=r"the namespace .* of the Job is not a DNS label"
+    ) as refused:
         decode(reviews.review(reviews.job(), namespace=namespace))
     assert refused.value.status == 400
     assert len(str(refused.value)) < 150

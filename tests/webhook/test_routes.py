@@ -76,8 +76,8 @@ def test_a_defect_is_refused_in_words_and_logged_with_its_traceback(
 @pytest.mark.parametrize(
     ("body", "content_type", "status", "line"),
     [
-        (b"not json", JSON, 400, "the body is no AdmissionReview: JSON is malformed"),
-        (b"{}", JSON, 400, "the body is no AdmissionReview of admission.k8s.io/v1"),
+        (b"not json", JSON, 400, "the body is not an AdmissionReview: JSON is malformed"),
+        (b"{}", JSON, 400, "the body is not admission.k8s.io/v1 AdmissionReview"),
         (reviews.review(None), JSON, 400, "the request (CREATE Job) has no object"),
         (LABELLED, "text/plain", 415, "text/plain instead of application/json"),
         (LABELLED, None, 415, "no content type instead of application/json"),

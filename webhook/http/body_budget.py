@@ -7,32 +7,32 @@ SMALL: Final = 64 * 1024
 bounded however many clients send, wait or read at once; a review seldom needs any."""
 SHARED: Final = 64 * 1024 * 1024
 MOST_VALUES: Final = 400_000
-"""Of one body: two Jobs of etcd's 1.5 MiB each have fewer."""
+"""Values (objects, lists, members) in one body; two Jobs of etcd's 1.5 MiB have fewer."""
 _BYTES_A_VALUE: Final = 100
-"""Of an object, a list or a member of one, once decoded; 77 is the worst that was measured."""
+"""Bytes of an object, a list or a member of one, once decoded; the worst measured is 77."""
 _MARKS: Final = (b"{", b"[", b",", b":")
 
 
 class BudgetExceeded(Exception):
-    """There is no room for one more at the moment; its text is for the client."""
+    """The limit is reached at the moment; the text is for the client."""
 
 
 class BodyBudget:
-    """Bytes above the small ones that are left for all requests together."""
+    """Remaining bytes that all requests share, beyond each request's small allowance."""
 
     def __init__(self, left: int = SHARED) -> None:
         self.left = left
 
 
 class BodyShare:
-    """What one request holds of a budget; `size` in bytes, the small ones included."""
+    """What one request holds of the budget; `size` in bytes, its small allowance included."""
 
     def __init__(self, budget: BodyBudget) -> None:
         self.size = 0
         self._budget = budget
 
     def grow(self, size: int) -> None:
-        """Hold so many bytes, or as many as before. Raises Crowded where they are not left."""
+        """Hold this many bytes. Raises Crowded beyond the budget, and keeps the amount before."""
         more = max(0, size - SMALL) - max(0, self.size - SMALL)
         if more > self._budget.left:
             raise BudgetExceeded("too many large requests are being answered; try again")

@@ -1,8 +1,8 @@
 """One connection, from its acceptance on: what it may take of time and memory.
 
 uvicorn's HTTP protocol speaks on it, but no setting of a server limits what a client does before
-the app is called. So its bytes pass here first: the head of a request has a time and a size, and
-uvicorn gets one request at a time, for it makes 2 KiB of objects of each one that it finds in a
+the app is called. So its bytes pass here first: the head of a request is limited in time and size,
+and uvicorn gets one request at a time, because it allocates 2 KiB of objects for each in a
 read. `Content-Length` says where a request ends; every API server sends it.
 """
 
@@ -29,7 +29,7 @@ _LINGER_SECONDS: Final = 0.5
 _HEAD_ENDS: Final = b"\r\n\r\n"
 
 Rejected: TypeAlias = Callable[[str, str, int], None]
-"""Is told of a refused request: the client's address, why, the HTTP status."""
+"""Called for each refused request: the client's address, the cause, the HTTP status."""
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -42,9 +42,9 @@ class Endpoint(msgspec.Struct, frozen=True):
     errands: DeferredCalls
     rejected: Rejected
     objection: Callable[[PeerCertificate], str]
-    """Why the holder of a certificate may not ask; empty when it may."""
+    """Why the holder of a certificate may not send reviews; empty when it may."""
     closing: Callable[[], bool]
-    """Whether clients shall open their next connection elsewhere."""
+    """Whether clients should open their next connection to another replica."""
     context: SSLContext | None
     """None for plain HTTP."""
 
@@ -61,7 +61,7 @@ class ConnectionPhase(Enum):
 
 
 class LimitedConnection(asyncio.Protocol):
-    """Counts from its making on; `of_uvicorn` is what uvicorn makes its own protocols of."""
+    """The first timeout runs from here; `of_uvicorn` is what uvicorn's own protocols need."""
 
     def __init__(self, endpoint: Endpoint, client: str, of_uvicorn: dict[str, Any]) -> None:
         self.client: Final = client
@@ -70,7 +70,7 @@ class LimitedConnection(asyncio.Protocol):
         """None before the handshake has ended well, and after the end."""
         self.objection = ""
         self.ends = False
-        """Whether it closes behind the answer: the client sends no more, or the next already."""
+        """Whether it closes after the answer: the client ended, or sent the next request early."""
         self._endpoint = endpoint
         self._http: HttpToolsProtocol
         self._of_uvicorn = of_uvicorn | {"app_state": {STATE: self}}
@@ -94,7 +94,7 @@ class LimitedConnection(asyncio.Protocol):
             self.handshake.cancel()
 
     def check(self, now: float) -> bool:
-        """End it where it is over its time; whether it was."""
+        """Close it if it exceeded its timeout; whether it did."""
         limits = self._endpoint.limits
         most, part = {
             ConnectionPhase.HANDSHAKE: (limits.handshake, ""),
@@ -158,7 +158,7 @@ class LimitedConnection(asyncio.Protocol):
             self._end_with_answer()
 
     def expect(self, length: int) -> None:
-        """The app has the head of a request, and wants so many bytes of its body."""
+        """The app has the head of a request, and reads `size` bytes of its body."""
         self._missing, early, self._early = length, self._early, b""
         self._endpoint.room.speaks(self)
         self._read_body(early)
@@ -172,9 +172,9 @@ class LimitedConnection(asyncio.Protocol):
             transport.resume_reading()
 
     def refuse(self, status: HTTPStatus, reason: str) -> None:
-        """Answer in one line; hang up when the client has had time to read it.
+        """Answer in one line; close once the client has had time to read it.
 
-        What it still sends by then is thrown away: hanging up on it would take the answer away.
+        What it sends until then is discarded: closing earlier would lose the answer.
         """
         if self.transport is None or self.transport.is_closing():
             return
@@ -199,7 +199,7 @@ class LimitedConnection(asyncio.Protocol):
             return
         self._http.data_received(piece)
         if self._flow.is_closing():
-            what = "this is no request of HTTP/1.1"
+            what = "this is not an HTTP/1.1 request"
             self._endpoint.rejected(self.client, what, HTTPStatus.BAD_REQUEST)
         elif end >= 0:
             self._enter(ConnectionPhase.BODY)
@@ -220,7 +220,7 @@ class LimitedConnection(asyncio.Protocol):
             self._end_with_answer()
 
     def _end_with_answer(self) -> None:
-        """The next request has begun too early: it is not read, the client asks again."""
+        """The next request began too early: it is not read, and the client sends it again."""
         self.ends = True
         self._flow.pause_reading()
 

@@ -1,4 +1,4 @@
-"""What one client may take from the others: time, bytes and connections."""
+"""Limits per client: time, bytes and connections."""
 
 from typing import Final
 
@@ -11,15 +11,15 @@ KEEP_ALIVE_SECONDS: Final = 120.0
 
 
 class ConnectionLimits(msgspec.Struct, frozen=True):
-    """Of one listener, in seconds, bytes and counts.
+    """Limits of one listener, in seconds, bytes and counts.
 
     An API server needs milliseconds for what these allow seconds, and a dozen connections.
     """
 
     connections: int = 1_100
-    """Open at once, some 120 KiB each. For one more the fullest client loses one."""
+    """Open connections, about 120 KiB each. One more closes one of the client with the most."""
     each: int = 500
-    """Of one client; an API server that creates as many Jobs at once as it can has fewer."""
+    """Open connections per client; an API server under full load has fewer."""
     handshake: float = 10.0
     head: float = 10.0
     """From the first byte of a request to the end of its headers."""
@@ -31,4 +31,4 @@ class ConnectionLimits(msgspec.Struct, frozen=True):
     """From the end of the request until the client has taken the answer."""
     head_bytes: int = 32 * 1024
     look: float = 0.5
-    """Seconds between two looks for clients that are over their time."""
+    """Seconds between two checks for connections past their timeout."""

@@ -1,11 +1,11 @@
-"""The connections that are open, by client; and which has to go when there is no room for more."""
+"""The open connections by client, and which one closes when the limit is reached."""
 
 from collections import OrderedDict
 from typing import Protocol
 
 
 class TrackedConnection(Protocol):
-    """A connection, from the moment that it was accepted."""
+    """A connection, from its acceptance on."""
 
     @property
     def client(self) -> str: ...
@@ -16,11 +16,11 @@ class TrackedConnection(Protocol):
         ...
 
     def expel(self) -> None:
-        """End it now, whatever it does."""
+        """Close it now, in any state."""
         ...
 
     def check(self, now: float) -> bool:
-        """End it if it is over its time; whether it was. `now` is the loop's."""
+        """Close it if it exceeded its timeout; whether it did. `now` is the loop's clock."""
         ...
 
 
@@ -51,7 +51,7 @@ class ConnectionTable:
         self._size += 1
 
     def speaks(self, guest: TrackedConnection) -> None:
-        """It has sent the head of a request, or has been answered."""
+        """The connection sent the head of a request, or received an answer."""
         if guest in (own := self._guests.get(guest.client, OrderedDict())):
             own.move_to_end(guest)
 
@@ -67,7 +67,7 @@ class ConnectionTable:
         return tuple(guest for own in self._guests.values() for guest in own)
 
     def _make_room(self, own: OrderedDict[TrackedConnection, None]) -> None:
-        # Where all are busy: the one that has been for longest, for a review takes a millisecond.
+        # All are busy: close the one that has been longest, since a review takes a millisecond.
         longest = next((guest for guest in own if not guest.busy), next(iter(own)))
         self.leave(longest)
         longest.expel()

@@ -1,4 +1,4 @@
-"""What an app waits for is run on threads of its own, and is bounded."""
+"""Runs what the app must wait for on a bounded pool of threads."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,14 +8,14 @@ from typing import Final
 from webhook.http.body_budget import BudgetExceeded
 
 ERRAND: Final = "edl.errand"
-"""In the environ: a function that the app leaves there. On its second call it finds it run."""
+"""Environ key of a function that the app wants run before it is called a second time."""
 THREADS: Final = 4
 MOST: Final = 32
-"""Errands at a time: a namespace is read within two seconds."""
+"""Deferred calls at a time: a namespace is read within two seconds."""
 
 
 class DeferredCalls:
-    """Threads for errands alone, and a bound for those that run or wait for one."""
+    """Threads for deferred calls, and a limit for those that run or wait."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most

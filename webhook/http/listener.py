@@ -1,7 +1,7 @@
-"""What uvicorn makes of an accepted connection: it counts before its handshake, which ends soon.
+"""The protocol of an accepted connection: counted before its TLS handshake, which is timed.
 
-uvicorn's own TLS knows no client before the handshake has ended, and gives it 60 s. So uvicorn
-accepts plainly, and the socket begins anew with TLS, under asyncio's public interface.
+With uvicorn's own TLS a client is unknown until its handshake ends, which may take 60 s. So uvicorn
+accepts plain TCP, and TLS starts on that socket through asyncio's public interface.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _BREATH_SECONDS: Final = 0.02
 """So 200 end a second, and as many clients may come back: their handshakes are most of the work."""
 _log: Final = logging.getLogger(__name__)
 _NO_CERTIFICATE: Final = ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "CERTIFICATE_VERIFY_FAILED")
-"""OpenSSL's names. Any other end of a handshake is noise: port scans, probes by TCP alone."""
+"""OpenSSL's reasons worth logging. Other failed handshakes are port scans or TCP probes."""
 
 
 def server_of(endpoint: Endpoint) -> uvicorn.Server:
@@ -92,7 +92,7 @@ async def _shake(endpoint: Endpoint, accepted: socket, connection: LimitedConnec
 
 
 async def watch(endpoint: Endpoint) -> None:
-    """End, again and again, the connections that are over their time, a few at once.
+    """Close connections past their timeout periodically, a few at once.
 
     Of a thousand that were opened together each ends with an answer over TLS, and its client opens
     the next one: reviews are answered in between.

@@ -1,4 +1,4 @@
-"""The server: listeners around the apps, with one TLS context and an end that loses nothing."""
+"""The server: listeners around the apps, one TLS context, and a graceful shutdown."""
 
 import asyncio
 import gc
@@ -32,7 +32,7 @@ _BACKLOG: Final = 2048
 _GRACE_SECONDS: Final = 10
 _TICK_SECONDS: Final = 0.02
 _OTHER_FILES: Final = 100 + _BACKLOG
-"""File descriptors for all that is no connection, and a second one of each that begins TLS now."""
+"""File descriptors beyond one per connection: other files, and handshakes, which need two."""
 _log: Final = logging.getLogger(__name__)
 
 
@@ -53,7 +53,7 @@ class ServedPort(msgspec.Struct, frozen=True):
 class ServerSettings(msgspec.Struct, frozen=True):
     """Where to listen, how often to look for a new certificate, how long to wait at the end.
 
-    `drain`: for so long after the signal readiness is refused while requests are still answered,
+    `drain`: seconds after the signal in which /readyz fails while requests are still answered,
     until the Service's endpoints have changed on every node.
     """
 
@@ -65,7 +65,7 @@ class ServerSettings(msgspec.Struct, frozen=True):
 
 
 class Readiness:
-    """Whether traffic should come: `problem` tells what else is missing, empty for nothing."""
+    """Whether the pod is ready for traffic: `problem` names what else is missing, or is empty."""
 
     def __init__(
         self,
@@ -79,14 +79,14 @@ class Readiness:
         self._problem = problem
 
     def unready(self) -> str:
-        """Why no traffic should come; empty when it should."""
+        """Why the pod is not ready for traffic; empty when it is."""
         if self.closing:
             return "shutting down"
         return self.certificate.problem(self._clock()) or self._problem()
 
 
 class _Servers:
-    """A first signal turns traffic away gently, a second one ends at once."""
+    """A first signal drains, a second one ends at once."""
 
     def __init__(self, lifecycle: Readiness, settings: ServerSettings) -> None:
         self._lifecycle = lifecycle
@@ -155,12 +155,12 @@ def _welcome(_: object) -> str:
 def serve(lifecycle: Readiness, keeper: CertificateReloader, settings: ServerSettings) -> None:
     """Serve until SIGTERM or SIGINT, then finish what has begun. The certificate is loaded.
 
-    Raises ServerError where a port is taken, ClientsError for an authority that is no good.
+    Raises ServerError if a port is taken, ClientsError for an unusable authority.
     """
     _demand(lifecycle, settings)
     _raise_limit_of_files(sum(door.limits.connections for door in settings.doors) + _OTHER_FILES)
     servers = _Servers(lifecycle, settings)
-    # Modules and the app stay for good: full collections, which pause every review, skip them.
+    # Modules and the app live forever: full collections, which pause every review, skip them.
     gc.collect()
     gc.freeze()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -180,7 +180,7 @@ async def _run(
 
 
 async def _keep_demanding(lifecycle: Readiness, settings: ServerSettings) -> None:
-    """New authorities of clients are seen as new certificates are."""
+    """The client CA file is checked as often as the serving certificate."""
     trouble = ""
     while True:
         await asyncio.sleep(settings.refresh.total_seconds())
@@ -200,7 +200,7 @@ def _demand(lifecycle: Readiness, settings: ServerSettings) -> None:
 
 
 def _raise_limit_of_files(wanted: int) -> None:
-    """As far as the machine allows: a shell's usual 1,024 would be too few."""
+    """Raise the limit of file descriptors as far as allowed: the usual 1,024 are too few."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

@@ -2,7 +2,7 @@
 
 A review takes a fraction of a millisecond of pure computation, less than handing it to a thread.
 The loop waits for slow and silent clients; the app never does: no thread is pinned. What an app
-must wait for itself it leaves as an errand, which is run on a thread, and is then called again.
+must wait for itself it leaves as a deferred call, which runs on a thread before a second call.
 """
 
 import io
@@ -29,7 +29,7 @@ _PLAIN: Final = frozenset({"CONTENT_TYPE", "CONTENT_LENGTH"})
 
 
 class _LeftError(Exception):
-    """The client has gone before its request was whole."""
+    """The client disconnected before its request was complete."""
 
 
 class WsgiResponse(NamedTuple):
@@ -84,7 +84,7 @@ class WsgiBridge:
     async def _response(self, environ: WSGIEnvironment, share: BodyShare) -> WsgiResponse:
         response = call(self._endpoint.app, environ)
         if ERRAND in environ:
-            environ["wsgi.input"].truncate(0)  # the errand has what it needs
+            environ["wsgi.input"].truncate(0)  # the deferred call has what it needs
             await self._endpoint.errands.run(environ[ERRAND])
             response = call(self._endpoint.app, environ)
         share.grow(len(response.content))
@@ -107,7 +107,7 @@ class WsgiBridge:
 
 
 def call(app: WSGIApplication, environ: WSGIEnvironment) -> WsgiResponse:
-    """Of an app that returns its body, as Flask does: it is given no function to write."""
+    """`start_response` for apps that return their body, as Flask does: without a write function."""
     status, headers = "", list[tuple[str, str]]()
 
     def start(*given: Any) -> Any:  # noqa: ANN401 - a function to write is not given

@@ -1,4 +1,4 @@
-"""Keeps the serving certificate fresh while we serve."""
+"""Keeps the serving certificate up to date while the server runs."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ _UNREADY: Final = timedelta(seconds=1)
 
 
 class CertificateReloader:
-    """Loads what the source has, again and again; says each trouble once."""
+    """Loads the source's certificate periodically; logs each problem once."""
 
     def __init__(
         self,
@@ -32,12 +32,12 @@ class CertificateReloader:
         self._trouble = ""
 
     def start(self) -> None:
-        """The first loading, where it must be there. Raises EdlError."""
+        """The first load, where a certificate must exist. Raises EdlError."""
         now = self._clock()
         self._load(self._source(now), now)
 
     async def keep(self, every: timedelta) -> None:
-        """Refresh for ever; sooner while that keeps traffic away."""
+        """Refresh forever; more often while the pod is not ready because of it."""
         while True:
             await self.refresh()
             waits = self._certificate.problem(self._clock())

@@ -1,4 +1,4 @@
-"""Who may ask for reviews: the holders of certificates that one authority has signed."""
+"""Client authentication: reviews only from holders of certificates of one authority."""
 
 import ssl
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from edl.errors import EdlError
 
 PeerCertificate: TypeAlias = Mapping[str, Any]
-"""As `ssl.SSLSocket.getpeercert` tells it."""
+"""As `ssl.SSLSocket.getpeercert` returns it."""
 
 _NAMES: Final = frozenset({"DNS", "URI", "email"})
 
@@ -26,7 +26,7 @@ class ClientAuthority:
         self._loaded: bytes | None = None
 
     def demand(self, context: ssl.SSLContext) -> bool:
-        """Have `context` let nobody else in; False where the file is as it was.
+        """Require certificates of this authority in `context`; False if the file is unchanged.
 
         What is new in the file is trusted besides what was, until the process ends: so authorities
         change without a gap. Raises ClientsError, with the old ones still trusted.
@@ -43,12 +43,12 @@ class ClientAuthority:
         return True
 
     def problem(self, certificate: PeerCertificate) -> str:
-        """Why the holder of a certificate may not ask; empty when it may."""
+        """Why the holder of a certificate may not send reviews; empty when it may."""
         found = names_of(certificate)
         if not self._names or self._names & {*found}:
             return ""
         return (
-            f"the client certificate of {', '.join(found) or 'nobody'} is not one of "
+            f"the client certificate of {', '.join(found) or '(no name)'} is not one of "
             f"{', '.join(sorted(self._names))} (--client-name)"
         )
 

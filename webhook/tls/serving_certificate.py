@@ -63,7 +63,7 @@ class LoadedCertificate(msgspec.Struct, frozen=True):
 
 
 class ServingCertificate:
-    """One TLS context. `load` changes it in place: open connections go on, new ones get the new."""
+    """One TLS context. `load` changes it in place: open ones keep theirs, others get the new."""
 
     def __init__(self) -> None:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -73,7 +73,7 @@ class ServingCertificate:
     def load(self, pair: KeyPair, now: datetime) -> bool:
         """Serve with `pair` from now on; False when it is the one that is loaded already.
 
-        Raises CertificateError, with the old pair still in place, for one that is no good.
+        Raises CertificateError, with the old pair still in place, for an unusable pair.
         """
         if self.loaded is not None and self.loaded.pair == pair:
             return False
@@ -85,7 +85,7 @@ class ServingCertificate:
         return True
 
     def problem(self, now: datetime) -> str:
-        """Why no client would accept it now; empty when one would."""
+        """Why clients would not accept it now; empty when they would."""
         if self.loaded is None:
             return "no certificate is loaded"
         return "the certificate has expired" if now >= self.loaded.ends else ""

@@ -202,7 +202,7 @@ def test_what_is_no_request_is_told_so_once(sent: bytes) -> None:
             streams = await door.connect()
             streams[1].write(sent + sent)
             assert await said(streams) == (400, "Invalid HTTP request received.")
-            assert door.refused == [(400, "this is no request of HTTP/1.1")]
+            assert door.refused == [(400, "this is not an HTTP/1.1 request")]
 
     doors.run(test)
 

@@ -42,7 +42,7 @@ def test_another_name_is_told_which_are_welcome(tmp_path: Path) -> None:
         "the client certificate of kube-apiserver, api.example.com is not one of a, b "
         "(--client-name)"
     )
-    assert "of nobody is not one of" in clients.problem({})
+    assert "of (no name) is not one of" in clients.problem({})
 
 
 def test_a_certificate_is_demanded_as_soon_as_the_authority_is_read(tmp_path: Path) -> None:

@@ -1,0 +1,89 @@
+"""Docstrings, comments, messages and documents name things: no people for things, no riddles.
+
+A package joins `HELD` once it is clean. `ALLOWED` has the few phrases that speak of people or quote
+other software.
+"""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[1]
+HELD: Final = ("certs", "dev", "reconciler", "webhook")
+"""Packages and documents that are clean; others join when they are."""
+SUFFIXES: Final = frozenset({".py", ".md", ".yaml", ".tpl"})
+PATTERNS: Final = {
+    "a person for a thing": r"\b(?:(?:no|some|any|every)body|who(?:ever|m)?|he|him|his)\b",
+    "say what it is not: `is not a …`": r"\b(?:is|are|was|were) no\b(?! (?:longer|more)\b)",
+    "say the number, or `this many`": r"\bso (?:many|few)\b",
+    "begin with the noun, not with `Of`": r"(?:^|[.:;] )(?-i:Of) (?!course\b)[a-z]",
+    "say that it does not happen": r"\bin vain\b",
+}
+ALLOWED: Final = re.compile(
+    r"\b(?:users?|administrators?|people|operators?|engineers?|readers?|attackers?|those) who\b"
+    r"|\brun as nobody\b|\bthere (?:is|are|was|were) no\b"
+)
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and text of each string, docstring and comment of a module, or of a document's lines."""
+    source = path.read_text()
+    if path.suffix != ".py":
+        yield from enumerate(source.splitlines(), 1)
+        return
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string.lstrip("# ")
+
+
+def findings(text: str) -> list[str]:
+    """What to write instead, for each pattern that a text has."""
+    kept = ALLOWED.sub("", text)
+    return [
+        f"{found[0]!r}: {advice}"
+        for advice, pattern in PATTERNS.items()
+        for found in re.finditer(pattern, kept, re.MULTILINE | re.IGNORECASE)
+    ]
+
+
+def files(name: str) -> list[Path]:
+    path = ROOT / name
+    found = [path] if path.is_file() else sorted(path.rglob("*"))
+    return [file for file in found if file.suffix in SUFFIXES and "__pycache__" not in file.parts]
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_a_package_speaks_of_things(name: str) -> None:
+    said = [
+        f"{path.relative_to(ROOT)}:{line}: {finding}"
+        for path in files(name)
+        for line, text in texts(path)
+        for finding in findings(text)
+    ]
+    assert files(name)
+    assert said == []
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("Nobody writes it.", 1),
+        ("A pod that is no worker.", 1),
+        ("It is no longer there, and there is no node.", 0),
+        ("Waits for so many pods.", 1),
+        ("Of a Job that ended.", 1),
+        ("Of course users who opt in decide.", 0),
+        ("Growth was in vain.", 1),
+    ],
+)
+def test_the_patterns_find_what_they_are_for(text: str, count: int) -> None:
+    assert len(findings(text)) == count
