@@ -21,6 +21,7 @@ from edl.kube import process_logging
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.auth.access_review import MissingRights, render
 from edl.kube.auth.kubeconfig import ConfigOverrides
+from edl.kube.cluster import Cluster
 from edl.model import Target
 from edl.planner import settings as planner
 from edl.planner.decide import decide
@@ -28,6 +29,8 @@ from edl.planner.plan_cache import PlanCache
 from reconciler import decision_options, webhook_certificates
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
+from reconciler.queue_insights import QueueInsights
+from reconciler.queue_publisher import QueuePublisher
 from reconciler.webhook_certificates import CertificateMetrics, WebhookCertificates
 from reconciler.write_permissions import WritePermissions
 
@@ -118,6 +121,7 @@ def _process(settings: ReconcilerSettings) -> Manager:
         elector.publish({contract.SETTINGS: planner.render(decides)})
     process = Manager(api, plan, clocks, elector)
     process.beside("rights", _rights(api, process, clocks, elector).run)
+    process.beside("queue", _queue(settings, process.guarding(api), process, elector).run)
     gauges = CertificateMetrics(process.metrics.registry)
     if settings.certifies.enabled:
         kept = _certificates(settings, api, clocks, process, gauges)
@@ -138,6 +142,22 @@ def _certificates(
         process.guarding(api), installation, chosen.pace, clocks.monotonic
     )
     return WebhookCertificates(rotation, gauges, clocks.now, chosen.refresh)
+
+
+def _queue(
+    settings: ReconcilerSettings, cluster: Cluster, process: Manager, elector: LeaderElector | None
+) -> QueuePublisher:
+    def confirm(moment: datetime) -> None:
+        if elector:
+            elector.publish({contract.QUEUE_AS_OF: moment.isoformat(timespec="seconds")})
+
+    return QueuePublisher(
+        cluster,
+        lambda: process.metrics.latest.decided,
+        QueueInsights(settings.decides, _awake_or_not),
+        confirm,
+        _awake_or_not,
+    )
 
 
 def _rights(

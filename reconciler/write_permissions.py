@@ -29,6 +29,9 @@ NEEDED: Final = (
     AccessRight("create", "rolebindings", _RBAC),
     AccessRight("bind", "clusterroles", _RBAC, name="edl-launcher"),
     AccessRight("create", "resourceclaimtemplates", "resource.k8s.io"),
+    AccessRight("create", "configmaps"),
+    AccessRight("patch", "configmaps", name="edl-queue"),
+    AccessRight("delete", "configmaps", name="edl-queue"),
     AccessRight("create", "events"),
     AccessRight("patch", "events"),
 )

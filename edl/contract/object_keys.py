@@ -191,6 +191,12 @@ WRITTEN: Final[tuple[ContractEntry, ...]] = (
         f"on its Lease `{contract.RECONCILER_LEASE}`: as whom it runs, and what it may not write",
     ),
     ours(
+        contract.QUEUE_AS_OF,
+        RECONCILER,
+        TIME,
+        f"on its Lease `{contract.RECONCILER_LEASE}`: each ConfigMap `edl-queue` was right then",
+    ),
+    ours(
         contract.SCALING,
         RECONCILER,
         "time, size, size",

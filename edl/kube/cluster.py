@@ -149,6 +149,8 @@ class ListOptions(msgspec.Struct, frozen=True):
     namespace: str = ""
     labels: str = ""
     """A label selector, as the API spells it."""
+    name: str = ""
+    """Only objects of this name: a right may be limited to it."""
 
 
 class RawList(msgspec.Struct, frozen=True):

@@ -232,7 +232,11 @@ def _refusal(request: ApiCall, answer: ApiResponse) -> ClusterError | None:
 
 
 def _query(selection: ListOptions) -> dict[str, str]:
-    return {"labelSelector": selection.labels} if selection.labels else {}
+    query = {
+        "labelSelector": selection.labels,
+        "fieldSelector": f"metadata.name={selection.name}" if selection.name else "",
+    }
+    return {name: value for name, value in query.items() if value}
 
 
 def _log_query(wanted: LogRequest) -> dict[str, str]:

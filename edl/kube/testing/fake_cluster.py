@@ -234,6 +234,8 @@ def _event(selection: ListOptions, change: FakeChange) -> RawEvent | None:
 def _selects(selection: ListOptions, key: FakeKey, body: Json) -> bool:
     if key.kind != selection.kind or selection.namespace not in ("", key.namespace):
         return False
+    if selection.name not in ("", key.name):
+        return False
     return matches(selection.labels, body["metadata"].get("labels") or {})
 
 

@@ -1,0 +1,36 @@
+"""ConfigMaps of ours: what they hold, and whether it was the reconciler that made them."""
+
+import msgspec
+
+from edl import contract
+from edl.kube.cluster import ObjectKey
+from edl.kube.decode.schemas import ObjectMeta, ObjectPart
+
+
+class _ConfigMapObject(ObjectPart, frozen=True):
+    metadata: ObjectMeta
+    data: dict[str, str] | None = None
+
+
+class ConfigMapFacts(msgspec.Struct, frozen=True):
+    """`managed`: it carries the label of what the reconciler makes, which others may write, too."""
+
+    name: ObjectKey
+    version: str
+    managed: bool
+    data: dict[str, str]
+
+
+_decoder = msgspec.json.Decoder(_ConfigMapObject)
+
+
+def config_map(raw: bytes) -> ConfigMapFacts:
+    found = _decoder.decode(raw)
+    metadata = found.metadata
+    labels = metadata.labels or {}
+    return ConfigMapFacts(
+        ObjectKey(metadata.namespace, metadata.name),
+        metadata.resource_version,
+        labels.get("app.kubernetes.io/managed-by") == contract.MANAGED_BY,
+        found.data or {},
+    )

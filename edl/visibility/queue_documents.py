@@ -1,0 +1,136 @@
+"""One decision as the queues of its namespaces: who waits, behind how many, and why."""
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from math import inf
+from typing import Final
+
+import msgspec
+
+from edl.forecast.estimate import Certainty, Estimate
+from edl.messages import cause, message, remedy
+from edl.model import ClusterState, JobKey
+from edl.phases import waits
+from edl.planner.explain.explanation import Stops
+from edl.planner.plan import Held, Plan
+from edl.visibility.namespace_queue import (
+    MOST_BYTES,
+    MOST_JOBS,
+    MOST_TEAMS,
+    NamespaceQueue,
+    PublishedCause,
+    PublishedEstimate,
+    PublishedJob,
+    PublishedStops,
+    TeamCount,
+)
+from edl.visibility.unnamed_jobs import QueueReader
+
+_MOST_CAUSES: Final = 8
+_LONGEST_TEXT: Final = 512
+
+
+class Insight(msgspec.Struct, frozen=True):
+    """What a plan does not say of a queued training job; None where it was not worked out."""
+
+    estimate: Estimate | None = None
+    start: Stops | None = None
+
+
+def waiting(state: ClusterState, plan: Plan) -> tuple[Held, ...]:
+    """The queue after this plan, by position; at the end jobs without one."""
+    jobs = {job.key: job for job in state.jobs}
+    held = (
+        one
+        for one in plan.held
+        if one.position or one.never or (jobs[one.job].blocker and waits(jobs[one.job]))
+    )
+    return tuple(sorted(held, key=lambda one: (one.position or inf, one.job)))
+
+
+def documents(
+    state: ClusterState,
+    plan: Plan,
+    insights: Mapping[JobKey, Insight],
+    team_of: Callable[[str], str],
+) -> dict[str, NamespaceQueue]:
+    """By namespace, of each in which a training job waits. `team_of`: empty without teams."""
+    queued: dict[str, list[Held]] = defaultdict(list)
+    ahead: dict[JobKey, tuple[TeamCount, ...]] = {}
+    teams: Counter[str] = Counter()
+    for one in waiting(state, plan):
+        if len(queued[one.job.namespace]) < MOST_JOBS:
+            ahead[one.job] = _counted(teams) if one.position else ()
+        queued[one.job.namespace].append(one)
+        teams[team_of(one.job.namespace)] += bool(one.position)
+    found = {}
+    for namespace, held in queued.items():
+        reader = QueueReader(namespace, team_of)
+        jobs = (_job(one, ahead[one.job], insights, reader) for one in held[:MOST_JOBS])
+        items, team = tuple(_bounded(jobs)), team_of(namespace)
+        found[namespace] = NamespaceQueue(state.observed_at, len(held), items, team)
+    return found
+
+
+_NOTHING: Final = Insight()
+
+
+def _counted(teams: Counter[str]) -> tuple[TeamCount, ...]:
+    """The teams with most jobs ahead, and how many jobs the others have."""
+    named = ((jobs, team) for team, jobs in teams.items() if team)
+    first = heapq.nsmallest(MOST_TEAMS, named, key=lambda one: (-one[0], one[1]))
+    rest = teams.total() - sum(jobs for jobs, _ in first)
+    counts = tuple(TeamCount(jobs, team) for jobs, team in first)
+    return (*counts, TeamCount(rest)) if rest else counts
+
+
+def _bounded(jobs: Iterator[PublishedJob]) -> Iterator[PublishedJob]:
+    """The first that are not too much together."""
+    left = MOST_BYTES
+    for job in jobs:
+        left -= len(msgspec.json.encode(job))
+        if left < 0:
+            return
+        yield job
+
+
+def _job(
+    held: Held,
+    ahead: tuple[TeamCount, ...],
+    insights: Mapping[JobKey, Insight],
+    reader: QueueReader,
+) -> PublishedJob:
+    reason, insight = reader.allowed(held.reason), insights.get(held.job, _NOTHING)
+    return PublishedJob(
+        name=held.job.name,
+        reason=reason.code.value,
+        message=_text(message(reason)),
+        position=held.position or None,
+        ahead=ahead,
+        estimate=_estimate(insight.estimate),
+        start=_stops(insight.start, reader) if insight.start else None,
+    )
+
+
+def _estimate(found: Estimate | None) -> PublishedEstimate | None:
+    """Without its reason: that names other jobs. A moment is one only while it is to come."""
+    if found is None:
+        return None
+    at = None if found.certainty is Certainty.NOW else found.at
+    return PublishedEstimate(found.certainty, at)
+
+
+def _stops(found: Stops, reader: QueueReader) -> PublishedStops:
+    causes = [reader.allowed(one) for one in found.causes[:_MOST_CAUSES]]
+    return PublishedStops(
+        found.complete and len(found.causes) <= _MOST_CAUSES,
+        tuple(
+            PublishedCause(one.kind.value, _text(cause(one)), _text(remedy(one))) for one in causes
+        ),
+    )
+
+
+def _text(told: str) -> str:
+    """Of an API server, and so of anybody: it may be longer than all the rest."""
+    return told if len(told) <= _LONGEST_TEXT else f"{told[: _LONGEST_TEXT - 1]}…"

@@ -1,0 +1,70 @@
+"""What the ConfigMaps `edl-queue` say, and what they are to say: which writes it takes."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec import structs
+
+from edl import contract
+from edl.model import Target
+from edl.visibility.namespace_queue import CONFIG_MAP, KEY, NamespaceQueue, render
+from edl.writes import Create, Delete, Patch, Write
+
+LABELS: Final = {
+    "app.kubernetes.io/managed-by": contract.MANAGED_BY,
+    "app.kubernetes.io/component": CONFIG_MAP,
+}
+"""On each of them: an uninstallation finds them by these, in whatever namespace."""
+SELECTOR: Final = ",".join(f"{name}={value}" for name, value in sorted(LABELS.items()))
+NEVER_IN: Final = frozenset({"kube-system", contract.SYSTEM_NAMESPACE})
+"""Namespaces in which the reconciler may write nothing."""
+
+
+class PublishedQueue(msgspec.Struct, frozen=True):
+    """A ConfigMap of ours as it stands; `queue` is None where others wrote what cannot be read."""
+
+    version: str
+    queue: NamespaceQueue | None
+
+
+def queue_writes(
+    published: Mapping[str, PublishedQueue], wanted: Mapping[str, NamespaceQueue]
+) -> tuple[Write, ...]:
+    """What is no longer wanted goes first, then what was changed longest ago. By namespace."""
+    gone = sorted(published.keys() - wanted.keys())
+    changed = [
+        namespace
+        for namespace in wanted.keys() - NEVER_IN
+        if not _says(published.get(namespace), wanted[namespace])
+    ]
+    changed.sort(key=lambda namespace: (_since(published.get(namespace)), namespace))
+    return (
+        *(Delete(_target(namespace), published[namespace].version) for namespace in gone),
+        *(_write(namespace, published.get(namespace), wanted[namespace]) for namespace in changed),
+    )
+
+
+def _says(found: PublishedQueue | None, wanted: NamespaceQueue) -> bool:
+    """Whether it says so already, since whenever."""
+    if found is None or found.queue is None:
+        return False
+    return structs.replace(found.queue, changed_at=wanted.changed_at) == wanted
+
+
+def _since(found: PublishedQueue | None) -> float:
+    queue = found.queue if found else None
+    return queue.changed_at.timestamp() if queue else 0.0
+
+
+def _write(namespace: str, found: PublishedQueue | None, wanted: NamespaceQueue) -> Write:
+    target, data = _target(namespace), {KEY: render(wanted)}
+    if found:
+        return Patch(target, found.version, {"data": data})
+    metadata = {"name": CONFIG_MAP, "namespace": namespace, "labels": LABELS}
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+    return Create(target, manifest)
+
+
+def _target(namespace: str) -> Target:
+    return Target("ConfigMap", namespace, CONFIG_MAP)

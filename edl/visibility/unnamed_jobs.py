@@ -1,0 +1,71 @@
+"""Reasons and causes as users of one namespace may read them: nothing of another one has a name."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import structs
+
+from edl.model import JobKey
+from edl.model.blockers import Others
+from edl.model.reason_codes import PendingPods
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class UnnamedJobs(JobKey):
+    """So many training jobs of other namespaces: `a job of team vision`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, team: str, count: int) -> "UnnamedJobs":
+        """`team` is empty where no teams are configured."""
+        if team:
+            owner = f"of team {team}"
+        else:
+            owner = "of another namespace" if count == 1 else "of other namespaces"
+        return cls("", f"a job {owner}" if count == 1 else f"{count} jobs {owner}")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class QueueReader(msgspec.Struct, frozen=True):
+    """Users of one namespace; `team_of` says a namespace's team, empty where there are none."""
+
+    namespace: str
+    team_of: Callable[[str], str]
+
+    def allowed(self, told: T) -> T:
+        """A reason, what it is about, or a cause, without names of other namespaces' jobs."""
+        changed = {name: self._allowed(getattr(told, name)) for name in told.__struct_fields__}
+        if isinstance(told, PendingPods):
+            changed["example"] = self._pod(told.example)
+        if isinstance(told, Others):
+            changed["pods"] = tuple(dict.fromkeys(map(self._pod, told.pods)))
+        return structs.replace(told, **changed)
+
+    def _allowed(self, value: Any) -> Any:  # noqa: ANN401 (any field of a reason)
+        if isinstance(value, JobKey):
+            return next(self._jobs((value,)))
+        if isinstance(value, tuple) and any(isinstance(one, JobKey) for one in value):
+            return tuple(self._jobs(value))
+        return self.allowed(value) if isinstance(value, msgspec.Struct) else value
+
+    def _jobs(self, keys: Iterable[JobKey]) -> Iterator[JobKey]:
+        """Those of this namespace, then the others by team."""
+        others: Counter[str] = Counter()
+        for key in keys:
+            if key.namespace == self.namespace:
+                yield key
+            else:
+                others[self.team_of(key.namespace)] += 1
+        for team, count in others.items():
+            yield UnnamedJobs.of(team, count)
+
+    def _pod(self, name: str) -> str:
+        """`namespace/name` of a pod."""
+        own = name.partition("/")[0] == self.namespace
+        return name if own else "a pod of another namespace"

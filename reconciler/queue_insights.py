@@ -1,0 +1,91 @@
+"""When queued training jobs start, and what stops them: worked out beside the decisions, in turns.
+
+An estimate simulates the cluster and an explanation decides again and again, so both get a small
+part of the time. In a large cluster not every job has one, and some are older than the plan.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from edl.forecast.estimate import Certainty
+from edl.forecast.forecast import forecast
+from edl.model import JobKey
+from edl.planner.explain.explanation import explain
+from edl.planner.explain.what_if_state import Situation
+from edl.planner.plan import Held
+from edl.planner.settings import Settings
+from edl.visibility.queue_documents import Insight
+from reconciler.metrics.state_metrics import LastDecision
+
+if TYPE_CHECKING:
+    from edl.forecast.estimate import Estimate
+    from edl.model import Reason
+    from edl.planner.explain.explanation import Stops
+
+PART: Final = 0.05
+"""Of the time: the process that works this out is the one that decides."""
+LONGEST: Final = 1.0
+"""Seconds after which no further simulation or explanation is begun in one turn."""
+
+
+class QueueInsights:
+    """What was worked out last of each job that still waits for the same reason."""
+
+    def __init__(self, settings: Settings, monotonic: Callable[[], float]) -> None:
+        self._settings = settings
+        self._monotonic = monotonic
+        self._rested = float("-inf")
+        self._estimates: dict[JobKey, Estimate] = {}
+        self._starts: dict[JobKey, tuple[Reason, Stops]] = {}
+        """In the order in which they were worked out."""
+
+    def refreshed(self, decided: LastDecision, waiting: Sequence[Held]) -> Mapping[JobKey, Insight]:
+        """Of the jobs of `waiting`, in their order of importance."""
+        self._forget(waiting)
+        begun = self._monotonic()
+        if begun >= self._rested:
+            self._estimate(decided, waiting, begun + LONGEST)
+            self._explain(decided, waiting, begun + 2 * LONGEST)
+            ended = self._monotonic()
+            self._rested = ended + (ended - begun) / PART
+        return {one.job: self._known(one.job) for one in waiting}
+
+    def _known(self, key: JobKey) -> Insight:
+        start = self._starts.get(key)
+        return Insight(self._estimates.get(key), start[1] if start else None)
+
+    def _forget(self, waiting: Sequence[Held]) -> None:
+        """What is about jobs that wait no more, or for another reason by now."""
+        reasons = {one.job: one.reason for one in waiting}
+        self._estimates = {key: one for key, one in self._estimates.items() if key in reasons}
+        self._starts = {key: one for key, one in self._starts.items() if reasons.get(key) == one[0]}
+
+    def _estimate(self, decided: LastDecision, waiting: Sequence[Held], until: float) -> None:
+        late = False
+
+        def enough() -> bool:
+            nonlocal late
+            late = late or self._monotonic() > until
+            return late
+
+        asked = [one.job for one in waiting]
+        found = forecast(decided.state, self._settings, asked, enough).starts
+        if late:  # what is unknown then, is so for lack of time
+            found = {key: one for key, one in found.items() if one.certainty is not _UNKNOWN}
+        self._estimates = dict(found)
+
+    def _explain(self, decided: LastDecision, waiting: Sequence[Held], until: float) -> None:
+        """Those that have none first, then those whose is oldest; one at least."""
+        situation = Situation(decided.state, self._settings.value(), self._settings.limits)
+        reasons = {one.job: one.reason for one in waiting}
+        new = [key for key in reasons if key not in self._starts]
+        for key in (*new, *tuple(self._starts)):
+            self._starts.pop(key, None)
+            found = explain(situation, key)
+            if found and found.start:
+                self._starts[key] = (reasons[key], found.start)
+            if self._monotonic() > until:
+                return
+
+
+_UNKNOWN: Final = Certainty.UNKNOWN

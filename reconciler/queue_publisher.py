@@ -1,0 +1,151 @@
+"""The queue for users of one namespace: the leader keeps a ConfigMap `edl-queue` in each."""
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from threading import Event
+from typing import Final
+
+from edl.errors import ClusterError, Conflict, Forbidden, Invalid, NotFound
+from edl.kube.cluster import Cluster, ListOptions
+from edl.kube.decode.config_maps import ConfigMapFacts, config_map
+from edl.kube.writer.executor import perform
+from edl.visibility.namespace_queue import CONFIG_MAP, KEY, NamespaceQueue, parse
+from edl.visibility.queue_documents import documents, waiting
+from edl.visibility.queue_writes import NEVER_IN, PublishedQueue, queue_writes
+from edl.writes import Create, Write
+from reconciler.controller import FOLLOWING
+from reconciler.leader_election import LeaderState
+from reconciler.leader_guard import NotLeading
+from reconciler.metrics.state_metrics import LastDecision
+from reconciler.queue_insights import QueueInsights
+
+_log: Final = logging.getLogger(__name__)
+
+PERIOD: Final = 10.0
+"""Seconds between two looks: no ConfigMap is written more often."""
+MOST_WRITES: Final = 50
+"""One look makes so many; what was written longest ago comes first, the rest with the next."""
+RELIST: Final = 300.0
+"""Seconds after which it is looked anew at what stands there: others may have changed it."""
+AFTER_REFUSAL: Final = 120.0
+"""Seconds until a namespace is tried again that refused: a quota, or one that is being deleted."""
+_EVERY: Final = ListOptions("ConfigMap", name=CONFIG_MAP)
+
+
+class QueuePublisher:
+    """Writes what differs, and only then. `confirm` is told of when all of them are right."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        decided: Callable[[], LastDecision | None],
+        insights: QueueInsights,
+        confirm: Callable[[datetime], None],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._cluster = cluster
+        self._decided = decided
+        self._insights = insights
+        self._confirm = confirm
+        self._monotonic = monotonic
+        self._published: dict[str, PublishedQueue] | None = None
+        self._foreign: frozenset[str] = frozenset()
+        """Namespaces that have a ConfigMap of this name which is not ours."""
+        self._listed = 0.0
+        self._refused: dict[str, float] = {}
+        """Until when a namespace is left alone."""
+        self._troubled = False
+
+    def run(self, leadership: LeaderState, ended: Event) -> None:
+        pause = 0.0
+        while not ended.wait(pause):
+            pause = self.turn() if leadership.leading else self._follows()
+
+    def turn(self) -> float:
+        """Look once, and write what is due; seconds until the next look."""
+        if (decided := self._decided()) is None:
+            return FOLLOWING
+        try:
+            self._publish(decided)
+        except NotLeading:
+            return self._follows()
+        except ClusterError as error:
+            self._complain("the queue is not published: %s", error)
+            self._published = None
+        except Exception:  # noqa: BLE001 - whatever it is, the next look may do better
+            _log.exception("publishing the queue failed")
+            self._published = None
+        return PERIOD
+
+    def _follows(self) -> float:
+        self._published = None
+        self._refused.clear()
+        return FOLLOWING
+
+    def _publish(self, decided: LastDecision) -> None:
+        """Raises ClusterError."""
+        published = self._standing()
+        queue = waiting(decided.state, decided.plan)
+        insights = self._insights.refreshed(decided, queue)
+        wanted = documents(decided.state, decided.plan, insights, _no_teams)
+        due = queue_writes(published, self._allowed(wanted))
+        done = [write for write in due[:MOST_WRITES] if self._write(write, wanted)]
+        # Where nothing could be created, nothing can be read that is out of date.
+        if all(isinstance(write, Create) for write in due if write not in done):
+            self._confirm(decided.state.observed_at)
+        self._troubled = False
+
+    def _standing(self) -> dict[str, PublishedQueue]:
+        now = self._monotonic()
+        if self._published is None or now >= self._listed + RELIST:
+            listed = map(config_map, self._cluster.list(_EVERY).items)
+            found = [one for one in listed if one.name.namespace not in NEVER_IN]
+            self._foreign = frozenset(one.name.namespace for one in found if not one.managed)
+            self._published = {one.name.namespace: _read(one) for one in found if one.managed}
+            self._listed = now
+        return self._published
+
+    def _allowed(self, wanted: Mapping[str, NamespaceQueue]) -> dict[str, NamespaceQueue]:
+        now = self._monotonic()
+        self._refused = {name: until for name, until in self._refused.items() if until > now}
+        left = self._foreign | self._refused.keys()
+        return {name: queue for name, queue in wanted.items() if name not in left}
+
+    def _write(self, write: Write, wanted: Mapping[str, NamespaceQueue]) -> bool:
+        """Whether it is done. Raises ClusterError where nothing can be written now."""
+        namespace = write.target.namespace
+        published = self._published
+        assert published is not None  # noqa: S101 - it was listed in this turn
+        published.pop(namespace, None)
+        try:
+            body = perform(self._cluster, write)
+        except (Conflict, NotFound):
+            self._listed = float("-inf")  # others were faster: look anew
+            return False
+        except (Forbidden, Invalid) as error:
+            _log.debug("the queue of %s is not published: %s", namespace, error)
+            self._refused[namespace] = self._monotonic() + AFTER_REFUSAL
+            self._listed = float("-inf")
+            return False
+        if body is not None:
+            version = str(body["metadata"]["resourceVersion"])
+            published[namespace] = PublishedQueue(version, wanted[namespace])
+        return True
+
+    def _complain(self, message: str, about: object) -> None:
+        """Once, until it succeeds."""
+        if not self._troubled:
+            _log.warning(message, about)
+        self._troubled = True
+
+
+def _read(found: ConfigMapFacts) -> PublishedQueue:
+    try:
+        return PublishedQueue(found.version, parse(found.data.get(KEY, "")))
+    except ValueError:
+        return PublishedQueue(found.version, None)
+
+
+def _no_teams(_namespace: str) -> str:
+    return ""

@@ -1,0 +1,170 @@
+"""What users of one namespace are told: their own jobs in full, and others' only by number."""
+
+from collections.abc import Iterator, Mapping
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from edl import reasons
+from edl.forecast.estimate import Certainty, Estimate
+from edl.messages import cause, message
+from edl.model import JobKey, Reason
+from edl.model.blockers import Cause, Others, Until
+from edl.model.reason_codes import About, Code, Minimum, Other, PendingPods
+from edl.planner.explain.explanation import Stops
+from edl.planner.plan import Held, Plan
+from edl.visibility.namespace_queue import MOST_BYTES, MOST_JOBS, TeamCount, render
+from edl.visibility.queue_documents import Insight, documents
+from edl.visibility.unnamed_jobs import QueueReader, UnnamedJobs
+from tests.edl.planner.states import at, cluster, worker
+from tests.reasons import because
+
+SECRET = JobKey("acquisitions", "codename-falcon")
+TEAMS = {"ns": "vision", "vision-dev": "vision", "acquisitions": "deals"}
+MINE = QueueReader("ns", lambda namespace: TEAMS.get(namespace, ""))
+ALONE = QueueReader("ns", lambda _: "")
+
+
+def key(number: int, namespace: str = "ns") -> JobKey:
+    return JobKey(namespace, f"job-{number}")
+
+
+def held(*keys: JobKey, reason: Reason | None = None) -> Plan:
+    why = reason or because("waits")
+    return Plan(held=tuple(Held(one, why, number) for number, one in enumerate(keys, 1)))
+
+
+def told(plan: Plan, **insights: Insight) -> Mapping[str, Any]:
+    found = {JobKey("ns", name.replace("_", "-")): one for name, one in insights.items()}
+    return documents(cluster(), plan, found, MINE.team_of)
+
+
+def test_jobs_ahead_are_counted_by_team() -> None:
+    keys = [key(1, "acquisitions"), key(2), key(3, "vision-dev"), key(4, "elsewhere"), key(5)]
+    queue = told(held(*keys))["ns"]
+    assert [(one.name, one.position, one.ahead) for one in queue.items] == [
+        ("job-2", 2, (TeamCount(1, "deals"),)),
+        ("job-5", 5, (TeamCount(2, "vision"), TeamCount(1, "deals"), TeamCount(1))),
+    ]
+    assert (queue.jobs, queue.team) == (2, "vision")
+
+
+def test_every_namespace_is_told_of_its_own_jobs_alone() -> None:
+    found = told(held(key(1), SECRET))
+    assert set(found) == {"ns", "acquisitions"}
+    assert SECRET.name not in render(found["ns"])
+    assert SECRET.name in render(found["acquisitions"])
+
+
+def test_where_nothing_waits_there_is_no_document() -> None:
+    running = Plan(held=(Held(key(1), because("at its max")),))
+    state = cluster(worker("job-1", 1, 4, on=["a"]))
+    assert documents(state, running, {}, MINE.team_of) == {}
+
+
+def test_a_job_that_cannot_be_planned_is_told_of_without_a_position() -> None:
+    state = cluster(worker("job-1", 1, 4, problem="its cast disagrees"))
+    plan = Plan(held=(Held(key(1), because("its cast disagrees")),))
+    (one,) = documents(state, plan, {}, MINE.team_of)["ns"].items
+    assert (one.position, one.ahead, one.message) == (None, (), "its cast disagrees")
+
+
+def test_of_many_jobs_the_first_are_told_of_and_the_others_counted() -> None:
+    queue = told(held(*map(key, range(1, 500))))["ns"]
+    assert (queue.jobs, len(queue.items)) == (499, MOST_JOBS)
+    assert queue.items[-1].position == MOST_JOBS
+
+
+def test_a_document_is_never_too_large_for_a_config_map() -> None:
+    long = Reason(Code.INVALID, reasons.quoted(Code.INVALID, "é" * 5000).about)
+    causes = tuple(Until(long, at(1)) for _ in range(50))
+    insight = Insight(start=Stops(causes))
+    insights = {f"job_{number}": insight for number in range(1, 200)}
+    queue = told(held(*map(key, range(1, 200)), reason=long), **insights)["ns"]
+    assert 0 < len(queue.items) < MOST_JOBS
+    assert len(render(queue).encode()) < 2 * MOST_BYTES
+    assert not queue.items[0].start.complete
+
+
+def test_an_estimate_is_told_without_what_it_hangs_on() -> None:
+    estimate = Estimate(Certainty.LATEST, at(60), f"sooner if {SECRET} ends")
+    (one,) = told(held(key(1)), job_1=Insight(estimate))["ns"].items
+    assert (one.estimate.certainty, one.estimate.at) == (Certainty.LATEST, at(60))
+    assert SECRET.name not in render(told(held(key(1)), job_1=Insight(estimate))["ns"])
+
+
+def test_a_new_decision_of_the_same_situation_is_the_same_document() -> None:
+    plan = held(key(1), SECRET)
+    now, later = (
+        documents(replace(cluster(), observed_at=at(seconds)), plan, {}, MINE.team_of)
+        for seconds in (0, 60)
+    )
+    assert replace(later["ns"], changed_at=at(0)) == now["ns"]
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reader", "jobs", "reads"),
+    [
+        (MINE, (SECRET,), "room goes first to a job of team deals"),
+        (ALONE, (SECRET,), "room goes first to a job of another namespace"),
+        (ALONE, (SECRET, key(1, "x")), "room goes first to 2 jobs of other namespaces"),
+        (
+            MINE,
+            (SECRET, key(1), key(2, "acquisitions"), key(3, "vision-dev")),
+            "room goes first to ns/job-1, 2 jobs of team deals, a job of team vision",
+        ),
+    ],
+)
+def test_jobs_of_others_are_counted_and_ones_own_are_named(
+    reader: QueueReader, jobs: tuple[JobKey, ...], reads: str
+) -> None:
+    assert cause(reader.allowed(Others(Code.NOT_PLANNED, jobs))) == reads
+
+
+def test_pods_of_others_are_not_named() -> None:
+    pods = ("acquisitions/falcon-1", "ns/mine", "web/shop")
+    assert cause(MINE.allowed(Others(Code.NOT_PLANNED, (), pods))) == (
+        "room goes first to pending pods such as a pod of another namespace, "
+        "pending pods such as ns/mine"
+    )
+    found = MINE.allowed(Reason(Code.RECLAIMED, PendingPods("acquisitions/falcon-1", 5)))
+    assert message(found) == "to make room for a pod of another namespace (priority 5)"
+
+
+@pytest.mark.parametrize("about", [Other(SECRET), Minimum(SECRET)])
+def test_a_reason_inside_a_cause_names_nobody_either(about: Other | Minimum) -> None:
+    found = MINE.allowed(Until(Reason(Code.RECLAIMED, about), at(60)))
+    assert "falcon" not in cause(found)
+    assert "a job of team deals" in cause(found)
+
+
+def _with_keys(union: object) -> Iterator[tuple[type[msgspec.Struct], str, object]]:
+    """Each field of these structs that may name training jobs, and a value that does."""
+    for struct in get_args(union):
+        for name, hint in get_type_hints(struct).items():
+            if hint is JobKey:
+                yield struct, name, SECRET
+            elif get_origin(hint) is tuple and JobKey in get_args(hint):
+                yield struct, name, (SECRET, SECRET)
+            elif get_origin(hint) in (Union, UnionType) and JobKey in get_args(hint):
+                yield struct, name, SECRET
+
+
+@pytest.mark.parametrize(
+    ("struct", "field", "value"), [*_with_keys(About), *_with_keys(Cause)], ids=str
+)
+def test_whatever_names_a_job_is_rewritten(
+    struct: type[msgspec.Struct], field: str, value: object
+) -> None:
+    """Also what a later release adds: its fields are found by their types."""
+    others = dict.fromkeys(struct.__struct_fields__, ()) | {field: value}
+    found = getattr(MINE.allowed(struct(**others)), field)
+    keys = found if isinstance(found, tuple) and not isinstance(found, JobKey) else (found,)
+    assert keys
+    assert all(isinstance(one, UnnamedJobs) for one in keys)

@@ -1,0 +1,303 @@
+"""The leader keeps the ConfigMaps `edl-queue` right, with few writes, and touches no other."""
+
+from collections.abc import Mapping
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from msgspec.structs import replace
+
+from edl.errors import Forbidden, NotFound, Unreachable
+from edl.kube.testing.fake_cluster import FakeCluster
+from edl.model import JobKey, Target, TrainingJob
+from edl.planner.decide import decide
+from edl.planner.plan import Held, Plan
+from edl.planner.settings import Settings
+from edl.visibility.namespace_queue import KEY, NamespaceQueue, parse
+from edl.writes import Json
+from reconciler.leader_guard import LeaderOnlyCluster
+from reconciler.metrics.state_metrics import LastDecision
+from reconciler.queue_insights import LONGEST, PART, QueueInsights
+from reconciler.queue_publisher import (
+    AFTER_REFUSAL,
+    MOST_WRITES,
+    PERIOD,
+    RELIST,
+    QueuePublisher,
+)
+from tests.edl.planner.states import at, cluster, node, shape, worker
+from tests.reasons import because
+from tests.reconciler.times import Time
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from edl.errors import ClusterError
+
+
+class Leadership:
+    leading = True
+
+
+class Counting(FakeCluster):
+    """It counts writes, and may refuse them in a namespace."""
+
+    def __init__(self, time: Time) -> None:
+        super().__init__(time.now)
+        self.writes: list[str] = []
+        self.error: ClusterError | None = None
+        self.refuses = ""
+
+    def _counted(self, verb: str, target: Target) -> None:
+        self.writes.append(f"{verb} {target.namespace}")
+        if self.error and self.refuses in ("", target.namespace):
+            raise self.error
+
+    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        self._counted("create", target)
+        return super().create(target, manifest, dry_run=dry_run)
+
+    def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        self._counted("patch", target)
+        return super().patch(target, body, dry_run=dry_run)
+
+    def delete(
+        self, target: Target, *, version: str = "", uid: str = "", dry_run: bool = False
+    ) -> None:
+        self._counted("delete", target)
+        super().delete(target, version=version, uid=uid, dry_run=dry_run)
+
+
+class Desk:
+    """A publisher, and what its leader decided last."""
+
+    def __init__(self) -> None:
+        self.time = Time()
+        self.cluster = Counting(self.time)
+        self.leadership = Leadership()
+        self.decided: LastDecision | None = None
+        self.confirmed: list[datetime] = []
+        self.publisher = self.another()
+
+    def another(self) -> QueuePublisher:
+        """As after a restart."""
+        guarded = LeaderOnlyCluster(self.cluster, self.leadership)
+        insights = QueueInsights(Settings(), self.time.monotonic)
+        return QueuePublisher(
+            guarded,
+            lambda: self.decided,
+            insights,
+            self.confirmed.append,
+            self.time.monotonic,
+        )
+
+    def waits(self, *jobs: str, seconds: float = 0) -> None:
+        """`namespace/name` of the jobs in the queue, in their order."""
+        keys = [JobKey(*job.split("/")) for job in jobs]
+        state = replace(cluster(*_bodies(keys)), observed_at=at(seconds))
+        held = (Held(key, because("waits"), place) for place, key in enumerate(keys, 1))
+        self.decided = LastDecision(state, Plan(held=tuple(held)))
+
+    def look(self, *jobs: str, after: float = PERIOD) -> list[str]:
+        """What it writes when these wait."""
+        self.time.seconds += after
+        self.cluster.writes.clear()
+        self.waits(*jobs, seconds=self.time.seconds)
+        self.publisher.turn()
+        return list(self.cluster.writes)
+
+    def read(self, namespace: str = "ns") -> NamespaceQueue:
+        return parse(self.cluster.get(queue(namespace))["data"][KEY])
+
+
+def _bodies(keys: list[JobKey]) -> list[TrainingJob]:
+    return [replace(worker(key.name, 1, 1, shape=shape(cpu=8)), key=key) for key in keys]
+
+
+def queue(namespace: str) -> Target:
+    return Target("ConfigMap", namespace, "edl-queue")
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def test_each_namespace_gets_its_own_and_loses_it_when_nothing_waits(desk: Desk) -> None:
+    assert desk.look("a/one", "b/two", "a/three") == ["create a", "create b"]
+    assert [(job.name, job.position) for job in desk.read("a").items] == [("one", 1), ("three", 3)]
+    assert desk.look("b/two") == ["delete a", "patch b"]
+    with pytest.raises(NotFound):
+        desk.cluster.get(queue("a"))
+
+
+def test_what_has_not_changed_is_not_written(desk: Desk) -> None:
+    desk.look("a/one")
+    assert desk.look("a/one", after=3600 * 24) == []
+    assert len(desk.confirmed) == 2
+
+
+def test_a_new_leader_takes_over_what_stands_there(desk: Desk) -> None:
+    desk.look("a/one", "b/two")
+    desk.publisher = desk.another()
+    assert desk.look("a/one") == ["delete b"]
+
+
+def test_a_follower_writes_nothing(desk: Desk) -> None:
+    desk.leadership.leading = False
+    assert desk.look("a/one") == []
+    assert desk.confirmed == []
+
+
+def test_before_the_first_decision_nothing_is_known_and_nothing_is_taken_away(desk: Desk) -> None:
+    desk.look("a/one")
+    desk.decided, desk.publisher = None, desk.another()
+    desk.cluster.writes.clear()
+    desk.publisher.turn()
+    assert desk.cluster.writes == []
+
+
+def test_writes_are_bounded_and_those_left_out_come_next(desk: Desk) -> None:
+    jobs = [f"team-{number:03}/job" for number in range(200)]
+    seen: set[str] = set()
+    for _ in range(4):
+        writes = desk.look(*jobs)
+        assert len(writes) == MOST_WRITES
+        seen.update(writes)
+    assert len(seen) == 200
+    assert desk.look(*jobs) == []
+
+
+def test_until_all_are_written_again_nothing_is_confirmed(desk: Desk) -> None:
+    jobs = [f"team-{number:03}/job" for number in range(MOST_WRITES)]
+    desk.look(*jobs)
+    assert desk.look("new/first", "other/second", *jobs, after=1) != []
+    assert desk.confirmed == [at(desk.time.seconds - 1)]
+
+
+def test_a_config_map_of_others_stays_as_it_is(desk: Desk) -> None:
+    theirs = {"data": {"mine": "alone"}}
+    desk.cluster.create(queue("a"), theirs)
+    assert desk.look("a/one", "b/two") == ["create b"]
+    assert desk.cluster.get(queue("a"))["data"] == theirs["data"]
+    assert len(desk.confirmed) == 1
+
+
+@pytest.mark.parametrize("data", [{}, {KEY: "{"}, {KEY: "[" * 100_000}, {"other": "x"}, None])
+def test_what_others_wrote_into_ours_is_written_again(desk: Desk, data: Json | None) -> None:
+    desk.look("a/one")
+    desk.cluster.patch(queue("a"), {"data": None})
+    desk.cluster.patch(queue("a"), {"data": data})
+    assert desk.look("a/one") == []
+    assert desk.look("a/one", after=RELIST) == ["patch a"]
+    assert desk.read("a").jobs == 1
+
+
+def test_a_change_by_others_is_seen_when_ours_meets_it(desk: Desk) -> None:
+    desk.look("a/one")
+    desk.cluster.patch(queue("a"), {"metadata": {"annotations": {"note": "hello"}}})
+    assert desk.look("a/one", "a/two") == ["patch a"]
+    assert desk.look("a/one", "a/two") == ["patch a"]
+    assert desk.read("a").jobs == 2
+
+
+def test_a_namespace_that_refuses_is_left_alone_for_a_while(desk: Desk) -> None:
+    desk.cluster.error, desk.cluster.refuses = Forbidden("exceeded quota", 403), "a"
+    assert desk.look("a/one", "b/two") == ["create a", "create b"]
+    assert desk.look("a/one", "b/two") == []
+    desk.cluster.error = None
+    assert desk.look("a/one", "b/two", after=AFTER_REFUSAL) == ["create a"]
+    assert len(desk.confirmed) == 3, "where nothing could be created, nothing is out of date"
+
+
+def test_while_the_api_server_is_away_it_is_tried_again(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk.cluster.error = Unreachable("no answer")
+    desk.look("a/one", "b/two")
+    desk.look("a/one", "b/two")
+    assert caplog.text.count("the queue is not published: no answer") == 1
+    desk.cluster.error = None
+    assert desk.look("a/one", "b/two") == ["create a", "create b"]
+
+
+def test_a_thread_of_its_own_ends_with_the_process(desk: Desk) -> None:
+    ended = Event()
+    ended.set()
+    desk.publisher.run(desk.leadership, ended)
+    assert desk.cluster.writes == []
+
+
+# -- estimates and explanations --------------------------------------------------------------------
+
+
+def full() -> LastDecision:
+    state = cluster(node("a", cpu=4), _bodies([JobKey("ns", "large")])[0])
+    return LastDecision(state, decide(state, Settings().value(), Settings().limits))
+
+
+def test_a_queued_job_has_its_causes_and_its_estimate(desk: Desk) -> None:
+    desk.decided = full()
+    desk.publisher.turn()
+    (job,) = desk.read().items
+    assert job.start is not None
+    assert [one.kind for one in job.start.causes] == ["TooLarge"]
+    assert (
+        job.start.causes[0].says
+        == "one worker asks for 8 CPU, the only node that it may use has 4 CPU"
+    )
+    assert job.estimate is not None
+    assert job.estimate.certainty == "never"
+
+
+class Slow:
+    """A clock that passes so many seconds each time it is looked at."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.now, self.looks = seconds, 0.0, 0
+
+    def __call__(self) -> float:
+        self.now += self.seconds
+        self.looks += 1
+        return self.now
+
+
+def test_working_them_out_takes_a_small_part_of_the_time() -> None:
+    decided = full()
+    clock = Slow(LONGEST * 3)
+    insights = QueueInsights(Settings(), clock)
+    queued = decided.plan.held
+    insights.refreshed(decided, queued)
+    spent, looks = clock.now, clock.looks
+    clock.seconds = 0.0
+    clock.now = spent / PART / 2
+    insights.refreshed(decided, queued)
+    assert clock.looks == looks + 1, "it only looks whether it has rested"
+    clock.now = spent / PART * 2
+    insights.refreshed(decided, queued)
+    assert clock.looks > looks + 2
+
+
+def test_what_stops_a_job_is_forgotten_when_its_reason_changes() -> None:
+    decided, clock = full(), Slow(LONGEST * 3)
+    insights = QueueInsights(Settings(), clock)
+    (before,) = insights.refreshed(decided, decided.plan.held).values()
+    assert before.start is not None
+    clock.seconds = 0.0
+    other = [replace(one, reason=because("another")) for one in decided.plan.held]
+    (after,) = insights.refreshed(decided, other).values()
+    assert after.start is None
+
+
+def test_with_much_to_explain_each_job_has_its_turn() -> None:
+    keys = [JobKey("ns", f"job-{number}") for number in range(4)]
+    state = cluster(node("a", cpu=4), *_bodies(keys))
+    decided = LastDecision(state, decide(state, Settings().value(), Settings().limits))
+    clock = Slow(LONGEST * 3)
+    insights = QueueInsights(Settings(), clock)
+    counts = []
+    for _ in range(4):
+        found = insights.refreshed(decided, decided.plan.held)
+        counts.append(sum(one.start is not None for one in found.values()))
+        clock.now *= 100
+    assert counts == [1, 2, 3, 4]
