@@ -11,7 +11,8 @@ from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.decode.config_maps import ConfigMapFacts, config_map
 from edl.kube.writer.executor import perform
 from edl.visibility.namespace_queue import CONFIG_MAP, KEY, NamespaceQueue, parse
-from edl.visibility.queue_documents import documents, waiting
+from edl.visibility.queue_documents import documents
+from edl.visibility.queue_order import waiting
 from edl.visibility.queue_writes import NEVER_IN, PublishedQueue, queue_writes
 from edl.writes import Create, Write
 from reconciler.controller import FOLLOWING
@@ -88,7 +89,7 @@ class QueuePublisher:
         published = self._standing()
         queue = waiting(decided.state, decided.plan)
         insights = self._insights.refreshed(decided, queue)
-        wanted = documents(decided.state, decided.plan, insights, _no_teams)
+        wanted = documents(decided.state, decided.plan, insights)
         due = queue_writes(published, self._allowed(wanted))
         done = [write for write in due[:MOST_WRITES] if self._write(write, wanted)]
         # Where nothing could be created, nothing can be read that is out of date.
@@ -145,7 +146,3 @@ def _read(found: ConfigMapFacts) -> PublishedQueue:
         return PublishedQueue(found.version, parse(found.data.get(KEY, "")))
     except ValueError:
         return PublishedQueue(found.version, None)
-
-
-def _no_teams(_namespace: str) -> str:
-    return ""

@@ -25,6 +25,12 @@ _MOST_CAUSES: Final = 16
 _LONGEST: Final = 1024 * 1024
 """Characters of a document that is parsed at all: no ConfigMap is larger."""
 
+_JSON_NAMES: Final = {
+    "ahead": "blockedByTeam",
+    "api_version": "apiVersion",
+    "changed_at": "lastTransitionTime",
+    "estimate": "estimatedStart",
+}
 _Count = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
 _Name = Annotated[str, msgspec.Meta(max_length=253)]
 _Text = Annotated[str, msgspec.Meta(max_length=2048)]
@@ -39,28 +45,28 @@ class TeamCount(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PublishedCause(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing in the way: a kind of `edl.model.blockers.CauseKind`, and what users read of it."""
+    """One blocker: a type of `edl.model.blockers.CauseKind`, and what users read of it."""
 
-    kind: _Name
-    says: _Text
-    remedy: _Text = ""
+    type: _Name
+    message: _Text
+    remediation: _Text = ""
 
 
 class PublishedStops(msgspec.Struct, frozen=True):
     """What is in the way of a start; `complete` is False where there may be more."""
 
     complete: bool
-    causes: Annotated[tuple[PublishedCause, ...], msgspec.Meta(max_length=_MOST_CAUSES)]
+    blockers: Annotated[tuple[PublishedCause, ...], msgspec.Meta(max_length=_MOST_CAUSES)]
 
 
 class PublishedEstimate(msgspec.Struct, frozen=True, omit_defaults=True):
-    """When a training job starts; `at` is None where that is unknown, or never."""
+    """When a training job starts; `time` is None where that is unknown, or never."""
 
     certainty: Certainty
-    at: _Moment | None = None
+    time: _Moment | None = None
 
 
-class PublishedJob(msgspec.Struct, frozen=True, omit_defaults=True):
+class PublishedJob(msgspec.Struct, frozen=True, rename=_JSON_NAMES, omit_defaults=True):
     """One queued training job. `position` counts over the whole cluster; None: it has none."""
 
     name: _Name
@@ -74,7 +80,7 @@ class PublishedJob(msgspec.Struct, frozen=True, omit_defaults=True):
     """None where it was not worked out: that takes its time in a large cluster."""
 
 
-class NamespaceQueue(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class NamespaceQueue(msgspec.Struct, frozen=True, rename=_JSON_NAMES, omit_defaults=True):
     """The queued training jobs of one namespace: so many `jobs`, the first of them as `items`."""
 
     changed_at: _Moment

@@ -2,16 +2,15 @@
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from math import inf
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Final
 
 import msgspec
 
 from edl.forecast.estimate import Certainty, Estimate
 from edl.messages import cause, message, remedy
-from edl.model import ClusterState, JobKey
-from edl.phases import waits
+from edl.model import DEFAULT_TEAM, ClusterState, JobKey
 from edl.planner.explain.explanation import Stops
 from edl.planner.plan import Held, Plan
 from edl.visibility.namespace_queue import (
@@ -25,6 +24,7 @@ from edl.visibility.namespace_queue import (
     PublishedStops,
     TeamCount,
 )
+from edl.visibility.queue_order import waiting
 from edl.visibility.unnamed_jobs import QueueReader
 
 _MOST_CAUSES: Final = 8
@@ -38,24 +38,13 @@ class Insight(msgspec.Struct, frozen=True):
     start: Stops | None = None
 
 
-def waiting(state: ClusterState, plan: Plan) -> tuple[Held, ...]:
-    """The queue after this plan, by position; at the end jobs without one."""
-    jobs = {job.key: job for job in state.jobs}
-    held = (
-        one
-        for one in plan.held
-        if one.position or one.never or (jobs[one.job].blocker and waits(jobs[one.job]))
-    )
-    return tuple(sorted(held, key=lambda one: (one.position or inf, one.job)))
-
-
 def documents(
     state: ClusterState,
     plan: Plan,
     insights: Mapping[JobKey, Insight],
-    team_of: Callable[[str], str],
 ) -> dict[str, NamespaceQueue]:
-    """By namespace, of each in which a training job waits. `team_of`: empty without teams."""
+    """By namespace, of each in which a training job waits."""
+    team_of = partial(_team, state)
     queued: dict[str, list[Held]] = defaultdict(list)
     ahead: dict[JobKey, tuple[TeamCount, ...]] = {}
     teams: Counter[str] = Counter()
@@ -74,6 +63,11 @@ def documents(
 
 
 _NOTHING: Final = Insight()
+
+
+def _team(state: ClusterState, namespace: str) -> str:
+    """Empty where no teams are configured."""
+    return state.namespace_teams.get(namespace, DEFAULT_TEAM if state.teams else "")
 
 
 def _counted(teams: Counter[str]) -> tuple[TeamCount, ...]:

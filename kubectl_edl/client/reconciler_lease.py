@@ -60,6 +60,8 @@ class LeaseView:
     refusal: Forbidden | None = None
     missing: MissingRights | None = None
     """What the one that leads may not write; None where it does not say."""
+    queue_as_of: datetime | None = None
+    """Until when each ConfigMap `edl-queue` was right; None where it does not say."""
 
     @property
     def stalled(self) -> bool:
@@ -126,7 +128,8 @@ def judged(lease: Json, now: datetime) -> LeaseView:
     silence = now - renewed
     lead = Lead.EXPIRED if silence > lasts + SLACK else Lead.LEADS
     missing = missing_rights(notes.get(contract.MISSING_RIGHTS))
-    return LeaseView(lead, holder, silence, lasts, settings, missing=missing)
+    as_of = time(notes.get(contract.QUEUE_AS_OF) or "")
+    return LeaseView(lead, holder, silence, lasts, settings, missing=missing, queue_as_of=as_of)
 
 
 def unattended(

@@ -21,6 +21,7 @@ from edl.model.blockers import (
 )
 from edl.planner.explain.explanation import Stops
 from edl.quantities import Resources
+from edl.visibility.namespace_queue import PublishedStops
 from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.documents.decision_documents import BlockerDocument, BlockersDocument
 from kubectl_edl.output.documents.shared_documents import DomainDocument
@@ -31,6 +32,17 @@ def stops_document(stops: Stops | None) -> BlockersDocument | None:
     if stops is None:
         return None
     return {"complete": stops.complete, "blockers": [_with_fields(one) for one in stops.causes]}
+
+
+def published_document(stops: PublishedStops | None) -> BlockersDocument | None:
+    """The same, as the reconciler published it: without the fields of each type."""
+    if stops is None:
+        return None
+    blockers: list[BlockerDocument] = [
+        {"type": one.type, "message": one.message, "remediation": one.remediation}
+        for one in stops.blockers
+    ]
+    return {"complete": stops.complete, "blockers": blockers}
 
 
 @singledispatch

@@ -1,5 +1,7 @@
 """`kubectl edl explain`."""
 
+from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -7,6 +9,7 @@ import click
 from edl.domain_counts import labels_of, running
 from edl.errors import Forbidden
 from edl.model import Caveat, ClusterState, TrainingJob
+from edl.phases import waits
 from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
@@ -23,6 +26,7 @@ from kubectl_edl.client.reconciler_settings import (
     deciding,
     unattended,
 )
+from kubectl_edl.model.published_queue import PublishedView, estimate_of, read_published
 from kubectl_edl.model.role_history import past
 from kubectl_edl.model.training_job_view import view
 from kubectl_edl.output.report import Report
@@ -83,7 +87,8 @@ COMMAND: Final = explain
 def _report(
     world: CliContext, connection: ClusterConnection, name: str, asked: SettingsOverrides
 ) -> Report:
-    from kubectl_edl.explain.view import Explained, explain_report  # noqa: PLC0415 (numpy)
+    from kubectl_edl.explain.explained_job import Explained  # noqa: PLC0415 (numpy)
+    from kubectl_edl.explain.view import explain_report  # noqa: PLC0415 (the same)
 
     now = world.now()
     survey = survey_ruled(connection, now)
@@ -91,6 +96,7 @@ def _report(
     by = deciding(connection, asked, now)
     pods, hints = _unplaced(connection, job)
     state, more = _cluster(world, connection)
+    published = None if state else _published(connection, job, now, more)
     explanation, estimate = _told(world, by, state, job) if state else (None, None)
     named = named_role(name, job)
     explained = Explained(
@@ -104,6 +110,10 @@ def _report(
         caveats=_caveats(state, job) if state else (),
         domains=running(job, labels_of(state.nodes)) if state else None,
     )
+    if published:
+        told, explained = published.job(job.key), replace(explained, as_of=published.as_of)
+        if told:
+            explained = replace(explained, published=told, estimate=estimate_of(told))
     beside = (*survey.hints, *(by.hints if state else ()), *hints, *more)
     return explain_report(explained, now).hinting(dict.fromkeys(beside))
 
@@ -118,13 +128,24 @@ def _caveats(state: ClusterState, job: TrainingJob) -> tuple[tuple[str, Caveat],
 
 def _cluster(
     world: CliContext, connection: ClusterConnection
-) -> tuple[ClusterState | None, tuple[str, ...]]:
+) -> tuple[ClusterState | None, list[str]]:
     hints: list[str] = []
     try:
-        return survey_cluster(connection.cluster, world.now(), hints), tuple(hints)
+        return survey_cluster(connection.cluster, world.now(), hints), hints
     except Forbidden as error:
-        hint = f"hint: what is in its way needs the whole cluster: {error}"
-        return None, (hint,)
+        return None, [f"hint: what is in its way needs the whole cluster: {error}"]
+
+
+def _published(
+    connection: ClusterConnection, job: TrainingJob, now: datetime, hints: list[str]
+) -> PublishedView | None:
+    """Of a job that waits, what the reconciler says of it in its namespace."""
+    if not waits(job):
+        return None
+    found = read_published(connection, now, hints, job.key.namespace)
+    if found:
+        hints.insert(0, found.hint)
+    return found
 
 
 def _told(

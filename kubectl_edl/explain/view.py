@@ -1,28 +1,28 @@
 """The screen of `kubectl edl explain`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from edl.domain_counts import DomainCounts
-from edl.forecast.estimate import Estimate
 from edl.frameworks.base import Cooldown
 from edl.inject.warnings import request_warnings
-from edl.messages import cause, remedy
 from edl.messages.device_messages import caveat
 from edl.model import Caveat, Reason, Role
-from edl.model.blockers import Hindrance, Itself
-from edl.planner.explain.explanation import Explanation, RoleExplained, Stops
+from edl.planner.explain.explanation import Explanation, RoleExplained
 from kubectl_edl.client.pending_pods import Unplaced
-from kubectl_edl.client.reconciler_settings import Deciding
-from kubectl_edl.explain.cause_documents import stops_document
+from kubectl_edl.explain.cause_documents import published_document, stops_document
+from kubectl_edl.explain.explained_job import Explained
+from kubectl_edl.explain.stop_sections import stop_sections, told_stops
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.model import resize_limits, topology_view
+from kubectl_edl.model.published_queue import (
+    counts_document,
+)
 from kubectl_edl.model.role_history import Past
 from kubectl_edl.model.start_estimates import document as when_document
 from kubectl_edl.model.start_estimates import when
-from kubectl_edl.model.training_job_view import JobView, Why, time_text, why_of, why_of_role
+from kubectl_edl.model.training_job_view import Why, time_text, why_of, why_of_role
 from kubectl_edl.output.age import age
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.report import Report
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     )
 
 _LABEL: Final = 13
-_NAMED: Final = 3
 _ROLES: Final = tuple(
     Column(title, shrinks=title == "WHY THIS SIZE")
     for title in ("ROLE", "NOW", "NEXT", "MIN", "MAX", "WHY THIS SIZE")
@@ -59,27 +58,6 @@ _PAST: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """One training job, as far as it may be explained.
-
-    `explanation` and `estimate` are None where the whole cluster may not be read. `roles` are the
-    names of those that are shown.
-    """
-
-    view: JobView
-    roles: tuple[str, ...]
-    deciding: Deciding
-    explanation: Explanation | None
-    estimate: Estimate | None
-    unplaced: tuple[Unplaced, ...]
-    past: tuple[Past, ...]
-    caveats: tuple[tuple[str, Caveat], ...] = ()
-    """By role."""
-    domains: tuple[DomainCounts, ...] | None = None
-    """Where its pods are; None where the nodes may not be read."""
-
-
 def explain_report(explained: Explained, now: datetime) -> Report:
     """Where it stands, each role's size and why, what is in the way, its pods, its past."""
     return Report(
@@ -87,7 +65,7 @@ def explain_report(explained: Explained, now: datetime) -> Report:
             _header(explained, now),
             Table(_ROLES, tuple(_role_rows(explained))),
             topology_view.table(_domains(explained) or ()),
-            *(tuple(_obstacles(explained)) or (in_the_way(incomplete(explained.view)),)),
+            *(tuple(_stops(explained)) or (in_the_way(incomplete(explained.view)),)),
             Table(_PODS, tuple(_pod_row(pod, now) for pod in explained.unplaced)),
             Table(_PAST, tuple(_past_row(one, now) for one in explained.past)),
         ),
@@ -103,7 +81,7 @@ def _header(explained: Explained, now: datetime) -> str:
         "Namespace": job.key.namespace,
         "Phase": explained.view.phase.value,
         "Reason": explained.view.why.message,
-        "Queue": _place(found) if found else "",
+        "Queue": explained.place,
         "Nearest": topology_view.nearest(_waits_for(explained)),
         **_when(explained, now),
         "Held at": ", ".join(_held(role) for role in _wishes(explained)),
@@ -193,21 +171,18 @@ def _when(explained: Explained, now: datetime) -> dict[str, str]:
     live = explained.view.job.live
     if explained.estimate is None:
         return {}
-    if any(role.suspended for role in live):
+    if explained.published or any(role.suspended for role in live):
         return {"Starts": when(explained.estimate, now)}
     may_grow = any(role.wanted is None and role.size < role.max for role in live)
     return {"Grows": when(explained.estimate, now)} if may_grow else {}
 
 
-def _place(found: Explanation) -> str:
-    if not found.position:
-        return ""
-    if found.position == 1:
-        return "first in the queue"
-    names = ", ".join(map(str, found.ahead[:_NAMED]))
-    unnamed = found.position - 1 - len(found.ahead[:_NAMED])
-    rest = f" and {unnamed} more" if unnamed else ""
-    return f"position {found.position}, behind {names}{rest}"
+def _stops(explained: Explained) -> Iterator[str]:
+    found, published = explained.explanation, explained.published
+    if published and published.start:
+        yield told_stops(explained.view.job.key, published.start)
+    if found:
+        yield from stop_sections(found, explained.roles)
 
 
 def _role_rows(explained: Explained) -> Iterator[tuple[str, ...]]:
@@ -224,35 +199,6 @@ def _why(role: Role, one: RoleExplained | None) -> Why:
     return why_of(one.why) if one and one.why else why_of_role(role)
 
 
-def _obstacles(explained: Explained) -> Iterator[str]:
-    """Why it does not start, or why each role has no more: with what would change it."""
-    found = explained.explanation
-    if found and found.start:
-        yield _stops(f"Why {found.job.name} does not start:", found.start)
-    for role in found.roles if found else ():
-        if role.stops and role.role in explained.roles and not _is_fixed(role.stops):
-            yield _stops(
-                f"Why not one more {role.role} (now {role.now}, next {role.after}):", role.stops
-            )
-
-
-def _is_fixed(stops: Stops) -> bool:
-    """The table says it."""
-    return any(isinstance(one, Itself) and one.what is Hindrance.FIXED for one in stops.causes)
-
-
-def _stops(title: str, stops: Stops) -> str:
-    lines = [title]
-    for number, one in enumerate(stops.causes, 1):
-        then = "and then, " if number > 1 else ""
-        lines.append(f"  {number}. {then}{cause(one)}")
-        if helps := remedy(one):
-            lines.append(f"     would help: {helps}")
-    if not stops.complete and any(map(remedy, stops.causes)):
-        lines.append("  There may be more in the way behind this.")
-    return "".join(f"{line}\n" for line in lines)
-
-
 def _pod_row(pod: Unplaced, now: datetime) -> tuple[str, ...]:
     return (pod.name, pod.node, age(pod.since, now), pod.why)
 
@@ -263,6 +209,7 @@ def _past_row(one: Past, now: datetime) -> tuple[str, ...]:
 
 def _document(explained: Explained) -> "TrainingJobExplanationDocument":
     job, found, estimate = explained.view.job, explained.explanation, explained.estimate
+    published = explained.published
     return {
         "apiVersion": API_VERSION,
         "kind": "TrainingJobExplanation",
@@ -273,14 +220,18 @@ def _document(explained: Explained) -> "TrainingJobExplanationDocument":
         "settings": explained.deciding.document,
         "topology": _topology(explained),
         "cooldown": _cooldown_document(explained),
-        "position": (found.position or None) if found else None,
+        "position": explained.position,
         "blockedBy": [str(key) for key in found.ahead] if found else [],
+        "blockedByTeam": counts_document(published.ahead) if published else [],
+        "observedTime": time_text(explained.as_of),
         "estimate": when_document(estimate) if estimate else None,
         "caveats": [
             {"role": role, "type": one.code.value, "subject": one.subject, "message": caveat(one)}
             for role, one in _caveats(explained)
         ],
-        "start": stops_document(found.start) if found else None,
+        "start": stops_document(found.start)
+        if found
+        else published_document(published.start if published else None),
         "roles": _role_documents(explained, found) if found else [],
         "pendingPods": [
             {

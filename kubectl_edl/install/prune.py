@@ -9,6 +9,8 @@ from edl import contract
 from edl.errors import NotFound
 from edl.kube.cluster import RESOURCES, ListOptions, PluginCluster
 from edl.model import Target
+from edl.visibility.namespace_queue import CONFIG_MAP
+from edl.visibility.queue_writes import SELECTOR
 from kubectl_edl.cli.command_errors import TimedOut
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.install.rollout import PART_OF
@@ -44,6 +46,13 @@ _PAUSE: Final = 0.5
 def installed(cluster: PluginCluster) -> tuple[Target, ...]:
     """Everything that carries our label, in the order of `KINDS`."""
     return tuple(target for kind in KINDS for target in _labelled(cluster, kind))
+
+
+def published(cluster: PluginCluster) -> tuple[Target, ...]:
+    """What the reconciler told users in their namespaces: it is of no use without it."""
+    listing = cluster.list(ListOptions("ConfigMap", labels=SELECTOR, name=CONFIG_MAP))
+    found = (json.loads(item)["metadata"] for item in listing.items)
+    return tuple(Target("ConfigMap", one["namespace"], one["name"]) for one in found)
 
 
 def superseded(cluster: PluginCluster, wanted: Sequence[Target]) -> tuple[Target, ...]:

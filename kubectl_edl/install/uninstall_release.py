@@ -45,6 +45,8 @@ def uninstall(world: CliContext, scope: Scope, how: UninstallOptions) -> None:
     _remove(world, cluster, webhooks)
     _give_back(world, cluster)
     _remove(world, cluster, targets[len(webhooks) :])
+    for target in prune.remove(cluster, prune.published(cluster)):
+        world.say(f"{name_of(target)} in {target.namespace} deleted")
     if how.wait:
         prune.wait_until_gone(world, cluster, targets, how.timeout)
 

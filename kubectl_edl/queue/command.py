@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 import click
@@ -32,8 +33,9 @@ it); never where the existing nodes would not suffice even if they were empty. I
 running jobs' progress, work items done and declared lengths (annotation edl.dev/duration: 2h30m),
 and assumes that no other job comes before it.
 
-Without the right to read the whole cluster you see the queued jobs of the namespace, in the order
-of priority and arrival.
+Without the right to read the whole cluster you see the queued jobs of the namespace as the
+reconciler published them there (ConfigMap edl-queue), and how long ago that was: AHEAD counts jobs
+by team then (vision+2). Where nothing is published, they are in the order of priority and arrival.
 
 \b
 Examples:
@@ -77,7 +79,7 @@ def _report(world: CliContext, connection: ClusterConnection, selector: str) -> 
         waiting: Sequence[WaitingJob] = _whole_queue(world, connection, by, missing)
         hints = (*by.hints, *missing)
     except Forbidden as error:
-        waiting, hints = _own_queue(own, error)
+        waiting, hints = _own_queue(connection, own, now, error)
     keys = {job.key for job in own.jobs}
     shown = [one for one in waiting if one.job.key in keys]
     return queue_report(shown, now, connection.namespace).hinting(hints)
@@ -98,8 +100,19 @@ def _whole_queue(
     return [replace(one, estimate=found.starts.get(one.job.key)) for one in waiting]
 
 
-def _own_queue(own: Survey, error: Forbidden) -> tuple[Sequence[WaitingJob], tuple[str, ...]]:
+def _own_queue(
+    connection: ClusterConnection, own: Survey, now: datetime, error: Forbidden
+) -> tuple[Sequence[WaitingJob], tuple[str, ...]]:
+    from kubectl_edl.model.published_queue import read_published  # noqa: PLC0415 (the same)
     from kubectl_edl.queue.waiting_jobs import by_arrival  # noqa: PLC0415 (the same)
 
-    hint = f"hint: positions need the whole cluster, so this is the order of arrival: {error}"
-    return by_arrival(own.jobs), (*own.hints, hint)
+    hints = list(own.hints)
+    published = read_published(connection, now, hints) if connection.namespace else None
+    if published:
+        hints.append(f"{published.hint}: {error}")
+        if more := published.queue.jobs - len(published.queue.items):
+            hints.append(f"hint: {more} more wait behind those that it tells of")
+    else:
+        what = "positions need the whole cluster, so this is the order of arrival"
+        hints.append(f"hint: {what}: {error}")
+    return by_arrival(own.jobs, published), tuple(hints)

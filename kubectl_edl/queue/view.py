@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 from edl.forecast.estimate import Estimate
 from edl.model import JobKey, Reason, TrainingJob
 from edl.quantities import CPU, Resources
+from edl.visibility.namespace_queue import TeamCount
 from kubectl_edl.model import topology_view
+from kubectl_edl.model.published_queue import counts_document
 from kubectl_edl.model.start_estimates import document as when_document
 from kubectl_edl.model.start_estimates import short
 from kubectl_edl.model.training_job_view import Why, job_names, time_text
@@ -52,6 +54,10 @@ class WaitingJob:
     known: bool = True
     held: Reason | None = None
     """Why the plan does not start it; None without a plan, or where it starts."""
+    counted: tuple[TeamCount, ...] = ()
+    """The jobs ahead by team, where they may not be named."""
+    as_of: datetime | None = None
+    """When that was so, where the reconciler published it; None where it is of now."""
 
     @property
     def minimum(self) -> tuple[tuple[str, int], ...]:
@@ -110,7 +116,12 @@ def _code(why: Why) -> str:
 
 
 def _ahead(waiting: WaitingJob, namespace: str) -> str:
-    """The first of them by name; a plan names only a few, the place says how many they are."""
+    """The first of them by name; a plan names only a few, the place says how many they are.
+
+    By team where they have no names: `vision+2,deals+1,+4`.
+    """
+    if waiting.counted:
+        return ",".join(f"{one.team}+{one.jobs}" for one in waiting.counted)
     ahead = waiting.ahead[:_NAMED]
     names = [key.name if key.namespace == namespace else str(key) for key in ahead]
     unnamed = max(len(waiting.ahead), (waiting.position or 1) - 1) - len(ahead)
@@ -132,6 +143,8 @@ def _document(waiting: WaitingJob) -> "QueuedTrainingJobDocument":
         "minReplicas": dict(waiting.minimum),
         "requests": quantities(waiting.requests),
         "blockedBy": [str(key) for key in waiting.ahead],
+        "blockedByTeam": counts_document(waiting.counted),
+        "observedTime": time_text(waiting.as_of),
         **waiting.why.document,
         "topology": topology_view.waiting_document(job.topology, waiting.held),
         "estimatedStart": when_document(waiting.estimate) if waiting.estimate else None,

@@ -1,13 +1,16 @@
 """Who waits, in the planner's order; where the cluster may not be read, in the order of arrival."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from math import inf
 from typing import Final
 
 from edl.messages import message, messages
-from edl.model import ClusterState, TrainingJob
+from edl.model import ClusterState, JobKey, TrainingJob
 from edl.phases import waits
 from edl.planner.plan import Admission, Plan
+from edl.visibility.queue_order import waiting as waiting_in
+from kubectl_edl.model.published_queue import PublishedView, estimate_of, why_of_published
 from kubectl_edl.model.training_job_view import Why, why
 from kubectl_edl.queue.view import WaitingJob
 
@@ -34,10 +37,9 @@ def in_plan(state: ClusterState, plan: Plan, stalled: str = "") -> tuple[Waiting
             Why(one.reason.code, message(one.reason)),
             held=one.reason,
         )
-        for one in plan.held
-        if one.position or one.never or (jobs[one.job].blocker and waits(jobs[one.job]))
+        for one in waiting_in(state, plan)
     )
-    return (*starting, *sorted(held, key=lambda waiting: waiting.position or inf))
+    return (*starting, *held)
 
 
 def _starts(one: Admission, starts: str) -> Why:
@@ -45,8 +47,32 @@ def _starts(one: Admission, starts: str) -> Why:
     return Why(one.reason.code, f"{starts}: {said}")
 
 
-def by_arrival(jobs: Iterable[TrainingJob]) -> tuple[WaitingJob, ...]:
-    """Queued training jobs of one namespace: places and who is ahead are not known."""
-    queued = [job for job in jobs if waits(job)]
-    ordered = sorted(queued, key=lambda job: (-job.priority, job.queued_at, job.key))
-    return tuple(WaitingJob(job, None, (), why(job), known=False) for job in ordered)
+def by_arrival(
+    jobs: Iterable[TrainingJob], published: PublishedView | None = None
+) -> tuple[WaitingJob, ...]:
+    """Queued training jobs of one namespace, by priority and arrival.
+
+    Places and who is ahead are known where the reconciler published them; it decides their order.
+    """
+    queued = [_unplanned(job, published) for job in jobs if waits(job)]
+    return tuple(sorted(queued, key=_arrival))
+
+
+def _arrival(waiting: WaitingJob) -> tuple[float, int, datetime, JobKey]:
+    job = waiting.job
+    return (waiting.position or inf, -job.priority, job.queued_at, job.key)
+
+
+def _unplanned(job: TrainingJob, published: PublishedView | None) -> WaitingJob:
+    found = published.job(job.key) if published else None
+    if found is None or published is None:
+        return WaitingJob(job, None, (), why(job), known=False)
+    return WaitingJob(
+        job,
+        found.position,
+        (),
+        why_of_published(found),
+        estimate_of(found),
+        counted=found.ahead,
+        as_of=published.as_of,
+    )

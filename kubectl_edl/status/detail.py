@@ -7,14 +7,18 @@ from edl.domain_counts import DomainCounts, labels_of, running
 from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import node
 from edl.model import TrainingJob
+from edl.phases import waits
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey, allowed
 from kubectl_edl.client.incarnations import jobs_of
 from kubectl_edl.client.job_events import last_changes
 from kubectl_edl.client.lookup import training_job
 from kubectl_edl.client.pending_pods import unplaced
+from kubectl_edl.model.published_queue import estimate_of, place_text, read_published
 from kubectl_edl.model.resize_limits import pace, published
+from kubectl_edl.model.start_estimates import when
 from kubectl_edl.model.training_job_view import JobView, view
+from kubectl_edl.output.age import duration
 from kubectl_edl.output.report import Report
 from kubectl_edl.status.detail_view import Detail, detail_report
 from kubectl_edl.status.job_blockers import obstacles
@@ -54,8 +58,21 @@ def closeup(
         why,
         pace(found, published(settings)),
         _domains(found, connection, hints),
+        _queue(found, connection, now),
     )
     return shown, detail_report(detail, now).hinting(hints)
+
+
+def _queue(job: TrainingJob, connection: ClusterConnection, now: datetime) -> str:
+    """Empty for a job that does not wait, and where nothing is published."""
+    view = read_published(connection, now, [], job.key.namespace) if waits(job) else None
+    told = view.job(job.key) if view else None
+    if view is None or told is None:
+        return ""
+    estimate = estimate_of(told)
+    starts = f"starts {when(estimate, now)}" if estimate else ""
+    known = "; ".join(filter(None, (place_text(told), starts)))
+    return f"{known} (as of {duration(view.ago)} ago)" if known else ""
 
 
 def _domains(

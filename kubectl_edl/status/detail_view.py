@@ -62,6 +62,8 @@ class Detail:
     """None where it is not known, or never resized."""
     domains: tuple[DomainCounts, ...] | None = ()
     """Where its pods are, by the labels of its topology; None where the nodes may not be read."""
+    queue: str = ""
+    """Its place in the queue and when it starts, as the reconciler published it last."""
 
 
 def detail_report(detail: Detail, now: datetime) -> Report:
@@ -171,6 +173,7 @@ def _header(detail: Detail, now: datetime) -> str:
         "Framework": job.framework,
         "Phase": view.phase.value,
         "Priority": str(job.priority),
+        "Queue": detail.queue,
         "Created": f"{age(job.queued_at, now)} ago",
         "Started": started,
         "Changed": _last(view, now),

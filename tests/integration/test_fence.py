@@ -12,6 +12,7 @@ from edl.errors import ClusterError
 from edl.kube.api.client import connect
 from edl.kube.cluster import Cluster
 from edl.model import Target
+from edl.visibility.queue_writes import LABELS
 from edl.writes import Json
 from sandbox import Sandbox
 from tests.integration.conftest import NODES
@@ -172,6 +173,24 @@ def test_in_its_own_namespace_it_makes_the_secrets_of_the_certificate_and_no_oth
         token = {"apiVersion": "v1", "type": "kubernetes.io/service-account-token"}
         assert "would fill" in made(thief, secret, token | {"metadata": notes})
         assert made(thief, secret, {"apiVersion": "v1"}) == ""
+
+
+def test_it_writes_the_queues_that_it_made_and_no_other_config_map(
+    at: Stage, thief: Cluster
+) -> None:
+    queue, other = (Target("ConfigMap", at.namespace, name) for name in ("edl-queue", "settings"))
+    ours = {"apiVersion": "v1", "metadata": {"labels": LABELS}}
+    assert "edl-queue" in made(thief, other, dict(ours))
+    assert "edl-queue" in made(thief, queue, {"apiVersion": "v1"})
+    assert "no business" in made(thief, queue._replace(namespace="kube-system"), dict(ours))
+    assert made(thief, queue, dict(ours)) == ""
+    assert tried(thief, queue, {"data": {"queue": "{}"}}) == ""
+    thief.delete(queue)
+    at.kubectl("create", "configmap", "edl-queue", "--from-literal=mine=alone")
+    assert "edl-queue" in tried(thief, queue, {"data": {"mine": "theirs"}})
+    assert "edl-queue" in tried(thief, queue, {"metadata": {"labels": LABELS}})
+    with pytest.raises(ClusterError, match="edl-queue"):
+        thief.delete(queue)
 
 
 def test_it_stays_out_of_the_clusters_own_namespaces(thief: Cluster) -> None:

@@ -14,19 +14,24 @@ import pytest
 
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS, ensure, read_pair, usual
 from dev.installation import install
-from edl import contract
+from edl import contract, reasons
 from edl.errors import ClusterError, EdlError, NotFound
 from edl.kube.api.client import connect
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions
 from edl.kube.writer.event_recorder import write_event
-from edl.model import Code, Target
+from edl.model import ClusterState, Code, JobKey, Target
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
+from edl.planner.plan import Held, Plan
 from edl.planner.policies import POLICIES
+from edl.planner.settings import Settings
 from edl.writes import Action, Note
 from manifests import render
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
+from reconciler.metrics.state_metrics import LastDecision
+from reconciler.queue_insights import QueueInsights
+from reconciler.queue_publisher import QueuePublisher
 from sandbox import Sandbox
 from tests.devices import device_class
 from tests.integration.conftest import NODES
@@ -42,7 +47,8 @@ LEASE = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 GRANTS = grants(render.load(), "edl-reconciler", "edl-reconciler-settings")
 KEPT = grants(render.load(), "edl-reconciler-certificates")
 CONFIGURATIONS = [Target(kind, "", CONFIGURATION) for kind in WEBHOOK_KINDS]
-WATCHED = [grant for grant in GRANTS if grant.verb in ("list", "watch")]
+PUBLISHED = [grant for grant in GRANTS if grant.resource == "configmaps"]
+WATCHED = [grant for grant in GRANTS if grant.verb in ("list", "watch") and grant not in PUBLISHED]
 ELECTED = [grant for grant in GRANTS if grant.resource == "leases"]
 TOLD = [grant for grant in GRANTS if grant.resource == "events"]
 
@@ -197,6 +203,7 @@ WRITES: dict[str, tuple[tuple[str, str], Scenario]] = {
 
 def test_every_right_is_in_one_of_these_tests() -> None:
     tested = {*map(str, WATCHED), *map(str, ELECTED), *map(str, TOLD), *WRITES}
+    tested |= set(map(str, PUBLISHED))
     assert {str(grant) for grant in GRANTS} == tested
 
 
@@ -246,6 +253,54 @@ def test_an_event_is_made_and_counted_up(room: Sandbox, account: Noted, grant: G
     assert account.refused == {grant.asked}
     write_event(account, note, now)
     assert grant.asked in account.allowed
+
+
+# -- the queue -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("grant", PUBLISHED, ids=str)
+def test_the_queue_is_published_changed_and_taken_away(
+    room: Sandbox, account: Noted, grant: Grant
+) -> None:
+    with stage(room) as at:
+        queue, seconds = Queue(at.namespace), [0.0]
+
+        def all_of_it() -> None:
+            """Made, changed, and deleted, each at its time, by a leader that begins anew."""
+            insights = QueueInsights(Settings(), lambda: seconds[0])
+            publisher = QueuePublisher(
+                account, lambda: queue.decided, insights, lambda _: None, lambda: seconds[0]
+            )
+            for jobs in (1, 2, 0):
+                queue.wait(jobs)
+                seconds[0] += 1000.0
+                publisher.turn()
+
+        def left() -> bool:
+            return at.exists("ConfigMap", "edl-queue")
+
+        with without(room, grant, ACCOUNT):
+            all_of_it()
+        assert account.refused == {grant.asked}
+        assert left() == (grant.verb == "delete")
+        account.refused.clear()
+        all_of_it()
+        assert account.refused == set()
+        assert not left()
+        assert grant.asked in account.allowed
+
+
+class Queue:
+    """What a leader decided last: so many jobs of one namespace wait."""
+
+    def __init__(self, namespace: str) -> None:
+        self.namespace = namespace
+        self.decided: LastDecision | None = None
+
+    def wait(self, jobs: int) -> None:
+        keys = [JobKey(self.namespace, f"job-{number}") for number in range(jobs)]
+        held = tuple(Held(key, reasons.UNOBSERVED, place) for place, key in enumerate(keys, 1))
+        self.decided = LastDecision(ClusterState(datetime.now(UTC), (), ()), Plan(held=held))
 
 
 # -- the webhook's certificate ---------------------------------------------------------------------

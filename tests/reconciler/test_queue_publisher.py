@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl.errors import Forbidden, NotFound, Unreachable
+from edl.forecast.estimate import Certainty
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import JobKey, Target, TrainingJob
 from edl.planner.decide import decide
@@ -68,6 +69,18 @@ class Counting(FakeCluster):
         super().delete(target, version=version, uid=uid, dry_run=dry_run)
 
 
+class Slow:
+    """A clock that passes so many seconds each time it is looked at."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.now, self.looks = seconds, 0.0, 0
+
+    def __call__(self) -> float:
+        self.now += self.seconds
+        self.looks += 1
+        return self.now
+
+
 class Desk:
     """A publisher, and what its leader decided last."""
 
@@ -77,12 +90,13 @@ class Desk:
         self.leadership = Leadership()
         self.decided: LastDecision | None = None
         self.confirmed: list[datetime] = []
+        self.insight_clock = Slow(LONGEST * 3)
         self.publisher = self.another()
 
     def another(self) -> QueuePublisher:
         """As after a restart."""
         guarded = LeaderOnlyCluster(self.cluster, self.leadership)
-        insights = QueueInsights(Settings(), self.time.monotonic)
+        insights = QueueInsights(Settings(), self.insight_clock)
         return QueuePublisher(
             guarded,
             lambda: self.decided,
@@ -237,29 +251,17 @@ def full() -> LastDecision:
 
 
 def test_a_queued_job_has_its_causes_and_its_estimate(desk: Desk) -> None:
-    desk.decided = full()
+    desk.decided, desk.insight_clock.seconds = full(), 0.0
     desk.publisher.turn()
     (job,) = desk.read().items
     assert job.start is not None
-    assert [one.kind for one in job.start.causes] == ["TooLarge"]
+    assert [one.type for one in job.start.blockers] == ["TooLarge"]
     assert (
-        job.start.causes[0].says
+        job.start.blockers[0].message
         == "one worker asks for 8 CPU, the only node that it may use has 4 CPU"
     )
     assert job.estimate is not None
-    assert job.estimate.certainty == "never"
-
-
-class Slow:
-    """A clock that passes so many seconds each time it is looked at."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds, self.now, self.looks = seconds, 0.0, 0
-
-    def __call__(self) -> float:
-        self.now += self.seconds
-        self.looks += 1
-        return self.now
+    assert job.estimate.certainty is Certainty.NEVER
 
 
 def test_working_them_out_takes_a_small_part_of_the_time() -> None:

@@ -15,6 +15,7 @@ from edl.kube.auth.access_review import AccessRight, is_granted, listed, whoami
 from edl.kube.auth.user_roles import EDITOR, VIEWER
 from edl.kube.cluster import Cluster
 from edl.model import Target
+from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import CertificateStore, keeper
 from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
@@ -58,13 +59,17 @@ YOURS: Final = (
     NeededRight(
         "status, queue, history", (Rule(("list",), ("jobs",), "batch"), Rule(("list",), ("pods",)))
     ),
+    NeededRight(
+        "positions, estimates and causes in the queue of a namespace",
+        (Rule(("get",), ("configmaps",), names=(CONFIG_MAP,)),),
+    ),
     NeededRight("logs", (Rule(("get",), ("pods/log",)),)),
     NeededRight("scale, pause, resume", (Rule(("get", "patch"), ("jobs",), "batch"),), role=EDITOR),
     NeededRight(
         "create, label, delete", (Rule(("create", "delete"), ("jobs",), "batch"),), role=EDITOR
     ),
     NeededRight(
-        "plan, explain, simulate --live, positions in the queue",
+        "plan, explain, simulate --live, the queue of this moment",
         (
             Rule(("list",), ("nodes", "namespaces", "pods", "services")),
             Rule(("list",), ("jobs",), "batch"),

@@ -21,6 +21,7 @@ from kubectl_edl.output.documents.shared_documents import (
     RoleChangeDocument,
     RoleReplicasDocument,
     SettingsDocument,
+    TeamCountDocument,
     Timestamp,
 )
 from kubectl_edl.output.documents.training_job_documents import V1Alpha1
@@ -135,12 +136,16 @@ class TrainingJobExplanationDocument(TypedDict):
     phase: Annotated[str, Phase, "Phase."]
     reason: Annotated[ReasonCode | None, "Why it is as it is."]
     message: Annotated[str, "The same as a sentence."]
-    complete: Annotated[bool, "False where the cluster may not be read: only its state is known."]
+    complete: Annotated[
+        bool, "False where the cluster may not be read: its state and what is published is known."
+    ]
     settings: Annotated[SettingsDocument, "By which it was decided."]
     topology: Annotated[ExplainedTopologyDocument | None, "Its topology; null without one."]
     cooldown: Annotated[LimitedCooldownDocument | None, "How often it is resized."]
     position: Annotated[int | None, "In the queue, from 1; null: not in it."]
     blockedBy: Annotated[list[str], "Training jobs ahead of it, as namespace/name."]
+    blockedByTeam: Annotated[list[TeamCountDocument], "By team, where they have no names."]
+    observedTime: Annotated[Timestamp | None, "When it was published so; null: it is of now."]
     estimate: Annotated[EstimateDocument | None, "When it starts, or is scaled up."]
     caveats: Annotated[list[CaveatDocument], "Devices that the plan counts otherwise."]
     start: Annotated[BlockersDocument | None, "Why it does not start; null: it is started."]

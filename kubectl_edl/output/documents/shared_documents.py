@@ -118,3 +118,8 @@ class ResourceHoursDocument(TypedDict):
     used: Annotated[float, "Resource-hours that its pods have requested so far."]
     atMaxReplicas: Annotated[float, "What a fixed size of max would have requested."]
     complete: Annotated[bool, "Whether the history reaches back to the start."]
+
+
+class TeamCountDocument(TypedDict):
+    team: Annotated[str | None, "Its name; null: all that are not counted apart."]
+    jobs: Annotated[int, "Training jobs."]

@@ -14,6 +14,7 @@ from kubectl_edl.output.documents.shared_documents import (
     Quantities,
     ReasonCode,
     ResourceHoursDocument,
+    TeamCountDocument,
     Timestamp,
     TopologyDocument,
     TopologyWaitDocument,
@@ -115,6 +116,8 @@ class QueuedTrainingJobDocument(TypedDict):
     minReplicas: Annotated[dict[str, int], "By role, the replicas that must fit at once."]
     requests: Annotated[Quantities, "What these request together."]
     blockedBy: Annotated[list[str], "Training jobs ahead of it, as namespace/name."]
+    blockedByTeam: Annotated[list[TeamCountDocument], "By team, where they have no names."]
+    observedTime: Annotated[Timestamp | None, "When it was published so; null: it is of now."]
     reason: Annotated[ReasonCode | None, "Why it waits."]
     message: Annotated[str, "The same as a sentence."]
     topology: Annotated[TopologyWaitDocument | None, "Its topology; null without one."]

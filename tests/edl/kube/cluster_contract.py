@@ -190,6 +190,25 @@ class ClusterContract:
             "one"
         ]
 
+    def test_a_list_by_name_holds_that_object_of_each_namespace(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        for name in ("one", "two"):
+            cluster.create(*lease(namespace, f"{namespace}-{name}"))
+        selection = ListOptions("Lease", name=f"{namespace}-two")
+        assert names(cluster.list(selection).items) == [f"{namespace}-two"]
+
+    def test_a_watch_by_name_tells_of_that_object_alone(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        selection = ListOptions("Lease", namespace, name="two")
+        watch = cluster.watch(selection, cluster.list(selection).version)
+        for name in ("one", "two"):
+            cluster.create(*lease(namespace, name))
+        cluster.patch(lease(namespace, "two")[0], {"spec": {"leaseTransitions": 2}})
+        assert take(watch, 2) == [("ADDED", "two"), ("MODIFIED", "two")]
+        watch.close()
+
     def test_pages_are_the_list(self, cluster: Cluster, namespace: str) -> None:
         for name in ("a", "b"):
             cluster.create(*lease(namespace, name))

@@ -35,13 +35,13 @@ JOBS = st.builds(
     position=st.none() | st.integers(1, 10**9),
     ahead=st.lists(st.builds(TeamCount, jobs=COUNTS, team=WORDS), max_size=3).map(tuple),
     estimate=st.none()
-    | st.builds(PublishedEstimate, certainty=st.sampled_from(Certainty), at=st.none() | MOMENTS),
+    | st.builds(PublishedEstimate, certainty=st.sampled_from(Certainty), time=st.none() | MOMENTS),
     start=st.none()
     | st.builds(
         PublishedStops,
         complete=st.booleans(),
-        causes=st.lists(
-            st.builds(PublishedCause, kind=WORDS, says=WORDS, remedy=WORDS), max_size=3
+        blockers=st.lists(
+            st.builds(PublishedCause, type=WORDS, message=WORDS, remediation=WORDS), max_size=3
         ).map(tuple),
     ),
 )
@@ -55,7 +55,7 @@ QUEUES = st.builds(
 WHOLE = {
     "apiVersion": "edl.dev/v1alpha1",
     "kind": "NamespaceQueue",
-    "changedAt": "2026-01-01T12:00:00Z",
+    "lastTransitionTime": "2026-01-01T12:00:00Z",
     "jobs": 1,
     "items": [{"name": "bert", "reason": "QueueOrder", "message": "waits", "position": 1}],
 }
@@ -81,8 +81,8 @@ def test_fields_of_a_later_release_are_ignored() -> None:
     [
         ("apiVersion", "edl.dev/v2", "$.apiVersion"),
         ("kind", "Pod", "$.kind"),
-        ("changedAt", "soon", "$.changedAt"),
-        ("changedAt", "2026-01-01T12:00:00", "$.changedAt"),
+        ("lastTransitionTime", "soon", "$.lastTransitionTime"),
+        ("lastTransitionTime", "2026-01-01T12:00:00", "$.lastTransitionTime"),
         ("jobs", -1, "$.jobs"),
         ("jobs", 10**30, "$.jobs"),
         ("items", [{}] * 1001, "$.items"),

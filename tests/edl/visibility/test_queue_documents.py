@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.forecast.estimate import Certainty, Estimate
 from edl.messages import cause, message
-from edl.model import JobKey, Reason
+from edl.model import JobKey, Reason, Team, Teams
 from edl.model.blockers import Cause, Others, Until
 from edl.model.reason_codes import About, Code, Minimum, Other, PendingPods
 from edl.planner.explain.explanation import Stops
 from edl.planner.plan import Held, Plan
-from edl.visibility.namespace_queue import MOST_BYTES, MOST_JOBS, TeamCount, render
+from edl.visibility.namespace_queue import MOST_BYTES, MOST_JOBS, MOST_TEAMS, TeamCount, render
 from edl.visibility.queue_documents import Insight, documents
 from edl.visibility.unnamed_jobs import QueueReader, UnnamedJobs
 from tests.edl.planner.states import at, cluster, worker
@@ -24,6 +24,7 @@ from tests.reasons import because
 
 SECRET = JobKey("acquisitions", "codename-falcon")
 TEAMS = {"ns": "vision", "vision-dev": "vision", "acquisitions": "deals"}
+TEAMED = replace(cluster(), teams=Teams.of([Team("vision"), Team("deals")]), namespace_teams=TEAMS)
 MINE = QueueReader("ns", lambda namespace: TEAMS.get(namespace, ""))
 ALONE = QueueReader("ns", lambda _: "")
 
@@ -39,7 +40,7 @@ def held(*keys: JobKey, reason: Reason | None = None) -> Plan:
 
 def told(plan: Plan, **insights: Insight) -> Mapping[str, Any]:
     found = {JobKey("ns", name.replace("_", "-")): one for name, one in insights.items()}
-    return documents(cluster(), plan, found, MINE.team_of)
+    return documents(TEAMED, plan, found)
 
 
 def test_jobs_ahead_are_counted_by_team() -> None:
@@ -47,9 +48,26 @@ def test_jobs_ahead_are_counted_by_team() -> None:
     queue = told(held(*keys))["ns"]
     assert [(one.name, one.position, one.ahead) for one in queue.items] == [
         ("job-2", 2, (TeamCount(1, "deals"),)),
-        ("job-5", 5, (TeamCount(2, "vision"), TeamCount(1, "deals"), TeamCount(1))),
+        ("job-5", 5, (TeamCount(2, "vision"), TeamCount(1, "deals"), TeamCount(1, "default"))),
     ]
     assert (queue.jobs, queue.team) == (2, "vision")
+
+
+def test_without_teams_jobs_ahead_are_only_counted() -> None:
+    keys = [key(1, "acquisitions"), key(2), key(3, "vision-dev"), key(5)]
+    queue = documents(cluster(), held(*keys), {})["ns"]
+    assert [one.ahead for one in queue.items] == [(TeamCount(1),), (TeamCount(3),)]
+    assert queue.team == ""
+
+
+def test_many_teams_are_counted_together_behind_the_largest() -> None:
+    keys = [key(number, f"n{number}") for number in range(30)]
+    teams = {one.namespace: f"team-{number:02}" for number, one in enumerate(keys)} | {"ns": "last"}
+    state = replace(TEAMED, namespace_teams=teams)
+    (mine,) = documents(state, held(*keys, keys[7], key(99)), {})["ns"].items
+    assert mine.ahead[0] == TeamCount(2, "team-07")
+    assert mine.ahead[-1] == TeamCount(31 - 1 - MOST_TEAMS)
+    assert sum(one.jobs for one in mine.ahead) == 31
 
 
 def test_every_namespace_is_told_of_its_own_jobs_alone() -> None:
@@ -62,13 +80,13 @@ def test_every_namespace_is_told_of_its_own_jobs_alone() -> None:
 def test_where_nothing_waits_there_is_no_document() -> None:
     running = Plan(held=(Held(key(1), because("at its max")),))
     state = cluster(worker("job-1", 1, 4, on=["a"]))
-    assert documents(state, running, {}, MINE.team_of) == {}
+    assert documents(state, running, {}) == {}
 
 
 def test_a_job_that_cannot_be_planned_is_told_of_without_a_position() -> None:
     state = cluster(worker("job-1", 1, 4, problem="its cast disagrees"))
     plan = Plan(held=(Held(key(1), because("its cast disagrees")),))
-    (one,) = documents(state, plan, {}, MINE.team_of)["ns"].items
+    (one,) = documents(state, plan, {})["ns"].items
     assert (one.position, one.ahead, one.message) == (None, (), "its cast disagrees")
 
 
@@ -92,15 +110,14 @@ def test_a_document_is_never_too_large_for_a_config_map() -> None:
 def test_an_estimate_is_told_without_what_it_hangs_on() -> None:
     estimate = Estimate(Certainty.LATEST, at(60), f"sooner if {SECRET} ends")
     (one,) = told(held(key(1)), job_1=Insight(estimate))["ns"].items
-    assert (one.estimate.certainty, one.estimate.at) == (Certainty.LATEST, at(60))
+    assert (one.estimate.certainty, one.estimate.time) == (Certainty.LATEST, at(60))
     assert SECRET.name not in render(told(held(key(1)), job_1=Insight(estimate))["ns"])
 
 
 def test_a_new_decision_of_the_same_situation_is_the_same_document() -> None:
     plan = held(key(1), SECRET)
     now, later = (
-        documents(replace(cluster(), observed_at=at(seconds)), plan, {}, MINE.team_of)
-        for seconds in (0, 60)
+        documents(replace(TEAMED, observed_at=at(seconds)), plan, {}) for seconds in (0, 60)
     )
     assert replace(later["ns"], changed_at=at(0)) == now["ns"]
 

@@ -16,6 +16,8 @@ from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
 from edl.spec.job_spec import HELD_TTL
+from edl.visibility.namespace_queue import CONFIG_MAP
+from edl.visibility.queue_writes import LABELS
 from edl.writes import Json
 from manifests import installation, values
 from tests.kubectl_edl.fenced import Behind
@@ -403,12 +405,21 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
     on.put(job("runs", framework="none"), suspend=False)
     on.put(job("waits", framework="none"))
     on.patch("waits", HELD)
+    theirs = {"metadata": {"name": CONFIG_MAP, "namespace": "other"}, "kind": "ConfigMap"}
+    ours = {"name": CONFIG_MAP, "namespace": "default", "labels": LABELS}
+    on.create(theirs)
+    on.create(theirs | {"metadata": ours})
     assert len(left(on)) == len(installation.documents()) + 3
     run = on.run("uninstall", "--yes")
     assert run.code == 0, run.err
     assert run.out.splitlines()[0].startswith("mutatingwebhookconfiguration")
-    assert run.out.splitlines()[-1] == "namespace/edl-system deleted"
+    assert run.out.splitlines()[-2:] == [
+        "namespace/edl-system deleted",
+        "configmap/edl-queue in default deleted",
+    ]
     assert left(on) == []
+    kept = on.cluster.list(ListOptions("ConfigMap")).items
+    assert [json.loads(one)["metadata"]["namespace"] for one in kept] == ["other"]
     assert on.job("runs")["spec"]["suspend"] is False
     assert run.err == (
         "1 elastic Job goes on at the size of now, neither resized nor ended any more.\n"

@@ -163,6 +163,8 @@ def test_the_queue_is_what_the_reconciler_would_decide(stage: Stage) -> None:
         "minReplicas": {"chief": 1, "ps": 4, "worker": 3},
         "requests": {"cpu": "16000m", "pods": "8"},
         "blockedBy": [],
+        "blockedByTeam": [],
+        "observedTime": None,
         "topology": None,
         "estimatedStart": {
             "certainty": "Unknown",

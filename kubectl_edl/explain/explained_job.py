@@ -1,0 +1,68 @@
+"""One training job, as far as it may be explained."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from edl.domain_counts import DomainCounts
+from edl.forecast.estimate import Estimate
+from edl.model import Caveat
+from edl.planner.explain.explanation import Explanation
+from edl.visibility.namespace_queue import PublishedJob
+from kubectl_edl.client.pending_pods import Unplaced
+from kubectl_edl.client.reconciler_settings import Deciding
+from kubectl_edl.model.published_queue import place_text
+from kubectl_edl.model.role_history import Past
+from kubectl_edl.model.training_job_view import JobView
+
+_NAMED: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One training job, as far as it may be explained.
+
+    `explanation` and `estimate` are None where the whole cluster may not be read. `roles` are the
+    names of those that are shown.
+    """
+
+    view: JobView
+    roles: tuple[str, ...]
+    deciding: Deciding
+    explanation: Explanation | None
+    estimate: Estimate | None
+    unplaced: tuple[Unplaced, ...]
+    past: tuple[Past, ...]
+    caveats: tuple[tuple[str, Caveat], ...] = ()
+    """By role."""
+    domains: tuple[DomainCounts, ...] | None = None
+    """Where its pods are; None where the nodes may not be read."""
+    published: PublishedJob | None = None
+    """What the reconciler published of it, where the whole cluster may not be read."""
+    as_of: datetime | None = None
+    """When that was so."""
+
+    @property
+    def position(self) -> int | None:
+        """In the queue, from 1; None where it has none, or where it is not known."""
+        if self.explanation:
+            return self.explanation.position or None
+        return self.published.position if self.published else None
+
+    @property
+    def place(self) -> str:
+        """The same as users read it: `position 3, behind a, b`."""
+        if self.explanation:
+            return _place(self.explanation)
+        return place_text(self.published) if self.published else ""
+
+
+def _place(found: Explanation) -> str:
+    if not found.position:
+        return ""
+    if found.position == 1:
+        return "first in the queue"
+    names = ", ".join(map(str, found.ahead[:_NAMED]))
+    unnamed = found.position - 1 - len(found.ahead[:_NAMED])
+    rest = f" and {unnamed} more" if unnamed else ""
+    return f"position {found.position}, behind {names}{rest}"

@@ -1,0 +1,142 @@
+"""What the reconciler publishes of the queue in a namespace, for who may not read the cluster."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import TYPE_CHECKING, Final, cast
+
+import msgspec
+from msgspec import structs
+
+from edl.errors import ClusterError, Forbidden, NotFound
+from edl.forecast.estimate import Certainty, Estimate
+from edl.model import JobKey, Target
+from edl.model.reason_codes import code_of
+from edl.visibility.namespace_queue import (
+    CONFIG_MAP,
+    KEY,
+    NamespaceQueue,
+    PublishedJob,
+    TeamCount,
+    parse,
+)
+from kubectl_edl.cli.context import ClusterConnection
+from kubectl_edl.client.reconciler_lease import leadership
+from kubectl_edl.model.training_job_view import Why
+from kubectl_edl.output.age import duration
+from kubectl_edl.output.safe_text import harmless
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.shared_documents import TeamCountDocument
+
+_HANGS_ON: Final = {
+    Certainty.LATEST: "sooner if a job ends whose end is not known",
+    Certainty.UNKNOWN: "it depends on jobs whose end is not known",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedView:
+    """The queue of one namespace as it was `ago`; `as_of` by the API server's clock."""
+
+    namespace: str
+    queue: NamespaceQueue
+    as_of: datetime
+    ago: timedelta
+
+    def job(self, key: JobKey) -> PublishedJob | None:
+        if key.namespace != self.namespace:
+            return None
+        found = next((job for job in self.queue.items if job.name == key.name), None)
+        return cast("PublishedJob | None", _harmless(found))
+
+    @property
+    def hint(self) -> str:
+        """For stderr: where this comes from, and how old it is."""
+        return (
+            f"hint: the queue is shown as the reconciler published it {duration(self.ago)} ago "
+            f"(ConfigMap {self.namespace}/{CONFIG_MAP})"
+        )
+
+
+def read_published(
+    connection: ClusterConnection, now: datetime, hints: list[str], namespace: str = ""
+) -> PublishedView | None:
+    """None where nothing is published, or where it cannot be read, which `hints` say then."""
+    target = Target("ConfigMap", namespace or connection.namespace, CONFIG_MAP)
+    where = f"ConfigMap {target.namespace}/{CONFIG_MAP}"
+    try:
+        found = connection.cluster.get(target)
+        queue = parse(str((found.get("data") or {}).get(KEY, "")))
+    except NotFound:
+        return None
+    except (Forbidden, ValueError) as error:
+        hints.append(f"hint: {where} is not read: {harmless(str(error))}")
+        return None
+    as_of = max(queue.changed_at, _confirmed(connection, now) or queue.changed_at)
+    ago = now + connection.cluster.clock_ahead() - as_of
+    return PublishedView(target.namespace, queue, as_of, max(ago, timedelta()))
+
+
+def _harmless(value: object) -> object:
+    """The same, and no text of it steers a terminal: others may write to the ConfigMap."""
+    if isinstance(value, str) and not isinstance(value, Enum):
+        return harmless(value)
+    if isinstance(value, tuple):
+        return tuple(map(_harmless, value))
+    if isinstance(value, msgspec.Struct):
+        fields = {name: _harmless(getattr(value, name)) for name in value.__struct_fields__}
+        return structs.replace(value, **fields)
+    return value
+
+
+def _confirmed(connection: ClusterConnection, now: datetime) -> datetime | None:
+    """Until when everything that is published was right, as the Lease says."""
+    try:
+        return leadership(connection, now).queue_as_of
+    except ClusterError:
+        return None
+
+
+def why_of_published(job: PublishedJob) -> Why:
+    return Why(code_of(job.reason), job.message)
+
+
+def estimate_of(job: PublishedJob) -> Estimate | None:
+    found = job.estimate
+    if found is None:
+        return None
+    text = job.message if found.certainty is Certainty.NEVER else ""
+    return Estimate(found.certainty, found.time, _HANGS_ON.get(found.certainty, text))
+
+
+def ahead_text(counts: Sequence[TeamCount]) -> str:
+    """`3 jobs`, or `2 jobs of team vision, 1 of team deals and 4 others`."""
+    named = [one for one in counts if one.team]
+    rest = sum(one.jobs for one in counts if not one.team)
+    if not named:
+        return _jobs(rest) if rest else ""
+    first, *others = named
+    parts = [
+        f"{_jobs(first.jobs)} of team {first.team}",
+        *(f"{one.jobs} of team {one.team}" for one in others),
+    ]
+    return ", ".join(parts) + (f" and {rest} other{'s' * (rest > 1)}" if rest else "")
+
+
+def _jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{count} jobs"
+
+
+def place_text(job: PublishedJob) -> str:
+    """`position 3, behind 2 jobs of team vision`; empty where it has no position."""
+    if job.position is None:
+        return ""
+    if job.position == 1:
+        return "first in the queue"
+    return f"position {job.position}, behind {ahead_text(job.ahead)}"
+
+
+def counts_document(counts: Sequence[TeamCount]) -> "list[TeamCountDocument]":
+    return [{"team": one.team or None, "jobs": one.jobs} for one in counts]

@@ -1,0 +1,159 @@
+"""Whoever may read one namespace alone sees the queue as the reconciler published it there."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from edl import contract
+from edl.forecast.estimate import Certainty
+from edl.model import Target
+from edl.visibility.namespace_queue import (
+    CONFIG_MAP,
+    KEY,
+    NamespaceQueue,
+    PublishedCause,
+    PublishedEstimate,
+    PublishedJob,
+    PublishedStops,
+    TeamCount,
+    render,
+)
+from tests.kubectl_edl.fenced import fenced
+from tests.kubectl_edl.stage import NOW, Stage, cast, lease, mnist, node
+
+
+@pytest.fixture
+def stage() -> Stage:
+    stage = Stage()
+    for name in ("node-1", "node-2"):
+        stage.create(node(name, cpu="8"))
+    lease(stage)
+    mnist(stage)
+    stage.minutes_ago = 2
+    for manifest in cast("bert", "chief=1,ps=4,worker=3..12"):
+        stage.put(manifest)
+    return stage
+
+
+def test_whoever_may_not_read_the_cluster_sees_what_the_reconciler_published(stage: Stage) -> None:
+    publish(stage, "bert", position=4, ahead=(TeamCount(2, "vision"), TeamCount(1)))
+    stage.wrapped = fenced("Node")
+    found = stage.run("queue")
+    assert found.code == 0
+    assert found.out.splitlines()[1].split()[:2] == ["4", "bert"]
+    assert "   vision+2,+1   ~30m   " in found.out
+    assert "Insufficient CPU" in found.out
+    assert found.err == (
+        "hint: the queue is shown as the reconciler published it 40s ago (ConfigMap "
+        'default/edl-queue): "ann" may not list Node (kubectl auth can-i …)\n'
+    )
+
+
+def test_the_published_queue_says_its_age_and_counts_to_scripts(stage: Stage) -> None:
+    publish(stage, "bert", position=2, ahead=(TeamCount(1, "vision"),))
+    stage.wrapped = fenced("Node")
+    (one,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
+    assert (one["position"], one["blockedBy"], one["observedTime"]) == (
+        2,
+        [],
+        "2026-11-21T11:59:20Z",
+    )
+    assert one["blockedByTeam"] == [{"team": "vision", "jobs": 1}]
+    assert one["estimatedStart"]["time"] == "2026-11-21T12:30:00Z"
+
+
+def test_what_was_right_lately_is_not_called_old(stage: Stage) -> None:
+    publish(stage, "bert", position=2, seconds_ago=3600)
+    notes = {contract.QUEUE_AS_OF: "2026-11-21T11:59:55+00:00"}
+    target = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
+    stage.cluster.patch(target, {"metadata": {"annotations": notes}})
+    stage.wrapped = fenced("Node")
+    assert "published it 5s ago" in stage.run("queue").err
+
+
+def test_a_job_that_is_not_published_yet_has_no_known_position(stage: Stage) -> None:
+    publish(stage, "other", position=1)
+    stage.wrapped = fenced("Node")
+    assert stage.run("queue").out.splitlines()[1].split()[:2] == ["<unknown>", "bert"]
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"apiVersion": "edl.dev/v9"}', "[" * 100_000])
+def test_what_others_wrote_there_is_said_and_not_shown(stage: Stage, text: str) -> None:
+    put_queue(stage, text)
+    stage.wrapped = fenced("Node")
+    found = stage.run("queue")
+    assert found.out.splitlines()[1].split()[:2] == ["<unknown>", "bert"]
+    assert "hint: ConfigMap default/edl-queue is not read: " in found.err
+
+
+def test_what_is_published_steers_no_terminal(stage: Stage) -> None:
+    steering = "\x1b[2J\x1b]0;owned\x07"
+    publish(stage, "bert", position=2, message=steering, ahead=(TeamCount(1, steering),))
+    stage.wrapped = fenced("Node")
+    for command in (("queue",), ("explain", "bert"), ("status", "bert")):
+        assert "\x1b" not in stage.run(*command).out
+
+
+def test_who_may_read_the_cluster_has_no_need_of_it(stage: Stage) -> None:
+    publish(stage, "bert", position=9)
+    assert stage.run("queue").out.splitlines()[1].split()[:2] == ["1", "bert"]
+
+
+def test_status_and_explain_tell_what_is_published(stage: Stage) -> None:
+    publish(stage, "bert", position=3, ahead=(TeamCount(2, "vision"),))
+    stage.wrapped = fenced("Node")
+    place = "position 3, behind 2 jobs of team vision"
+    assert f"Queue:      {place}; starts in about 30m (as of 40s ago)\n" in (
+        stage.run("status", "bert").out
+    )
+    explained = stage.run("explain", "bert")
+    assert f"Queue:       {place}\n" in explained.out
+    assert "Starts:      in about 30m\n" in explained.out
+    assert explained.out.endswith(
+        "Why bert does not start:\n"
+        "  1. Insufficient CPU for 3 worker\n"
+        "     would help: room for 3 more pods\n"
+    )
+    assert "as the reconciler published it 40s ago" in explained.err
+    document = json.loads(stage.run("explain", "bert", "-o", "json").out)
+    assert (document["complete"], document["position"]) == (False, 3)
+    assert document["start"] == {
+        "complete": True,
+        "blockers": [
+            {
+                "type": "Room",
+                "message": "Insufficient CPU for 3 worker",
+                "remediation": "room for 3 more pods",
+            }
+        ],
+    }
+
+
+def publish(
+    stage: Stage,
+    name: str,
+    *,
+    position: int,
+    ahead: tuple[TeamCount, ...] = (),
+    **changed: Any,  # noqa: ANN401 (fields of the job)
+) -> None:
+    """The ConfigMap as the reconciler leaves it, with one job."""
+    cause = PublishedCause("Room", "Insufficient CPU for 3 worker", "room for 3 more pods")
+    seconds_ago = changed.pop("seconds_ago", 40)
+    one = PublishedJob(
+        name,
+        "InsufficientCapacity",
+        changed.pop("message", "Insufficient CPU: needs 3"),
+        position,
+        ahead,
+        PublishedEstimate(Certainty.ABOUT, NOW + timedelta(minutes=30)),
+        PublishedStops(complete=True, blockers=(cause,)),
+    )
+    put_queue(stage, render(NamespaceQueue(NOW - timedelta(seconds=seconds_ago), 1, (one,))))
+
+
+def put_queue(stage: Stage, text: str) -> None:
+    metadata = {"name": CONFIG_MAP, "namespace": stage.namespace}
+    stage.create({"kind": "ConfigMap", "metadata": metadata, "data": {KEY: text}})
