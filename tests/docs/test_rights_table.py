@@ -14,7 +14,10 @@ ROLES = (
     *("edl-reconciler", "edl-reconciler-certificates", "edl-reconciler-settings"),
     *("edl-webhook", "edl-launcher", "edl-peers", "edl-viewer", "edl-editor"),
 )
-NAMED = {"edl-launcher", "edl-reconciler", "edl-webhook-authority", "edl-webhook-tls", "edl"}
+NAMED = {
+    *("edl-launcher", "edl-reconciler", "edl-webhook-authority", "edl-webhook-tls", "edl"),
+    "edl-queue",
+}
 """Names of single objects, beside the kinds."""
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from certs import secrets
 from edl import contract
+from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.writes import Json
 from manifests import render
 from reconciler.main import main as reconciler_command
@@ -204,6 +205,7 @@ def test_the_reconciler_writes_what_its_steps_write_and_no_more() -> None:
         "resourceclaimtemplates": {"create"},
         "poddisruptionbudgets": {"create", "delete"},
         "events": {"get", "create", "patch"},
+        "configmaps": {"create"},
     }
 
 
@@ -211,8 +213,17 @@ def test_the_reconciler_sees_no_secrets_of_users_and_enters_no_pods() -> None:
     """It makes key pairs for mode ssh, and can read no Secret, not even those."""
     for kind in ("Role", "ClusterRole"):
         for rule in found(kind, "edl-reconciler")["rules"]:
-            assert not {"pods/exec", "configmaps"} & set(rule["resources"])
+            assert "pods/exec" not in rule["resources"]
             assert "secrets" not in rule["resources"] or rule["verbs"] == ["create"]
+
+
+def test_of_config_maps_it_reads_and_changes_the_published_queue_alone() -> None:
+    rules = found("ClusterRole", "edl-reconciler")["rules"]
+    given = [rule for rule in rules if "configmaps" in rule["resources"]]
+    assert [(rule["verbs"], rule.get("resourceNames")) for rule in given] == [
+        (["list", "patch", "delete"], [CONFIG_MAP]),
+        (["create"], None),
+    ]
 
 
 @pytest.mark.parametrize("deployment", DEPLOYMENTS)

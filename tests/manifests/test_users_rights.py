@@ -9,6 +9,7 @@ from edl.errors import Forbidden
 from edl.kube.api.api_errors import ApiCall, refusal
 from edl.kube.cache.informers import SURROUNDINGS, Stores
 from edl.kube.cluster import RESOURCES
+from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.writes import Json
 from kubectl_edl.doctor.checks.permissions import YOURS
 from manifests import installation
@@ -61,7 +62,8 @@ def test_a_viewer_reads_all_that_a_plan_is_made_from_and_changes_nothing() -> No
         known = RESOURCES[kind]
         assert ("list", known.group, known.plural, "") in given
     assert {verb for verb, *_ in given} == READS
-    assert not {"secrets", "configmaps", "pods/exec"} & {resource for _, _, resource, _ in given}
+    assert not {"secrets", "pods/exec"} & {resource for _, _, resource, _ in given}
+    assert {name for _, _, resource, name in given if resource == "configmaps"} == {CONFIG_MAP}
 
 
 def test_all_that_doctor_asks_of_users_is_given_by_the_role_that_it_names() -> None:
