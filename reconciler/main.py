@@ -29,8 +29,8 @@ from edl.planner.plan_cache import PlanCache
 from reconciler import decision_options, webhook_certificates
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
-from reconciler.queue_insights import QueueInsights
-from reconciler.queue_publisher import QueuePublisher
+from reconciler.publication.queue_insights import QueueInsights
+from reconciler.publication.queue_publisher import QueuePublisher
 from reconciler.webhook_certificates import CertificateMetrics, WebhookCertificates
 from reconciler.write_permissions import WritePermissions
 

@@ -30,8 +30,8 @@ from manifests import render
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
 from reconciler.metrics.state_metrics import LastDecision
-from reconciler.queue_insights import QueueInsights
-from reconciler.queue_publisher import QueuePublisher
+from reconciler.publication.queue_insights import QueueInsights
+from reconciler.publication.queue_publisher import QueuePublisher
 from sandbox import Sandbox
 from tests.devices import device_class
 from tests.integration.conftest import NODES

@@ -19,7 +19,7 @@ from reconciler.controller import FOLLOWING
 from reconciler.leader_election import LeaderState
 from reconciler.leader_guard import NotLeading
 from reconciler.metrics.state_metrics import LastDecision
-from reconciler.queue_insights import QueueInsights
+from reconciler.publication.queue_insights import QueueInsights
 
 _log: Final = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ from edl.visibility.namespace_queue import KEY, NamespaceQueue, parse
 from edl.writes import Json
 from reconciler.leader_guard import LeaderOnlyCluster
 from reconciler.metrics.state_metrics import LastDecision
-from reconciler.queue_insights import LONGEST, PART, QueueInsights
-from reconciler.queue_publisher import (
+from reconciler.publication.queue_insights import LONGEST, PART, QueueInsights
+from reconciler.publication.queue_publisher import (
     AFTER_REFUSAL,
     MOST_WRITES,
     PERIOD,

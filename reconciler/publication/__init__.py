@@ -1,0 +1,1 @@
+"""What the leader tells users in their namespaces."""
