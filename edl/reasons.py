@@ -17,6 +17,7 @@ from edl.model.reason_codes import (
     Growth,
     Load,
     Minimum,
+    NodesAsked,
     OffNodes,
     Other,
     PendingPods,
@@ -63,6 +64,7 @@ TIMED: Final = frozenset({Code.COOLDOWN, Code.BACK_OFF})
 """What time alone ends."""
 PROMISING: Final = frozenset(
     {Code.PODS_TERMINATING, Code.PLACEMENT_ORDER, Code.REBALANCING, Code.MINIMUM_FIRST}
+    | {Code.WAITING_FOR_NODES}
 )
 """What is wanted comes by itself, with what is on its way."""
 _CORDONED: Final = frozenset({NodeRule.UNSCHEDULABLE, NodeRule.OTHERS_UNSCHEDULABLE})
@@ -152,6 +154,16 @@ def in_budget(budget: Quota, needs: int, used: int) -> Reason:
 
 def above_budget(budget: Quota) -> Reason:
     return Reason(Code.QUOTA_EXCEEDED, AboveBudget(budget))
+
+
+def waits_for_nodes(pods: int, said: str) -> Reason:
+    """An autoscaler is asked for room for so many of its pods; `said`: its own words."""
+    return Reason(Code.WAITING_FOR_NODES, NodesAsked(pods, said))
+
+
+def not_provisioned(said: str) -> Reason:
+    """Nodes that it asked for did not come in time."""
+    return Reason(Code.NODES_NOT_PROVISIONED, NodesAsked(0, said))
 
 
 def fixed(role: Role) -> Reason:

@@ -38,6 +38,8 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.INVALID: "What its Jobs say makes no sense; the message says what.",
     Code.WRITE_REFUSED: "The API server refuses a change of its Jobs.",
     Code.START_REFUSED: "The API server refuses its start; it is tried again with back-off.",
+    Code.WAITING_FOR_NODES: "It asks an autoscaler for nodes, by provisional pods.",
+    Code.NODES_NOT_PROVISIONED: "Nodes did not come in time: it asks again later, with back-off.",
     Code.INSUFFICIENT_CAPACITY: "Its pods do not fit now.",
     Code.NEVER_FITS: "Its pods would not fit even if no training job ran.",
     Code.NO_ELIGIBLE_NODE: "Its node selector, affinity or tolerations allow no schedulable node.",

@@ -30,6 +30,7 @@ DURATION: Final = "edl.dev/duration"
 COOLDOWN: Final = "edl.dev/cooldown"
 REQUIRED_TOPOLOGY: Final = "edl.dev/required-topology"
 PREFERRED_TOPOLOGY: Final = "edl.dev/preferred-topology"
+PROVISION: Final = "edl.dev/provision"
 SLOTS: Final = "edl.dev/slots"
 PORT: Final = "edl.dev/port"
 CLEAN_UP: Final = "edl.dev/clean-up"
@@ -66,6 +67,7 @@ SCALING: Final = "edl.dev/scaling"
 ASSIGNED_NODES: Final = "edl.dev/assigned-nodes"
 CLEARED: Final = "edl.dev/cleared"
 START_REFUSED: Final = "edl.dev/start-refused"
+PROVISIONING_FAILED: Final = "edl.dev/provisioning-failed"
 SETTINGS: Final = "edl.dev/settings"
 MISSING_RIGHTS: Final = "edl.dev/missing-rights"
 QUEUE_AS_OF: Final = "edl.dev/queue-as-of"
@@ -93,8 +95,13 @@ DEFAULT_MIN: Final = "edl.dev/default-min"
 DEFAULT_MAX: Final = "edl.dev/default-max"
 DEFAULT_PRIORITY: Final = "edl.dev/default-priority"
 DEFAULT_GPU_CLASS: Final = "edl.dev/default-gpu-class"
+DEFAULT_PROVISION: Final = "edl.dev/default-provision"
 LARGEST_MAX: Final = "edl.dev/largest-max"
 GPU_BUDGET: Final = "edl.dev/gpu-budget"
+
+# Labels of provisional pods, which ask an autoscaler for nodes.
+PROVISIONAL: Final = "edl.dev/provisional"
+PROVISIONAL_ROLE: Final = "edl.dev/provisional-role"
 
 HOSTS_GATE: Final = "edl.dev/hosts"
 """Scheduling gate of a launcher's pods; the patch that writes the first host list removes it."""
@@ -115,6 +122,8 @@ TEAMS_CONFIG_MAP: Final = "edl-teams"
 """In the installation's namespace: the teams of the cluster (`edl.parsing.team_document`)."""
 TEAMS_KEY: Final = "teams.yaml"
 """Of its `data`: the document."""
+PROVISIONAL_PRIORITY: Final = "edl-provisional"
+"""The PriorityClass of provisional pods, below all others."""
 RECONCILER_USER: Final = "system:serviceaccount:edl-system:edl-reconciler"
 
 # Paths that users' images and commands know (et-operator, Horovod, Open MPI, AIACC).
@@ -222,6 +231,14 @@ class RestartPolicy(StrEnum):
     ON_FAILURE = "OnFailure"
     NEVER = "Never"
     EXIT_CODE = "ExitCode"
+
+
+class Provision(StrEnum):
+    """For how many of its pods a queued training job asks an autoscaler for nodes."""
+
+    MINIMUM = "minimum"
+    MAXIMUM = "maximum"
+    NEVER = "never"
 
 
 class KubeShare(StrEnum):

@@ -80,6 +80,11 @@ WRITTEN: Final[tuple[ContractEntry, ...]] = (
         "`LABEL[,LABEL…]`",
         "its pods run on nodes with as few values of these labels as possible; the widest first",
     ),
+    annotation(
+        contract.PROVISION,
+        "minimum, maximum, never",
+        "for which size an autoscaler is asked for nodes while the job waits; default: minimum",
+    ),
     annotation(contract.SLOTS, "whole number", "slots a host; default: whole GPUs, else 1"),
     annotation(contract.PORT, "1..65535", "the framework's port; default: the framework's own"),
     annotation(
@@ -220,6 +225,22 @@ WRITTEN: Final[tuple[ContractEntry, ...]] = (
         "JSON",
         "when and why the API server last refused a write of its start, and how often",
     ),
+    ours(
+        contract.PROVISIONING_FAILED,
+        RECONCILER,
+        "JSON",
+        "when nodes that it asked for last did not come, how often, and the autoscaler's words",
+    ),
+    ContractEntry(
+        contract.PROVISIONAL,
+        EntryKind.LABEL,
+        RECONCILER,
+        "a training job",
+        "a provisional pod, which runs nothing: it asks an autoscaler for the node of a pod of its",
+    ),
+    ContractEntry(
+        contract.PROVISIONAL_ROLE, EntryKind.LABEL, RECONCILER, "a role", "whose pod it asks for"
+    ),
     ContractEntry(
         contract.HOST,
         EntryKind.LABEL,
@@ -253,6 +274,11 @@ WRITTEN: Final[tuple[ContractEntry, ...]] = (
         contract.DEFAULT_GPU_CLASS,
         "a DeviceClass",
         f"`{contract.GPU_CLASS}` of Jobs that ask for whole GPUs and name none",
+    ),
+    namespace(
+        contract.DEFAULT_PROVISION,
+        "minimum, maximum, never",
+        f"`{contract.PROVISION}` of Jobs that say none",
     ),
     namespace(contract.LARGEST_MAX, "whole number from 1", "no Job here may have a larger max"),
     namespace(

@@ -76,7 +76,15 @@ def given(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[str, ...
     """A labelled object with what it leaves to its namespace, and warnings for what cannot be."""
     if manifest.get("kind") != "Job":
         return manifest, ()
-    return _with_bounds(_with_gpu_class(_with_priority(manifest, policy), policy), policy)
+    annotated = _with_provision(_with_gpu_class(manifest, policy), policy)
+    return _with_bounds(_with_priority(annotated, policy), policy)
+
+
+def _with_provision(manifest: Json, policy: NamespacePolicy) -> Json:
+    own = update_policy.annotations(manifest)
+    if not policy.default_provision or contract.PROVISION in own:
+        return manifest
+    return update_policy.annotated(manifest, {contract.PROVISION: policy.default_provision})
 
 
 def _with_gpu_class(manifest: Json, policy: NamespacePolicy) -> Json:

@@ -106,6 +106,15 @@ RESOURCES: Final[Mapping[str, ApiResource]] = {
                 ("ResourceClaimTemplate", "resourceclaimtemplates", True),
             )
         ),
+        # What autoscalers of nodes bring along.
+        ApiResource("NodePool", "karpenter.sh", "v1", "nodepools", namespaced=False, optional=True),
+        ApiResource(
+            "ProvisioningRequest",
+            "autoscaling.x-k8s.io",
+            "v1",
+            "provisioningrequests",
+            optional=True,
+        ),
         ApiResource(
             "PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", namespaced=False
         ),

@@ -29,6 +29,7 @@ from edl.model.reason_codes import (
     Growth,
     Load,
     Minimum,
+    NodesAsked,
     OffNodes,
     Other,
     PendingPods,
@@ -269,6 +270,15 @@ def _(about: NoEligibleNode, code: Code) -> _Sentence:  # noqa: ARG001
 @_about.register
 def _(about: Attempt, code: Code) -> _Sentence:  # noqa: ARG001
     return _Sentence(_ATTEMPTS[about.what])
+
+
+@_about.register
+def _(about: NodesAsked, code: Code) -> _Sentence:
+    said = f"; the autoscaler: {about.said}" if about.said else ""
+    if code is Code.NODES_NOT_PROVISIONED:
+        return _Sentence(f"the nodes that it asked for did not come in time{said}")
+    pods = "1 pod waits" if about.pods == 1 else f"{about.pods} pods wait"
+    return _Sentence(f"waiting for nodes from the autoscaler{said}", f"{pods} for them")
 
 
 @_about.register

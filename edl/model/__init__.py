@@ -18,7 +18,14 @@ from edl.model.nodes import Assignment, Node, Shape, Taint, Toleration
 from edl.model.object_refs import JobKey, Owner, Target
 from edl.model.phase import Phase
 from edl.model.pod_constraints import HostPort, Neighbours, PodConstraints, Term, TopologySpread
-from edl.model.pods import Leaving, Pod, PodPhase
+from edl.model.pods import (
+    Leaving,
+    Pod,
+    PodPhase,
+    ProvisionalPod,
+    Provisioning,
+    ProvisioningFailure,
+)
 from edl.model.quotas import Quota, QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
 from edl.model.selectors import Labels, Requirement, Selector, Selectors
@@ -51,6 +58,9 @@ __all__ = [
     "Pod",
     "PodConstraints",
     "PodPhase",
+    "ProvisionalPod",
+    "Provisioning",
+    "ProvisioningFailure",
     "Quota",
     "QuotaCharge",
     "Reason",

@@ -38,6 +38,8 @@ class ClusterState(msgspec.Struct, frozen=True):
     """One for each namespace, source and resource, in any order."""
     neighbours: tuple[Neighbours, ...] = ()
     """Pods of other owners that rules of `jobs` and `demands` may count, in any order."""
+    autoscaled: bool = False
+    """Whether the API server serves what an autoscaler of nodes brings along."""
     teams: Teams = Teams()
     namespace_teams: Mapping[str, str] = msgspec.field(default_factory=dict)
     """The team of each namespace, by name; of those that are not named it is `default`."""

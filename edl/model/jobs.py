@@ -14,7 +14,7 @@ from edl.contract import CleanUp
 from edl.model.devices import Caveat, DeviceTemplate
 from edl.model.nodes import Assignment, Shape
 from edl.model.object_refs import JobKey, Owner, Target
-from edl.model.pods import Leaving, Pod
+from edl.model.pods import Leaving, Pod, Provisioning
 from edl.model.quotas import QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
 from edl.model.selectors import Labels
@@ -197,6 +197,7 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     """Why this job cannot be planned at all (a cast that disagrees, a foreign Service, …)."""
     refusal: StartRefusal | None = None
     """Why its last start could not be written; None once it is started."""
+    provisioning: Provisioning = Provisioning()
     mode: str = ""
     clean_up: CleanUp = CleanUp.RUNNING
     surroundings: Mapping[Target, str] = msgspec.field(default_factory=dict)

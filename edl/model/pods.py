@@ -7,6 +7,53 @@ import msgspec
 
 from edl import contract
 from edl.model.reason_codes import Reason
+from edl.quantities import Resources
+
+
+class ProvisionalPod(msgspec.Struct, frozen=True):
+    """A pod that runs nothing: it asks an autoscaler for the node of one pod of a queued role."""
+
+    name: str
+    uid: str
+    role: str
+    node: str
+    """Empty until it is bound."""
+    created_at: datetime
+    requests: Resources = Resources()
+    gone: bool = False
+    """It has ended, or is about to."""
+
+
+class ProvisioningFailure(msgspec.Struct, frozen=True):
+    """Nodes that a training job asked for did not come in time: it asks again later."""
+
+    at: datetime
+    attempts: int
+    """How often they did not, one after the other."""
+    message: str = ""
+    """The autoscaler's own words, for people."""
+
+
+class Provisioning(msgspec.Struct, frozen=True):
+    """What a training job has asked an autoscaler for."""
+
+    wish: contract.Provision = contract.Provision.MINIMUM
+    pods: tuple[ProvisionalPod, ...] = ()
+    """Sorted by name."""
+    failure: ProvisioningFailure | None = None
+    """As its first Job says; None once it is started."""
+    said: str = ""
+    """What the autoscaler last said of `pods`, for people."""
+
+    @property
+    def since(self) -> datetime | None:
+        """When the first of its pods was made."""
+        return min((pod.created_at for pod in self.pods), default=None)
+
+    @property
+    def held(self) -> tuple[ProvisionalPod, ...]:
+        """Those that hold room on a node."""
+        return tuple(pod for pod in self.pods if pod.node and not pod.gone)
 
 
 class PodPhase(StrEnum):

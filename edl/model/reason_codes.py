@@ -47,6 +47,8 @@ class Code(StrEnum):
     INVALID = "Invalid"
     WRITE_REFUSED = "WriteRefused"
     START_REFUSED = "StartRefused"
+    WAITING_FOR_NODES = "WaitingForNodes"
+    NODES_NOT_PROVISIONED = "NodesNotProvisioned"
     INSUFFICIENT_CAPACITY = "InsufficientCapacity"
     NEVER_FITS = "NeverFits"
     NO_ELIGIBLE_NODE = "NoEligibleNode"
@@ -196,6 +198,13 @@ class Attempt(msgspec.Struct, frozen=True, tag=True):
     what: Attempted
 
 
+class NodesAsked(msgspec.Struct, frozen=True, tag=True):
+    """Nodes that an autoscaler is asked for: how many pods wait for them, and what it says."""
+
+    pods: int
+    said: str = ""
+
+
 class Told(msgspec.Struct, frozen=True, tag=True):
     """What others say in their own words: a validation, the API server."""
 
@@ -222,6 +231,7 @@ About: TypeAlias = (
     | NoRoom
     | NoEligibleNode
     | Attempt
+    | NodesAsked
     | Told
 )
 

@@ -51,6 +51,7 @@ class NamespacePolicy(msgspec.Struct, frozen=True):
     default_max: int | None = None
     default_priority: str = ""
     default_gpu_class: str = ""
+    default_provision: str = ""
     largest_max: int | None = None
     gpu_budget: Decimal | None = None
     """GPUs of all training jobs together, and of each at its max; shares as fractions."""
@@ -67,6 +68,7 @@ class NamespacePolicy(msgspec.Struct, frozen=True):
             default_max=None,
             default_priority="",
             default_gpu_class="",
+            default_provision="",
         )
 
     @property
@@ -105,6 +107,7 @@ def policy(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any])
         default_max=lines.count(contract.DEFAULT_MAX),
         default_priority=lines.priority(),
         default_gpu_class=lines.gpu_class(),
+        default_provision=lines.provision(),
         largest_max=lines.count(contract.LARGEST_MAX),
         gpu_budget=lines.gpus(),
     )
@@ -163,6 +166,11 @@ class _Lines:
 
     def gpu_class(self) -> str:
         return self._text(contract.DEFAULT_GPU_CLASS, _CLASS, "the name of a DeviceClass")
+
+    def provision(self) -> str:
+        words = "|".join(contract.Provision)
+        one = f"one of {', '.join(contract.Provision)}"
+        return self._text(contract.DEFAULT_PROVISION, re.compile(words), one)
 
     def framework(self) -> str:
         text = self._annotations.get(contract.DEFAULT_FRAMEWORK, SILENT.framework)

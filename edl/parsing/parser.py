@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from edl import contract
-from edl.contract import CleanUp, KubeShare, RestartPolicy
+from edl.contract import CleanUp, KubeShare, Provision, RestartPolicy
 from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, Mode
@@ -70,6 +70,7 @@ def _read(form: ManifestReader, framework: Framework) -> JobSpec:
         cooldown=form.duration(contract.COOLDOWN, least="10s", most="1d"),
         progress=form.part(contract.PROGRESS),
         topology=topology_labels.read(form, frozenset(one.role for one in cast or (seat,))),
+        provision=form.choice(contract.PROVISION, Provision, Provision.MINIMUM),
         fallback=form.count(contract.SCALE_FALLBACK),
         removing=form.names(contract.REMOVE),
         gpu=gpu,

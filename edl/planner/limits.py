@@ -1,8 +1,22 @@
 """Limits that hold under every policy."""
 
+import re
 from datetime import timedelta
+from enum import StrEnum
+from typing import Final
 
 import msgspec
+
+_IMAGE: Final = re.compile(r"[a-zA-Z0-9][-a-zA-Z0-9._:/@]{0,511}")
+
+
+class Autoscaler(StrEnum):
+    """Whether something adds nodes for pending pods."""
+
+    DETECT = "detect"
+    """Where the API server serves what an autoscaler brings along."""
+    PRESENT = "present"
+    NONE = "none"
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -35,7 +49,20 @@ class Limits(msgspec.Struct, frozen=True):
     preempt: bool = False
     """Whether whole gangs of a lower priority are suspended for who else finds no room."""
 
+    autoscaler: Autoscaler = Autoscaler.DETECT
+    provisioning_timeout: timedelta = timedelta(minutes=10)
+    """Nodes that a gang asks for must come so soon; cluster-autoscaler waits 15 min for a node
+    (`--max-node-provision-time`), Karpenter as long for its registration."""
+    provisioning_parallelism: int = 5
+    """So many queued gangs ask for nodes at once, the first of the queue."""
+    provisional_image: str = "rancher/mirrored-pause:3.10"
+    """What pods would run that ask for nodes. They go when they are bound, so it need not start."""
+
     def __post_init__(self) -> None:
+        if self.provisioning_parallelism < 1:
+            raise ValueError(f"provisioning_parallelism: {self.provisioning_parallelism}; from 1")
+        if not _IMAGE.fullmatch(self.provisional_image):
+            raise ValueError(f'provisional_image: "{self.provisional_image}" is no image')
         if not self.nearly_done > 0:
             raise ValueError(f"nearly_done: {self.nearly_done}; a number above 0, 0.9 is 90 %")
         if not 0 < self.load_ceiling <= 1:

@@ -65,6 +65,15 @@ class Placement(msgspec.Struct, frozen=True):
     """Pods that were given a node and cannot be bound to it: they are ended, and made again."""
 
 
+class ProvisioningRequest(msgspec.Struct, frozen=True):
+    """Provisional pods of a queued training job: those that there are to be, of each role."""
+
+    job: JobKey
+    pods: tuple[tuple[str, int], ...]
+    """(role, pods), with those that are there already. Of a role that is not named: none."""
+    image: str = ""
+
+
 class Held(msgspec.Struct, frozen=True):
     """A training job that does not get what it could use, and why.
 
@@ -93,3 +102,7 @@ class Plan(msgspec.Struct, frozen=True):
     recheck_after: timedelta | None = None
     evacuations: tuple[Evacuation, ...] = ()
     placements: tuple[Placement, ...] = ()
+    requests: tuple[ProvisioningRequest, ...] = ()
+    """All that ask for nodes: what is there of jobs that are not named goes."""
+    unprovisioned: tuple[JobKey, ...] = ()
+    """Those whose nodes did not come in time."""

@@ -78,6 +78,7 @@ def _is_alike(last: _Decision, state: ClusterState) -> bool:
         and before.teams == state.teams
         and before.namespace_teams == state.namespace_teams
         and before.team_usage == state.team_usage
+        and before.autoscaled == state.autoscaled
         and all(
             old is new or _view(old, last.restless) == _view(new, last.restless)
             for old, new in zip(before.jobs, state.jobs, strict=True)

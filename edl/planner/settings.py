@@ -5,6 +5,7 @@ import re
 import reprlib
 from collections.abc import Mapping
 from datetime import timedelta
+from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
@@ -112,11 +113,30 @@ def _limit(name: str, value: object) -> Any:  # noqa: ANN401 (a field of Limits,
     usual = getattr(Limits(), name)
     if isinstance(usual, timedelta):
         return _seconds(name, value)
+    if isinstance(usual, StrEnum):
+        return _word(name, value, type(usual))
+    if isinstance(usual, str):
+        return _text(name, value)
+    if type(usual) is int:
+        return int(_number(name, value, "a whole number"))
     if type(usual) is not bool:
         return _number(name, value, "a number")
     if type(value) is not bool:
         raise _wrong(name, value, "true or false")
     return value
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise _wrong(name, value, "a text")
+    return value
+
+
+def _word(name: str, value: object, words: type[StrEnum]) -> StrEnum:
+    try:
+        return words(_name(name, value))
+    except ValueError:
+        raise _wrong(name, value, f"one of {', '.join(words)}") from None
 
 
 def _weights(value: object) -> tuple[tuple[int, float], ...]:

@@ -70,8 +70,9 @@ class JobSpec(msgspec.Struct, frozen=True):
     duration: timedelta | None = None
     """How long it is expected to run, as its user says; for estimates only."""
     cooldown: timedelta | None = None
-    topology: Topology = Topology()
     """The least time between two resizes of a role, as its user says."""
+    topology: Topology = Topology()
+    provision: contract.Provision = contract.Provision.MINIMUM
     progress: float | None = None
     """The part of its work that is done, 0..1, as its user or its script says."""
     removing: tuple[str, ...] = ()

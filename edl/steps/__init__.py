@@ -16,6 +16,7 @@ from edl.steps import preconditioned_patches
 from edl.steps.bare_pods import bare
 from edl.steps.pod_placement import placed
 from edl.steps.pod_removal import evacuated
+from edl.steps.provisioning import provisional_rounds
 from edl.steps.running import live
 from edl.steps.start import start, stop
 from edl.steps.start_backoff import refused
@@ -57,11 +58,14 @@ def steps(plan: Plan, state: ClusterState, quiet: Quiet | None = None) -> Steps:
     due = [*_made(_lives(plan, state, quiet or Quiet()), broken)]
     pods = chain.from_iterable([*_made(_placements(plan, state), broken)])
     starts = [*_made(_starts(plan, state), broken)]
+    provisional = [*_made(provisional_rounds.rounds(plan, state), broken)]
     if quiet is not None:
         quiet.keep(state.jobs)
     explained = islice(_explanations(plan, state), MOST_EXPLAINED)
-    every = (*(step for step, _ in due), *pods, *starts, *explained)
-    rechecks = [time for time in (plan.recheck_after, *(time for _, time in due)) if time]
+    asking = chain.from_iterable(found for found, _ in provisional)
+    every = (*(step for step, _ in due), *pods, *starts, *asking, *explained)
+    times = (plan.recheck_after, *(time for _, time in (*due, *provisional)))
+    rechecks = [time for time in times if time]
     written = tuple(step for step in every if step.writes)
     return Steps(written, min(rechecks, default=None), tuple(broken))
 
@@ -137,12 +141,12 @@ def _by_job(entries: Iterable[_Entry]) -> dict[JobKey, list[_Entry]]:
 def _explanations(plan: Plan, state: ClusterState) -> Iterator[Step]:
     """Why each waiting job waits, on its first Job, where `kubectl describe` shows it.
 
-    A refused start is said together with the refusal.
+    A refused start is said together with the refusal, and so are nodes that did not come.
     """
     waiting = {job.key: job for job in state.jobs if _waits(job)}
     for held in plan.held:
         job = waiting.get(held.job)
-        if job is None or job.refused:
+        if job is None or job.refused or held.job in plan.unprovisioned:
             continue
         role, text = job.roles[0], messages.lasting(held.reason)
         if (role.reason, role.message) == (held.reason.code, text):

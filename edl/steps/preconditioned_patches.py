@@ -10,7 +10,9 @@ from edl.annotations.last_change import text_of
 from edl.model import Assignment, Code, JobKey, Pod, Reason, Role, Target
 from edl.writes import Action, Json, Note, Patch
 
-_WARNINGS: Final = frozenset({Code.SCALE_FAILED, Code.START_REFUSED, Code.WRITE_REFUSED})
+_WARNINGS: Final = frozenset(
+    {Code.SCALE_FAILED, Code.START_REFUSED, Code.WRITE_REFUSED, Code.NODES_NOT_PROVISIONED}
+)
 
 
 def timestamp(moment: datetime) -> str:

@@ -7,7 +7,7 @@ from edl import contract, messages
 from edl.annotations import job_history
 from edl.annotations.job_history import HistoryEntry, Operation
 from edl.frameworks import FRAMEWORKS
-from edl.model import Reason, Resizing, Restart, Role, TrainingJob
+from edl.model import ProvisioningFailure, Reason, Resizing, Restart, Role, TrainingJob
 from edl.planner.plan import Admission, Suspension
 from edl.planner.snapshot import last_resizes
 from edl.spec import addresses
@@ -38,7 +38,7 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
             preconditioned_patches.size(role, sizes[role.name])
             | {"suspend": False}
             | changes[role.name],
-            _begun(role, now)
+            _begun(role, now, job.provisioning.failure)
             | preconditioned_patches.changed(admission.reason, why)
             | preconditioned_patches.assigned(role, 0, nodes.get(role.name, ()))
             | _told(job, role, sizes[role.name], (admission.reason, why), now),
@@ -69,13 +69,15 @@ def _starting(job: TrainingJob, admission: Admission) -> list[Role]:
     return sorted(starting, key=lambda role: role.resizing is not Resizing.RESTART)
 
 
-def _begun(role: Role, now: datetime) -> dict[str, str | None]:
+def _begun(role: Role, now: datetime, failure: ProvisioningFailure | None) -> dict[str, str | None]:
     moment = preconditioned_patches.timestamp(now)
+    over = {contract.START_REFUSED: role.refusal, contract.PROVISIONING_FAILED: failure}
     return {
         contract.STARTED_AT: moment,
         contract.RESIZED_AT: moment,
         contract.FAILURES_AT_START: str(role.failures),
-    } | ({contract.START_REFUSED: None} if role.refusal else {})
+        **{name: None for name, found in over.items() if found},
+    }
 
 
 def _template(told: Mapping[str, str], role: Role) -> Json:

@@ -34,6 +34,8 @@ class ClusterFacts(msgspec.Struct, frozen=True):
     """PersistentVolumeClaims that pods can be placed with; None where they may not be read."""
     devices: DeviceObjects | None = None
     """Of dynamic resource allocation; None where they may not be read, or there are none."""
+    autoscaled: bool = False
+    """Whether an autoscaler of nodes is known by what the API server serves for it."""
     tags: Sequence[OwnedObjectRef] = ()
     """Every Service, and our other objects around training jobs."""
     teams: Teams = Teams()

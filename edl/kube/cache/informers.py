@@ -45,7 +45,12 @@ SURROUNDINGS: Final = ("PodDisruptionBudget", "ServiceAccount", "RoleBinding")
 """Watched by our label only; of Services all, because a stranger may hold a job's name."""
 DEVICES: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
 """Of dynamic resource allocation: older clusters do not serve them."""
-RULES: Final = ("ResourceQuota", "LimitRange", "RuntimeClass", "PersistentVolumeClaim", *DEVICES)
+AUTOSCALERS: Final = ("NodePool", "ProvisioningRequest")
+"""Karpenter's pools, and what cluster-autoscaler serves besides pending pods."""
+RULES: Final = (
+    *("ResourceQuota", "LimitRange", "RuntimeClass", "PersistentVolumeClaim"),
+    *(*DEVICES, *AUTOSCALERS),
+)
 """Not every reader may list them, and most answers are right without."""
 
 
@@ -65,6 +70,8 @@ class Stores(msgspec.Struct, frozen=True):
     classes: Store[DeviceClassFacts]
     resource_claims: Store[ResourceClaimFacts]
     templates: Store[ClaimTemplateFacts]
+    pools: Store[OwnedObjectRef]
+    requests: Store[OwnedObjectRef]
     tags: dict[str, Store[OwnedObjectRef]]
 
     @classmethod
@@ -84,6 +91,8 @@ class Stores(msgspec.Struct, frozen=True):
             classes=Store(dra.device_class, changed),
             resource_claims=Store(dra.resource_claim, changed),
             templates=Store(dra.template, changed),
+            pools=Store(partial(object_facts.tag, AUTOSCALERS[0]), changed),
+            requests=Store(partial(object_facts.tag, AUTOSCALERS[1]), changed),
             tags={
                 kind: Store(partial(object_facts.tag, kind), changed)
                 for kind in ("Service", *SURROUNDINGS)
@@ -102,6 +111,7 @@ class Stores(msgspec.Struct, frozen=True):
         yield ListOptions("RuntimeClass"), self.runtimes
         yield ListOptions("PersistentVolumeClaim"), self.claims
         yield from zip(map(ListOptions, DEVICES), self._devices, strict=True)
+        yield from zip(map(ListOptions, AUTOSCALERS), (self.pools, self.requests), strict=True)
         for kind, store in self.tags.items():
             yield ListOptions(kind, labels=contract.JOB if kind in SURROUNDINGS else ""), store
 
@@ -113,6 +123,14 @@ class Stores(msgspec.Struct, frozen=True):
     def devices_read(self) -> bool:
         """Whether the devices of dynamic resource allocation are known, and there may be any."""
         return all(store.synced and store.served for store in self._devices)
+
+    @property
+    def autoscaled(self) -> bool:
+        """Whether an autoscaler of nodes is known by what the API server serves for it.
+
+        Pools are what Karpenter makes nodes of: without any it makes none.
+        """
+        return len(self.pools) > 0 or (self.requests.synced and self.requests.served)
 
     def device_news(self, *, whole: bool) -> DeviceNews:
         return DeviceNews(*(store.news(whole=whole) for store in self._devices))
@@ -147,6 +165,7 @@ class Stores(msgspec.Struct, frozen=True):
             devices=DeviceObjects(*(store.values() for store in self._devices))
             if self.devices_read
             else None,
+            autoscaled=self.autoscaled,
             tags=[tag for store in self.tags.values() for tag in store.values()],
         )
 

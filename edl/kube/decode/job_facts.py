@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl import contract, device_templates, frameworks
-from edl.annotations import assignments, clearings, start_refusals
+from edl.annotations import assignments, clearings, provisioning_failures, start_refusals
 from edl.annotations.last_change import read_reason
 from edl.errors import Denied
 from edl.kube.decode import gpu_sharing, job_status
@@ -20,6 +20,7 @@ from edl.kube.decode.schemas import JobObject
 from edl.model import (
     DeviceTemplate,
     JobKey,
+    ProvisioningFailure,
     Resizing,
     Role,
     ScaleDeadline,
@@ -67,6 +68,8 @@ class JobFacts(msgspec.Struct, frozen=True, gc=False):
     started_at: datetime | None = None
     template: bytes = b""
     """What admission looks at in its pods' template (`admission_inputs`)."""
+    unprovisioned: ProvisioningFailure | None = None
+    """What it says of nodes that did not come."""
     execs: bool = False
     """It runs commands in its workers' pods, which its namespace must allow."""
 
@@ -93,6 +96,7 @@ def job(raw: bytes, shapes: ShapeInterner) -> JobFacts:
         template=admission_inputs(_pod_spec(manifest)),
         paused=notes.get(contract.PAUSED) == contract.TRUE,
         started_at=time(notes.get(contract.STARTED_AT, "")),
+        unprovisioned=provisioning_failures.read(notes.get(contract.PROVISIONING_FAILED, "")),
         execs=bool(spec and frameworks.execs(spec)),
     )
 

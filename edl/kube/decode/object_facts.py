@@ -30,7 +30,17 @@ from edl.kube.decode.schemas import (
     PodSpec,
     PriorityClassObject,
 )
-from edl.model import ClaimRef, Labels, Node, Pod, PodPhase, Shape, Taint, Target
+from edl.model import (
+    ClaimRef,
+    Labels,
+    Node,
+    Pod,
+    PodPhase,
+    ProvisionalPod,
+    Shape,
+    Taint,
+    Target,
+)
 from edl.model.object_refs import JOB_TYPE
 from edl.parsing import namespace_policy
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy
@@ -69,6 +79,8 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     """What it has of shared GPUs."""
     claims: tuple[ObjectKey, ...] = ()
     """The PersistentVolumeClaims that it names while it asks."""
+    provisional: ProvisionalPod | None = None
+    """It asks for a node of the training job of `job`, and runs nothing."""
 
     @property
     def holds_room(self) -> bool:
@@ -133,31 +145,50 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
     ended = found.status.phase in ("Succeeded", "Failed")
     leaving = found.metadata.deletion_timestamp is not None
     owners = found.metadata.owner_references or ()
-    jobs = (owner for owner in owners if (owner.api_version, owner.kind) == JOB_TYPE)
+    jobs = [owner for owner in owners if (owner.api_version, owner.kind) == JOB_TYPE]
     job = next((owner.uid for owner in jobs if owner.controller), "")
     # Of a Job of ours that is deleted, or that the watch has yet to bring: it asks by that Job.
     labels = found.metadata.labels
     ours = bool(job and labels.get(contract.FRAMEWORK))
     alone = bare_pod.read(raw) if labels.get(contract.FRAMEWORK) and not job else None
-    held_back = ours or ended or leaving or bool(found.spec.scheduling_gates) or _unseen(found)
+    asks = contract.PROVISIONAL in labels and not (job or alone)
+    held_back = (
+        ours or asks or ended or leaving or bool(found.spec.scheduling_gates) or _unseen(found)
+    )
     who = shapes.who(found.metadata.namespace, labels)
     share, notes = gpu_sharing.share(labels), found.metadata.annotations
+    shape = shapes.of(_own(found) if ours else found.spec, who, share, _claims(found))
     asking = not (found.spec.node_name or held_back)
     return PodFacts(
         namespace=who.namespace,
         name=found.metadata.name,
         node=intern(found.spec.node_name),
-        shape=shapes.of(_own(found) if ours else found.spec, who, share, _claims(found)),
+        shape=shape,
         ended=ended,
         leaving=leaving,
         asking=asking,
         priority=found.spec.priority or 0,
-        job=job,
+        job=next((owner.uid for owner in jobs), "") if asks else job,
         pod=_job_pod(found, alone) if job or alone else None,
         bare=alone,
         labels=who.labels,
         hold=gpu_sharing.hold(share, notes.gpus, notes.gpu_memory),
         claims=volume_claims.named(who.namespace, found.spec.volumes) if asking else (),
+        provisional=_provisional(found, shape) if asks else None,
+    )
+
+
+def _provisional(found: PodObject, shape: Shape) -> ProvisionalPod:
+    metadata = found.metadata
+    ended = found.status.phase in ("Succeeded", "Failed")
+    return ProvisionalPod(
+        name=metadata.name,
+        uid=metadata.uid,
+        role=metadata.labels.get(contract.PROVISIONAL_ROLE, ""),
+        node=intern(found.spec.node_name),
+        created_at=metadata.creation_timestamp,
+        requests=shape.requests,
+        gone=ended or metadata.deletion_timestamp is not None,
     )
 
 

@@ -121,6 +121,7 @@ class PodMetadata(ObjectPart, frozen=True):
     namespace: str
     resource_version: str
     creation_timestamp: datetime
+    uid: str = ""
     deletion_timestamp: str | None = None
     labels: dict[str, str] = {}
     annotations: PodAnnotations = PodAnnotations()

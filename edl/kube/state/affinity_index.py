@@ -28,14 +28,14 @@ class AntiAffinityIndex:
 
     def pod(self, change: Delta[PodFacts]) -> None:
         for pod, sign in ((change.before, -1), (change.after, 1)):
-            if pod and pod.shape.rules:
+            if pod and pod.shape.rules and not pod.provisional:
                 self._add(pod, sign)
 
     @classmethod
     def of(cls, pods: Iterable[PodFacts]) -> "AntiAffinityIndex":
         found = cls()
         for pod in pods:
-            if pod.shape.rules:
+            if pod.shape.rules and not pod.provisional:
                 found._add(pod, 1)
         return found
 

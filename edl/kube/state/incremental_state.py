@@ -71,6 +71,7 @@ class IncrementalState:
             teams=teams,
             namespace_teams=by_namespace or {},
             team_usage=self._held.by_team(by_namespace, self._members.uids, view),
+            autoscaled=self._stores.autoscaled,
         )
         return met(state, self._repelling, self._stores.pods.values, self._known)
 

@@ -147,6 +147,7 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
         teams=objects.teams,
         namespace_teams=teams or {},
         team_usage=held.by_team(teams, ours, view),
+        autoscaled=objects.autoscaled,
     )
     return met(state, AntiAffinityIndex.of(objects.pods), lambda: objects.pods)
 

@@ -41,12 +41,16 @@ def _of_quotas(quotas: Iterable[QuotaFacts], ours: dict[_Key, int]) -> Iterator[
 
 
 def _ours(jobs: Iterable[TrainingJob]) -> dict[_Key, int]:
-    """What the pods of training jobs hold that have not ended, as their quotas count it."""
+    """What the pods of training jobs hold that have not ended, as their quotas count it.
+
+    Provisional pods ask for what the pods do that take their place.
+    """
     found: defaultdict[_Key, int] = defaultdict(int)
     for job in jobs:
         for role in job.roles:
-            if role.charges and role.pods:
-                pods = sum(not pod.ended for pod in role.pods)
+            asked = sum(one.role == role.name and not one.gone for one in job.provisioning.pods)
+            if role.charges and (role.pods or asked):
+                pods = sum(not pod.ended for pod in role.pods) + asked
                 for source, resource, amount in role.charges:
                     found[job.key.namespace, source, resource] += amount * pods
     return found

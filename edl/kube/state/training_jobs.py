@@ -2,12 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 import msgspec
 from msgspec.structs import replace
 
 from edl import contract
 from edl.annotations import start_refusals
+from edl.contract import Provision
 from edl.frameworks import FRAMEWORKS
 from edl.kube.cluster import ObjectKey
 from edl.kube.decode import gpu_sharing, runtime_classes
@@ -17,7 +19,7 @@ from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, ResolvedShape, concerned, resolve
 from edl.kube.state import pod_admission, replacements
-from edl.model import JobKey, Pod, Role, Shape, Target, TrainingJob
+from edl.model import JobKey, Pod, Provisioning, Role, Shape, Target, TrainingJob
 from edl.parsing import namespace_policy
 from edl.quantities import SHARED_GPU
 from edl.spec.job_spec import JobSpec
@@ -59,12 +61,25 @@ def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
         paused=any(job.paused for job in around.jobs),
         started_at=max((job.started_at for job in around.jobs if job.started_at), default=None),
         problem="; ".join(dict.fromkeys(_problems(key, around, specs))),
+        provisioning=_provisioning(around, specs),
         mode=specs[0].mode if specs else "",
         clean_up=_clean_up(around),
         surroundings={tag.target: tag.uid for tag in around.tags if tag.job == key.name}
         | dict.fromkeys(_templates(key, roles, around.devices), ""),
     )
     return replacements.told(start_refusals.with_refusal(found))
+
+
+def _provisioning(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Provisioning:
+    """What any of its Jobs wishes, and has asked for; a failure is over once it is started."""
+    wishes = (spec.provision for spec in specs if spec.provision is not Provision.MINIMUM)
+    pods = (pod.provisional for pods in around.pods for pod in pods if pod.provisional)
+    failures = (job.unprovisioned for job in around.jobs if job.unprovisioned and _waits(job))
+    return Provisioning(
+        wish=next(wishes, Provision.MINIMUM),
+        pods=tuple(sorted(pods, key=attrgetter("name"))),
+        failure=max(failures, key=attrgetter("attempts"), default=None),
+    )
 
 
 def _templates(key: JobKey, roles: Sequence[Role], devices: DeviceView | None) -> Iterator[Target]:

@@ -25,6 +25,8 @@ _NAMES: Final = uuid.UUID("8c8b1c1e-3c4f-4a39-9a55-6f2f3c7d9d10")
 _PAGE_SIZE: Final = 500
 _GRACE: Final = 30
 """Seconds: what the API server writes into pods that name no grace period."""
+AUTOSCALERS: Final = frozenset({"NodePool", "ProvisioningRequest"})
+"""Kinds that an API server serves only where an autoscaler of nodes is installed."""
 _TYPE: Final = ("apiVersion", "kind")  # items of a list do not repeat them
 
 
@@ -40,7 +42,7 @@ class FakeCluster:
         self._lock = self._history.lock
         self.logs = FakeLogs()
         self.release = "v1.37.2"
-        self.unserved: frozenset[str] = frozenset()
+        self.unserved: frozenset[str] = AUTOSCALERS
         """Kinds that this API server does not know."""
         self.ahead = timedelta()
 

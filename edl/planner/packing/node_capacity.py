@@ -139,6 +139,21 @@ class Grid:
         self.untake(row, fit, now=now)
         self.freed.append(row)
 
+    def add(self, row: int, need: Need, sign: int) -> None:
+        """Room that others' pods hold comes, or goes again (-1): in `before` as well."""
+        counted = self._open[row]
+        for line, amount in need:
+            more = sign * amount
+            self.before[line, row] += more
+            self._soon[line][row] += more
+            self._now[line][row] += more
+            if counted:
+                self.idle_soon[line] += more
+                self.idle_now[line] += more
+        self.touched.append(row)
+        if sign > 0:
+            self.freed.append(row)
+
     def postpone(self, rows: Sequence[int], fit: "Fit") -> None:
         """Give back at once what pods took `now` as well as soon; it stays taken soon."""
         self.freed += rows

@@ -11,7 +11,7 @@ from edl.planner.packing.pod_class import Fit, Want
 from edl.planner.passes.fit_errors import no_node, short
 from edl.planner.passes.growth import Ceiling
 from edl.planner.passes.node_assignment import placements
-from edl.planner.plan import Admission, Plan, Resize, Suspension
+from edl.planner.plan import Admission, Plan, ProvisioningRequest, Resize, Suspension
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.board import Board
 from edl.planner.snapshot.decisions import Ledger
@@ -47,7 +47,14 @@ class Decision:
             held=self.ledger.all_held(),
             placements=placements(self.board),
             recheck_after=min(self.board.wake, default=None),
+            requests=tuple(self._requests()),
+            unprovisioned=tuple(self.ledger.unprovisioned),
         )
+
+    def _requests(self) -> Iterator[ProvisioningRequest]:
+        image = self.board.limits.provisional_image
+        for key, pods in self.ledger.requests.items():
+            yield ProvisioningRequest(key, tuple(pods.items()), image)
 
     def _admissions(self) -> Iterator[Admission]:
         for key, (reason, standings) in self.ledger.admitted.items():

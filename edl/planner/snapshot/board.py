@@ -1,7 +1,7 @@
 """Everything that one decision works on: the grid, the roles' seats, and the clock's reading."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import inf
@@ -11,8 +11,16 @@ import numpy as np
 
 from edl.feasibility.eligibility import Eligibility
 from edl.feasibility.gpu_shares import Horizon
-from edl.model import ClusterState, Demand, Domain, JobKey, Shape, TrainingJob
-from edl.planner.limits import Limits
+from edl.model import (
+    ClusterState,
+    Demand,
+    Domain,
+    JobKey,
+    ProvisionalPod,
+    Shape,
+    TrainingJob,
+)
+from edl.planner.limits import Autoscaler, Limits
 from edl.planner.packing.domain_capacity import Domains, Ranking, domains
 from edl.planner.packing.node_capacity import Grid, Ints
 from edl.planner.packing.pod_class import Fit, Want
@@ -76,6 +84,18 @@ class Board:
         self.everyone = sorted(self.state.jobs, key=order)
         self.budgets, self.there = Budgets(self.state.budgets), There(self.grid.rows)
         self.totals = self.grid.allocatable[:, self.grid.open].sum(axis=1).tolist()
+
+    @property
+    def autoscaled(self) -> bool:
+        """Whether something adds nodes for pods that find none."""
+        told = self.limits.autoscaler
+        return told is Autoscaler.PRESENT or (told is Autoscaler.DETECT and self.state.autoscaled)
+
+    def free_provisional(self, pods: Iterable[ProvisionalPod], sign: int = 1) -> None:
+        """The room that provisional pods hold is there for their training job; -1: no more."""
+        for pod in pods:
+            if (row := self.grid.rows.get(pod.node)) is not None:
+                self.grid.add(row, self.grid.need(pod.requests), sign)
 
     def rows_of(self, shape: Shape) -> Rows:
         known = self._known.get(id(shape))

@@ -24,6 +24,10 @@ def set_up(state: ClusterState, policy: Policy, limits: Limits) -> Board:
     board = Board(state, policy, limits, grid, eligibility)
     for place, job in enumerate(board.everyone):
         _stand(board, job, place)
+    for job in board.everyone:
+        # Its own pods come in their place, and they go.
+        if job.provisioning.pods and not job.suspended:
+            board.free_provisional(job.provisioning.held)
     board.finishing = any(one.finishing for one in board.standings)
     board.free_surplus()
     return board

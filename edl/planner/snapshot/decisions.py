@@ -48,6 +48,10 @@ class Ledger:
     moves: list[ReplicaMove] = field(default_factory=list)
     """Replicas that leave a node for pods which may use few nodes."""
 
+    requests: dict[JobKey, dict[str, int]] = field(default_factory=dict)
+    """Provisional pods that there are to be, by role, of jobs that ask for nodes."""
+    unprovisioned: list[JobKey] = field(default_factory=list)
+
     def hold(self, key: JobKey, reason: Reason, until: datetime | None = None) -> None:
         if key not in self.held:
             self.held[key] = reason

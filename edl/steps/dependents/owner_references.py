@@ -8,6 +8,7 @@ from edl.model import Owner, Target, TrainingJob
 from edl.writes import Json
 
 _API_VERSIONS: Final = {
+    "Pod": "v1",
     "Service": "v1",
     "ServiceAccount": "v1",
     "Secret": "v1",

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from math import inf
 
 from edl import phases, reasons
 from edl.feasibility.gpu_shares import Horizon
 from edl.model import Demand, Reason, TrainingJob
+from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import Want, place
 from edl.planner.passes.admission import topology_placement
 from edl.planner.passes.admission.empty_cluster import fits_alone
@@ -20,6 +22,7 @@ from edl.planner.passes.admission.gang import (
     returns,
     stand_up,
 )
+from edl.planner.passes.admission.node_requests import NodeRequests
 from edl.planner.passes.admission.raised_minimums import lacking, raise_to_minimum
 from edl.planner.passes.admission.room_claims import of_extras
 from edl.planner.passes.displacement import Displacement, movers
@@ -54,6 +57,10 @@ class Queue:
     """What did not fit at a level, and why: asking for the same again would find no more room."""
     _alone: dict[Question, bool] = field(default_factory=dict)
     """Whether it would fit in a cluster without training jobs."""
+    _nodes: NodeRequests = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._nodes = NodeRequests(self.board, self.ledger)
 
     @property
     def extras(self) -> Extras:
@@ -90,6 +97,7 @@ class Queue:
             else:
                 self._gang(gang(self.board, claim.job) if claim.returns else claim)
         self._leave()
+        self._nodes.reserve()
 
     def _startable(self) -> Iterator[TrainingJob]:
         for job in self.board.jobs:
@@ -168,33 +176,50 @@ class Queue:
 
     def _gang(self, found: Gang) -> None:
         key = found.job.key
+        self._nodes.keep(found)
         if head := next((one for one in self._heads if delays(found, one)), None):
             self.ledger.wait(key, reasons.goes_first(head.job.key))
         elif until := gang_rests(self.board, found.job):
             self.ledger.wait(key, reasons.GANG_AGAIN_LATER, until)
         elif found.bill and found.bill.head:
             self.ledger.wait(key, reasons.goes_first(found.bill.head))
-        elif refused := self._refused.get((found.question, level_of(self.board, found.job))):
+        elif not found.job.provisioning.pods and (
+            refused := self._refused.get((found.question, level_of(self.board, found.job)))
+        ):
             self._pass_over(found, refused)
+        else:
+            self._start(found)
+
+    def _start(self, found: Gang) -> None:
+        """Where its provisional pods hold room, it comes in their place."""
+        held = found.job.provisioning.held if found.job.suspended else ()
+        self.board.free_provisional(held)
+        if self._nodes.is_patient(found):
+            self._pass_over(found, reasons.PLACED_FIRST)
         elif not lingers(self.board, found) and (placed := self._placed(found)) is not None:
             self._admit(*placed, found.reason)
-        else:
-            self._reserve(found)
+            return
+        elif self._reserve(found):
+            return
+        self.board.free_provisional(held, -1)
 
     def _placed(self, found: Gang) -> tuple[Gang, topology_placement.Rows] | None:
         if not _allowed(found):
             return None
+        if found.job.suspended and (there := self._nodes.place(found)):
+            return there
         together = self.board.policy.together and not found.job.topology
         at_one = place_on_one(self.board, found.wants) if together else None
         return (found, at_one) if at_one else topology_placement.place(self.board, found)
 
-    def _reserve(self, found: Gang) -> None:
-        """Room on `soon`, all or none; the pods start when it is free."""
+    def _reserve(self, found: Gang) -> bool:
+        """Room on `soon`, all or none; the pods start when it is free. Whether there is any."""
         job = found.job
         level = level_of(self.board, job)
         if found.bill and (line := self.extras.allow(found.bill, level)):
+            self._nodes.drop(found)
             self._above_budget(found, line, found.bill.cost(line))
-            return
+            return False
         suspended = len(self.ledger.suspended)
         if claim := self._claim(found, level):
             self.ledger.promise(claim.wants, claim.placed)
@@ -204,11 +229,17 @@ class Queue:
             self.ledger.wait(
                 job.key, reasons.PREVIOUS_PODS if lingers(self.board, found) else reason
             )
-        else:
-            reason = why_not(self.board, found, self.extras.spare.room(max(level, job.priority)))
-            self._refused[found.question, level] = reason
-            self.asked = self.asked or level < job.priority
-            self._pass_over(found, reason)
+            self._nodes.keep_held(found)
+            return True
+        reason = why_not(self.board, found, self._reach(job))
+        self._refused[found.question, level] = reason
+        self.asked = self.asked or level < job.priority
+        self._pass_over(found, reason)
+        return False
+
+    def _reach(self, job: TrainingJob) -> Ints:
+        """The room on `soon`, with what extras hold that yield to a job now."""
+        return self.extras.spare.room(max(level_of(self.board, job), job.priority))
 
     def _claim(self, found: Gang, level: float) -> Claim | None:
         """Room for all its pods, of extras, then of whole gangs; None, and no change."""
@@ -260,7 +291,8 @@ class Queue:
 
     def _pass_over(self, found: Gang, reason: Reason) -> None:
         """Held for want of room; a gang that has waited long is passed no more (backfill)."""
-        self.ledger.wait(found.job.key, reason)
+        reason, until = self._nodes.ask(found, reason, partial(self._reach, found.job))
+        self.ledger.wait(found.job.key, reason, until)
         patience = self.board.limits.queue_patience
         # Time makes no head of what fits nowhere: no plan is looked at again for it.
         if self._fits_alone(found) and self.board.past(found.job.queued_at, patience):

@@ -58,7 +58,7 @@ def place_again(board: Board, found: Gang) -> tuple[Gang, Rows] | None:
         [board.grid.rows.get(role.assigned.node(index), NOWHERE) for index in range(want.pods)]
         for role, want in zip(found.roles, found.wants, strict=True)
     ]
-    gang = None if any(NOWHERE in rows for rows in wanted) else _kept_at(board, found, wanted)
+    gang = None if any(NOWHERE in rows for rows in wanted) else kept_at(board, found, wanted)
     if gang is None:
         return None
     placed: list[tuple[int, Fit]] = []
@@ -106,7 +106,7 @@ def _ranking(board: Board, label: str, wants: Sequence[Want], reach: _Reach) -> 
     return Ranking(board.domains(label), fits, lambda rows: room[:, rows], horizon)
 
 
-def _kept_at(board: Board, found: Gang, rows: Sequence[Sequence[int]]) -> Gang | None:
+def kept_at(board: Board, found: Gang, rows: Sequence[Sequence[int]]) -> Gang | None:
     """The gang kept to the domains of these nodes; None where they are not what it requires."""
     gang = found
     for role, label in found.job.topology.required:

@@ -1,0 +1,198 @@
+"""Queued gangs that fit on no nodes that there are ask an autoscaler for nodes.
+
+They ask by provisional pods: pods of the same shape that run nothing and have the lowest priority.
+An autoscaler makes nodes for those that find none; on the others, kube-scheduler holds idle room
+for the gang. When all have their nodes the gang is started there, and they go.
+
+What extras of others hold, and the gang may take, is not asked for: so a gang asks for as many pods
+as fit neither in idle room nor there, besides those that hold room for it already.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from edl import reasons
+from edl.annotations import provisioning_failures
+from edl.contract import Provision
+from edl.feasibility.gpu_shares import Horizon
+from edl.model import Reason, Shape, TrainingJob
+from edl.planner.packing.node_capacity import Ints
+from edl.planner.packing.pod_class import Want, pack, place
+from edl.planner.passes.admission.gang import Gang, place_now
+from edl.planner.passes.admission.topology_placement import Rows, kept_at
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.decisions import Ledger
+from edl.planner.snapshot.role_allocation import MOVING, NOWHERE
+from edl.quantities import DEVICE_CLASS
+
+
+@dataclass(slots=True)
+class NodeRequests:
+    """What the queued gangs of one plan ask for. Without an autoscaler it does nothing."""
+
+    board: Board
+    ledger: Ledger
+    _left: int = field(init=False)
+    """How many gangs more may begin to ask."""
+    _asking: list[Gang] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        asking = sum(bool(job.provisioning.pods) and job.suspended for job in self.board.jobs)
+        self._left = self.board.limits.provisioning_parallelism - asking
+
+    def keep(self, found: Gang) -> None:
+        """What it has asked for stays, as long as nothing else is decided about it."""
+        if self._may_ask(found) and found.job.provisioning.pods and not self._is_late(found):
+            held = Counter(pod.role for pod in found.job.provisioning.pods if not pod.gone)
+            self.ledger.requests[found.job.key] = dict(sorted(held.items()))
+
+    def keep_held(self, found: Gang) -> None:
+        """What holds room for it stays; it asks for no more."""
+        if found.job.key in self.ledger.requests:
+            held = Counter(pod.role for pod in found.job.provisioning.held)
+            self.ledger.requests[found.job.key] = dict(sorted(held.items()))
+
+    def drop(self, found: Gang) -> None:
+        self.ledger.requests.pop(found.job.key, None)
+
+    def is_patient(self, found: Gang) -> bool:
+        """Whether more pods than its minimum are to have nodes first, and may still get them."""
+        asked = found.job.provisioning
+        return (
+            asked.wish is Provision.MAXIMUM
+            and len(asked.held) < len(asked.pods)
+            and self._may_ask(found)
+            and not self._is_late(found)
+        )
+
+    def place(self, found: Gang) -> tuple[Gang, Rows] | None:
+        """Where its provisional pods are, and wherever there is room for the others."""
+        held = [
+            rows[: want.pods] for rows, want in zip(self._rows(found), found.wants, strict=True)
+        ]
+        gang = kept_at(self.board, found, held) if any(held) else None
+        if gang is None:
+            return None
+        grid = self.board.grid
+        taken = []
+        for (fit, _), rows in zip(gang.wants, held, strict=True):
+            for row in rows:
+                if fit.eligible[row] and fit.takes(row, now=True):
+                    grid.take(row, fit, now=True)
+                    taken.append((row, fit))
+        if len(taken) == sum(map(len, held)):
+            rest = [
+                Want(fit, pods - len(rows))
+                for (fit, pods), rows in zip(gang.wants, held, strict=True)
+            ]
+            if (more := place_now(self.board, rest)) is not None:
+                return gang, [rows + others for rows, others in zip(held, more, strict=True)]
+        for row, fit in taken:
+            grid.untake(row, fit, now=True)
+        return None
+
+    def ask(
+        self, found: Gang, reason: Reason, reach: Callable[[], Ints]
+    ) -> tuple[Reason, datetime | None]:
+        """Why it waits, and until when where time ends that, with what it asks for.
+
+        `reason`: why it does not fit. `reach`: the room on `soon`, with what extras hold that
+        yield to it, and with what its own provisional pods hold.
+        """
+        job = found.job
+        self.drop(found)
+        if not self._may_ask(found):
+            return reason, None
+        if until := self._rests_until(job):
+            failure = job.provisioning.failure
+            return reasons.not_provisioned(failure.message if failure else ""), until
+        if self._is_late(found):
+            self.ledger.unprovisioned.append(job.key)
+            return reasons.not_provisioned(job.provisioning.said), None
+        if not job.provisioning.pods:
+            if self._left <= 0:
+                return reason, None
+            self._left -= 1
+        pods = self._pods(found, reach())
+        names = (role.name for role in found.roles)
+        asked = {name: count for name, count in zip(names, pods, strict=True) if count}
+        self.ledger.requests[job.key] = dict(sorted(asked.items()))
+        self._asking.append(found)
+        waiting = sum(asked.values()) - len(job.provisioning.held)
+        since = job.provisioning.since
+        until = since + self.board.limits.provisioning_timeout if since else None
+        return reasons.waits_for_nodes(waiting, job.provisioning.said), until
+
+    def reserve(self) -> None:
+        """kube-scheduler binds provisional pods where there is idle room: it is not for growth."""
+        for found in self._asking:
+            asked = self.ledger.requests.get(found.job.key, {})
+            held = Counter(pod.role for pod in found.job.provisioning.held)
+            for role, want in zip(found.roles, found.wants, strict=True):
+                more = asked.get(role.name, 0) - held[role.name]
+                place(self.board.grid, Want(want.fit, max(more, 0)), now=True)
+
+    def _pods(self, found: Gang, reach: Ints) -> list[int]:
+        """Of each want, how many provisional pods there are to be."""
+        held, wants = [len(rows) for rows in self._rows(found)], list(self._wants(found))
+        # Where it needs a domain, nobody knows in which one nodes come.
+        fit = held if found.job.topology.required else pack(reach, wants, Horizon.FUTURE_IDLE)
+        missing = [max(want.pods - count, 0) for want, count in zip(wants, fit, strict=True)]
+        if not any(missing):  # by their sums they fit, and rules are in the way
+            missing = [want.pods for want in wants]
+        return [
+            max(min(count + more, want.pods), 0)
+            for count, more, want in zip(held, missing, wants, strict=True)
+        ]
+
+    def _wants(self, found: Gang) -> Iterator[Want]:
+        """Its pods, or those of its maximum."""
+        most = found.job.provisioning.wish is Provision.MAXIMUM
+        for role, want in zip(found.roles, found.wants, strict=True):
+            grows = most and role.resizing in MOVING and role.wanted is None
+            yield Want(want.fit, max(role.max, want.pods) if grows else want.pods)
+
+    def _rows(self, found: Gang) -> list[list[int]]:
+        """The nodes of its provisional pods, by want."""
+        grid, pods = self.board.grid, found.job.provisioning.held
+        rows = [(pod.role, grid.rows.get(pod.node, NOWHERE)) for pod in pods]
+        return [
+            [row for name, row in rows if name == role.name and row != NOWHERE]
+            for role in found.roles
+        ]
+
+    def _may_ask(self, found: Gang) -> bool:
+        job = found.job
+        return (
+            self.board.autoscaled
+            and job.provisioning.wish is not Provision.NEVER
+            and job.suspended
+            and all(is_provisionable(role.shape) for role in found.roles)
+        )
+
+    def _is_late(self, found: Gang) -> bool:
+        """Whether the nodes that it asked for should be there by now."""
+        limit = self.board.limits.provisioning_timeout
+        return self.board.past(found.job.provisioning.since, limit)
+
+    def _rests_until(self, job: TrainingJob) -> datetime | None:
+        """Until when nothing is asked for, after nodes that did not come.
+
+        A time that lies still further ahead was written by a clock that is wrong.
+        """
+        failure = job.provisioning.failure
+        if failure is None or failure.at > self.board.at + timedelta(minutes=1):
+            return None
+        pause = provisioning_failures.pause(failure)
+        return None if self.board.past(failure.at, pause) else failure.at + pause
+
+
+def is_provisionable(shape: Shape) -> bool:
+    """Whether a pod without more than these requests asks for the same node.
+
+    Devices of a DeviceClass and shares of GPUs are there only once their node is.
+    """
+    named = (name for name, _ in shape.requests)
+    return not (shape.share or shape.claims or any(name.startswith(DEVICE_CLASS) for name in named))

@@ -1,0 +1,1 @@
+"""Provisional pods: made, kept and taken away as a plan asks."""

@@ -1,0 +1,204 @@
+"""The manifest of a provisional pod: what schedulers and autoscalers look at in a pod of a role.
+
+One container that runs nothing asks for all that the pod would. Of the pod's labels it has none:
+Services, budgets and selectors of users must not take it for one. Rules of the role about its own
+pods speak of its provisional pods instead.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from edl import contract
+from edl.model import (
+    HostPort,
+    JobKey,
+    PodConstraints,
+    Requirement,
+    Role,
+    Selector,
+    Target,
+    Term,
+    Toleration,
+    TopologySpread,
+    TrainingJob,
+)
+from edl.quantities import CPU, PODS, Resources
+from edl.steps.dependents.owner_references import owned
+from edl.writes import Create, Json
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_NODE_FIELD: Final = "metadata.name"
+_LONGEST: Final = 40
+"""Characters of a training job's name in those of its provisional pods."""
+_KEPT: Final = {
+    "karpenter.sh/do-not-disrupt": "true",
+    "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+}
+"""A node that is to be its gang's must not be taken away before all others have come."""
+
+
+def naming(job: TrainingJob, role: Role) -> Callable[[int], str]:
+    """By index, of the content: whoever asks twice, after a crash too, asks for the same pod."""
+    failure = job.provisioning.failure
+    content = [
+        *(job.roles[0].uid, role.name, failure.attempts if failure else 0),
+        *(_quantities(role.shape.requests), _scheduling(job, role)),
+    ]
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:10]
+    return f"{job.key.name[:_LONGEST].rstrip('-.')}-{digest}-{{}}".format
+
+
+def create(job: TrainingJob, role: Role, named: str, image: str) -> Create:
+    """Owned by the first Job of its training job alone: they go together."""
+    target = Target("Pod", job.key.namespace, named)
+    manifest = owned(job, target, {"spec": _spec(job, role, image)})
+    metadata = manifest["metadata"] | {
+        "labels": _labels(job.key, role.name)
+        | {"app.kubernetes.io/managed-by": contract.MANAGED_BY},
+        "annotations": _KEPT,
+        "ownerReferences": manifest["metadata"]["ownerReferences"][:1],
+    }
+    return Create(target, manifest | {"metadata": metadata})
+
+
+def _labels(key: JobKey, role: str) -> dict[str, str]:
+    return {contract.PROVISIONAL: key.name, contract.PROVISIONAL_ROLE: role}
+
+
+def _spec(job: TrainingJob, role: Role, image: str) -> Json:
+    container: Json = {
+        "name": "provisional",
+        "image": image,
+        "resources": dict.fromkeys(("requests", "limits"), _quantities(role.shape.requests)),
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
+    if role.shape.rules and role.shape.rules.ports:
+        container["ports"] = [_port(port) for port in role.shape.rules.ports]
+    return _scheduling(job, role) | {
+        "containers": [container],
+        "priorityClassName": contract.PROVISIONAL_PRIORITY,
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 0,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 65535,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+    }
+
+
+def _scheduling(job: TrainingJob, role: Role) -> Json:
+    """What decides where it may run, besides its requests."""
+    shape = role.shape
+    found: Json = {
+        "nodeSelector": dict(shape.node_selector),
+        "tolerations": [_toleration(one) for one in shape.tolerations],
+        "affinity": dict(_affinity(job, role)),
+        "topologySpreadConstraints": [*_spread(job.key, role)],
+    }
+    return {field: value for field, value in found.items() if value}
+
+
+def _affinity(job: TrainingJob, role: Role) -> Iterator[tuple[str, Json]]:
+    if role.shape.affinity:
+        terms = [_node_term(term) for term in role.shape.affinity]
+        yield "nodeAffinity", {_REQUIRED: {"nodeSelectorTerms": terms}}
+    rules = role.shape.rules or PodConstraints("", ())
+    near = [_term(job.key, role, term) for term in rules.near]
+    near += [
+        {"topologyKey": label, "labelSelector": {"matchLabels": _siblings(job.key, named)}}
+        for named, label in job.topology.required
+        if named in ("", role.name)
+    ]
+    if near:
+        yield "podAffinity", {_REQUIRED: near}
+    if rules.apart:
+        yield "podAntiAffinity", {_REQUIRED: [_term(job.key, role, one) for one in rules.apart]}
+
+
+def _siblings(key: JobKey, role: str) -> dict[str, str]:
+    """The labels of the provisional pods of one role, "" for all."""
+    return _labels(key, role) if role else {contract.PROVISIONAL: key.name}
+
+
+def _term(key: JobKey, role: Role, term: Term) -> Json:
+    if _is_own(key, role, term.selector):
+        own = {"matchLabels": _siblings(key, role.name)}
+        return {"topologyKey": term.key, "labelSelector": own}
+    where: Json = (
+        {"namespaceSelector": {}}
+        if term.selector.namespaces is None
+        else {"namespaces": list(term.selector.namespaces)}
+    )
+    return {"topologyKey": term.key, "labelSelector": _selector(term.selector)} | where
+
+
+def _spread(key: JobKey, role: Role) -> Iterator[Json]:
+    for one in role.shape.rules.spread if role.shape.rules else ():
+        if one.selector is not None:
+            yield _constraint(key, role, one, one.selector)
+
+
+def _constraint(key: JobKey, role: Role, one: TopologySpread, selector: Selector) -> Json:
+    own = _is_own(key, role, selector)
+    found: Json = {
+        "topologyKey": one.key,
+        "maxSkew": one.skew,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": (
+            {"matchLabels": _siblings(key, role.name)} if own else _selector(selector)
+        ),
+        "nodeAffinityPolicy": "Honor" if one.by_affinity else "Ignore",
+        "nodeTaintsPolicy": "Honor" if one.by_taints else "Ignore",
+    }
+    return found | ({"minDomains": one.domains} if one.domains > 1 else {})
+
+
+def _is_own(key: JobKey, role: Role, selector: Selector) -> bool:
+    return selector.matches(key.namespace, dict(role.labels))
+
+
+def _selector(selector: Selector) -> Json:
+    return {"matchExpressions": _expressions(selector.requirements)}
+
+
+def _node_term(term: Iterable[Requirement]) -> Json:
+    fields = [one for one in term if one.key == _NODE_FIELD]
+    labels = [one for one in term if one.key != _NODE_FIELD]
+    parts = {"matchExpressions": _expressions(labels), "matchFields": _expressions(fields)}
+    return {part: found for part, found in parts.items() if found}
+
+
+def _expressions(requirements: Iterable[Requirement]) -> list[Json]:
+    return [
+        {"key": one.key, "operator": one.operator}
+        | ({"values": [*one.values]} if one.values else {})
+        for one in requirements
+        if one.key
+    ]
+
+
+def _toleration(one: Toleration) -> Json:
+    parts = {"key": one.key, "operator": one.operator, "value": one.value, "effect": one.effect}
+    return {part: text for part, text in parts.items() if text}
+
+
+def _port(port: HostPort) -> Json:
+    found: Json = {"containerPort": port.number, "hostPort": port.number, "protocol": port.protocol}
+    return found | ({"hostIP": port.address} if port.address != "0.0.0.0" else {})  # noqa: S104 — compared, never bound to
+
+
+def _quantities(requests: Resources) -> dict[str, str]:
+    """In Kubernetes' words; limits are the same, as extended resources and quotas demand."""
+    return {
+        resource: f"{amount}m" if resource == CPU else str(amount)
+        for resource, amount in requests
+        if resource != PODS
+    }

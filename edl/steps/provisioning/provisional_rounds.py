@@ -1,0 +1,117 @@
+"""What a round makes and takes away of provisional pods.
+
+Those of a job that is started stay until its pods are there: kube-scheduler places these before
+pods of a lower priority, so nothing comes between. Where a quota counts both they go at the start.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final, TypeAlias
+
+from edl import contract, reasons
+from edl.annotations import provisioning_failures
+from edl.model import ClusterState, JobKey, ProvisionalPod, Role, Target, TrainingJob
+from edl.planner.plan import Plan, ProvisioningRequest
+from edl.steps import preconditioned_patches
+from edl.steps.provisioning import provisional_pods
+from edl.writes import Action, Delete, Step
+
+_OVERLAP: Final = timedelta(seconds=30)
+"""So long after a start its pods should be there; then provisional pods go in any case."""
+_Round: TypeAlias = tuple[tuple[Step, ...], timedelta | None]
+"""Steps of one job, and when to look again though nothing may have changed."""
+_NOTHING: Final[_Round] = ((), None)
+
+
+def rounds(plan: Plan, state: ClusterState) -> Iterable[tuple[JobKey, Callable[[], _Round]]]:
+    """What makes the steps of each job that asks for nodes, or has asked."""
+    requests = {request.job: request for request in plan.requests}
+    starts = {entry.job for entry in plan.admissions}
+    now = state.observed_at
+    for job in state.jobs:
+        if job.key in plan.unprovisioned:
+            yield job.key, partial(_given_up, job, now)
+        elif not job.suspended and job.provisioning.pods:
+            yield job.key, partial(_replaced, job, now)
+        elif job.key in starts and job.provisioning.pods:
+            yield job.key, partial(_starting, job)
+        elif job.key in requests:
+            yield job.key, partial(_asked, job, requests[job.key])
+        elif job.provisioning.pods:
+            yield job.key, partial(_withdrawn, job)
+
+
+def _asked(job: TrainingJob, request: ProvisioningRequest) -> _Round:
+    """Makes the pods that are missing, a step each, and takes away those that are too many."""
+    wanted, kept, steps = dict(request.pods), set[str](), list[Step]()
+    for role in job.live:
+        there = {pod.name: pod for pod in job.provisioning.pods if pod.role == role.name}
+        names = _names(job, role, there, wanted.get(role.name, 0))
+        kept.update(names)
+        creates = (
+            provisional_pods.create(job, role, name, request.image)
+            for name in names
+            if name not in there
+        )
+        steps += [Step(job.key, (create,)) for create in creates]
+    surplus = [pod for pod in job.provisioning.pods if pod.name not in kept]
+    return (*_removed(job, surplus), *steps), None
+
+
+def _names(
+    job: TrainingJob, role: Role, there: Mapping[str, ProvisionalPod], count: int
+) -> list[str]:
+    """As many as are wanted, there or not: those with a node first, then by index."""
+    name = provisional_pods.naming(job, role)
+    every = [name(index) for index in range(count + len(there))]
+    alive = [found for found in every if found in there and not there[found].gone]
+    alive.sort(key=lambda found: not there[found].node)
+    free = [found for found in every if found not in there]
+    return [*alive, *free][:count]
+
+
+def _withdrawn(job: TrainingJob) -> _Round:
+    """It asks for nothing any more."""
+    return _removed(job, job.provisioning.pods), None
+
+
+def _given_up(job: TrainingJob, now: datetime) -> _Round:
+    """Nodes did not come: its first Job says so, and since when; then the pods go."""
+    asked, role = job.provisioning, job.roles[0]
+    failure = provisioning_failures.failed(asked.failure, asked.said, now)
+    reason = reasons.not_provisioned(failure.message)
+    annotations: dict[str, str | None] = {
+        contract.PROVISIONING_FAILED: provisioning_failures.text(failure)
+    }
+    said = preconditioned_patches.told(reason)
+    patch = preconditioned_patches.job(job.key, role, {}, annotations | said)
+    note = preconditioned_patches.note(job.key, role, Action.WAITING, reason)
+    return (Step(job.key, (patch, *_deletions(job, asked.pods)), (note,)),), None
+
+
+def _starting(job: TrainingJob) -> _Round:
+    counted = any(role.charges for role in job.roles)
+    return _withdrawn(job) if counted else _NOTHING
+
+
+def _replaced(job: TrainingJob, now: datetime) -> _Round:
+    """Of a job that is started: its own pods come in their place."""
+    left = _OVERLAP - (now - job.started_at) if job.started_at else timedelta()
+    if left <= timedelta() or all(map(_is_made, job.live)):
+        return _withdrawn(job)
+    return (), left
+
+
+def _is_made(role: Role) -> bool:
+    """Whether kube-scheduler knows all of its pods."""
+    return len(role.pods) >= role.size and not any(pod.unplaced for pod in role.pods)
+
+
+def _removed(job: TrainingJob, pods: Sequence[ProvisionalPod]) -> tuple[Step, ...]:
+    writes = tuple(_deletions(job, pods))
+    return (Step(job.key, writes),) if writes else ()
+
+
+def _deletions(job: TrainingJob, pods: Sequence[ProvisionalPod]) -> Iterator[Delete]:
+    return (Delete(Target("Pod", job.key.namespace, pod.name), uid=pod.uid) for pod in pods)
