@@ -21,7 +21,6 @@ _OVERLAP: Final = timedelta(seconds=30)
 """So long after a start its pods should be there; then provisional pods go in any case."""
 _Round: TypeAlias = tuple[tuple[Step, ...], timedelta | None]
 """Steps of one job, and when to look again though nothing may have changed."""
-_NOTHING: Final[_Round] = ((), None)
 
 
 def rounds(plan: Plan, state: ClusterState) -> Iterable[tuple[JobKey, Callable[[], _Round]]]:
@@ -91,8 +90,10 @@ def _given_up(job: TrainingJob, now: datetime) -> _Round:
 
 
 def _starting(job: TrainingJob) -> _Round:
+    """Those that hold no room go at once: an autoscaler would still make nodes for them."""
     counted = any(role.charges for role in job.roles)
-    return _withdrawn(job) if counted else _NOTHING
+    pods = [pod for pod in job.provisioning.pods if counted or not pod.node]
+    return _removed(job, pods), None
 
 
 def _replaced(job: TrainingJob, now: datetime) -> _Round:
@@ -100,7 +101,7 @@ def _replaced(job: TrainingJob, now: datetime) -> _Round:
     left = _OVERLAP - (now - job.started_at) if job.started_at else timedelta()
     if left <= timedelta() or all(map(_is_made, job.live)):
         return _withdrawn(job)
-    return (), left
+    return _starting(job)[0], left
 
 
 def _is_made(role: Role) -> bool:

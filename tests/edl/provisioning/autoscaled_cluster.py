@@ -1,0 +1,254 @@
+"""A cluster whose nodes come by an autoscaler: its API server is a `FakeCluster`, and what
+kube-scheduler, the Job controller and an autoscaler do in it is written down here in short.
+
+Our side is the real one: Jobs pass `mutate`, and each round observes, decides and writes.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from edl import contract
+from edl.kube.cache.informers import read_once
+from edl.kube.cluster import ListOptions
+from edl.kube.state.observe import observe
+from edl.kube.testing.fake_cluster import FakeCluster
+from edl.kube.writer.executor import perform
+from edl.model import ClusterState, Target
+from edl.planner.decide import decide
+from edl.planner.limits import Limits
+from edl.planner.plan import Plan
+from edl.planner.policies import POLICIES
+from edl.quantities import Resources
+from edl.steps import steps
+from edl.writes import Json, Write
+from tests.edl import manifests
+
+PER_NODE: Final = 8
+"""CPU of a node that the autoscaler makes."""
+
+
+class Crash(Exception):
+    """The reconciler's process ends in the middle of its writes."""
+
+
+class AutoscaledCluster:
+    """`most`: nodes that the autoscaler may make; `delay`: until one is ready, in seconds."""
+
+    def __init__(self, most: int = 100, delay: float = 60, limits: Limits | None = None) -> None:
+        self.now = datetime(2026, 1, 1, 12, tzinfo=UTC)
+        self.api = FakeCluster(lambda: self.now)
+        self.limits = limits or Limits()
+        self.autoscaled = True
+        self.said = ""
+        """What the autoscaler says of pods for which it makes no node."""
+        self.most, self.delay = most, delay
+        self.made = 0
+        self.plan = Plan()
+        self.writes: list[Write] = []
+        self._coming: list[datetime] = []
+
+    def create(self, kind: str, namespace: str, body: Json) -> Json:
+        return self.api.create(Target(kind, namespace, body["metadata"]["name"]), body)
+
+    def node(self, name: str, cpu: int = PER_NODE) -> None:
+        capacity = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
+        ready = [{"type": "Ready", "status": "True"}]
+        body = {
+            "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+            "spec": {},
+            "status": {"allocatable": capacity, "conditions": ready},
+        }
+        self.create("Node", "", body)
+
+    def gang(
+        self, name: str, pods: int, cpu: int = 4, most: int | None = None, **more: Any
+    ) -> None:  # noqa: ANN401 — JSON
+        """A training job of one role that resizes live: kube-scheduler places its pods."""
+        requests = {"requests": {"cpu": str(cpu), "memory": "1Gi"}}
+        pod = {"containers": [{"name": "main", "image": "train", "resources": requests}]}
+        body = manifests.job(
+            name,
+            framework=more.pop("framework", "tensorflow"),
+            min=str(pods),
+            max=str(most or pods),
+            annotations=more.pop("annotations", {}),
+            pod=pod | more.pop("pod", {}),
+            spec={"parallelism": pods},
+        )
+        self.create("Job", "lab", manifests.created(body))
+
+    # What is looked at.
+
+    def state(self) -> ClusterState:
+        found = observe(read_once(self.api), self.now)
+        jobs = tuple(
+            replace(job, provisioning=replace(job.provisioning, said=self.said))
+            for job in found.jobs
+        )
+        return replace(found, autoscaled=self.autoscaled, jobs=jobs)
+
+    def objects(self, kind: str) -> list[Json]:
+        return [msgspec.json.decode(raw) for raw in self.api.list(ListOptions(kind)).items]
+
+    def provisional(self, job: str = "") -> list[Json]:
+        pods = (one for one in self.objects("Pod") if contract.PROVISIONAL in _labels(one))
+        return [one for one in pods if job in ("", _labels(one)[contract.PROVISIONAL])]
+
+    def pods(self, job: str) -> list[Json]:
+        pods = self.objects("Pod")
+        return [one for one in pods if _labels(one).get(contract.JOB_NAME_LABEL) == job]
+
+    def running(self, job: str) -> int:
+        """Its own pods that have a node."""
+        return sum(bool(one["spec"].get("nodeName")) for one in self.pods(job))
+
+    def job(self, name: str) -> Json:
+        return self.api.get(Target("Job", "lab", name))
+
+    def notes(self, name: str) -> Json:
+        found: Json = self.job(name)["metadata"]["annotations"]
+        return found
+
+    # What happens.
+
+    def round(self, crash_after: int | None = None) -> None:
+        """Observe, decide and write once; Crash after so many writes."""
+        state = self.state()
+        self.plan = decide(state, POLICIES["fair"], self.limits)
+        for step in steps(self.plan, state).steps:
+            for write in step.writes:
+                if crash_after is not None and len(self.writes) >= crash_after:
+                    raise Crash
+                perform(self.api, write)
+                self.writes.append(write)
+
+    def settle(self, seconds: float = 600, crashes: Iterator[int] | None = None) -> None:
+        """Rounds, and what everybody else does between them, for so long.
+
+        `crashes`: after how many writes in all the process ends; another goes on at once.
+        """
+        end, crash = self.now + timedelta(seconds=seconds), next(crashes or iter(()), None)
+        while self.now < end:
+            try:
+                self.round(crash)
+            except Crash:
+                crash = next(crashes or iter(()), None)
+            self._make_pods()
+            self._schedule()
+            self._autoscale()
+            self.now += timedelta(seconds=5)
+
+    def annotate(self, job: str, notes: dict[str, str]) -> None:
+        self.api.patch(Target("Job", "lab", job), {"metadata": {"annotations": notes}})
+
+    def delete_pod(self, name: str) -> None:
+        self.api.delete(Target("Pod", "lab", name))
+
+    def _make_pods(self) -> None:
+        """The Job controller."""
+        for job in self.objects("Job"):
+            spec, name = job["spec"], job["metadata"]["name"]
+            there = {_labels(one)[contract.COMPLETION_INDEX_ANNOTATION] for one in self.pods(name)}
+            wanted = set() if spec["suspend"] else set(map(str, range(spec["parallelism"])))
+            for index in sorted(wanted - there):
+                self.create("Pod", "lab", _pod(job, index))
+            for index in sorted(there - wanted):
+                self.api.delete(Target("Pod", "lab", f"{name}-{index}"))
+
+    def _schedule(self) -> None:
+        """kube-scheduler: the highest priority first, and lower ones go for it."""
+        pending = [one for one in self.objects("Pod") if not one["spec"].get("nodeName")]
+        for one in sorted(pending, key=lambda one: (-_priority(one), one["metadata"]["name"])):
+            if one["spec"].get("schedulingGates"):
+                continue
+            node = self._fitting(one) or self._preempting(one)
+            if node:
+                target = Target("Pod", "lab", one["metadata"]["name"])
+                self.api.patch(target, {"spec": {"nodeName": node}})
+
+    def _fitting(self, pod: Json) -> str:
+        free = self._free()
+        return next((name for name in sorted(free) if _fits(pod, name, free[name])), "")
+
+    def _preempting(self, pod: Json) -> str:
+        for victim in sorted(self.objects("Pod"), key=_priority):
+            if _priority(victim) < _priority(pod) and victim["spec"].get("nodeName"):
+                name = victim["spec"]["nodeName"]
+                if _fits(pod, name, self._free()[name] + _cpu(victim)):
+                    self.api.delete(Target("Pod", "lab", victim["metadata"]["name"]))
+                    return str(name)
+        return ""
+
+    def _free(self) -> dict[str, int]:
+        free = {
+            one["metadata"]["name"]: Resources.parse(one["status"]["allocatable"]).get("cpu")
+            for one in self.objects("Node")
+        }
+        for pod in self.objects("Pod"):
+            if node := pod["spec"].get("nodeName"):
+                free[node] -= _cpu(pod)
+        return free
+
+    def _autoscale(self) -> None:
+        """As many nodes as pending pods need, a while later; none of pods that ask for too much."""
+        waiting = [
+            one
+            for one in self.objects("Pod")
+            if not (one["spec"].get("nodeName") or one["spec"].get("schedulingGates"))
+        ]
+        pods = sum(PER_NODE * 1000 // _cpu(one) > 0 for one in waiting)
+        per_node = min((PER_NODE * 1000 // _cpu(one) for one in waiting), default=1) or 1
+        while len(self._coming) * per_node < pods and self.made + len(self._coming) < self.most:
+            self._coming.append(self.now + timedelta(seconds=self.delay))
+        for _ in [moment for moment in self._coming if moment <= self.now]:
+            self._coming.pop(0)
+            self.made += 1
+            self.node(f"made-{self.made:03}")
+
+
+def _labels(one: Json) -> dict[str, str]:
+    return one["metadata"].get("labels") or {}
+
+
+def _priority(pod: Json) -> int:
+    return -10 if pod["spec"].get("priorityClassName") == contract.PROVISIONAL_PRIORITY else 0
+
+
+def _cpu(pod: Json) -> int:
+    requests = (one["resources"].get("requests") for one in pod["spec"]["containers"])
+    return sum(Resources.parse(found).get("cpu") for found in requests)
+
+
+def _fits(pod: Json, node: str, free: int) -> bool:
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    fields = [
+        one for term in required.get("nodeSelectorTerms", ()) for one in term.get("matchFields", ())
+    ]
+    return free >= _cpu(pod) and all(node in one["values"] for one in fields)
+
+
+def _pod(job: Json, index: str) -> Json:
+    name = job["metadata"]["name"]
+    template = job["spec"]["template"]
+    labels = (template["metadata"].get("labels") or {}) | {
+        contract.JOB_NAME_LABEL: name,
+        contract.COMPLETION_INDEX_ANNOTATION: index,
+    }
+    notes = {contract.COMPLETION_INDEX_ANNOTATION: index}
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "controller": True}
+    metadata = {
+        "name": f"{name}-{index}",
+        "labels": labels,
+        "annotations": (template["metadata"].get("annotations") or {}) | notes,
+        "ownerReferences": [owner | {"uid": job["metadata"]["uid"]}],
+    }
+    return {
+        "metadata": metadata,
+        "spec": template["spec"] | {"terminationGracePeriodSeconds": 0},
+        "status": {"phase": "Pending"},
+    }

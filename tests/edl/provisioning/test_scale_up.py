@@ -1,0 +1,214 @@
+"""Queued gangs ask an autoscaler for nodes: from the Job to its pods on the nodes that came."""
+
+from datetime import timedelta
+
+import pytest
+
+from edl import contract
+from edl.contract import Provision
+from edl.model import Code
+from edl.planner.limits import Autoscaler, Limits
+from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
+
+
+def test_from_zero_nodes_a_gang_starts_whole() -> None:
+    world = AutoscaledCluster()
+    world.gang("gang", 16)
+    world.settle(300)
+    assert world.running("gang") == 16
+    assert world.made == 8
+    assert world.provisional() == []
+
+
+def test_what_comes_later_takes_no_room_of_a_gang_that_waits_for_nodes() -> None:
+    world = AutoscaledCluster(delay=120)
+    world.node("n1")
+    world.gang("large", 4)
+    world.settle(30)
+    world.gang("small", 2)
+    world.settle(300)
+    assert (world.running("large"), world.running("small")) == (4, 2)
+    assert world.made == 2
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", "pytorch"])
+def test_a_gang_is_placed_on_the_nodes_that_came_for_it(framework: str) -> None:
+    world = AutoscaledCluster()
+    world.gang("gang", 4, framework=framework)
+    world.settle(30)
+    world.autoscaled = True
+    asked = {one["metadata"]["name"] for one in world.provisional()}
+    world.settle(300)
+    assert len(asked) == 4
+    assert world.running("gang") == 4
+    assert world.made == 2
+
+
+def test_none_asks_where_no_autoscaler_is() -> None:
+    world = AutoscaledCluster()
+    world.autoscaled = False
+    world.gang("gang", 4)
+    world.settle(60)
+    assert world.provisional() == []
+    assert world.plan.requests == ()
+
+
+def test_the_flag_says_that_there_is_an_autoscaler_or_none() -> None:
+    for told, asks in ((Autoscaler.PRESENT, True), (Autoscaler.NONE, False)):
+        world = AutoscaledCluster(limits=Limits(autoscaler=told))
+        world.autoscaled = told is Autoscaler.NONE
+        world.gang("gang", 4)
+        world.settle(10)
+        assert bool(world.provisional()) is asks
+
+
+def test_a_job_says_that_it_never_asks() -> None:
+    world = AutoscaledCluster()
+    world.gang("gang", 4, annotations={"provision": "never"})
+    world.settle(30)
+    assert world.provisional() == []
+
+
+def test_a_job_asks_for_its_maximum_and_starts_with_it() -> None:
+    world = AutoscaledCluster(limits=Limits(load_ceiling=1.0))
+    world.gang("gang", 4, most=8, annotations={"provision": Provision.MAXIMUM})
+    world.settle(60)
+    assert len(world.provisional()) == 8
+    world.settle(300)
+    assert world.running("gang") == 8
+    assert world.made == 4
+
+
+def test_of_a_maximum_that_does_not_come_it_takes_what_has_come() -> None:
+    world = AutoscaledCluster(most=3, limits=Limits(load_ceiling=1.0))
+    world.gang("gang", 4, most=8, annotations={"provision": Provision.MAXIMUM})
+    world.settle(900)
+    assert world.running("gang") == 6
+    assert world.provisional() == []
+
+
+def test_room_that_is_there_is_not_asked_for() -> None:
+    world = AutoscaledCluster()
+    world.node("n1")
+    world.node("n2")
+    world.gang("gang", 4)
+    world.settle(30)
+    assert world.running("gang") == 4
+    assert world.made == 0
+
+
+def test_what_extras_hold_is_not_asked_for() -> None:
+    world = AutoscaledCluster()
+    world.node("n1", 20)
+    world.gang("elastic", 1, most=4, cpu=4)
+    world.settle(60)
+    assert world.running("elastic") == 4
+    world.gang("gang", 5, cpu=4)
+    world.settle(300)
+    assert world.running("gang") == 5
+    assert world.running("elastic") >= 1
+    assert world.made == 1
+
+
+def test_a_gang_that_cannot_be_provisioned_leaves_nothing_behind_and_others_pass() -> None:
+    world = AutoscaledCluster(limits=Limits(provisioning_parallelism=1))
+    world.gang("giant", 2, cpu=100)
+    world.settle(30)
+    world.gang("gang", 4)
+    world.settle(590)
+    assert world.provisional("giant") == []
+    world.settle(80)
+    assert world.running("gang") == 4
+    assert world.notes("giant")[contract.REASON] == Code.NODES_NOT_PROVISIONED
+    assert world.job("giant")["spec"]["suspend"]
+
+
+def test_what_the_autoscaler_said_stands_on_the_job() -> None:
+    world = AutoscaledCluster(most=0, limits=Limits(provisioning_timeout=timedelta(minutes=1)))
+    world.said = "no instance type\nhas 100 CPU"
+    world.gang("gang", 4)
+    world.settle(30)
+    assert world.notes("gang")[contract.REASON] == Code.WAITING_FOR_NODES
+    world.settle(60)
+    assert "no instance type has 100 CPU" in world.notes("gang")[contract.MESSAGE]
+
+
+def test_it_asks_again_later_and_ever_more_seldom() -> None:
+    world = AutoscaledCluster(most=0, limits=Limits(provisioning_timeout=timedelta(minutes=1)))
+    world.gang("gang", 4)
+    moments: list[float] = []
+    begun = world.now
+    for _ in range(600):
+        before = bool(world.provisional())
+        world.settle(5)
+        if world.provisional() and not before:
+            moments.append((world.now - begun).total_seconds())
+    pauses = [after - before for before, after in zip(moments, moments[1:], strict=False)]
+    assert len(pauses) >= 3
+    assert pauses == sorted(pauses)
+    assert pauses[-1] > 2 * pauses[0]
+
+
+def test_nodes_that_come_later_end_the_back_off() -> None:
+    world = AutoscaledCluster(most=0, limits=Limits(provisioning_timeout=timedelta(minutes=1)))
+    world.gang("gang", 4)
+    world.settle(120)
+    assert contract.PROVISIONING_FAILED in world.notes("gang")
+    world.node("n1")
+    world.node("n2")
+    world.settle(30)
+    assert world.running("gang") == 4
+    assert contract.PROVISIONING_FAILED not in world.notes("gang")
+
+
+@pytest.mark.parametrize("ends", ["paused", "deleted", "room"])
+def test_what_is_not_needed_any_more_goes(ends: str) -> None:
+    world = AutoscaledCluster(delay=10_000)
+    world.gang("gang", 4)
+    world.settle(30)
+    assert len(world.provisional()) == 4
+    if ends == "paused":
+        world.annotate("gang", {contract.PAUSED: contract.TRUE})
+    elif ends == "deleted":
+        world.annotate("gang", {contract.PROVISION: Provision.NEVER})
+    else:
+        world.node("n1")
+        world.node("n2")
+    world.settle(30)
+    assert world.provisional() == []
+    assert world.running("gang") == (4 if ends == "room" else 0)
+
+
+def test_so_many_gangs_ask_at_once_in_the_order_of_the_queue() -> None:
+    world = AutoscaledCluster(delay=10_000, limits=Limits(provisioning_parallelism=2))
+    for name in "abcd":
+        world.gang(name, 2)
+        world.now += timedelta(seconds=1)
+    world.settle(30)
+    assert {one["metadata"]["labels"][contract.PROVISIONAL] for one in world.provisional()} == {
+        "a",
+        "b",
+    }
+
+
+def test_a_burst_of_gangs_makes_no_more_nodes_than_they_need() -> None:
+    world = AutoscaledCluster()
+    for number in range(6):
+        world.gang(f"gang-{number}", 4)
+        world.now += timedelta(seconds=1)
+    world.settle(900)
+    assert [world.running(f"gang-{number}") for number in range(6)] == [4] * 6
+    assert world.made == 12
+
+
+def test_a_provisional_pod_that_was_preempted_is_made_again() -> None:
+    world = AutoscaledCluster(delay=10_000)
+    world.node("n1")
+    world.gang("gang", 4)
+    world.settle(30)
+    before = {one["metadata"]["name"]: one["metadata"]["uid"] for one in world.provisional()}
+    world.delete_pod(next(iter(before)))
+    world.settle(10)
+    after = {one["metadata"]["name"]: one["metadata"]["uid"] for one in world.provisional()}
+    assert after.keys() == before.keys()
+    assert after != before
