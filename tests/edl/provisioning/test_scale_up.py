@@ -117,9 +117,9 @@ def test_a_gang_that_cannot_be_provisioned_leaves_nothing_behind_and_others_pass
     world.gang("gang", 4)
     world.settle(590)
     assert world.provisional("giant") == []
+    assert world.notes("giant")[contract.REASON] == Code.NODES_NOT_PROVISIONED
     world.settle(80)
     assert world.running("gang") == 4
-    assert world.notes("giant")[contract.REASON] == Code.NODES_NOT_PROVISIONED
     assert world.job("giant")["spec"]["suspend"]
 
 
