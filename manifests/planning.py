@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from edl.planner.settings import LONGEST
 
 Policy: TypeAlias = Literal["fair", "throughput", "fifo", "utilisation"]
+AutoscalerMode: TypeAlias = Literal["detect", "present", "none"]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=LONGEST)]
 Priority: TypeAlias = Annotated[str, Meta(pattern=r"^-?[0-9]{1,10}$")]
 
@@ -127,6 +128,48 @@ class Planning(Part, frozen=True):
                 description="Seconds in which the minimum of a started job must be on nodes: else"
                 " it queues again.",
                 examples=[300],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    autoscaler: (
+        Annotated[
+            AutoscalerMode,
+            Meta(
+                description="Whether something adds nodes for pending pods; detect: by the APIs of"
+                " Karpenter and cluster-autoscaler.",
+                examples=["present"],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    provisioning_timeout: (
+        Annotated[
+            Seconds,
+            Meta(
+                description="Seconds in which nodes must come that a queued job asks for: else it"
+                " asks again later.",
+                examples=[900],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    provisioning_parallelism: (
+        Annotated[
+            int,
+            Meta(
+                ge=1, le=1000, description="Queued jobs that ask for nodes at once.", examples=[10]
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    provisional_image: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                description="Of the pods that ask for nodes: they run nothing.",
+                examples=["example/pause:1"],
             ),
         ]
         | UnsetType

@@ -12,7 +12,7 @@ from msgspec import Meta
 from edl.errors import EdlError
 from edl.patches.merge_patch import merged
 from edl.writes import Json
-from manifests.planning import Part, Planning, Policy
+from manifests.planning import AutoscalerMode, Part, Planning, Policy
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 Quantity: TypeAlias = (
@@ -251,5 +251,9 @@ def _taught(message: str) -> str:
     return f"{path}: {what}" if path else what
 
 
-_WORDS: Final = {"policy": get_args(Policy), "logLevel": get_args(LogLevel)}
+_WORDS: Final = {
+    "policy": get_args(Policy),
+    "logLevel": get_args(LogLevel),
+    "autoscaler": get_args(AutoscalerMode),
+}
 """Of each value, by its last name, that takes only some."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from edl.planner.limits import Limits
+from edl.planner.limits import Autoscaler, Limits
 from edl.planner.policies import POLICIES
 from edl.planner.settings import LONGEST, Settings
 
@@ -15,6 +15,7 @@ Command = Callable[..., None]
 _USUAL: Final = Limits()
 _SECONDS: Final = click.FloatRange(0, LONGEST)
 _MOST_OF_ITS_WORK: Final = 100.0
+_MOST_AT_ONCE: Final = 1000
 _WEIGHT: Final = re.compile(r"(?P<priority>-?[0-9]{1,10})=(?P<weight>[0-9]{1,6}(\.[0-9]{1,6})?)")
 
 
@@ -91,6 +92,31 @@ _OPTIONS: Final = (
         help="Seconds in which the minimum of a started job must be on nodes: else it queues"
         " again.",
     ),
+    click.option(
+        "--autoscaler",
+        type=click.Choice(list(Autoscaler)),
+        default=_USUAL.autoscaler,
+        help="Whether something adds nodes for pending pods. detect: where the API server serves"
+        " Karpenter's NodePools or ProvisioningRequests.",
+    ),
+    click.option(
+        "--provisioning-timeout",
+        type=_SECONDS,
+        default=_USUAL.provisioning_timeout.total_seconds(),
+        help="Seconds in which nodes must come that a queued job asks for: else it asks again"
+        " later.",
+    ),
+    click.option(
+        "--provisioning-parallelism",
+        type=click.IntRange(1, _MOST_AT_ONCE),
+        default=_USUAL.provisioning_parallelism,
+        help="Queued jobs that ask for nodes at once.",
+    ),
+    click.option(
+        "--provisional-image",
+        default=_USUAL.provisional_image,
+        help="Of the pods that ask for nodes. They go when they are bound, so it need not start.",
+    ),
 )
 
 
@@ -114,6 +140,10 @@ def take(given: dict[str, Any]) -> Settings:
             pending_limit=timedelta(seconds=given.pop("pending_limit")),
             restart_cooldown=timedelta(seconds=given.pop("restart_cooldown")),
             gang_limit=timedelta(seconds=given.pop("gang_limit")),
+            autoscaler=Autoscaler(given.pop("autoscaler")),
+            provisioning_timeout=timedelta(seconds=given.pop("provisioning_timeout")),
+            provisioning_parallelism=given.pop("provisioning_parallelism"),
+            provisional_image=given.pop("provisional_image"),
         ),
         weights=tuple(given.pop("priority_weight")),
         waits=tuple(

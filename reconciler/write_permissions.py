@@ -20,6 +20,7 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 NEEDED: Final = (
     AccessRight("patch", "jobs", "batch"),
     AccessRight("patch", "pods"),
+    AccessRight("create", "pods"),
     AccessRight("delete", "pods"),
     AccessRight("create", "services"),
     AccessRight("create", "serviceaccounts"),

@@ -35,6 +35,10 @@ CHOICES: dict[str, Json] = {
                 "pendingLimit": 0.25,
                 "restartCooldown": 0,
                 "gangLimit": 12.5,
+                "autoscaler": "none",
+                "provisioningTimeout": 900.5,
+                "provisioningParallelism": 3,
+                "provisionalImage": "example/pause:1",
             }
         }
     },

@@ -88,6 +88,10 @@ def test_the_reconciler_understands_what_is_chosen() -> None:
         "pendingLimit": 45,
         "restartCooldown": 600,
         "gangLimit": 12.5,
+        "autoscaler": "present",
+        "provisioningTimeout": 900,
+        "provisioningParallelism": 3,
+        "provisionalImage": "example/pause:1",
     }
     package, *words = arguments({"reconciler": {"planning": planning}}, RECONCILER)
     assert package == "reconciler"
@@ -97,6 +101,8 @@ def test_the_reconciler_understands_what_is_chosen() -> None:
     assert (given["patience"], given["idle"], given["gang_limit"]) == (30, 60, 12.5)
     assert (given["growth_cooldown"], given["pending_limit"]) == (0.5, 45)
     assert (given["load_ceiling"], given["nearly_done"]) == (0.9, 2)
+    assert (given["autoscaler"], given["provisional_image"]) == ("present", "example/pause:1")
+    assert (given["provisioning_timeout"], given["provisioning_parallelism"]) == (900, 3)
 
 
 def test_what_is_not_chosen_is_not_said() -> None:

@@ -70,6 +70,7 @@ def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
         contract.ASSIGNED_NODES,
         contract.ASSIGNED_NODE,
         contract.PLACED_AT,
+        contract.PROVISIONING_FAILED,
     } == registry.OWNED_ANNOTATIONS
 
 

@@ -6,7 +6,7 @@ Our side is the real one: Jobs pass `mutate`, and each round observes, decides a
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -24,8 +24,11 @@ from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 from edl.steps import steps
-from edl.writes import Json, Write
+from edl.writes import Json
 from tests.edl import manifests
+
+if TYPE_CHECKING:
+    from edl.writes import Write
 
 PER_NODE: Final = 8
 """CPU of a node that the autoscaler makes."""
@@ -65,8 +68,13 @@ class AutoscaledCluster:
         self.create("Node", "", body)
 
     def gang(
-        self, name: str, pods: int, cpu: int = 4, most: int | None = None, **more: Any
-    ) -> None:  # noqa: ANN401 — JSON
+        self,
+        name: str,
+        pods: int,
+        cpu: int = 4,
+        most: int | None = None,
+        **more: Any,  # noqa: ANN401 — JSON
+    ) -> None:
         """A training job of one role that resizes live: kube-scheduler places its pods."""
         requests = {"requests": {"cpu": str(cpu), "memory": "1Gi"}}
         pod = {"containers": [{"name": "main", "image": "train", "resources": requests}]}

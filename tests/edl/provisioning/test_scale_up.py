@@ -1,6 +1,7 @@
 """Queued gangs ask an autoscaler for nodes: from the Job to its pods on the nodes that came."""
 
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -143,7 +144,7 @@ def test_it_asks_again_later_and_ever_more_seldom() -> None:
         world.settle(5)
         if world.provisional() and not before:
             moments.append((world.now - begun).total_seconds())
-    pauses = [after - before for before, after in zip(moments, moments[1:], strict=False)]
+    pauses = [after - before for before, after in pairwise(moments)]
     assert len(pauses) >= 3
     assert pauses == sorted(pauses)
     assert pauses[-1] > 2 * pauses[0]
