@@ -94,8 +94,8 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--autoscaler",
-        type=click.Choice(list(Autoscaler)),
-        default=_USUAL.autoscaler,
+        type=click.Choice([mode.value for mode in Autoscaler]),
+        default=_USUAL.autoscaler.value,
         help="Whether something adds nodes for pending pods. detect: where the API server serves"
         " Karpenter's NodePools or ProvisioningRequests.",
     ),

@@ -21,7 +21,7 @@ from edl.kube.cluster import RESOURCES, Cluster, ListOptions
 from edl.kube.writer.event_recorder import write_event
 from edl.model import ClusterState, Code, JobKey, Target
 from edl.planner.decide import decide
-from edl.planner.limits import Limits
+from edl.planner.limits import Autoscaler, Limits
 from edl.planner.plan import Held, Plan
 from edl.planner.policies import POLICIES
 from edl.planner.settings import Settings
@@ -41,7 +41,7 @@ from tests.integration.support.stage import Stage, cast_of, elastic, stage, tens
 pytestmark = pytest.mark.integration
 
 CLOCKS = Clocks(lambda: datetime.now(UTC), time.monotonic)
-PLAN = partial(decide, policy=POLICIES["fair"], limits=Limits())
+PLAN = partial(decide, policy=POLICIES["fair"], limits=Limits(autoscaler=Autoscaler.PRESENT))
 ACCOUNT = f"{contract.SYSTEM_NAMESPACE}:edl-reconciler"
 LEASE = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 GRANTS = grants(render.load(), "edl-reconciler", "edl-reconciler-settings")
@@ -183,10 +183,16 @@ def _gives_claims(at: Stage) -> Callable[[], bool]:
     return lambda: bool(at.all("ResourceClaimTemplate"))
 
 
+def _asks_for_nodes(at: Stage) -> Callable[[], bool]:
+    at.apply(elastic("large", cpu="1000"))
+    return lambda: bool(at.all("Pod"))
+
+
 Scenario = Callable[[Stage], Callable[[], bool]]
 WRITES: dict[str, tuple[tuple[str, str], Scenario]] = {
     "patch-jobs": (("patch", "jobs"), _starts),
     "patch-pods": (("patch", "pods"), _publishes),
+    "create-pods": (("create", "pods"), _asks_for_nodes),
     "delete-pods": (("delete", "pods"), _removes),
     "create-services": (("create", "services"), _serves),
     "create-serviceaccounts": (("create", "serviceaccounts"), _gives_account),

@@ -91,7 +91,8 @@ def test_other_objects_reach_us_only_where_they_name_us_and_none_waits_for_us() 
     assert webhook["failurePolicy"] == "Ignore"
     assert selected(webhook["objectSelector"]) == {contract.FRAMEWORK: ("DoesNotExist", [])}
     names = [condition["name"] for condition in webhook["matchConditions"]]
-    assert names == ["not-being-deleted", "not-of-a-controller", "says-something"]
+    ours = "not-by-the-reconciler"
+    assert names == ["not-being-deleted", ours, "not-of-a-controller", "says-something"]
     for text in (contract.PREFIX, contract.INJECTION):
         assert f"'{text}'" in conditions(webhook)
     assert [(rule["resources"], rule["operations"]) for rule in webhook["rules"]] == [
@@ -187,17 +188,17 @@ def test_peers_may_only_list_pods() -> None:
 
 
 def test_the_reconciler_writes_what_its_steps_write_and_no_more() -> None:
-    """Patches of Jobs and pods, and what surrounds them; Events are read to be counted."""
+    """Patches of Jobs and pods, provisional pods, and what surrounds Jobs; Events are counted."""
     reads = {"list", "watch"}
     rules = found("ClusterRole", "edl-reconciler")["rules"]
-    assert {
-        resource: set(rule["verbs"])
-        for rule in rules
-        for resource in rule["resources"]
-        if not reads & set(rule["verbs"]) and resource != "clusterroles"
-    } == {
+    written: dict[str, set[str]] = {}
+    for rule in rules:
+        for resource in rule["resources"]:
+            if not reads & set(rule["verbs"]) and resource != "clusterroles":
+                written.setdefault(resource, set()).update(rule["verbs"])
+    assert written == {
         "jobs": {"patch"},
-        "pods": {"patch", "delete"},
+        "pods": {"patch", "create", "delete"},
         "services": {"create"},
         "serviceaccounts": {"create"},
         "secrets": {"create"},

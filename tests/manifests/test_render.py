@@ -74,6 +74,7 @@ def test_outside_the_cluster_rights_and_configurations_remain() -> None:
         "RoleBinding",
         "ClusterRole",
         "ClusterRoleBinding",
+        "PriorityClass",
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionPolicyBinding",
     }

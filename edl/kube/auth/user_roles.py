@@ -24,6 +24,8 @@ _VIEWED: Final[Mapping[str, frozenset[str]]] = {
         ),
         _READING,
     ),
+    "nodepools.karpenter.sh": _READING,
+    "provisioningrequests.autoscaling.x-k8s.io": _READING,
     "pods.metrics.k8s.io": _MEASURED,
     "nodes.metrics.k8s.io": _MEASURED,
     "pods/log": frozenset({"get"}),

@@ -18,6 +18,7 @@ NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 
 def cluster_of(*objects: tuple[str, Json]) -> FakeCluster:
     fake = FakeCluster(lambda: NOW)
+    fake.unserved = frozenset()
     for kind, body in objects:
         fake.create(manifests.target(kind, body), body)
     return fake
