@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from edl import contract, reasons
+from edl import reasons
 from edl.messages import message
 from edl.model import Code, Phase, Pod, PodPhase, Reason, Resizing, Role, TrainingJob
 from edl.phases import ending, phase, unready
@@ -170,13 +170,11 @@ def time_text(moment: datetime | None) -> str | None:
 
 
 def pod_status(pod: Pod) -> str:
-    """A pod's STATUS: kubectl's words, and why a pending one does not start."""
+    """A pod's STATUS, in kubectl's words."""
     if pod.terminating:
         return "Terminating"
-    if pod.unplaced:
-        return "WaitsForNode"
     if pod.gated:
-        return "WaitsForHosts" if contract.HOSTS_GATE in pod.gates else "SchedulingGated"
+        return "SchedulingGated"
     if pod.phase is PodPhase.RUNNING and not pod.ready:
         return "NotReady"
     return pod.phase.value

@@ -14,7 +14,7 @@ _WORDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("Starting", "Scaling", "Finishing"), BUSY),
     **dict.fromkeys(("Incomplete", "Queued", "Paused", "Suspended", "Cordoned"), WAITS),
     **dict.fromkeys(("Pending", "NotReady", "Terminating"), WAITS),
-    **dict.fromkeys(("WaitsForNode", "WaitsForHosts", "SchedulingGated"), WAITS),
+    "SchedulingGated": WAITS,
     **dict.fromkeys(("Failed", "ScaleFailed", "Warning", "Unknown"), BAD),
 }
 

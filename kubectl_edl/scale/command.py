@@ -1,7 +1,7 @@
 """`kubectl edl scale`: a manual size, workers that leave by name, or new bounds."""
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import click
 
@@ -15,10 +15,10 @@ from kubectl_edl.scale import resize_script
 from kubectl_edl.scale.resize import Beside, ResizeTask, carry_out
 from kubectl_edl.scale.size_validation import SizeRequest
 
-_HELP: Final = """Hold a training job at a size, give the size back, or change its bounds.
+_HELP: Final = """Set a manual size, return to automatic scaling, or change min and max.
 
-A held size stays until --auto, whatever room there is; it must lie within min..max. A larger one
-comes as there is idle room: jobs of the same priority give none of theirs up for it.
+A manual size stays until --auto, whatever capacity is free; it must lie within min..max. Scaling up
+waits for idle capacity: jobs of the same priority give none of theirs up for it.
 
 --remove names workers that are to leave (worker-3, or the name of a pod or host): they are taken
 off the host list, then end. A Job drops its highest index, so the highest worker leaves with each
@@ -33,7 +33,7 @@ not happen, and a growth is taken back. @FILE is a file here; anything else is o
 \b
 Examples:
   # Keep 6 workers
-  kubectl edl scale mnist 6
+  kubectl edl scale mnist --replicas=6
   # Or as before, unless all 6 are ready within a minute
   kubectl edl scale mnist 6 --timeout 60s --wait
   # Let the reconciler choose again
@@ -45,7 +45,7 @@ Examples:
   # New bounds; max can rise to what the pods were made for (edl.dev/injected-max)
   kubectl edl scale mnist --min 2 --max 8
   # A training job with several elastic roles
-  kubectl edl scale ctr 4 --role worker
+  kubectl edl scale ctr worker=4
 
 \b
 With --wait (or --script) the exit code tells what came of it:
@@ -56,8 +56,38 @@ With --wait (or --script) the exit code tells what came of it:
 _EXIT_CODES: Final = exit_codes(
     {Exit.TAKEN_BACK: "growth taken back", Exit.TIMED_OUT: "--wait: not in time"}
 )
+
+
+class RoleReplicas(NamedTuple):
+    """Replicas, of a role where one is named."""
+
+    size: int
+    role: str = ""
+
+
+class _RoleReplicas(click.ParamType[RoleReplicas]):
+    """`6`, or `worker=6`."""
+
+    name = "N|ROLE=N"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> RoleReplicas:
+        role, equals, number = value.rpartition("=")
+        digits = number.removeprefix("-")
+        if bool(role) != bool(equals) or not (digits.isascii() and digits.isdecimal()):
+            self.fail(f'"{value}": write replicas as 6, or worker=6 for one role', param, ctx)
+        return RoleReplicas(int(number), role)
+
+
 _ASKED: Final = (
-    click.argument("size", type=int, required=False),
+    click.argument("positional", metavar="[REPLICAS]", type=_RoleReplicas(), required=False),
+    click.option(
+        "--replicas",
+        metavar="N|ROLE=N",
+        type=_RoleReplicas(),
+        help="The manual size, as the argument.",
+    ),
     click.option("--auto", is_flag=True, help="Give a held size back to the reconciler."),
     click.option("--remove", metavar="WORKER[,…]", help="Workers that leave, by name."),
     click.option("--timeout", type=LengthText(), help="How long a growth, and --wait, may take."),
@@ -74,8 +104,10 @@ _ASKED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ScaleOptions(SizeRequest):
-    """A wish, and what is done besides."""
+    """A wish, and what is done besides. The size is given as an argument or as `--replicas`."""
 
+    positional: RoleReplicas | None = None
+    replicas: RoleReplicas | None = None
     wait: bool = False
     script: str = ""
     env: tuple[str, ...] = ()
@@ -92,6 +124,7 @@ def _asked(function: Command) -> Command:
 @writing
 @click.pass_obj
 def scale(world: CliContext, job: str, asked: ScaleOptions, scope: Scope, writing: Writing) -> None:
+    asked = _with_size(asked)
     _check(asked)
     limit = duration(asked.timeout)
     script = resize_script.hook(asked.script, asked.env, limit) if asked.script else None
@@ -103,6 +136,18 @@ def scale(world: CliContext, job: str, asked: ScaleOptions, scope: Scope, writin
 COMMAND: Final = scale
 
 
+def _with_size(asked: ScaleOptions) -> ScaleOptions:
+    """Its size and role, from whichever way they are spelled. Raises click.UsageError."""
+    if asked.positional and asked.replicas:
+        raise click.UsageError("Replicas are given twice: leave out --replicas or the argument.")
+    found = asked.positional or asked.replicas
+    if found is None:
+        return asked
+    if found.role and asked.role:
+        raise click.UsageError(f"--role {asked.role} and {found.role}=… name two roles: drop one.")
+    return replace(asked, size=found.size, role=found.role or asked.role)
+
+
 def _check(wish: ScaleOptions) -> None:
     given = (wish.size, wish.min, wish.max, wish.remove or None)
     if wish.auto and wish.size is not None:
@@ -110,7 +155,7 @@ def _check(wish: ScaleOptions) -> None:
     if wish.auto and wish.remove:
         raise click.UsageError("--remove holds a size and --auto gives it back: choose one.")
     if not wish.auto and all(value is None for value in given):
-        raise click.UsageError("What size? Give a number, --remove, --auto, --min or --max.")
+        raise click.UsageError("Specify --replicas=N, --remove, --auto, --min or --max.")
     if wish.min is not None and wish.max is not None and wish.min > wish.max:
         raise click.UsageError(f"--min {wish.min} is above --max {wish.max}.")
     if wish.script and wish.size is None and not wish.remove:

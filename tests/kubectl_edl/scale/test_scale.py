@@ -180,9 +180,12 @@ def test_a_job_without_an_elastic_role_says_why(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["mnist"], "What size? Give a number, --remove, --auto, --min or --max."),
+        (["mnist"], "Specify --replicas=N, --remove, --auto, --min or --max."),
         (["mnist", "6", "--auto"], "6 holds a size and --auto gives it back: choose one."),
-        (["mnist", "six"], "Invalid value for '[SIZE]': 'six' is not a valid integer."),
+        (
+            ["mnist", "six"],
+            "Invalid value for '[REPLICAS]': \"six\": write replicas as 6, or worker=6 for one role",
+        ),
         (["mnist", "--min", "0"], "Invalid value for '--min': 0 is not in the range x>=1."),
     ],
 )
@@ -221,3 +224,31 @@ def test_a_change_that_is_overtaken_again_and_again_is_given_up(stage: Stage) ->
     assert found.err == (
         "error: the object changed 6 times while it was being written; try again\n"
     )
+
+
+@pytest.mark.parametrize(
+    "spelled", [["6"], ["--replicas=6"], ["--replicas", "worker=6"], ["worker=6"]]
+)
+def test_replicas_are_given_as_kubectl_takes_them_or_by_role(
+    stage: Stage, spelled: list[str]
+) -> None:
+    assert stage.run("scale", "mnist", *spelled).code == 0
+    assert stage.job("mnist-worker")["metadata"]["annotations"][contract.REPLICAS] == "6"
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        (["6", "--replicas=6"], "Replicas are given twice: leave out --replicas or the argument."),
+        (["worker=6", "--role", "ps"], "--role ps and worker=… name two roles: drop one."),
+        (["six"], '"six": write replicas as 6, or worker=6 for one role'),
+        (["=6"], '"=6": write replicas as 6, or worker=6 for one role'),
+        (["--replicas=worker"], '"worker": write replicas as 6, or worker=6 for one role'),
+    ],
+)
+def test_replicas_that_are_none_are_wrong_usage(
+    stage: Stage, args: list[str], problem: str
+) -> None:
+    found = stage.run("scale", "mnist", *args)
+    assert found.code == 2
+    assert problem in found.err

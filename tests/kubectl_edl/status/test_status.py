@@ -164,8 +164,8 @@ def test_a_pod_that_ends_or_waits_says_so(stage: Stage) -> None:
         "NotReady",
         "Terminating",
         "Succeeded",
-        "WaitsForHosts",
-        "WaitsForNode",
+        "SchedulingGated",
+        "SchedulingGated",
         "SchedulingGated",
     ]
 
