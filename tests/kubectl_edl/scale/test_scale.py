@@ -184,8 +184,10 @@ def test_a_job_without_an_elastic_role_says_why(stage: Stage) -> None:
         (["mnist", "6", "--auto"], "6 holds a size and --auto gives it back: choose one."),
         (
             ["mnist", "six"],
-            "Invalid value for '[REPLICAS]': \"six\": write replicas as 6, "
-            "or worker=6 for one role",
+            (
+                "Invalid value for '[REPLICAS]': \"six\": write replicas as 6, "
+                "or worker=6 for one role"
+            ),
         ),
         (["mnist", "--min", "0"], "Invalid value for '--min': 0 is not in the range x>=1."),
     ],
