@@ -16,6 +16,7 @@ from sandbox.builds import debian
 from sandbox.errors import SandboxError
 from sandbox.files import write_whole
 from sandbox.processes import ownership
+from sandbox.processes.components import LAZY
 from sandbox.processes.kubeconfig import kubeconfig
 from sandbox.processes.readiness import wait_for
 from sandbox.processes.supervisor import Launch
@@ -153,7 +154,7 @@ class Node:
         env = debian.environment(self.prefix)
         shim = self.programs["containerd-shim-runc-v2"].parent
         path = os.pathsep.join((env["PATH"], str(shim), "/usr/sbin", "/sbin"))
-        return env | {"PATH": path, "TMPDIR": str(self.paths.temporary)}
+        return env | LAZY | {"PATH": path, "TMPDIR": str(self.paths.temporary)}
 
     def _refuse_hidden(self) -> None:
         for path in (self.layout.folder, self.prefix, *self.programs.values()):

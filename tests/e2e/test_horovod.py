@@ -77,6 +77,7 @@ def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls)
     training.until(lambda: not training.leftovers(), "nothing of ours is left")
 
 
+@pytest.mark.variant
 def test_whoever_is_killed_comes_back_and_it_goes_on_from_a_commit(
     training: Training, stalls: Stalls
 ) -> None:
@@ -177,6 +178,7 @@ def phases(training: Training) -> list[tuple[str, str]]:
     return [(one["operation"], one["phase"]) for one in found["operations"]]
 
 
+@pytest.mark.variant
 def test_a_worker_comes_and_one_leaves_by_name_and_a_script_in_the_launcher_is_told(
     training: Training, tmp_path: Path
 ) -> None:
@@ -210,6 +212,7 @@ def test_a_worker_comes_and_one_leaves_by_name_and_a_script_in_the_launcher_is_t
     assert phases(training)[-1] == ("ended", "Succeeded")
 
 
+@pytest.mark.variant
 def test_workers_that_are_reached_by_ssh_come_and_go(training: Training) -> None:
     """No right to exec is given, nor needed: the namespace does not allow it."""
     label = f"{contract.KUBEXEC}-"

@@ -82,6 +82,7 @@ def leave_nothing_behind(training: Training) -> None:
     training.until(lambda: not training.leftovers(), "nothing of ours is left")
 
 
+@pytest.mark.variant
 def test_whoever_is_lost_takes_all_back_to_the_checkpoint(
     training: Training, stalls: Stalls
 ) -> None:

@@ -128,6 +128,7 @@ def test_trainers_come_and_go_while_it_trains(training: Training, stalls: Stalls
     training.until(lambda: not training.leftovers(), "nothing of ours is left")
 
 
+@pytest.mark.variant
 def test_whoever_is_killed_comes_back_and_the_training_ends_well(
     training: Training, stalls: Stalls
 ) -> None:
@@ -148,6 +149,7 @@ def test_whoever_is_killed_comes_back_and_the_training_ends_well(
         stalls.add("paddle", event, stall)
 
 
+@pytest.mark.variant
 def test_collective_trainers_start_again_together_at_each_size(
     training: Training, stalls: Stalls
 ) -> None:

@@ -79,6 +79,7 @@ def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls)
     training.until(lambda: not training.leftovers(), "nothing of ours is left")
 
 
+@pytest.mark.variant
 def test_whoever_is_killed_comes_back_and_the_training_ends_well(
     training: Training, stalls: Stalls
 ) -> None:

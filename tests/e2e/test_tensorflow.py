@@ -77,6 +77,7 @@ def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls)
     leave_nothing_behind(training)
 
 
+@pytest.mark.variant
 def test_whoever_is_killed_comes_back_and_the_training_ends_well(
     training: Training, stalls: Stalls
 ) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from tests.integration.support.stage import elastic
+from tests.integration.support.stage import elastic, pause_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,10 +72,11 @@ class Shell:
 
     def until(self, job: str, holds: Callable[[Json], bool]) -> Json:
         """The first status of `job` for which `holds`."""
-        deadline = time.monotonic() + WITHIN
+        begun = time.monotonic()
         while not holds(now := self.status(job)):
-            assert time.monotonic() < deadline, now
-            time.sleep(0.2)
+            waited = time.monotonic() - begun
+            assert waited < WITHIN, now
+            time.sleep(pause_after(waited, 0.2, 1.0))  # each look is a process
         return now
 
 

@@ -15,7 +15,7 @@ from tests.torture.scene import Scene, clock_library, scene
 KINDS = [kind for lane in LANES.values() for kind in lane]
 FIGURES = Path(__file__).parents[2] / "benchmarks" / "torture.md"
 WORTH_KEEPING = 1000
-SHORT = Scale(faults=2 * len(KINDS), jobs=20, seed=7, rest=0.3)
+SHORT = Scale(faults=len(KINDS), jobs=10, seed=7, rest=0.3)
 LONG = Scale(
     faults=int(os.environ.get("EDL_TORTURE_FAULTS", "1000")),
     jobs=int(os.environ.get("EDL_TORTURE_JOBS", "200")),
@@ -50,10 +50,10 @@ def say(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
 @pytest.mark.integration
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_the_laws_hold_under_two_faults_of_each_kind(tortured: Scene) -> None:
+def test_the_laws_hold_under_a_fault_of_each_kind(tortured: Scene) -> None:
     report = torture(tortured, SHORT, ledger := _story("short"))
     assert not report.violations, f"{report.text()}\nthe story: {ledger}"
-    assert {kind: report.tally.struck[kind] for kind in KINDS} == dict.fromkeys(KINDS, 2)
+    assert {kind: report.tally.struck[kind] for kind in KINDS} == dict.fromkeys(KINDS, 1)
 
 
 @pytest.mark.torture

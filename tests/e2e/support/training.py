@@ -28,7 +28,7 @@ class Training(Stage):
     """A Stage with real pods: their files, their processes, and the plugin."""
 
     within = 240.0
-    pause = 0.5
+    pauses = (0.2, 1.0)
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         super().__init__(cluster, namespace)

@@ -25,7 +25,8 @@ class Stage:
     """Jobs, pods and services of one namespace; reads are always fresh."""
 
     within = WITHIN
-    pause = 0.1
+    pauses = (0.05, 0.3)
+    """Seconds between two looks: the first ones, and those after some seconds of waiting."""
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self.cluster = cluster
@@ -157,12 +158,13 @@ class Stage:
 
     def until(self, holds: Callable[[], Any], what: str) -> None:
         """Wait for something that comes soon; says what did not, and what stands instead."""
-        deadline = time.monotonic() + self.within
+        begun = time.monotonic()
         while not holds():
             self.cluster.check()
-            if time.monotonic() > deadline:
+            waited = time.monotonic() - begun
+            if waited > self.within:
                 raise AssertionError(f"it never came: {what}\n{self._picture()}")
-            time.sleep(self.pause)
+            time.sleep(pause_after(waited, *self.pauses))
 
     def until_runs(self, job: str, pods: int) -> None:
         self.until(lambda: self.running(job) == pods == self.size(job), f"{job} runs {pods} pods")
@@ -176,6 +178,11 @@ class Stage:
 
     def _target(self, kind: str, name: str) -> Target:
         return Target(kind, self.namespace, name)
+
+
+def pause_after(waited: float, shortest: float, longest: float) -> float:
+    """A tenth of what was waited already: looks cost the cluster more than what they look for."""
+    return min(max(waited / 10, shortest), longest)
 
 
 @contextmanager
