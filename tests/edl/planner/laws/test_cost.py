@@ -100,10 +100,13 @@ def test_a_job_gets_as_many_replicas_as_the_contract_allows() -> None:
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_eight_times_the_cluster_is_about_eight_times_the_work(name: str) -> None:
-    """From 12 racks on: fewer domains are gone through in another way."""
+def test_four_times_the_cluster_is_about_four_times_the_work(name: str) -> None:
+    """From 12 racks on: fewer domains are gone through in another way.
+
+    The bound is of 4.5: a part that grows with the square may be 4 % of the work, not more.
+    """
     state = STATES[name]
-    assert work(state(960)) < 10 * work(state(120))
+    assert work(state(480)) < 4.5 * work(state(120))
 
 
 def work(state: ClusterState) -> int:
