@@ -16,6 +16,7 @@ from edl.errors import NotFound
 from edl.kube.api.client import ApiClient, connect
 from edl.model import Target
 from sandbox import Sandbox
+from tests.temporary_namespace import temporary
 
 pytestmark = pytest.mark.integration
 
@@ -25,15 +26,24 @@ TERMS = ("--lease-duration", "4", "--renew-deadline", "3", "--retry-period", "0.
 Start = Callable[[str], "subprocess.Popen[str]"]
 
 
-NAMESPACE = "default"
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    """Not the shared one: a reconciler here would start the Jobs of other tests."""
+    if named := os.environ.get("EDL_KUBECONFIG"):
+        pytest.skip(f"its reconcilers would start the Jobs of others; EDL_KUBECONFIG={named}")
+    sandbox = Sandbox(f"leader-{os.getpid()}")
+    try:
+        sandbox.up()
+        yield sandbox
+    finally:
+        sandbox.down()
 
 
 @pytest.fixture
-def sandbox(own_sandbox: Callable[[], Sandbox]) -> Sandbox:
-    """Not the shared one: a reconciler here would start the Jobs of other tests."""
-    sandbox = own_sandbox()
-    sandbox.up()
-    return sandbox
+def namespace(sandbox: Sandbox) -> Iterator[str]:
+    """Each test has a Lease of its own."""
+    with temporary(sandbox) as name:
+        yield name
 
 
 @pytest.fixture
@@ -42,14 +52,14 @@ def api(sandbox: Sandbox) -> ApiClient:
 
 
 @pytest.fixture
-def start(sandbox: Sandbox, tmp_path: Path) -> Iterator[Start]:
+def start(sandbox: Sandbox, namespace: str, tmp_path: Path) -> Iterator[Start]:
     """Start a reconciler of some identity; its log is in the test's folder."""
     with ExitStack() as stack:
 
         def begin(identity: str) -> "subprocess.Popen[str]":
             log = stack.enter_context((tmp_path / identity).open("w"))
             command = [sys.executable, "-m", "reconciler", "--identity", identity, *TERMS]
-            command += ["--namespace", NAMESPACE, "--metrics-port", "0"]
+            command += ["--namespace", namespace, "--metrics-port", "0"]
             command += ["--kubeconfig", str(sandbox.kubeconfig)]
             process = subprocess.Popen(command, stderr=log, text=True)
             stack.callback(process.wait)
@@ -59,9 +69,9 @@ def start(sandbox: Sandbox, tmp_path: Path) -> Iterator[Start]:
         yield begin
 
 
-def holder(api: ApiClient) -> str:
+def holder(api: ApiClient, namespace: str) -> str:
     try:
-        lease = api.get(Target("Lease", NAMESPACE, "edl-reconciler"))
+        lease = api.get(Target("Lease", namespace, "edl-reconciler"))
     except NotFound:
         return ""
     return str(lease["spec"]["holderIdentity"])
@@ -75,38 +85,40 @@ def seconds_until(condition: Callable[[], bool]) -> float:
     return time.monotonic() - began
 
 
-def test_a_leader_that_ends_hands_over_and_ends_well(start: Start, api: ApiClient) -> None:
+def test_a_leader_that_ends_hands_over_and_ends_well(
+    start: Start, api: ApiClient, namespace: str
+) -> None:
     first = start("first")
-    seconds_until(lambda: holder(api) == "first")
+    seconds_until(lambda: holder(api, namespace) == "first")
     start("second")
     first.send_signal(signal.SIGTERM)
     assert first.wait(SECONDS) == 0
-    seconds_until(lambda: holder(api) == "second")
+    seconds_until(lambda: holder(api, namespace) == "second")
 
 
 def test_a_leader_that_is_killed_is_replaced_when_its_lease_ran_out(
-    start: Start, api: ApiClient
+    start: Start, api: ApiClient, namespace: str
 ) -> None:
     first = start("first")
-    seconds_until(lambda: holder(api) == "first")
+    seconds_until(lambda: holder(api, namespace) == "first")
     start("second")
     first.kill()
-    seconds_until(lambda: holder(api) == "second")
-    lease = api.get(Target("Lease", NAMESPACE, "edl-reconciler"))
+    seconds_until(lambda: holder(api, namespace) == "second")
+    lease = api.get(Target("Lease", namespace, "edl-reconciler"))
     assert lease["spec"]["leaseTransitions"] == 1
 
 
 def test_a_leader_that_was_frozen_wakes_up_as_a_follower(
-    start: Start, api: ApiClient, tmp_path: Path
+    start: Start, api: ApiClient, namespace: str, tmp_path: Path
 ) -> None:
     first = start("first")
-    seconds_until(lambda: holder(api) == "first")
+    seconds_until(lambda: holder(api, namespace) == "first")
     start("second")
     os.kill(first.pid, signal.SIGSTOP)
-    seconds_until(lambda: holder(api) == "second")
+    seconds_until(lambda: holder(api, namespace) == "second")
     os.kill(first.pid, signal.SIGCONT)
     seconds_until(lambda: "first leads no longer" in messages(tmp_path / "first"))
-    assert holder(api) == "second"
+    assert holder(api, namespace) == "second"
 
 
 def messages(log: Path) -> list[str]:
