@@ -53,7 +53,7 @@ check: setup ## format, lint, types, layers, unit tests; under a minute
 	@$(MAKE) --no-print-directory unit
 
 unit: setup
-	$(BIN)/pytest -q -n 2 --least $(LEAST_UNIT) -m "not laws and not integration and not e2e and not torture"
+	$(BIN)/pytest -q -n 3 --least $(LEAST_UNIT) -m "not laws and not integration and not e2e and not torture"
 
 laws: setup ## property tests that take their time: the planner under every policy
 	$(BIN)/pytest -q -n 2 --least $(LEAST_LAWS) -m laws
@@ -84,8 +84,8 @@ torture: setup binaries ## a thousand faults during churn, a million generated r
 mutants: setup ## does a test fail for each of the listed changes of one line? half an hour
 	$(BIN)/python -m tests.mutants
 
-# Where no real node can run, the tests say so themselves.
-images: setup binaries
+# Where no real node can run, the tests say so themselves. Without `binaries`: packages are fetched while Go compiles.
+images: setup
 	@! $(BIN)/python -m sandbox.real || nice -n 10 $(BIN)/python -m dev.images build $(IMAGES)
 
 bench: setup binaries ## measured figures, into benchmarks/README.md; ONLY=decide,holding renews these sections

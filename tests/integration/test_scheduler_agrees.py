@@ -129,7 +129,7 @@ class Watch:
             stands = json.dumps(self.stands, sort_keys=True)
             if stands != before or self.halves:
                 before, since = stands, time.monotonic()
-            time.sleep(0.5)
+            time.sleep(2)  # a look lists hundreds of pods
 
 
 def is_half(jobs: list[Json], pods: Counter[str]) -> bool:

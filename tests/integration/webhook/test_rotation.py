@@ -53,7 +53,7 @@ class Load:
 
     def __call__(self, client: int) -> None:
         number = 0
-        while not self._ended.wait(0.03):
+        while not self._ended.wait(0.1):
             number += 1
             job = labelled(f"mnist-{client}-{number}", self._namespace)
             target = Target("Job", self._namespace, job["metadata"]["name"])
