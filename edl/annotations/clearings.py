@@ -2,7 +2,7 @@
 
 Another one of the role takes the place of each that is moved, wherever kube-scheduler puts it. If
 that is the same node again, moving it frees nothing. The reconciler counts on the Job, so that
-whoever decides next goes on counting.
+the next leader continues to count.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,13 +14,13 @@ import msgspec
 from edl.model import Clearing, Role
 
 REMEMBERED: Final = timedelta(minutes=10)
-"""After that it is tried again: the cluster may be another one."""
+"""After this time it is tried again: the cluster may have changed."""
 _TRIES: Final = 3
 """One replica may slip in beside the pod that it is moved for: that happens once, or twice."""
 _MOST: Final = 32
 """Nodes that are remembered, the latest."""
 _MOST_TIMES: Final = 10**6
-"""More were written by others."""
+"""A larger count was not written by the reconciler."""
 _decoder: Final = msgspec.json.Decoder(tuple[Clearing, ...])
 
 
@@ -55,7 +55,7 @@ def text(found: tuple[Clearing, ...]) -> str:
 
 
 def read(annotation: str) -> tuple[Clearing, ...]:
-    """Nothing where there is none, or none of ours."""
+    """Empty if it is missing or invalid."""
     try:
         found = _decoder.decode(annotation)
     except (msgspec.MsgspecError, RecursionError):

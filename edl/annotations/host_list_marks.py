@@ -1,4 +1,4 @@
-"""What stands on launchers' pods about the workers that leave their host list."""
+"""Annotations of launchers' pods about the workers that leave their host list."""
 
 from typing import Final
 
@@ -28,7 +28,7 @@ def leaving_text(leaving: Leaving) -> str:
 
 
 def read_leaving(annotation: str) -> Leaving | None:
-    """None where there is none, or none of ours."""
+    """None if it is missing or invalid."""
     if not annotation:
         return None
     try:

@@ -1,7 +1,7 @@
-"""What a training job went through, kept on its Jobs: Events are gone after an hour.
+"""The history of a training job, kept on its Jobs: Events are gone after an hour.
 
-An operation is one line of an annotation, written by the very patch that carries it out, so that it
-costs no write of its own and is never lost or told twice.
+An operation is one line of an annotation, written by the patch that executes it, so that it costs
+no write of its own and is never lost or recorded twice.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _FORM: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class Operation(StrEnum):
-    """What was done to a role."""
+    """The kind of an operation on a role."""
 
     STARTED = "started"
     RESTARTED = "restarted"
@@ -35,13 +35,13 @@ class Operation(StrEnum):
     REMOVED = "removed"
     """Named pods left."""
     FAILED = "failed"
-    """A growth that did not come in time, and was taken back."""
+    """A scale-up that was not ready in time, and was reverted."""
     SUSPENDED = "suspended"
     ENDED = "ended"
 
 
 class OperationPhase(StrEnum):
-    """What became of an operation, in et-operator's words."""
+    """The phase of an operation, in et-operator's words."""
 
     STARTING = "Starting"
     RUNNING = "Running"
@@ -78,7 +78,7 @@ def annotation(role: Role, entries: Sequence[HistoryEntry]) -> dict[str, str]:
 
 
 def entries(history: str) -> tuple[HistoryEntry, ...]:
-    """The oldest first. Lines that are none of ours are left out."""
+    """The oldest first. Invalid lines are left out."""
     found = (_entry(line) for line in history.splitlines())
     return tuple(entry for entry in found if entry)
 

@@ -1,6 +1,6 @@
 """The reason of a role's last change, as its Job keeps it from one decision to the next.
 
-Other clients may write it, too: what is read is bounded, and need not make sense.
+Other clients may write it, too: what is read is bounded, and may be invalid.
 """
 
 from typing import Final
@@ -22,7 +22,7 @@ def text_of(reason: Reason) -> str:
 
 
 def read_reason(annotation: str) -> Reason | None:
-    """None where there is none, or none of ours."""
+    """None if it is missing or invalid."""
     if not annotation or len(annotation) > _LONGEST:
         return None
     try:

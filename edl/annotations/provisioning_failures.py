@@ -15,7 +15,7 @@ _FIRST: Final = timedelta(minutes=1)
 _LONGEST: Final = timedelta(minutes=30)
 _DOUBLINGS: Final = 5
 _MOST_ATTEMPTS: Final = 10**6
-"""Of half an hour each; more were written by others, as far as a number goes."""
+"""The largest count of attempts that is believed; other clients may write any number."""
 MOST: Final = 512
 """Characters of the autoscaler's words that are kept."""
 

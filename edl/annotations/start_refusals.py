@@ -1,4 +1,4 @@
-"""Starts that the API server refused: as they are written on a Job, and when one is tried again.
+"""Starts that the API server refused: their annotation, and when one is tried again.
 
 A quota on Services, an admission webhook, a missing right: what refuses one training job's start
 says nothing about the others, so it leaves the plan until a dry run of its start is accepted.
@@ -16,7 +16,7 @@ _FIRST: Final = timedelta(seconds=1)
 _LONGEST: Final = timedelta(minutes=1)
 _DOUBLINGS: Final = 16
 _MOST_ATTEMPTS: Final = 10**6
-"""Of a minute each; more were written by others, as far as a number goes."""
+"""The largest count of refusals that is believed; other clients may write any number."""
 _MOST: Final = 1024
 """Characters of the API server's message that are kept, as many as an Event takes."""
 
@@ -64,7 +64,7 @@ def text(refusal: StartRefusal) -> str:
 
 
 def read(annotation: str) -> StartRefusal | None:
-    """None where there is none, or none of ours."""
+    """None if it is missing or invalid."""
     try:
         found = _decoder.decode(annotation)
     except (msgspec.MsgspecError, RecursionError):

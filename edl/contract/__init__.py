@@ -1,6 +1,6 @@
 """Every label, annotation, path and name that users and kubectl-edl agree on: spelled once, here.
 
-`edl.contract.registry` says of each who sets it and what it means.
+`edl.contract.registry` documents each: its setter and its meaning.
 """
 
 from enum import StrEnum
@@ -53,7 +53,7 @@ ETCD_IMAGE: Final = "edl.dev/etcd-image"
 TUNER_SERVER_KEY: Final = "tuner-server-key"
 """training-operator's own name, on a pod template: the label of MXNet's tuning servers."""
 
-# Annotations: ours. Nobody else can write them; the webhook puts them back.
+# Annotations that only the reconciler and the webhook may write; the webhook restores them.
 INJECTED_MAX: Final = "edl.dev/injected-max"
 COMPLETED_BY: Final = "edl.dev/completed-by"
 STARTED_AT: Final = "edl.dev/started-at"
@@ -121,7 +121,7 @@ RECONCILER_LEASE: Final = "edl-reconciler"
 TEAMS_CONFIG_MAP: Final = "edl-teams"
 """In the installation's namespace: the teams of the cluster (`edl.parsing.team_document`)."""
 TEAMS_KEY: Final = "teams.yaml"
-"""Of its `data`: the document."""
+"""The key of its `data` with the document."""
 PROVISIONAL_PRIORITY: Final = "edl-provisional"
 """The PriorityClass of provisional pods, below all others."""
 RECONCILER_USER: Final = "system:serviceaccount:edl-system:edl-reconciler"

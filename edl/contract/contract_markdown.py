@@ -1,17 +1,47 @@
-"""The table of docs/reference/labels.md. `python -m edl.contract.contract_markdown` prints it."""
+"""Tables of docs/reference/labels.md: `python -m edl.contract.contract_markdown` prints them."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from edl.contract import registry
-from edl.contract.registry import ContractEntry
+from edl.contract.registry import ContractEntry, EntryKind, Setter
 
-_HEADINGS = ("NAME", "WHERE", "SET BY", "VALUES", "MEANING")
+_HEADINGS: Final = ("NAME", "WHERE", "SET BY", "VALUES", "MEANING")
+_ON_NAMESPACES: Final = (EntryKind.NAMESPACE, EntryKind.NAMESPACE_ANNOTATION)
+_OBJECTS: Final = (EntryKind.LABEL, EntryKind.ANNOTATION)
+
+SECTIONS: Final[tuple[tuple[str, Callable[[ContractEntry], bool]], ...]] = (
+    (
+        "For users: labels and annotations of Jobs and pods",
+        lambda entry: entry.setter is Setter.USER and entry.kind in _OBJECTS,
+    ),
+    (
+        "For administrators: labels and annotations of Namespaces",
+        lambda entry: entry.kind in _ON_NAMESPACES,
+    ),
+    (
+        "For training programs: environment variables",
+        lambda entry: entry.kind is EntryKind.ENV,
+    ),
+    ("For training programs: files", lambda entry: entry.kind is EntryKind.PATH),
+    (
+        "For debugging: what kubectl-edl writes",
+        lambda entry: entry.setter is not Setter.USER and entry.kind in (*_OBJECTS, EntryKind.GATE),
+    ),
+)
+"""A section per audience, and which entries it has; each entry is in exactly one."""
 
 
-def table() -> str:
-    """Every entry of the contract as one row of a Markdown table, ending with a newline."""
-    rows = (_HEADINGS, ("---",) * len(_HEADINGS), *map(_cells, registry.ENTRIES))
+def tables() -> str:
+    """The contract as Markdown, a heading and a table per audience, ending with a newline."""
+    return "\n".join(
+        f"## {title}\n\n{_table(filter(has, registry.ENTRIES))}" for title, has in SECTIONS
+    )
+
+
+def _table(entries: Iterable[ContractEntry]) -> str:
+    rows = (_HEADINGS, ("---",) * len(_HEADINGS), *map(_cells, entries))
     return "".join(_row(cells) for cells in rows)
 
 
@@ -25,4 +55,4 @@ def _row(cells: Iterable[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(table())
+    sys.stdout.write(tables())

@@ -19,7 +19,7 @@ class EntryKind(StrEnum):
 
 
 class Setter(StrEnum):
-    """Who may write an entry."""
+    """The writer of an entry."""
 
     USER = "user"
     WEBHOOK = "webhook"
@@ -27,7 +27,7 @@ class Setter(StrEnum):
 
 
 class ContractEntry(msgspec.Struct, frozen=True):
-    """One line of the contract: where it stands, who sets it, its values and its meaning."""
+    """One entry of the contract: where it is set, by what, its values and its meaning."""
 
     name: str
     kind: EntryKind

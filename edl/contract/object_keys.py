@@ -35,7 +35,9 @@ WRITTEN: Final[tuple[ContractEntry, ...]] = (
     ),
     label(contract.GPU_MEMORY, "quantity, `3Gi`", "memory of the shared GPU; default: KubeShare's"),
     annotation(
-        contract.ROLES, "`chief=1,ps=2,worker=1..12`", "the whole cast, the same on each Job"
+        contract.ROLES,
+        "`chief=1,ps=2,worker=1..12`",
+        "all roles of the training job, the same on each Job",
     ),
     annotation(
         contract.MODE, "a mode of the framework", "how it runs; see the framework's own page"
@@ -193,7 +195,7 @@ WRITTEN: Final[tuple[ContractEntry, ...]] = (
         contract.MISSING_RIGHTS,
         RECONCILER,
         "JSON",
-        f"on its Lease `{contract.RECONCILER_LEASE}`: as whom it runs, and what it may not write",
+        f"on its Lease `{contract.RECONCILER_LEASE}`: its user name, and the write rights it lacks",
     ),
     ours(
         contract.QUEUE_AS_OF,

@@ -1,4 +1,4 @@
-"""The contract, entry by entry: who sets it, its values and what it means.
+"""The contract, entry by entry: its setter, its values and its meaning.
 
 The table of docs/reference/labels.md is generated from it.
 """

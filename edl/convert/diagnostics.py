@@ -14,7 +14,7 @@ _BRACKETED: Final = frozenset("./ ")
 
 
 def path_of(place: Place) -> str:
-    """`spec.volumes[0].name`; names that are no words stand in brackets, as in messages of ours."""
+    """`spec.volumes[0].name`; keys that are not identifiers are put in brackets."""
     text = ""
     for step in place:
         if isinstance(step, int) or _BRACKETED & set(step):

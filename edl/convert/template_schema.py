@@ -1,4 +1,4 @@
-"""What the parts of a pod template that are looked at must be; the rest is nobody's business."""
+"""Types of the fields of a pod template that `convert` reads; other fields are not checked."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias

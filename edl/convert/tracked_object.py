@@ -1,6 +1,6 @@
 """Reading a document field by field, so that no field can be lost silently.
 
-Every field that a reader takes is carried or remarked upon; whatever nobody took is dropped, and
+Every field that a reader takes is carried over or reported; fields not taken are dropped, and
 said to be, by construction.
 """
 
@@ -26,7 +26,7 @@ class ConversionReport:
         self.opened: Final[list[Fields]] = []
 
     def finish(self) -> None:
-        """What nobody has taken is dropped."""
+        """Report the fields that were not taken as dropped."""
         for fields in self.opened:
             self.dropped.extend(fields.leftovers())
 
@@ -44,7 +44,7 @@ class Fields:
     # -- taking ------------------------------------------------------------------------------------
 
     def names(self) -> tuple[str, ...]:
-        """What nobody has taken yet, in the document's order."""
+        """The fields that were not taken yet, in the document's order."""
         return tuple(self._left)
 
     def has(self, name: str) -> bool:

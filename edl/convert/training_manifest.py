@@ -61,7 +61,7 @@ def manifests(training: TrainingManifest) -> tuple[Json, ...]:
 
 
 def _miss_name(metadata: Fields) -> None:
-    """Said once, of the source: what each Job's own name would lack is no help."""
+    """Reported once, for the source's name, instead of for the name of each Job."""
     name, what = "", "has no name"
     if metadata.has("generateName"):
         name, what = "generateName", "gives no address"

@@ -17,7 +17,7 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
 def resizing(framework: str, mode: str, roles: Sequence[str]) -> Resizing | None:
     """How a training job of these roles takes a new size.
 
-    None for a mode that it cannot have, and for a framework that nobody knows.
+    None for a mode that it does not have, and for an unknown framework.
     """
     found = _mode(framework, mode, roles)
     return found.resizing if found else None

@@ -45,7 +45,7 @@ class LiveFile(msgspec.Struct, frozen=True):
 
 
 class Companion(msgspec.Struct, frozen=True):
-    """A container beside the user's, unless he has one of that name himself."""
+    """A container beside the user's, unless the pod has one of that name."""
 
     name: str
     image: str
@@ -76,7 +76,7 @@ class Needs(msgspec.Struct, frozen=True):
     leaving: tuple[str, ...] = ()
     """What the first container runs before it is told to end."""
     shares_processes: bool = False
-    """Nobody in the pod is process 1, who may end with 0 when he is told to leave."""
+    """Share the process namespace, so that no program is PID 1: some exit 0 on SIGTERM then."""
     first_decides: bool = False
     """The Job is complete when index 0 is."""
     any_decides: bool = False
@@ -115,9 +115,9 @@ class Mode(msgspec.Struct, frozen=True):
     lists_pods: bool = False
     """Its pods find each other by their labels: they need the right to list them."""
     told: bool = False
-    """Who runs is told at each start, though sizes move while it runs."""
+    """The member list is written at every start even though replicas change while it runs."""
     newcomers: str = ""
-    """The role whose hosts are published a line each, and who is told whether it comes later."""
+    """The role whose hosts are published, one per line, and whose pods learn if they join later."""
     threads: bool = False
     """Without GPUs, a worker has a slot for each CPU that it asks for."""
     port: int = 0
@@ -154,7 +154,7 @@ class Framework(msgspec.Struct, frozen=True, dict=True):
     port: int = 0
     ranked: bool = True
     at_start: Callable[[Mapping[str, Sequence[str]]], Mapping[str, str]] | None = None
-    """From `host:port` by role to pod annotations, written at each start: who really runs."""
+    """From `host:port` by role to pod annotations, written at each start: the running members."""
     publishes: str = ""
     """The role whose hosts are published to the launcher, empty if none are."""
     settings: tuple[FrameworkOption, ...] = ()

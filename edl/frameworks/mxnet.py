@@ -1,7 +1,7 @@
 """MXNet: servers and workers that a scheduler brings together, told by DMLC_* and MX_CONFIG.
 
 Names and shapes are the MXNet operators' (kubeflow's v1, and training-operator's), because users'
-scripts read them. A scheduler knows how many will come and takes nobody else, so every resize is a
+scripts read them. A scheduler expects a fixed number of peers, so every resize is a
 restart of all: how many run is chosen at each start, and read from that start's annotations.
 """
 
@@ -109,11 +109,11 @@ def _tuned(spec: JobSpec) -> tuple[Env, ...]:
 
 
 def _forked(spec: JobSpec) -> Needs:
-    """The elastic fork: its scheduler reads at each epoch who shall train from then on.
+    """The elastic fork: its scheduler reads the workers of the next epoch at each epoch.
 
-    EPOCH_BEGIN is nobody's but that scheduler's: it tells whom it starts itself.
+    EPOCH_BEGIN belongs to that scheduler alone: it sets it for the workers that it starts.
     """
-    # Who comes later, and who comes at all, is known when the pods are there; of bare ones before.
+    # Late workers, and all members, are known once the pods exist; for bare pods before.
     waits = spec.rank is None and spec.role != _SERVER
     env = (*_trained(spec), Env(contract.ELASTIC_TRAINING_ENV, "1"), *_told_by_role(spec))
     needs = replace(_needs(spec, env), gated=waits)
@@ -175,7 +175,7 @@ FRAMEWORK: Final = Framework(
     deciders=(_SCHEDULER, _TUNER, _WORKER),
     modes=(
         Mode("dist", Resizing.RESTART, role=_SCHEDULER, needed=_DIST, roles=_DIST),
-        # Who has servers has forgotten the scheduler.
+        # A role list with servers but without a scheduler lacks it by mistake.
         Mode("dist", Resizing.RESTART, role=_SERVER, needed=_DIST, roles=_DIST),
         Mode("tune", Resizing.FIXED, role=_TUNER, needed=_TUNE, roles=_TUNE),
         Mode("local", Resizing.FIXED, roles=(_WORKER,), single=(_WORKER,)),

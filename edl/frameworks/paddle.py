@@ -1,7 +1,7 @@
 """PaddlePaddle: today's collective, parameter server and elastic modes, and v1's cloud mode.
 
 Collective and ps as paddle.distributed's role maker and init_parallel_env read them (3.3.1). They
-know how many trainers there are and take nobody else, so every resize is a restart of all.
+expect a fixed number of trainers, so every resize is a restart of all.
 """
 
 from collections.abc import Mapping, Sequence

@@ -86,7 +86,7 @@ def _env(spec: JobSpec, *, tolerant: bool) -> tuple[Env, ...]:
         "PADDLE_INIT_USE_GPU": str(int(spec.accelerated)),
         "LD_LIBRARY_PATH": "/usr/local/cuda/lib64",
     }
-    # Trainers that the master knows may be any number; the others wait for exactly so many.
+    # With a master the number of trainers may vary; without one they wait for exactly this number.
     fixed = tolerant or spec.rank is not None
     told = {"value": sizes["trainer"]} if fixed else {"annotation": contract.WORKERS}
     return (

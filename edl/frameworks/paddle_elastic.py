@@ -1,11 +1,11 @@
-"""Paddle's elastic mode: `paddle.distributed.launch`, told everything by its own variables.
+"""Paddle's elastic mode: `paddle.distributed.launch`, configured by its own variables.
 
 Launchers meet at an etcd, which is the master. Each keeps a key there that lives while its heart
 beats, and every change of the keys lets all of them end their scripts and start them again.
 
-Two habits of theirs (seen in 3.3.1) decide the numbers below. Who joins wipes all keys, and the
-others write theirs again within five seconds. And a launcher that misses its minimum ends with 0,
-as if the training were done.
+Two properties of theirs (seen in 3.3.1) decide the numbers below. A joining launcher deletes all
+keys, and the others write theirs again within five seconds. And a launcher that misses its minimum
+ends with 0, as if the training were done.
 """
 
 from datetime import timedelta
@@ -45,7 +45,7 @@ def own_name():
     environments = (told for _, _, told in processes() if b"PADDLE_GLOBAL_RANK" in told)
     return next((told[b"POD_NAME"] for told in environments), b"")
 
-# Nobody may be missed while they come together: twice the same script, and they have.
+# No launcher may be missed while they form a group: it is formed once the script is the same twice.
 name, patience = b"", time.monotonic() + 15
 while time.monotonic() < patience:
     before, name = name, own_name()
@@ -84,7 +84,7 @@ def _trainer(spec: JobSpec, server: str) -> Needs:
     pairs = {
         "PADDLE_MASTER": f"etcd://{server}",
         "PADDLE_JOB_ID": spec.job,
-        # The gang starts with its minimum; who waits for it here would end with 0.
+        # The gang starts with its minimum; a launcher that waited for it would end with 0.
         "PADDLE_NNODES": f"1:{spec.max}" if elastic else str(spec.max),
         "PADDLE_NPROC_PER_NODE": str(spec.slots),
         "PADDLE_MAX_RESTART": _RESTARTS,

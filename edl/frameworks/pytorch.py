@@ -1,8 +1,8 @@
-"""PyTorch, elastic: torchrun, told everything by its own PET_* variables.
+"""PyTorch, elastic: torchrun, configured by its own PET_* variables.
 
-torchrun's agents meet at a store. In a cast the store is a role of its own, `rendezvous`, so that
-any worker may go and come back. A Job that stands alone keeps it in worker 0: then everybody
-starts again from the checkpoint when that pod is lost.
+torchrun's agents meet at a store. With several roles the store is a role of its own, `rendezvous`,
+so that any worker may leave and return. A single Job has the store in worker 0: if that pod is
+lost, all workers restart from the checkpoint.
 """
 
 from datetime import timedelta
@@ -32,7 +32,7 @@ from torch.distributed.elastic.rendezvous.c10d_rendezvous_backend import C10dRen
 store = TCPStore("localhost", {port}, None, True, wait_for_workers=False)
 backend = C10dRendezvousBackend(store, "{job}")
 print("rendezvous of {job} at port {port}", flush=True)
-# An agent that fails closes the rendezvous for ever, and nobody who comes back could join again.
+# An agent that fails closes the rendezvous forever, and no returning agent could join again.
 while True:
     time.sleep(5)
     bits, token, *_ = backend.get_state() or (None, None)
@@ -64,8 +64,8 @@ def _worker(spec: JobSpec) -> Needs:
         contract.PET_MAX_RESTARTS_ENV: _RESTARTS,
         contract.PET_MONITOR_INTERVAL_ENV: "1",
     }
-    # torchrun's agents end together, so the first success is everybody's. Who comes later, or
-    # comes back, finds the rendezvous closed and fails: that must not fail a finished Job.
+    # torchrun's agents end together, so the first success is that of all. An agent that joins later
+    # or returns finds the rendezvous closed and fails: that must not fail a finished Job.
     return Needs(env=tuple(Env(*pair) for pair in pairs.items()), any_decides=True)
 
 

@@ -30,7 +30,7 @@ exit "$status"
 """Runs its argument while its standard input is open. Then it ends it and all that it started.
 
 A command does not end when its exec is broken off, but its standard input does. An exec begins a
-process group, so `-$$` is everybody in it, ourselves included.
+process group, so `-$$` is every process in it, the shell included.
 """
 
 KUBEXEC: Final = rf"""#!/bin/sh
@@ -41,7 +41,7 @@ host=${{1%%.*}}
 shift
 job="{contract.JOB_NAME_LABEL}=${{host%-*}}"
 index="{contract.COMPLETION_INDEX_ANNOTATION}=${{host##*-}}"
-# Who leaves still runs, beside who comes in its place.
+# A terminating pod still runs, beside its replacement.
 staying='{{{{if not .metadata.deletionTimestamp}}}}{{{{.metadata.name}}}} {{{{end}}}}'
 staying="{{{{range .items}}}}$staying{{{{end}}}}"
 for pause in 1 2 4 8 0; do
@@ -72,7 +72,7 @@ rm -f "$lifeline"
 command=$!
 trap 'kill "$command" 2>/dev/null' TERM INT HUP
 exec 4<&-
-# An exec ends with its pod, but not when the pod's node is lost: nobody is left to say so.
+# An exec ends with its pod, but not when the pod's node is lost: no kubelet reports it then.
 (
     trap 'kill "$!"; exit 0' TERM
     state='{{.status.phase}}'
@@ -97,7 +97,7 @@ exit "$status"
 
 _LEAVE: Final = """
 leave() {
-    # Not waited for: who has just begun may miss it, and is told again.
+    # Not waited for: a process that has just begun may miss the signal, and gets it again.
     kill "$!" 2>/dev/null
     sleep 0
     while set -- /proc/[0-9]*; [ "$#" -gt 1 ]; do kill "$!" 2>/dev/null; sleep 1; done
@@ -124,5 +124,5 @@ exit 1
 """
 """The same with ssh (et-operator's workers run `/usr/sbin/sshd && sleep 365d`).
 
-The server that is asked to end takes nobody new, and its sessions go on.
+On SIGTERM the server accepts no new connections, and its sessions continue.
 """

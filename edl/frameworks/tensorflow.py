@@ -1,7 +1,7 @@
 """TensorFlow: everything by TF_CONFIG.
 
 Mode ps: the worker list always has `max` entries, so that workers come and go while chief and ps
-are never touched (DRAGON's rule). Mode collective: strategies that wait for everybody listed, also
+are never touched (DRAGON's rule). Mode collective: strategies that wait for every listed task, also
 ParameterServerStrategy, need the size that really runs; it is chosen at each start and read from
 the annotation `edl.dev/cluster`. Mode sparse: as ps, but a worker knows of no other worker; only ps
 need the whole list ("No worker known as …" otherwise ends the worker that calls).

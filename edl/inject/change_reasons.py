@@ -87,12 +87,12 @@ NEW_IN_POD: Final[Mapping[str, str]] = {
 """Places in the pod's spec that count only where there was nothing: whole containers."""
 
 DROPPED: Final = "written by kubectl-edl alone"
-"""Of an annotation that is taken away."""
+"""The reason why an annotation is removed."""
 
 PROGRAMS: Final = {contract.KUBECTL_DIRECTORY: "kubectl, for the launcher"}
-"""Of directories whose files are in no contract."""
+"""Reasons for directories whose files the contract does not list."""
 
 OWN_VOLUME: Final = "the pod's own volume of this name stands where live files would"
-"""Of a mount of what its user has named as we would."""
+"""The reason for a mount whose volume has the user's name instead of ours."""
 
 MEANINGS: Final = {entry.name: entry.meaning for entry in registry.ENTRIES}

@@ -54,7 +54,7 @@ class FieldChange(msgspec.Struct, frozen=True):
     path: str
     what: str
     why: str
-    """Empty where nobody has said yet: a gap in the tables, which a test looks for."""
+    """Empty if no table explains the change: a gap that a test finds."""
 
 
 def changes(before: Json, after: Json) -> tuple[FieldChange, ...]:

@@ -33,7 +33,7 @@ class AdmissionRequest(msgspec.Struct, frozen=True):
     old: Json | None
     user: str
     policy: NamespacePolicy = SILENT
-    """Of the namespace that the Job or pod is in."""
+    """Settings of the namespace of the Job or pod."""
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ def validate(request: AdmissionRequest, context: Context) -> None:
         release_skew.check(request.manifest)
         return
     manifest = _as_it_was_completed(request.manifest)
-    # Another replica may have completed it by the defaults of a moment ago: these are no change.
+    # Another replica may have completed it by slightly older defaults: that is not a change.
     if _create(manifest, context, request.policy.without_defaults).manifest != manifest:
         what = "another webhook changed what kubectl-edl completed"
         raise Denied([Finding("spec", what, "exclude objects with the label edl.dev/framework")])
@@ -134,7 +134,7 @@ def _tracked(request: AdmissionRequest) -> Json:
 
 
 def _is_leaving(manifest: Json) -> bool:
-    """Nobody may keep the garbage collector from taking its finalizers off."""
+    """The garbage collector must be able to remove its finalizers."""
     return bool((manifest.get("metadata") or {}).get("deletionTimestamp"))
 
 

@@ -1,7 +1,7 @@
 """The types of what the core reads in a manifest: objects, lists and texts where they belong.
 
-The API server sends nothing else; a file that is injected offline, or somebody who only plays the
-API server, may. Looked at once, at the door: inside, nobody doubts a list.
+The API server sends only these types; a file that is injected offline, or a client that poses as
+the API server, may send others. Checked once on arrival: later code relies on them.
 """
 
 from collections.abc import Iterator

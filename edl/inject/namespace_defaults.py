@@ -1,6 +1,6 @@
-"""What a namespace gives its Jobs: ours without a label, bounds, a priority. The user's own wins.
+"""Defaults of a namespace for its Jobs: framework, bounds, priority. The user's settings win.
 
-A default never makes a good Job a bad one: one that does not fit is left out, with a warning.
+A default never makes a valid Job invalid: one that does not fit is left out, with a warning.
 """
 
 from collections.abc import Mapping
@@ -88,7 +88,7 @@ def _with_provision(manifest: Json, policy: NamespacePolicy) -> Json:
 
 
 def _with_gpu_class(manifest: Json, policy: NamespacePolicy) -> Json:
-    """Of whole GPUs, where it fits; a Job that names a class has decided."""
+    """The device class of whole GPUs, where it fits; a class that the Job names is kept."""
     own = update_policy.annotations(manifest)
     if not policy.default_gpu_class or contract.GPU_CLASS in own:
         return manifest

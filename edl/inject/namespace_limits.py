@@ -1,4 +1,4 @@
-"""The ceilings of a namespace: how large a Job may be there, and the words when it is larger."""
+"""Limits of a namespace on the size of its Jobs, and the findings beyond them."""
 
 from decimal import Decimal
 from typing import Final
@@ -21,7 +21,7 @@ _NOTHING: Final = Decimal(0)
 
 
 def unreadable(policy: NamespacePolicy) -> list[Finding]:
-    """What the namespace says and nobody can read: it may have been a ceiling, so it is one."""
+    """Findings for invalid settings of the namespace: each may have been a limit."""
     return [
         Finding(f"{policy} {finding.path}", finding.what, finding.allowed)
         for finding in policy.findings
@@ -29,12 +29,12 @@ def unreadable(policy: NamespacePolicy) -> list[Finding]:
 
 
 def exceeded(given: Json, done: Json, spec: JobSpec, policy: NamespacePolicy) -> list[Finding]:
-    """Which ceilings a Job or pod is above: as its user gave it, and completed."""
+    """The limits that a Job or pod exceeds; `given` is the user's, `done` the completed object."""
     return [*_too_many(given, spec, policy), *_too_many_gpus(done, spec, policy)]
 
 
 def outgrown(new: Json, old: Json, spec: JobSpec, policy: NamespacePolicy) -> list[Finding]:
-    """The ceilings that an update rises above. What was too large before may stay, and shrink."""
+    """The limits that an update newly exceeds. What was too large before may stay, and shrink."""
     if not policy.limits:
         return []
     before = _max(old)
@@ -50,7 +50,7 @@ def outgrown(new: Json, old: Json, spec: JobSpec, policy: NamespacePolicy) -> li
 def gpus(manifest: Json) -> Decimal:
     """GPUs of one pod of a completed Job, or of a bare pod; a share counts as its fraction.
 
-    Raises Denied for requests that are no quantities.
+    Raises Denied for requests that are not quantities.
     """
     template = manifest if manifest.get("kind") == "Pod" else _template(manifest)
     metadata = template.get("metadata") or {}

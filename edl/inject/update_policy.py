@@ -29,7 +29,7 @@ def annotations(manifest: Json) -> Mapping[str, str]:
 
 
 def manager(manifest: Json) -> str:
-    """Who runs a Job instead of the Job controller; empty for that one."""
+    """The controller in `spec.managedBy`; empty for the Job controller."""
     owner: str = (manifest.get("spec") or {}).get("managedBy") or ""
     return "" if owner == contract.JOB_CONTROLLER else owner
 
@@ -92,7 +92,7 @@ def _template(manifest: Json) -> Json:
 
 
 def paused(manifest: Json) -> Json:
-    """`suspend: true` in the user's words becomes ours."""
+    """Translates the user's `suspend: true` into `edl.dev/paused`."""
     return annotated(manifest, {contract.PAUSED: contract.TRUE})
 
 
@@ -216,7 +216,7 @@ def _too_low(new: Json, old: Json, spec: JobSpec) -> list[Finding]:
         return []
     if spec.min >= (low := fewest(old, FRAMEWORKS[spec.framework].fewest)):
         return index_rules.findings(new, spec)
-    allowed = f"at least {low}: its pods wait for so many; recreate it for fewer"
+    allowed = f"at least {low}: its pods wait for this number; recreate it for fewer"
     return [Finding(f"metadata.labels[{contract.MIN}]", f"{spec.min}", allowed)]
 
 

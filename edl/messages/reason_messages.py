@@ -74,9 +74,9 @@ _PLAIN: Final[Mapping[Code, str]] = {
     Code.UNKNOWN: "its reason is not known any more",
     Code.NOT_PLANNED: "there is room, but the plan does not use it for this job now",
 }
-"""Of reasons that are about nothing else."""
+"""Messages of reasons without a subject."""
 _UNKNOWN: Final = _PLAIN[Code.UNKNOWN]
-"""Of a code with what it is never about: others may have written it."""
+"""The message of a code with an unexpected subject: another client may have written it."""
 
 _RECLAIMED: Final = "to make room for"
 _BALANCED: Final[Mapping[Code, str]] = {

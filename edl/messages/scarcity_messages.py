@@ -9,7 +9,7 @@ from edl.model.topology_domains import Domain
 from edl.quantities import CPU, DEVICE_CLASS, devices_text
 
 NAMED: Final = 3
-"""So many that come first are named, the others counted."""
+"""This many are named, the others counted."""
 SCARCE: Final[Mapping[Scarce, str]] = {
     Scarce.RULES: "its pod (anti-)affinity or topology spread rules",
     Scarce.DEVICES: "the shares that others have of its GPUs",
@@ -56,7 +56,7 @@ def needs(found: Sequence[ResourceNeed]) -> str:
 
 
 def insufficient(lack: Lack) -> str:
-    """Of what there is too little; of a resource in kube-scheduler's words."""
+    """What is insufficient; resources in kube-scheduler's words."""
     if lack.scarce is Scarce.RESOURCE:
         return f"Insufficient {scarce(lack.resource)}"
     found = SCARCE.get(lack.scarce)

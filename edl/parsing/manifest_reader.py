@@ -1,4 +1,4 @@
-"""A manifest as a filled-in form: typed answers from its labels and annotations, and findings."""
+"""Reads typed values from a manifest's labels and annotations, and collects findings."""
 
 import re
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _PERCENT: Final = re.compile(r"(?P<number>[0-9]{1,3}(\.[0-9]{1,9})?)(?P<sign>%?)
 _DEVICE_CLASS: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _POD_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _MOST_FINDINGS: Final = 100
-"""Nobody reads more of them, and each is compared with those before it."""
+"""Most pod names that are read: each is compared with those before it."""
 MOST_REPLICAS: Final = 100_000
 """The API server takes no more in an Indexed Job (maxParallelismForIndexedJob)."""
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -75,7 +75,7 @@ class ManifestReader:
 
     @property
     def parallelism(self) -> int:
-        """`spec.parallelism`; for a bare pod, how many pods its role has."""
+        """`spec.parallelism`; for a bare pod, the number of pods of its role."""
         if self.is_pod:
             return self.count(contract.SIZE, most=MOST_REPLICAS) or 1
         given = self.whole("parallelism")
@@ -102,7 +102,7 @@ class ManifestReader:
         try:
             return ceil(quantity(str(asked.get("cpu", 0))))
         except ValueError:
-            return 0  # the API server says so in its own words
+            return 0  # the API server reports it
 
     @property
     def completions(self) -> int | None:
@@ -111,7 +111,7 @@ class ManifestReader:
         return given if sized or self.is_pod or given is not None else 1
 
     def whole(self, field: str) -> int | None:
-        """A number of the Job's spec, None where it is absent or no number."""
+        """A number of the Job's spec, None where it is absent or not a number."""
         value = self.job.get(field)
         if value is None or (isinstance(value, int) and not isinstance(value, bool)):
             return value
@@ -179,7 +179,7 @@ class ManifestReader:
         wrong = [one for one in found if not _POD_NAME.fullmatch(one)]
         if wrong:
             allowed = "names of pods, separated by commas"
-            self.found(self.annotation_path(name), f'"{wrong[0]}" is no name', allowed)
+            self.found(self.annotation_path(name), f'"{wrong[0]}" is not a name', allowed)
             return ()
         return tuple(found)
 

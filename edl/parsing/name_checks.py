@@ -1,4 +1,4 @@
-"""The names of a labelled object: those under which its peers, and its own pods, are found."""
+"""Checks of names by which a labelled object's peers, and its own pods, are found."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _NAME: Final = "metadata.name"
 def check(
     form: ManifestReader, framework: Framework, seat: RoleBounds, cast: Sequence[RoleBounds]
 ) -> None:
-    """Findings for every name that leads nowhere."""
+    """Findings for every invalid name."""
     if form.is_pod:
         _check_pod(form, seat, cast)
     else:
@@ -32,7 +32,7 @@ def check(
 
 
 def _check_pod(form: ManifestReader, seat: RoleBounds, cast: Sequence[RoleBounds]) -> None:
-    """Nothing but the label tells a bare pod who its peers are."""
+    """A bare pod finds its peers by this label alone."""
     if contract.JOB not in form.labels and (seat.max > 1 or cast or not form.name):
         what = "a bare pod finds its peers by it"
         form.found(form.label_path(contract.JOB), what, "write the same name on each of them")
@@ -52,7 +52,7 @@ def _check_job(
 
 
 def _check_template(form: ManifestReader, framework: Framework, role: str) -> None:
-    """Pods under another name would be nobody's."""
+    """Pods with another name would not belong to the training job."""
     said = {contract.FRAMEWORK: framework.name, contract.JOB: form.job_name, contract.ROLE: role}
     for name, value in said.items():
         given = form.pod_labels.get(name, value)
@@ -73,10 +73,10 @@ def _check_hosts(form: ManifestReader, seat: RoleBounds) -> None:
     job = form.job_name
     path = form.label_path(contract.JOB) if form.labels.get(contract.JOB) else _NAME
     if not _SERVICE.fullmatch(job):
-        form.found(path, f'"{job}" is no host name', "a-z, 0-9 and -, beginning with a letter")
+        form.found(path, f'"{job}" is not a host name', "a-z, 0-9 and -, beginning with a letter")
     owner = f"{job}-{seat.role}" if form.is_pod else form.name
     if owner not in ("", job) and not form.is_pod and not _HOST.fullmatch(owner):
-        form.found(_NAME, f'"{owner}" is no host name', "a-z, 0-9 and -")
+        form.found(_NAME, f'"{owner}" is not a host name', "a-z, 0-9 and -")
     longest = f"{owner}-{seat.max - 1}"
     if len(longest) > _LONGEST_LABEL:
         form.found(

@@ -1,4 +1,4 @@
-"""What a namespace says about the Jobs in it: who is ours, defaults, ceilings. Read once."""
+"""Settings of a namespace for its Jobs: injection, defaults, limits. Parsed once."""
 
 import re
 from collections.abc import Mapping
@@ -22,11 +22,11 @@ _WHOLE: Final = re.compile(r"[0-9]{1,9}")
 _GPUS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _CLASS: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _CLOSE: Final = 0.85
-"""All names begin alike: less would be near by that alone."""
+"""Similarity of a near miss: lower values would match by the common prefix alone."""
 _MOST: Final = 10
-"""Unknown names that are told: each is compared with all that are known."""
+"""Unknown names that are reported: each is compared with all known ones."""
 _LONGEST: Final = 63
-"""Characters of one that is compared, or quoted."""
+"""Characters of a name that are compared, or quoted."""
 _SETTINGS: Final = {
     part: tuple(entry.name for entry in registry.ENTRIES if entry.kind is kind)
     for part, kind in (
@@ -38,15 +38,15 @@ _SETTINGS: Final = {
 
 
 class NamespacePolicy(msgspec.Struct, frozen=True):
-    """One namespace's word on its Jobs; None and empty where it says nothing."""
+    """Settings of one namespace; None or empty where it has none."""
 
     namespace: str = ""
     kubexec: bool = False
     """Launchers may exec into their workers."""
     adopts: bool = False
-    """Jobs without `edl.dev/framework` are ours too."""
+    """Jobs without `edl.dev/framework` are managed too."""
     framework: str = "none"
-    """Theirs."""
+    """The framework of those Jobs."""
     default_min: int | None = None
     default_max: int | None = None
     default_priority: str = ""
@@ -56,11 +56,11 @@ class NamespacePolicy(msgspec.Struct, frozen=True):
     gpu_budget: Decimal | None = None
     """GPUs of all training jobs together, and of each at its max; shares as fractions."""
     findings: tuple[Finding, ...] = ()
-    """What cannot be read. Until it is mended nothing grows: it may have been a ceiling."""
+    """Invalid settings. Until they are corrected no Job grows: one may have been a limit."""
 
     @property
     def without_defaults(self) -> "NamespacePolicy":
-        """Its ceilings alone, and what cannot be read."""
+        """Its limits alone, and invalid settings."""
         return replace(
             self,
             adopts=False,
@@ -73,7 +73,7 @@ class NamespacePolicy(msgspec.Struct, frozen=True):
 
     @property
     def limits(self) -> bool:
-        """Whether anything here may be too large."""
+        """Whether the namespace limits anything."""
         return self.largest_max is not None or self.gpu_budget is not None or bool(self.findings)
 
     def says(self, name: str) -> str:
@@ -85,7 +85,7 @@ class NamespacePolicy(msgspec.Struct, frozen=True):
 
 
 SILENT: Final = NamespacePolicy()
-"""Of a namespace that says nothing, or that nobody asked."""
+"""The settings of a namespace without any, or of one that was not read."""
 
 
 def read(manifest: Json) -> NamespacePolicy:
@@ -115,9 +115,9 @@ def policy(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any])
 
 
 def check(manifest: Json, old: Json | None) -> None:
-    """Raises Denied for what this change of a Namespace makes unreadable.
+    """Raises Denied for settings that this change of a Namespace makes invalid.
 
-    What was wrong before may stay wrong: a namespace must not become untouchable.
+    What was invalid before may stay so: the namespace must remain editable.
     """
     before = _problems(old) if old else ()
     findings = [finding for finding in _problems(manifest) if finding not in before]
@@ -132,19 +132,19 @@ def allow_kubexec(namespace: str) -> str:
 
 
 def no_kubexec(namespace: str) -> str:
-    """Why a launcher does not start in it, and the way out."""
+    """Why a launcher does not start in it, and the remedy."""
     what = f"namespace {namespace} does not let launchers exec into workers"
     return f"{what}: {allow_kubexec(namespace)}"
 
 
 def withheld(spec: JobSpec, policy: NamespacePolicy) -> tuple[str, ...]:
-    """What a Job needs of its namespace and does not get; nothing where nobody asked it."""
+    """What a Job needs of its namespace and does not get; empty if the namespace was not read."""
     asked = policy.namespace and not policy.kubexec and frameworks.execs(spec)
     return (no_kubexec(policy.namespace),) if asked else ()
 
 
 class _Lines:
-    """Reads the annotations one by one and gathers what is wrong with any."""
+    """Reads the annotations one by one and collects findings."""
 
     def __init__(self, annotations: Mapping[str, Any]) -> None:
         self._annotations = annotations
@@ -207,7 +207,7 @@ def _contradictions(said: NamespacePolicy) -> list[Finding]:
 
 
 def _problems(manifest: Json) -> tuple[Finding, ...]:
-    """Of its settings, and of its labels, which are not worth refusing Jobs for."""
+    """Findings about its settings, and about its labels, which do not block Jobs."""
     labels = (manifest.get("metadata") or {}).get("labels") or {}
     wrong = (
         Finding(f"metadata.labels[{name}]", f'"{given}"', f"{contract.ENABLED}, or leave it out")
@@ -236,7 +236,7 @@ def _no_setting(unknown: tuple[str, str]) -> Finding:
 
 
 def _meant(name: str) -> str:
-    """The nearest setting; one that belongs into the other part says so by its own name."""
+    """The nearest setting, including one of the same name in the other part of the metadata."""
     for part, known in _SETTINGS.items():
         if name in known:
             return f"it is one of metadata.{part}"

@@ -1,4 +1,4 @@
-"""From a labelled manifest to a `JobSpec`, read once, at the door, with all findings at once."""
+"""Parses a labelled manifest into a `JobSpec`, once, and reports all findings at once."""
 
 import re
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def _framework(form: ManifestReader) -> Framework | None:
 
 
 def _read(form: ManifestReader, framework: Framework) -> JobSpec:
-    """What the form says; it means something only where nothing was found."""
+    """The spec of a manifest; valid only if there are no findings."""
     role = _role(form, framework)
     cast = _cast(form, framework)
     seat = _seat(form, role, cast)
@@ -105,7 +105,7 @@ def _role(form: ManifestReader, framework: Framework) -> str:
     if role not in framework.kinds:
         known = ", ".join(framework.kinds)
         path = form.label_path(contract.ROLE)
-        form.found(path, f'"{role}" is no role of {framework.name}', f"one of {known}")
+        form.found(path, f'"{role}" is not a role of {framework.name}', f"one of {known}")
     return role
 
 
@@ -126,17 +126,17 @@ def _seat_of(form: ManifestReader, framework: Framework, part: str) -> RoleBound
     path = form.annotation_path(contract.ROLES)
     match = _CAST.fullmatch(part)
     if match is None:
-        form.found(path, f'"{part}" is no role and size', _CAST_EXAMPLE)
+        form.found(path, f'"{part}" is not a role and size', _CAST_EXAMPLE)
         return None
     role, low = match["role"], int(match["min"])
     high = int(match["max"] or low)
     kind = framework.kinds.get(role)
     if kind is None:
         known = ", ".join(framework.kinds)
-        form.found(path, f'"{role}" is no role of {framework.name}', f"one of {known}")
+        form.found(path, f'"{role}" is not a role of {framework.name}', f"one of {known}")
         return None
     if not 1 <= low <= high <= MOST_REPLICAS:
-        form.found(path, f'"{part}" is no range', f"1 ≤ min ≤ max ≤ {MOST_REPLICAS}")
+        form.found(path, f'"{part}" is not a range', f"1 ≤ min ≤ max ≤ {MOST_REPLICAS}")
         return None
     return RoleBounds(role, low, high)
 
@@ -145,7 +145,7 @@ def _seat(form: ManifestReader, role: str, cast: Sequence[RoleBounds]) -> RoleBo
     """This object's own bounds: its labels, else the cast's, else `spec.parallelism`."""
     cast_seat = next((seat for seat in cast if seat.role == role), None)
     path = form.annotation_path(contract.ROLES)
-    # Not where a part of the cast, or the role itself, is unreadable: the advice would be wrong.
+    # Not if a part of edl.dev/roles, or the role itself, is invalid: the advice would be wrong.
     unread = {path, form.label_path(contract.ROLE)} & {finding.path for finding in form.findings}
     if cast and cast_seat is None and not unread:
         form.found(path, f'the cast has no "{role}"', f"add {role}=…")
@@ -234,7 +234,7 @@ def _check_ranks(form: ManifestReader) -> None:
 
 
 def _resizing(framework: Framework, seat: RoleBounds, mode: Mode | None, size: int) -> Resizing:
-    """One size is no freedom, but a role must still come to it after its bounds were edited."""
+    """Equal min and max mean a fixed size, unless the current size differs after an edit."""
     kind = framework.kinds.get(seat.role)
     elastic = kind and kind.resizable and not seat.min == seat.max == size
     return mode.resizing if mode and elastic else Resizing.FIXED
@@ -267,7 +267,7 @@ def _settings(form: ManifestReader, framework: Framework) -> tuple[tuple[str, st
 
 
 def _restart(form: ManifestReader) -> RestartPolicy | None:
-    """What happens when a pod fails, None where the Job itself says so."""
+    """What happens when a pod fails, None where the Job's own fields decide."""
     if contract.RESTART not in form.annotations:
         return None
     path = form.annotation_path(contract.RESTART)
@@ -275,7 +275,7 @@ def _restart(form: ManifestReader) -> RestartPolicy | None:
         form.found(path, "a bare pod is not recreated", "set its spec.restartPolicy instead")
         return None
     found = form.choice(contract.RESTART, RestartPolicy, RestartPolicy.ON_FAILURE)
-    # The API server fills in Always, which no Job may keep.
+    # The API server's default is Always, which a Job does not allow.
     own, wanted = form.pod.get("restartPolicy") or "Always", POD_POLICIES[found]
     if own not in ("Always", wanted):
         path = "spec.template.spec.restartPolicy"
@@ -302,7 +302,7 @@ def _rank(form: ManifestReader, seat: RoleBounds) -> int:
 def _check_account(
     form: ManifestReader, framework: Framework, role: str, mode: Mode | None
 ) -> None:
-    """A Job's pods wait for the account that we make; the API server refuses a bare one."""
+    """A Job's pods wait for the ServiceAccount to exist; the API server refuses a bare pod."""
     own = form.pod.get("serviceAccountName") or form.pod.get("serviceAccount")
     execs = form.is_pod and mode and mode.execs and role in framework.deciders
     if execs and own in (None, "", "default"):

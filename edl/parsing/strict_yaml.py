@@ -1,4 +1,4 @@
-"""YAML of a document that anybody may have written: texts, lists and mappings, in bounded work."""
+"""A strict YAML parser for untrusted documents: strings, lists and mappings, in bounded work."""
 
 from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
@@ -9,14 +9,14 @@ import yaml
 from edl.errors import Denied, Finding
 
 Value: TypeAlias = "str | list[Value] | dict[str, Value] | None"
-"""Numbers and booleans stay as they are written: who reads the field knows what it should be."""
+"""Numbers and booleans stay as written: the reader of the field knows its type."""
 
 _EMPTY: Final = ("", "~", "null", "Null", "NULL")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class YamlBounds(msgspec.Struct, frozen=True):
-    """How large a document may be, and how deep it may be nested."""
+    """Limits on the size and nesting of a document."""
 
     size: int
     """Bytes."""
@@ -87,7 +87,7 @@ class _Document:
         found: dict[str, Value] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
-                raise _refused(event, "a key is no text", "name a field")
+                raise _refused(event, "a key is not a string", "name a field")
             if event.value in found:
                 raise _refused(event, f'"{event.value[:63]}" stands twice', "keep one of them")
             if event.value == "<<" and event.implicit[0]:

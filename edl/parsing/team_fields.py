@@ -16,7 +16,7 @@ SHARES: Final = "sharedgpu/gpu_request"
 LARGEST: Final = 2**60
 MOST_FINDINGS: Final = 100
 _MOST_ENTRIES: Final = 1000
-"""Of one team's list or mapping."""
+"""Entries of one team's list or mapping."""
 _MOST_RESOURCES: Final = 64
 _LONGEST: Final = 63
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -39,7 +39,7 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 class Findings(list[Finding]):
-    """No more than anybody reads."""
+    """Most findings that are reported."""
 
     def found(self, path: str, what: str, allowed: str = "") -> None:
         if len(self) < MOST_FINDINGS:
@@ -150,7 +150,7 @@ class TeamReader:
         for key, text in list((value or {}).items())[:_MOST_ENTRIES]:
             path = f"namespaces.matchLabels[{key[:_LONGEST]}]"
             if not _KEY.fullmatch(key):
-                self._found(path, "is no label", "such as team or example.com/team")
+                self._found(path, "is not a label", "such as team or example.com/team")
             elif not isinstance(text, str) or not _LABEL_VALUE.fullmatch(text):
                 self._found(path, quoted(text), "a label's value")
             else:

@@ -54,4 +54,4 @@ def _required(form: ManifestReader, part: str, roles: frozenset[str]) -> tuple[s
 
 def _check(form: ManifestReader, name: str, label: str) -> None:
     if not _LABEL.fullmatch(label):
-        form.found(form.annotation_path(name), f'"{label}" is no label', _EXAMPLE)
+        form.found(form.annotation_path(name), f'"{label}" is not a label', _EXAMPLE)

@@ -18,8 +18,8 @@ def misread(path: str, value: Any) -> Finding:  # noqa: ANN401 - JSON enters her
     if value is None:
         return Finding(path, "is empty", "write its value, or remove it")
     if isinstance(value, dict | list):
-        return Finding(path, f"{value!r} is no text", "one value")
-    return Finding(path, f"{value!r} is no text", f'quote it: "{written(value)}"')
+        return Finding(path, f"{value!r} is not a string", "one value")
+    return Finding(path, f"{value!r} is not a string", f'quote it: "{written(value)}"')
 
 
 def written(value: Any) -> str:  # noqa: ANN401 - JSON enters here

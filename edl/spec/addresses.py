@@ -1,4 +1,4 @@
-"""Names inside a training job: of its Jobs, its pods' hosts, and what lives around them."""
+"""Names inside a training job: its Jobs, its pods' hosts, and their dependents."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -55,12 +55,12 @@ def members(spec: JobSpec) -> dict[str, list[str]]:
 
 def _check_length(spec: JobSpec, counts: Mapping[str, int]) -> None:
     if (found := length(spec, counts)) >= LONGEST_VARIABLE:
-        what = f"a variable would name so many hosts that it has more than {found} characters"
+        what = f"the list of hosts in a variable would have more than {found} characters"
         raise Denied([too_many_hosts(what)])
 
 
 def length(spec: JobSpec, counts: Mapping[str, int]) -> int:
-    """Characters of the addresses of so many pods of each role: computed, not written."""
+    """Characters of the addresses of the given number of pods per role: computed, not built."""
     return sum(_length(spec, role, count) for role, count in counts.items())
 
 

@@ -1,4 +1,4 @@
-"""A user's rules about indexes: they must hold at every size that a Job may have."""
+"""A user's rules about completion indexes: they must be satisfiable at every size of a Job."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -14,7 +14,7 @@ _LIMIT: Final = "maxFailedIndexes"
 def findings(manifest: Json, spec: JobSpec) -> list[Finding]:
     """Ranked pods: `completions` comes down to min, and no rule may need more.
 
-    Looked at where a Job comes, and where its min is lowered: who runs so may go on so.
+    Checked on creation and when min is lowered; running Jobs are left alone.
     """
     allowed = f"at most {contract.MIN}, or raise that"
     return [

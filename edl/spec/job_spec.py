@@ -46,7 +46,7 @@ POD_POLICIES: Final = {
 
 
 class JobSpec(msgspec.Struct, frozen=True):
-    """A labelled Job, or a bare pod, as its user means it. Every value is checked.
+    """A labelled Job, or a bare pod, with every value checked.
 
     `name` is empty under generateName. `cast` is the whole training job in order, this object's
     own role among it; a Job alone is a cast of one. `job` is the training job's name.

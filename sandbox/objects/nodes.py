@@ -61,7 +61,7 @@ def quantity(what: str, text: str, examples: str) -> str:
     found = QUANTITY.fullmatch(text)
     if found and float(found[1]) > 0:
         return text
-    raise SandboxError(f"{what}: {text!r} is no quantity above 0: write it like {examples}")
+    raise SandboxError(f"{what}: {text!r} is not a quantity above 0: write it like {examples}")
 
 
 def manifests(group: NodeGroup, first: int = 0) -> Iterator[dict[str, Any]]:

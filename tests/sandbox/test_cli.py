@@ -31,7 +31,7 @@ def test_every_command_has_help(tmp_path: Path, command: list[str]) -> None:
 def test_bad_quantities_are_refused_before_anything_starts(tmp_path: Path) -> None:
     asked = run(tmp_path, "up", "--cpu", "eight")
     assert asked.exit_code == 2
-    assert "cpu: 'eight' is no quantity above 0: write it like 8 or 500m" in asked.output
+    assert "cpu: 'eight' is not a quantity above 0: write it like 8 or 500m" in asked.output
     assert list(tmp_path.iterdir()) == []
 
 

@@ -34,7 +34,7 @@ def read(specs: Fields, roles: Mapping[str, str], usual_restart: str) -> tuple[R
     for name in specs.names():
         role = roles.get(name.lower())
         if role is None:
-            specs.wrong(name, f'"{name}" is no role', f"one of {', '.join(roles)}")
+            specs.wrong(name, f'"{name}" is not a role', f"one of {', '.join(roles)}")
             continue
         fields = specs.fields(name)
         size = fields.whole("replicas")

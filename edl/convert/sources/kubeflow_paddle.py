@@ -1,7 +1,7 @@
 """Kubeflow's PaddleJob: kubeflow.org/v1, its workers, as Paddle's trainers in mode collective.
 
 Workers run `paddle.distributed.launch`. Launchers take from the list of trainers, which they have
-here, how many they are and where they meet; who finds itself to be the first one keeps their store
+here, how many they are and where they meet; the launcher that is first keeps their store
 (3.3.1). A Master beside them makes each pod a server and a trainer at once: no mode here is that.
 
 Fields: kubeflow/training-operator pkg/apis/kubeflow.org/v1; variables: its

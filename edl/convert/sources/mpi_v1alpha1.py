@@ -50,7 +50,7 @@ def _workers(spec: Fields) -> tuple[int, dict[str, int]]:
     if units < a_node:
         return 1, {resource: units}
     if units % a_node:
-        spec.wrong("", f"{units} units are no multiple of {a_node} a node", "choose a multiple")
+        spec.wrong("", f"{units} units are not a multiple of {a_node} a node", "choose a multiple")
     return units // a_node, {resource: a_node}
 
 

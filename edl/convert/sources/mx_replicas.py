@@ -37,7 +37,7 @@ def _entries(spec: Fields) -> Iterator[Replica]:
     for fields, said in _named(spec):
         role = ROLES.get(said.lower())
         if role is None:
-            fields.wrong("", f'"{said}" is no role', f"one of {', '.join(ROLES)}")
+            fields.wrong("", f'"{said}" is not a role', f"one of {', '.join(ROLES)}")
             continue
         size = fields.whole("replicas", least=1)
         yield replica_specs.by_template(fields, role, 1 if size is None else size)
@@ -82,7 +82,7 @@ def _with_verbosity(found: Sequence[Replica]) -> tuple[Replica, ...]:
 
 
 def _with_key(found: Sequence[Replica]) -> tuple[Replica, ...]:
-    """What tuner servers are found by: everybody is told it, as MX_CONFIG told everybody."""
+    """The key of the tuner servers: every pod gets it, as in MX_CONFIG."""
     keys = [key for replica in found for key in _keys(replica)]
     if not keys:
         return tuple(found)

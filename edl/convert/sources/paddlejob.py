@@ -58,7 +58,7 @@ def read(document: Fields) -> Sequence[Json]:
 
 
 def _is_tolerant(spec: Fields, master: Fields, limits: replica_bounds.ReplicaBounds) -> bool:
-    """Only then there is a master; in Fluid's days whoever wrote one and bounds had it."""
+    """Only fault-tolerant jobs have a master; Fluid treated master + bounds as fault-tolerant."""
     said = "fault_tolerant" in spec.names()
     tolerant = spec.flag("fault_tolerant")
     elastic = (limits.least or 0) < (limits.most or 0)

@@ -86,7 +86,7 @@ def _part(replica: Replica, sizes: Sizes, policy: RunPolicy, said: _Words) -> Ro
 
 
 def _port(found: Sequence[Replica], said: _Words, *, is_elastic: bool) -> int | None:
-    """Where all meet: asked is first who listens, the master, or worker 0 where it is elastic."""
+    """The rendezvous port: the master's, or worker 0's in an elastic job, if it names one."""
     if contract.PORT in said.annotations:
         return int(said.annotations[contract.PORT])
     asked = sorted(found, key=lambda replica: replica.role, reverse=is_elastic)

@@ -1,4 +1,4 @@
-"""Training jobs of the same systems that nobody reads here: known by name, so that it can be said.
+"""Training jobs of these systems that `convert` does not read: known by name, to report them.
 
 Applied again, each of them would be run by its operator, beside the Jobs that came of the others.
 """
@@ -22,7 +22,7 @@ _UNREAD: Final[Mapping[tuple[str, str], str]] = {
     ("batch.paddlepaddle.org", "PaddleJob"): "of paddle-operator is not read",
     ("elasticdeeplearning.ai", "AITrainingJob"): "is not read",
 }
-"""Why, by API group and kind; what is no training job is not among them."""
+"""Why, by API group and kind; only training jobs are listed."""
 _WAY_OUT: Final = "its operator would run it: leave it out, or write its Jobs yourself"
 
 

@@ -13,7 +13,7 @@ from edl.spec.job_spec import JobSpec
 from edl.writes import Json
 
 MOST_CONTAINERS: Final = 1_000
-"""Of a pod, beside ours. Each is completed by itself, and may be as short as three bytes."""
+"""Most containers of a pod. Each is completed by itself, and may be as short as three bytes."""
 _LARGEST: Final = 1_572_864
 """Bytes of an object that etcd takes, by its default (--max-request-bytes)."""
 _REFERENCE: Final = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
@@ -23,9 +23,7 @@ def check(pod: Json, spec: JobSpec, needs: Needs) -> None:
     """Raises Denied where no container could start at `max`, or no etcd stores the pod's spec."""
     _check_containers(pod, needs)
     findings = [
-        addresses.too_many_hosts(
-            f"{name} would name so many hosts that it has {len(value)} characters"
-        )
+        addresses.too_many_hosts(f"the list of hosts in {name} would have {len(value)} characters")
         for name, value in _longest(spec, needs)
         if len(name) + len(value) + 2 > addresses.LONGEST_VARIABLE
     ]
@@ -34,7 +32,7 @@ def check(pod: Json, spec: JobSpec, needs: Needs) -> None:
 
 
 def _check_containers(pod: Json, needs: Needs) -> None:
-    """Every container is told the same: computed before it is written into each."""
+    """All containers get the same variables: their size is computed before they are written."""
     fields = ("containers", "initContainers")
     names = [one.get("name") for field in fields for one in pod.get(field) or ()]
     ours = [KUBECTL_CONTAINER, *([needs.companion.name] if needs.companion else ())]

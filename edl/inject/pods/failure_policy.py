@@ -1,4 +1,4 @@
-"""What happens when a pod fails: the Job's own words for it.
+"""What happens when a pod fails, as fields of the Job.
 
 kubeflow's operators (tf-operator, mxnet-operator) and et-operator say `restartPolicy` a replica:
 Always, OnFailure, Never, ExitCode. A Job needs three fields for that: docs/concepts/failures.md.
@@ -14,7 +14,7 @@ _IGNORE_DISRUPTIONS: Final = {
     "action": "Ignore",
     "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
 }
-"""Who was preempted, evicted or lost its node has not failed."""
+"""Pods that were preempted, evicted or lost their node do not count as failed."""
 _PERMANENT: Final = list(range(1, 128))
 """tf-operator, train_util.IsRetryableExitCode: 128 and above are signals, and retried."""
 _FAIL_FOR_GOOD: Final = {

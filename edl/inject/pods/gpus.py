@@ -53,7 +53,7 @@ def _with_claim(pod: Json, template: DeviceTemplate) -> Json:
 
 
 def findings(pod: Json, gpu: Gpu | None) -> list[Finding]:
-    """A share is KubeShare's to give, whole GPUs are the kubelet's: nobody knows of both."""
+    """KubeShare assigns shares, the kubelet whole GPUs: a pod cannot ask for both."""
     if not (gpu and gpu.request and any(map(_has_gpu, pod.get("containers") or ()))):
         return []
     what = f'"{gpu.request}" of a GPU beside whole ones of a container\'s own'
@@ -64,7 +64,7 @@ def findings(pod: Json, gpu: Gpu | None) -> list[Finding]:
 def placed(pod: Json, labels: Mapping[str, str]) -> Json:
     """The pod kept on KubeShare's nodes for a share, off them for whole GPUs, else as it is.
 
-    `labels` are the pod's. A user who names the node, or KubeShare's node label, has decided.
+    `labels` are the pod's. A node name, or KubeShare's node label, set by the user is kept.
     """
     if kubeshare.is_share(labels):
         pod = kubeshare.with_scheduler(pod)

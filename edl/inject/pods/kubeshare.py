@@ -21,7 +21,7 @@ _AMOUNTS: Final = (contract.SHARED_GPU_LIMIT, contract.SHARED_GPU_REQUEST)
 _SHARE: Final = (*_AMOUNTS, contract.SHARED_GPU_MEMORY)
 _TAKEN: Final = "such as 0.5, 1.0 or, above 1, whole GPUs with a point: 10.0"
 _LONGEST: Final = 19
-"""Digits of an amount; nobody means more, and 1e999999 would be written out."""
+"""Most digits of an amount: 1e999999 would be written out."""
 _LONGEST_VALUE: Final = 63
 _ONLY_SHARE_PODS: Final = (
     f"{contract.KUBESHARE}: 1 only annotates the pods, and KubeShare 1.0 reads SharePods alone:"
@@ -91,7 +91,7 @@ def with_tracking(pod: Json) -> Json:
 
 
 def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
-    """What no KubeShare will do for a new object's pods as they are.
+    """Warnings about annotations of a new object that neither KubeShare release supports.
 
     Of 1.0's annotations, 2.0 has no word for some; 1.0 itself reads none of a pod.
     """
@@ -111,7 +111,7 @@ def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
 
 
 def _texts(metadata: Json, place: str) -> Mapping[str, str]:
-    """Labels or annotations; what is no text is left to the API server, which refuses it."""
+    """Labels or annotations; what is not a string is left to the API server, which refuses it."""
     found = metadata.get(place) or {}
     return {name: text for name, text in found.items() if isinstance(text, str)}
 

@@ -1,4 +1,4 @@
-"""Merging what a framework needs into a pod spec. Whatever the user set himself stays.
+"""Merges what a framework needs into a pod spec. Fields that the user set stay.
 
 Everything is written as the API server would default it, so that a second pass finds it equal.
 """
@@ -179,7 +179,7 @@ def _with_companion(pod: Json, companion: Companion) -> Json:
         "command": list(companion.command),
         "resources": {},
         "securityContext": _confined(containers[0]),
-        "workingDir": "/tmp",  # noqa: S108 - its own, and writable whoever it runs as
+        "workingDir": "/tmp",  # noqa: S108 - its own, and writable for any user
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
     }

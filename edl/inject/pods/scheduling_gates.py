@@ -36,8 +36,8 @@ def with_placement(pod: Json, spec: JobSpec, labels: Mapping[str, str]) -> Json:
 def kept(template: Json, old: Json) -> Json:
     """A pod template that its user changed, with our gates where they were.
 
-    While a Job is suspended its gates may change: without them its pods would run where, and when,
-    nobody has planned.
+    While a Job is suspended its gates may change: without them its pods would be scheduled without
+    a plan.
     """
     before, now = _names(old), _names(template)
     if all(name in now for name in before if _is_ours(name)):
@@ -49,7 +49,7 @@ def kept(template: Json, old: Json) -> Json:
 
 
 def give_back(new: Json, old: Json) -> Json:
-    """A Job that is handed back has no gate that nobody would open, if its template may change."""
+    """A released Job without our gates, which would never be opened, if its template may change."""
     spec, status = new.get("spec") or {}, old.get("status") or {}
     waits = spec.get("suspend") and (old.get("spec") or {}).get("suspend")
     template = without_ours(spec.get("template") or {})

@@ -33,7 +33,7 @@ def said(role: str, most: int) -> str:
 
 
 def _is_counted(pod: Json) -> bool:
-    """Whether the `spec` of a pod asks for something of which nodes have only so much."""
+    """Whether the `spec` of a pod requests a resource that nodes have a limited amount of."""
     parts = (pod, *(pod.get("containers") or ()), *(pod.get("initContainers") or ()))
     asked = (name for part in parts for name in _named(part.get("resources")))
     return bool(pod.get("resourceClaims")) or any(map(_bounds, asked))

@@ -12,7 +12,7 @@ _NAMES: Final = (contract.REQUIRED_TOPOLOGY, contract.PREFERRED_TOPOLOGY)
 
 
 def warnings(done: Json, spec: JobSpec) -> tuple[str, ...]:
-    """Of a new object, as it is stored: whose pods no plan places."""
+    """Warnings for a new object, as stored, whose pods are not placed by the plan."""
     if not spec.topology or scheduling_gates.places(done):
         return ()
     if spec.rank is not None:
@@ -26,7 +26,7 @@ def warnings(done: Json, spec: JobSpec) -> tuple[str, ...]:
 
 
 def late(new: Json, old: Json) -> tuple[str, ...]:
-    """Of an update: a Job whose pods have no gate gets, or changes, a topology."""
+    """Warnings for an update that sets a topology on a Job whose pods have no gate."""
     before, after = _annotations(old), _annotations(new)
     names = [name for name in _NAMES if name in after and after[name] != before.get(name)]
     if not names or scheduling_gates.places(new):

@@ -37,9 +37,9 @@ _LONGEST: Final = 63
 
 
 def warnings(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
-    """A sentence for each of the first names, and their number; the object is taken as it is.
+    """A sentence for each of the first names, and their number; the object is admitted as it is.
 
-    Of an update those that it adds or changes: what was said on creation is not said again.
+    For an update only the names that it adds or changes are reported.
     """
     before = _misplaced(old or {})
     found = [place for place, text in _misplaced(manifest).items() if before.get(place) != text]

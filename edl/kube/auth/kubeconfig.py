@@ -90,7 +90,7 @@ def _read(file: Path) -> Section:
     if document is None:
         return {}
     if not isinstance(document, dict):
-        raise Unreachable(f"no cluster: {file} is no kubeconfig; {_ADVICE}")
+        raise Unreachable(f"no cluster: {file} is not a kubeconfig; {_ADVICE}")
     return {
         key: _absolute(_sections(value, key, file), key, file) if key in _LISTS else value
         for key, value in document.items()
@@ -109,7 +109,7 @@ def _absolute(entries: Sequence[Section], key: str, file: Path) -> list[Section]
 def _typed(section: Section, file: Path) -> Section:
     for key in _TEXTS:
         if not isinstance(section.get(key) or "", str):
-            raise _misshapen(file, f"{key} is no text")
+            raise _misshapen(file, f"{key} is not a string")
     return section
 
 
@@ -124,7 +124,7 @@ def _resolved(section: Section, folder: Path) -> Section:
 
 def _sections(value: object, key: str, file: Path) -> list[Section]:
     if value is not None and not isinstance(value, list):
-        raise _misshapen(file, f"{key} is no list")
+        raise _misshapen(file, f"{key} is not a list")
     return [_section(entry, key, file) for entry in value or ()]
 
 
@@ -136,7 +136,7 @@ def _section(value: object, key: str, file: Path) -> Section:
 
 
 def _misshapen(file: Path, why: str) -> Unreachable:
-    return Unreachable(f"no cluster: {file} is no kubeconfig: {why}; {_ADVICE}")
+    return Unreachable(f"no cluster: {file} is not a kubeconfig: {why}; {_ADVICE}")
 
 
 def _named(

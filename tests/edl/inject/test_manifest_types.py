@@ -60,7 +60,7 @@ def test_labels_and_annotations_are_texts(place: str) -> None:
         job(framework="none"), f"spec template metadata {place}", {"a": 1, "b": None}
     )
     path = f"spec.template.metadata.{place}"
-    assert findings(manifest) == [f'{path}[a]: 1 is no text; quote it: "1"']
+    assert findings(manifest) == [f'{path}[a]: 1 is not a string; quote it: "1"']
     ours = changed(job(framework="none"), f"metadata {place}", {"edl.dev/min": None})
     path = f"metadata.{place}"
     assert findings(ours) == [f"{path}[edl.dev/min]: is empty; write its value, or remove it"]

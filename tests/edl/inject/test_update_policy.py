@@ -317,7 +317,7 @@ def test_min_may_not_leave_what_pods_wait_for(manifest: Json, low: str) -> None:
         update(changed(old, "metadata labels edl.dev/min", low), old)
     (finding,) = denied.value.findings
     assert finding.path == "metadata.labels[edl.dev/min]"
-    assert finding.allowed == "at least 4: its pods wait for so many; recreate it for fewer"
+    assert finding.allowed == "at least 4: its pods wait for this number; recreate it for fewer"
 
 
 @pytest.mark.parametrize(

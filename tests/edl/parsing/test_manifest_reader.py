@@ -101,10 +101,10 @@ def test_other_annotations_name_what_is_allowed(name: str, text: str, allowed: s
 @pytest.mark.parametrize(
     ("manifest", "finding"),
     [
-        (elastic(min=2), Finding(label("min"), "2 is no text", 'quote it: "2"')),
+        (elastic(min=2), Finding(label("min"), "2 is not a string", 'quote it: "2"')),
         (
             elastic(annotations={"paused": True}),
-            Finding(annotation("paused"), "True is no text", 'quote it: "true"'),
+            Finding(annotation("paused"), "True is not a string", 'quote it: "true"'),
         ),
         (
             elastic(spec={"parallelism": "2"}),
@@ -112,7 +112,7 @@ def test_other_annotations_name_what_is_allowed(name: str, text: str, allowed: s
         ),
         (
             changed(elastic(), "metadata name", 7),
-            Finding("metadata.name", "7 is no text", 'quote it: "7"'),
+            Finding("metadata.name", "7 is not a string", 'quote it: "7"'),
         ),
     ],
     ids=["label", "annotation", "number", "name"],
@@ -132,12 +132,12 @@ def test_strangers_labels_are_left_alone() -> None:
 )
 def test_what_yaml_misreads_is_to_be_quoted_as_it_was_meant(value: object, text: str) -> None:
     found = misread("metadata.labels[a]", value)
-    assert (found.what, found.allowed) == (f"{value!r} is no text", f'quote it: "{text}"')
+    assert (found.what, found.allowed) == (f"{value!r} is not a string", f'quote it: "{text}"')
 
 
 def test_nothing_and_several_are_no_text() -> None:
     assert str(misread("a", None)) == "a: is empty; write its value, or remove it"
-    assert str(misread("a", ["b"])) == "a: ['b'] is no text; one value"
+    assert str(misread("a", ["b"])) == "a: ['b'] is not a string; one value"
 
 
 LONG = 200_000

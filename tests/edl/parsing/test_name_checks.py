@@ -50,12 +50,12 @@ def test_a_name_that_stands_for_the_training_job_fits_in_a_label(made: Callable[
 def test_a_training_jobs_name_is_a_service(name: str) -> None:
     found = findings(job(name, framework="tensorflow"))
     allowed = "a-z, 0-9 and -, beginning with a letter"
-    assert found == (Finding("metadata.name", f'"{name}" is no host name', allowed),)
+    assert found == (Finding("metadata.name", f'"{name}" is not a host name', allowed),)
 
 
 def test_a_jobs_own_name_is_a_host_name_too() -> None:
     found = findings(job("my.job", framework="tensorflow", job="mnist"))
-    assert found == (Finding("metadata.name", '"my.job" is no host name', "a-z, 0-9 and -"),)
+    assert found == (Finding("metadata.name", '"my.job" is not a host name', "a-z, 0-9 and -"),)
     assert parse(job("3d", framework="tensorflow", job="mnist")).job == "mnist"
 
 

@@ -130,7 +130,7 @@ def test_an_unknown_framework_is_told_the_known_ones() -> None:
 def test_a_role_of_another_framework_is_refused() -> None:
     found = findings(job(framework="tensorflow", role="launcher"))
     allowed = "one of chief, worker, ps, evaluator"
-    assert Finding(label("role"), '"launcher" is no role of tensorflow', allowed) in found
+    assert Finding(label("role"), '"launcher" is not a role of tensorflow', allowed) in found
 
 
 def test_a_slip_in_a_role_is_one_finding_and_not_its_consequences_too() -> None:
@@ -147,17 +147,17 @@ def test_a_slip_in_a_role_is_one_finding_and_not_its_consequences_too() -> None:
 @pytest.mark.parametrize(
     ("roles", "what"),
     [
-        ("chief=1,worker", '"worker" is no role and size'),
-        ("chief=1,,worker=1", '"" is no role and size'),
-        ("chief=1 worker=2", '"chief=1 worker=2" is no role and size'),
-        ("chief=1,worker=1-4", '"worker=1-4" is no role and size'),
-        ("chief=1,worker=4..1", '"worker=4..1" is no range'),
-        ("chief=1,worker=0..4", '"worker=0..4" is no range'),
-        ("chief=1,worker=1..100001", '"worker=1..100001" is no range'),
-        ("chief=1,worker=1,server=2", '"server" is no role of tensorflow'),
+        ("chief=1,worker", '"worker" is not a role and size'),
+        ("chief=1,,worker=1", '"" is not a role and size'),
+        ("chief=1 worker=2", '"chief=1 worker=2" is not a role and size'),
+        ("chief=1,worker=1-4", '"worker=1-4" is not a role and size'),
+        ("chief=1,worker=4..1", '"worker=4..1" is not a range'),
+        ("chief=1,worker=0..4", '"worker=0..4" is not a range'),
+        ("chief=1,worker=1..100001", '"worker=1..100001" is not a range'),
+        ("chief=1,worker=1,server=2", '"server" is not a role of tensorflow'),
         ("chief=1,worker=1,worker=1", "a role stands twice"),
         ("chief=1,ps=2", 'the cast has no "worker"'),
-        ("ps=1,worker=1..4,mode=ps", '"mode=ps" is no role and size'),
+        ("ps=1,worker=1..4,mode=ps", '"mode=ps" is not a role and size'),
     ],
 )
 def test_a_cast_that_cannot_be_read_is_refused(roles: str, what: str) -> None:

@@ -34,7 +34,7 @@ def test_values_stay_as_they_are_written(text: str, value: Value) -> None:
         ("a: !!python/name:os.system x", "line 1: the tag tag:yaml.org,2002:python/name:os.system"),
         ("a: {<<: {b: 1}}", "line 1: merge keys are not read; write the values themselves"),
         ("a: 1\n---\nb: 1", "line 2: a second document begins; write one"),
-        ("? [a]\n: 1", "line 1: a key is no text; name a field"),
+        ("? [a]\n: 1", "line 1: a key is not a string; name a field"),
         ("[" * 9000, "line 1: it is nested deeper than any field; 4 levels"),
         ("a: [[[[1]]]]", "line 1: it is nested deeper than any field; 4 levels"),
         ("a: [1", "line 2: is not YAML: "),

@@ -100,7 +100,7 @@ def test_no_teams_are_none(text: str) -> None:
             "teams: [{name: a, namespaces: {}}, {name: b, namespaces: {matchLabels: {'-': x}}}]",
             [
                 "teams[0].namespaces: it would select each one",
-                "teams[1].namespaces.matchLabels[-]: is no label",
+                "teams[1].namespaces.matchLabels[-]: is not a label",
             ],
         ),
         (

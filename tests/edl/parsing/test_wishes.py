@@ -53,7 +53,7 @@ def test_who_leaves_is_named_whole() -> None:
 
 @pytest.mark.parametrize("text", ["", "a,", "a, b", "a_b", "-a", "A"])
 def test_what_is_no_name_is_refused(text: str) -> None:
-    with pytest.raises(Denied, match="is no name; names of pods, separated by commas"):
+    with pytest.raises(Denied, match="is not a name; names of pods, separated by commas"):
         parse(elastic(remove=text))
 
 

@@ -44,7 +44,7 @@ def test_a_pool_is_read_from_settings() -> None:
         ("sizes=7", "sizes: 7: choose of 1, 2, 4"),
         ("sizes=big", "sizes: 'big': write CPUs like 8,16"),
         ("sizes=", "'sizes=': write KEY=VALUE"),
-        ("cpu-limit=0", "cpu_limit: '0' is no quantity"),
+        ("cpu-limit=0", "cpu_limit: '0' is not a quantity"),
         ("node-delay=soon", "node_delay: 'soon' is no duration: write it like 20s"),
         ("node-delay=Never", "node_delay: 'Never' is no duration"),
         ("consolidate-after=1", "consolidate_after: '1' is no duration"),

@@ -13,7 +13,7 @@ def test_quantities_are_taken_as_kubernetes_writes_them(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "0Gi", "-1", "8 ", "8GiB", "eight", "1e3", "Gi"])
 def test_other_quantities_are_refused_with_an_example(text: str) -> None:
-    with pytest.raises(SandboxError, match="is no quantity above 0: write it like 8 or 500m"):
+    with pytest.raises(SandboxError, match="is not a quantity above 0: write it like 8 or 500m"):
         NodeGroup(1, cpu=text)
 
 

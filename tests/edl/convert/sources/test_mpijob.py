@@ -177,7 +177,7 @@ def test_the_first_version_counts_units(spec: Json, workers: int, limits: Json) 
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ({"gpus": 10, "gpusPerNode": 4}, "10 units are no multiple of 4"),
+        ({"gpus": 10, "gpusPerNode": 4}, "10 units are not a multiple of 4"),
         ({"gpus": 4, "replicas": 2}, "stands beside a number of processing units"),
         ({"gpus": 4, "processingUnits": 4}, "spec.gpus: stands beside processingUnits"),
     ],

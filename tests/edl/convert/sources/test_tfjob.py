@@ -326,7 +326,7 @@ def test_every_reason_against_it_is_told_at_once() -> None:
             'spec.tfReplicaSpecs.Worker.restartPolicy: unknown "Sometimes"; '
             "one of Always, OnFailure, Never, ExitCode"
         ),
-        'spec.tfReplicaSpecs.Gpu: "Gpu" is no role; one of chief, master, worker, ps, evaluator',
+        'spec.tfReplicaSpecs.Gpu: "Gpu" is not a role; one of chief, master, worker, ps, evaluator',
         'spec.tfReplicaSpecs.Chief.replicas: "two"; a whole number',
         (
             "spec.tfReplicaSpecs.Chief.template: has no containers; "

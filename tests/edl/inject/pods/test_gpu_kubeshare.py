@@ -144,8 +144,8 @@ def test_what_2_0_would_never_schedule_is_refused(own: Mapping[str, str], said: 
 def test_what_is_no_text_is_refused_with_the_way_out() -> None:
     words = {"labels": {"sharedgpu/gpu_limit": 0.5}, "annotations": {"kubeshare/gpu_mem": 9}}
     said = refusal(worker(words))
-    assert 'labels[sharedgpu/gpu_limit]: 0.5 is no text; quote it: "0.5"' in said
-    assert 'annotations[kubeshare/gpu_mem]: 9 is no text; quote it: "9"' in said
+    assert 'labels[sharedgpu/gpu_limit]: 0.5 is not a string; quote it: "0.5"' in said
+    assert 'annotations[kubeshare/gpu_mem]: 9 is not a string; quote it: "9"' in said
 
 
 def test_a_number_that_would_be_written_out_for_ever_is_refused() -> None:

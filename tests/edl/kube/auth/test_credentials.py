@@ -55,7 +55,7 @@ def test_an_unknown_context_names_the_known_ones(tmp_path: Path) -> None:
     [
         (None, "there is no file"),
         ("{}", "has no current-context"),
-        ("[]", "is no kubeconfig"),
+        ("[]", "is not a kubeconfig"),
         ("{", "cannot be read"),
         ("current-context: a", 'no context "a"'),
     ],
@@ -105,7 +105,7 @@ def test_a_kubeconfig_of_another_shape_says_so(tmp_path: Path, part: str, entrie
     path = write(tmp_path / "a", "a")
     wrong = f"{part}: {entries.replace('PART', part.removesuffix('s'))}\n"
     path.write_text(f"current-context: a\n{wrong}")
-    with pytest.raises(Unreachable, match=r"is no kubeconfig: .*--context"):
+    with pytest.raises(Unreachable, match=r"is not a kubeconfig: .*--context"):
         log_in(str(path), None, {})
 
 
@@ -249,7 +249,7 @@ def test_an_auth_provider_that_is_not_known_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("user", [{"token": 3}, {"client-certificate-data": ["x"]}])
 def test_a_credential_that_is_no_text_is_refused_and_not_shown(tmp_path: Path, user: Json) -> None:
-    with pytest.raises(Unreachable, match=r"is no kubeconfig: .* is no text"):
+    with pytest.raises(Unreachable, match=r"is not a kubeconfig: .* is not a string"):
         log_in(str(write(tmp_path / "a", "a", user)), None, {})
 
 
