@@ -3,7 +3,7 @@
 import base64
 
 from edl.kube.cluster import Cluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 
 
@@ -19,7 +19,7 @@ def _pem(encoded: str) -> bytes:
     return text if text.endswith(b"\n") or not text else text + b"\n"
 
 
-def publish(cluster: Cluster, target: Target, configuration: Json, trust: bytes) -> None:
+def publish(cluster: Cluster, target: ObjectRef, configuration: Json, trust: bytes) -> None:
     """Write `trust` into every webhook of one configuration, where it is not there already."""
     encoded = base64.b64encode(trust).decode()
     webhooks = _webhooks(configuration)

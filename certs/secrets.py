@@ -39,7 +39,7 @@ from certs.renew import (
 from certs.verify import is_signed_by
 from edl.errors import Conflict, Forbidden, NotFound
 from edl.kube.cluster import Cluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 
 NAMESPACE: Final = "edl-system"
@@ -64,8 +64,8 @@ class Installation:
     `authority` holds ca.crt and ca.key, `serving` tls.crt and tls.key.
     """
 
-    authority: Target
-    serving: Target
+    authority: ObjectRef
+    serving: ObjectRef
     configurations: tuple[str, ...]
     names: SubjectNames
 
@@ -79,7 +79,7 @@ class Installed:
 
     issuer: Issuer
     pair: KeyPair | None
-    absent: tuple[Target, ...] = ()
+    absent: tuple[ObjectRef, ...] = ()
 
 
 def usual(*further: str, namespace: str = NAMESPACE) -> Installation:
@@ -88,27 +88,27 @@ def usual(*further: str, namespace: str = NAMESPACE) -> Installation:
     addresses = tuple(name for name in further if _is_address(name))
     hosts = tuple(name for name in further if name not in addresses)
     return Installation(
-        authority=Target("Secret", namespace, AUTHORITY_SECRET),
-        serving=Target("Secret", namespace, SECRET),
+        authority=ObjectRef("Secret", namespace, AUTHORITY_SECRET),
+        serving=ObjectRef("Secret", namespace, SECRET),
         configurations=(CONFIGURATION,),
         names=SubjectNames((*names.dns, *hosts), addresses),
     )
 
 
-def secret_target(text: str) -> Target:
+def secret_target(text: str) -> ObjectRef:
     """`NAMESPACE/NAME` of a Secret; raises CertificateError for anything else."""
     namespace, slash, name = text.partition("/")
     if not (namespace and slash and name) or "/" in name:
         raise CertificateError(f'"{text}" names no Secret; write NAMESPACE/NAME')
-    return Target("Secret", namespace, name)
+    return ObjectRef("Secret", namespace, name)
 
 
-def read_pair(cluster: Cluster, secret: Target) -> KeyPair:
+def read_pair(cluster: Cluster, secret: ObjectRef) -> KeyPair:
     """The pair in a Secret. Raises ClusterError, CertificateError where there is none."""
     return pair_from(_files(cluster.get(secret)))
 
 
-def read_issuer(cluster: Cluster, secret: Target) -> Issuer:
+def read_issuer(cluster: Cluster, secret: ObjectRef) -> Issuer:
     """The authority in a Secret. Raises ClusterError, CertificateError where there is none."""
     return issuer_from(_files(cluster.get(secret)))
 
@@ -230,24 +230,24 @@ def _serve(
     return Installed(chosen.issuer, pair, chosen.absent)
 
 
-def _targets(installation: Installation) -> list[Target]:
+def _targets(installation: Installation) -> list[ObjectRef]:
     return [
-        Target(kind, "", name) for kind in WEBHOOK_KINDS for name in installation.configurations
+        ObjectRef(kind, "", name) for kind in WEBHOOK_KINDS for name in installation.configurations
     ]
 
 
-def _read(cluster: Cluster, target: Target) -> Json | None:
+def _read(cluster: Cluster, target: ObjectRef) -> Json | None:
     try:
         return cluster.get(target)
     except NotFound:
         return None
 
 
-def _secret(cluster: Cluster, target: Target) -> Json:
+def _secret(cluster: Cluster, target: ObjectRef) -> Json:
     return _read(cluster, target) or _created(cluster, target)
 
 
-def _created(cluster: Cluster, target: Target) -> Json:
+def _created(cluster: Cluster, target: ObjectRef) -> Json:
     manifest = {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -263,7 +263,7 @@ def _created(cluster: Cluster, target: Target) -> Json:
 
 
 def _write(
-    cluster: Cluster, target: Target, secret: Json, files: Mapping[str, bytes | None]
+    cluster: Cluster, target: ObjectRef, secret: Json, files: Mapping[str, bytes | None]
 ) -> None:
     """Write these files of a Secret; None removes one."""
     data = {

@@ -7,11 +7,11 @@ from edl import reasons
 from edl.contract import CleanUp
 from edl.model import (
     Code,
-    Ending,
+    JobEnd,
     Phase,
     PodPhase,
     Reason,
-    Resizing,
+    ResizePolicy,
     Restart,
     Role,
     TrainingJob,
@@ -21,15 +21,15 @@ _MADE_BY: Final = timedelta(seconds=10)
 """A pod that is so much younger than a resize was made by it; a later one replaces a lost one."""
 
 
-def ending(job: TrainingJob) -> Ending | None:
+def ending(job: TrainingJob) -> JobEnd | None:
     """How the training job ended: as its deciding role did; before that, with any that failed.
 
     A Job fails when its retries are used up, so a training job without it would wait for ever.
     Complete at size 0 is no decision: `edl.steps.finish` ended that Job because another failed.
     """
     decided = next((role.ending for role in job.roles if role.decides and role.size), None)
-    failed = any(role.ending is Ending.FAILED for role in job.roles)
-    return decided or (Ending.FAILED if failed else None)
+    failed = any(role.ending is JobEnd.FAILED for role in job.roles)
+    return decided or (JobEnd.FAILED if failed else None)
 
 
 def blocked(job: TrainingJob) -> Reason:
@@ -66,10 +66,10 @@ def waits(job: TrainingJob) -> bool:
     return phase(job) in (Phase.QUEUED, Phase.SCALING) and all(role.suspended for role in job.live)
 
 
-def _ended(job: TrainingJob, end: Ending) -> Phase:
+def _ended(job: TrainingJob, end: JobEnd) -> Phase:
     if job.live and job.clean_up is not CleanUp.NONE:
         return Phase.FINISHING
-    return Phase.SUCCEEDED if end is Ending.COMPLETE else Phase.FAILED
+    return Phase.SUCCEEDED if end is JobEnd.COMPLETE else Phase.FAILED
 
 
 def _waiting(job: TrainingJob) -> Phase:
@@ -100,7 +100,7 @@ def _scales(job: TrainingJob, role: Role) -> bool:
     if role.removing or (role.scaling and role.scaling.since):
         return True
     resized, started = role.resized_at, job.started_at
-    if role.resizing is Resizing.FIXED or resized is None:
+    if role.resizing is ResizePolicy.FIXED or resized is None:
         return False
     if role.tandem and any(pod.terminating and pod.index >= role.size for pod in role.pods):
         return True

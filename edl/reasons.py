@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from edl.model import Demand, Domain, Ending, JobKey, Quota, Role
+from edl.model import Demand, Domain, JobEnd, JobKey, Quota, Role
 from edl.model.reason_codes import (
     AboveBudget,
     Attempt,
@@ -184,9 +184,9 @@ def scale_failed(growth: Growth) -> Reason:
     return Reason(Code.SCALE_FAILED, growth)
 
 
-def ended(key: JobKey, end: Ending) -> Reason:
+def ended(key: JobKey, end: JobEnd) -> Reason:
     """How a training job ended."""
-    return Reason(Code.COMPLETE if end is Ending.COMPLETE else Code.FAILED, Other(key))
+    return Reason(Code.COMPLETE if end is JobEnd.COMPLETE else Code.FAILED, Other(key))
 
 
 def incomplete(missing: Sequence[str]) -> Reason:

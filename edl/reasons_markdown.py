@@ -7,7 +7,7 @@ from typing import Final
 
 from edl.annotations.job_history import OperationPhase
 from edl.model import Code
-from edl.model.blockers import Bounds, CauseKind, Hindrance
+from edl.model.blockers import BlockerKind, JobCondition, SizeBound
 from edl.model.scarcity import NodeRule, Scarce
 
 _REASONS: Final[Mapping[StrEnum, str]] = {
@@ -65,17 +65,17 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
 
 
 _CAUSES: Final[Mapping[StrEnum, str]] = {
-    CauseKind.ROOM: "Pods fit on no node that they may use.",
-    CauseKind.TOO_LARGE: "A pod asks for more than any node that it may use has, even empty.",
-    CauseKind.NO_NODE: "The role may use no node; `rule` says what keeps it off.",
-    CauseKind.KEPT: "Nodes have room, and `rule` keeps the pods off them.",
-    CauseKind.LOAD_CEILING: "The load ceiling keeps the rest of a resource idle.",
-    CauseKind.BUDGET: "A ResourceQuota or the namespace's GPU budget allows no more.",
-    CauseKind.BOUND: "The role has reached `bound`.",
-    CauseKind.UNTIL: "A rule that ends by itself at `until`.",
-    CauseKind.OTHERS: "Other jobs or pods get the room first; `rule` is the reason code for it.",
-    CauseKind.PROMISED: "It comes by itself, with what is on its way.",
-    CauseKind.ITSELF: "The training job itself keeps it; `what` says how.",
+    BlockerKind.ROOM: "Pods fit on no node that they may use.",
+    BlockerKind.TOO_LARGE: "A pod asks for more than any node that it may use has, even empty.",
+    BlockerKind.NO_NODE: "The role may use no node; `rule` says what keeps it off.",
+    BlockerKind.KEPT: "Nodes have room, and `rule` keeps the pods off them.",
+    BlockerKind.LOAD_CEILING: "The load ceiling keeps the rest of a resource idle.",
+    BlockerKind.BUDGET: "A ResourceQuota or the namespace's GPU budget allows no more.",
+    BlockerKind.BOUND: "The role has reached `bound`.",
+    BlockerKind.UNTIL: "A rule that ends by itself at `until`.",
+    BlockerKind.OTHERS: "Other jobs or pods get the room first; `rule` is the reason code for it.",
+    BlockerKind.PROMISED: "It comes by itself, with what is on its way.",
+    BlockerKind.ITSELF: "The training job itself keeps it; `what` says how.",
 }
 _RULES: Final[Mapping[StrEnum, str]] = {
     NodeRule.UNSCHEDULABLE: "No node is schedulable.",
@@ -88,17 +88,17 @@ _RULES: Final[Mapping[StrEnum, str]] = {
     Scarce.DEVICES: "Other pods have shares of the GPUs.",
 }
 _BOUNDS: Final[Mapping[StrEnum, str]] = {
-    Bounds.MAX: "Its max.",
-    Bounds.MANUAL: "Its manual size.",
-    Bounds.ITEMS: "The work items that are left.",
+    SizeBound.MAX: "Its max.",
+    SizeBound.MANUAL: "Its manual size.",
+    SizeBound.ITEMS: "The work items that are left.",
 }
 _HINDRANCES: Final[Mapping[StrEnum, str]] = {
-    Hindrance.PAUSED: "It is paused.",
-    Hindrance.PROBLEM: "It is invalid, or its start is refused.",
-    Hindrance.MISSING: "Jobs of its cast do not exist.",
-    Hindrance.FIXED: "The size of the role is fixed.",
-    Hindrance.NEARLY_DONE: "It is nearly finished, or some of its pods have succeeded.",
-    Hindrance.RULE: "A rule of the plan; `reason` is its code.",
+    JobCondition.PAUSED: "It is paused.",
+    JobCondition.PROBLEM: "It is invalid, or its start is refused.",
+    JobCondition.MISSING: "Jobs of its cast do not exist.",
+    JobCondition.FIXED: "The size of the role is fixed.",
+    JobCondition.NEARLY_DONE: "It is nearly finished, or some of its pods have succeeded.",
+    JobCondition.RULE: "A rule of the plan; `reason` is its code.",
 }
 _PHASES: Final[Mapping[StrEnum, str]] = {
     OperationPhase.STARTING: "Its minimum does not run yet.",

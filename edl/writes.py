@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from edl.model import Code, JobKey, Target
+from edl.model import Code, JobKey, ObjectRef
 
 Json: TypeAlias = dict[str, Any]
 """A manifest, or a part of one, as it comes from JSON. The only place where `Any` enters."""
@@ -18,7 +18,7 @@ Json: TypeAlias = dict[str, Any]
 class Patch(msgspec.Struct, frozen=True):
     """A JSON merge patch; `version` (metadata.resourceVersion) is its precondition."""
 
-    target: Target
+    target: ObjectRef
     version: str
     body: Mapping[str, Any]
     dry_run: bool = False
@@ -28,7 +28,7 @@ class Patch(msgspec.Struct, frozen=True):
 class Create(msgspec.Struct, frozen=True):
     """A new object; that it exists already is no failure."""
 
-    target: Target
+    target: ObjectRef
     manifest: Mapping[str, Any]
 
 
@@ -38,7 +38,7 @@ class CreateKeys(msgspec.Struct, frozen=True):
     That it exists already is no failure, and its keys stay.
     """
 
-    target: Target
+    target: ObjectRef
     manifest: Mapping[str, Any]
     """All but its `data`."""
 
@@ -50,7 +50,7 @@ class Delete(msgspec.Struct, frozen=True):
     object that took its name is spared.
     """
 
-    target: Target
+    target: ObjectRef
     version: str = ""
     uid: str = ""
 
@@ -77,7 +77,7 @@ class Action(StrEnum):
 class Note(msgspec.Struct, frozen=True):
     """An Event about a Job: why, what was done, and a sentence for users."""
 
-    target: Target
+    target: ObjectRef
     uid: str
     action: Action
     reason: Code

@@ -15,7 +15,7 @@ import msgspec
 
 from edl.errors import ClusterError, Conflict, NotFound
 from edl.kube.cluster import Cluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 
 _log: Final = logging.getLogger(__name__)
@@ -66,7 +66,12 @@ class LeaderElector:
     """One candidate for one Lease."""
 
     def __init__(
-        self, cluster: Cluster, lease: Target, identity: str, clocks: Clocks, terms: LeaseSettings
+        self,
+        cluster: Cluster,
+        lease: ObjectRef,
+        identity: str,
+        clocks: Clocks,
+        terms: LeaseSettings,
     ) -> None:
         self.identity = identity
         self._cluster = cluster

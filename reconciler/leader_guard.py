@@ -9,7 +9,7 @@ import msgspec
 
 from edl.errors import ClusterError, Conflict, Forbidden, NotFound
 from edl.kube.cluster import Cluster, ListOptions, RawList, Watch
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from reconciler.leader_election import LeaderState
 
@@ -54,7 +54,7 @@ class LeaderOnlyCluster:
         self._leadership = leadership
         self._told = told
 
-    def get(self, target: Target) -> Json:
+    def get(self, target: ObjectRef) -> Json:
         return self._cluster.get(target)
 
     def list(self, selection: ListOptions) -> RawList:
@@ -66,20 +66,22 @@ class LeaderOnlyCluster:
     def watch(self, selection: ListOptions, version: str) -> Watch:
         return self._cluster.watch(selection, version)
 
-    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def create(
+        self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Json:
         with self._writing("create", target):
             return self._cluster.create(target, manifest, dry_run=dry_run)
 
-    def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         with self._writing("patch", target):
             return self._cluster.patch(target, body, dry_run=dry_run)
 
-    def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
+    def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
         with self._writing("delete", target):
             self._cluster.delete(target, version=version, uid=uid)
 
     @contextmanager
-    def _writing(self, verb: str, target: Target) -> Iterator[None]:
+    def _writing(self, verb: str, target: ObjectRef) -> Iterator[None]:
         begun = time.monotonic()
         outcome = "done"
         try:
@@ -91,6 +93,6 @@ class LeaderOnlyCluster:
         finally:
             self._told(WriteOutcome(verb, target.kind, outcome, time.monotonic() - begun))
 
-    def _check(self, target: Target) -> None:
+    def _check(self, target: ObjectRef) -> None:
         if not self._leadership.leading:
             raise NotLeading(f"{target.kind} {target.name} is left to the new leader")

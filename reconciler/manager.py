@@ -17,7 +17,7 @@ from edl.kube.writer.executor import ClusterWriter
 from edl.model import ClusterState
 from edl.planner.plan import Plan
 from edl.steps import steps
-from edl.steps.unchanged import Quiet
+from edl.steps.unchanged import UnchangedJobs
 from reconciler.controller import Controller, DecisionPipeline
 from reconciler.debug_plan import last_plan
 from reconciler.leader_election import AlwaysLeader, Clocks, LeaderElector, LeaderState
@@ -70,7 +70,7 @@ class Manager:
         self._announcer = EventRecorder(guarded, clocks.now)
         self._writer = ClusterWriter(guarded, self._stores.accept, self._announcer.announce)
         mind = DecisionPipeline(
-            IncrementalState(self._stores).state, decide, partial(steps, quiet=Quiet())
+            IncrementalState(self._stores).state, decide, partial(steps, quiet=UnchangedJobs())
         )
         journal = DecisionLog(self.metrics, clocks.monotonic, self._announcer.announce)
         actuator = EventYieldingExecutor(self._writer, self._announcer)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from edl.errors import NotFound
 from edl.kube.api.client import connect
-from edl.model import Target
+from edl.model import ObjectRef
 from sandbox.processes.readiness import wait_for
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ WITHIN: Final = 60.0
 def temporary(cluster: Cluster, prefix: str = "test") -> Iterator[str]:
     """A fresh namespace that takes pods. It is deleted afterwards, which nobody waits for."""
     name = f"{prefix}-{secrets.token_hex(4)}"
-    namespace = Target("Namespace", "", name)
+    namespace = ObjectRef("Namespace", "", name)
     with _connected(cluster) as api:
         api.create(namespace, {"metadata": {"name": name}})
     try:
@@ -49,7 +49,7 @@ def _connected(cluster: Cluster) -> Iterator[ApiClient]:
 def _account_gap(api: ApiClient, namespace: str) -> str:
     """Pods are refused before the controller manager has made it."""
     try:
-        api.get(Target("ServiceAccount", namespace, "default"))
+        api.get(ObjectRef("ServiceAccount", namespace, "default"))
     except NotFound:
         return f"kube-controller-manager: no default service account in {namespace}"
     return ""

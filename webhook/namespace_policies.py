@@ -16,7 +16,7 @@ from edl.kube.cache.informer import Informer
 from edl.kube.cache.store import Store
 from edl.kube.cluster import Cluster, ListOptions, ObjectKey
 from edl.kube.decode import object_facts
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy, read
 
 NAMESPACES: Final = ListOptions("Namespace")
@@ -99,7 +99,7 @@ class WatchedPolicies:
     def _read(self, namespace: str) -> NamespacePolicy:
         self._failures.check(namespace)
         try:
-            body = self._quick.get(Target("Namespace", "", namespace))
+            body = self._quick.get(ObjectRef("Namespace", "", namespace))
         except ClusterError as error:
             self._failures.add(namespace, error)
             raise

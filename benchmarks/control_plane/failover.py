@@ -17,10 +17,10 @@ from benchmarks.control_plane.latency import NAMESPACE, create, job
 from dev.installation import install, start_reconciler
 from edl import contract
 from edl.kube.api.client import ApiClient, connect
-from edl.model import Target
+from edl.model import ObjectRef
 from sandbox import NodeGroup, Sandbox
 
-LEASE: Final = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
+LEASE: Final = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 WAYS: Final = {
     "told to end (SIGTERM)": signal.SIGTERM,
     "killed (SIGKILL)": signal.SIGKILL,
@@ -39,7 +39,7 @@ def holder(api: ApiClient) -> str:
 
 
 def started(api: ApiClient, name: str) -> bool:
-    return not api.get(Target("Job", NAMESPACE, name))["spec"]["suspend"]
+    return not api.get(ObjectRef("Job", NAMESPACE, name))["spec"]["suspend"]
 
 
 @contextmanager

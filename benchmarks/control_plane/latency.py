@@ -19,7 +19,7 @@ from dev.installation import install
 from edl import contract
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
-from edl.model import Target
+from edl.model import ObjectRef
 from sandbox import NodeGroup, Sandbox
 
 NAMESPACE: Final = "default"
@@ -60,7 +60,7 @@ def seconds_until(holds: Callable[[], bool]) -> float:
 
 
 def create(api: ApiClient, manifest: dict[str, Any]) -> None:
-    api.create(Target("Job", NAMESPACE, manifest["metadata"]["name"]), manifest)
+    api.create(ObjectRef("Job", NAMESPACE, manifest["metadata"]["name"]), manifest)
 
 
 def start(api: ApiClient, name: str, labels: dict[str, str]) -> float:
@@ -69,7 +69,7 @@ def start(api: ApiClient, name: str, labels: dict[str, str]) -> float:
 
 
 def resize(api: ApiClient, name: str, body: dict[str, Any], pods: int) -> float:
-    api.patch(Target("Job", NAMESPACE, name), body)
+    api.patch(ObjectRef("Job", NAMESPACE, name), body)
     return seconds_until(lambda: running(api, f"bench={name}") == pods)
 
 
@@ -86,7 +86,7 @@ def one_run(api: ApiClient, number: int) -> dict[str, float]:
     found["grow 10 → 20, plain"] = resize(api, plain, grown, PODS * 2)
     found["grow 10 → 20, ours"] = resize(api, ours, manual, PODS * 2)
     for name in (plain, ours):
-        api.delete(Target("Job", NAMESPACE, name))
+        api.delete(ObjectRef("Job", NAMESPACE, name))
     seconds_until(lambda: not api.list(ListOptions("Pod", NAMESPACE)).items)
     return found
 
@@ -100,7 +100,7 @@ def burst(api: ApiClient, kind: str, labels: dict[str, str]) -> float:
     seconds_until(lambda: running(api, selector) == BURST)
     took = time.monotonic() - begun
     for number in range(BURST):
-        api.delete(Target("Job", NAMESPACE, f"{kind}-{number}"))
+        api.delete(ObjectRef("Job", NAMESPACE, f"{kind}-{number}"))
     seconds_until(lambda: not api.list(ListOptions("Pod", NAMESPACE)).items)
     return took
 

@@ -27,7 +27,7 @@ from dev.installation import install
 from edl import contract
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
-from edl.model import Target
+from edl.model import ObjectRef
 from sandbox import NodeGroup, Sandbox
 
 NAMESPACE: Final = "default"
@@ -106,7 +106,7 @@ def _cordon(api: ApiClient, *, cordoned: bool) -> None:
     names = [f"{NODES.name_prefix}-{number:03d}" for number in range(NODES.count)]
     with ThreadPoolExecutor(THREADS) as pool:
         body = {"spec": {"unschedulable": cordoned}}
-        list(pool.map(lambda name: api.patch(Target("Node", "", name), body), names))
+        list(pool.map(lambda name: api.patch(ObjectRef("Node", "", name), body), names))
 
 
 def all_jobs(_sandbox: Sandbox, api: ApiClient) -> int:
@@ -159,7 +159,7 @@ def job(name: str, way: Way) -> dict[str, Any]:
 def create(api: ApiClient, way: Way, jobs: int) -> list[str]:
     names = [f"job-{number:04d}" for number in range(jobs)]
     with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(lambda n: api.create(Target("Job", NAMESPACE, n), job(n, way)), names))
+        list(pool.map(lambda n: api.create(ObjectRef("Job", NAMESPACE, n), job(n, way)), names))
     return names
 
 

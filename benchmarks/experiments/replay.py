@@ -30,7 +30,7 @@ from benchmarks.report import circumstances
 from dev.installation import install
 from edl.errors import NotFound
 from edl.kube.api.client import ApiClient, connect
-from edl.model import Target
+from edl.model import ObjectRef
 from sandbox import NodeGroup, Sandbox
 
 LOOK: Final = 0.1
@@ -104,7 +104,7 @@ class Stage:
 
     def prepare(self) -> None:
         """Base load, and the service at its first size: all of it runs before time begins."""
-        self.api.create(Target("Namespace", "", manifests.NAMESPACE), manifests.namespace())
+        self.api.create(ObjectRef("Namespace", "", manifests.NAMESPACE), manifests.namespace())
         self._until_account()
         self.pods.start()
         for pod in manifests.base_load():
@@ -213,7 +213,7 @@ class Stage:
 
     def _end(self, pod: str) -> None:
         with suppress(NotFound):
-            self.api.patch(Target("Pod", manifests.NAMESPACE, pod), _ENDS)
+            self.api.patch(ObjectRef("Pod", manifests.NAMESPACE, pod), _ENDS)
 
     def _clear(self, track: Track, acts: ThreadPoolExecutor) -> None:
         """Without us somebody has to remove what never ends by itself: at once, in this case."""
@@ -221,7 +221,7 @@ class Stage:
         if self.way != WITH:
             for kind in (MASTER, PSERVER):
                 name = f"{track.arrival.name}-{kind.name}"
-                acts.submit(self.api.delete, Target("Job", manifests.NAMESPACE, name))
+                acts.submit(self.api.delete, ObjectRef("Job", manifests.NAMESPACE, name))
 
     def _stops(self, course: Course) -> dict[str, int]:
         found = {kind.name: 0 for kind in (TRAINER, PSERVER, MASTER)}
@@ -234,12 +234,12 @@ class Stage:
 
     def _create(self, kind: str, manifest: manifests.Manifest) -> None:
         metadata = manifest["metadata"]
-        target = Target(kind, metadata.get("namespace", ""), metadata["name"])
+        target = ObjectRef(kind, metadata.get("namespace", ""), metadata["name"])
         self.api.create(target, manifest)
 
     def _until_account(self) -> None:
         """Pods are refused before the namespace's default account is there."""
-        account = Target("ServiceAccount", manifests.NAMESPACE, "default")
+        account = ObjectRef("ServiceAccount", manifests.NAMESPACE, "default")
         deadline = time.monotonic() + _PATIENCE
         while time.monotonic() < deadline:
             with suppress(NotFound):

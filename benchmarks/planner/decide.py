@@ -31,7 +31,7 @@ from edl.planner.plan import Plan
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import POLICIES
 from edl.steps import steps
-from edl.steps.unchanged import Quiet
+from edl.steps.unchanged import UnchangedJobs
 
 SIZES: Final = tuple(Size(nodes, nodes * 10, nodes // 2) for nodes in (1250, 2500, 5000, 10_000))
 LIMITS: Final = Limits()
@@ -129,7 +129,7 @@ def measure_all(size: Size, runs: int, seed: int) -> dict[str, float]:
     for name, change in CHANGES.items():
         times = [after(full, change) for _ in range(min(runs, 3))]
         found[f"then {name}"] = report(size, f"then {name}", times)
-    plan, quiet = decide(full, POLICY, LIMITS), Quiet()
+    plan, quiet = decide(full, POLICY, LIMITS), UnchangedJobs()
     found["steps"] = report(size, "its steps", measure(lambda: steps(plan, full), runs))
     steps(plan, full, quiet)
     again = measure(lambda: steps(plan, full, quiet), runs)

@@ -11,16 +11,16 @@ from edl.model import (
     Device,
     JobKey,
     Node,
+    PodAffinityTerm,
     PodConstraints,
     Quota,
     QuotaCharge,
     Requirement,
-    Resizing,
+    ResizePolicy,
     Role,
     Selector,
     Shape,
     Share,
-    Term,
     Topology,
     TopologySpread,
     TrainingJob,
@@ -76,7 +76,7 @@ def spread_twice(size: Size, seed: int) -> Situation:
 
 def affinity(size: Size, seed: int) -> Situation:
     """A gang that is kept together in a zone, no two pods on one host."""
-    rules = ruled(near=(Term("zone", _OWN),), apart=(Term(HOST, _OWN),))
+    rules = ruled(near=(PodAffinityTerm("zone", _OWN),), apart=(PodAffinityTerm(HOST, _OWN),))
     return Situation(with_one(roomy(size, seed), size.nodes // 5, shape(500, rules)))
 
 
@@ -91,7 +91,7 @@ def preemption(size: Size, seed: int) -> Situation:
 
 def _fixed(job: TrainingJob) -> TrainingJob:
     role = job.roles[0]
-    fixed = replace(role, min=role.size, max=role.size, resizing=Resizing.FIXED)
+    fixed = replace(role, min=role.size, max=role.size, resizing=ResizePolicy.FIXED)
     return replace(job, roles=(fixed,))
 
 

@@ -34,7 +34,7 @@ from edl import contract
 from edl.errors import ClusterError
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
-from edl.model import Target
+from edl.model import ObjectRef
 from sandbox import Sandbox
 
 NAMESPACE: Final = "default"
@@ -94,7 +94,7 @@ def our_job(gang: Gang) -> dict[str, Any]:
 def our_hold(sandbox: Sandbox, api: ApiClient) -> None:
     """A quota of no GPU keeps them waiting."""
     body = {"metadata": {"name": QUOTA}, "spec": {"hard": {f"requests.{GPU}": "0"}}}
-    api.create(Target("ResourceQuota", NAMESPACE, QUOTA), body)
+    api.create(ObjectRef("ResourceQuota", NAMESPACE, QUOTA), body)
     install(sandbox, sandbox.folder / "edl")
 
 
@@ -161,11 +161,11 @@ def measure(way: Way, given: World) -> Found:
     with cluster() as (sandbox, api), ThreadPoolExecutor(THREADS) as pool:
         sandbox.kubectl("create", "namespace", TENANTS)
         others = tenants(given.machines)
-        targets = ((Target("Pod", TENANTS, pod["metadata"]["name"]), pod) for pod in others)
+        targets = ((ObjectRef("Pod", TENANTS, pod["metadata"]["name"]), pod) for pod in others)
         list(pool.map(lambda pair: api.create(*pair), targets))
         way.hold(sandbox, api)
         for gang in given.gangs:
-            api.create(Target("Job", NAMESPACE, gang.name), way.job(gang))
+            api.create(ObjectRef("Job", NAMESPACE, gang.name), way.job(gang))
             time.sleep(1.0)  # queues are ordered by times of whole seconds
         until(lambda: way.queued(sandbox, api) == len(given.gangs))
         found = Found(given)

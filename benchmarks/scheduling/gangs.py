@@ -30,7 +30,7 @@ from edl import contract
 from edl.errors import Conflict, NotFound
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.simulator import Training
 from sandbox import Sandbox
 
@@ -94,7 +94,7 @@ def _arrive(api: ApiClient, trainings: Sequence[Training]) -> None:
         for training in sorted(trainings, key=lambda one: one.at):
             time.sleep(max(begun + training.at / scaled_scenario.SPEED - time.monotonic(), 0))
             for job in scaled_scenario.jobs(training):
-                target = Target("Job", NAMESPACE, job["metadata"]["name"])
+                target = ObjectRef("Job", NAMESPACE, job["metadata"]["name"])
                 pool.submit(api.create, target, job).add_done_callback(lambda done: done.result())
 
 
@@ -115,12 +115,12 @@ def _tenants(sandbox: Sandbox, scenario: Scenario, *, asked: bool) -> Iterator[N
             if ended.wait(max(begun + at - time.monotonic(), 0)):
                 return
             with suppress(NotFound, Conflict):
-                target = Target("Deployment", NAMESPACE, name)
+                target = ObjectRef("Deployment", NAMESPACE, name)
                 api.patch(target, {"spec": {"replicas": pods}})
 
     for service in services:
         api.create(
-            Target("Deployment", NAMESPACE, service.name), scaled_scenario.deployment(service)
+            ObjectRef("Deployment", NAMESPACE, service.name), scaled_scenario.deployment(service)
         )
     player = Thread(target=play)
     player.start()
@@ -143,21 +143,21 @@ def _clear(api: ApiClient, nodes: Sequence[str]) -> None:
         _delete(api, kind)
     _until(lambda: not api.list(ListOptions("Pod", NAMESPACE)).items)
     for name in nodes:
-        api.delete(Target("Node", "", name))
+        api.delete(ObjectRef("Node", "", name))
 
 
 def _delete(api: ApiClient, kind: str) -> None:
     listed = api.list(ListOptions(kind, NAMESPACE)).items
     names = [_name(item) for item in listed]
     with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(lambda name: _end(api, Target(kind, NAMESPACE, name)), names))
+        list(pool.map(lambda name: _end(api, ObjectRef(kind, NAMESPACE, name)), names))
 
 
 def _name(item: bytes) -> str:
     return str(json.loads(item)["metadata"]["name"])
 
 
-def _end(api: ApiClient, target: Target) -> None:
+def _end(api: ApiClient, target: ObjectRef) -> None:
     with suppress(NotFound):
         api.delete(target)
 
@@ -240,9 +240,11 @@ def main() -> None:
 
 def _prepare(api: ApiClient) -> None:
     allowed = {"metadata": {"labels": {contract.KUBEXEC: contract.ENABLED}}}
-    api.patch(Target("Namespace", "", NAMESPACE), allowed)
+    api.patch(ObjectRef("Namespace", "", NAMESPACE), allowed)
     for name, value in scaled_scenario.priorities().items():
-        api.create(Target("PriorityClass", "", name), {"metadata": {"name": name}, "value": value})
+        api.create(
+            ObjectRef("PriorityClass", "", name), {"metadata": {"name": name}, "value": value}
+        )
 
 
 class _Play(Protocol):

@@ -18,7 +18,15 @@ from statistics import fmean
 from time import process_time
 from typing import Final, NamedTuple
 
-from edl.model import Node, PodConstraints, Requirement, Selector, Shape, Term, TrainingJob
+from edl.model import (
+    Node,
+    PodAffinityTerm,
+    PodConstraints,
+    Requirement,
+    Selector,
+    Shape,
+    TrainingJob,
+)
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 from edl.simulator import (
@@ -169,7 +177,8 @@ def _drawn_shape(random: Random, name: str) -> Shape:
     if way < 0.15:
         own = Selector(("default",), (Requirement("job", "In", (name,)),))
         return shape(
-            cpu, rules=PodConstraints("default", (("job", name),), apart=(Term(HOST, own),))
+            cpu,
+            rules=PodConstraints("default", (("job", name),), apart=(PodAffinityTerm(HOST, own),)),
         )
     return shape(cpu, int(way < 0.35), random.choice(("", "", "a")))
 

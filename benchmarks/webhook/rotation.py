@@ -22,7 +22,7 @@ from certs.secrets import usual
 from dev.installation import Installation, install
 from edl.errors import ClusterError
 from edl.kube.api.client import ApiClient, connect
-from edl.model import Target
+from edl.model import ObjectRef
 from sandbox import Sandbox
 
 CLIENTS: Final = 4
@@ -47,7 +47,7 @@ def ask(api: ApiClient, client: int, ended: Event, asked: Asked) -> None:
         begun = time.monotonic()
         try:
             api.create(
-                Target("Job", NAMESPACE, manifest["metadata"]["name"]), manifest, dry_run=True
+                ObjectRef("Job", NAMESPACE, manifest["metadata"]["name"]), manifest, dry_run=True
             )
         except ClusterError:
             asked.failed += 1
@@ -102,7 +102,7 @@ def await_called(api: ApiClient) -> None:
     manifest = job("probe", {"framework": "none"}, 1)
     while True:
         try:
-            api.create(Target("Job", NAMESPACE, "probe"), manifest, dry_run=True)
+            api.create(ObjectRef("Job", NAMESPACE, "probe"), manifest, dry_run=True)
         except ClusterError:
             time.sleep(0.1)
         else:

@@ -92,7 +92,7 @@ def _add(pods: dict[int, int], domain: int, more: int) -> None:
         pods.pop(domain, None)
 
 
-class Level(NamedTuple):
+class SpreadConstraint(NamedTuple):
     """A spread: no domain gets more than `skew` ahead. `own` is 1 where the pod counts itself."""
 
     pods: ConstraintCount
@@ -107,7 +107,7 @@ class Level(NamedTuple):
         return domain >= 0 and self.pods.soon.get(domain, 0) + self.own - least <= self.skew
 
 
-class Near(NamedTuple):
+class AffinityConstraint(NamedTuple):
     """Pod affinity, a count a term. `first`: it may be the first of those that it looks for."""
 
     counts: tuple[ConstraintCount, ...]
@@ -132,15 +132,15 @@ class Near(NamedTuple):
 
 
 @dataclass(slots=True)
-class Binding:
+class ConstraintState:
     """The rules of one shape: it keeps out of the domains of `apart`.
 
     `carried` are the counts in which its own pods count, those of other shapes' rules among them.
     """
 
     apart: Sequence[ConstraintCount] = ()
-    near: Near | None = None
-    levels: Sequence[Level] = ()
+    near: AffinityConstraint | None = None
+    levels: Sequence[SpreadConstraint] = ()
     carried: Sequence[ConstraintCount] = field(default_factory=tuple)
 
     @property
@@ -166,16 +166,16 @@ class Binding:
             found += count.eased + count.met
         return found
 
-    def parted(self, few: int) -> tuple["Binding", "Binding"]:
+    def parted(self, few: int) -> tuple["ConstraintState", "ConstraintState"]:
         """Those of its rules over at most so many domains, and the others."""
 
         def coarse(count: ConstraintCount) -> bool:
             return count.domains.size <= few
 
-        def part(near: Near | None, *, is_coarse: bool) -> Binding:
+        def part(near: AffinityConstraint | None, *, is_coarse: bool) -> ConstraintState:
             apart = [count for count in self.apart if coarse(count) == is_coarse]
             levels = [level for level in self.levels if coarse(level.pods) == is_coarse]
-            return Binding(apart, near, levels)
+            return ConstraintState(apart, near, levels)
 
         is_coarse = self.near is not None and all(map(coarse, self.near.counts))
         nears = (self.near, None) if is_coarse else (None, self.near)

@@ -75,7 +75,7 @@ class _Place(NamedTuple):
     """Once it has left, what was free of each then."""
 
 
-class Gpus(dict[int, list[_Gpu]]):
+class GpusByNode(dict[int, list[_Gpu]]):
     """The devices of each node, by row of the grid: read at the first use.
 
     `nodes` are those with devices; of the others the sums of resources decide.
@@ -89,19 +89,19 @@ class Gpus(dict[int, list[_Gpu]]):
         return found
 
 
-class Mark(NamedTuple):
+class GpuCheckpoint(NamedTuple):
     """How the devices stood: the room of those that were read, and the places of each packing."""
 
     room: dict[int, list[tuple[_Gpu, GpuUsage, GpuUsage]]]
-    places: tuple[tuple["Packing", dict[int, list[_Place]], dict[int, list[_Place]]], ...]
+    places: tuple[tuple["ShareAllocator", dict[int, list[_Place]], dict[int, list[_Place]]], ...]
 
 
 @dataclass(slots=True)
-class Packing:
+class ShareAllocator:
     """The pods of one shape on the devices of all nodes."""
 
     share: Share
-    gpus: Gpus
+    gpus: GpusByNode
     refused: frozenset[int]
     """Nodes with another model of GPU."""
     places: defaultdict[int, list[_Place]] = field(default_factory=lambda: defaultdict(list))
@@ -226,21 +226,21 @@ class GpuShares:
     """A `Packing` for each shape with a share; all of them follow what the grid takes and gives."""
 
     def __init__(self, nodes: Sequence[Node], roles: Iterable[Role]) -> None:
-        self.gpus = Gpus(nodes)
+        self.gpus = GpusByNode(nodes)
         self._rows = {node.name: row for row, node in self.gpus.nodes.items()}
-        self._packings: dict[Shape, Packing] = {}
+        self._packings: dict[Shape, ShareAllocator] = {}
         for role in roles:
             self._seat(role)
 
-    def mark(self) -> Mark:
+    def mark(self) -> GpuCheckpoint:
         """How all of them stand, to come `back_to` when placements are undone."""
         packings = self._packings.values()
-        return Mark(
+        return GpuCheckpoint(
             {row: [(gpu, gpu.now, gpu.soon) for gpu in found] for row, found in self.gpus.items()},
             tuple((one, _copied(one.places), _copied(one.left)) for one in packings),
         )
 
-    def back_to(self, mark: Mark) -> None:
+    def back_to(self, mark: GpuCheckpoint) -> None:
         """As it was, device by device: taken anew, pods might not find the same ones."""
         for row in self.gpus.keys() - mark.room.keys():
             del self.gpus[row]
@@ -252,7 +252,7 @@ class GpuShares:
             packing.left.clear()
             packing.left.update(_copied(left))
 
-    def packing(self, shape: Shape) -> Packing | None:
+    def packing(self, shape: Shape) -> ShareAllocator | None:
         """Where pods of this shape are; None where they share no GPU."""
         if shape.share is None:
             return None
@@ -260,7 +260,7 @@ class GpuShares:
             share = shape.share
             nodes = self.gpus.nodes.items()
             others = (row for row, node in nodes if not has_model(node, share))
-            self._packings[shape] = Packing(share, self.gpus, frozenset(others))
+            self._packings[shape] = ShareAllocator(share, self.gpus, frozenset(others))
         return self._packings[shape]
 
     def _seat(self, role: Role) -> None:
@@ -290,7 +290,7 @@ def _copied(places: Mapping[int, list[_Place]]) -> dict[int, list[_Place]]:
     return {row: list(found) for row, found in places.items() if found}
 
 
-def devices(nodes: Sequence[Node], roles: Iterable[Role]) -> GpuShares | None:
+def gpu_shares_of(nodes: Sequence[Node], roles: Iterable[Role]) -> GpuShares | None:
     """None where no node has devices that are shared: the usual case."""
     return GpuShares(nodes, roles) if any(node.devices for node in nodes) else None
 

@@ -11,18 +11,24 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from edl.feasibility.constraints import Binding, ConstraintCount, DomainIndex, Level, Near
+from edl.feasibility.constraints import (
+    AffinityConstraint,
+    ConstraintCount,
+    ConstraintState,
+    DomainIndex,
+    SpreadConstraint,
+)
 from edl.feasibility.eligibility import Eligibility, Mask
 from edl.model import (
     ClusterState,
     HostPort,
     Node,
+    PodAffinityTerm,
     PodConstraints,
     Role,
     Selector,
     Selectors,
     Shape,
-    Term,
     TopologySpread,
 )
 
@@ -39,7 +45,7 @@ class _Matching(NamedTuple):
 class _Repelling(NamedTuple):
     """Pods with this anti-affinity: whom it selects stays away from them."""
 
-    term: Term
+    term: PodAffinityTerm
 
 
 _Mark: TypeAlias = _Matching | _Repelling | HostPort
@@ -56,7 +62,7 @@ class TopologyState:
         self._eligibility = eligibility
         known = dict.fromkeys(all_rules)
         self._selectors = Selectors(found for one in known for found in one.selectors)
-        self._terms: defaultdict[Selector, list[Term]] = defaultdict(list)
+        self._terms: defaultdict[Selector, list[PodAffinityTerm]] = defaultdict(list)
         for term in dict.fromkeys(term for one in known for term in one.apart):
             self._terms[term.selector].append(term)
         self._together = dict.fromkeys(
@@ -65,9 +71,9 @@ class TopologyState:
         self._domains: dict[object, DomainIndex] = {}
         self._counts: dict[object, ConstraintCount] = {}
         self._by_mark: defaultdict[_Mark, list[ConstraintCount]] = defaultdict(list)
-        self._bindings: dict[Shape, Binding] = {}
+        self._bindings: dict[Shape, ConstraintState] = {}
 
-    def binding(self, shape: Shape) -> Binding | None:
+    def binding(self, shape: Shape) -> ConstraintState | None:
         """What binds pods of this shape; it counts those that come and go."""
         return self._bindings.get(shape)
 
@@ -84,7 +90,7 @@ class TopologyState:
         marks = self._marks(rules)
         return tuple(count for mark in marks for count in self._by_mark.get(mark, ()))
 
-    def _made(self, shape: Shape, rules: PodConstraints) -> Binding:
+    def _made(self, shape: Shape, rules: PodConstraints) -> ConstraintState:
         matching = tuple(self._selectors.matching(rules.namespace, rules.labels))
         apart = [self._count(_Matching((term.selector,)), term.key) for term in rules.apart]
         apart += [
@@ -93,28 +99,30 @@ class TopologyState:
             for term in self._terms.get(selector, ())
         ]
         apart += [self._count(port, None) for own in rules.ports for port in _taken_by(own)]
-        return Binding(
+        return ConstraintState(
             apart=tuple(dict.fromkeys(apart)),
             near=self._near(rules, matching),
             levels=tuple(self._levels(shape, rules, matching)),
         )
 
-    def _near(self, rules: PodConstraints, matching: Sequence[Selector]) -> Near | None:
+    def _near(
+        self, rules: PodConstraints, matching: Sequence[Selector]
+    ) -> AffinityConstraint | None:
         if not rules.near:
             return None
         mark = _Matching(tuple(term.selector for term in rules.near))
         first = all(selector in matching for selector in mark.selectors)
-        return Near(tuple(self._count(mark, term.key) for term in rules.near), first)
+        return AffinityConstraint(tuple(self._count(mark, term.key) for term in rules.near), first)
 
     def _levels(
         self, shape: Shape, rules: PodConstraints, matching: Sequence[Selector]
-    ) -> Iterator[Level]:
+    ) -> Iterator[SpreadConstraint]:
         keys = tuple(spread.key for spread in rules.spread)
         for spread in rules.spread:
             domains = self._spread_over(shape, spread, keys)
             mark = _Matching((spread.selector,)) if spread.selector else None
             own = int(spread.selector in matching)
-            yield Level(self._counted(mark, domains), spread.skew, spread.domains, own)
+            yield SpreadConstraint(self._counted(mark, domains), spread.skew, spread.domains, own)
 
     def _count(self, mark: _Mark, key: str | None) -> ConstraintCount:
         """By the domains of a label; without one, by node."""
@@ -187,7 +195,7 @@ def _taken_by(port: HostPort) -> tuple[HostPort, ...]:
     return (port, port._replace(address=_EVERY_ADDRESS))
 
 
-def gathered(
+def topology_state_of(
     state: ClusterState, nodes: Sequence[Node], eligibility: Eligibility
 ) -> TopologyState | None:
     """The crowd as it stands, or nothing where no rule asks: the usual case."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from edl.frameworks import aiacc, horovod, mxnet, none, paddle, pytorch, tensorflow
 from edl.frameworks.base import Framework, Mode
-from edl.model import Resizing, TrainingJob
+from edl.model import ResizePolicy, TrainingJob
 from edl.spec.job_spec import JobSpec
 
 FRAMEWORKS: Final[Mapping[str, Framework]] = {
@@ -14,7 +14,7 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
 }
 
 
-def resizing(framework: str, mode: str, roles: Sequence[str]) -> Resizing | None:
+def resizing(framework: str, mode: str, roles: Sequence[str]) -> ResizePolicy | None:
     """How a training job of these roles takes a new size.
 
     None for a mode that it does not have, and for an unknown framework.
@@ -31,7 +31,7 @@ def _mode(framework: str, name: str, roles: Sequence[str]) -> Mode | None:
 def restarts_together(job: TrainingJob) -> bool:
     """Whether its framework knows one way to another set of processes: all start again."""
     roles = [role.name for role in job.roles]
-    return resizing(job.framework, job.mode, roles) is Resizing.RESTART
+    return resizing(job.framework, job.mode, roles) is ResizePolicy.RESTART
 
 
 def needs_placement(framework: str, mode: str, roles: Sequence[str]) -> bool:
@@ -42,7 +42,7 @@ def needs_placement(framework: str, mode: str, roles: Sequence[str]) -> bool:
     """
     found = _mode(framework, mode, roles)
     return found is not None and (
-        len(roles) > 1 or found.told or found.resizing is Resizing.RESTART
+        len(roles) > 1 or found.told or found.resizing is ResizePolicy.RESTART
     )
 
 

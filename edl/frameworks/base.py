@@ -9,7 +9,7 @@ from functools import cached_property
 
 import msgspec
 
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from edl.spec.job_spec import JobSpec
 
 
@@ -97,7 +97,7 @@ class Mode(msgspec.Struct, frozen=True):
     """A way to run a framework. The default mode is the first whose `role` the cast has."""
 
     name: str
-    resizing: Resizing
+    resizing: ResizePolicy
     role: str = ""
     """The role by which a cast shows this mode; empty: any cast will do."""
     needed: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from typing import Final
 from edl import contract
 from edl.frameworks.base import Env, Framework, LiveFile, Mode, Needs, RoleKind
 from edl.frameworks.scripts import DISCOVER_HOSTS, KUBEXEC, WAIT_FOR_COMMANDS, WAIT_FOR_SSH
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from edl.spec.job_spec import JobSpec
 
 _HOST_LISTS: Final = (
@@ -64,8 +64,8 @@ FRAMEWORK: Final = Framework(
     worker="worker",
     deciders=("launcher",),
     modes=(
-        Mode("kubexec", Resizing.LIVE, needed=("launcher", "worker"), execs=True),
-        Mode("ssh", Resizing.LIVE, needed=("launcher", "worker"), asked=True, keys=True),
+        Mode("kubexec", ResizePolicy.LIVE, needed=("launcher", "worker"), execs=True),
+        Mode("ssh", ResizePolicy.LIVE, needed=("launcher", "worker"), asked=True, keys=True),
     ),
     describe=describe,
     publishes="worker",

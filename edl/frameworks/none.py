@@ -3,7 +3,7 @@
 from typing import Final
 
 from edl.frameworks.base import Framework, Mode, Needs, RoleKind
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from edl.spec.job_spec import JobSpec
 
 
@@ -16,7 +16,7 @@ FRAMEWORK: Final = Framework(
     roles=(RoleKind("worker", resizable=True),),
     worker="worker",
     deciders=("worker",),
-    modes=(Mode("items", Resizing.ITEMS),),
+    modes=(Mode("items", ResizePolicy.ITEMS),),
     describe=describe,
     ranked=False,
 )

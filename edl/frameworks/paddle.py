@@ -10,7 +10,7 @@ from typing import Final
 from edl import contract
 from edl.frameworks import paddle_cloud, paddle_elastic
 from edl.frameworks.base import Env, Framework, Mode, Needs, RoleKind
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 
@@ -97,7 +97,7 @@ FRAMEWORK: Final = Framework(
     modes=(
         Mode(
             "cloud",
-            Resizing.LIVE,
+            ResizePolicy.LIVE,
             role=_MASTER,
             needed=(_MASTER, *_SERVED),
             asked=True,
@@ -106,24 +106,24 @@ FRAMEWORK: Final = Framework(
         ),
         Mode(
             "cloud",
-            Resizing.RESTART,
+            ResizePolicy.RESTART,
             role=_PSERVER,
             needed=_SERVED,
             asked=True,
             lists_pods=True,
             threads=True,
         ),
-        Mode("ps", Resizing.RESTART, role=_PSERVER, needed=_SERVED, roles=_SERVED, port=_PORT),
+        Mode("ps", ResizePolicy.RESTART, role=_PSERVER, needed=_SERVED, roles=_SERVED, port=_PORT),
         Mode(
             "elastic",
-            Resizing.LIVE,
+            ResizePolicy.LIVE,
             role=_MASTER,
             needed=(_MASTER, _TRAINER),
             roles=(_MASTER, _TRAINER),
             port=paddle_elastic.PORT,
             cooldown=paddle_elastic.COOLDOWN,
         ),
-        Mode("collective", Resizing.RESTART, roles=(_TRAINER,), port=_PORT),
+        Mode("collective", ResizePolicy.RESTART, roles=(_TRAINER,), port=_PORT),
     ),
     describe=describe,
     port=7164,

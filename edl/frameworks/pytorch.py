@@ -10,7 +10,7 @@ from typing import Final
 
 from edl import contract
 from edl.frameworks.base import Cooldown, Env, Framework, Mode, Needs, RoleKind
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 
@@ -94,7 +94,7 @@ FRAMEWORK: Final = Framework(
     ),
     worker=_WORKER,
     deciders=(_WORKER,),
-    modes=(Mode("elastic", Resizing.LIVE, cooldown=_COOLDOWN),),
+    modes=(Mode("elastic", ResizePolicy.LIVE, cooldown=_COOLDOWN),),
     describe=describe,
     port=29400,
     fewest=contract.PET_NNODES_ENV,

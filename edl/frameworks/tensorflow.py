@@ -13,7 +13,7 @@ from typing import Final
 
 from edl import contract
 from edl.frameworks.base import Env, Framework, Mode, Needs, RoleKind
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 
@@ -88,9 +88,9 @@ FRAMEWORK: Final = Framework(
     worker=_WORKER,
     deciders=(_CHIEF, _WORKER),
     modes=(
-        Mode("ps", Resizing.LIVE, role=_PS),
-        Mode("collective", Resizing.RESTART),
-        Mode("sparse", Resizing.LIVE, role=_PS, asked=True),
+        Mode("ps", ResizePolicy.LIVE, role=_PS),
+        Mode("collective", ResizePolicy.RESTART),
+        Mode("sparse", ResizePolicy.LIVE, role=_PS, asked=True),
     ),
     describe=describe,
     port=2222,

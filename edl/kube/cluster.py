@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import timedelta
 
-    from edl.model import Target
+    from edl.model import ObjectRef
     from edl.writes import Json
 
 
@@ -189,7 +189,7 @@ class Watch(Protocol):
 class LogRequest(msgspec.Struct, frozen=True):
     """Which lines of a container's log; the default is all of them, and then the end."""
 
-    pod: Target
+    pod: ObjectRef
     container: str
     follow: bool = False
     """Go on until the container ends."""
@@ -215,7 +215,7 @@ class Log(Protocol):
 class Cluster(Protocol):
     """What kubectl-edl asks of an API server."""
 
-    def get(self, target: Target) -> Json: ...
+    def get(self, target: ObjectRef) -> Json: ...
 
     def list(self, selection: ListOptions) -> RawList: ...
 
@@ -227,15 +227,17 @@ class Cluster(Protocol):
         """Events after `version`; raises Gone when that is too old."""
         ...
 
-    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def create(
+        self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Json:
         """Raise Conflict when it exists already. `generateName` needs a target without a name."""
         ...
 
-    def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         """A JSON merge patch; `metadata.resourceVersion` in the body is its precondition."""
         ...
 
-    def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
+    def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
         """Delete in the background (never orphan), only this version and this uid where given."""
         ...
 
@@ -244,12 +246,12 @@ class PluginCluster(Cluster, Protocol):
     """What the plugin asks besides."""
 
     def delete(
-        self, target: Target, *, version: str = "", uid: str = "", dry_run: bool = False
+        self, target: ObjectRef, *, version: str = "", uid: str = "", dry_run: bool = False
     ) -> None: ...
 
     def apply(
         self,
-        target: Target,
+        target: ObjectRef,
         manifest: Mapping[str, Any],
         *,
         force: bool = False,

@@ -7,67 +7,67 @@ from typing import Final
 from edl.messages.reason_messages import message, precedence
 from edl.messages.scarcity_messages import SCARCE, kept_to, listed, node_rule, resource, scarce
 from edl.model.blockers import (
-    Bound,
-    Bounds,
-    Cause,
-    Hindrance,
-    Itself,
-    Kept,
+    AtBound,
+    Blocker,
+    ConstraintsUnsatisfied,
+    InProgress,
+    InsufficientResources,
+    JobCondition,
     LoadCeiling,
-    NoNode,
-    Others,
-    Promised,
-    Room,
-    Spent,
+    NoUsableNode,
+    Outranked,
+    OwnCondition,
+    QuotaExceeded,
+    SizeBound,
+    TimedHold,
     TooLarge,
-    Until,
 )
 from edl.model.reason_codes import Roles
 from edl.model.topology_domains import is_one_node
 from edl.quantities import Resources, amount_text
 
-_REMEDIES: Final[Mapping[Hindrance, str]] = {
-    Hindrance.PAUSED: "resuming it (kubectl edl resume)",
-    Hindrance.PROBLEM: "putting this right",
+_REMEDIES: Final[Mapping[JobCondition, str]] = {
+    JobCondition.PAUSED: "resuming it (kubectl edl resume)",
+    JobCondition.PROBLEM: "putting this right",
 }
 
 
 @singledispatch
-def cause(found: Cause) -> str:
+def cause(found: Blocker) -> str:
     """What is in the way, as a part of a sentence."""
     raise TypeError(f"no sentence for {found!r}")
 
 
 @singledispatch
-def remedy(found: Cause) -> str:  # noqa: ARG001 (a sentence's shape)
+def remedy(found: Blocker) -> str:  # noqa: ARG001 (a sentence's shape)
     """What would change it; empty where it passes by itself."""
     return ""
 
 
 @cause.register
-def _(found: Bound) -> str:
-    if found.bound is Bounds.ITEMS:
+def _(found: AtBound) -> str:
+    if found.bound is SizeBound.ITEMS:
         return f"{found.role} has {found.value} work items left to do, and a pod for each"
-    limit = "max" if found.bound is Bounds.MAX else "manual size"
+    limit = "max" if found.bound is SizeBound.MAX else "manual size"
     return f"{found.role} is at its {limit}, {found.value}"
 
 
 @remedy.register
-def _(found: Bound) -> str:
+def _(found: AtBound) -> str:
     return {
-        Bounds.MAX: f"a larger max of {found.role}",
-        Bounds.MANUAL: f"another manual size of {found.role}, or none (scale --auto)",
-        Bounds.ITEMS: "",
+        SizeBound.MAX: f"a larger max of {found.role}",
+        SizeBound.MANUAL: f"another manual size of {found.role}, or none (scale --auto)",
+        SizeBound.ITEMS: "",
     }[found.bound]
 
 
 @cause.register
-def _(found: Until) -> str:
+def _(found: TimedHold) -> str:
     return message(found.reason, found.until)
 
 
 @cause.register
-def _(found: Others) -> str:
+def _(found: Outranked) -> str:
     names = [
         *(f"its own {name}" for name, _ in found.roles),
         *map(str, found.jobs),
@@ -77,25 +77,25 @@ def _(found: Others) -> str:
 
 
 @remedy.register
-def _(found: Others) -> str:  # noqa: ARG001
+def _(found: Outranked) -> str:  # noqa: ARG001
     return "room for them too"
 
 
 @cause.register
-def _(found: Promised | Itself) -> str:
+def _(found: InProgress | OwnCondition) -> str:
     return message(found.reason)
 
 
 @remedy.register
-def _(found: Itself) -> str:
-    if found.what is Hindrance.MISSING and isinstance(found.reason.about, Roles):
+def _(found: OwnCondition) -> str:
+    if found.what is JobCondition.MISSING and isinstance(found.reason.about, Roles):
         names = found.reason.about.names
         return f"kubectl apply the Job{'s' if len(names) > 1 else ''} of {', '.join(names)}"
     return _REMEDIES.get(found.what, "")
 
 
 @cause.register
-def _(found: Room) -> str:
+def _(found: InsufficientResources) -> str:
     short = _short(found.requests, found.free) or found.missing
     lacks = f"Insufficient {' and '.join(scarce(name) for name, _ in short)} for"
     if found.wanted == 1:
@@ -105,7 +105,7 @@ def _(found: Room) -> str:
     return f"{lacks} {some} {found.role} ({found.requests} each): {beside}{_most(found)}"
 
 
-def _most(found: Room) -> str:
+def _most(found: InsufficientResources) -> str:
     """How much is free where most is free; of what no node has enough of."""
     places = _places(found)
     short = _short(found.requests, found.free)
@@ -118,7 +118,7 @@ def _most(found: Room) -> str:
 
 
 @remedy.register
-def _(found: Room) -> str:
+def _(found: InsufficientResources) -> str:
     if found.pods == 1:
         return f"{found.missing} more free on {found.node}"
     more = f"room for {found.pods} more pods of {found.requests}"
@@ -152,24 +152,24 @@ def _(found: TooLarge) -> str:
 
 
 @cause.register
-def _(found: NoNode) -> str:
+def _(found: NoUsableNode) -> str:
     return f"{node_rule(found.rule)}: {found.role} may use none of the nodes"
 
 
 @remedy.register
-def _(found: NoNode) -> str:
+def _(found: NoUsableNode) -> str:
     where = kept_to(found.domains)
     return f"a node that {found.role} may use{where}, with {found.requests} free for each pod"
 
 
 @cause.register
-def _(found: Kept) -> str:
+def _(found: ConstraintsUnsatisfied) -> str:
     places = _places(found)
     return f"{SCARCE[found.rule]} keep one more {found.role} off {places}"
 
 
 @remedy.register
-def _(found: Kept) -> str:
+def _(found: ConstraintsUnsatisfied) -> str:
     if is_one_node(found.domains, found.node):
         return ""
     noun = "one more node" if found.pods == 1 else f"{found.pods} more nodes"
@@ -195,13 +195,13 @@ def _(found: LoadCeiling) -> str:
 
 
 @cause.register
-def _(found: Spent) -> str:
+def _(found: QuotaExceeded) -> str:
     budget = found.budget
     return f"{budget}: {budget.text(found.left)} left, needs {budget.text(found.needed)}"
 
 
 @remedy.register
-def _(found: Spent) -> str:
+def _(found: QuotaExceeded) -> str:
     budget = found.budget
     enough = budget.text(budget.hard + found.lacks)
     return f"{enough} {budget.resource} in {budget.source} of namespace {budget.namespace}"
@@ -216,6 +216,6 @@ def _of(amounts: Resources, names: Resources) -> Resources:
     return Resources.of({name: amounts.get(name) for name, _ in names})
 
 
-def _places(found: Room | TooLarge | Kept) -> str:
+def _places(found: InsufficientResources | TooLarge | ConstraintsUnsatisfied) -> str:
     nodes = "the only node" if found.nodes == 1 else f"the {found.nodes} nodes"
     return f"{nodes} that it may use{kept_to(found.domains)}"

@@ -18,7 +18,7 @@ from edl.model.topology_domains import Domain
 from edl.quantities import Resources
 
 
-class CauseKind(StrEnum):
+class BlockerKind(StrEnum):
     """The type of a cause, as `kubectl edl explain -o json` shows it."""
 
     ROOM = "Room"
@@ -34,7 +34,7 @@ class CauseKind(StrEnum):
     ITSELF = "Itself"
 
 
-class Bounds(StrEnum):
+class SizeBound(StrEnum):
     """What limits the replicas of a role."""
 
     MAX = "Max"
@@ -42,45 +42,45 @@ class Bounds(StrEnum):
     ITEMS = "WorkItems"
 
 
-class Bound(msgspec.Struct, frozen=True):
+class AtBound(msgspec.Struct, frozen=True):
     """The role has as many replicas as it is allowed, or as there is work for."""
 
-    kind: ClassVar = CauseKind.BOUND
+    kind: ClassVar = BlockerKind.BOUND
     role: str
-    bound: Bounds
+    bound: SizeBound
     value: int
 
 
-class Until(msgspec.Struct, frozen=True):
+class TimedHold(msgspec.Struct, frozen=True):
     """A rule that time alone ends. `until` is when, as things stand."""
 
-    kind: ClassVar = CauseKind.UNTIL
+    kind: ClassVar = BlockerKind.UNTIL
     reason: Reason
     until: datetime
 
 
-class Others(msgspec.Struct, frozen=True):
+class Outranked(msgspec.Struct, frozen=True):
     """Training jobs, pods and roles that would get the room first. `rule`: why they come first.
 
     `pods`: an example of each group of other owners' pending pods among them. `roles`: those of
     this training job itself, with the size that they have got.
     """
 
-    kind: ClassVar = CauseKind.OTHERS
+    kind: ClassVar = BlockerKind.OTHERS
     rule: Code
     jobs: tuple[JobKey, ...]
     pods: tuple[str, ...] = ()
     roles: tuple[tuple[str, int], ...] = ()
 
 
-class Promised(msgspec.Struct, frozen=True):
+class InProgress(msgspec.Struct, frozen=True):
     """It gets what it asks for as soon as what is on its way has happened."""
 
-    kind: ClassVar = CauseKind.PROMISED
+    kind: ClassVar = BlockerKind.PROMISED
     reason: Reason
 
 
-class Hindrance(StrEnum):
+class JobCondition(StrEnum):
     """What about a training job itself keeps it as it is."""
 
     PAUSED = "Paused"
@@ -92,15 +92,15 @@ class Hindrance(StrEnum):
     """A rule of the plan, of which `reason` says all that is known."""
 
 
-class Itself(msgspec.Struct, frozen=True):
+class OwnCondition(msgspec.Struct, frozen=True):
     """Something about the training job itself."""
 
-    kind: ClassVar = CauseKind.ITSELF
-    what: Hindrance
+    kind: ClassVar = BlockerKind.ITSELF
+    what: JobCondition
     reason: Reason
 
 
-class Room(msgspec.Struct, frozen=True):
+class InsufficientResources(msgspec.Struct, frozen=True):
     """Some of the pods that one role asks for fit on no node that it may use.
 
     `free` is, of each resource it asks for, the most that is free on any one of these nodes and
@@ -108,7 +108,7 @@ class Room(msgspec.Struct, frozen=True):
     that a required topology keeps the pods to.
     """
 
-    kind: ClassVar = CauseKind.ROOM
+    kind: ClassVar = BlockerKind.ROOM
     role: str
     wanted: int
     fitting: int
@@ -131,7 +131,7 @@ class TooLarge(msgspec.Struct, frozen=True):
     `largest` is, of each resource it asks for, the most that any one of these nodes has.
     """
 
-    kind: ClassVar = CauseKind.TOO_LARGE
+    kind: ClassVar = BlockerKind.TOO_LARGE
     role: str
     pods: int
     requests: Resources
@@ -141,10 +141,10 @@ class TooLarge(msgspec.Struct, frozen=True):
     domains: tuple[Domain, ...] = ()
 
 
-class NoNode(msgspec.Struct, frozen=True):
+class NoUsableNode(msgspec.Struct, frozen=True):
     """No node at all is one that this role may use. `rule`: what keeps it off."""
 
-    kind: ClassVar = CauseKind.NO_NODE
+    kind: ClassVar = BlockerKind.NO_NODE
     role: str
     pods: int
     requests: Resources
@@ -152,10 +152,10 @@ class NoNode(msgspec.Struct, frozen=True):
     domains: tuple[Domain, ...] = ()
 
 
-class Kept(msgspec.Struct, frozen=True):
+class ConstraintsUnsatisfied(msgspec.Struct, frozen=True):
     """Nodes have room, but `rule` keeps the role's pods off all `nodes` that it may use."""
 
-    kind: ClassVar = CauseKind.KEPT
+    kind: ClassVar = BlockerKind.KEPT
     role: str
     pods: int
     requests: Resources
@@ -168,7 +168,7 @@ class Kept(msgspec.Struct, frozen=True):
 class LoadCeiling(msgspec.Struct, frozen=True):
     """Growth leaves some of a resource idle. `enough` is the share that would let it grow."""
 
-    kind: ClassVar = CauseKind.LOAD_CEILING
+    kind: ClassVar = BlockerKind.LOAD_CEILING
     role: str
     resource: str
     share: float
@@ -178,26 +178,26 @@ class LoadCeiling(msgspec.Struct, frozen=True):
     enough: float
 
 
-class Spent(msgspec.Struct, frozen=True):
+class QuotaExceeded(msgspec.Struct, frozen=True):
     """A budget of its namespace does not allow more. `lacks`: by how much it is too small."""
 
-    kind: ClassVar = CauseKind.BUDGET
+    kind: ClassVar = BlockerKind.BUDGET
     budget: Quota
     needed: int
     left: int
     lacks: int
 
 
-Cause: TypeAlias = (
-    Room
+Blocker: TypeAlias = (
+    InsufficientResources
     | TooLarge
-    | NoNode
-    | Kept
+    | NoUsableNode
+    | ConstraintsUnsatisfied
     | LoadCeiling
-    | Spent
-    | Bound
-    | Until
-    | Others
-    | Promised
-    | Itself
+    | QuotaExceeded
+    | AtBound
+    | TimedHold
+    | Outranked
+    | InProgress
+    | OwnCondition
 )

@@ -7,7 +7,7 @@ import msgspec
 
 from edl.model.jobs import TrainingJob
 from edl.model.nodes import Node, Shape
-from edl.model.pod_constraints import Neighbours
+from edl.model.pod_constraints import ForeignPods
 from edl.model.quotas import Quota
 from edl.model.teams import DEFAULT_TEAM, Teams
 from edl.quantities import Resources
@@ -36,7 +36,7 @@ class ClusterState(msgspec.Struct, frozen=True):
     """Training jobs of bare pods: the plan leaves them alone."""
     budgets: tuple[Quota, ...] = ()
     """One for each namespace, source and resource, in any order."""
-    neighbours: tuple[Neighbours, ...] = ()
+    neighbours: tuple[ForeignPods, ...] = ()
     """Pods of other owners that rules of `jobs` and `demands` may count, in any order."""
     autoscaled: bool = False
     """Whether the API server serves what an autoscaler of nodes brings along."""

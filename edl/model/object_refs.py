@@ -13,7 +13,7 @@ class JobKey(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
-class Target(NamedTuple):
+class ObjectRef(NamedTuple):
     """One object of the cluster; `kind` as manifests spell it (Job, Pod, Service, …)."""
 
     kind: str

@@ -7,7 +7,7 @@ import msgspec
 from edl.model.selectors import Labels, Selector
 
 
-class Term(msgspec.Struct, frozen=True):
+class PodAffinityTerm(msgspec.Struct, frozen=True):
     """Pods of `selector` in one domain: nodes with the same value of the label `key`."""
 
     key: str
@@ -49,8 +49,8 @@ class PodConstraints(msgspec.Struct, frozen=True):
     namespace: str
     labels: Labels
     spread: tuple[TopologySpread, ...] = ()
-    near: tuple[Term, ...] = ()
-    apart: tuple[Term, ...] = ()
+    near: tuple[PodAffinityTerm, ...] = ()
+    apart: tuple[PodAffinityTerm, ...] = ()
     ports: tuple[HostPort, ...] = ()
 
     @property
@@ -60,7 +60,7 @@ class PodConstraints(msgspec.Struct, frozen=True):
         return (*counted, *(term.selector for term in (*self.near, *self.apart)))
 
 
-class Neighbours(msgspec.Struct, frozen=True):
+class ForeignPods(msgspec.Struct, frozen=True):
     """Pods of other owners on one node, bound and not ended, whom rules of ours may count.
 
     `leaving` is the terminating part of them.

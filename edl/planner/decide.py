@@ -4,24 +4,24 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, JobKey
 from edl.planner.limits import Limits
-from edl.planner.passes.admission.admission_queue import Queue
+from edl.planner.passes.admission.admission_queue import AdmissionQueue
 from edl.planner.passes.decision import Decision
 from edl.planner.passes.departures import departed, with_departures
-from edl.planner.passes.displacement import displaced
-from edl.planner.passes.drain import evacuations
-from edl.planner.passes.evictions import shrink, suspend
-from edl.planner.passes.growth import Ceiling, grow
-from edl.planner.passes.node_assignment import seat_gated
-from edl.planner.passes.pending_turns import Turns
-from edl.planner.passes.quiet_period import wait_for_calm
-from edl.planner.passes.quota_reclaim import keep_budgets
+from edl.planner.passes.displacement import drains_of_moves
+from edl.planner.passes.drain import drains
+from edl.planner.passes.evictions import shrink_to_limits, suspend_jobs
+from edl.planner.passes.growth import GrowthCeiling, grow
+from edl.planner.passes.node_assignment import assign_gated_pods
+from edl.planner.passes.pending_turns import SchedulingTurns
+from edl.planner.passes.quiet_period import hold_growth_until_quiet
+from edl.planner.passes.quota_reclaim import reclaim_quotas
 from edl.planner.passes.rebalancing.rebalance import Rebalance
-from edl.planner.plan import Evacuation, Plan
+from edl.planner.plan import Drain, Plan
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import Policy
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.build_board import set_up
-from edl.planner.snapshot.decisions import Ledger
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.decisions import Decisions
+from edl.planner.snapshot.take_snapshot import take_snapshot
 
 
 def decide(
@@ -34,7 +34,7 @@ def decide(
     memory = memory or PlanCache()
     if known := memory.recall(state, policy, limits):
         return known
-    decided = outcome(state, policy, limits)
+    decided = run_passes(state, policy, limits)
     plan = decided.plan()
     plan = replace(plan, evacuations=_evacuations(state, decided, _busy(plan)))
     plan = with_departures(plan, state)
@@ -42,19 +42,19 @@ def decide(
     return plan
 
 
-def outcome(state: ClusterState, policy: Policy, limits: Limits) -> Decision:
+def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> Decision:
     """What is decided, before it is written down as a plan: `edl.planner.explain` reads it too."""
-    board, ledger = set_up(departed(state), policy, limits), Ledger()
-    ceiling = Ceiling(board)
-    seat(board, ledger, ceiling)
+    board, ledger = take_snapshot(departed(state), policy, limits), Decisions()
+    ceiling = GrowthCeiling(board)
+    allocate(board, ledger, ceiling)
     return Decision(board, ceiling, ledger)
 
 
 def _evacuations(
     state: ClusterState, decided: Decision, busy: frozenset[JobKey]
-) -> tuple[Evacuation, ...]:
-    moved = displaced(decided.board, decided.ledger.moves, busy)
-    return (*moved, *evacuations(state, decided.board, busy | {one.job for one in moved}))
+) -> tuple[Drain, ...]:
+    moved = drains_of_moves(decided.board, decided.ledger.moves, busy)
+    return (*moved, *drains(state, decided.board, busy | {one.job for one in moved}))
 
 
 def _busy(plan: Plan) -> frozenset[JobKey]:
@@ -66,16 +66,16 @@ def _busy(plan: Plan) -> frozenset[JobKey]:
     )
 
 
-def seat(board: Board, ledger: Ledger, ceiling: Ceiling) -> None:
+def allocate(board: Snapshot, ledger: Decisions, ceiling: GrowthCeiling) -> None:
     """Give every replica of the plan its place, those first who come first."""
-    suspend(board, ledger)
-    shrink(board)
-    keep_budgets(board)
-    seat_gated(board)
-    queue = Queue(board, ledger)
+    suspend_jobs(board, ledger)
+    shrink_to_limits(board)
+    reclaim_quotas(board)
+    assign_gated_pods(board)
+    queue = AdmissionQueue(board, ledger)
     queue.serve()
-    wait_for_calm(board, asked=queue.asked)
+    hold_growth_until_quiet(board, asked=queue.asked)
     stuck = grow(board, ceiling)
     if board.policy.balances:
         Rebalance(board, ceiling).run(stuck)
-    Turns(board, ledger).run()
+    SchedulingTurns(board, ledger).run()

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, Pod, Role, TrainingJob
 from edl.planner.limits import Limits
-from edl.planner.passes.drain import restless
+from edl.planner.passes.drain import draining_nodes
 from edl.planner.plan import Plan
 from edl.planner.policies import Policy
-from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.cluster_snapshot import Snapshot
 
 _View: TypeAlias = tuple[object, ...]
 
@@ -49,7 +49,9 @@ class PlanCache:
         self._last = replace(last, state=state, plan=plan)
         return plan
 
-    def keep(self, state: ClusterState, plan: Plan, board: Board, *, waits: bool = False) -> None:
+    def keep(
+        self, state: ClusterState, plan: Plan, board: Snapshot, *, waits: bool = False
+    ) -> None:
         """A plan is of use again only if it does nothing: what it does changes the state.
 
         `waits`: a replica is to move, perhaps once another is ready, which a view leaves out.
@@ -63,7 +65,9 @@ class PlanCache:
             or plan.placements
         )
         if not (acts or waits):
-            self._last = _Decision(state, board.policy, board.limits, plan, restless(state.nodes))
+            self._last = _Decision(
+                state, board.policy, board.limits, plan, draining_nodes(state.nodes)
+            )
 
 
 def _is_alike(last: _Decision, state: ClusterState) -> bool:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from edl import messages
-from edl.model import ClusterState, Role, Target, TrainingJob
+from edl.model import ClusterState, ObjectRef, Role, TrainingJob
 from edl.planner.plan import Plan
 from edl.planner.plan_cache import PlanCache
 from edl.simulator.cluster import patch_application
@@ -170,7 +170,7 @@ def _resized(before: Role, after: Role) -> bool:
     return bool(stays) and before.size != after.size
 
 
-def _found(actor: SimulatedJob, target: Target) -> SimulatedRole | None:
+def _found(actor: SimulatedJob, target: ObjectRef) -> SimulatedRole | None:
     for part in actor.parts.values():
         if target.kind == "Job" and part.role.job == target.name:
             return part

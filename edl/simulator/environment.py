@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from edl.model import ClusterState, Demand, Neighbours, Shape, TrainingJob
+from edl.model import ClusterState, Demand, ForeignPods, Shape, TrainingJob
 from edl.simulator.cluster.scheduler import Scheduler
 from edl.simulator.cluster.simulated_nodes import Place, SimulatedNodes
 from edl.simulator.event_queue import EventQueue
@@ -35,7 +35,7 @@ class Environment:
         self,
         jobs: tuple[TrainingJob, ...],
         demands: Iterable[Demand],
-        neighbours: Iterable[Neighbours] = (),
+        neighbours: Iterable[ForeignPods] = (),
     ) -> ClusterState:
         """The cluster as the reconciler would observe it now; `neighbours` besides the world's."""
         world = self.world

@@ -7,7 +7,7 @@ import msgspec
 
 from edl.frameworks import FRAMEWORKS, needs_placement
 from edl.frameworks.base import Framework, Mode
-from edl.model import JobKey, Resizing, Role, Shape, Topology, TrainingJob
+from edl.model import JobKey, ResizePolicy, Role, Shape, Topology, TrainingJob
 from edl.simulator.scenario import START
 
 NAMESPACE: Final = "default"
@@ -84,9 +84,9 @@ def _gated(kind: Workload, cast: Sequence[RoleSpec]) -> bool:
     return kind.gated and (together or bool(kind.topology))
 
 
-def _resizing(framework: Framework, mode: Mode, seat: RoleSpec) -> Resizing:
+def _resizing(framework: Framework, mode: Mode, seat: RoleSpec) -> ResizePolicy:
     elastic = framework.kinds[seat.role].resizable and seat.min < seat.max
-    return mode.resizing if elastic else Resizing.FIXED
+    return mode.resizing if elastic else ResizePolicy.FIXED
 
 
 def _known(kind: Workload, cast: Sequence[RoleSpec]) -> tuple[Framework, Mode]:

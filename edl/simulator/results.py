@@ -7,7 +7,7 @@ from statistics import fmean, median
 import msgspec
 
 from edl.domain_counts import DomainCounts, NodeLabels, counted, labels_of
-from edl.model import JobKey, Resizing
+from edl.model import JobKey, ResizePolicy
 from edl.simulator.environment import Environment
 from edl.simulator.scenario import Training
 from edl.simulator.timeline import Timeline, Track
@@ -169,6 +169,6 @@ def finished(stage: Environment, trainings: Iterable[Training], until: float) ->
 
 def _outcome(training: Training, track: Track, until: float, labels: NodeLabels) -> JobResult:
     role = next(role for role in training.job.roles if role.name == training.counted)
-    elastic = role.resizing is not Resizing.FIXED and role.max > role.min
+    elastic = role.resizing is not ResizePolicy.FIXED and role.max > role.min
     domains = counted(training.job.topology, track.nodes, labels)
     return JobResult(training.key, role.name, role.min, role.max, elastic, track, until, domains)

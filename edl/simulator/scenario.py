@@ -12,11 +12,11 @@ import msgspec
 
 from edl.model import (
     ClusterState,
+    ForeignPods,
     JobKey,
-    Neighbours,
     Node,
     Quota,
-    Resizing,
+    ResizePolicy,
     Role,
     Shape,
     Taint,
@@ -73,7 +73,7 @@ class Training(msgspec.Struct, frozen=True):
 
 def counted(job: TrainingJob) -> Role:
     """The first role that can be resized, else the one that decides."""
-    elastic = (role for role in job.roles if role.resizing is not Resizing.FIXED)
+    elastic = (role for role in job.roles if role.resizing is not ResizePolicy.FIXED)
     deciding = (role for role in job.roles if role.decides)
     return next(elastic, next(deciding, job.roles[0]))
 
@@ -148,7 +148,7 @@ class Scenario(msgspec.Struct, frozen=True):
     settings: Timing = Timing()
     start: datetime = START
     budgets: tuple[Quota, ...] = ()
-    neighbours: tuple[Neighbours, ...] = ()
+    neighbours: tuple[ForeignPods, ...] = ()
     """Pods of others that rules of ours may count; they stay, as `used` does."""
 
     def moment(self, seconds: float) -> datetime:

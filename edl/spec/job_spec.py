@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from edl import contract
-from edl.model import Resizing, Topology
+from edl.model import ResizePolicy, Topology
 
 
 class RoleBounds(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class JobSpec(msgspec.Struct, frozen=True):
     cast: tuple[RoleBounds, ...]
     min: int
     max: int
-    resizing: Resizing
+    resizing: ResizePolicy
     tandem: bool
     wanted: int | None = None
     timeout: timedelta | None = None

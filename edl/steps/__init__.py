@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from edl import messages, phases
 from edl.model import ClusterState, JobKey, TrainingJob
-from edl.planner.plan import Placement, Plan, Resize, Suspension
+from edl.planner.plan import NodeAssignment, Plan, Resize, Suspension
 from edl.steps import preconditioned_patches
 from edl.steps.bare_pods import bare
 from edl.steps.pod_placement import placed
@@ -20,7 +20,7 @@ from edl.steps.provisioning import provisional_rounds
 from edl.steps.running import live
 from edl.steps.start import start, stop
 from edl.steps.start_backoff import refused
-from edl.steps.unchanged import Quiet
+from edl.steps.unchanged import UnchangedJobs
 from edl.writes import Action, Step
 
 MOST_EXPLAINED: Final = 50
@@ -30,11 +30,11 @@ MOST_EXPLAINED: Final = 50
 _Due: TypeAlias = tuple[Step, timedelta | None]
 """A job's step, and when to look at it again though nothing may have changed."""
 _Made = TypeVar("_Made")
-_Entry = TypeVar("_Entry", Resize, Placement)
+_Entry = TypeVar("_Entry", Resize, NodeAssignment)
 _Makers: TypeAlias = Iterable[tuple[JobKey, Callable[[], _Made]]]
 
 
-class Broken(msgspec.Struct, frozen=True):
+class StepError(msgspec.Struct, frozen=True):
     """A job for which no step can be made: a mistake of ours, or a manifest nobody thought of."""
 
     job: JobKey
@@ -46,16 +46,16 @@ class Steps(msgspec.Struct, frozen=True):
 
     steps: tuple[Step, ...] = ()
     recheck_after: timedelta | None = None
-    broken: tuple[Broken, ...] = ()
+    broken: tuple[StepError, ...] = ()
 
 
-def steps(plan: Plan, state: ClusterState, quiet: Quiet | None = None) -> Steps:
+def steps(plan: Plan, state: ClusterState, quiet: UnchangedJobs | None = None) -> Steps:
     """Every write that `plan` and the jobs' own lives ask for; stops first, starts after.
 
     The same with or without `quiet`, which is renewed.
     """
-    broken: list[Broken] = []
-    due = [*_made(_lives(plan, state, quiet or Quiet()), broken)]
+    broken: list[StepError] = []
+    due = [*_made(_lives(plan, state, quiet or UnchangedJobs()), broken)]
     pods = chain.from_iterable([*_made(_placements(plan, state), broken)])
     starts = [*_made(_starts(plan, state), broken)]
     provisional = [*_made(provisional_rounds.rounds(plan, state), broken)]
@@ -70,15 +70,15 @@ def steps(plan: Plan, state: ClusterState, quiet: Quiet | None = None) -> Steps:
     return Steps(written, min(rechecks, default=None), tuple(broken))
 
 
-def _made(makers: _Makers[_Made], broken: list[Broken]) -> Iterator[_Made]:
+def _made(makers: _Makers[_Made], broken: list[StepError]) -> Iterator[_Made]:
     for key, make in makers:
         try:
             yield make()
         except Exception as error:  # noqa: BLE001 — one job must not stop all others
-            broken.append(Broken(key, error))
+            broken.append(StepError(key, error))
 
 
-def _lives(plan: Plan, state: ClusterState, quiet: Quiet) -> _Makers[_Due]:
+def _lives(plan: Plan, state: ClusterState, quiet: UnchangedJobs) -> _Makers[_Due]:
     """What makes each job's step that is not started: a stop, or its life as it goes on."""
     now, resizes = state.observed_at, _by_job(plan.resizes)
     jobs = {job.key: job for job in state.jobs}
@@ -119,7 +119,7 @@ def _starts(plan: Plan, state: ClusterState) -> _Makers[Step]:
         yield admission.job, partial(start, jobs[admission.job], admission, state.observed_at)
 
 
-def _lived(job: TrainingJob, now: datetime, quiet: Quiet) -> _Due:
+def _lived(job: TrainingJob, now: datetime, quiet: UnchangedJobs) -> _Due:
     step, recheck = live(job, (), now)
     step = replace(step, starts=_waits(job) and phases.ending(job) is None)
     if not step.writes and recheck is None:

@@ -6,12 +6,12 @@ from edl import messages, reasons
 from edl.annotations import job_history
 from edl.annotations.job_history import HistoryEntry, Operation
 from edl.contract import CleanUp
-from edl.model import Ending, Reason, Role, Target, TrainingJob
+from edl.model import JobEnd, ObjectRef, Reason, Role, TrainingJob
 from edl.steps import preconditioned_patches
 from edl.writes import Action, Delete, Json, Patch, Step
 
 
-def finish(job: TrainingJob, ending: Ending, now: datetime) -> Step:
+def finish(job: TrainingJob, ending: JobEnd, now: datetime) -> Step:
     """0/0 completes an Indexed Job at once and ends its pods (docs/kubernetes.md 10)."""
     if job.clean_up is CleanUp.NONE:
         return Step(job.key, _times_to_live(job))
@@ -61,7 +61,7 @@ def _deletions(job: TrainingJob) -> tuple[Delete, ...]:
     if job.clean_up is not CleanUp.ALL or job.live:
         return ()
     return tuple(
-        Delete(Target("Pod", job.key.namespace, pod.name), pod.version)
+        Delete(ObjectRef("Pod", job.key.namespace, pod.name), pod.version)
         for role in job.roles
         for pod in role.pods
         if not pod.terminating

@@ -10,18 +10,18 @@ from datetime import datetime
 
 from edl import contract, node_affinity, reasons
 from edl.model import JobKey, Pod, TrainingJob
-from edl.planner.plan import Placement
+from edl.planner.plan import NodeAssignment
 from edl.steps import pod_removal, preconditioned_patches
 from edl.steps.start import told_at_start
 from edl.writes import Action, Patch, Step
 
 
-def placed(job: TrainingJob, found: Sequence[Placement], now: datetime) -> tuple[Step, ...]:
+def placed(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> tuple[Step, ...]:
     """A step a pod: none waits for another, and what one of them meets ends nothing but itself."""
     return (*_replaced(job, found), *_given(job, found, now))
 
 
-def _replaced(job: TrainingJob, found: Sequence[Placement]) -> Iterator[Step]:
+def _replaced(job: TrainingJob, found: Sequence[NodeAssignment]) -> Iterator[Step]:
     """Pods that lost their nodes to others end, uncounted; the Job controller makes them again."""
     names = {(one.role, pod) for one in found for pod in one.replaced}
     for role in job.live:
@@ -32,7 +32,7 @@ def _replaced(job: TrainingJob, found: Sequence[Placement]) -> Iterator[Step]:
                 yield Step(job.key, pod_removal.untracked_end(job, pod), (note,))
 
 
-def _given(job: TrainingJob, found: Sequence[Placement], now: datetime) -> tuple[Step, ...]:
+def _given(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> tuple[Step, ...]:
     told = told_at_start(job, {role.name: role.size for role in job.roles})
     if told and any(role.suspended for role in job.live):
         return ()  # Who is yet to start may do so at another size.

@@ -11,8 +11,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl import contract, reasons
-from edl.model import Code, JobKey, Pod, Reason, Role, Target, TrainingJob
-from edl.planner.plan import Evacuation
+from edl.model import Code, JobKey, ObjectRef, Pod, Reason, Role, TrainingJob
+from edl.planner.plan import Drain
 from edl.steps import preconditioned_patches
 from edl.writes import Delete, Patch, Write
 
@@ -20,9 +20,7 @@ _MOVES: Final = frozenset({Code.NODE_TERMINATING, Code.NODE_UNSCHEDULABLE, Code.
 """Why pods move and come back at the same size."""
 
 
-def evacuated(
-    job: TrainingJob, evacuations: Mapping[tuple[JobKey, str], Evacuation]
-) -> TrainingJob:
+def evacuated(job: TrainingJob, evacuations: Mapping[tuple[JobKey, str], Drain]) -> TrainingJob:
     """The job with the pods that the plan takes off their nodes, as if its user had named them."""
     if not any((job.key, role.name) in evacuations for role in job.roles):
         return job
@@ -30,7 +28,7 @@ def evacuated(
 
 
 def _evacuated(
-    job: TrainingJob, role: Role, evacuations: Mapping[tuple[JobKey, str], Evacuation]
+    job: TrainingJob, role: Role, evacuations: Mapping[tuple[JobKey, str], Drain]
 ) -> Role:
     found = evacuations.get((job.key, role.name))
     if not found:
@@ -64,7 +62,7 @@ def deletions(job: TrainingJob, role: Role, size: int) -> tuple[Write, ...]:
 
 def untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
     """Ends a pod such that its Job counts no failure."""
-    target = Target("Pod", job.key.namespace, pod.name)
+    target = ObjectRef("Pod", job.key.namespace, pod.name)
     end = Delete(target, pod.version)
     if contract.JOB_TRACKING not in pod.finalizers:
         return (end,)

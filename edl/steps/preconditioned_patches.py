@@ -7,7 +7,7 @@ from typing import Any, Final
 from edl import contract, messages
 from edl.annotations import assignments
 from edl.annotations.last_change import text_of
-from edl.model import Assignment, Code, JobKey, Pod, Reason, Role, Target
+from edl.model import Assignment, Code, JobKey, ObjectRef, Pod, Reason, Role
 from edl.writes import Action, Json, Note, Patch
 
 _WARNINGS: Final = frozenset(
@@ -43,7 +43,7 @@ def pod(
 ) -> Patch:
     metadata = {"resourceVersion": found.version, "annotations": dict(annotations)}
     body = {"metadata": metadata} | ({"spec": dict(spec)} if spec is not None else {})
-    return Patch(Target("Pod", key.namespace, found.name), found.version, body)
+    return Patch(ObjectRef("Pod", key.namespace, found.name), found.version, body)
 
 
 def ungated(found: Pod, gate: str) -> Json:
@@ -67,8 +67,8 @@ def assigned(role: Role, first: int, nodes: Sequence[str]) -> dict[str, str | No
     return {contract.ASSIGNED_NODES: assignments.text(found) or None}
 
 
-def job_target(key: JobKey, role: Role) -> Target:
-    return Target("Job", key.namespace, role.job)
+def job_target(key: JobKey, role: Role) -> ObjectRef:
+    return ObjectRef("Job", key.namespace, role.job)
 
 
 def note(key: JobKey, role: Role, action: Action, reason: Reason, text: str = "") -> Note:

@@ -47,7 +47,7 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
         operation, before, after, reason = done
         entry = HistoryEntry(now, operation, before, after, reason.code, messages.message(reason))
         # A role that is stopped for a restart returns before the queue, by that reason.
-        returns = role.suspended and last_resizes.restarts(role)
+        returns = role.suspended and last_resizes.stopped_to_resize(role)
         if role.evacuated and not resize:
             annotations |= preconditioned_patches.told(reason)
         else:

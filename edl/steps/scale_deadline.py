@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from edl import contract, reasons
-from edl.model import Reason, Resizing, Role, TrainingJob
+from edl.model import Reason, ResizePolicy, Role, TrainingJob
 from edl.model.reason_codes import Growth
 from edl.planner.plan import Resize
 from edl.steps import preconditioned_patches
@@ -32,7 +32,7 @@ def limited(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> list[
 
 def _back(job: TrainingJob, role: Role) -> Resize:
     # Who is stopped for the restart at the new size need not be stopped again.
-    restart = role.resizing is Resizing.RESTART and not role.suspended
+    restart = role.resizing is ResizePolicy.RESTART and not role.suspended
     return Resize(job.key, role.name, role.size, before(role), failure(role), restart)
 
 

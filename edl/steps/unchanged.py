@@ -8,7 +8,7 @@ from edl.model import JobKey, Role, TrainingJob
 
 
 @dataclass(slots=True)
-class Quiet:
+class UnchangedJobs:
     """Of one who takes steps again and again. It changes nothing but the work."""
 
     _known: dict[JobKey, TrainingJob] = field(default_factory=dict)

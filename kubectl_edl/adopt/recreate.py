@@ -11,7 +11,7 @@ from typing import Final
 from edl import contract
 from edl.errors import ClusterError, Conflict, NotFound
 from edl.kube.cluster import ListOptions
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.adopt.job_labels import Labels, labelled
 from kubectl_edl.cli.candidates import object_name, plain
@@ -41,7 +41,7 @@ class Recreation:
 class Rebirth:
     """The Job as it was found, and the manifest that replaces it."""
 
-    target: Target
+    target: ObjectRef
     found: Json
     fresh: Json
 
@@ -50,7 +50,7 @@ def adopt_job(
     world: CliContext, connection: ClusterConnection, name: str, labels: Labels, how: Recreation
 ) -> None:
     """Make the Job anew if that is what the user wants; else raise Refused with how to."""
-    target = Target("Job", connection.namespace, plain(name))
+    target = ObjectRef("Job", connection.namespace, plain(name))
     try:
         rebirth = _plan(connection, target, labels)
     except NotFound:
@@ -87,7 +87,7 @@ def _say_created(world: CliContext, name: str, fresh: Json, flags: str) -> None:
     world.say(f"{name}: created again with labels: kubectl edl status {job}{flags}")
 
 
-def _plan(connection: ClusterConnection, target: Target, labels: Labels) -> Rebirth:
+def _plan(connection: ClusterConnection, target: ObjectRef, labels: Labels) -> Rebirth:
     """Raises NotFound, Denied with every finding, Refused for a Job that somebody else makes."""
     found = connection.cluster.get(target)
     if controller := controller_of(found):
@@ -110,7 +110,7 @@ def _check_welcome(connection: ClusterConnection, rebirth: Rebirth) -> None:
 def _recreate(
     world: CliContext,
     connection: ClusterConnection,
-    target: Target,
+    target: ObjectRef,
     labels: Labels,
     timeout: timedelta,
 ) -> Json:

@@ -10,7 +10,7 @@ from edl.errors import Forbidden
 from edl.frameworks import FRAMEWORKS
 from edl.inject.pods import scheduling_gates, ttl
 from edl.kube.cluster import ListOptions
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.model.object_refs import JOB_TYPE
 from edl.writes import Json, Patch
 from kubectl_edl.cli.candidates import decoded, plain, training_job_name
@@ -115,9 +115,9 @@ def _hand_back(jobs: list[Json], connection: ClusterConnection, actuator: Patche
     return _Done("\n".join(lines), tuple(changed), tuple(_hints(jobs)))
 
 
-def _target(job: Json) -> Target:
+def _target(job: Json) -> ObjectRef:
     metadata = job["metadata"]
-    return Target("Job", metadata["namespace"], metadata["name"])
+    return ObjectRef("Job", metadata["namespace"], metadata["name"])
 
 
 def _removal(job: Json) -> Json:
@@ -195,6 +195,6 @@ def _lift(connection: ClusterConnection, namespace: str, jobs: set[str]) -> Iter
             owners = metadata.get("ownerReferences") or ()
             ours = {one["name"] for one in owners if (one["apiVersion"], one["kind"]) == JOB_TYPE}
             if not jobs.isdisjoint(ours):
-                cluster.delete(Target("PodDisruptionBudget", namespace, metadata["name"]))
+                cluster.delete(ObjectRef("PodDisruptionBudget", namespace, metadata["name"]))
     except Forbidden as error:
         yield f"hint: its disruption budgets stay, and hold drains back: {error}"

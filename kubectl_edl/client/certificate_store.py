@@ -12,7 +12,7 @@ from certs.secrets import CONFIGURATION, WEBHOOK_KINDS, read_issuer, read_pair, 
 from certs.verify import CertificateInfo, is_signed_by
 from edl.errors import NotFound
 from edl.kube.cluster import Cluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 
 _INJECTED: Final = "cert-manager.io/inject-ca-from"
@@ -30,7 +30,7 @@ class CertificateStore(Enum):
 class Trusted:
     """What one entry of a webhook configuration trusts, as PEM; empty where nobody wrote it."""
 
-    target: Target
+    target: ObjectRef
     entry: str
     certificates: bytes
 
@@ -64,7 +64,7 @@ def keeper(cluster: Cluster) -> CertificateStore:
 def trusted(cluster: Cluster) -> Iterator[Trusted]:
     """Entry by entry, of the configurations that exist."""
     for kind in WEBHOOK_KINDS:
-        target = Target(kind, "", CONFIGURATION)
+        target = ObjectRef(kind, "", CONFIGURATION)
         try:
             webhooks = cluster.get(target).get("webhooks") or ()
         except NotFound:
@@ -97,7 +97,7 @@ def served_outside(cluster: Cluster) -> str:
 
 def _configuration(cluster: Cluster) -> Json:
     try:
-        return cluster.get(Target(WEBHOOK_KINDS[0], "", CONFIGURATION))
+        return cluster.get(ObjectRef(WEBHOOK_KINDS[0], "", CONFIGURATION))
     except NotFound:
         return {}
 

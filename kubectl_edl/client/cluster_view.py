@@ -20,7 +20,7 @@ from edl.kube.decode.namespace_quotas import limit_range, quota
 from edl.kube.decode.object_facts import NamespaceFacts, PriorityClassFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.observe import observe
-from edl.model import ClusterState, Target, TrainingJob
+from edl.model import ClusterState, ObjectRef, TrainingJob
 from edl.parsing.namespace_policy import NamespacePolicy, allow_kubexec
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection
@@ -86,7 +86,7 @@ def survey_created(connection: ClusterConnection, jobs: Sequence[Json], now: dat
 
 def _namespace(connection: ClusterConnection, hints: list[str]) -> Sequence[NamespaceFacts]:
     name = connection.namespace
-    target = Target("Namespace", "", name)
+    target = ObjectRef("Namespace", "", name)
     return allowed(
         lambda: [object_facts.namespace(msgspec.json.encode(connection.cluster.get(target)))],
         "whether launchers may exec into workers is not known here, and where they may not: "

@@ -1,7 +1,7 @@
 """From the name that a user typed to a training job, or to the error that helps."""
 
 from edl.errors import NotFound
-from edl.model import JobKey, Target, TrainingJob
+from edl.model import JobKey, ObjectRef, TrainingJob
 from edl.writes import Json
 from kubectl_edl.cli.candidates import plain
 from kubectl_edl.cli.command_errors import Refused, no_such_job, not_elastic
@@ -46,6 +46,6 @@ def _found(name: str, connection: ClusterConnection) -> Json | None:
     if not connection.namespace:
         return None
     try:
-        return connection.cluster.get(Target("Job", connection.namespace, name))
+        return connection.cluster.get(ObjectRef("Job", connection.namespace, name))
     except NotFound:
         return None

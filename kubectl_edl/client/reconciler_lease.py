@@ -11,7 +11,7 @@ from edl import contract
 from edl.errors import ClusterError, Forbidden, NotFound
 from edl.kube.auth.access_review import read as missing_rights
 from edl.kube.decode.object_facts import time
-from edl.model import Target
+from edl.model import ObjectRef
 from kubectl_edl.output.age import duration
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from edl.writes import Json
     from kubectl_edl.cli.context import ClusterConnection
 
-LEASE: Final = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
+LEASE: Final = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 WHERE: Final = f"Lease {LEASE.namespace}/{LEASE.name}"
 SLACK: Final = timedelta(seconds=5)
 """How far the clocks of the reconciler and of the API server may be apart."""

@@ -9,7 +9,7 @@ import click
 from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, RoleKind
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.spec.job_spec import RoleBounds
 from edl.writes import Json
@@ -126,7 +126,7 @@ def _settings(framework: Framework) -> Decorator:
 
 def _completions(framework: Framework) -> tuple[Decorator, ...]:
     """Work items, for frameworks that have them."""
-    if all(mode.resizing is not Resizing.ITEMS for mode in framework.modes):
+    if all(mode.resizing is not ResizePolicy.ITEMS for mode in framework.modes):
         return ()
     text = "Work items, an index each; default: a work queue."
     return (click.option("--completions", type=click.IntRange(min=1), help=text),)

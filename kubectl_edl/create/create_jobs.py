@@ -12,7 +12,7 @@ from typing import Final
 from edl import contract
 from edl.errors import ClusterError, Conflict, Denied, Finding, Forbidden, Invalid, NotFound
 from edl.kube.cluster import Cluster, ListOptions
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection
@@ -45,7 +45,7 @@ def _unanswered(connection: ClusterConnection, manifest: Json) -> list[Json]:
     wanted = _as_applied(manifest, connection.namespace)
     try:
         found = connection.cluster.get(
-            Target("Job", connection.namespace, manifest["metadata"]["name"])
+            ObjectRef("Job", connection.namespace, manifest["metadata"]["name"])
         )
     except NotFound:
         return []
@@ -99,7 +99,7 @@ def _asked(connection: ClusterConnection, manifest: Json) -> Json | Finding:
 
 
 def _create(connection: ClusterConnection, manifest: Json, *, dry_run: bool) -> Json:
-    target = Target("Job", connection.namespace, manifest["metadata"]["name"])
+    target = ObjectRef("Job", connection.namespace, manifest["metadata"]["name"])
     return connection.cluster.create(
         target, _as_applied(manifest, connection.namespace), dry_run=dry_run
     )
@@ -137,7 +137,7 @@ def _taken_back(world: CliContext, connection: ClusterConnection, created: Seque
 def _deleted(world: CliContext, cluster: Cluster, created: Json) -> bool:
     """Whether this very object is gone; one that somebody else made since is not touched."""
     metadata = created["metadata"]
-    target = Target("Job", metadata["namespace"], metadata["name"])
+    target = ObjectRef("Job", metadata["namespace"], metadata["name"])
 
     def delete() -> None:
         found = cluster.get(target)["metadata"]

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from edl.errors import ClusterError, NotFound
 from edl.inject.warnings import request_warnings
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection
 
@@ -39,7 +39,7 @@ def _claims(connection: ClusterConnection, stored: Sequence[Json]) -> Iterator[s
     claims = (volume.get("persistentVolumeClaim") for volume in volumes)
     for name in dict.fromkeys(claim["claimName"] for claim in claims if claim):
         try:
-            connection.cluster.get(Target("PersistentVolumeClaim", connection.namespace, name))
+            connection.cluster.get(ObjectRef("PersistentVolumeClaim", connection.namespace, name))
         except NotFound:
             yield (
                 f'hint: there is no PersistentVolumeClaim "{name}" in namespace '

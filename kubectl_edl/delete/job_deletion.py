@@ -9,7 +9,7 @@ from typing import Final
 from edl import contract
 from edl.errors import NotFound
 from edl.kube.cluster import ListOptions, PluginCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.candidates import decoded, plain, training_job_name
 from kubectl_edl.cli.command_errors import Refused, TimedOut, no_such_job
@@ -94,7 +94,7 @@ def _refuse(name: str, listed: _Jobs, connection: ClusterConnection) -> None:
                 f"{whole}{flags} deletes all of them, kubectl delete job {name}{flags} this one"
             )
     try:
-        connection.cluster.get(Target("Job", connection.namespace, name))
+        connection.cluster.get(ObjectRef("Job", connection.namespace, name))
     except NotFound:
         raise no_such_job(name, sorted(listed), connection) from None
     raise Refused(f'Job "{name}" is not elastic: kubectl delete job {name}{flags}')
@@ -149,8 +149,8 @@ def _delete_one(cluster: PluginCluster, job: Json, dry_run: str) -> None:
         return
 
 
-def _target(job: Json) -> Target:
-    return Target("Job", job["metadata"]["namespace"], job["metadata"]["name"])
+def _target(job: Json) -> ObjectRef:
+    return ObjectRef("Job", job["metadata"]["namespace"], job["metadata"]["name"])
 
 
 def _wait_until_gone(

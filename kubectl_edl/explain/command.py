@@ -153,10 +153,10 @@ def _told(
 ) -> tuple["Explanation | None", "Estimate | None"]:
     from edl.forecast.forecast import forecast  # noqa: PLC0415 (numpy, for those who may read all)
     from edl.planner.explain.explanation import explain as explain_job  # noqa: PLC0415 (the same)
-    from edl.planner.explain.what_if_state import Situation  # noqa: PLC0415 (the same)
+    from edl.planner.explain.what_if_state import DecisionInput  # noqa: PLC0415 (the same)
 
     settings = by.settings
-    situation = Situation(state, settings.value(), settings.limits)
+    situation = DecisionInput(state, settings.value(), settings.limits)
     explanation = explain_job(situation, job.key)
     could = explanation and (explanation.start or any(role.stops for role in explanation.roles))
     if not could:

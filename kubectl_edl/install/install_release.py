@@ -7,7 +7,7 @@ from typing import Final
 
 from edl import contract
 from edl.kube.cluster import PluginCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, Scope
@@ -25,7 +25,7 @@ from kubectl_edl.install.server_side_apply import (
 )
 from kubectl_edl.output.serialize import json_stream, yaml_text
 
-_WEBHOOK: Final = Target("Deployment", contract.SYSTEM_NAMESPACE, "edl-webhook")
+_WEBHOOK: Final = ObjectRef("Deployment", contract.SYSTEM_NAMESPACE, "edl-webhook")
 _REMARKS: Final = {"none": "", "server": " (server dry run)"}
 
 

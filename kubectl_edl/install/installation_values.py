@@ -11,14 +11,14 @@ import yaml
 from edl import contract
 from edl.errors import NotFound
 from edl.kube.cluster import Cluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.patches.merge_patch import merged
 from edl.writes import Json
 from kubectl_edl.resources.manifest_sources import TOO_DEEP, ManifestSource, Unreadable, sources
 from manifests import installation, values
 from manifests.documents import Documents
 
-KEPT: Final = Target("ConfigMap", contract.SYSTEM_NAMESPACE, "edl-values")
+KEPT: Final = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, "edl-values")
 """What was chosen: an upgrade starts from it."""
 _FILE: Final = "values.yaml"
 _DOT: Final = re.compile(r"(?<!\\)\.")

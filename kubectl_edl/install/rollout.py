@@ -7,7 +7,7 @@ from typing import Final
 
 from edl import contract
 from edl.kube.cluster import ListOptions, PluginCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused, TimedOut
 from kubectl_edl.cli.context import CliContext
@@ -17,7 +17,7 @@ from kubectl_edl.install.server_side_apply import found
 DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
 _PAUSE: Final = 0.5
 _CRASHES: Final = 3
-_CONFIGURATION: Final = Target("MutatingWebhookConfiguration", "", "edl")
+_CONFIGURATION: Final = ObjectRef("MutatingWebhookConfiguration", "", "edl")
 
 
 def wait(world: CliContext, cluster: PluginCluster, timeout: timedelta) -> None:
@@ -45,7 +45,7 @@ def _missing(cluster: PluginCluster) -> str:
 
 
 def _rolled_out(cluster: PluginCluster, name: str) -> bool:
-    deployment = found(cluster, Target("Deployment", contract.SYSTEM_NAMESPACE, name))
+    deployment = found(cluster, ObjectRef("Deployment", contract.SYSTEM_NAMESPACE, name))
     if deployment is None:
         return False
     status, wanted = deployment.get("status") or {}, deployment["spec"]["replicas"]
@@ -95,7 +95,7 @@ def _pods(cluster: PluginCluster) -> list[Json]:
 
 def _templates(cluster: PluginCluster) -> Iterator[Json]:
     for name in DEPLOYMENTS:
-        if deployment := found(cluster, Target("Deployment", contract.SYSTEM_NAMESPACE, name)):
+        if deployment := found(cluster, ObjectRef("Deployment", contract.SYSTEM_NAMESPACE, name)):
             yield deployment["spec"]["template"]
 
 

@@ -7,20 +7,20 @@ from typing import Final
 from edl import contract
 from edl.errors import Conflict, Invalid, NotFound
 from edl.kube.cluster import RESOURCES, PluginCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 
 _HELM: Final = "meta.helm.sh/release-name"
 _SERVERS: Final = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
-_NAMESPACE: Final = Target("Namespace", "", contract.SYSTEM_NAMESPACE)
+_NAMESPACE: Final = ObjectRef("Namespace", "", contract.SYSTEM_NAMESPACE)
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
     """One object before (None: there was none) and after."""
 
-    target: Target
+    target: ObjectRef
     before: Json | None
     after: Json
 
@@ -74,19 +74,19 @@ class Apply:
         ) from error
 
 
-def found(cluster: PluginCluster, target: Target) -> Json | None:
+def found(cluster: PluginCluster, target: ObjectRef) -> Json | None:
     try:
         return cluster.get(target)
     except NotFound:
         return None
 
 
-def target_of(document: Json) -> Target:
+def target_of(document: Json) -> ObjectRef:
     metadata = document["metadata"]
-    return Target(document["kind"], metadata.get("namespace", ""), metadata["name"])
+    return ObjectRef(document["kind"], metadata.get("namespace", ""), metadata["name"])
 
 
-def name_of(target: Target) -> str:
+def name_of(target: ObjectRef) -> str:
     """`deployment.apps/edl-webhook`, as kubectl names it."""
     resource = RESOURCES[target.kind]
     group = f".{resource.group}" if resource.group else ""
@@ -95,7 +95,7 @@ def name_of(target: Target) -> str:
 
 def refuse_helm(cluster: PluginCluster, instead: Callable[[str, str], str]) -> None:
     """Raise Refused where Helm installed it; `instead` says what to type, by release and place."""
-    deployment = found(cluster, Target("Deployment", contract.SYSTEM_NAMESPACE, "edl-webhook"))
+    deployment = found(cluster, ObjectRef("Deployment", contract.SYSTEM_NAMESPACE, "edl-webhook"))
     notes = (deployment or {}).get("metadata", {}).get("annotations") or {}
     if release := notes.get(_HELM):
         place = notes.get("meta.helm.sh/release-namespace", "default")

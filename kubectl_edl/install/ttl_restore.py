@@ -10,7 +10,7 @@ from edl import contract
 from edl.errors import ClusterError, Conflict, NotFound
 from edl.inject.pods import ttl
 from edl.kube.cluster import Cluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 
 _ATTEMPTS: Final = 8
@@ -29,7 +29,7 @@ def held(jobs: Iterable[Json]) -> Iterator[tuple[Json, int]]:
 def give_back(cluster: Cluster, job: Json, sleep: Callable[[float], None]) -> str:
     """Why this Job keeps the time that it has; nothing where its own is back, or it is gone."""
     metadata = job["metadata"]
-    target = Target("Job", metadata["namespace"], metadata["name"])
+    target = ObjectRef("Job", metadata["namespace"], metadata["name"])
     for attempt in range(_ATTEMPTS):
         try:
             if _tried(cluster, target, metadata["uid"]):
@@ -44,7 +44,7 @@ def give_back(cluster: Cluster, job: Json, sleep: Callable[[float], None]) -> st
     return "it changed each time while it was being written"
 
 
-def _tried(cluster: Cluster, target: Target, uid: str) -> bool:
+def _tried(cluster: Cluster, target: ObjectRef, uid: str) -> bool:
     """Whether its own time stands there now."""
     job = cluster.get(target)
     if job["metadata"]["uid"] != uid:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from edl.kube.cluster import PluginCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
 from kubectl_edl.install import prune, ttl_restore, uninstall_summary
@@ -51,7 +51,7 @@ def uninstall(world: CliContext, scope: Scope, how: UninstallOptions) -> None:
         prune.wait_until_gone(world, cluster, targets, how.timeout)
 
 
-def _remove(world: CliContext, cluster: PluginCluster, targets: Sequence[Target]) -> None:
+def _remove(world: CliContext, cluster: PluginCluster, targets: Sequence[ObjectRef]) -> None:
     for target in prune.remove(cluster, targets):
         world.say(f"{name_of(target)} deleted")
 

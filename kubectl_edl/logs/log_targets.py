@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from edl import contract
-from edl.model import Role, Target, TrainingJob
+from edl.model import ObjectRef, Role, TrainingJob
 from edl.model.object_refs import JOB_TYPE
 from edl.parsing.yaml_values import whole
 from edl.writes import Json
@@ -36,7 +36,7 @@ class LogTarget:
     label: str
     """`worker-3`: the role and the index; without ranks, the end of the pod's name."""
     role: str
-    pod: Target
+    pod: ObjectRef
     uid: str
     container: str
     restarts: int
@@ -124,7 +124,7 @@ def _source(role: Role, pod: Json, container: str) -> LogTarget:
     return LogTarget(
         label=f"{role.name}-{suffix}",
         role=role.name,
-        pod=Target("Pod", metadata["namespace"], metadata["name"]),
+        pod=ObjectRef("Pod", metadata["namespace"], metadata["name"]),
         uid=metadata["uid"],
         container=container,
         restarts=found.get("restartCount") or 0,

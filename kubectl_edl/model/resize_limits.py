@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.cooldowns import cooldown
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from kubectl_edl.output.age import duration
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def published(settings: str | None) -> Pacing:
 
 def pace(job: TrainingJob, usual: Pacing) -> Cooldown | None:
     """Its cooldown, with the source; None if it is never resized, or if that is unknown."""
-    ways = {role.resizing for role in job.live} - {Resizing.FIXED}
-    seconds = usual.restart_cooldown if Resizing.RESTART in ways else usual.growth_cooldown
+    ways = {role.resizing for role in job.live} - {ResizePolicy.FIXED}
+    seconds = usual.restart_cooldown if ResizePolicy.RESTART in ways else usual.growth_cooldown
     found = cooldown(job, timedelta(seconds=seconds or 0))
     if not ways or (not found.source and seconds is None):
         return None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from edl import reasons
 from edl.annotations.job_history import HistoryEntry, Operation, OperationPhase, entries
 from edl.messages import message
-from edl.model import Code, Ending, Phase, Role, TrainingJob
+from edl.model import Code, JobEnd, Phase, Role, TrainingJob
 from edl.phases import ending, phase
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ _RESIZES: Final = frozenset({Operation.GROWN, Operation.SHRUNK, Operation.REMOVE
 _STARTS: Final = frozenset({Operation.STARTED, Operation.RESTARTED, Operation.RESUMED})
 _TOGETHER: Final = timedelta(seconds=30)
 _ENDINGS: Final = {
-    Ending.COMPLETE: OperationPhase.SUCCEEDED,
-    Ending.FAILED: OperationPhase.FAILED,
+    JobEnd.COMPLETE: OperationPhase.SUCCEEDED,
+    JobEnd.FAILED: OperationPhase.FAILED,
 }
 
 

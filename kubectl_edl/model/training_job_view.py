@@ -8,7 +8,7 @@ import msgspec
 
 from edl import reasons
 from edl.messages import message
-from edl.model import Code, Phase, Pod, PodPhase, Reason, Resizing, Role, TrainingJob
+from edl.model import Code, Phase, Pod, PodPhase, Reason, ResizePolicy, Role, TrainingJob
 from edl.phases import ending, phase, unready
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 
@@ -105,7 +105,7 @@ def _said(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
     """What each Job says, and its rank. Why a job waits stands on its first Job alone."""
     for role in job.roles:
         if (found := why_of_role(role)).reason:
-            fixed = role.resizing is Resizing.FIXED and not job.suspended
+            fixed = role.resizing is ResizePolicy.FIXED and not job.suspended
             yield (not role.problem, fixed), found
 
 

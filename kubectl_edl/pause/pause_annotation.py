@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from edl import contract
-from edl.model import JobKey, Target, TrainingJob
+from edl.model import JobKey, ObjectRef, TrainingJob
 from edl.phases import ending
 from edl.writes import Json, Patch
 from kubectl_edl.cli.change_report import say_changed
@@ -91,7 +91,7 @@ def _flip(
     value = contract.TRUE if switch.paused else None
     body = {"metadata": {"annotations": {contract.PAUSED: value}}}
     manifests = [
-        actuator.patch(Patch(Target("Job", job.key.namespace, role.job), role.version, body))
+        actuator.patch(Patch(ObjectRef("Job", job.key.namespace, role.job), role.version, body))
         for role in job.live
     ]
     done = switch.queued if job.suspended and switch.queued else switch.done

@@ -6,7 +6,7 @@ from typing import Final
 
 from edl import contract
 from edl.annotations.job_history import entries
-from edl.model import Target, TrainingJob
+from edl.model import ObjectRef, TrainingJob
 from edl.parsing.manifest_reader import duration
 from edl.writes import Json, Patch
 from kubectl_edl.cli.change_report import say_changed
@@ -110,7 +110,7 @@ def _decide(errand: ResizeTask) -> _Decided:
     job = training_job(errand.job, survey, connection)
     # Who names the Job of one role means that role, and never another one.
     wish = replace(errand.wish, role=errand.wish.role or named_role(errand.job, job))
-    target = Target("Job", job.key.namespace, chosen_role(job, wish).job)
+    target = ObjectRef("Job", job.key.namespace, chosen_role(job, wish).job)
     return _Decided(job, scaling(job, wish, connection.cluster.get(target)))
 
 
@@ -140,7 +140,7 @@ def _run_after(errand: ResizeTask, decided: _Decided, script: Hook) -> None:
 
 def _taking_back(errand: ResizeTask, decided: _Decided, size: int) -> Callable[[], Json]:
     role = decided.scaling.role
-    target = Target("Job", decided.job.key.namespace, role.job)
+    target = ObjectRef("Job", decided.job.key.namespace, role.job)
 
     def take_back() -> Json:
         version = errand.connection.cluster.get(target)["metadata"]["resourceVersion"]

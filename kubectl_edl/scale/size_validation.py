@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS
-from edl.model import Pod, Resizing, Role, Target, TrainingJob
+from edl.model import ObjectRef, Pod, ResizePolicy, Role, TrainingJob
 from edl.parsing.yaml_values import whole
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
@@ -53,7 +53,7 @@ def resizable_roles(job: TrainingJob) -> tuple[Role, ...]:
         role
         for role in job.roles
         if (role.name in kinds and kinds[role.name].resizable)
-        or role.resizing is not Resizing.FIXED
+        or role.resizing is not ResizePolicy.FIXED
     )
 
 
@@ -68,7 +68,7 @@ def chosen_role(job: TrainingJob, wish: SizeRequest) -> Role:
     if wish.role and wish.role not in roles:
         what = "is never resized" if _has(job, wish.role) else "is no role of it"
         raise Refused(f"{name}: {wish.role} {what}; --role is one of {known}")
-    elastic = [role for role in roles.values() if role.resizing is not Resizing.FIXED]
+    elastic = [role for role in roles.values() if role.resizing is not ResizePolicy.FIXED]
     candidates = [roles[wish.role]] if wish.role else elastic or list(roles.values())
     if len(candidates) > 1:
         raise Refused(f"{name} has several roles that can be resized: add --role, one of {known}")
@@ -95,7 +95,7 @@ def scaling(job: TrainingJob, wish: SizeRequest, manifest: Json) -> Scaling:
     limited = bool(wish.timeout and wish.size is not None and wish.size > role.size)
     noted = _size_notes(role, wish, held, limited=limited) | _removal_note(role, removed)
     body = {"metadata": {"labels": _new_bounds(wish), "annotations": noted}}
-    target = Target("Job", job.key.namespace, role.job)
+    target = ObjectRef("Job", job.key.namespace, role.job)
     said = _sentence(job, role, wish, bounds)
     return Scaling(Patch(target, role.version, body), said, role, held, limited, removed)
 
@@ -202,7 +202,7 @@ def _sentence(job: TrainingJob, role: Role, wish: SizeRequest, bounds: tuple[int
 
 def next_step(role: Role, *, attended: bool) -> str:
     """What follows the patch; `attended`: a reconciler is at work, as far as is known."""
-    if role.resizing is Resizing.RESTART:
+    if role.resizing is ResizePolicy.RESTART:
         what = "the whole job restarts from its checkpoint when there is room"
         return what if attended else f"once a reconciler runs, {what}"
     if attended:

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from edl.forecast.remaining_work import left
 from edl.frameworks import resizing
-from edl.model import ClusterState, Node, Resizing, Role, TrainingJob
-from edl.planner.snapshot.board import order
+from edl.model import ClusterState, Node, ResizePolicy, Role, TrainingJob
+from edl.planner.snapshot.cluster_snapshot import queue_order
 from edl.quantities import PODS, Resources
 from edl.simulator import Work
 from kubectl_edl.cli.command_errors import Missing, Misused, Refused
@@ -93,7 +93,7 @@ def _check(job: TrainingJob, setting: str) -> None:
 def _bounds(job: TrainingJob, **bounds: int) -> TrainingJob:
     """Of the role that can be resized; of several all of them."""
     names = [role.name for role in job.roles]
-    how = resizing(job.framework, job.mode, names) or Resizing.FIXED
+    how = resizing(job.framework, job.mode, names) or ResizePolicy.FIXED
 
     def changed(role: Role) -> Role:
         found = replace(role, **bounds)
@@ -133,4 +133,4 @@ def remaining(state: ClusterState) -> Callable[[TrainingJob], Work | None]:
 
 def in_order(jobs: Iterable[TrainingJob]) -> list[TrainingJob]:
     """As the planner takes them: by priority, then first come first served."""
-    return sorted(jobs, key=order)
+    return sorted(jobs, key=queue_order)

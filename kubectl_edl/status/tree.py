@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import IntEnum
 
-from edl.model import Pod, PodPhase, Resizing
+from edl.model import Pod, PodPhase, ResizePolicy
 from kubectl_edl.model.size_timeline import trend, window
 from kubectl_edl.model.training_job_view import JobView, RoleView, pod_status, why_of_role
 from kubectl_edl.output.age import age, duration
@@ -119,7 +119,7 @@ def _job(view: JobView, forest: Forest, depth: Depth, length: timedelta) -> _Row
 
 def _role(view: JobView, shown: RoleView, forest: Forest, depth: Depth, length: timedelta) -> _Row:
     role = shown.role
-    resized = role.resizing is not Resizing.FIXED and len(view.roles) > 1
+    resized = role.resizing is not ResizePolicy.FIXED and len(view.roles) > 1
     sizes = trend(view.job, [role], forest.now, length) if resized else ()
     return _Row(
         role.name,

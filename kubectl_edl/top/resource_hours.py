@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from edl.quantities import CPU
 from edl.simulator.cluster.work import Amdahl
 from kubectl_edl.model.size_timeline import steps
@@ -58,7 +58,7 @@ def hours(job: TrainingJob, now: datetime, serial: float) -> Hours:
     held = sum(
         _replica_hours(lines[role.name], now) * asks(role.shape.requests) for role in job.roles
     )
-    elastic = [role for role in job.roles if role.resizing is not Resizing.FIXED]
+    elastic = [role for role in job.roles if role.resizing is not ResizePolicy.FIXED]
     at_max = held
     if elastic:
         longest = max(_hours_at_max(lines[role.name], role, now, serial) for role in elastic)

@@ -12,7 +12,7 @@ from edl import messages, reasons
 from edl.kube.writer.executor import StepFailure, StepReport
 from edl.model import Code, JobKey, Reason, TrainingJob
 from edl.planner.plan import Plan
-from edl.steps import Broken, preconditioned_patches
+from edl.steps import StepError, preconditioned_patches
 from edl.writes import Action, Note
 from reconciler.metrics.counters import RESIZES, Metrics
 from reconciler.metrics.resize_latency import ResizeLatency
@@ -103,7 +103,7 @@ class DecisionLog:
                 note = preconditioned_patches.note(job.key, job.roles[0], Action.REFUSED, why)
                 self._announce(note)
 
-    def left_out(self, broken: Broken) -> None:
+    def left_out(self, broken: StepError) -> None:
         self._metrics.failures.labels("steps").inc()
         fields = {"job": str(broken.job)}
         _log.error("a job is left out", exc_info=broken.error, extra={"fields": fields})

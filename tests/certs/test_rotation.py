@@ -8,7 +8,7 @@ from certs.rotation import CertificateRotation, RotationTimings
 from certs.secrets import WEBHOOK_KINDS, read_pair, rotate, usual
 from certs.verify import is_signed_by, is_trusted
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import Target
+from edl.model import ObjectRef
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 INSTALLATION = usual()
@@ -32,12 +32,12 @@ def installed() -> FakeCluster:
     cluster = FakeCluster(lambda: NOW)
     for kind in WEBHOOK_KINDS:
         hooks = {"webhooks": [{"name": "jobs", "clientConfig": {}}]}
-        cluster.create(Target(kind, "", "edl"), hooks)
+        cluster.create(ObjectRef(kind, "", "edl"), hooks)
     return cluster
 
 
 def trusted(cluster: FakeCluster) -> bytes:
-    found = cluster.get(Target(WEBHOOK_KINDS[0], "", "edl"))["webhooks"][0]
+    found = cluster.get(ObjectRef(WEBHOOK_KINDS[0], "", "edl"))["webhooks"][0]
     return base64.b64decode(found["clientConfig"]["caBundle"])
 
 
@@ -126,7 +126,7 @@ def test_a_configuration_that_is_gone_delays_a_lost_pair_by_a_minute(
 ) -> None:
     """An installation that has just begun brings it meanwhile."""
     Leader(installed).looks()
-    installed.delete(Target(WEBHOOK_KINDS[1], "", "edl"))
+    installed.delete(ObjectRef(WEBHOOK_KINDS[1], "", "edl"))
     installed.delete(INSTALLATION.serving)
     new_leader, lost = Leader(installed), []
     for after in (0.0, 59.0, 1.0):

@@ -31,14 +31,14 @@ from certs.secrets import (
 from certs.verify import bundle_problem, is_signed_by, is_trusted
 from edl.errors import Conflict, Forbidden
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 NAMES = service_names("edl-webhook", "edl-system")
 INSTALLATION = usual()
 AUTHORITY, SERVING = INSTALLATION.authority, INSTALLATION.serving
-MUTATING, VALIDATING = (Target(kind, "", "edl") for kind in WEBHOOK_KINDS)
+MUTATING, VALIDATING = (ObjectRef(kind, "", "edl") for kind in WEBHOOK_KINDS)
 
 
 def as_shipped(cluster: FakeCluster) -> FakeCluster:
@@ -61,11 +61,11 @@ def kept(cluster: FakeCluster) -> Bundle:
     return Bundle(read_issuer(cluster, AUTHORITY), read_pair(cluster, SERVING))
 
 
-def data(cluster: FakeCluster, secret: Target) -> set[str]:
+def data(cluster: FakeCluster, secret: ObjectRef) -> set[str]:
     return set(cluster.get(secret)["data"])
 
 
-def trusted(cluster: FakeCluster, target: Target) -> set[bytes]:
+def trusted(cluster: FakeCluster, target: ObjectRef) -> set[bytes]:
     webhooks = cluster.get(target)["webhooks"]
     return {base64.b64decode(each["clientConfig"]["caBundle"]) for each in webhooks}
 
@@ -116,7 +116,7 @@ class Written(FakeCluster):
 
     writes = 0
 
-    def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         self.writes += 1
         return super().patch(target, body, dry_run=dry_run)
 
@@ -140,7 +140,7 @@ def test_a_trust_that_somebody_removed_is_put_back(cluster: FakeCluster) -> None
 @pytest.mark.parametrize(
     ("secret", "name"), [(AUTHORITY, "ca.crt"), (AUTHORITY, "ca.key"), (SERVING, "tls.key")]
 )
-def test_a_damaged_secret_is_made_anew(cluster: FakeCluster, secret: Target, name: str) -> None:
+def test_a_damaged_secret_is_made_anew(cluster: FakeCluster, secret: ObjectRef, name: str) -> None:
     before = ensure(cluster, INSTALLATION, NOW)
     cluster.patch(secret, {"data": {name: base64.b64encode(b"x").decode()}})
     found = ensure(cluster, INSTALLATION, NOW)
@@ -178,7 +178,9 @@ def test_missing_secrets_are_created(cluster: FakeCluster) -> None:
 class WithoutCreate(FakeCluster):
     """A cluster in which no Secret may be created."""
 
-    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def create(
+        self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Json:
         del manifest, dry_run
         raise Forbidden(f"may not create {target.kind}", 403)
 
@@ -198,7 +200,7 @@ class Meeting(FakeCluster):
         self._barrier = Barrier(parties)
         self.refused: list[Conflict] = []
 
-    def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         if target == AUTHORITY and body["data"].get("ca.key"):
             self._barrier.wait(timeout=20)
         try:
@@ -232,7 +234,7 @@ class Overtaken(FakeCluster):
 
     behind = False
 
-    def get(self, target: Target) -> Json:
+    def get(self, target: ObjectRef) -> Json:
         found = super().get(target)
         if target == AUTHORITY and self.behind:
             self.behind = False

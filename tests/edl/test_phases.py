@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.contract import CleanUp
-from edl.model import Ending, Phase, Pod, PodPhase, Resizing, Role, ScaleDeadline
+from edl.model import JobEnd, Phase, Pod, PodPhase, ResizePolicy, Role, ScaleDeadline
 from edl.phases import ending, phase, runs, waits
 from edl.steps.hosts.host_file import JOIN
 from tests.edl.trainings import NOW, pod, pods, role, training
@@ -21,7 +21,7 @@ def waiting(found: Role) -> Role:
     return replace(found, suspended=True, pods=())
 
 
-def done(found: Role, how: Ending = Ending.COMPLETE, size: int | None = None) -> Role:
+def done(found: Role, how: JobEnd = JobEnd.COMPLETE, size: int | None = None) -> Role:
     return replace(found, ending=how, size=found.size if size is None else size, pods=())
 
 
@@ -40,7 +40,7 @@ def done(found: Role, how: Ending = Ending.COMPLETE, size: int | None = None) ->
         ([CHIEF, waiting(WORKER)], {}, Phase.STARTING),
         ([done(CHIEF), WORKER], {}, Phase.FINISHING),
         ([done(CHIEF), done(WORKER)], {}, Phase.SUCCEEDED),
-        ([done(CHIEF, Ending.FAILED), done(WORKER)], {}, Phase.FAILED),
+        ([done(CHIEF, JobEnd.FAILED), done(WORKER)], {}, Phase.FAILED),
         ([CHIEF, done(WORKER)], {}, Phase.RUNNING),
     ],
 )
@@ -56,18 +56,18 @@ def test_a_job_that_keeps_its_pods_is_done_at_once() -> None:
 
 
 def test_a_failed_role_fails_the_training_job() -> None:
-    job = training(CHIEF, done(WORKER, Ending.FAILED))
-    assert ending(job) is Ending.FAILED
+    job = training(CHIEF, done(WORKER, JobEnd.FAILED))
+    assert ending(job) is JobEnd.FAILED
     assert phase(job) is Phase.FINISHING
 
 
 def test_it_stays_failed_when_its_chief_was_ended_for_that() -> None:
-    job = training(done(CHIEF, size=0), done(WORKER, Ending.FAILED), done(PS, size=0))
+    job = training(done(CHIEF, size=0), done(WORKER, JobEnd.FAILED), done(PS, size=0))
     assert phase(job) is Phase.FAILED
 
 
 def test_a_failure_after_the_chief_was_done_changes_nothing() -> None:
-    assert ending(training(done(CHIEF), done(WORKER, Ending.FAILED))) is Ending.COMPLETE
+    assert ending(training(done(CHIEF), done(WORKER, JobEnd.FAILED))) is JobEnd.COMPLETE
 
 
 def test_a_role_that_only_ended_early_ends_nobody() -> None:
@@ -81,7 +81,7 @@ def test_pods_that_failed_are_not_at_work() -> None:
 
 def test_pods_that_are_done_count_as_their_work() -> None:
     ended = pods("worker", [0, 1], ready=False, phase=PodPhase.SUCCEEDED)
-    assert runs(replace(WORKER, resizing=Resizing.ITEMS, pods=ended))
+    assert runs(replace(WORKER, resizing=ResizePolicy.ITEMS, pods=ended))
 
 
 def test_pods_that_leave_do_not_count() -> None:
@@ -121,7 +121,7 @@ TWO = pods("worker", [0, 1])
         (scaled(*TWO, pod("worker", 2, terminating=True), size=2), Phase.SCALING),
         (scaled(*TWO, new(1, age=5, terminating=True), size=2), Phase.RUNNING),
         (replace(scaled(*TWO), resized_at=STARTED), Phase.RUNNING),
-        (replace(scaled(*TWO), resizing=Resizing.FIXED), Phase.RUNNING),
+        (replace(scaled(*TWO), resizing=ResizePolicy.FIXED), Phase.RUNNING),
         (scaled(TWO[0], new(1, age=19), size=2), Phase.STARTING),
         (scaled(*TWO, size=2, removing=frozenset({"x"})), Phase.SCALING),
         (scaled(*TWO, size=2, scaling=ScaleDeadline(JOIN, since=NOW, before=2)), Phase.SCALING),
@@ -147,7 +147,7 @@ def test_scaling_is_a_new_size_on_its_way(worker: Role, expected: Phase) -> None
 
 
 def test_a_restart_at_a_new_size_is_scaling_until_its_pods_run() -> None:
-    restarting = replace(WORKER, resizing=Resizing.RESTART, resized_at=RESIZED)
+    restarting = replace(WORKER, resizing=ResizePolicy.RESTART, resized_at=RESIZED)
     stopped = replace(waiting(restarting), last=reasons.restart(reasons.grown(2, 2)))
     job = training(waiting(CHIEF), stopped, started_at=STARTED)
     assert (phase(job), waits(job)) == (Phase.SCALING, True)

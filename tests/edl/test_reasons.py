@@ -12,7 +12,7 @@ from edl import messages, reasons_markdown
 from edl.annotations.job_history import OperationPhase
 from edl.annotations.last_change import read_reason, text_of
 from edl.model import Code, JobKey, Reason, Restart
-from edl.model.blockers import Bounds, Cause, CauseKind, Hindrance
+from edl.model.blockers import Blocker, BlockerKind, JobCondition, SizeBound
 from edl.model.reason_codes import Minimum, code_of
 from edl.model.scarcity import NodeRule, Scarce
 
@@ -30,14 +30,14 @@ def test_docs_have_the_tables() -> None:
 
 def test_every_code_is_camel_case_and_explained() -> None:
     told = {code for _, meanings in reasons_markdown.TABLES for code in meanings}
-    enums = (Code, CauseKind, NodeRule, Bounds, Hindrance, OperationPhase)
+    enums = (Code, BlockerKind, NodeRule, SizeBound, JobCondition, OperationPhase)
     codes = {code for enum in enums for code in enum} | {Scarce.RULES, Scarce.DEVICES}
     assert told == codes
     assert all(code.isalnum() and code[0].isupper() for code in codes)
 
 
 def test_every_cause_has_its_own_kind() -> None:
-    assert {cause.kind for cause in get_args(Cause)} == set(CauseKind)
+    assert {cause.kind for cause in get_args(Blocker)} == set(BlockerKind)
 
 
 @given(

@@ -8,7 +8,17 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.annotations.last_change import read_reason
-from edl.model import JobKey, Pod, PodPhase, Resizing, Restart, Role, Shape, Target, TrainingJob
+from edl.model import (
+    JobKey,
+    ObjectRef,
+    Pod,
+    PodPhase,
+    ResizePolicy,
+    Restart,
+    Role,
+    Shape,
+    TrainingJob,
+)
 from edl.quantities import Resources
 from edl.steps.dependents.dependents import surroundings
 from edl.writes import Create, Delete, Json, Patch, Step
@@ -32,7 +42,7 @@ def role(name: str, low: int = 1, high: int | None = None, **fields: Any) -> Rol
         "version": f"v-{name}",
         "size": low,
         "suspended": False,
-        "resizing": Resizing.FIXED if low == most else Resizing.LIVE,
+        "resizing": ResizePolicy.FIXED if low == most else ResizePolicy.LIVE,
         "decides": name in ("chief", "launcher"),
         "serves": name == "ps",
         "tandem": True,
@@ -117,9 +127,9 @@ def published(writes: Iterable[object]) -> str | None:
     return lists[0] if lists else None
 
 
-def created(step: Step) -> list[Target]:
+def created(step: Step) -> list[ObjectRef]:
     return [write.target for write in step.writes if isinstance(write, Create)]
 
 
-def deleted(step: Step) -> list[Target]:
+def deleted(step: Step) -> list[ObjectRef]:
     return [write.target for write in step.writes if isinstance(write, Delete)]

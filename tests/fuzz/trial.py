@@ -21,7 +21,7 @@ from edl import contract
 from edl.inject import handlers
 from edl.inject.handlers import AdmissionRequest, AdmissionVerdict, Context
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.parsing.namespace_policy import SILENT
 from edl.patches import json_patch
 from edl.writes import Json
@@ -57,7 +57,7 @@ def namespaces() -> WatchedPolicies:
     """The webhook's own source, following an API server in memory."""
     cluster = FakeCluster(lambda: datetime(2026, 1, 1, tzinfo=UTC))
     for name, settings in _NAMESPACES.items():
-        cluster.create(Target("Namespace", "", name), {"metadata": {"name": name, **settings}})
+        cluster.create(ObjectRef("Namespace", "", name), {"metadata": {"name": name, **settings}})
     watched = WatchedPolicies(cluster, cluster)
     watched.start()
     while watched.problem():

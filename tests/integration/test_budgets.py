@@ -14,7 +14,7 @@ from edl.kube.decode import namespace_quotas
 from edl.kube.decode.admission_inputs import admission_inputs
 from edl.kube.decode.namespace_quotas import NamespaceConstraints
 from edl.kube.state import pod_admission
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.quantities import pod_requests
 from edl.writes import Json
 from tests.integration.support.stage import Stage, elastic
@@ -26,7 +26,7 @@ GPU = contract.PREFIX + "gpu"
 
 def create(stage: Stage, kind: str, name: str, spec: Json) -> Json:
     body = {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
-    return stage.api.create(Target(kind, stage.namespace, name), body)
+    return stage.api.create(ObjectRef(kind, stage.namespace, name), body)
 
 
 def quota(stage: Stage, **hard: str) -> None:
@@ -37,12 +37,12 @@ def quota(stage: Stage, **hard: str) -> None:
 
 
 def _status(stage: Stage) -> Json:
-    return stage.api.get(Target("ResourceQuota", stage.namespace, "team")).get("status") or {}
+    return stage.api.get(ObjectRef("ResourceQuota", stage.namespace, "team")).get("status") or {}
 
 
 def raise_quota(stage: Stage, **hard: str) -> None:
     named = {name.replace("__", "."): amount for name, amount in hard.items()}
-    stage.api.patch(Target("ResourceQuota", stage.namespace, "team"), {"spec": {"hard": named}})
+    stage.api.patch(ObjectRef("ResourceQuota", stage.namespace, "team"), {"spec": {"hard": named}})
 
 
 def limit_range(stage: Stage, **limit: object) -> None:
@@ -177,7 +177,7 @@ def spec_of(template: dict[str, Any]) -> Json:
 @pytest.mark.parametrize("bounds", RANGES)
 def test_admission_is_what_the_api_server_does(installed: Stage, bounds: str) -> None:
     limit_range(installed, **RANGES[bounds])
-    stored = json.dumps(installed.api.get(Target("LimitRange", installed.namespace, "small")))
+    stored = json.dumps(installed.api.get(ObjectRef("LimitRange", installed.namespace, "small")))
     found = namespace_quotas.limit_range(stored.encode())
     assert found is not None
     for name, template in TEMPLATES.items():
@@ -192,7 +192,7 @@ def test_admission_is_what_the_api_server_does(installed: Stage, bounds: str) ->
 
 def admitted(stage: Stage, spec: Json) -> Json | None:
     """The spec of a pod as it would be stored; None where it is refused."""
-    target = Target("Pod", stage.namespace, "probe")
+    target = ObjectRef("Pod", stage.namespace, "probe")
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe"}, "spec": spec}
     try:
         return dict(stage.api.create(target, body, dry_run=True)["spec"])

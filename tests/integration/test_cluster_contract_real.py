@@ -7,7 +7,7 @@ import pytest
 from edl.errors import Forbidden, Invalid, Unreachable
 from edl.kube.api.client import PAGE_SIZE, ApiClient, connect
 from edl.kube.cluster import ListOptions
-from edl.model import Target
+from edl.model import ObjectRef
 from sandbox.existing import Cluster as SandboxCluster
 from tests.edl.kube.cluster_contract import ClusterContract, lease
 
@@ -49,7 +49,7 @@ def test_a_forbidden_request_names_user_verb_and_resource(
     with pytest.raises(Forbidden, match=expected):
         stranger.list(ListOptions("Job", namespace))
     with pytest.raises(Forbidden, match=f"may not delete pods x in namespace {namespace}"):
-        stranger.delete(Target("Pod", namespace, "x"))
+        stranger.delete(ObjectRef("Pod", namespace, "x"))
 
 
 def test_credentials_that_nobody_knows_are_forbidden(

@@ -10,7 +10,7 @@ import pytest
 
 from edl.errors import Invalid, NotFound
 from edl.kube.cluster import ListOptions
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from tests import devices
 from tests.devices import asking, claiming, gpus
@@ -25,13 +25,13 @@ class Driver:
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self.name = f"{stage.namespace}.example.com"
-        self._made: list[Target] = []
+        self._made: list[ObjectRef] = []
         nodes = stage.kubectl("get", "nodes", "-o", "jsonpath={.items[*].metadata.name}")
         self.nodes = sorted(nodes.split())
 
     def create(self, body: Json, namespace: str = "") -> Json:
         body["metadata"] = {"name": body["metadata"]["name"]}
-        target = Target(body["kind"], namespace, body["metadata"]["name"])
+        target = ObjectRef(body["kind"], namespace, body["metadata"]["name"])
         if not namespace:
             self._made.append(target)
         return self.stage.api.create(target, body)
@@ -236,7 +236,7 @@ def test_gpus_of_a_class_need_no_claims_of_their_users(driver: Driver) -> None:
 
 
 def _phase(stage: Stage, pod: str) -> str:
-    found = stage.api.get(Target("Pod", stage.namespace, pod))
+    found = stage.api.get(ObjectRef("Pod", stage.namespace, pod))
     return str(found["status"].get("phase"))
 
 
@@ -255,7 +255,7 @@ def _counting(driver: Driver) -> Json:
 def _keeps(driver: Driver, kind: str, body: Json, field: str) -> bool:
     """Whether the API server has a field; one that is behind a gate is dropped, or missed then."""
     body["metadata"] = {"name": body["metadata"]["name"]}
-    target = Target(kind, "", body["metadata"]["name"])
+    target = ObjectRef(kind, "", body["metadata"]["name"])
     try:
         made = driver.stage.api.create(target, body, dry_run=True)
     except Invalid:

@@ -18,7 +18,7 @@ from dev.installation import (
 from edl import contract
 from edl.kube.api.client import connect
 from edl.kube.cluster import ListOptions
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from sandbox import NodeGroup, Sandbox
 from sandbox.layout import free_ports
@@ -174,7 +174,7 @@ def test_new_versions_take_over_under_running_jobs(broken: Installation, scene: 
 
 def leader(scene: Stage) -> str:
     lease = connect(str(scene.cluster.kubeconfig)).get(
-        Target("Lease", "edl-system", "edl-reconciler")
+        ObjectRef("Lease", "edl-system", "edl-reconciler")
     )
     return str(lease["spec"].get("holderIdentity") or "")
 

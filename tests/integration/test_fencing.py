@@ -19,7 +19,7 @@ from edl.errors import Forbidden, NotFound, Unreachable
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from sandbox import NodeGroup, Sandbox
 from sandbox.layout import free_ports
@@ -147,7 +147,7 @@ def submit(api: ApiClient, name: str) -> None:
     verdict = mutate(
         AdmissionRequest("CREATE", manifest, None, "ann"), Context(frozenset(), "image")
     )
-    api.create(Target("Job", NAMESPACE, name), verdict.manifest)
+    api.create(ObjectRef("Job", NAMESPACE, name), verdict.manifest)
 
 
 def started(api: ApiClient) -> int:
@@ -172,7 +172,7 @@ def answers(api: ApiClient) -> bool:
 
 def holder(api: ApiClient) -> str:
     try:
-        lease = api.get(Target("Lease", NAMESPACE, "edl-reconciler"))
+        lease = api.get(ObjectRef("Lease", NAMESPACE, "edl-reconciler"))
     except NotFound:
         return ""
     return str(lease["spec"]["holderIdentity"])

@@ -13,7 +13,7 @@ from dev.installation import Installation
 from edl.errors import Invalid, NotFound
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from sandbox.existing import Cluster
 from tests.golden.cases import IMAGE, NAMESPACE, Denial, Golden, denials, goldens, holds
@@ -79,7 +79,7 @@ def _namespace(cluster: Cluster) -> Iterator[None]:
 def _dry_run(api: ApiClient, manifest: Json) -> Json:
     """What the API server would store, without what it makes up anew each time."""
     name = manifest["metadata"].get("name", "")
-    stored = api.create(Target(manifest["kind"], NAMESPACE, name), manifest, dry_run=True)
+    stored = api.create(ObjectRef(manifest["kind"], NAMESPACE, name), manifest, dry_run=True)
     if not name:
         del stored["metadata"]["name"]
     found: Json = _settled(stored, _DRAWN if name else _DRAWN | _FROM_ITS_NAME)

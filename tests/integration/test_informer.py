@@ -12,7 +12,7 @@ from edl.kube.cache.informer import Informer
 from edl.kube.cache.store import Store
 from edl.kube.cluster import ListOptions
 from edl.kube.decode import object_facts
-from edl.model import Target
+from edl.model import ObjectRef
 from sandbox import Sandbox
 
 pytestmark = pytest.mark.integration
@@ -28,7 +28,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def create(api: ApiClient, name: str) -> None:
-    api.create(Target("Namespace", "", name), {"metadata": {"name": name}})
+    api.create(ObjectRef("Namespace", "", name), {"metadata": {"name": name}})
 
 
 def test_it_follows_again_after_a_restart_and_misses_nothing(
@@ -54,7 +54,7 @@ def test_it_follows_again_after_a_restart_and_misses_nothing(
         until(lambda: answers(api))
         create(api, "after")
         until(lambda: "after" in names())
-        api.delete(Target("Namespace", "", "before"))
+        api.delete(ObjectRef("Namespace", "", "before"))
         until(lambda: "before" not in names())
     finally:
         informer.stop()

@@ -13,7 +13,7 @@ from dev.installation import Installation
 from edl import contract
 from edl.errors import Invalid
 from edl.kube.api.client import connect
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from tests.integration.support.stage import Stage, elastic
 from tests.integration.support.webhook import Webhook
@@ -45,10 +45,10 @@ def say(stage: Stage, *, injection: str | None = None, **annotations: str | None
     The API server needs a moment for the label, our webhook one for the annotations.
     """
     body = {"metadata": {"annotations": annotations}}
-    stage.api.patch(Target("Namespace", "", stage.namespace), body)
+    stage.api.patch(ObjectRef("Namespace", "", stage.namespace), body)
     if injection:
         label = {"metadata": {"labels": {contract.INJECTION: injection}}}
-        stage.api.patch(Target("Namespace", "", stage.namespace), label)
+        stage.api.patch(ObjectRef("Namespace", "", stage.namespace), label)
         wanted = injection == contract.ENABLED
         stage.until(lambda: is_completed(stage) is wanted, "the label is known")
     if limit := annotations.get(contract.LARGEST_MAX):
@@ -82,7 +82,7 @@ def torch(name: str, **labels: str) -> Json:
 
 
 def dry_run(stage: Stage, manifest: Json) -> Json:
-    return stage.api.create(Target("Job", stage.namespace, ""), manifest, dry_run=True)
+    return stage.api.create(ObjectRef("Job", stage.namespace, ""), manifest, dry_run=True)
 
 
 def job_labels(manifest: Json) -> Json:
@@ -317,9 +317,9 @@ def test_a_new_namespace_and_its_jobs_may_come_in_one_file(
     api = connect(str(webhook.cluster.kubeconfig))
     for number in range(5):
         made = namespace | {"metadata": namespace["metadata"] | {"name": f"{name}-{number}"}}
-        api.create(Target("Namespace", "", ""), made)
+        api.create(ObjectRef("Namespace", "", ""), made)
         large, small = (torch("net", max=most) for most in ("3", "2"))
         with pytest.raises(Invalid, match="3 is above 2"):
-            api.create(Target("Job", f"{name}-{number}", ""), large)
-        api.create(Target("Job", f"{name}-{number}", ""), small)
+            api.create(ObjectRef("Job", f"{name}-{number}", ""), large)
+        api.create(ObjectRef("Job", f"{name}-{number}", ""), small)
         webhook.cluster.kubectl("delete", "namespace", f"{name}-{number}", "--wait=false")

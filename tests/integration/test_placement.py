@@ -15,8 +15,8 @@ from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.observe import observe
 from edl.kube.writer.executor import perform
-from edl.model import ClusterState, Pod, Role, Target
-from edl.planner.plan import Admission, Placement, Plan
+from edl.model import ClusterState, ObjectRef, Pod, Role
+from edl.planner.plan import Admission, NodeAssignment, Plan
 from edl.steps import steps
 from edl.writes import Json, Write
 from sandbox import NodeGroup, Sandbox
@@ -66,7 +66,7 @@ class Life:
 
     def __init__(self, cluster: Cluster, name: str, affinity: Json | None) -> None:
         self.api = connect(str(cluster.kubeconfig))
-        self.target = Target("Job", "default", name)
+        self.target = ObjectRef("Job", "default", name)
         gates = [{"name": contract.PLACEMENT_GATE}, {"name": "example.com/quota"}]
         pod = {"schedulingGates": gates} | ({} if affinity is None else {"affinity": affinity})
         size = {"min": str(len(NODES)), "max": str(len(NODES))}
@@ -107,7 +107,9 @@ class Life:
         found = self.state
         (role,) = found.jobs[0].roles
         nodes = tuple((pod.name, role.assigned.node(pod.index)) for pod in role.pods)
-        return self.writes(Plan(placements=(Placement(found.jobs[0].key, "worker", nodes),)), found)
+        return self.writes(
+            Plan(placements=(NodeAssignment(found.jobs[0].key, "worker", nodes),)), found
+        )
 
     def writes(self, plan: Plan, found: ClusterState) -> list[Write]:
         return [
@@ -120,7 +122,7 @@ class Life:
     def release(self) -> None:
         """Somebody else's gate goes."""
         for pod in self.pods:
-            target = Target("Pod", "default", pod.name)
+            target = ObjectRef("Pod", "default", pod.name)
             self.api.patch(target, {"spec": {"schedulingGates": []}})
 
     def until(self, holds: Callable[[], bool]) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from edl import contract
 from edl.annotations import start_refusals
-from edl.model import Target
+from edl.model import ObjectRef
 from tests.integration.support.stage import elastic, stage, tensorflow
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def fill(cluster: Stage) -> None:
 def forbid_services(cluster: Stage) -> None:
     spec = {"hard": {"services": "0"}}
     body = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": spec}
-    cluster.api.create(Target("ResourceQuota", cluster.namespace, "q"), body)
-    quota = Target("ResourceQuota", cluster.namespace, "q")
+    cluster.api.create(ObjectRef("ResourceQuota", cluster.namespace, "q"), body)
+    quota = ObjectRef("ResourceQuota", cluster.namespace, "q")
     cluster.until(lambda: cluster.api.get(quota)["status"].get("used"), "the quota has counted")
 
 
@@ -71,13 +71,13 @@ def policy(cluster: Stage, accepts: str) -> Iterator[None]:
         ("ValidatingAdmissionPolicyBinding", binding),
     ):
         manifest = {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": body}
-        cluster.api.create(Target(kind, "", name), manifest)
+        cluster.api.create(ObjectRef(kind, "", name), manifest)
     time.sleep(2)  # the API server compiles it in the background
     try:
         yield
     finally:
         for kind in ("ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"):
-            cluster.api.delete(Target(kind, "", name))
+            cluster.api.delete(ObjectRef(kind, "", name))
 
 
 def refusal(cluster: Stage, job: str) -> StartRefusal | None:
@@ -102,7 +102,7 @@ def test_a_quota_that_refuses_one_start_delays_no_other_job_and_is_the_reason(
     installed.until_runs("next-worker", 2)
     assert ("StartRefused", "refused-chief") in events(other)
     assert other.size("refused-chief") == 0
-    other.api.delete(Target("ResourceQuota", other.namespace, "q"))
+    other.api.delete(ObjectRef("ResourceQuota", other.namespace, "q"))
     other.until_runs("refused-chief", 1)
     assert refusal(other, "refused-chief") is None
 

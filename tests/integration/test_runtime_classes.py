@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from tests.integration.support.stage import Stage, elastic
 
@@ -19,11 +19,11 @@ def runtime_class(stage: Stage, **scheduling: Any) -> Iterator[str]:  # noqa: AN
     name = f"{stage.namespace}-kata"
     body: Json = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": "kata"}
     body |= {"metadata": {"name": name}, "overhead": {"podFixed": {"cpu": "1"}}}
-    stage.api.create(Target("RuntimeClass", "", name), body | {"scheduling": scheduling})
+    stage.api.create(ObjectRef("RuntimeClass", "", name), body | {"scheduling": scheduling})
     try:
         yield name
     finally:
-        stage.api.delete(Target("RuntimeClass", "", name))
+        stage.api.delete(ObjectRef("RuntimeClass", "", name))
 
 
 def kata(name: str, low: int, high: int, runtime: str) -> Json:

@@ -18,7 +18,7 @@ import pytest
 from dev.installation import install
 from edl import contract
 from edl.annotations.job_history import entries
-from edl.model import Code, Target
+from edl.model import Code, ObjectRef
 from edl.writes import Json
 from sandbox import NodeGroup, Sandbox
 from tests.figures import titled
@@ -141,7 +141,7 @@ def is_half(jobs: list[Json], pods: Counter[str]) -> bool:
 
 
 def create(made: Stage, job: Json) -> None:
-    made.api.create(Target("Job", made.namespace, job["metadata"]["name"]), job)
+    made.api.create(ObjectRef("Job", made.namespace, job["metadata"]["name"]), job)
 
 
 def test_admitted_gangs_run_at_once_and_all_after_the_repair(

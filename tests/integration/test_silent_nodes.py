@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from edl import contract
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from tests.integration.support.stage import Stage, elastic
 
@@ -22,7 +22,7 @@ def silent_node(stage: Stage) -> Iterator[str]:
     name = f"{stage.namespace}-silent"
     node: Json = {"apiVersion": "v1", "kind": "Node"}
     node |= {"metadata": {"name": name, "labels": {"silent": "true"}}}
-    stage.api.create(Target("Node", "", name), node)
+    stage.api.create(ObjectRef("Node", "", name), node)
     say(stage, name, "True")
     try:
         yield name

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from edl import contract
-from edl.model import Target
+from edl.model import ObjectRef
 from tests.integration.support.stage import Stage, elastic, horovod, tensorflow
 
 pytestmark = pytest.mark.integration
@@ -95,7 +95,7 @@ def test_a_minimum_stays_on_a_cordoned_node_until_its_quota_lets_it_come_back(
 ) -> None:
     installed.apply(*tensorflow("mnist", "2"))
     installed.until_runs("mnist-worker", 2)
-    quota = Target("ResourceQuota", installed.namespace, "team")
+    quota = ObjectRef("ResourceQuota", installed.namespace, "team")
     body = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team"}}
     installed.api.create(quota, body | {"spec": {"hard": {"requests.cpu": "3"}}})
     installed.until(lambda: installed.api.get(quota)["status"].get("used"), "the quota has counted")

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from edl.errors import Conflict, Forbidden
 from edl.kube.cluster import Cluster, ListOptions, RawList
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 
 
@@ -35,7 +35,7 @@ def hidden(*kinds: str) -> Callable[[Cluster], Cluster]:
     """The user may not get objects of these kinds."""
 
     class Veil(Behind):
-        def get(self, target: Target) -> Json:
+        def get(self, target: ObjectRef) -> Json:
             if target.kind in kinds:
                 raise Forbidden(f'"ann" may not get {target.kind} (kubectl auth can-i …)', 403)
             return self.cluster.get(target)
@@ -48,7 +48,9 @@ def overtaken(times: int) -> Callable[[Cluster], Cluster]:
     left = [times]
 
     class Overtaken(Behind):
-        def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        def patch(
+            self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False
+        ) -> Json:
             if left[0]:
                 left[0] -= 1
                 raise Conflict("the object has been modified", 409)
@@ -64,7 +66,7 @@ def refusing(
 
     class Refusing(Behind):
         def create(
-            self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False
+            self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
         ) -> Json:
             if target.kind == kind and (also_dry_runs or not dry_run):
                 raise error

@@ -14,7 +14,7 @@ from edl.kube.auth import access_review
 from edl.kube.auth.access_review import MissingRights
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.planner.settings import Settings, render
 from edl.writes import Json
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
@@ -68,17 +68,17 @@ class Stage:
 
     def create(self, manifest: Json) -> Json:
         namespace = manifest["metadata"].get("namespace", self.namespace)
-        target = Target(manifest["kind"], namespace, manifest["metadata"]["name"])
+        target = ObjectRef(manifest["kind"], namespace, manifest["metadata"]["name"])
         return self.cluster.create(target, manifest)
 
     def patch(self, name: str, body: Json, kind: str = "Job") -> Json:
-        return self.cluster.patch(Target(kind, self.namespace, name), body)
+        return self.cluster.patch(ObjectRef(kind, self.namespace, name), body)
 
     def delete(self, name: str, kind: str = "Job") -> None:
-        self.cluster.delete(Target(kind, self.namespace, name))
+        self.cluster.delete(ObjectRef(kind, self.namespace, name))
 
     def job(self, name: str) -> Json:
-        return self.cluster.get(Target("Job", self.namespace, name))
+        return self.cluster.get(ObjectRef("Job", self.namespace, name))
 
     def run(self, *args: str, environ: dict[str, str] | None = None) -> Run:
         world = self.world()
@@ -276,7 +276,7 @@ def lease(
     Every stage has one that renewed it now.
     """
     renewed = (NOW - timedelta(minutes=minutes_ago)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    target = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
+    target = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
     notes = {contract.SETTINGS: text or render(Settings())}
     if missing:
         notes[contract.MISSING_RIGHTS] = access_review.render(missing)

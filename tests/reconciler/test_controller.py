@@ -7,9 +7,9 @@ import pytest
 
 from edl.errors import Invalid
 from edl.kube.writer.executor import StepFailure, StepReport, never
-from edl.model import ClusterState, Code, JobKey, Role, StartRefusal, Target, TrainingJob
+from edl.model import ClusterState, Code, JobKey, ObjectRef, Role, StartRefusal, TrainingJob
 from edl.planner.plan import Held, Plan, Resize
-from edl.steps import Broken, Steps
+from edl.steps import StepError, Steps
 from edl.writes import Action, Note, Step
 from reconciler.backoff import AFTER_CONFLICT, AFTER_FAILURE
 from reconciler.controller import (
@@ -116,12 +116,12 @@ class World:
         good = tuple(
             Step(job, (), (self.note(job),) if self.grows else (), self.starts) for job in jobs
         )
-        bad = tuple(Broken(job, ZeroDivisionError("a bug")) for job in self.odd)
+        bad = tuple(StepError(job, ZeroDivisionError("a bug")) for job in self.odd)
         return Steps(good, self.recheck, bad)
 
     def note(self, job: JobKey) -> Note:
         return Note(
-            Target("Job", *job), "uid", Action.GROWN, Code.IDLE_CAPACITY, "worker 1 → 3: room"
+            ObjectRef("Job", *job), "uid", Action.GROWN, Code.IDLE_CAPACITY, "worker 1 → 3: room"
         )
 
     def value(self, name: str, **labels: str) -> float:
@@ -186,8 +186,8 @@ def test_every_refused_write_is_an_event(world: World) -> None:
     world.time.seconds += 1
     world.loop.round()
     assert [(note.target, note.reason, note.message, note.warning) for note in world.events] == [
-        (Target("Job", "web", "a-worker"), "WriteRefused", "denied by a policy", True),
-        (Target("Job", "web", "a-worker"), "StartRefused", "denied by a policy", True),
+        (ObjectRef("Job", "web", "a-worker"), "WriteRefused", "denied by a policy", True),
+        (ObjectRef("Job", "web", "a-worker"), "StartRefused", "denied by a policy", True),
     ]
 
 

@@ -6,7 +6,7 @@ import pytest
 from edl.errors import Conflict, Forbidden, Unreachable
 from edl.kube.cluster import Cluster
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from reconciler.leader_election import LeaderElector, LeaseSettings
 from reconciler.leader_guard import LeaderOnlyCluster, NotLeading
 from tests.edl.kube.faults import FaultyCluster
@@ -15,7 +15,7 @@ from tests.reconciler.times import Time
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LEASE = Target("Lease", "edl-system", "edl-reconciler")
+LEASE = ObjectRef("Lease", "edl-system", "edl-reconciler")
 TERMS = LeaseSettings(lasts=15, renew_within=10, retry_every=2)
 
 
@@ -28,7 +28,7 @@ class Late(FaultyCluster):
         self.meanwhile: Callable[[], object] = int
         self._time = time
 
-    def _check(self, verb: str, target: Target | None = None) -> None:
+    def _check(self, verb: str, target: ObjectRef | None = None) -> None:
         super()._check(verb, target)
         if lag := self.lags.pop(verb, 0.0):
             self._time.seconds += lag
@@ -246,7 +246,7 @@ def test_who_leads_no_more_writes_no_more(
     ann: LeaderElector, fake: FakeCluster, time: Time
 ) -> None:
     guarded = LeaderOnlyCluster(fake, ann)
-    target = Target("Service", "web", "x")
+    target = ObjectRef("Service", "web", "x")
     with pytest.raises(NotLeading):
         guarded.create(target, {})
     ann.attempt()

@@ -15,7 +15,7 @@ from edl.errors import Forbidden, NotFound
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import ClusterState, Target
+from edl.model import ClusterState, ObjectRef
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
@@ -30,8 +30,8 @@ from tests.reconciler.times import Time
 SECONDS = 20
 CLOCKS = Clocks(lambda: datetime.now(UTC), time.monotonic)
 PLAN = partial(decide, policy=POLICIES["fair"], limits=Limits())
-LEASE = Target("Lease", "edl-system", "edl-reconciler")
-JOB = Target("Job", "web", "items")
+LEASE = ObjectRef("Lease", "edl-system", "edl-reconciler")
+JOB = ObjectRef("Job", "web", "items")
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -46,7 +46,7 @@ def until(condition: Callable[[], bool]) -> None:
 def fake() -> FakeCluster:
     fake = FakeCluster(CLOCKS.now)
     node = manifests.node("n1")
-    fake.create(Target("Node", "", "n1"), node)
+    fake.create(ObjectRef("Node", "", "n1"), node)
     return fake
 
 
@@ -64,7 +64,7 @@ def start() -> Iterator[Callable[[Manager], Manager]]:
         process.stop()
 
 
-def submit(fake: FakeCluster, target: Target) -> None:
+def submit(fake: FakeCluster, target: ObjectRef) -> None:
     """Create a Job of one to three work items at a time, as the webhook completes it."""
     labels = {"edl.dev/framework": "none", "edl.dev/min": "1", "edl.dev/max": "3"}
     body = manifests.job(target.name, labels=labels, completions=9, suspend=False)
@@ -73,7 +73,7 @@ def submit(fake: FakeCluster, target: Target) -> None:
     fake.create(target, verdict.manifest)
 
 
-def spec(fake: FakeCluster, target: Target = JOB) -> Json:
+def spec(fake: FakeCluster, target: ObjectRef = JOB) -> Json:
     found: Json = fake.get(target)["spec"]
     return found
 
@@ -99,7 +99,7 @@ def test_a_job_that_cannot_be_written_stops_no_other(
     cluster = FaultyCluster(fake)
     cluster.fails["patch items"] = [Forbidden("no", 403)] * 100
     submit(fake, JOB)
-    other = Target("Job", "web", "other")
+    other = ObjectRef("Job", "web", "other")
     submit(fake, other)
     process = start(Manager(cluster, PLAN, CLOCKS))
     until(lambda: spec(fake, other)["suspend"] is False)
@@ -166,7 +166,7 @@ def test_one_of_two_leads_and_the_other_takes_over_at_once(fake: FakeCluster) ->
         until(lambda: spec(fake)["suspend"] is False)
         first.stop()
         until(lambda: leader(fake) == "second")
-        after = Target("Job", "web", "after")
+        after = ObjectRef("Job", "web", "after")
         submit(fake, after)
         until(lambda: spec(fake, after)["suspend"] is False)
     finally:
@@ -211,7 +211,7 @@ class Slow(FaultyCluster):
         super().__init__(cluster)
         self.asked_for, self.answers = Event(), Event()
 
-    def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         if target.kind == "Job":
             self.asked_for.set()
             assert self.answers.wait(SECONDS)
@@ -266,7 +266,7 @@ def test_it_tells_for_how_long_the_api_server_has_said_nothing_of_a_kind(fake: F
     try:
         until(lambda: get(port, "/readyz")[0] == 200)
         time.seconds += 100
-        fake.create(Target("Node", "", "n2"), manifests.node("n2"))
+        fake.create(ObjectRef("Node", "", "n2"), manifests.node("n2"))
         until(lambda: 'edl_last_event_age_seconds{kind="Node"} 0.0' in get(port, "/metrics")[1])
         assert 'edl_last_event_age_seconds{kind="Pod"} 100.0' in get(port, "/metrics")[1]
     finally:

@@ -15,7 +15,7 @@ from certs.secrets import WEBHOOK_KINDS, Installed, read_pair, rotate, usual
 from certs.verify import facts_of, is_trusted
 from edl.errors import Forbidden, NotFound
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from reconciler import webhook_certificates
 from reconciler.leader_guard import LeaderOnlyCluster, NotLeading
 from reconciler.webhook_certificates import (
@@ -40,7 +40,9 @@ class Duty:
 def cluster() -> FakeCluster:
     cluster = FakeCluster(lambda: NOW)
     for kind in WEBHOOK_KINDS:
-        cluster.create(Target(kind, "", "edl"), {"webhooks": [{"name": "a", "clientConfig": {}}]})
+        cluster.create(
+            ObjectRef(kind, "", "edl"), {"webhooks": [{"name": "a", "clientConfig": {}}]}
+        )
     return cluster
 
 
@@ -124,7 +126,7 @@ def test_a_missing_configuration_is_told_once_and_measured(
     caplog.set_level(logging.INFO)
     kept = keeping(cluster, Duty(leading=True), registry)
     kept.turn()
-    gone = Target(WEBHOOK_KINDS[0], "", "edl")
+    gone = ObjectRef(WEBHOOK_KINDS[0], "", "edl")
     webhooks = cluster.get(gone)["webhooks"]
     cluster.delete(gone)
     counts = []

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Gauge
 from edl.errors import Forbidden
 from edl.kube.auth.access_review import AccessRight, MissingRights, read, render
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from manifests.documents import load
 from reconciler.write_permissions import NEEDED, SOONEST, USUAL, WritePermissions
@@ -30,7 +30,9 @@ class Reviewing(FakeCluster):
         self.trouble: Forbidden | None = None
         self.looks = 0
 
-    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def create(
+        self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Json:
         assert target.kind.startswith("Self"), (manifest, dry_run)
         if self.trouble:
             raise self.trouble

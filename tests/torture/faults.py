@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from edl import contract
 from edl.errors import ClusterError, Conflict
 from edl.kube.api.client import connect
-from edl.model import Target
+from edl.model import ObjectRef
 from sandbox.layout import read_facts
 from sandbox.processes.components import (
     API_SERVER,
@@ -200,7 +200,7 @@ def webhook_slow(scene: Scene, dice: Random) -> str:
     begun = time.monotonic()
     outcome = "it was admitted"
     try:
-        api.create(Target("Job", "default", "probe"), _PROBE, dry_run=True)
+        api.create(ObjectRef("Job", "default", "probe"), _PROBE, dry_run=True)
     except Conflict:
         raise Unproven("the probe exists") from None
     except ClusterError as error:
@@ -233,7 +233,7 @@ def _leader(scene: Scene) -> str:
     """Who holds the Lease; anybody, while the API server cannot say."""
     api = connect(str(scene.sandbox.kubeconfig)).within(2)
     with suppress(ClusterError):
-        lease = api.get(Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE))
+        lease = api.get(ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE))
         if (holder := lease["spec"].get("holderIdentity")) in RECONCILERS:
             return str(holder)
     return RECONCILERS[0]

@@ -16,7 +16,7 @@ from edl import contract
 from edl.errors import Conflict, NotFound
 from edl.kube.cluster import ListOptions
 from edl.kube.decode.schemas import NodeObject
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.quantities import Resources
 from edl.writes import Json
 from sandbox.processes.components import KWOK, ORDER
@@ -138,7 +138,7 @@ class Run:
     def _show(self, pod: str) -> None:
         body = {"metadata": {"annotations": {_SEEN: str(self._stills)}}}
         with suppress(NotFound, Conflict):  # it has gone, or somebody has just changed it
-            self.stage.api.patch(Target("Pod", self.stage.namespace, pod), body)
+            self.stage.api.patch(ObjectRef("Pod", self.stage.namespace, pod), body)
 
     def _begin_simulation_anew(self) -> None:
         """What failed while the API server was away kwok tries again ever later, minutes at last.
@@ -153,7 +153,7 @@ class Run:
     @property
     def leaders(self) -> int:
         lease = self.stage.api.get(
-            Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
+            ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
         )
         return int(lease["spec"].get("leaseTransitions", 0)) + 1
 

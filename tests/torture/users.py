@@ -11,7 +11,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import ClusterError, Conflict, NotFound, Unreachable
-from edl.model import Target
+from edl.model import ObjectRef
 from sandbox.errors import SandboxError
 from tests.integration.support.stage import Stage, web
 from tests.torture.churn import Commission, Wish
@@ -151,8 +151,8 @@ class Users:
             else:
                 return
 
-    def _job(self, name: str) -> Target:
-        return Target("Job", self._stage.namespace, name)
+    def _job(self, name: str) -> ObjectRef:
+        return ObjectRef("Job", self._stage.namespace, name)
 
 
 _VERBS: Final[dict[str, Callable[[Users, Commission, Wish], None]]] = {

@@ -12,7 +12,7 @@ from edl.errors import ClusterError, NotFound, Unreachable
 from edl.inject.handlers import Context
 from edl.kube.cluster import Cluster
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.writes import Json
 from tests.edl.kube.faults import FaultyCluster
@@ -28,7 +28,7 @@ SECONDS = 30
 
 def put(cluster: FakeCluster, name: str, annotations: dict[str, str] | None = None) -> None:
     body = {"metadata": {"name": name, "annotations": annotations or {}}}
-    cluster.create(Target("Namespace", "", name), body)
+    cluster.create(ObjectRef("Namespace", "", name), body)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_afterwards_every_namespace_is_and_changes_are_followed(
     wait_for(watched, "lab", 4)
     assert watched.problem() == ""
     body = {"metadata": {"annotations": {contract.LARGEST_MAX: "8"}}}
-    cluster.patch(Target("Namespace", "", "lab"), body)
+    cluster.patch(ObjectRef("Namespace", "", "lab"), body)
     wait_for(watched, "lab", 8)
     put(cluster, "office")
     wait_for(watched, "office", None)
@@ -152,7 +152,7 @@ class Slow(FaultyCluster):
         self._lock = threading.Lock()
         self._four = threading.Barrier(4)
 
-    def get(self, target: Target) -> Json:
+    def get(self, target: ObjectRef) -> Json:
         with self._lock:
             self.now += 1
             self.most = max(self.most, self.now)

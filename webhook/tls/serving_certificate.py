@@ -22,7 +22,7 @@ from certs.bundle import (
 from certs.secrets import read_pair
 from certs.verify import facts_of, pair_problem
 from edl.kube.cluster import Cluster
-from edl.model import Target
+from edl.model import ObjectRef
 
 Source: TypeAlias = Callable[[datetime], KeyPair]
 """Reads what there is to serve with now; raises CertificateError or ClusterError."""
@@ -42,7 +42,7 @@ def from_directory(directory: Path) -> Source:
     return read
 
 
-def from_secret(cluster: Cluster, secret: Target) -> Source:
+def from_secret(cluster: Cluster, secret: ObjectRef) -> Source:
     """`tls.crt` and `tls.key` of a Secret, which the reconciler fills and renews."""
 
     def read(now: datetime) -> KeyPair:

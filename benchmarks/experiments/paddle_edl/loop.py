@@ -23,7 +23,7 @@ from benchmarks.experiments.paddle_edl.algorithm import (
 )
 from edl.errors import ClusterError
 from edl.kube.cluster import Cluster, ListOptions
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.quantities import CPU, Resources
 
 _OVER: Final = ("Succeeded", "Failed")
@@ -119,7 +119,7 @@ class Autoscaler:
         sizes = {job.metadata.name: job.spec.parallelism for job in jobs}
         changes = decide(self._trainers(names, sizes, pods), room(nodes, pods))
         for name, size in changes.items():
-            target = Target("Job", NAMESPACE, f"{name}-{TRAINER.name}")
+            target = ObjectRef("Job", NAMESPACE, f"{name}-{TRAINER.name}")
             self.api.patch(target, {"spec": {"parallelism": size}})
         return changes
 

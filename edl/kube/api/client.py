@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from edl.kube.auth.credentials import ClientConfig
     from edl.kube.auth.kubeconfig import ConfigOverrides
     from edl.kube.cluster import ApiResource, ListOptions, LogRequest, RawEvent
-    from edl.model import Target
+    from edl.model import ObjectRef
     from edl.writes import Json
 
 PAGE_SIZE: Final = 1000
@@ -94,7 +94,7 @@ class ApiClient:
         """As `within`, and no read is repeated: the caller decides when to ask again."""
         return ApiClient(self._login, replace(self._waits, seconds=seconds, pauses=()))
 
-    def get(self, target: Target) -> Json:
+    def get(self, target: ObjectRef) -> Json:
         return _object(self._read(_asked("get", target, self.server), _path(target)))
 
     def list(self, selection: ListOptions) -> RawList:
@@ -136,18 +136,20 @@ class ApiClient:
             raise refusal(request, response.status, response.data)
         return text(response, request)
 
-    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def create(
+        self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Json:
         path = resource_path(target.kind, target.namespace) + _options(dry_run=dry_run)
         request = _asked("create", target, self.server)
         return _object(self._write("POST", request, path, manifest))
 
-    def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         path = _path(target) + _options(dry_run=dry_run)
         return _object(self._write("PATCH", _asked("patch", target, self.server), path, body))
 
     def apply(
         self,
-        target: Target,
+        target: ObjectRef,
         manifest: Mapping[str, Any],
         *,
         force: bool = False,
@@ -157,7 +159,7 @@ class ApiClient:
         return _object(self._write("APPLY", _asked("patch", target, self.server), path, manifest))
 
     def delete(
-        self, target: Target, *, version: str = "", uid: str = "", dry_run: bool = False
+        self, target: ObjectRef, *, version: str = "", uid: str = "", dry_run: bool = False
     ) -> None:
         options: Json = {
             "apiVersion": "v1",
@@ -221,7 +223,7 @@ def connect(kubeconfig: str | None = None, said: ConfigOverrides | None = None) 
     return ApiClient(log_in(kubeconfig, said, os.environ))
 
 
-def _path(target: Target, *subresource: str) -> str:
+def _path(target: ObjectRef, *subresource: str) -> str:
     return resource_path(target.kind, target.namespace, target.name, *subresource)
 
 
@@ -256,7 +258,7 @@ def _options(*, dry_run: bool) -> str:
     return f"?fieldManager={contract.MANAGED_BY}" + ("&dryRun=All" if dry_run else "")
 
 
-def _asked(verb: str, target: Target, server: str) -> ApiCall:
+def _asked(verb: str, target: ObjectRef, server: str) -> ApiCall:
     name = _rbac_name(RESOURCES[target.kind])
     return ApiCall(verb, name, target.namespace, target.name, server)
 

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from edl.kube.cluster import Cluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 
 _SHOWN: Final = 4
@@ -89,4 +89,4 @@ def whoami(cluster: Cluster) -> str:
 
 def _asked(cluster: Cluster, kind: str, body: Json) -> Json:
     """Reviews are answers, not objects: nothing is stored."""
-    return cluster.create(Target(kind, "", ""), body)
+    return cluster.create(ObjectRef(kind, "", ""), body)

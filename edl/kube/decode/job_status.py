@@ -5,15 +5,15 @@ from datetime import datetime
 from typing import Any, Final
 
 from edl.kube.decode.object_facts import time
-from edl.model import Ending
+from edl.model import JobEnd
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.parsing.yaml_values import whole
 
 _ENDINGS: Final = {
-    "Complete": Ending.COMPLETE,
-    "SuccessCriteriaMet": Ending.COMPLETE,
-    "Failed": Ending.FAILED,
-    "FailureTarget": Ending.FAILED,
+    "Complete": JobEnd.COMPLETE,
+    "SuccessCriteriaMet": JobEnd.COMPLETE,
+    "Failed": JobEnd.FAILED,
+    "FailureTarget": JobEnd.FAILED,
 }
 """Both early conditions are final (KEP-3998): only the pods still have to go."""
 _FINISHED: Final = frozenset({"Complete", "Failed"})
@@ -81,7 +81,7 @@ def met(manifest: Mapping[str, Any]) -> Sequence[str]:
     return [entry["type"] for entry in conditions if entry["status"] == "True"]
 
 
-def ending(manifest: Mapping[str, Any]) -> Ending | None:
+def ending(manifest: Mapping[str, Any]) -> JobEnd | None:
     return next((_ENDINGS[one] for one in met(manifest) if one in _ENDINGS), None)
 
 

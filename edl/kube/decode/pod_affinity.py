@@ -7,7 +7,15 @@ from typing import Any, Final, NamedTuple
 
 from edl import contract
 from edl.kube.decode.schemas import Container, PodSpec
-from edl.model import HostPort, Labels, PodConstraints, Requirement, Selector, Term, TopologySpread
+from edl.model import (
+    HostPort,
+    Labels,
+    PodAffinityTerm,
+    PodConstraints,
+    Requirement,
+    Selector,
+    TopologySpread,
+)
 from edl.writes import Json
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -80,14 +88,14 @@ def _spreads(spec: Json, pod: PodIdentity) -> Iterator[TopologySpread]:
             )
 
 
-def _terms(affinity: Json | None, pod: PodIdentity) -> Iterator[Term]:
+def _terms(affinity: Json | None, pod: PodIdentity) -> Iterator[PodAffinityTerm]:
     for entry in (affinity or {}).get(_REQUIRED) or ():
         namespaces = entry.get("namespaces") or ()
         chosen = entry.get("namespaceSelector")
         if chosen:
             continue  # Whose namespaces these are is not known here: it counts as fitting.
         within = None if chosen is not None else tuple(sorted(namespaces)) or (pod.namespace,)
-        yield Term(entry["topologyKey"], _selector(entry, within, dict(pod.labels)))
+        yield PodAffinityTerm(entry["topologyKey"], _selector(entry, within, dict(pod.labels)))
 
 
 def _selector(

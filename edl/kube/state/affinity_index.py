@@ -13,7 +13,15 @@ from msgspec.structs import replace
 
 from edl.kube.cluster import Delta
 from edl.kube.decode.object_facts import PodFacts
-from edl.model import ClusterState, JobKey, Neighbours, PodConstraints, Role, Selectors, TrainingJob
+from edl.model import (
+    ClusterState,
+    ForeignPods,
+    JobKey,
+    PodConstraints,
+    Role,
+    Selectors,
+    TrainingJob,
+)
 
 _Alike: TypeAlias = tuple[int, int]
 """Pods with one label set and one shape: both are one object for all pods of a template."""
@@ -137,7 +145,7 @@ def _labelled(namespace: str, role: Role, asked: Selectors) -> Role:
     return replace(role, shape=replace(role.shape, rules=PodConstraints(namespace, role.labels)))
 
 
-def _neighbours(pods: Iterable[PodFacts], asked: Selectors) -> tuple[Neighbours, ...]:
+def _neighbours(pods: Iterable[PodFacts], asked: Selectors) -> tuple[ForeignPods, ...]:
     alike: dict[_Alike, PodConstraints | None] = {}
     there: Counter[tuple[str, PodConstraints]] = Counter()
     leaving: Counter[tuple[str, PodConstraints]] = Counter()
@@ -150,7 +158,8 @@ def _neighbours(pods: Iterable[PodFacts], asked: Selectors) -> tuple[Neighbours,
             there[pod.node, rules] += 1
             leaving[pod.node, rules] += pod.leaving
     found = (
-        Neighbours(node, rules, pods, leaving[node, rules]) for (node, rules), pods in there.items()
+        ForeignPods(node, rules, pods, leaving[node, rules])
+        for (node, rules), pods in there.items()
     )
     return tuple(sorted(found, key=lambda one: (one.node, repr(one.rules))))
 

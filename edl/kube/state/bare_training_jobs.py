@@ -6,7 +6,7 @@ from typing import Final
 
 from edl import frameworks
 from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
-from edl.model import JobKey, Owner, Resizing, Role, Shape, TrainingJob
+from edl.model import JobKey, Owner, ResizePolicy, Role, Shape, TrainingJob
 from edl.parsing import namespace_policy
 from edl.quantities import Resources
 from edl.spec import addresses
@@ -66,7 +66,7 @@ def _role(seat: RoleBounds, pods: Sequence[PodFacts]) -> Role:
         max=seat.max,
         size=seat.max,
         suspended=False,
-        resizing=Resizing.FIXED,
+        resizing=ResizePolicy.FIXED,
         decides=bool(spec and frameworks.decides(spec)),
         serves=bool(spec and frameworks.serves(spec)),
         tandem=True,

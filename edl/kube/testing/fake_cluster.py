@@ -17,7 +17,7 @@ from edl.kube.cache.label_selector import matches
 from edl.kube.cluster import RESOURCES, ListOptions, LogRequest, RawEvent, RawList
 from edl.kube.testing.fake_history import FakeChange, FakeHistory, FakeKey
 from edl.kube.testing.fake_logs import FakeLog, FakeLogs
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.patches.merge_patch import merged
 from edl.writes import Json
 
@@ -53,7 +53,7 @@ class FakeCluster:
             for key in due:
                 self._commit(key, None)
 
-    def get(self, target: Target) -> Json:
+    def get(self, target: ObjectRef) -> Json:
         self.tick()
         with self._lock:
             return copy.deepcopy(self._found(_key(target)))
@@ -89,7 +89,9 @@ class FakeCluster:
             self._found(_key(wanted.pod))
         return self.logs.open(wanted, self._clock())
 
-    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def create(
+        self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Json:
         self.tick()
         with self._lock:
             body = self._born(target, manifest)
@@ -100,7 +102,7 @@ class FakeCluster:
                 self._commit(key, body)
             return copy.deepcopy(body)
 
-    def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         self.tick()
         with self._lock:
             before = self._found(_key(target))
@@ -113,7 +115,7 @@ class FakeCluster:
 
     def apply(
         self,
-        target: Target,
+        target: ObjectRef,
         manifest: Mapping[str, Any],
         *,
         force: bool = False,
@@ -127,7 +129,7 @@ class FakeCluster:
             return self.create(target, manifest, dry_run=dry_run)
 
     def delete(
-        self, target: Target, *, version: str = "", uid: str = "", dry_run: bool = False
+        self, target: ObjectRef, *, version: str = "", uid: str = "", dry_run: bool = False
     ) -> None:
         self.tick()
         with self._lock:
@@ -169,7 +171,7 @@ class FakeCluster:
         except KeyError:
             raise NotFound(f'{_plural(key)} "{key.name}" not found', 404) from None
 
-    def _born(self, target: Target, manifest: Mapping[str, Any]) -> Json:
+    def _born(self, target: ObjectRef, manifest: Mapping[str, Any]) -> Json:
         body = copy.deepcopy(dict(manifest))
         metadata = body.setdefault("metadata", {})
         identity = uuid.uuid5(_NAMES, f"{target}{self._history.version}")
@@ -259,7 +261,7 @@ def _check_version(key: FakeKey, found: Json, wanted: str | None) -> None:
         raise Conflict(f'{_plural(key)} "{key.name}" has been modified; read it again', 409)
 
 
-def _key(target: Target) -> FakeKey:
+def _key(target: ObjectRef) -> FakeKey:
     namespaced = RESOURCES[target.kind].namespaced
     return FakeKey(target.kind, target.namespace if namespaced else "", target.name)
 

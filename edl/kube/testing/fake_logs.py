@@ -6,9 +6,9 @@ from threading import Condition
 
 from edl.errors import Invalid
 from edl.kube.cluster import LogRequest
-from edl.model import Target
+from edl.model import ObjectRef
 
-_Key = tuple[Target, str, bool]
+_Key = tuple[ObjectRef, str, bool]
 
 
 class FakeLogs:
@@ -17,15 +17,15 @@ class FakeLogs:
     def __init__(self) -> None:
         self.changed = Condition()
         self._lines: dict[_Key, list[str]] = {}
-        self._ended: set[Target] = set()
+        self._ended: set[ObjectRef] = set()
 
-    def write(self, pod: Target, container: str, *lines: str, previous: bool = False) -> None:
+    def write(self, pod: ObjectRef, container: str, *lines: str, previous: bool = False) -> None:
         """Lines at the end of a log; without any, the container has started and is silent."""
         with self.changed:
             self._lines.setdefault((pod, container, previous), []).extend(lines)
             self.changed.notify_all()
 
-    def end(self, pod: Target) -> None:
+    def end(self, pod: ObjectRef) -> None:
         """Its containers have ended: who follows has seen all."""
         with self.changed:
             self._ended.add(pod)
@@ -39,7 +39,7 @@ class FakeLogs:
                 raise Invalid(_why_not(wanted), 400)
             return FakeLog(self, lines, _first(lines, wanted, now), wanted)
 
-    def has_ended(self, pod: Target) -> bool:
+    def has_ended(self, pod: ObjectRef) -> bool:
         return pod in self._ended
 
 

@@ -14,7 +14,7 @@ from edl import contract
 from edl.errors import Conflict
 from edl.kube.cluster import RESOURCES, Cluster
 from edl.kube.writer.executor import StepExecutor, StepReport, never
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json, Note, Step
 
 _log: Final = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class EventYieldingExecutor:
 def write_event(cluster: Cluster, note: Note, now: datetime) -> None:
     """Create the Event, or count it up: the same words about the same object are one Event."""
     fresh = event(note, now)
-    target = Target("Event", fresh["metadata"]["namespace"], fresh["metadata"]["name"])
+    target = ObjectRef("Event", fresh["metadata"]["namespace"], fresh["metadata"]["name"])
     try:
         cluster.create(target, fresh)
     except Conflict:

@@ -12,7 +12,7 @@ import msgspec
 from edl.errors import ClusterError, Conflict, EdlError, NotFound
 from edl.kube.cluster import Cluster
 from edl.kube.writer.ssh_keys import key_pair
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Create, CreateKeys, Delete, Json, Note, Patch, Step, Write
 
 THREADS: Final = 16
@@ -120,7 +120,7 @@ class ClusterWriter:
         return _Outcome(step, error)
 
     def _written_all(self, step: Step) -> EdlError | None:
-        ours: dict[Target, str] = {}
+        ours: dict[ObjectRef, str] = {}
         try:
             for write in step.writes:
                 self._write(write, ours)
@@ -130,7 +130,7 @@ class ClusterWriter:
             return ClusterError(f"{type(error).__name__}: {error}")
         return None
 
-    def _write(self, write: Write, ours: dict[Target, str]) -> None:
+    def _write(self, write: Write, ours: dict[ObjectRef, str]) -> None:
         """`ours`: the versions that this step made; a later write of it follows them."""
         body = perform(self._cluster, write, ours.get(write.target, ""))
         if body is not None:

@@ -10,23 +10,23 @@ from msgspec.structs import replace
 from edl import phases, reasons
 from edl.model import Code, JobKey, Reason, Role, TrainingJob
 from edl.model.blockers import (
-    Bound,
-    Bounds,
-    Cause,
-    Hindrance,
-    Itself,
-    Others,
-    Promised,
-    Room,
-    Until,
+    AtBound,
+    Blocker,
+    InProgress,
+    InsufficientResources,
+    JobCondition,
+    Outranked,
+    OwnCondition,
+    SizeBound,
+    TimedHold,
 )
 from edl.model.reason_codes import Minimum, Other, PendingPods
-from edl.planner.decide import outcome
+from edl.planner.decide import run_passes
 from edl.planner.explain import shortage
-from edl.planner.explain.what_if_state import Situation
-from edl.planner.passes.admission.gang import gang, returns
+from edl.planner.explain.what_if_state import DecisionInput
+from edl.planner.passes.admission.gang import gang_to_start, is_restarting
 from edl.planner.passes.decision import Decision
-from edl.planner.snapshot.role_allocation import MOVING, Standing, target
+from edl.planner.snapshot.role_allocation import RESIZABLE, RoleAllocation, manual_size
 
 _KEEPING: Final = frozenset({Code.PODS_SUCCEEDED, Code.NEARLY_DONE})
 Subject = tuple[JobKey, str]
@@ -35,7 +35,7 @@ Read = Callable[[Decision], Reason | None]
 """What keeps it, as the plan says; None if nothing does."""
 
 
-def to_start(now: Situation, found: Decision, key: JobKey) -> Sequence[Cause]:
+def start_blockers(now: DecisionInput, found: Decision, key: JobKey) -> Sequence[Blocker]:
     """What keeps a waiting training job from starting."""
     job = now.job(key)
     if job is None:
@@ -43,19 +43,23 @@ def to_start(now: Situation, found: Decision, key: JobKey) -> Sequence[Cause]:
     if itself := _itself(job):
         return [itself]
     if key in found.ledger.suspended:
-        return [Itself(Hindrance.RULE, found.ledger.suspended[key])]
+        return [OwnCondition(JobCondition.RULE, found.ledger.suspended[key])]
     reason = found.ledger.held.get(key)
     if reason and (said := _said(reason)):
         return [said]
     board = found.board
-    wanted = gang(board, job, returns=returns(board, job))
+    wanted = gang_to_start(board, job, returns=is_restarting(board, job))
     rooms = (
-        () if reason and reason.code in reasons.TIMED else tuple(shortage.of_gang(board, wanted))
+        ()
+        if reason and reason.code in reasons.TIMED
+        else tuple(shortage.gang_shortage(board, wanted))
     )
     return rooms or [_timed(now, found, lambda later: later.ledger.held.get(key))]
 
 
-def to_grow(now: Situation, found: Decision, standing: Standing) -> Sequence[Cause]:
+def growth_blockers(
+    now: DecisionInput, found: Decision, standing: RoleAllocation
+) -> Sequence[Blocker]:
     """What keeps a role that is started, or starts in this plan, from one more replica."""
     if itself := _itself(standing.job) or _fixed(standing):
         return [itself]
@@ -65,88 +69,88 @@ def to_grow(now: Situation, found: Decision, standing: Standing) -> Sequence[Cau
         key, name = standing.job.key, standing.role.name
         return [_said(reason) or _timed(now, found, lambda later: _held(later, key, name))]
     if standing.promised:
-        return [Promised(found.why_no_more(standing))]
+        return [InProgress(found.why_no_more(standing))]
     return [_lack(found, standing)]
 
 
-def _lack(found: Decision, standing: Standing) -> Cause:
+def _lack(found: Decision, standing: RoleAllocation) -> Blocker:
     """What there is too little of for one more, or that there is enough and it is not given."""
-    lack = shortage.of_growth(found.board, found.ceiling, standing)
-    if not isinstance(lack, Room) or lack.missing:
+    lack = shortage.growth_shortage(found.board, found.ceiling, standing)
+    if not isinstance(lack, InsufficientResources) or lack.missing:
         return lack
     if standing.starts:
-        return Promised(reasons.MINIMUM_FIRST)
-    return Itself(Hindrance.RULE, reasons.NOT_NOW)
+        return InProgress(reasons.MINIMUM_FIRST)
+    return OwnCondition(JobCondition.RULE, reasons.NOT_NOW)
 
 
-def standing_of(found: Decision, key: JobKey, role: str) -> Standing | None:
+def allocation_of(found: Decision, key: JobKey, role: str) -> RoleAllocation | None:
     """A role that is started, or starts in this plan."""
     standings = (one for one in found.board.standings if one.job.key == key)
     return next((one for one in standings if one.role.name == role), None)
 
 
-def _itself(job: TrainingJob) -> Itself | None:
+def _itself(job: TrainingJob) -> OwnCondition | None:
     if job.paused:
-        return Itself(Hindrance.PAUSED, reasons.PAUSED)
+        return OwnCondition(JobCondition.PAUSED, reasons.PAUSED)
     if job.blocker:
-        return Itself(Hindrance.PROBLEM, phases.blocked(job))
+        return OwnCondition(JobCondition.PROBLEM, phases.blocked(job))
     if job.missing:
-        return Itself(Hindrance.MISSING, reasons.incomplete(job.missing))
+        return OwnCondition(JobCondition.MISSING, reasons.incomplete(job.missing))
     return None
 
 
-def _fixed(standing: Standing) -> Itself | None:
+def _fixed(standing: RoleAllocation) -> OwnCondition | None:
     role = standing.role
-    if role.resizing not in MOVING:
-        return Itself(Hindrance.FIXED, reasons.fixed(role))
+    if role.resizing not in RESIZABLE:
+        return OwnCondition(JobCondition.FIXED, reasons.fixed(role))
     if standing.held and standing.held.code in _KEEPING:
-        return Itself(Hindrance.NEARLY_DONE, standing.held)
+        return OwnCondition(JobCondition.NEARLY_DONE, standing.held)
     return None
 
 
-def _bound(role: Role) -> Bound:
+def _bound(role: Role) -> AtBound:
     """Which of its bounds a role has reached: the smallest."""
-    manual = target(role)
+    manual = manual_size(role)
     bounds = [
-        (role.remaining, Bounds.ITEMS),
-        (manual, Bounds.MANUAL if manual != role.max else Bounds.MAX),
-        (role.max, Bounds.MAX),
+        (role.remaining, SizeBound.ITEMS),
+        (manual, SizeBound.MANUAL if manual != role.max else SizeBound.MAX),
+        (role.max, SizeBound.MAX),
     ]
     known = [(value, bound) for value, bound in bounds if value is not None]
     value, bound = min(known, key=lambda pair: pair[0])
-    return Bound(role.name, bound, value)
+    return AtBound(role.name, bound, value)
 
 
-def _said(reason: Reason) -> Cause | None:
+def _said(reason: Reason) -> Blocker | None:
     """What a reason of the plan stands for, where it names somebody or promises something."""
     if reasons.promises(reason):
-        return Promised(reason)
+        return InProgress(reason)
     match reason.about:
         case Other(job):
-            return Others(reason.code, (job,))
+            return Outranked(reason.code, (job,))
         case Minimum(job) if reason.code is Code.RECLAIMED:
-            return Others(Code.MINIMUM_FIRST, (job,))
+            return Outranked(Code.MINIMUM_FIRST, (job,))
         case PendingPods(example, _):
-            return Others(reason.code, (), (example,))
+            return Outranked(reason.code, (), (example,))
     return None
 
 
-def _timed(now: Situation, found: Decision, read: Read) -> Cause:
+def _timed(now: DecisionInput, found: Decision, read: Read) -> Blocker:
     """A rule that time ends, with the moment; a rule of the plan where time does not."""
     known = read(found)
     wakes = sorted(set(found.board.wake))
 
     def past(wait: timedelta) -> bool:
         later = replace(now.state, observed_at=now.state.observed_at + wait)
-        return read(outcome(later, now.policy, now.limits)) != known
+        return read(run_passes(later, now.policy, now.limits)) != known
 
     place = bisect_left(wakes, x=True, key=past)
     reason = known or reasons.NOT_NOW
     if place == len(wakes):
-        return Itself(Hindrance.RULE, reason)
-    return Until(reason, now.state.observed_at + wakes[place])
+        return OwnCondition(JobCondition.RULE, reason)
+    return TimedHold(reason, now.state.observed_at + wakes[place])
 
 
 def _held(found: Decision, key: JobKey, role: str) -> Reason | None:
-    standing = standing_of(found, key, role)
+    standing = allocation_of(found, key, role)
     return standing.reason or standing.held if standing else None

@@ -13,43 +13,43 @@ from typing import Final
 import msgspec
 
 from edl import phases, reasons
-from edl.model import Code, JobKey, Reason, Resizing, Role, TrainingJob
+from edl.model import Code, JobKey, Reason, ResizePolicy, Role, TrainingJob
 from edl.model.blockers import (
-    Cause,
-    Hindrance,
-    Itself,
-    Kept,
-    NoNode,
-    Others,
-    Promised,
-    Room,
+    Blocker,
+    ConstraintsUnsatisfied,
+    InProgress,
+    InsufficientResources,
+    JobCondition,
+    NoUsableNode,
+    Outranked,
+    OwnCondition,
     TooLarge,
 )
-from edl.planner.decide import outcome
-from edl.planner.explain.diagnosis import Subject, standing_of, to_grow, to_start
-from edl.planner.explain.remedies import joined, mended
-from edl.planner.explain.what_if_state import Situation
+from edl.planner.decide import run_passes
+from edl.planner.explain.diagnosis import Subject, allocation_of, growth_blockers, start_blockers
+from edl.planner.explain.remedies import merged, without_blockers
+from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.passes.decision import Decision
 from edl.planner.plan import Plan
-from edl.planner.snapshot.role_allocation import Standing
+from edl.planner.snapshot.role_allocation import RoleAllocation
 
 _ROUNDS: Final = 16
 """Reasons that are looked for one behind the other."""
 _FIRST: Final = Code.NOT_PLANNED
-_LAST: Final = frozenset({Hindrance.FIXED, Hindrance.NEARLY_DONE, Hindrance.RULE})
+_LAST: Final = frozenset({JobCondition.FIXED, JobCondition.NEARLY_DONE, JobCondition.RULE})
 
 
-class Stops(msgspec.Struct, frozen=True):
+class Blockers(msgspec.Struct, frozen=True):
     """What is in the way, the first first: with all of it changed, and not before, there is more.
 
     `complete` is False where something else may be in the way besides, or nothing can be changed.
     """
 
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[Blocker, ...] = ()
     complete: bool = True
 
 
-class RoleExplained(msgspec.Struct, frozen=True):
+class RoleExplanation(msgspec.Struct, frozen=True):
     """One role: its size now (0 while it is suspended) and after the plan.
 
     `why` is None where what its Job says of its size still holds. `stops` is None for a role that
@@ -60,7 +60,7 @@ class RoleExplained(msgspec.Struct, frozen=True):
     now: int
     after: int
     why: Reason | None
-    stops: Stops | None
+    stops: Blockers | None
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -68,13 +68,13 @@ class Explanation(msgspec.Struct, frozen=True):
 
     job: JobKey
     plan: Plan
-    roles: tuple[RoleExplained, ...]
-    start: Stops | None = None
+    roles: tuple[RoleExplanation, ...]
+    start: Blockers | None = None
     position: int = 0
     ahead: tuple[JobKey, ...] = ()
 
 
-def explain(situation: Situation, key: JobKey) -> Explanation | None:
+def explain(situation: DecisionInput, key: JobKey) -> Explanation | None:
     """About one training job, None if there is none of this key."""
     job = situation.job(key)
     if job is None:
@@ -94,15 +94,15 @@ def explain(situation: Situation, key: JobKey) -> Explanation | None:
     )
 
 
-def _decided(situation: Situation) -> Decision:
-    return outcome(situation.state, situation.policy, situation.limits)
+def _decided(situation: DecisionInput) -> Decision:
+    return run_passes(situation.state, situation.policy, situation.limits)
 
 
 @dataclass(frozen=True)
 class _Case:
     """One training job in one situation, and what is decided there."""
 
-    situation: Situation
+    situation: DecisionInput
     job: TrainingJob
     decided: Decision
 
@@ -115,21 +115,21 @@ class _Case:
         starts = self.job.key in self.decided.ledger.admitted
         return not over and (stopped or (suspended and not starts))
 
-    def start(self) -> Stops:
+    def start(self) -> Blockers:
         key, names = self.job.key, {role.name for role in self.job.live}
 
         def started(found: Decision) -> bool:
             standing = {one.role.name for one in found.board.standings if one.job.key == key}
             return names <= standing
 
-        return self._search("", started, lambda now, found: to_start(now, found, key))
+        return self._search("", started, lambda now, found: start_blockers(now, found, key))
 
-    def role(self, role: Role, plan: Plan) -> RoleExplained:
+    def role(self, role: Role, plan: Plan) -> RoleExplanation:
         now = 0 if role.suspended or role.ending else role.size
-        standing = standing_of(self.decided, self.job.key, role.name)
+        standing = allocation_of(self.decided, self.job.key, role.name)
         stopped = self.job.key in self.decided.ledger.suspended
         after = 0 if stopped else standing.after if standing else now
-        return RoleExplained(
+        return RoleExplanation(
             role=role.name,
             now=now,
             after=after,
@@ -137,17 +137,17 @@ class _Case:
             stops=self._growth(role, standing) if standing and not self.waits else None,
         )
 
-    def _growth(self, role: Role, standing: Standing) -> Stops:
+    def _growth(self, role: Role, standing: RoleAllocation) -> Blockers:
         key, before = self.job.key, standing.after
 
         def grown(found: Decision) -> bool:
-            there = standing_of(found, key, role.name)
+            there = allocation_of(found, key, role.name)
             return there is not None and there.after > before
 
-        def find(now: Situation, found: Decision) -> Sequence[Cause]:
-            there = standing_of(found, key, role.name)
+        def find(now: DecisionInput, found: Decision) -> Sequence[Blocker]:
+            there = allocation_of(found, key, role.name)
             # Who starts in this plan may no longer, when it asks for more.
-            return to_grow(now, found, there) if there else to_start(now, found, key)
+            return growth_blockers(now, found, there) if there else start_blockers(now, found, key)
 
         return self._search(role.name, grown, find)
 
@@ -155,47 +155,47 @@ class _Case:
         self,
         role: str,
         gained: Callable[[Decision], bool],
-        find: Callable[[Situation, Decision], Sequence[Cause]],
-    ) -> Stops:
-        causes: tuple[Cause, ...] = ()
+        find: Callable[[DecisionInput, Decision], Sequence[Blocker]],
+    ) -> Blockers:
+        causes: tuple[Blocker, ...] = ()
         now, found = self.situation, self.decided
         before: Decision | None = None
         for _ in range(_ROUNDS):
             if gained(found):
-                return Stops(self._needed(causes, gained))
+                return Blockers(self._needed(causes, gained))
             first = self._first(role, _takers(before, found))
             # A job that is named already keeps its room: what it leaves is looked at anew.
-            new = first if joined(causes, first) != causes else find(now, found)
+            new = first if merged(causes, first) != causes else find(now, found)
             if (not new or _asks_again(causes, new)) and (pods := _pending(now)):
-                new = [Others(_FIRST, (), pods)]
-            more = joined(causes, new)
+                new = [Outranked(_FIRST, (), pods)]
+            more = merged(causes, new)
             if more == causes:
                 break
             causes = more
             if any(map(_is_last, causes)):
-                return Stops(causes, complete=any(isinstance(one, Promised) for one in causes))
+                return Blockers(causes, complete=any(isinstance(one, InProgress) for one in causes))
             before = found
-            now = mended(self.situation, self.job.key, causes)
+            now = without_blockers(self.situation, self.job.key, causes)
             found = _decided(now)
-        return Stops(causes, complete=False)
+        return Blockers(causes, complete=False)
 
     def _needed(
-        self, causes: tuple[Cause, ...], gained: Callable[[Decision], bool]
-    ) -> tuple[Cause, ...]:
+        self, causes: tuple[Blocker, ...], gained: Callable[[Decision], bool]
+    ) -> tuple[Blocker, ...]:
         """Without those that need not change if the others do."""
         for cause in reversed(causes[1:]):
             others = tuple(one for one in causes if one is not cause)
-            if gained(_decided(mended(self.situation, self.job.key, others))):
+            if gained(_decided(without_blockers(self.situation, self.job.key, others))):
                 causes = others
         return causes
 
-    def _first(self, role: str, takers: Mapping[Subject, int]) -> Sequence[Cause]:
+    def _first(self, role: str, takers: Mapping[Subject, int]) -> Sequence[Blocker]:
         """Who got what was put right, if it was not this role (of none: the whole job)."""
         key = self.job.key
         own = tuple((name, size) for (job, name), size in takers.items() if job == key)
         siblings = tuple(one for one in own if role not in ("", one[0]))
         jobs = tuple(dict.fromkeys(job for job, _ in takers if job != key))
-        return [Others(_FIRST, jobs, roles=siblings)] if siblings or jobs else ()
+        return [Outranked(_FIRST, jobs, roles=siblings)] if siblings or jobs else ()
 
 
 def _takers(before: Decision | None, now: Decision) -> Mapping[Subject, int]:
@@ -206,19 +206,29 @@ def _takers(before: Decision | None, now: Decision) -> Mapping[Subject, int]:
     return {one: had.get(one, 0) for one, size in sorted(have.items()) if size > had.get(one, 0)}
 
 
-def _pending(now: Situation) -> tuple[str, ...]:
+def _pending(now: DecisionInput) -> tuple[str, ...]:
     """Examples of other owners' pods that ask for room."""
     return tuple(sorted(demand.example for demand in now.state.demands))
 
 
-def _asks_again(causes: Sequence[Cause], new: Sequence[Cause]) -> bool:
+def _asks_again(causes: Sequence[Blocker], new: Sequence[Blocker]) -> bool:
     """Whether room was given to it already, and it is short of room again."""
-    had = {one.role for one in causes if isinstance(one, Room | NoNode | Kept | TooLarge)}
-    return any(isinstance(one, Room | NoNode | Kept | TooLarge) and one.role in had for one in new)
+    had = {
+        one.role
+        for one in causes
+        if isinstance(one, InsufficientResources | NoUsableNode | ConstraintsUnsatisfied | TooLarge)
+    }
+    return any(
+        isinstance(one, InsufficientResources | NoUsableNode | ConstraintsUnsatisfied | TooLarge)
+        and one.role in had
+        for one in new
+    )
 
 
-def _is_last(cause: Cause) -> bool:
-    return isinstance(cause, Promised) or (isinstance(cause, Itself) and cause.what in _LAST)
+def _is_last(cause: Blocker) -> bool:
+    return isinstance(cause, InProgress) or (
+        isinstance(cause, OwnCondition) and cause.what in _LAST
+    )
 
 
 def _holdings(found: Decision) -> dict[Subject, int]:
@@ -246,6 +256,6 @@ def _why(plan: Plan, job: TrainingJob, role: Role) -> Reason | None:
 
 def _usual(role: Role) -> Reason | None:
     """Where nothing was ever written about its size."""
-    if role.resizing is Resizing.FIXED:
+    if role.resizing is ResizePolicy.FIXED:
         return reasons.FIXED
     return reasons.AT_MIN if role.size == role.min and not role.suspended else None

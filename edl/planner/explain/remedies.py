@@ -8,28 +8,30 @@ from msgspec.structs import replace
 from edl.feasibility.eligibility import NAME_FIELD
 from edl.model import JobKey, Quota, Role, TrainingJob
 from edl.model.blockers import (
-    Bound,
-    Bounds,
-    Cause,
-    Hindrance,
-    Itself,
-    Kept,
+    AtBound,
+    Blocker,
+    ConstraintsUnsatisfied,
+    InsufficientResources,
+    JobCondition,
     LoadCeiling,
-    NoNode,
-    Others,
-    Room,
-    Spent,
+    NoUsableNode,
+    Outranked,
+    OwnCondition,
+    QuotaExceeded,
+    SizeBound,
+    TimedHold,
     TooLarge,
-    Until,
 )
 from edl.model.scarcity import NodeRule
 from edl.model.topology_domains import is_one_node
-from edl.planner.explain.what_if_state import Situation, node_for
+from edl.planner.explain.what_if_state import DecisionInput, node_for
 
-_MENDABLE = frozenset({Hindrance.PAUSED, Hindrance.PROBLEM, Hindrance.MISSING})
+_MENDABLE = frozenset({JobCondition.PAUSED, JobCondition.PROBLEM, JobCondition.MISSING})
 
 
-def mended(situation: Situation, key: JobKey, causes: Sequence[Cause]) -> Situation:
+def without_blockers(
+    situation: DecisionInput, key: JobKey, causes: Sequence[Blocker]
+) -> DecisionInput:
     """As it would be if none of these were in the way of this training job."""
     for cause in causes:
         situation = _mended(cause, situation, key)
@@ -37,18 +39,18 @@ def mended(situation: Situation, key: JobKey, causes: Sequence[Cause]) -> Situat
 
 
 @singledispatch
-def _mended(_cause: Cause, situation: Situation, _key: JobKey) -> Situation:
+def _mended(_cause: Blocker, situation: DecisionInput, _key: JobKey) -> DecisionInput:
     """Without one cause. The same situation where nothing can be put right."""
     return situation
 
 
 @_mended.register
-def _(cause: Bound, situation: Situation, key: JobKey) -> Situation:
+def _(cause: AtBound, situation: DecisionInput, key: JobKey) -> DecisionInput:
     def raised(role: Role) -> Role:
         one_more = cause.value + 1
-        if cause.bound is Bounds.ITEMS:
+        if cause.bound is SizeBound.ITEMS:
             return replace(role, remaining=(role.remaining or 0) + 1)
-        if cause.bound is Bounds.MANUAL:
+        if cause.bound is SizeBound.MANUAL:
             return replace(role, wanted=one_more)
         return replace(role, max=one_more)
 
@@ -56,13 +58,13 @@ def _(cause: Bound, situation: Situation, key: JobKey) -> Situation:
 
 
 @_mended.register
-def _(cause: Until, situation: Situation, _key: JobKey) -> Situation:
+def _(cause: TimedHold, situation: DecisionInput, _key: JobKey) -> DecisionInput:
     later = max(cause.until, situation.state.observed_at)
     return replace(situation, state=replace(situation.state, observed_at=later))
 
 
 @_mended.register
-def _(cause: Others, situation: Situation, key: JobKey) -> Situation:
+def _(cause: Outranked, situation: DecisionInput, key: JobKey) -> DecisionInput:
     found = situation.without_demands(frozenset(cause.pods))
     for job in cause.jobs:
         found = found.with_job(job, _content)
@@ -84,7 +86,7 @@ def _at_most(size: int, role: Role) -> Role:
 
 
 @_mended.register
-def _(cause: Itself, situation: Situation, key: JobKey) -> Situation:
+def _(cause: OwnCondition, situation: DecisionInput, key: JobKey) -> DecisionInput:
     def right(job: TrainingJob) -> TrainingJob:
         return replace(job, paused=False, problem="", refusal=None, missing=())
 
@@ -92,7 +94,7 @@ def _(cause: Itself, situation: Situation, key: JobKey) -> Situation:
 
 
 @_mended.register
-def _(cause: Room, situation: Situation, key: JobKey) -> Situation:
+def _(cause: InsufficientResources, situation: DecisionInput, key: JobKey) -> DecisionInput:
     like = situation.node(cause.node)
     if like is None or cause.pods == 1 or _is_pinned(situation, key, cause):
         more = cause.missing + cause.requests * (cause.pods - 1)
@@ -101,7 +103,7 @@ def _(cause: Room, situation: Situation, key: JobKey) -> Situation:
 
 
 @_mended.register
-def _(cause: TooLarge, situation: Situation, key: JobKey) -> Situation:
+def _(cause: TooLarge, situation: DecisionInput, key: JobKey) -> DecisionInput:
     like = situation.node(cause.node)
     if like is None or _is_pinned(situation, key, cause):
         return situation.with_more(cause.node, cause.requests * cause.pods)
@@ -109,7 +111,7 @@ def _(cause: TooLarge, situation: Situation, key: JobKey) -> Situation:
 
 
 @_mended.register
-def _(cause: NoNode, situation: Situation, key: JobKey) -> Situation:
+def _(cause: NoUsableNode, situation: DecisionInput, key: JobKey) -> DecisionInput:
     role = _role(situation, key, cause.role)
     if role is None:
         return situation
@@ -121,23 +123,25 @@ def _(cause: NoNode, situation: Situation, key: JobKey) -> Situation:
 
 
 @_mended.register
-def _(cause: Kept, situation: Situation, _key: JobKey) -> Situation:
+def _(cause: ConstraintsUnsatisfied, situation: DecisionInput, _key: JobKey) -> DecisionInput:
     like = situation.node(cause.node)
     return situation.with_nodes(like, cause.requests, cause.pods) if like else situation
 
 
 @_mended.register
-def _(cause: LoadCeiling, situation: Situation, _key: JobKey) -> Situation:
+def _(cause: LoadCeiling, situation: DecisionInput, _key: JobKey) -> DecisionInput:
     enough = max(cause.enough, situation.limits.load_ceiling)
     return situation.with_limits(replace(situation.limits, load_ceiling=enough))
 
 
 @_mended.register
-def _(cause: Spent, situation: Situation, _key: JobKey) -> Situation:
+def _(cause: QuotaExceeded, situation: DecisionInput, _key: JobKey) -> DecisionInput:
     return situation.with_budget(cause.budget, cause.lacks)
 
 
-def _is_pinned(situation: Situation, key: JobKey, cause: Room | TooLarge) -> bool:
+def _is_pinned(
+    situation: DecisionInput, key: JobKey, cause: InsufficientResources | TooLarge
+) -> bool:
     """Whether a role is kept to nodes by their names: no other would do."""
     if is_one_node(cause.domains, cause.node):
         return True
@@ -146,12 +150,12 @@ def _is_pinned(situation: Situation, key: JobKey, cause: Room | TooLarge) -> boo
     return any(rule.key == NAME_FIELD for term in terms for rule in term)
 
 
-def _role(situation: Situation, key: JobKey, name: str) -> Role | None:
+def _role(situation: DecisionInput, key: JobKey, name: str) -> Role | None:
     job = situation.job(key)
     return next((role for role in job.roles if role.name == name), None) if job else None
 
 
-def joined(causes: Sequence[Cause], more: Sequence[Cause]) -> tuple[Cause, ...]:
+def merged(causes: Sequence[Blocker], more: Sequence[Blocker]) -> tuple[Blocker, ...]:
     """These and those, one of each kind for the same thing."""
     found = list(causes)
     for new in more:
@@ -164,7 +168,7 @@ def joined(causes: Sequence[Cause], more: Sequence[Cause]) -> tuple[Cause, ...]:
     return tuple(found)
 
 
-def _both(old: Cause, new: Cause) -> Cause | None:
+def _both(old: Blocker, new: Blocker) -> Blocker | None:
     """What says as much as the two, None where they are about different things."""
     # Room that was put right and is lacking again, in the same words, went elsewhere: one more.
     if more := _more_room(old, new):
@@ -172,32 +176,34 @@ def _both(old: Cause, new: Cause) -> Cause | None:
     return old if old == new else _more_leave(old, new)
 
 
-def _more_room(old: Cause, new: Cause) -> Cause | None:
+def _more_room(old: Blocker, new: Blocker) -> Blocker | None:
     match old, new:
-        case Room(), Room() if old.role == new.role:
+        case InsufficientResources(), InsufficientResources() if old.role == new.role:
             fitting = old.fitting - new.pods
             return replace(
                 old, wanted=max(old.wanted, old.wanted - fitting), fitting=max(fitting, 0)
             )
-        case Kept(), Kept() if old.role == new.role:
+        case ConstraintsUnsatisfied(), ConstraintsUnsatisfied() if old.role == new.role:
             return replace(old, pods=old.pods + new.pods)
-        case NoNode() | TooLarge(), Room() | NoNode() | TooLarge() if old.role == new.role:
+        case NoUsableNode() | TooLarge(), InsufficientResources() | NoUsableNode() | TooLarge() if (
+            old.role == new.role
+        ):
             return replace(old, pods=old.pods + new.pods)
     return None
 
 
-def _more_leave(old: Cause, new: Cause) -> Cause | None:
+def _more_leave(old: Blocker, new: Blocker) -> Blocker | None:
     match old, new:
         case LoadCeiling(), LoadCeiling() if old.resource == new.resource:
             return replace(old, enough=max(old.enough, new.enough))
-        case Spent(), Spent() if _is_same(old.budget, new.budget):
+        case QuotaExceeded(), QuotaExceeded() if _is_same(old.budget, new.budget):
             return replace(old, lacks=old.lacks + new.lacks)
-        case Others(), Others() if old.rule == new.rule:
+        case Outranked(), Outranked() if old.rule == new.rule:
             jobs = dict.fromkeys((*old.jobs, *new.jobs))
             pods = dict.fromkeys((*old.pods, *new.pods))
             roles = dict(new.roles) | dict(old.roles)
             return replace(old, jobs=tuple(jobs), pods=tuple(pods), roles=tuple(roles.items()))
-        case Until(), Until():
+        case TimedHold(), TimedHold():
             return max(old, new, key=lambda one: one.until)
     return None
 

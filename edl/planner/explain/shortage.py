@@ -7,81 +7,91 @@ import numpy as np
 
 from edl.feasibility.gpu_shares import Horizon
 from edl.model import Role, TrainingJob
-from edl.model.blockers import Cause, Kept, LoadCeiling, NoNode, Room, Spent, TooLarge
+from edl.model.blockers import (
+    Blocker,
+    ConstraintsUnsatisfied,
+    InsufficientResources,
+    LoadCeiling,
+    NoUsableNode,
+    QuotaExceeded,
+    TooLarge,
+)
 from edl.model.scarcity import Scarce
 from edl.planner.packing.node_capacity import Ints
-from edl.planner.packing.pack_order import placed
-from edl.planner.packing.pod_class import Fit, Want
+from edl.planner.packing.pack_order import pack_in_best_order
+from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.admission.gang import Gang
-from edl.planner.passes.admission.topology_placement import nearest
-from edl.planner.passes.fit_errors import no_domain, no_node
-from edl.planner.passes.growth import Ceiling
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.quota_balance import Bill, QuotaLine
-from edl.planner.snapshot.reclaimable import Extras, claim_rules, level_of
-from edl.planner.snapshot.role_allocation import NOWHERE, Standing
+from edl.planner.passes.admission.topology_placement import closest_fit
+from edl.planner.passes.fit_errors import no_domain_error, no_node_error
+from edl.planner.passes.growth import GrowthCeiling
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
+from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.quantities import Resources
 
 _PRECISION = 10_000
 """Load ceilings are told in hundredths of a percent."""
 
 
-def of_gang(board: Board, gang: Gang) -> Iterator[Cause]:
+def gang_shortage(board: Snapshot, gang: Gang) -> Iterator[Blocker]:
     """What keeps a gang from starting, by role; as many pods as fit are counted as placed."""
     if gang.bill and (line := gang.bill.short(now=False)):
-        yield spent(line, gang.bill, _given_back(board, line, gang.job.priority))
-    room = within_reach(board, gang.job)
-    near = nearest(board, gang, room, Horizon.FUTURE_IDLE)
+        yield quota_shortage(line, gang.bill, _given_back(board, line, gang.job.priority))
+    room = reachable_capacity(board, gang.job)
+    near = closest_fit(board, gang, room, Horizon.FUTURE_IDLE)
     if near is None:
         yield from _unlabelled(gang)
         return
     gang = near[0]
-    found = placed(room, gang.wants, Horizon.FUTURE_IDLE)
+    found = pack_in_best_order(room, gang.wants, Horizon.FUTURE_IDLE)
     wanted = list(zip(gang.roles, gang.wants, found, strict=True))
     for role, want, _ in wanted:
         if not want.fit.eligible.any():
-            yield NoNode(role.name, want.pods, want.fit.shape.requests, no_node(board, want.fit))
+            yield NoUsableNode(
+                role.name, want.pods, want.fit.shape.requests, no_node_error(board, want.fit)
+            )
     for role, want, fitting in wanted:
         if want.fit.eligible.any() and fitting < want.pods:
             _fill_all(room, want.fit)
             yield _room(board, room, role, (want, fitting))
 
 
-def _unlabelled(gang: Gang) -> Iterator[Cause]:
+def _unlabelled(gang: Gang) -> Iterator[Blocker]:
     """No node that its pods may use has the labels of the topology that it requires."""
-    rule = no_domain(gang)
+    rule = no_domain_error(gang)
     for role, want in zip(gang.roles, gang.wants, strict=True):
-        yield NoNode(role.name, want.pods, want.fit.shape.requests, rule)
+        yield NoUsableNode(role.name, want.pods, want.fit.shape.requests, rule)
 
 
-def of_growth(board: Board, ceiling: Ceiling, standing: Standing) -> Cause:
+def growth_shortage(board: Snapshot, ceiling: GrowthCeiling, standing: RoleAllocation) -> Blocker:
     """What keeps a started role from one more replica, if it is room."""
     fit, grid = standing.fit, board.grid
     if standing.bill and (line := standing.bill.short(now=False)):
-        return spent(line, standing.bill, 0)
+        return quota_shortage(line, standing.bill, 0)
     if not fit.eligible.any():
-        rule, domains = no_node(board, fit), board.kept_to(fit)
-        return NoNode(standing.role.name, 1, fit.shape.requests, rule, domains)
+        rule, domains = no_node_error(board, fit), board.kept_to(fit)
+        return NoUsableNode(standing.role.name, 1, fit.shape.requests, rule, domains)
     over = ceiling.over(fit, grid.idle_soon)
-    if over and fit.soon.find() != NOWHERE:
+    if over and fit.soon.find() != NO_NODE:
         return _ceiling(board, standing, over)
-    return _room(board, grid.soon, standing.role, (Want(fit, 1), 0))
+    return _room(board, grid.soon, standing.role, (PodSetRequest(fit, 1), 0))
 
 
-def within_reach(board: Board, job: TrainingJob) -> Ints:
+def reachable_capacity(board: Snapshot, job: TrainingJob) -> Ints:
     """The room on `soon`, and what extras hold that yield to a job that waits."""
     movable = [found for found in board.standings if found.moves]
-    level = max(level_of(board, job), job.priority)
-    return Extras(board, movable, claim_rules(board)).spare.room(level)
+    level = max(reclaim_priority_of(board, job), job.priority)
+    return Reclaimable(board, movable, reclaim_order(board)).spare.room(level)
 
 
-def spent(line: QuotaLine, bill: Bill, comes: int) -> Spent:
+def quota_shortage(line: QuotaLine, bill: QuotaRequest, comes: int) -> QuotaExceeded:
     """A budget that is too small, also when `comes` is given back to it."""
     needed, left = bill.cost(line), line.soon + comes
-    return Spent(line.budget, needed, max(line.soon, 0), max(needed - left, 1))
+    return QuotaExceeded(line.budget, needed, max(line.soon, 0), max(needed - left, 1))
 
 
-def _given_back(board: Board, line: QuotaLine, priority: int) -> int:
+def _given_back(board: Snapshot, line: QuotaLine, priority: int) -> int:
     """What extras count in a budget that yield to a claim of this priority."""
     return sum(
         (standing.size - standing.floor) * standing.bill.cost(line)
@@ -90,18 +100,20 @@ def _given_back(board: Board, line: QuotaLine, priority: int) -> int:
     )
 
 
-def _fill_all(room: Ints, fit: Fit) -> None:
+def _fill_all(room: Ints, fit: PodClass) -> None:
     """Take every place for a pod of this shape: what is left on each node is less than one."""
     capacity = fit.capacity(room, Horizon.FUTURE_IDLE)
     for line, amount in fit.need:
         room[line] -= capacity * amount
 
 
-def _room(board: Board, room: Ints, role: Role, placed: tuple[Want, int]) -> Room | Kept | TooLarge:
+def _room(
+    board: Snapshot, room: Ints, role: Role, placed: tuple[PodSetRequest, int]
+) -> InsufficientResources | ConstraintsUnsatisfied | TooLarge:
     (fit, pods), fitting = placed
     if (large := _too_large(board, role, fit, pods - fitting)) is not None:
         return large
-    names, nodes = board.grid.names, list(board.grid.rows)
+    names, nodes = board.grid.resources, list(board.grid.rows)
     every = np.flatnonzero(fit.eligible)
     rows = every[[fit.allows(int(row), now=False) for row in every]]
     best = int((rows if rows.size else every)[0])
@@ -112,9 +124,11 @@ def _room(board: Board, room: Ints, role: Role, placed: tuple[Want, int]) -> Roo
         rule = Scarce.DEVICES if fit.binding is None else Scarce.RULES
         requests = fit.shape.requests
         where = board.kept_to(fit)
-        return Kept(role.name, pods - fitting, requests, len(every), rule, nodes[best], where)
+        return ConstraintsUnsatisfied(
+            role.name, pods - fitting, requests, len(every), rule, nodes[best], where
+        )
     free = {names[line]: max(int(room[line, rows].max()), 0) for line, _ in fit.need}
-    return Room(
+    return InsufficientResources(
         role=role.name,
         wanted=pods,
         fitting=fitting,
@@ -127,7 +141,7 @@ def _room(board: Board, room: Ints, role: Role, placed: tuple[Want, int]) -> Roo
     )
 
 
-def _too_large(board: Board, role: Role, fit: Fit, pods: int) -> TooLarge | None:
+def _too_large(board: Snapshot, role: Role, fit: PodClass, pods: int) -> TooLarge | None:
     """A pod for which no node that it may use is large enough, however empty."""
     rows = np.flatnonzero(fit.eligible)
     has = board.grid.allocatable[:, rows]
@@ -136,7 +150,7 @@ def _too_large(board: Board, role: Role, fit: Fit, pods: int) -> TooLarge | None
         enough &= has[line] >= amount
     if enough.any():
         return None
-    names = board.grid.names
+    names = board.grid.resources
     largest = {names[line]: int(has[line].max()) for line, _ in fit.need}
     return TooLarge(
         role=role.name,
@@ -151,12 +165,12 @@ def _too_large(board: Board, role: Role, fit: Fit, pods: int) -> TooLarge | None
     )
 
 
-def _is_ruled(fit: Fit) -> bool:
+def _is_ruled(fit: PodClass) -> bool:
     """Whether more than its sums decides where its pods may be."""
     return fit.binding is not None or fit.packing is not None
 
 
-def _least_missing(board: Board, room: Ints, fit: Fit, rows: Ints) -> int:
+def _least_missing(board: Snapshot, room: Ints, fit: PodClass, rows: Ints) -> int:
     """The place in `rows` of the node that lacks the smallest part of what a pod asks for."""
     totals = board.totals
     lacks = np.zeros(len(rows))
@@ -166,9 +180,9 @@ def _least_missing(board: Board, room: Ints, fit: Fit, rows: Ints) -> int:
     return int(np.argmin(lacks))
 
 
-def _ceiling(board: Board, standing: Standing, resource: str) -> LoadCeiling:
+def _ceiling(board: Snapshot, standing: RoleAllocation, resource: str) -> LoadCeiling:
     grid = board.grid
-    line = grid.names.index(resource)
+    line = grid.resources.index(resource)
     needed = dict(standing.fit.need)[line]
     idle = min(grid.idle_soon[line], grid.idle_now[line])
     total = board.totals[line]

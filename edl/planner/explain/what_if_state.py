@@ -13,7 +13,7 @@ from edl.planner.policies import Policy
 from edl.quantities import Resources
 
 
-class Situation(msgspec.Struct, frozen=True):
+class DecisionInput(msgspec.Struct, frozen=True):
     """What `decide` takes. Each `with_*` is another one, in which one thing is changed."""
 
     state: ClusterState
@@ -28,19 +28,19 @@ class Situation(msgspec.Struct, frozen=True):
 
     def with_job(
         self, key: JobKey, change: Callable[[TrainingJob], TrainingJob | None]
-    ) -> "Situation":
+    ) -> "DecisionInput":
         """One training job changed, or gone where `change` says None."""
         changed = (change(job) if job.key == key else job for job in self.state.jobs)
         return self._with_state(jobs=tuple(job for job in changed if job is not None))
 
-    def with_role(self, key: JobKey, name: str, change: Callable[[Role], Role]) -> "Situation":
+    def with_role(self, key: JobKey, name: str, change: Callable[[Role], Role]) -> "DecisionInput":
         def changed(job: TrainingJob) -> TrainingJob:
             roles = (change(role) if role.name == name else role for role in job.roles)
             return replace(job, roles=tuple(roles))
 
         return self.with_job(key, changed)
 
-    def with_more(self, name: str, more: Resources) -> "Situation":
+    def with_more(self, name: str, more: Resources) -> "DecisionInput":
         """A node with so much more of its resources."""
         nodes = (
             replace(node, allocatable=node.allocatable + more) if node.name == name else node
@@ -48,7 +48,7 @@ class Situation(msgspec.Struct, frozen=True):
         )
         return self._with_state(nodes=tuple(nodes))
 
-    def with_nodes(self, like: Node, room: Resources, count: int) -> "Situation":
+    def with_nodes(self, like: Node, room: Resources, count: int) -> "DecisionInput":
         """So many more nodes like this one, empty and with this much room each."""
         taken = {node.name for node in self.state.nodes}
         names = (f"{like.name}-more-{number}" for number in range(len(taken) + count))
@@ -66,12 +66,12 @@ class Situation(msgspec.Struct, frozen=True):
         )
         return self._with_state(nodes=(*self.state.nodes, *nodes))
 
-    def without_demands(self, examples: frozenset[str]) -> "Situation":
+    def without_demands(self, examples: frozenset[str]) -> "DecisionInput":
         """Without these pending pods of other owners."""
         kept = (demand for demand in self.state.demands if demand.example not in examples)
         return self._with_state(demands=tuple(kept))
 
-    def with_budget(self, budget: Quota, more: int) -> "Situation":
+    def with_budget(self, budget: Quota, more: int) -> "DecisionInput":
         """With so much more in one budget of a namespace."""
         name = (budget.namespace, budget.source, budget.resource)
         budgets = (
@@ -82,10 +82,10 @@ class Situation(msgspec.Struct, frozen=True):
         )
         return self._with_state(budgets=tuple(budgets))
 
-    def with_limits(self, limits: Limits) -> "Situation":
+    def with_limits(self, limits: Limits) -> "DecisionInput":
         return replace(self, limits=limits)
 
-    def _with_state(self, **changes: object) -> "Situation":
+    def _with_state(self, **changes: object) -> "DecisionInput":
         return replace(self, state=replace(self.state, **changes))
 
 

@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from edl.feasibility.constraints import Binding, Near
+from edl.feasibility.constraints import AffinityConstraint, ConstraintState
 from edl.feasibility.eligibility import Mask
-from edl.feasibility.gpu_shares import Horizon, Packing
-from edl.planner.packing.node_capacity import Grid, Ints, Need, fewest
+from edl.feasibility.gpu_shares import Horizon, ShareAllocator
+from edl.planner.packing.node_capacity import (
+    Ints,
+    NodeCapacity,
+    ResourceAmounts,
+    by_scarcest_resource,
+)
 
 if TYPE_CHECKING:
-    from edl.planner.packing.pod_class import Fit
+    from edl.planner.packing.pod_class import PodClass
 
-_NOWHERE: Final = -1
+_NO_NODE: Final = -1
 _FEW: Final = 16
 """Nodes are looked at apart by labels with at most as many values (zones)."""
 
@@ -27,11 +32,11 @@ _SCANNED: Final = 64
 
 _least: Final = itemgetter(0)
 
-Mark: TypeAlias = tuple[int, ...]
+CursorPosition: TypeAlias = tuple[int, ...]
 """Where a cursor stands."""
 
 
-class Cursor:
+class BestFitCursor:
     """The nodes where one more pod fits, fullest first (best fit).
 
     Room only shrinks while pods are placed, so a node that was full is never looked at again,
@@ -42,11 +47,13 @@ class Cursor:
         "_ahead", "_all", "_at", "_cells", "_eligible", "_fitting", "_freed", "_order", "_seen"
     )  # fmt: skip
 
-    def __init__(self, grid: Grid, need: Need, eligible: Mask, *, now: bool) -> None:
+    def __init__(
+        self, grid: NodeCapacity, need: ResourceAmounts, eligible: Mask, *, now: bool
+    ) -> None:
         self._cells = grid.cells(need, now=now)
         self._eligible = memoryview(eligible)  # type: ignore[arg-type]
         self._freed = grid.freed
-        self._fitting = partial(fitting, grid, need, now=now)
+        self._fitting = partial(nodes_that_fit, grid, need, now=now)
         rows = np.flatnonzero(eligible)
         few = len(rows) <= _SCANNED
         self._order = _fullest_first(need, rows if few else self._among(rows), grid.soon)
@@ -66,7 +73,7 @@ class Cursor:
         """The next node that takes one more pod; -1 if there is none."""
         freed, fits, ahead = self._freed, self._fits, self._ahead
         if self._all:
-            return next(filter(fits, self._all), _NOWHERE)
+            return next(filter(fits, self._all), _NO_NODE)
         while self._seen < len(freed):
             row = freed[self._seen]
             if self._eligible[row] and fits(row):
@@ -76,7 +83,7 @@ class Cursor:
             if fits(ahead[-1]):
                 return ahead[-1]
             ahead.pop()
-        return _NOWHERE
+        return _NO_NODE
 
     def _look_ahead(self) -> bool:
         """Whether any node is left; of many at once it takes less time than of each."""
@@ -86,11 +93,11 @@ class Cursor:
             self._at += _MANY
         return bool(self._ahead)
 
-    def mark(self) -> Mark:
+    def mark(self) -> CursorPosition:
         """Where it stands, to come `back_to` when placements are undone."""
         return max(self._at - _MANY, 0), self._seen
 
-    def back_to(self, mark: Mark) -> None:
+    def back_to(self, mark: CursorPosition) -> None:
         self._at, self._seen = mark
         self._ahead.clear()
 
@@ -101,12 +108,14 @@ class Cursor:
         return True
 
 
-class PackedCursor(Cursor):
+class SharedGpuCursor(BestFitCursor):
     """The same for a shape with a share: a node without a device for it has no room."""
 
     __slots__ = ("_is_now", "_packing")
 
-    def __init__(self, grid: Grid, fit: "Fit", packing: Packing, *, now: bool) -> None:
+    def __init__(
+        self, grid: NodeCapacity, fit: "PodClass", packing: ShareAllocator, *, now: bool
+    ) -> None:
         super().__init__(grid, fit.need, fit.eligible, now=now)
         self._packing, self._is_now = packing, now
 
@@ -114,7 +123,7 @@ class PackedCursor(Cursor):
         return super()._fits(row) and self._packing.allows(row, now=self._is_now)
 
 
-class _Lane:
+class _NodeGroup:
     """Nodes that share the domains of all rules over few domains, as places in the order."""
 
     __slots__ = ("at", "back", "ease", "next", "places")
@@ -141,7 +150,7 @@ class _Lane:
         self.back.clear()
 
 
-class RuledCursor(Cursor):
+class ConstrainedCursor(BestFitCursor):
     """The same for a shape with rules: what they forbid now they may allow after a later pod.
 
     Only nodes without room are passed for good. A node that rules forbid is looked at again once
@@ -150,19 +159,19 @@ class RuledCursor(Cursor):
 
     __slots__ = ("_coarse", "_fine", "_fit", "_grid", "_is_now", "_lane_of", "_lanes", "_rows")
 
-    def __init__(self, grid: Grid, fit: "Fit", *, now: bool) -> None:
+    def __init__(self, grid: NodeCapacity, fit: "PodClass", *, now: bool) -> None:
         super().__init__(grid, fit.need, fit.eligible, now=now)
         self._rows: list[int] = self._order.tolist()
         self._grid, self._fit, self._is_now = grid, fit, now
-        self._coarse, self._fine = (fit.binding or Binding()).parted(_FEW)
+        self._coarse, self._fine = (fit.binding or ConstraintState()).parted(_FEW)
         self._lanes = self._parted()
-        self._lane_of: dict[int, tuple[_Lane, int]] = {}
+        self._lane_of: dict[int, tuple[_NodeGroup, int]] = {}
 
     def _among(self, rows: Ints) -> Ints:
         """Those without room, too: room may come back to them."""
         return rows
 
-    def _parted(self) -> list[_Lane]:
+    def _parted(self) -> list[_NodeGroup]:
         shared = [
             domains.of
             for domains in {id(c.domains): c.domains for c in self._coarse.counts}.values()
@@ -170,36 +179,36 @@ class RuledCursor(Cursor):
         lanes: dict[tuple[int, ...], list[int]] = {}
         for place, row in enumerate(self._rows):
             lanes.setdefault(tuple([of[row] for of in shared]), []).append(place)
-        return [_Lane(places) for places in lanes.values()]
+        return [_NodeGroup(places) for places in lanes.values()]
 
     def find(self) -> int:
         if self._seen < len(self._freed):
             self._return_freed()
         near = self._fit.binding.near if self._fit.binding else None
         if near is not None and near.begins(now=self._is_now):
-            return next(filter(self._takes, self._most_room_first(near)), _NOWHERE)
+            return next(filter(self._takes, self._most_room_first(near)), _NO_NODE)
         ease = self._fine.ease
         best = len(self._rows)
         for least, lane in sorted(((lane.least(ease), lane) for lane in self._lanes), key=_least):
             if least < best and (place := self._first(lane, ease)) >= 0:
                 best = min(best, place)
-        return self._rows[best] if best < len(self._rows) else _NOWHERE
+        return self._rows[best] if best < len(self._rows) else _NO_NODE
 
-    def mark(self) -> Mark:
+    def mark(self) -> CursorPosition:
         return (self._seen, *(min((lane.at, *lane.back)) for lane in self._lanes))
 
-    def back_to(self, mark: Mark) -> None:
+    def back_to(self, mark: CursorPosition) -> None:
         self._seen, *places = mark
         for lane, at in zip(self._lanes, places, strict=True):
             lane.start(at)
 
-    def _first(self, lane: _Lane, ease: int) -> int:
+    def _first(self, lane: _NodeGroup, ease: int) -> int:
         """The first place of a lane that takes one more pod; -1 if there is none."""
         places, order, count = lane.places, self._rows, len(lane.places)
         while lane.at < count and not self._fits(order[places[lane.at]]):
             lane.at += 1
         if not self._coarse.allows(order[places[0]], now=self._is_now):
-            return _NOWHERE
+            return _NO_NODE
         if lane.ease != ease:
             lane.ease, lane.next = ease, lane.at
         for at in sorted(lane.back):
@@ -210,7 +219,7 @@ class RuledCursor(Cursor):
         lane.next = max(lane.next, lane.at)
         while lane.next < count and not self._takes(order[places[lane.next]]):
             lane.next += 1
-        return places[lane.next] if lane.next < count else _NOWHERE
+        return places[lane.next] if lane.next < count else _NO_NODE
 
     def _takes(self, row: int) -> bool:
         # Rules first: what they forbid mostly has the room.
@@ -233,7 +242,7 @@ class RuledCursor(Cursor):
             if len(lane.back) > _FEW:
                 lane.start(min(lane.back))
 
-    def _most_room_first(self, near: Near) -> Iterator[int]:
+    def _most_room_first(self, near: AffinityConstraint) -> Iterator[int]:
         """Where the first of a company decides for all, the domain with the most room first."""
         domains = near.counts[0].domains
         room = self._grid.now if self._is_now else self._grid.soon
@@ -244,7 +253,7 @@ class RuledCursor(Cursor):
         return iter(rows[np.argsort(-total[domains.rows[rows]], kind="stable")].tolist())
 
 
-def fitting(grid: Grid, need: Need, rows: Ints, *, now: bool) -> Ints:
+def nodes_that_fit(grid: NodeCapacity, need: ResourceAmounts, rows: Ints, *, now: bool) -> Ints:
     """Those of these nodes with room for one more pod."""
     found = np.ones(len(rows), dtype=np.bool_)
     for line, amount in need:
@@ -254,8 +263,8 @@ def fitting(grid: Grid, need: Need, rows: Ints, *, now: bool) -> Ints:
     return rows[found]
 
 
-def _fullest_first(need: Need, rows: Ints, room: Ints) -> Ints:
+def _fullest_first(need: ResourceAmounts, rows: Ints, room: Ints) -> Ints:
     if not need or not rows.size:
         return rows
-    left = fewest(room[line, rows] // amount for line, amount in need)
+    left = by_scarcest_resource(room[line, rows] // amount for line, amount in need)
     return rows[np.argsort(left, kind="stable")]

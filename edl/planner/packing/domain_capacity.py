@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 
 from edl.feasibility.eligibility import Mask
 from edl.feasibility.gpu_shares import Horizon
-from edl.planner.packing.node_capacity import EVERY, Ints
-from edl.planner.packing.pod_class import Fit, Want
+from edl.planner.packing.node_capacity import ALL_NODES, Ints
+from edl.planner.packing.pod_class import PodClass, PodSetRequest
 
-Room: TypeAlias = Callable[[Ints | slice], Ints]
+ReadCapacity: TypeAlias = Callable[[Ints | slice], Ints]
 """The room of some nodes; int64[resources, rows]."""
 _TIGHTEST: Final = 12
 _ROOMIEST: Final = 4
 """That many domains are tried from each end of those whose sums have room."""
 
 
-class Domains(NamedTuple):
+class TopologyDomains(NamedTuple):
     """Nodes by the value of one label."""
 
     label: str
@@ -32,7 +32,7 @@ class Domains(NamedTuple):
         return found
 
 
-class Ranking:
+class DomainRanking:
     """Domains in the order in which pods of some shapes use them, by the room of their nodes.
 
     A node is read again where pods came to it or left it since (`touched`), so that a plan reads
@@ -46,9 +46,9 @@ class Ranking:
 
     def __init__(
         self,
-        domains: Domains,
-        fits: Sequence[Fit],
-        room: Room,
+        domains: TopologyDomains,
+        fits: Sequence[PodClass],
+        room: ReadCapacity,
         horizon: Horizon,
         touched: Sequence[int] = (),
     ) -> None:
@@ -73,7 +73,7 @@ class Ranking:
         """How many nodes it remembers."""
         return len(self._rows)
 
-    def tightest(self, wants: Sequence[Want]) -> Iterator[int]:
+    def tightest(self, wants: Sequence[PodSetRequest]) -> Iterator[int]:
         """Domains that seem to have room for all, the one with the least room to spare first.
 
         Of equal ones, the one whose room is on fewer nodes. Shapes together may find less room than
@@ -96,7 +96,7 @@ class Ranking:
             if not _TIGHTEST <= rank < len(enough) - _ROOMIEST:
                 yield int(self._numbers[enough[place]])
 
-    def roomiest(self, wants: Sequence[Want]) -> Iterator[int]:
+    def roomiest(self, wants: Sequence[PodSetRequest]) -> Iterator[int]:
         """Domains with room for any of these pods, the one with room for most of them first."""
         self._follow()
         totals = self._sums[: len(wants)]
@@ -128,7 +128,7 @@ class Ranking:
         pods = [
             fit.by_sums(room, rows)
             if fit.is_plain
-            else fit.capacity(self._room(EVERY), horizon)[rows]
+            else fit.capacity(self._room(ALL_NODES), horizon)[rows]
             for fit in self._fits
         ]
         free = np.maximum(room[self._lines], 0)
@@ -143,9 +143,9 @@ def _ascending(by: NDArray[np.float64] | Ints, then: Ints) -> Iterator[int]:
         yield from np.lexsort((then, by))[1:].tolist()
 
 
-def domains(label: str, values: Sequence[str | None]) -> Domains:
+def topology_domains(label: str, values: Sequence[str | None]) -> TopologyDomains:
     """values: of each node, None without the label."""
     names = sorted({value for value in values if value is not None})
     numbers: dict[str | None, int] = {name: number for number, name in enumerate(names)}
     rows = np.array([numbers.get(value, -1) for value in values], dtype=np.int64)
-    return Domains(label, tuple(names), rows)
+    return TopologyDomains(label, tuple(names), rows)

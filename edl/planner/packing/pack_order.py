@@ -6,13 +6,13 @@ from typing import Final
 
 from edl.feasibility.gpu_shares import Horizon
 from edl.planner.packing.node_capacity import Ints
-from edl.planner.packing.pod_class import Want, pack
+from edl.planner.packing.pod_class import PodSetRequest, pack
 
 _ORDERS: Final = 6
 """All of them for three shapes."""
 
 
-def orders(wants: Sequence[Want]) -> Iterator[tuple[int, ...]]:
+def pack_orders(wants: Sequence[PodSetRequest]) -> Iterator[tuple[int, ...]]:
     """In which they are tried, as given first; who follows others stays behind them."""
     if len(wants) == 1:
         return iter([(0,)])
@@ -24,10 +24,10 @@ def orders(wants: Sequence[Want]) -> Iterator[tuple[int, ...]]:
     return islice((one for one in every if follow(one) == sorted(follow(one))), _ORDERS)
 
 
-def placed(room: Ints, wants: Sequence[Want], horizon: Horizon) -> list[int]:
+def pack_in_best_order(room: Ints, wants: Sequence[PodSetRequest], horizon: Horizon) -> list[int]:
     """How many pods of each want find a place, in the best of these orders."""
     every, best = sum(want.pods for want in wants), [0] * len(wants)
-    for order in orders(wants):
+    for order in pack_orders(wants):
         found = pack(room, [wants[at] for at in order], horizon)
         if sum(found) > sum(best):
             best = [found[order.index(at)] for at in range(len(wants))]
@@ -36,6 +36,6 @@ def placed(room: Ints, wants: Sequence[Want], horizon: Horizon) -> list[int]:
     return best
 
 
-def most(room: Ints, wants: Sequence[Want], horizon: Horizon) -> int:
+def count_in_best_order(room: Ints, wants: Sequence[PodSetRequest], horizon: Horizon) -> int:
     """How many pods find a place in the best of these orders."""
-    return sum(placed(room, wants, horizon))
+    return sum(pack_in_best_order(room, wants, horizon))

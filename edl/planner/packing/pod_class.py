@@ -9,13 +9,18 @@ import numpy as np
 from edl.feasibility.eligibility import Mask
 from edl.feasibility.gpu_shares import Horizon
 from edl.model import Shape
-from edl.planner.packing.best_fit import Cursor, PackedCursor, RuledCursor, fitting
-from edl.planner.packing.node_capacity import Grid, Ints, fewest
+from edl.planner.packing.best_fit import (
+    BestFitCursor,
+    ConstrainedCursor,
+    SharedGpuCursor,
+    nodes_that_fit,
+)
+from edl.planner.packing.node_capacity import Ints, NodeCapacity, by_scarcest_resource
 
-_NOWHERE: Final = -1
+_NO_NODE: Final = -1
 
 
-class Fit:
+class PodClass:
     """One shape on the grid: its need, the nodes it may use, and its cursors."""
 
     __slots__ = (
@@ -31,7 +36,7 @@ class Fit:
         "shape",
     )
 
-    def __init__(self, grid: Grid, shape: Shape, eligible: Mask) -> None:
+    def __init__(self, grid: NodeCapacity, shape: Shape, eligible: Mask) -> None:
         self.shape = shape
         self.need = grid.need(shape.requests)
         self.lines = grid.lines(self.need)
@@ -41,11 +46,11 @@ class Fit:
         self.packing = grid.devices.packing(shape) if grid.devices else None
         """The devices that its pods share, if they do."""
         self._grid = grid
-        self._both: Cursor | None = None
-        self._soon: Cursor | None = None
+        self._both: BestFitCursor | None = None
+        self._soon: BestFitCursor | None = None
         self._usable: Mask | None = None
 
-    def within(self, nodes: Mask) -> "Fit":
+    def within(self, nodes: Mask) -> "PodClass":
         """The same shape on some of its nodes only; bool[nodes]."""
         found = copy(self)
         found.eligible = self.eligible & nodes
@@ -53,14 +58,14 @@ class Fit:
         return found
 
     @property
-    def both(self) -> Cursor:
+    def both(self) -> BestFitCursor:
         """Nodes that have the room now, and not promised to anybody."""
         if self._both is None:
             self._both = self._cursor(now=True)
         return self._both
 
     @property
-    def soon(self) -> Cursor:
+    def soon(self) -> BestFitCursor:
         """Nodes that will have the room, and not promised to anybody."""
         if self._soon is None:
             self._soon = self._cursor(now=False)
@@ -75,7 +80,7 @@ class Fit:
                 self._usable &= self._grid.allocatable[line] >= amount
         return self._usable
 
-    def contends(self, other: "Fit") -> bool:
+    def contends(self, other: "PodClass") -> bool:
         """Whether pods of the other shape may take a place that pods of this one could have."""
         if (self.usable & other.usable).any():
             return True
@@ -89,14 +94,14 @@ class Fit:
     def is_full(self) -> bool:
         """Whether no node has room for one more, also when everybody has left who leaves."""
         rows = np.flatnonzero(self.eligible)
-        return self.is_plain and not fitting(self._grid, self.need, rows, now=False).size
+        return self.is_plain and not nodes_that_fit(self._grid, self.need, rows, now=False).size
 
-    def _cursor(self, *, now: bool) -> Cursor:
+    def _cursor(self, *, now: bool) -> BestFitCursor:
         if self.binding is None and self.packing is None:
-            return Cursor(self._grid, self.need, self.eligible, now=now)
+            return BestFitCursor(self._grid, self.need, self.eligible, now=now)
         if self.binding is None and self.packing is not None:
-            return PackedCursor(self._grid, self, self.packing, now=now)
-        return RuledCursor(self._grid, self, now=now)
+            return SharedGpuCursor(self._grid, self, self.packing, now=now)
+        return ConstrainedCursor(self._grid, self, now=now)
 
     def allows(self, row: int, *, now: bool) -> bool:
         """Whether rules and devices let one more pod come to this node, whatever its sums."""
@@ -104,7 +109,7 @@ class Fit:
             return False
         return self.packing is None or self.packing.allows(row, now=now)
 
-    def takes(self, row: int, *, now: bool) -> bool:
+    def fits(self, row: int, *, now: bool) -> bool:
         """Whether a node that it may use has the room, and rules let it come there."""
         return self._grid.fits(row, self.need, now=now) and self.allows(row, now=now)
 
@@ -112,7 +117,7 @@ class Fit:
         """Pods of this shape that are on their way out count soon no more."""
         for found in (self.binding, self.packing):
             for row in rows if found else ():
-                if found and row != _NOWHERE:
+                if found and row != _NO_NODE:
                     found.change(row, -1, now=False)
 
     def returns(self, row: int, *, now: bool, bound: bool) -> bool:
@@ -144,7 +149,7 @@ class Fit:
         eligible = self.eligible if rows is None else self.eligible[rows]
         if not self.need:
             return np.where(eligible, _UNBOUNDED, 0)
-        most = fewest(room[line] // amount for line, amount in self.need)
+        most = by_scarcest_resource(room[line] // amount for line, amount in self.need)
         return np.where(eligible, np.maximum(most, 0), 0)
 
     @property
@@ -156,14 +161,14 @@ class Fit:
 _UNBOUNDED = 2**31
 
 
-class Want(NamedTuple):
+class PodSetRequest(NamedTuple):
     """Pods of one shape that ask for room together."""
 
-    fit: Fit
+    fit: PodClass
     pods: int
 
 
-def pack(room: Ints, wants: Sequence[Want], horizon: Horizon) -> list[int]:
+def pack(room: Ints, wants: Sequence[PodSetRequest], horizon: Horizon) -> list[int]:
     """How many pods of each want fit into `room` (left as it was), the first want first.
 
     Exact for one want. For several: tightest node first, which may miss a packing that exists.
@@ -181,7 +186,7 @@ def pack(room: Ints, wants: Sequence[Want], horizon: Horizon) -> list[int]:
     return placed
 
 
-def _fill(room: Ints, fit: Fit, capacity: Ints, count: int) -> None:
+def _fill(room: Ints, fit: PodClass, capacity: Ints, count: int) -> None:
     order = np.argsort(capacity, kind="stable")
     sorted_capacity = capacity[order]
     before = np.cumsum(sorted_capacity) - sorted_capacity
@@ -190,7 +195,7 @@ def _fill(room: Ints, fit: Fit, capacity: Ints, count: int) -> None:
         room[line, order] -= filled * amount
 
 
-def place(grid: Grid, want: Want, *, now: bool) -> list[int]:
+def reserve_pods(grid: NodeCapacity, want: PodSetRequest, *, now: bool) -> list[int]:
     """Take room for as many pods as fit, at most what is wanted; the node of each."""
     rows: list[int] = []
     cursor = want.fit.both if now else want.fit.soon
@@ -200,7 +205,7 @@ def place(grid: Grid, want: Want, *, now: bool) -> list[int]:
     return rows
 
 
-def unplace(grid: Grid, fit: Fit, rows: Sequence[int], *, now: bool) -> None:
+def unreserve_pods(grid: NodeCapacity, fit: PodClass, rows: Sequence[int], *, now: bool) -> None:
     """Undo `place`; its cursor must be brought back to where it stood."""
     for row in rows:
         grid.untake(row, fit, now=now)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Leaving, Pod, Role, TrainingJob
-from edl.planner.plan import Evacuation, Plan, Resize
+from edl.planner.plan import Drain, Plan, Resize
 
 
 def departed(state: ClusterState) -> ClusterState:
@@ -76,7 +76,7 @@ def _with(plan: Plan, job: TrainingJob, role: Role, leaving: Leaving) -> Plan:
     names = {name for one in moved for name in one.pods} | set(_to_end(role, leaving, after))
     if names:
         why = moved[0].reason if moved else leaving.reason
-        others.append(Evacuation(job.key, role.name, tuple(sorted(names)), why))
+        others.append(Drain(job.key, role.name, tuple(sorted(names)), why))
     return replace(plan, resizes=tuple(resizes), evacuations=tuple(others))
 
 

@@ -12,12 +12,12 @@ from typing import Final
 from edl import reasons
 from edl.feasibility.eligibility import Mask
 from edl.frameworks import FRAMEWORKS, resizing
-from edl.model import ClusterState, JobKey, Node, Pod, Resizing, Role, TrainingJob
-from edl.planner.packing.pod_class import Want, place
-from edl.planner.passes.pending_turns import on_their_way, without_nodes
-from edl.planner.plan import Evacuation
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.role_allocation import NOWHERE, Standing
+from edl.model import ClusterState, JobKey, Node, Pod, ResizePolicy, Role, TrainingJob
+from edl.planner.packing.pod_class import PodSetRequest, reserve_pods
+from edl.planner.passes.pending_turns import pending_gated_pods, pending_ungated_pods
+from edl.planner.plan import Drain
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.spec import addresses
 
 CORDONED: Final = "node.kubernetes.io/unschedulable"
@@ -41,9 +41,7 @@ _MAY_COME_BACK: Final = frozenset(
 """Nobody can tell a pod there to leave, and its node may be back at any moment."""
 
 
-def evacuations(
-    state: ClusterState, board: Board, busy: frozenset[JobKey]
-) -> tuple[Evacuation, ...]:
+def drains(state: ClusterState, board: Snapshot, busy: frozenset[JobKey]) -> tuple[Drain, ...]:
     """Pods that are to be made anew elsewhere; `busy` jobs have something else to do."""
     tainted = [node for node in state.nodes if node.taints]
     going = {node.name: taint for node in tainted if (taint := _interruption(node))}
@@ -53,7 +51,9 @@ def evacuations(
     standings = [
         one
         for one in board.standings
-        if one.job.key not in busy and not one.job.problem and one.role in movable(one.job)
+        if one.job.key not in busy
+        and not one.job.problem
+        and one.role in roles_with_movable_pods(one.job)
     ]
     # First who must: room that they need is not there for who only may.
     leaving = {one: lost for one in standings if (lost := _forced(board, one, going))}
@@ -62,7 +62,7 @@ def evacuations(
     return tuple(leaving[one] for one in standings if one in leaving)
 
 
-def restless(nodes: Iterable[Node]) -> frozenset[str]:
+def draining_nodes(nodes: Iterable[Node]) -> frozenset[str]:
     """Nodes whose pods may be taken off them."""
     tainted = (node for node in nodes if node.taints)
     return frozenset(node.name for node in tainted if _is_cordoned(node) or _interruption(node))
@@ -83,30 +83,30 @@ def _is_cordoned(node: Node) -> bool:
     return any(taint.key == CORDONED for taint in node.taints)
 
 
-def movable(job: TrainingJob) -> Iterator[Role]:
+def roles_with_movable_pods(job: TrainingJob) -> Iterator[Role]:
     """Roles of which one pod may go and come back while the others train."""
     framework = FRAMEWORKS[job.framework]
     names = [role.name for role in job.roles]
-    if resizing(job.framework, job.mode, names) is not Resizing.LIVE:
+    if resizing(job.framework, job.mode, names) is not ResizePolicy.LIVE:
         return
     for role in job.live:
         if framework.kinds[role.name].resizable and not (role.suspended or role.removing):
             yield role
 
 
-def _forced(board: Board, standing: Standing, going: dict[str, str]) -> Evacuation | None:
+def _forced(board: Snapshot, standing: RoleAllocation, going: dict[str, str]) -> Drain | None:
     """Off nodes that are taken away."""
     role = standing.role
     stays, rows = board.eligibility.tolerated(role.shape), board.grid.rows
     lost = [pod for pod in _bound(role) if pod.node in going and not stays[rows[pod.node]]]
-    first = without_the_last(role, lost)
+    first = keeping_one_ready(role, lost)
     if not first:
         return None
-    place(board.grid, Want(standing.fit, len(first)), now=True)
+    reserve_pods(board.grid, PodSetRequest(standing.fit, len(first)), now=True)
     return _moved(standing.job, role, first, going)
 
 
-def without_the_last(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
+def keeping_one_ready(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
     """One stays until another is there: nobody left would be the end of what they know."""
     names = {pod.name for pod in lost}
     alone = role.size - sum(pod.ended for pod in role.pods) <= 1
@@ -117,14 +117,14 @@ def without_the_last(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
 
 
 def _offers(
-    board: Board, standings: Sequence[Standing], cordoned: set[str]
-) -> dict[Standing, Evacuation]:
+    board: Snapshot, standings: Sequence[RoleAllocation], cordoned: set[str]
+) -> dict[RoleAllocation, Drain]:
     """Of roles that the plan places, and then of others: never both where they might meet.
 
     kube-scheduler would put an ungated pod wherever there is room, also where a gated one is to go.
     """
-    found: dict[Standing, Evacuation] = {}
-    gated, ungated = [*without_nodes(board)], [*on_their_way(board)]
+    found: dict[RoleAllocation, Drain] = {}
+    gated, ungated = [*pending_gated_pods(board)], [*pending_ungated_pods(board)]
     ungated += [one.fit for one in board.standings if one.coming and not one.role.gated]
     for one in sorted(standings, key=lambda one: not one.role.gated):
         others = ungated if one.role.gated else gated
@@ -136,23 +136,23 @@ def _offers(
     return found
 
 
-def _offered(board: Board, standing: Standing, cordoned: set[str]) -> Evacuation | None:
+def _offered(board: Snapshot, standing: RoleAllocation, cordoned: set[str]) -> Drain | None:
     """Off nodes that are only cordoned."""
     job, role, fit = standing.job, standing.role, standing.fit
     stays = board.eligibility.tolerated(role.shape)
     # The highest index first: extras before the minimum.
     pods = reversed(_bound(role))
     last = next((pod for pod in pods if _may_move(board, pod, cordoned, stays)), None)
-    row = fit.both.find() if last else NOWHERE
-    if last is None or row == NOWHERE or not _are_whole(job, role, last):
+    row = fit.both.find() if last else NO_NODE
+    if last is None or row == NO_NODE or not _are_whole(job, role, last):
         return None
-    if not budgets_let_it_back(board, job, role):
+    if not quota_allows_replacement(board, job, role):
         return None
     board.grid.take(row, fit, now=True)
     return _moved(job, role, [last], {})
 
 
-def budgets_let_it_back(board: Board, job: TrainingJob, role: Role) -> bool:
+def quota_allows_replacement(board: Snapshot, job: TrainingJob, role: Role) -> bool:
     """Its replacement counts what it counts itself, which an overdrawn quota refuses."""
     bill = board.budgets.bill(job, role)
     return bill is None or bill.allows(0, now=True)
@@ -162,7 +162,7 @@ def _bound(role: Role) -> list[Pod]:
     return [pod for pod in role.pods if pod.node and not (pod.terminating or pod.ended)]
 
 
-def _may_move(board: Board, pod: Pod, cordoned: set[str], stays: Mask) -> bool:
+def _may_move(board: Snapshot, pod: Pod, cordoned: set[str], stays: Mask) -> bool:
     return pod.node in cordoned and not stays[board.grid.rows[pod.node]]
 
 
@@ -185,11 +185,9 @@ def _lists_others(launcher: Pod, role: Role, last: Pod) -> bool:
     return len(listed) == role.size - 1
 
 
-def _moved(
-    job: TrainingJob, role: Role, pods: Sequence[Pod], going: Mapping[str, str]
-) -> Evacuation:
+def _moved(job: TrainingJob, role: Role, pods: Sequence[Pod], going: Mapping[str, str]) -> Drain:
     """`going`: by node, the taint that takes it away."""
     nodes = {pod.node for pod in pods}
     taints = {going[node] for node in nodes if node in going}
     reason = reasons.off_nodes([f"{role.name}-{pod.index}" for pod in pods], nodes, taints)
-    return Evacuation(job.key, role.name, tuple(pod.name for pod in pods), reason)
+    return Drain(job.key, role.name, tuple(pod.name for pod in pods), reason)

@@ -6,14 +6,14 @@ from edl import phases, reasons
 from edl.frameworks import restarts_together
 from edl.model import Reason, TrainingJob
 from edl.planner.snapshot import last_resizes
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.decisions import Ledger, note_yield
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.decisions import Decisions, record_eviction
 from edl.planner.snapshot.growth_gates import nearly_done
-from edl.planner.snapshot.restart_backoff import counted, gang_failed
-from edl.planner.snapshot.role_allocation import Standing, target
+from edl.planner.snapshot.restart_backoff import gang_failure, with_attempts
+from edl.planner.snapshot.role_allocation import RoleAllocation, manual_size
 
 
-def suspend(board: Board, ledger: Ledger) -> None:
+def suspend_jobs(board: Snapshot, ledger: Decisions) -> None:
     """Take paused jobs, and gangs that did not come together, off the board."""
     for job in board.jobs:
         if job.paused:
@@ -24,7 +24,7 @@ def suspend(board: Board, ledger: Ledger) -> None:
         elif why := _refused(standing) or _half_stopped(standing) or _lost(board, standing):
             ledger.suspended.setdefault(standing.job.key, why)
         elif _minimum_pending(board, standing):
-            ledger.suspended.setdefault(standing.job.key, gang_failed(board, standing.job))
+            ledger.suspended.setdefault(standing.job.key, gang_failure(board, standing.job))
     for standing in board.restless:
         while standing.job.key in ledger.suspended and standing.seats:
             standing.rise(board.grid)
@@ -34,12 +34,12 @@ def suspend(board: Board, ledger: Ledger) -> None:
         board.jobs = [job for job in board.jobs if job.key not in off]
 
 
-def _refused(standing: Standing) -> Reason | None:
+def _refused(standing: RoleAllocation) -> Reason | None:
     """Why the rest of a start that is half written cannot be: it gives its room back."""
     return phases.blocked(standing.job) if standing.job.refused else None
 
 
-def _half_stopped(standing: Standing) -> Reason | None:
+def _half_stopped(standing: RoleAllocation) -> Reason | None:
     """Why the other roles of its training job were stopped, where a crash left this one running.
 
     Where it began after they were stopped, their start is what the crash left half done.
@@ -49,13 +49,13 @@ def _half_stopped(standing: Standing) -> Reason | None:
     why = (
         role.last
         for role in stopped
-        if last_resizes.restarts(role)
+        if last_resizes.stopped_to_resize(role)
         and not (began and role.resized_at and role.resized_at < began)
     )
     return next(why, None)
 
 
-def _lost(board: Board, standing: Standing) -> Reason | None:
+def _lost(board: Snapshot, standing: RoleAllocation) -> Reason | None:
     """Frameworks that cannot go on without one of them start again, all together."""
     job, limits = standing.job, board.limits
     again = None if standing.role.lost or not restarts_together(job) else _began_alone(job)
@@ -64,14 +64,14 @@ def _lost(board: Board, standing: Standing) -> Reason | None:
         return None
     if again is None:
         return (
-            counted(board, job, reasons.restart(reasons.LOST))
+            with_attempts(board, job, reasons.restart(reasons.LOST))
             if board.past(job.started_at, limits.loss_patience)
             else None
         )
     # The Job counts no failure then: only time keeps who crashes at every start from spinning.
     due = board.past(again, limits.loss_patience)
     due = board.past(job.started_at, limits.restart_cooldown) and due
-    return counted(board, job, reasons.restart(reasons.RESTARTED_ALONE)) if due else None
+    return with_attempts(board, job, reasons.restart(reasons.RESTARTED_ALONE)) if due else None
 
 
 def _began_alone(job: TrainingJob) -> datetime | None:
@@ -85,7 +85,7 @@ def _began_alone(job: TrainingJob) -> datetime | None:
     return max(again) if 0 < len(again) < len(times) else None
 
 
-def _minimum_pending(board: Board, standing: Standing) -> bool:
+def _minimum_pending(board: Snapshot, standing: RoleAllocation) -> bool:
     """Whether a pod of the minimum has waited for the scheduler beyond the gang limit.
 
     A running gang that lost a node is half a gang too: counted from the new pod's creation.
@@ -97,11 +97,11 @@ def _minimum_pending(board: Board, standing: Standing) -> bool:
     )
 
 
-def shrink(board: Board) -> None:
+def shrink_to_limits(board: Snapshot) -> None:
     """Shrinks that wait for nobody: manual sizes, a lowered max, extras that stayed pending."""
     for standing in board.restless:
         if standing.moves:
-            manual = target(standing.role)
+            manual = manual_size(standing.role)
             size = standing.role.max if manual is None else manual
             _shrink_to(
                 board, standing, size, reasons.ABOVE_MAX if manual is None else reasons.MANUAL
@@ -110,16 +110,16 @@ def shrink(board: Board) -> None:
             _shrink_to(board, standing, standing.size - pending, reasons.STAYED_PENDING)
 
 
-def _shrink_to(board: Board, standing: Standing, size: int, reason: Reason) -> None:
+def _shrink_to(board: Snapshot, standing: RoleAllocation, size: int, reason: Reason) -> None:
     if standing.size > max(size, standing.floor):
-        note_yield([standing], reason)
+        record_eviction([standing], reason)
         standing.reserves = reason != reasons.STAYED_PENDING
         while standing.size > max(size, standing.floor):
             standing.rise(board.grid)
         standing.unbound = [found for found in standing.unbound if found.position < standing.size]
 
 
-def _pending_extras(board: Board, standing: Standing) -> int:
+def _pending_extras(board: Snapshot, standing: RoleAllocation) -> int:
     """How many replicas above the minimum have waited beyond the pending limit.
 
     Whichever they are, the highest index goes: a pending pod takes its place. A growth that must

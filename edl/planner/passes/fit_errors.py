@@ -12,14 +12,14 @@ from edl import reasons
 from edl.feasibility.gpu_shares import Horizon
 from edl.model import Reason
 from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce, Shortage
-from edl.planner.packing.node_capacity import Ints, fewest
-from edl.planner.packing.pod_class import Fit, Want, pack
+from edl.planner.packing.node_capacity import Ints, by_scarcest_resource
+from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 from edl.planner.passes.admission.gang import Gang
-from edl.planner.passes.admission.topology_placement import fits_empty, nearest
-from edl.planner.snapshot.board import Board
+from edl.planner.passes.admission.topology_placement import closest_fit, fits_empty_cluster
+from edl.planner.snapshot.cluster_snapshot import Snapshot
 
 
-def why_not(board: Board, found: Gang, reach: Ints) -> Reason:
+def gang_fit_error(board: Snapshot, found: Gang, reach: Ints) -> Reason:
     """Why a gang does not fit, or never can.
 
     `reach`: the room on `soon`, and what extras hold that yield to it.
@@ -30,27 +30,27 @@ def why_not(board: Board, found: Gang, reach: Ints) -> Reason:
     )
     for want in found.wants:
         if not want.fit.eligible.any():
-            return reasons.no_node(replace(no_node(board, want.fit), needs=needs))
-    never = not fits_empty(board, found)
+            return reasons.no_node(replace(no_node_error(board, want.fit), needs=needs))
+    never = not fits_empty_cluster(board, found)
     room, horizon = (board.ours_gone(), Horizon.EMPTY) if never else (reach, Horizon.FUTURE_IDLE)
-    near = nearest(board, found, room, horizon)
+    near = closest_fit(board, found, room, horizon)
     if near and near[1] == found.pods and not never:  # rules or budgets keep it from extras
         room = board.grid.soon
-        near = nearest(board, found, room, horizon)
+        near = closest_fit(board, found, room, horizon)
     if near is None:
-        return reasons.no_node(no_domain(found, needs))
+        return reasons.no_node(no_domain_error(found, needs))
     gang, fitting = near
-    missing = Shortage(needs, fitting, short(board, room, gang.wants, horizon), gang.domains)
+    missing = Shortage(needs, fitting, scarcest(board, room, gang.wants, horizon), gang.domains)
     return reasons.never(missing) if never else reasons.gang(missing)
 
 
-def no_domain(found: Gang, needs: tuple[ResourceNeed, ...] = ()) -> NoEligibleNode:
+def no_domain_error(found: Gang, needs: tuple[ResourceNeed, ...] = ()) -> NoEligibleNode:
     """No node that a gang may use has the labels that it requires."""
     labels = tuple((label, "") for _, label in found.job.topology.required)
     return NoEligibleNode(NodeRule.TOPOLOGY, labels, needs)
 
 
-def no_node(board: Board, fit: Fit) -> NoEligibleNode:
+def no_node_error(board: Snapshot, fit: PodClass) -> NoEligibleNode:
     """Which rule keeps a shape off every node."""
     eligibility, shape = board.eligibility, fit.shape
     if not board.grid.open.any():
@@ -63,7 +63,7 @@ def no_node(board: Board, fit: Fit) -> NoEligibleNode:
     return NoEligibleNode(NodeRule.OTHERS_UNSCHEDULABLE)
 
 
-def short(board: Board, room: Ints, wants: Sequence[Want], horizon: Horizon) -> Lack:
+def scarcest(board: Snapshot, room: Ints, wants: Sequence[PodSetRequest], horizon: Horizon) -> Lack:
     """Of what there is least, counted in pods of the want that fits worst."""
     placed = pack(room, wants, horizon)
     worst = min(zip(wants, placed, strict=True), key=lambda pair: pair[1] / max(pair[0].pods, 1))
@@ -77,10 +77,10 @@ def short(board: Board, room: Ints, wants: Sequence[Want], horizon: Horizon) -> 
         (int(np.where(fit.eligible, np.maximum(room[line] // amount, 0), 0).sum()), line)
         for line, amount in fit.need
     ]
-    return Lack(Scarce.RESOURCE, board.grid.names[min(alone)[1]])
+    return Lack(Scarce.RESOURCE, board.grid.resources[min(alone)[1]])
 
 
-def _plain_capacity(room: Ints, fit: Fit) -> Ints:
+def _plain_capacity(room: Ints, fit: PodClass) -> Ints:
     """How many pods each node takes by its sums, whoever is there."""
-    most = fewest(room[line] // amount for line, amount in fit.need)
+    most = by_scarcest_resource(room[line] // amount for line, amount in fit.need)
     return np.where(fit.eligible, np.maximum(most, 0), 0)

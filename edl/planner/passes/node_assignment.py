@@ -11,37 +11,39 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from edl.model import TrainingJob
-from edl.planner.plan import Placement
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.role_allocation import NOWHERE, Seat, Standing, Unbound
-from edl.planner.snapshot.topology_choice import beside
+from edl.planner.plan import NodeAssignment
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, Unscheduled
+from edl.planner.snapshot.topology_choice import node_in_preferred_domain
 
-_Search: TypeAlias = Callable[[Board, Standing, Unbound], Seat | None]
+_Search: TypeAlias = Callable[[Snapshot, RoleAllocation, Unscheduled], Placement | None]
 
 
-def seat_gated(board: Board) -> None:
+def assign_gated_pods(board: Snapshot) -> None:
     """Give gated replicas without a node their room: what is decided already first."""
     for search in _SEARCHES:
         _seat(board, [one for one in _waiting(board) if one[0].role.gated], search)
 
 
-def seat_anywhere(board: Board) -> None:
+def assign_pending_pods(board: Snapshot) -> None:
     """And all others, also those of which kube-scheduler alone knows where it will put them."""
     _seat(board, _waiting(board), _anywhere)
 
 
-def _waiting(board: Board) -> list[tuple[Standing, Unbound]]:
+def _waiting(board: Snapshot) -> list[tuple[RoleAllocation, Unscheduled]]:
     """Replicas without room, minimums first."""
     found = [
         (one, unbound)
         for one in board.restless
         for unbound in one.unbound
-        if one.seats[unbound.position].row == NOWHERE
+        if one.seats[unbound.position].row == NO_NODE
     ]
     return sorted(found, key=_order)
 
 
-def _seat(board: Board, waiting: Iterable[tuple[Standing, Unbound]], search: _Search) -> None:
+def _seat(
+    board: Snapshot, waiting: Iterable[tuple[RoleAllocation, Unscheduled]], search: _Search
+) -> None:
     for standing, found in waiting:
         seat = search(board, standing, found)
         if seat is not None:
@@ -49,7 +51,7 @@ def _seat(board: Board, waiting: Iterable[tuple[Standing, Unbound]], search: _Se
             standing.take_place(found.position, seat)
 
 
-def placements(board: Board) -> tuple[Placement, ...]:
+def node_assignments(board: Snapshot) -> tuple[NodeAssignment, ...]:
     """The node of each pod behind the gate whose room is free, and the pods that lost theirs.
 
     No pod of a gang goes first: until there is room for all of its minimum, none holds a node.
@@ -62,23 +64,23 @@ def placements(board: Board) -> tuple[Placement, ...]:
             nodes = tuple((pod, names[row]) for pod, row in _placed(one))
             replaced = tuple(_replaced(board, one))
             if nodes or replaced:
-                found.append(Placement(one.job.key, one.role.name, nodes, replaced))
+                found.append(NodeAssignment(one.job.key, one.role.name, nodes, replaced))
     return tuple(found)
 
 
-def _order(waiting: tuple[Standing, Unbound]) -> tuple[bool, int, float]:
+def _order(waiting: tuple[RoleAllocation, Unscheduled]) -> tuple[bool, int, float]:
     """Extras last; of one job the largest pods first, which find the fewest nodes."""
     standing, found = waiting
-    return found.position >= standing.floor, standing.place, -standing.bulk
+    return found.position >= standing.floor, standing.queue_rank, -standing.bulk
 
 
-def _given(board: Board, standing: Standing, found: Unbound) -> Seat | None:
+def _given(board: Snapshot, standing: RoleAllocation, found: Unscheduled) -> Placement | None:
     """At the node that its pod has been given."""
     node = found.pod.assigned if found.pod else ""
     return _at(board, standing, node, (True, False)) if node else None
 
 
-def _planned(board: Board, standing: Standing, found: Unbound) -> Seat | None:
+def _planned(board: Snapshot, standing: RoleAllocation, found: Unscheduled) -> Placement | None:
     """At the node that the plan of its start or growth had for it."""
     ranked = standing.role.gated and standing.role.tandem
     node = standing.role.assigned.node(found.position) if ranked else ""
@@ -86,42 +88,45 @@ def _planned(board: Board, standing: Standing, found: Unbound) -> Seat | None:
     return _at(board, standing, node, (True,)) if node and not cleared else None
 
 
-def _near(board: Board, standing: Standing, _found: Unbound) -> Seat | None:
+def _near(board: Snapshot, standing: RoleAllocation, _found: Unscheduled) -> Placement | None:
     """Where most of its role are, or in a domain that it prefers."""
     if not standing.role.gated:
         return None
-    rows = Counter(seat.row for seat in standing.seats if seat.row != NOWHERE)
+    rows = Counter(seat.row for seat in standing.seats if seat.row != NO_NODE)
     found = [row for row, _ in rows.most_common()]
-    if standing.job.topology.preferred and (row := beside(board, standing, now=True)) != NOWHERE:
+    if (
+        standing.job.topology.preferred
+        and (row := node_in_preferred_domain(board, standing, now=True)) != NO_NODE
+    ):
         found.append(row)
     return _first(board, standing, found)
 
 
-def _elsewhere(board: Board, standing: Standing, _found: Unbound) -> Seat | None:
+def _elsewhere(board: Snapshot, standing: RoleAllocation, _found: Unscheduled) -> Placement | None:
     """On no node that its role has left for another pod, where there is one."""
     if not (standing.role.gated and standing.role.cleared):
         return None
     return _first(board, standing, map(int, np.flatnonzero(standing.fit.eligible)))
 
 
-def _first(board: Board, standing: Standing, rows: Iterable[int]) -> Seat | None:
+def _first(board: Snapshot, standing: RoleAllocation, rows: Iterable[int]) -> Placement | None:
     cleared = {board.grid.rows.get(name) for name in _cleared(standing)}
     fit = standing.fit
     found = (
-        row for row in rows if row not in cleared and fit.eligible[row] and fit.takes(row, now=True)
+        row for row in rows if row not in cleared and fit.eligible[row] and fit.fits(row, now=True)
     )
-    return next((Seat(row, now=True, fresh=False) for row in found), None)
+    return next((Placement(row, now=True, fresh=False) for row in found), None)
 
 
-def _cleared(standing: Standing) -> set[str]:
+def _cleared(standing: RoleAllocation) -> set[str]:
     """Nodes that its replicas were moved off for a pod that may use few nodes."""
     return {one.node for one in standing.role.cleared}
 
 
-def _anywhere(_board: Board, standing: Standing, _found: Unbound) -> Seat | None:
+def _anywhere(_board: Snapshot, standing: RoleAllocation, _found: Unscheduled) -> Placement | None:
     cursors = ((standing.fit.both, True), (standing.fit.soon, False))
-    found = ((row, now) for cursor, now in cursors if (row := cursor.find()) != NOWHERE)
-    return next((Seat(row, now=now, fresh=False) for row, now in found), None)
+    found = ((row, now) for cursor, now in cursors if (row := cursor.find()) != NO_NODE)
+    return next((Placement(row, now=now, fresh=False) for row, now in found), None)
 
 
 _SEARCHES: Final[tuple[_Search, ...]] = (
@@ -132,19 +137,21 @@ _SEARCHES: Final[tuple[_Search, ...]] = (
 )
 
 
-def _at(board: Board, standing: Standing, node: str, horizons: tuple[bool, ...]) -> Seat | None:
-    row, fit = board.grid.rows.get(node, NOWHERE), standing.fit
-    if row == NOWHERE or not fit.eligible[row]:
+def _at(
+    board: Snapshot, standing: RoleAllocation, node: str, horizons: tuple[bool, ...]
+) -> Placement | None:
+    row, fit = board.grid.rows.get(node, NO_NODE), standing.fit
+    if row == NO_NODE or not fit.eligible[row]:
         return None
-    found = (now for now in horizons if fit.takes(row, now=now))
-    return next((Seat(row, now=now, fresh=False) for now in found), None)
+    found = (now for now in horizons if fit.fits(row, now=now))
+    return next((Placement(row, now=now, fresh=False) for now in found), None)
 
 
-def _is_short(standing: Standing) -> bool:
+def _is_short(standing: RoleAllocation) -> bool:
     """Whether a replica of its minimum has no room now."""
     least = min(standing.floor, standing.size)
     seats = (standing.seats[one.position] for one in standing.unbound if one.position < least)
-    return any(not seat.now or seat.row == NOWHERE for seat in seats)
+    return any(not seat.now or seat.row == NO_NODE for seat in seats)
 
 
 def _has_begun(job: TrainingJob) -> bool:
@@ -153,16 +160,16 @@ def _has_begun(job: TrainingJob) -> bool:
     return any(pod.node or pod.assigned for pod in pods)
 
 
-def _placed(standing: Standing) -> Iterator[tuple[str, int]]:
+def _placed(standing: RoleAllocation) -> Iterator[tuple[str, int]]:
     """The pods that may have their nodes now, each with its row."""
     for position, _, pod in standing.unbound:
         if pod and pod.unplaced and position < standing.size:
             seat = standing.seats[position]
-            if seat.now and seat.row != NOWHERE:
+            if seat.now and seat.row != NO_NODE:
                 yield pod.name, seat.row
 
 
-def _replaced(board: Board, standing: Standing) -> Iterator[str]:
+def _replaced(board: Snapshot, standing: RoleAllocation) -> Iterator[str]:
     """Pods whose node has no room for them any more."""
     for position, _, pod in standing.unbound:
         if pod and pod.assigned and position < standing.size:

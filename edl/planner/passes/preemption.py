@@ -18,19 +18,19 @@ from edl import reasons
 from edl.feasibility.gpu_shares import Horizon
 from edl.model import Reason, TrainingJob
 from edl.planner.packing.node_capacity import Ints
-from edl.planner.packing.pod_class import Fit, Want, pack
-from edl.planner.passes.reclaim import Claim, make_room
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.decisions import Ledger, note_yield
-from edl.planner.snapshot.quota_balance import Bill
-from edl.planner.snapshot.reclaimable import Extras
-from edl.planner.snapshot.role_allocation import NOWHERE, Seat, Standing
+from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
+from edl.planner.passes.reclaim import Reservation, reserve_capacity
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.decisions import Decisions, record_eviction
+from edl.planner.snapshot.quota_balance import QuotaRequest
+from edl.planner.snapshot.reclaimable import Reclaimable
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 
 
-class Asker(NamedTuple):
+class Preemptor(NamedTuple):
     """Who finds no room, although extras up to `level` would go."""
 
-    wants: tuple[Want, ...]
+    wants: tuple[PodSetRequest, ...]
     priority: int
     level: float
     reason: Reason
@@ -40,7 +40,7 @@ class Asker(NamedTuple):
 class PodsByNode(NamedTuple):
     """Pods of one shape by node; int64[nodes that hold some]."""
 
-    fit: Fit
+    fit: PodClass
     rows: Ints
     pods: Ints
 
@@ -50,26 +50,26 @@ class Victim:
     """One started training job, which may be taken off its nodes."""
 
     job: TrainingJob
-    standings: list[Standing]
+    standings: list[RoleAllocation]
     held: list[PodsByNode]
     """What it holds besides extras, which claims may take anyway."""
-    taken: list[tuple[Standing, Seat, bool]] = field(default_factory=list)
+    taken: list[tuple[RoleAllocation, Placement, bool]] = field(default_factory=list)
     """What has been taken off, the first first; the last says whether it was an extra."""
 
     @property
     def order(self) -> tuple[int, bool, int]:
         first = self.standings[0]
-        return self.job.priority, first.finishing, -first.place
+        return self.job.priority, first.finishing, -first.queue_rank
 
 
 @dataclass(slots=True)
 class Preemption:
     """Suspends gangs for the claims of one plan. Who is to be started or is half started stays."""
 
-    board: Board
-    ledger: Ledger
-    extras: Extras
-    _movable: set[Standing] = field(init=False)
+    board: Snapshot
+    ledger: Decisions
+    extras: Reclaimable
+    _movable: set[RoleAllocation] = field(init=False)
     _victims: list[Victim] = field(init=False)
     """Those that are left, in their order."""
     _freed: dict[int, Ints] = field(default_factory=dict)
@@ -77,37 +77,37 @@ class Preemption:
 
     def __post_init__(self) -> None:
         self._movable = set(self.extras.all)
-        found = candidates(self.board.standings, self._movable)
+        found = victim_candidates(self.board.standings, self._movable)
         self._victims = sorted(found, key=lambda victim: victim.order)
 
-    def serve(self, asker: Asker, bill: Bill | None = None) -> Claim | None:
+    def serve(self, asker: Preemptor, bill: QuotaRequest | None = None) -> Reservation | None:
         """Room for all that is asked for, or nothing and no change."""
         chosen = self._choose(asker)
         if not chosen:
             return None
         self._take_off(chosen)
-        claim = Claim(self.board.grid, list(asker.wants), bill=bill)
-        if not make_room(claim, self.extras, asker.level, whole=True):
+        claim = Reservation(self.board.grid, list(asker.wants), bill=bill)
+        if not reserve_capacity(claim, self.extras, asker.level, whole=True):
             self._put_back(chosen)
             return None
-        note_yield(claim.risen, asker.reason)
+        record_eviction(claim.risen, asker.reason)
         self._suspend(chosen, reasons.preempted(asker.reason))
         return claim
 
-    def some(self, asker: Asker) -> list[int]:
+    def some(self, asker: Preemptor) -> list[int]:
         """Room for as many pods of the one want as can be had; their nodes."""
         (want,) = asker.wants
         most = pack(self._most(asker), [want], Horizon.EMPTY)[0]
-        claim = self.serve(asker._replace(wants=(Want(want.fit, most),))) if most else None
+        claim = self.serve(asker._replace(wants=(PodSetRequest(want.fit, most),))) if most else None
         return claim.placed[0] if claim else []
 
-    def _most(self, asker: Asker) -> Ints:
+    def _most(self, asker: Preemptor) -> Ints:
         """The room if all extras and all victims within reach were gone."""
         freed = self._freed.get(asker.priority)
         if freed is None:
             freed = np.zeros_like(self.board.grid.soon)
             for victim in self._below(asker.priority):
-                add(freed, victim, 1)
+                add_holdings(freed, victim, 1)
             self._freed[asker.priority] = freed
         found: Ints = self.extras.spare.room(asker.level) + freed
         return found
@@ -117,13 +117,15 @@ class Preemption:
             : bisect_left(self._victims, priority, key=lambda one: one.job.priority)
         ]
 
-    def _choose(self, asker: Asker) -> list[Victim]:
+    def _choose(self, asker: Preemptor) -> list[Victim]:
         """Whom to suspend so that all these pods fit; nobody if they would not fit even then."""
         pods = [want.pods for want in asker.wants]
         found = self._below(asker.priority)
         if not found or pack(self._most(asker), asker.wants, Horizon.EMPTY) != pods:
             return []
-        return spared(found, Relief(self.extras.spare.room(asker.level), asker.wants))
+        return select_victims(
+            found, FreedCapacity(self.extras.spare.room(asker.level), asker.wants)
+        )
 
     def _take_off(self, chosen: Iterable[Victim]) -> None:
         for victim in chosen:
@@ -134,7 +136,7 @@ class Preemption:
                     victim.taken.append((standing, rise(standing), extra))
                 self.extras.back(standing)
 
-    def _rise(self, standing: Standing) -> Seat:
+    def _rise(self, standing: RoleAllocation) -> Placement:
         return standing.rise(self.board.grid)
 
     def _put_back(self, chosen: Sequence[Victim]) -> None:
@@ -151,12 +153,12 @@ class Preemption:
     def _suspend(self, chosen: Sequence[Victim], reason: Reason) -> None:
         gone = set(chosen)
         self._victims = [victim for victim in self._victims if victim not in gone]
-        for victim in sorted(chosen, key=lambda one: one.standings[0].place):
+        for victim in sorted(chosen, key=lambda one: one.standings[0].queue_rank):
             self.ledger.suspended[victim.job.key] = reason
             self.ledger.held.pop(victim.job.key, None)
             for priority, freed in self._freed.items():
                 if victim.job.priority < priority:
-                    add(freed, victim, -1)
+                    add_holdings(freed, victim, -1)
 
     def leave(self) -> None:
         """Take those that were suspended out of the plan."""
@@ -165,43 +167,45 @@ class Preemption:
         board.jobs = [job for job in board.jobs if job.key not in gone]
 
 
-def candidates(standings: Iterable[Standing], movable: AbstractSet[Standing]) -> Iterator[Victim]:
+def victim_candidates(
+    standings: Iterable[RoleAllocation], movable: AbstractSet[RoleAllocation]
+) -> Iterator[Victim]:
     """Started jobs; a start that is half done is completed first."""
     started = [found for found in standings if not (found.starts or found.job.problem)]
     started.sort(key=lambda found: found.rank)
-    for _, group in groupby(started, key=lambda found: found.place):
+    for _, group in groupby(started, key=lambda found: found.queue_rank):
         roles = list(group)
         if not any(role.suspended for role in roles[0].job.live):
             yield Victim(roles[0].job, roles, [_held(one, extras=one in movable) for one in roles])
 
 
-def _held(standing: Standing, *, extras: bool) -> PodsByNode:
+def _held(standing: RoleAllocation, *, extras: bool) -> PodsByNode:
     seats = standing.seats[: standing.floor] if extras else standing.seats
-    rows = [seat.row for seat in seats if seat.row != NOWHERE]
+    rows = [seat.row for seat in seats if seat.row != NO_NODE]
     return PodsByNode(standing.fit, *np.unique(np.array(rows, dtype=np.int64), return_counts=True))
 
 
-def add(room: Ints, victim: Victim, sign: int) -> None:
+def add_holdings(room: Ints, victim: Victim, sign: int) -> None:
     """Give what a victim holds to this room, or take it back (-1)."""
     for held in victim.held:
         for line, amount in held.fit.need:
             room[line, held.rows] += sign * amount * held.pods
 
 
-class Relief:
+class FreedCapacity:
     """Room for some wants, while victims leave their nodes one by one, or come back.
 
     What one victim changes is counted on its own nodes, so that many victims cost no more each.
     """
 
-    def __init__(self, room: Ints, wants: Sequence[Want]) -> None:
+    def __init__(self, room: Ints, wants: Sequence[PodSetRequest]) -> None:
         self._room, self._wants = room, wants
         self._capacity = [want.fit.by_sums(room) for want in wants]
         self._total = [int(found.sum()) for found in self._capacity]
         self._exact = len(wants) == 1 and wants[0].fit.is_plain
 
     def change(self, victim: Victim, sign: int) -> None:
-        add(self._room, victim, sign)
+        add_holdings(self._room, victim, sign)
         for held in victim.held:
             for at, want in enumerate(self._wants):
                 capacity = self._capacity[at]
@@ -220,7 +224,7 @@ class Relief:
         return placed == [want.pods for want in self._wants]
 
 
-def spared(found: Sequence[Victim], relief: Relief) -> list[Victim]:
+def select_victims(found: Sequence[Victim], relief: FreedCapacity) -> list[Victim]:
     """The first victims that are enough together, but those that can be reprieved.
 
     Those that matter most are reprieved first, as by kube-scheduler's preemption.
@@ -243,7 +247,7 @@ def spared(found: Sequence[Victim], relief: Relief) -> list[Victim]:
     return kept[::-1]
 
 
-def _prefix(found: Sequence[Victim], relief: Relief) -> int:
+def _prefix(found: Sequence[Victim], relief: FreedCapacity) -> int:
     """How many must go, in their order; just those have left when it returns."""
     at, count, step = 0, len(found), 1
     while at < count and not (at and relief.may_do()):
@@ -262,7 +266,7 @@ def _prefix(found: Sequence[Victim], relief: Relief) -> int:
     return _move(found, relief, at, high)
 
 
-def _move(found: Sequence[Victim], relief: Relief, at: int, to: int) -> int:
+def _move(found: Sequence[Victim], relief: FreedCapacity, at: int, to: int) -> int:
     for victim in found[at:to]:
         relief.change(victim, 1)
     for victim in found[to:at]:

@@ -3,10 +3,10 @@
 from datetime import datetime
 
 from edl import reasons
-from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.cluster_snapshot import Snapshot
 
 
-def wait_for_calm(board: Board, *, asked: bool) -> None:
+def hold_growth_until_quiet(board: Snapshot, *, asked: bool) -> None:
     """Nobody grows until nothing has been started or resized for a while.
 
     `asked`: somebody waits for whom running jobs will shrink in a moment. Manual sizes and
@@ -22,12 +22,12 @@ def wait_for_calm(board: Board, *, asked: bool) -> None:
             standing.reserves = False
 
 
-def _moved(board: Board) -> bool:
-    last = max(moments(board), default=None)
+def _moved(board: Snapshot) -> bool:
+    last = max(change_times(board), default=None)
     return last is not None and not board.past(last, board.policy.idle)
 
 
-def moments(board: Board) -> list[datetime]:
+def change_times(board: Snapshot) -> list[datetime]:
     """When jobs were started and resized: read from the cluster, as whoever decides next will."""
     found = [job.started_at for job in board.jobs]
     found += [standing.role.resized_at for standing in board.standings]

@@ -3,12 +3,12 @@
 from math import inf
 
 from edl import reasons
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.decisions import note_yield
-from edl.planner.snapshot.reclaimable import Extras, claim_rules
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.decisions import record_eviction
+from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order
 
 
-def keep_budgets(board: Board) -> None:
+def reclaim_quotas(board: Snapshot) -> None:
     """Shrink whoever counts in an overdrawn budget, in the order in which extras yield."""
     for line in board.budgets.lines.values():
         if line.budget.takes_back and line.soon < 0:
@@ -17,10 +17,10 @@ def keep_budgets(board: Board) -> None:
                 for found in board.standings
                 if found.moves and found.bill and found.bill.cost(line)
             ]
-            extras = Extras(board, counting, claim_rules(board))
+            extras = Reclaimable(board, counting, reclaim_order(board))
             while line.soon < 0 and (standing := extras.next(inf)):
                 extras.rise(standing)
-                note_yield([standing], reasons.above_budget(line.budget))
+                record_eviction([standing], reasons.above_budget(line.budget))
                 extras.back(standing)
             for standing in counting:
                 standing.unbound = [one for one in standing.unbound if one.position < standing.size]

@@ -15,12 +15,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edl.feasibility.gpu_shares import Horizon
-from edl.planner.packing.best_fit import Mark
-from edl.planner.packing.node_capacity import Grid
-from edl.planner.packing.pod_class import Fit, Want, pack, place, unplace
-from edl.planner.snapshot.quota_balance import Bill
-from edl.planner.snapshot.reclaimable import Extras
-from edl.planner.snapshot.role_allocation import NOWHERE, Seat, Standing
+from edl.planner.packing.best_fit import CursorPosition
+from edl.planner.packing.node_capacity import NodeCapacity
+from edl.planner.packing.pod_class import (
+    PodClass,
+    PodSetRequest,
+    pack,
+    reserve_pods,
+    unreserve_pods,
+)
+from edl.planner.snapshot.quota_balance import QuotaRequest
+from edl.planner.snapshot.reclaimable import Reclaimable
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 
 if TYPE_CHECKING:
     from edl.feasibility.constraints import ConstraintCount
@@ -31,33 +37,33 @@ def _always() -> bool:
 
 
 @dataclass(slots=True)
-class Claim:
+class Reservation:
     """Pods that want room on `soon`: placed as far as they fit, then by taking extras.
 
     `enough` is a further condition for being complete (the load ceiling). `bill` is what all of
     them count in budgets: taken at once, and met when enough has been given back.
     """
 
-    grid: Grid
-    wants: list[Want]
+    grid: NodeCapacity
+    wants: list[PodSetRequest]
     enough: Callable[[], bool] = _always
-    bill: Bill | None = None
+    bill: QuotaRequest | None = None
     placed: list[list[int]] = field(init=False)
     """For each want, the nodes of its pods."""
-    risen: dict[Standing, list[Seat]] = field(default_factory=dict)
+    risen: dict[RoleAllocation, list[Placement]] = field(default_factory=dict)
     """Who yielded, and which seats, the last one first."""
-    _marks: list[Mark] = field(init=False)
+    _marks: list[CursorPosition] = field(init=False)
 
     def __post_init__(self) -> None:
         self._marks = [want.fit.soon.mark() for want in self.wants]
-        self.placed = [place(self.grid, want, now=False) for want in self.wants]
+        self.placed = [reserve_pods(self.grid, want, now=False) for want in self.wants]
         if self.bill:
             self.bill.take(now=False)
 
     @property
-    def missing(self) -> list[Want]:
+    def missing(self) -> list[PodSetRequest]:
         pairs = zip(self.wants, self.placed, strict=True)
-        return [Want(want.fit, want.pods - len(rows)) for want, rows in pairs]
+        return [PodSetRequest(want.fit, want.pods - len(rows)) for want, rows in pairs]
 
     def seated(self) -> bool:
         pairs = zip(self.wants, self.placed, strict=True)
@@ -72,7 +78,7 @@ class Claim:
     def _paid(self) -> bool:
         return self.bill is None or self.bill.met()
 
-    def take(self, extras: Extras, level: float) -> None:
+    def take(self, extras: Reclaimable, level: float) -> None:
         """Take extras until all is placed or nothing is left; first those that help."""
         if self.bill and not self._paid():
             self._pass(extras, level, self.bill.relieved, self._paid)
@@ -87,7 +93,7 @@ class Claim:
             self._pass(extras, level, self._in_the_way(), self.complete)
         self._put_back_unused(extras)
 
-    def _in_the_way(self) -> Callable[[Standing], bool]:
+    def _in_the_way(self) -> Callable[[RoleAllocation], bool]:
         """Whether a role has extras on nodes that its pods may use.
 
         All have where rules about other pods decide, or sums over the cluster.
@@ -97,14 +103,14 @@ class Claim:
             return lambda _: True
         usable = reduce(np.logical_or, (fit.eligible for fit in missing)).tolist()
         return lambda one: any(
-            seat.row != NOWHERE and usable[seat.row] for seat in one.seats[one.floor :]
+            seat.row != NO_NODE and usable[seat.row] for seat in one.seats[one.floor :]
         )
 
     def _pass(
         self,
-        extras: Extras,
+        extras: Reclaimable,
         level: float,
-        useful: Callable[[Standing], bool],
+        useful: Callable[[RoleAllocation], bool],
         done: Callable[[], bool],
     ) -> None:
         aside = []
@@ -122,13 +128,13 @@ class Claim:
     def _settle(self, row: int) -> None:
         """Place what is missing where room came back."""
         for (fit, count), rows in zip(self.wants, self.placed, strict=True):
-            if row == NOWHERE or not fit.eligible[row]:
+            if row == NO_NODE or not fit.eligible[row]:
                 continue
-            while len(rows) < count and fit.takes(row, now=False):
+            while len(rows) < count and fit.fits(row, now=False):
                 self.grid.take(row, fit, now=False)
                 rows.append(row)
 
-    def _put_back_unused(self, extras: Extras) -> None:
+    def _put_back_unused(self, extras: Reclaimable) -> None:
         """Whoever yielded last gets back first; of each role the lowest replica."""
         met, taken = self.complete(), _Taken(self.wants, self.placed)
         for standing, seats in reversed(list(self.risen.items())):
@@ -138,7 +144,9 @@ class Claim:
             if not seats:
                 del self.risen[standing]
 
-    def _puts_back(self, extras: Extras, standing: Standing, taken: "_Taken", *, met: bool) -> bool:
+    def _puts_back(
+        self, extras: Reclaimable, standing: RoleAllocation, taken: "_Taken", *, met: bool
+    ) -> bool:
         seat = self.risen[standing][-1]
         if taken.keeps_off(standing.fit, seat):
             return False
@@ -148,10 +156,10 @@ class Claim:
             return False
         return True
 
-    def undo(self, extras: Extras) -> None:
+    def undo(self, extras: Reclaimable) -> None:
         """All as it was before the claim."""
         for want, rows, mark in zip(self.wants, self.placed, self._marks, strict=True):
-            unplace(self.grid, want.fit, rows, now=False)
+            unreserve_pods(self.grid, want.fit, rows, now=False)
             want.fit.soon.back_to(mark)
             rows.clear()
         if self.bill:
@@ -166,16 +174,16 @@ class Claim:
 class _Taken:
     """The places of a claim's pods: nothing else has come since its first replica yielded."""
 
-    def __init__(self, wants: Sequence[Want], placed: Sequence[Sequence[int]]) -> None:
+    def __init__(self, wants: Sequence[PodSetRequest], placed: Sequence[Sequence[int]]) -> None:
         self._rows = {row for rows in placed for row in rows}
         self._domains: defaultdict[ConstraintCount, set[int]] = defaultdict(set)
         for want, rows in zip(wants, placed, strict=True):
             for count in want.fit.binding.carried if want.fit.binding else ():
                 self._domains[count].update(at for row in rows if (at := count.of[row]) >= 0)
 
-    def keeps_off(self, fit: Fit, seat: Seat) -> bool:
+    def keeps_off(self, fit: PodClass, seat: Placement) -> bool:
         """Whether a replica that has yielded may not come back to its node."""
-        if seat.row == NOWHERE:
+        if seat.row == NO_NODE:
             return False
         if fit.binding is not None and fit.binding.keeps_off(seat.row, self._domains):
             return True
@@ -184,12 +192,12 @@ class _Taken:
         )
 
 
-def _on(standing: Standing, useful: Sequence[bool]) -> bool:
+def _on(standing: RoleAllocation, useful: Sequence[bool]) -> bool:
     row = standing.seats[-1].row
-    return row != NOWHERE and useful[row]
+    return row != NO_NODE and useful[row]
 
 
-def make_room(claim: Claim, extras: Extras, level: float, *, whole: bool) -> bool:
+def reserve_capacity(claim: Reservation, extras: Reclaimable, level: float, *, whole: bool) -> bool:
     """Reserve room on `soon` for a claim, if need be taking extras within its level.
 
     `whole`: all pods or none (a gang), and whether it was all; else as many as can be had.
@@ -200,7 +208,7 @@ def make_room(claim: Claim, extras: Extras, level: float, *, whole: bool) -> boo
     reachable = pack(extras.spare.room(level), missing, Horizon.EMPTY)
     if not whole:
         claim.wants = [
-            Want(want.fit, len(rows) + found)
+            PodSetRequest(want.fit, len(rows) + found)
             for want, rows, found in zip(claim.wants, claim.placed, reachable, strict=True)
         ]
     elif reachable != [want.pods for want in missing]:

@@ -6,12 +6,12 @@ from typing import Final
 
 from edl.planner.policies.fair import FAIR
 from edl.planner.policies.fifo import FIFO
-from edl.planner.policies.policy import Claimant, Policy, Share
+from edl.planner.policies.policy import Claimant, Policy, Satisfaction
 from edl.planner.policies.throughput import THROUGHPUT
 from edl.planner.policies.utilisation import UTILISATION
 from edl.planner.policies.weighted import weighted
 
-__all__ = ["POLICIES", "Claimant", "Policy", "Share", "weighted"]
+__all__ = ["POLICIES", "Claimant", "Policy", "Satisfaction", "weighted"]
 
 POLICIES: Final[Mapping[str, Policy]] = MappingProxyType(
     {policy.name: policy for policy in (FAIR, THROUGHPUT, FIFO, UTILISATION)}

@@ -4,9 +4,9 @@ from edl.model import Code
 from edl.planner.policies.policy import Claimant, Policy
 
 
-def turn(claimant: Claimant, _size: int) -> float:
+def arrival_rank(claimant: Claimant, _size: int) -> float:
     """The same at every size: replicas go to whoever came before, however many he has."""
-    return claimant.place
+    return claimant.queue_rank
 
 
-FIFO = Policy("fifo", turn, gives=Code.FIFO_ORDER)
+FIFO = Policy("fifo", arrival_rank, gives=Code.FIFO_ORDER)

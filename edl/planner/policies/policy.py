@@ -19,7 +19,7 @@ class Claimant(Protocol):
     def role(self) -> Role: ...
 
     @property
-    def place(self) -> int:
+    def queue_rank(self) -> int:
         """Its job's place in the total order: priority, then first come first served."""
 
     @property
@@ -27,7 +27,7 @@ class Claimant(Protocol):
         """The part of the cluster that one replica takes, 0..1, averaged over its resources."""
 
 
-Share = Callable[[Claimant, int], float]
+Satisfaction = Callable[[Claimant, int], float]
 """How satisfied a role is with so many replicas. It must not fall as their number grows."""
 
 
@@ -39,7 +39,7 @@ class Policy(msgspec.Struct, frozen=True):
     """
 
     name: str
-    share: Share
+    share: Satisfaction
     balances: bool = True
     """In a full cluster replicas move from one role to another. Only if the giver stays more
     satisfied than the taker was before: so no move is ever undone."""

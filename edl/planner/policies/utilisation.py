@@ -13,8 +13,8 @@ _TIE: Final = 1e-9
 """Far less than one pod of 10 m CPU in a cluster of 100,000 nodes."""
 
 
-def gap(claimant: Claimant, size: int) -> float:
+def large_first(claimant: Claimant, size: int) -> float:
     return _TIE * fulfilment(claimant, size) - claimant.bulk
 
 
-UTILISATION = Policy("utilisation", gap, gives=Code.UTILIZATION, weighs=True)
+UTILISATION = Policy("utilisation", large_first, gives=Code.UTILIZATION, weighs=True)

@@ -6,45 +6,45 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edl.planner.packing.node_capacity import fewest
-from edl.planner.packing.pod_class import Want, unplace
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.role_allocation import NOWHERE, Standing
+from edl.planner.packing.node_capacity import by_scarcest_resource
+from edl.planner.packing.pod_class import PodSetRequest, unreserve_pods
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 
 if TYPE_CHECKING:
     from edl.model import JobKey
     from edl.planner.packing.node_capacity import Ints
 
 
-class Homes:
+class AnchorNodes:
     """The nodes that hold what a job cannot do without: its servers, index 0 of who decides."""
 
-    def __init__(self, standings: Iterable[Standing]) -> None:
+    def __init__(self, standings: Iterable[RoleAllocation]) -> None:
         self._rows: defaultdict[JobKey, list[int]] = defaultdict(list)
         for standing in standings:
             role = standing.role
             seats = standing.seats if role.serves else standing.seats[: int(role.decides)]
             rows = self._rows[standing.job.key]
-            rows += [seat.row for seat in seats if seat.row != NOWHERE and seat.row not in rows]
+            rows += [seat.row for seat in seats if seat.row != NO_NODE and seat.row not in rows]
 
-    def remote(self, standing: Standing) -> bool:
+    def remote(self, standing: RoleAllocation) -> bool:
         """Whether its highest index, the next to go, is elsewhere."""
         return standing.seats[-1].row not in self._rows[standing.job.key]
 
-    def near(self, standing: Standing, *, now: bool) -> int:
+    def near(self, standing: RoleAllocation, *, now: bool) -> int:
         """A node of these where one more replica fits; NOWHERE if there is none."""
         fit = standing.fit
         for row in self._rows[standing.job.key]:
-            if fit.eligible[row] and fit.takes(row, now=now):
+            if fit.eligible[row] and fit.fits(row, now=now):
                 return row
-        return NOWHERE
+        return NO_NODE
 
 
-def place_on_one(board: Board, wants: Sequence[Want]) -> list[list[int]] | None:
+def place_on_one_node(board: Snapshot, wants: Sequence[PodSetRequest]) -> list[list[int]] | None:
     """Room for all pods on one node that is free now, where most is left; None, and no change."""
     row = _roomiest(board, wants)
     # Rules about who may be beside whom are the cursors' to keep.
-    if row == NOWHERE or any(want.fit.binding for want in wants):
+    if row == NO_NODE or any(want.fit.binding for want in wants):
         return None
     placed: list[list[int]] = [[] for _ in wants]
     for want, rows in zip(wants, placed, strict=True):
@@ -54,11 +54,11 @@ def place_on_one(board: Board, wants: Sequence[Want]) -> list[list[int]] | None:
     if all(len(rows) == want.pods for want, rows in zip(wants, placed, strict=True)):
         return placed
     for want, rows in zip(wants, placed, strict=True):
-        unplace(board.grid, want.fit, rows, now=True)
+        unreserve_pods(board.grid, want.fit, rows, now=True)
     return None
 
 
-def _roomiest(board: Board, wants: Sequence[Want]) -> int:
+def _roomiest(board: Snapshot, wants: Sequence[PodSetRequest]) -> int:
     """The node that holds the gang most often."""
     total: defaultdict[int, int] = defaultdict(int)
     for fit, pods in wants:
@@ -66,9 +66,9 @@ def _roomiest(board: Board, wants: Sequence[Want]) -> int:
             total[line] += amount * pods
     eligible = np.all([fit.eligible for fit, _ in wants], axis=0)
     if not total or not eligible.any():
-        return NOWHERE
+        return NO_NODE
     free: Ints = np.minimum(board.grid.now, board.grid.soon)
-    times = fewest(free[line] // amount for line, amount in total.items())
+    times = by_scarcest_resource(free[line] // amount for line, amount in total.items())
     times = np.where(eligible, times, 0)
     best = int(np.argmax(times))
-    return best if times[best] > 0 else NOWHERE
+    return best if times[best] > 0 else NO_NODE

@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 from edl import reasons
 from edl.model import JobKey, Reason
-from edl.planner.packing.pod_class import Want
+from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.plan import Held
-from edl.planner.snapshot.role_allocation import Standing
+from edl.planner.snapshot.role_allocation import RoleAllocation
 
 _SHOWN_AHEAD = 8
 
 
-class Promise(NamedTuple):
+class PipelinedPods(NamedTuple):
     """Room that is kept for a gang until it can start."""
 
-    wants: Sequence[Want]
+    wants: Sequence[PodSetRequest]
     placed: Sequence[Sequence[int]]
     """The nodes of each want, where they are taken off the room."""
     number: int
@@ -27,24 +27,24 @@ class Promise(NamedTuple):
 class ReplicaMove(NamedTuple):
     """One replica leaves a node; `now`: the room that it goes to is free already."""
 
-    standing: Standing
+    standing: RoleAllocation
     row: int
     now: bool
     reason: Reason
 
 
 @dataclass(slots=True)
-class Ledger:
+class Decisions:
     """`admitted`, `suspended` and `held` by job, in the order in which they were decided."""
 
-    admitted: dict[JobKey, tuple[Reason, list[Standing]]] = field(default_factory=dict)
+    admitted: dict[JobKey, tuple[Reason, list[RoleAllocation]]] = field(default_factory=dict)
     suspended: dict[JobKey, Reason] = field(default_factory=dict)
     held: dict[JobKey, Reason] = field(default_factory=dict)
     until: dict[JobKey, datetime] = field(default_factory=dict)
     """When what holds a job ends, where time alone ends it."""
     queue: list[JobKey] = field(default_factory=list)
     """Those of `held` that wait in the queue, the first first."""
-    promises: list[Promise] = field(default_factory=list)
+    promises: list[PipelinedPods] = field(default_factory=list)
     moves: list[ReplicaMove] = field(default_factory=list)
     """Replicas that leave a node for pods which may use few nodes."""
 
@@ -62,8 +62,8 @@ class Ledger:
         self.hold(key, reason, until)
         self.queue.append(key)
 
-    def promise(self, wants: Sequence[Want], placed: Sequence[Sequence[int]]) -> None:
-        self.promises.append(Promise(wants, placed, len(self.admitted)))
+    def promise(self, wants: Sequence[PodSetRequest], placed: Sequence[Sequence[int]]) -> None:
+        self.promises.append(PipelinedPods(wants, placed, len(self.admitted)))
 
     def all_held(self) -> tuple[Held, ...]:
         """The queue first, in its order; `ahead` names the first few of it that may start."""
@@ -79,7 +79,7 @@ class Ledger:
         return (*queued, *[Held(key, self.held[key], until=self.until.get(key)) for key in rest])
 
 
-def note_yield(standings: Iterable[Standing], reason: Reason) -> None:
+def record_eviction(standings: Iterable[RoleAllocation], reason: Reason) -> None:
     """Write down why these roles yield; what yields in this plan does not grow in it."""
     for standing in standings:
         standing.reason = standing.reason or reason

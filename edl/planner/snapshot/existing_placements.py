@@ -8,49 +8,51 @@ from typing import Final, NamedTuple
 
 from edl.contract import PLACEMENT_GATE
 from edl.model import Pod, PodPhase, Role, TrainingJob
-from edl.planner.packing.pod_class import Fit
-from edl.planner.snapshot.role_allocation import NOWHERE, Seat, Unbound
+from edl.planner.packing.pod_class import PodClass
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, Unscheduled
 
-_DONE: Final = Seat(NOWHERE, now=False, fresh=False, counts=False)
+_DONE: Final = Placement(NO_NODE, now=False, fresh=False, counts=False)
 
 
-class Seating(NamedTuple):
+class ExistingPlacements(NamedTuple):
     """What one role's pods say: a seat for each replica, and the replicas without a node."""
 
-    seats: list[Seat]
-    unbound: list[Unbound]
+    seats: list[Placement]
+    unbound: list[Unscheduled]
 
 
 @dataclass(slots=True)
-class Rows:
+class PodClassState:
     """Pods of one shape, and the nodes of those that are on their way out."""
 
-    fit: Fit
-    there: "There"
+    fit: PodClass
+    there: "PlacementByNode"
     surplus: list[int] = field(default_factory=list)
 
 
-class There(dict[str, Seat]):
+class PlacementByNode(dict[str, Placement]):
     """The seat of a bound replica by the name of its node; the same value for all on one."""
 
     def __init__(self, nodes: dict[str, int]) -> None:
         self._nodes = nodes
 
-    def __missing__(self, name: str) -> Seat:
-        found = self[name] = Seat(self._nodes.get(name, NOWHERE), now=False, fresh=False)
+    def __missing__(self, name: str) -> Placement:
+        found = self[name] = Placement(self._nodes.get(name, NO_NODE), now=False, fresh=False)
         return found
 
 
-def vacate(role: Role, nodes: dict[str, int], rows: Rows) -> None:
+def release_role(role: Role, nodes: dict[str, int], rows: PodClassState) -> None:
     """A suspended or ended role: whatever still runs is on its way out."""
     bound = (pod for pod in role.pods if pod.node and not pod.ended and not pod.terminating)
-    rows.surplus.extend(nodes.get(pod.node, NOWHERE) for pod in bound)
+    rows.surplus.extend(nodes.get(pod.node, NO_NODE) for pod in bound)
 
 
-def seat(job: TrainingJob, role: Role, nodes: dict[str, int], rows: Rows) -> Seating:
+def existing_placements(
+    job: TrainingJob, role: Role, nodes: dict[str, int], rows: PodClassState
+) -> ExistingPlacements:
     """The seats of a started role: `role.size` of them, the last one is given up first."""
     if home := _home(job, role):
-        return Seating(list(map(rows.there.__getitem__, home)), [])
+        return ExistingPlacements(list(map(rows.there.__getitem__, home)), [])
     live = [pod for pod in role.pods if not pod.ended and not pod.terminating]
     ranked = role.tandem and all(pod.index >= 0 for pod in live)
     keep = _ranked if ranked else _unranked
@@ -66,25 +68,25 @@ def _home(job: TrainingJob, role: Role) -> tuple[str, ...]:
 @dataclass(slots=True)
 class _Keeper:
     nodes: dict[str, int]
-    rows: Rows
-    seating: Seating = field(default_factory=lambda: Seating([], []))
+    rows: PodClassState
+    seating: ExistingPlacements = field(default_factory=lambda: ExistingPlacements([], []))
 
     def keep(self, row: int) -> None:
-        self.seating.seats.append(Seat(row, now=False, fresh=False))
+        self.seating.seats.append(Placement(row, now=False, fresh=False))
 
     def pass_over(self) -> None:
         self.seating.seats.append(_DONE)
 
     def await_(self, since: datetime | None, pod: Pod | None) -> None:
-        self.seating.unbound.append(Unbound(len(self.seating.seats), since, pod))
-        self.keep(NOWHERE)
+        self.seating.unbound.append(Unscheduled(len(self.seating.seats), since, pod))
+        self.keep(NO_NODE)
 
     def drop(self, pod: Pod) -> None:
         if pod.node:
-            self.rows.surplus.append(self.nodes.get(pod.node, NOWHERE))
+            self.rows.surplus.append(self.nodes.get(pod.node, NO_NODE))
 
 
-def _ranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> Seating:
+def _ranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> ExistingPlacements:
     """Seat i is index i: a tandem shrink removes the highest indexes."""
     by_index: dict[int, Pod] = {}
     for pod in live:
@@ -97,7 +99,7 @@ def _ranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> S
     for index in range(role.size):
         found = by_index.get(index)
         if found is not None and found.node:
-            keeper.keep(keeper.nodes.get(found.node, NOWHERE))
+            keeper.keep(keeper.nodes.get(found.node, NO_NODE))
         elif found is None and (index in role.over or ended.get(index) is PodPhase.SUCCEEDED):
             keeper.pass_over()
         else:
@@ -106,7 +108,7 @@ def _ranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> S
     return keeper.seating
 
 
-def _unranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> Seating:
+def _unranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> ExistingPlacements:
     """The Job controller gives up unbound pods first, then unready ones, then the youngest."""
     live.sort(key=lambda pod: (not pod.node, not pod.ready, pod.created_at, pod.index, pod.name))
     for pod in live[role.size :]:
@@ -117,7 +119,7 @@ def _unranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) ->
     kept: list[Pod | None] = [*live[: role.size], *repeat(None, role.size - len(live))]
     for found in kept:
         if found is not None and found.node:
-            keeper.keep(keeper.nodes.get(found.node, NOWHERE))
+            keeper.keep(keeper.nodes.get(found.node, NO_NODE))
         elif len(keeper.seating.seats) < expected:
             keeper.await_(_since(job, role, found, lost=lost), found)
         else:

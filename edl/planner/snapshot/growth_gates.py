@@ -4,34 +4,39 @@ from datetime import datetime, timedelta
 
 from edl import phases, reasons
 from edl.cooldowns import cooldown, resized_at
-from edl.model import PodPhase, Reason, Resizing, Role, TrainingJob
+from edl.model import PodPhase, Reason, ResizePolicy, Role, TrainingJob
 from edl.planner.limits import Limits
 from edl.planner.snapshot import last_resizes
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.existing_placements import seat
-from edl.planner.snapshot.restart_backoff import backs_off, doubled, last_changed, vain
-from edl.planner.snapshot.role_allocation import Standing, target
-from edl.planner.snapshot.topology_choice import held_to
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.existing_placements import existing_placements
+from edl.planner.snapshot.restart_backoff import (
+    backoff_of,
+    doubled_cooldown,
+    failed_change,
+    last_change_time,
+)
+from edl.planner.snapshot.role_allocation import RoleAllocation, manual_size
+from edl.planner.snapshot.topology_choice import restricted_to_started
 
 
-def stand(board: Board, job: TrainingJob, role: Role, rank: int) -> Standing:
+def started_role(board: Snapshot, job: TrainingJob, role: Role, rank: int) -> RoleAllocation:
     """A started role with its pods."""
     rows = board.rows_of(role.shape)
-    standing = Standing(job, role, rank, rows.fit, board.bulk(rows.fit))
-    standing.fit = held_to(board, standing)
-    standing.seats, standing.unbound = seat(job, role, board.grid.rows, rows)
+    standing = RoleAllocation(job, role, rank, rows.fit, board.bulk(rows.fit))
+    standing.fit = restricted_to_started(board, standing)
+    standing.seats, standing.unbound = existing_placements(job, role, board.grid.rows, rows)
     board.budgets.count(standing)
-    bound(board, standing)
+    set_growth_limits(board, standing)
     return standing
 
 
-def bound(board: Board, standing: Standing) -> None:
+def set_growth_limits(board: Snapshot, standing: RoleAllocation) -> None:
     """Set how far a started role may move in this plan, and why not further."""
     role = standing.role
     if not standing.moves:
         standing.floor = standing.cap = role.size
         return
-    manual = target(role)
+    manual = manual_size(role)
     most = role.max if manual is None else manual
     standing.floor = min(role.min, role.size)
     standing.cap = max(
@@ -54,7 +59,7 @@ def nearly_done(job: TrainingJob) -> bool:
     )
 
 
-def _finishing(board: Board, standing: Standing) -> bool:
+def _finishing(board: Snapshot, standing: RoleAllocation) -> bool:
     """What its user asks for comes first: a manual size, a higher min, a lower max."""
     done, role = standing.job.progress, standing.role
     return (
@@ -65,18 +70,18 @@ def _finishing(board: Board, standing: Standing) -> bool:
     )
 
 
-def _cool(board: Board, standing: Standing) -> None:
+def _cool(board: Snapshot, standing: RoleAllocation) -> None:
     job, role = standing.job, standing.role
     if job.problem or job.missing:
         standing.held, standing.reserves = phases.unready(job), False
         return
-    changed = last_changed(job, role)
+    changed = last_change_time(job, role)
     if changed is None or (standing.floor == standing.cap == role.size):
         return
     if not standing.manual and any(one.since is None for one in standing.unbound):
         # In the Job controller's back-off more of it would only stand empty.
         standing.held, standing.reserves = reasons.REPLICAS_MISSING, False
-    elif later := backs_off(board, standing):
+    elif later := backoff_of(board, standing):
         standing.held, standing.until = later
         standing.reserves = False
         standing.cooling = standing.restarts
@@ -85,56 +90,56 @@ def _cool(board: Board, standing: Standing) -> None:
         # Whatever its user asks for: room is kept for it no longer than the flags say.
         standing.reserves = left <= _usual(board, standing)
         # A role that made room by a restart would take it back before the claim has started.
-        at_once = standing.manual and not last_resizes.made_room(role)
+        at_once = standing.manual and not last_resizes.was_reclaimed(role)
         _rest(board, standing, None if at_once else reasons.COOLDOWN)
         standing.until = None if at_once else board.at + left
     elif _still_gives(board, standing, changed):
         _rest(board, standing, reasons.COOLDOWN)
 
 
-def _still_gives(board: Board, standing: Standing, changed: datetime) -> bool:
+def _still_gives(board: Snapshot, standing: RoleAllocation, changed: datetime) -> bool:
     """Whether a replica that it gave still holds its node; some pods never leave.
 
     The job that waits for that room has no pod yet: new pods of this one would take it.
     """
     role = standing.role
     return (
-        last_resizes.balanced(board.policy.gives, role)
+        last_resizes.gave_replica(board.policy.gives, role)
         and any(pod.terminating for pod in role.pods)
         and not board.past(changed, board.limits.queue_patience)
     )
 
 
-def _rest(board: Board, standing: Standing, held: Reason | None) -> None:
+def _rest(board: Snapshot, standing: RoleAllocation, held: Reason | None) -> None:
     standing.cooling, standing.held = True, held
-    if last_resizes.balanced(board.policy.gives, standing.role):
+    if last_resizes.gave_replica(board.policy.gives, standing.role):
         board.calm = min(board.calm, board.share(standing))
 
 
-def rest_after_return(board: Board, standing: Standing) -> None:
+def cool_down_after_restart(board: Snapshot, standing: RoleAllocation) -> None:
     """A role that its job's restart brings back keeps room for more, as in the next plan.
 
     Else another job takes all of that by a restart, and gives it back by more of them.
     """
     job, role = standing.job, standing.role
-    if standing.restarts and not (standing.manual or vain(board, job, role)):
+    if standing.restarts and not (standing.manual or failed_change(board, job, role)):
         most = role.max if role.remaining is None else min(role.max, role.remaining)
         standing.cap = max(standing.cap, most)
         _rest(board, standing, reasons.COOLDOWN)
 
 
-def usual_cooldown(limits: Limits, role: Role) -> timedelta:
+def default_cooldown(limits: Limits, role: Role) -> timedelta:
     """What the reconciler's flags say."""
-    restarts = role.resizing is Resizing.RESTART
+    restarts = role.resizing is ResizePolicy.RESTART
     return limits.restart_cooldown if restarts else limits.growth_cooldown
 
 
-def _usual(board: Board, standing: Standing) -> timedelta:
+def _usual(board: Snapshot, standing: RoleAllocation) -> timedelta:
     """The same, after restarts one soon after another."""
-    return doubled(usual_cooldown(board.limits, standing.role), standing)
+    return doubled_cooldown(default_cooldown(board.limits, standing.role), standing)
 
 
-def _left(board: Board, standing: Standing, changed: datetime) -> timedelta:
+def _left(board: Snapshot, standing: RoleAllocation, changed: datetime) -> timedelta:
     """What is left of its cooldown; after a start that was no resize the flags' counts."""
     job, role = standing.job, standing.role
     usual = _usual(board, standing)

@@ -4,27 +4,27 @@ from edl.model import Code, JobKey, Restart, Role
 from edl.model.reason_codes import Minimum, Other
 
 
-def restarts(role: Role) -> bool:
+def stopped_to_resize(role: Role) -> bool:
     """Whether a role was stopped in order to start again at the size that it has now."""
     return role.restart is Restart.STOPPED
 
 
-def admitted(role: Role) -> bool:
+def was_admitted(role: Role) -> bool:
     """Whether its last change was a start from the queue."""
     return role.last is not None and role.last.code is Code.ADMITTED
 
 
-def gang_pending(role: Role) -> bool:
+def gang_was_unschedulable(role: Role) -> bool:
     """Whether its last start came to nothing, because the scheduler placed its pods otherwise."""
     return role.last is not None and role.last.code is Code.GANG_UNSCHEDULABLE
 
 
-def stayed_pending(role: Role) -> bool:
+def was_unschedulable(role: Role) -> bool:
     """Whether a role's last change gave back what no node took, by a restart or without one."""
     return role.last is not None and role.last.code is Code.UNSCHEDULABLE
 
 
-def grew_in_vain(key: JobKey, role: Role) -> bool:
+def growth_failed(key: JobKey, role: Role) -> bool:
     """Whether this job came back smaller than it had grown, or in the way of its own minimum."""
     last = role.last
     if last is None or last.restart is Restart.NONE:
@@ -33,18 +33,18 @@ def grew_in_vain(key: JobKey, role: Role) -> bool:
     return in_its_way or last.code is Code.GROWTH_UNSCHEDULABLE
 
 
-def for_manual_size(role: Role) -> bool:
+def stopped_for_manual_size(role: Role) -> bool:
     """Whether a role was stopped because its user had asked for another size."""
-    return restarts(role) and role.last is not None and role.last.code is Code.MANUAL_SIZE
+    return stopped_to_resize(role) and role.last is not None and role.last.code is Code.MANUAL_SIZE
 
 
-def made_room(role: Role) -> bool:
+def was_reclaimed(role: Role) -> bool:
     """Whether a role came back smaller because a claim needed the room."""
     last = role.last
     return last is not None and last.restart is Restart.STARTED and last.code is Code.RECLAIMED
 
 
-def yielded_to(gives: Code, role: Role) -> JobKey | None:
+def reclaimed_for(gives: Code, role: Role) -> JobKey | None:
     """The job for which a role came back smaller: for its claim, or what the policy balances."""
     last = role.last
     if last is None or last.restart is not Restart.STARTED:
@@ -54,12 +54,14 @@ def yielded_to(gives: Code, role: Role) -> JobKey | None:
     return None
 
 
-def grows(role: Role) -> bool:
+def stopped_to_grow(role: Role) -> bool:
     """Whether a role was stopped because there was room for more of it."""
-    return restarts(role) and role.last is not None and role.last.code is Code.IDLE_CAPACITY
+    return (
+        stopped_to_resize(role) and role.last is not None and role.last.code is Code.IDLE_CAPACITY
+    )
 
 
-def balanced(gives: Code, role: Role) -> bool:
+def gave_replica(gives: Code, role: Role) -> bool:
     """Whether a role gave a replica, without a restart, for what the policy balances."""
     last = role.last
     return last is not None and last.restart is Restart.NONE and last.code is gives

@@ -13,7 +13,7 @@ import msgspec
 from edl.model import JobKey, Pod, Quota, Role, TrainingJob
 
 if TYPE_CHECKING:
-    from edl.planner.snapshot.role_allocation import Standing
+    from edl.planner.snapshot.role_allocation import RoleAllocation
 
 
 @dataclass(slots=True, eq=False)
@@ -38,7 +38,7 @@ class QuotaLine:
         return self.budget.hard - self.soon
 
 
-class Bill(msgspec.Struct, frozen=True, eq=False):
+class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
     """What pods count in the budgets of their namespace: one pod of a role, or a whole gang."""
 
     costs: tuple[tuple[QuotaLine, int], ...]
@@ -77,7 +77,7 @@ class Bill(msgspec.Struct, frozen=True, eq=False):
         """What one counts in this budget."""
         return next((cost for found, cost in self.costs if found is line), 0)
 
-    def relieved(self, standing: "Standing") -> bool:
+    def relieved(self, standing: "RoleAllocation") -> bool:
         """Whether one replica less of this role counts less in a budget that is overdrawn."""
         bill = standing.bill
         return bill is not None and any(line.soon < 0 and bill.cost(line) for line, _ in self.costs)
@@ -89,12 +89,12 @@ class Bill(msgspec.Struct, frozen=True, eq=False):
 
 
 @dataclass(slots=True)
-class Budgets:
+class QuotaUsage:
     """All budgets of one plan. Without any, nobody has a bill."""
 
     found: Iterable[Quota]
     lines: dict[tuple[str, str, str], QuotaLine] = field(init=False)
-    _bills: dict[object, Bill | None] = field(default_factory=dict)
+    _bills: dict[object, QuotaRequest | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.lines = {
@@ -103,7 +103,7 @@ class Budgets:
             for left in [found.hard - found.others]
         }
 
-    def bill(self, job: TrainingJob, role: Role) -> Bill | None:
+    def bill(self, job: TrainingJob, role: Role) -> QuotaRequest | None:
         """What one pod of this role counts; None if nothing."""
         if not (role.charges and self.lines):
             return None
@@ -112,7 +112,7 @@ class Budgets:
             self._bills[key] = self.bill_of(job, [(role, 1)])
         return self._bills[key]
 
-    def bill_of(self, job: TrainingJob, pods: Sequence[tuple[Role, int]]) -> Bill | None:
+    def bill_of(self, job: TrainingJob, pods: Sequence[tuple[Role, int]]) -> QuotaRequest | None:
         """What so many pods of each of these roles count together; None if nothing."""
         if not self.lines:
             return None
@@ -123,9 +123,9 @@ class Budgets:
                 if key in self.lines and count:
                     costs[key] = costs.get(key, 0) + amount * count
         found = tuple((self.lines[key], cost) for key, cost in sorted(costs.items()))
-        return Bill(found) if found else None
+        return QuotaRequest(found) if found else None
 
-    def count(self, standing: "Standing") -> None:
+    def count(self, standing: "RoleAllocation") -> None:
         """Count a started role: its replicas, those to come too, and its pods that leave."""
         standing.bill = bill = self.bill(standing.job, standing.role)
         if bill is not None:

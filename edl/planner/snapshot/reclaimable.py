@@ -14,62 +14,69 @@ import msgspec
 import numpy as np
 
 from edl.model import TrainingJob
-from edl.planner.packing.node_capacity import Grid, Ints
-from edl.planner.packing.pod_class import Fit
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.colocation import Homes
-from edl.planner.snapshot.quota_balance import Bill, QuotaLine
-from edl.planner.snapshot.role_allocation import FINISHING, NOWHERE, Seat, Standing
+from edl.planner.packing.node_capacity import Ints, NodeCapacity
+from edl.planner.packing.pod_class import PodClass
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.colocation import AnchorNodes
+from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
+from edl.planner.snapshot.role_allocation import (
+    NEARLY_DONE_MARGIN,
+    NO_NODE,
+    Placement,
+    RoleAllocation,
+)
 
-_row: Final = attrgetter("row")
+_node: Final = attrgetter("row")
 
 
 class ReclaimOrder(msgspec.Struct, frozen=True):
     """Which replicas may be taken: how far down each role goes, and which role yields first."""
 
-    least: Callable[[Standing], int]
-    key: Callable[[Standing], tuple[float, bool, float]]
+    least: Callable[[RoleAllocation], int]
+    key: Callable[[RoleAllocation], tuple[float, bool, float]]
     """Smallest first; `Extras.next` compares its first part with the claim's level."""
 
 
-def claim_rules(board: Board) -> ReclaimOrder:
+def reclaim_order(board: Snapshot) -> ReclaimOrder:
     """Demands, gangs and minimums take extras down to the floor, the lowest priority first.
 
     Under a policy that keeps jobs together then whose highest index is elsewhere.
     """
-    homes = Homes(board.standings) if board.policy.together else None
+    homes = AnchorNodes(board.standings) if board.policy.together else None
 
-    def key(standing: Standing) -> tuple[float, bool, float]:
+    def key(standing: RoleAllocation) -> tuple[float, bool, float]:
         near = homes is not None and not homes.remote(standing)
         return standing.level, near, -board.share(standing)
 
     return ReclaimOrder(least=lambda standing: standing.floor, key=key)
 
 
-def level_of(board: Board, job: TrainingJob) -> float:
+def reclaim_priority_of(board: Snapshot, job: TrainingJob) -> float:
     """Whose extras a job that waits may take: who has just come, only those of lower priorities."""
     patience = board.policy.patience
     if patience and not board.past(job.queued_at, patience):
         return job.priority - 0.5
     if board.finishing and board.past(job.queued_at, board.limits.queue_patience):
-        return job.priority + FINISHING
+        return job.priority + NEARLY_DONE_MARGIN
     return job.priority
 
 
-class Spare:
+class ReclaimableCapacity:
     """The room that extras hold, by level of the claims that may have it."""
 
-    def __init__(self, grid: Grid, standings: Iterable[Standing], rules: ReclaimOrder) -> None:
+    def __init__(
+        self, grid: NodeCapacity, standings: Iterable[RoleAllocation], rules: ReclaimOrder
+    ) -> None:
         self._grid = grid
         self._by_level: dict[float, Ints] = {}
-        rows: dict[tuple[float, Fit], list[int]] = defaultdict(list)
+        rows: dict[tuple[float, PodClass], list[int]] = defaultdict(list)
         for standing in standings:
             seats = standing.seats[rules.least(standing) :]
-            rows[standing.level, standing.fit] += map(_row, seats)
+            rows[standing.level, standing.fit] += map(_node, seats)
         for (level, fit), found in rows.items():
             self._add_all(level, fit, np.array(found, dtype=np.int64))
 
-    def _add_all(self, level: float, fit: Fit, rows: Ints) -> None:
+    def _add_all(self, level: float, fit: PodClass, rows: Ints) -> None:
         counts = np.bincount(rows[rows >= 0], minlength=len(self._grid.rows))
         for line, amount in fit.need:
             self._of(level)[line] += counts * amount
@@ -79,8 +86,8 @@ class Spare:
             self._by_level[level] = np.zeros_like(self._grid.soon)
         return self._by_level[level]
 
-    def add(self, standing: Standing, seat: Seat, sign: int) -> None:
-        if seat.row != NOWHERE:
+    def add(self, standing: RoleAllocation, seat: Placement, sign: int) -> None:
+        if seat.row != NO_NODE:
             found = self._of(standing.level)
             for line, amount in standing.fit.need:
                 found[line, seat.row] += sign * amount
@@ -94,18 +101,20 @@ class Spare:
         return found
 
 
-class Extras:
+class Reclaimable:
     """Replicas that may be taken, the next to yield first."""
 
-    def __init__(self, board: Board, standings: Sequence[Standing], rules: ReclaimOrder) -> None:
+    def __init__(
+        self, board: Snapshot, standings: Sequence[RoleAllocation], rules: ReclaimOrder
+    ) -> None:
         self._grid = board.grid
         self._rules = rules
         self.all = self._unsorted = standings
-        self._heap: list[tuple[float, bool, float, int, int, Standing]] = []
-        self._latest: dict[Standing, int] = {}
-        self.spare = Spare(board.grid, standings, rules)
+        self._heap: list[tuple[float, bool, float, int, int, RoleAllocation]] = []
+        self._latest: dict[RoleAllocation, int] = {}
+        self.spare = ReclaimableCapacity(board.grid, standings, rules)
 
-    def next(self, level: float) -> Standing | None:
+    def next(self, level: float) -> RoleAllocation | None:
         """The role that yields next to a claim of this level; it leaves the heap."""
         if self._unsorted:
             self._sort()
@@ -127,14 +136,14 @@ class Extras:
         heapify(self._heap)
         self._unsorted = ()
 
-    def back(self, standing: Standing) -> None:
+    def back(self, standing: RoleAllocation) -> None:
         """Into the heap again, as it stands now; an older entry counts no more."""
         serial = self._latest.get(standing, 0) + 1
         self._latest[standing] = serial
         if standing.size > self._rules.least(standing):
             heappush(self._heap, (*self._rules.key(standing), -standing.rank, serial, standing))
 
-    def allow(self, bill: Bill, level: float) -> QuotaLine | None:
+    def allow(self, bill: QuotaRequest, level: float) -> QuotaLine | None:
         """The first budget that stays short although all extras within reach were gone."""
         short = (line for line, cost in bill.costs if not self._allows(line, cost, level))
         return next(short, None)
@@ -153,11 +162,11 @@ class Extras:
             line.refused = (cost, level)
         return left >= cost
 
-    def least(self, standing: Standing) -> int:
+    def least(self, standing: RoleAllocation) -> int:
         """So many replicas of this role are no extras."""
         return self._rules.least(standing)
 
-    def move(self, standing: Standing, position: int, to: Seat) -> None:
+    def move(self, standing: RoleAllocation, position: int, to: Placement) -> None:
         """An extra goes to another node; its own gives its room back soon."""
         seat = standing.seats[position]
         self._grid.give(seat.row, standing.fit, now=seat.now)
@@ -166,11 +175,11 @@ class Extras:
         self.spare.add(standing, seat, -1)
         self.spare.add(standing, to, 1)
 
-    def rise(self, standing: Standing) -> Seat:
+    def rise(self, standing: RoleAllocation) -> Placement:
         seat = standing.rise(self._grid)
         self.spare.add(standing, seat, -1)
         return seat
 
-    def stay(self, standing: Standing, seat: Seat) -> None:
+    def stay(self, standing: RoleAllocation, seat: Placement) -> None:
         standing.stay(self._grid, seat)
         self.spare.add(standing, seat, 1)

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.model import Reason, Restart, Role, TrainingJob
 from edl.planner.snapshot import last_resizes
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.role_allocation import Standing
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.role_allocation import RoleAllocation
 
 _VAIN: Final = 6
 """In cooldowns, after a restart that reached nothing: to find out takes two restarts."""
@@ -34,49 +34,51 @@ _MOST_WORTHWHILE: Final = 2
 """Doublings at most after any other: 20 minutes."""
 
 
-def backs_off(board: Board, standing: Standing) -> tuple[Reason, datetime] | None:
+def backoff_of(board: Snapshot, standing: RoleAllocation) -> tuple[Reason, datetime] | None:
     """Why, and until when, a role keeps its size after a change that reached nothing."""
     job, role = standing.job, standing.role
-    why, changed = vain(board, job, role), last_changed(job, role)
+    why, changed = failed_change(board, job, role), last_change_time(job, role)
     if why is None or changed is None:
         return None
     wait = _rest(board, role) if standing.restarts else 2 * board.limits.pending_limit
     return None if board.past(changed, wait) else (why, changed + wait)
 
 
-def doubled(cooldown: timedelta, standing: Standing) -> timedelta:
+def doubled_cooldown(cooldown: timedelta, standing: RoleAllocation) -> timedelta:
     """How long it keeps its size after any other change, where the flags say so much."""
     times = min(_before(standing.role), _MOST_WORTHWHILE) if standing.restarts else 0
     return cooldown * (1 << times)
 
 
-def last_changed(job: TrainingJob, role: Role) -> datetime | None:
+def last_change_time(job: TrainingJob, role: Role) -> datetime | None:
     """When it was started or resized."""
     return max(filter(None, (job.started_at, role.resized_at)), default=None)
 
 
-def vain(board: Board, job: TrainingJob, role: Role) -> Reason | None:
+def failed_change(board: Snapshot, job: TrainingJob, role: Role) -> Reason | None:
     """What is said of a last change that has reached nothing; None of any other."""
-    if last_resizes.grew_in_vain(job.key, role) or last_resizes.stayed_pending(role):
+    if last_resizes.growth_failed(job.key, role) or last_resizes.was_unschedulable(role):
         return reasons.GROWS_LATER
-    key = last_resizes.yielded_to(board.policy.gives, role)
+    key = last_resizes.reclaimed_for(board.policy.gives, role)
     other = board.job_of(key) if key else None
     if other is None:
         return None
-    if last_resizes.made_room(role):
+    if last_resizes.was_reclaimed(role):
         return reasons.MADE_ROOM_IN_VAIN if _waits(other) else None
     return None if _changed_since(other, role.resized_at) else reasons.GROWS_LATER
 
 
-def gang_failed(board: Board, job: TrainingJob) -> Reason:
+def gang_failure(board: Snapshot, job: TrainingJob) -> Reason:
     """Why a gang is suspended that did not come together, with how often that was so before."""
     if board.past(job.started_at, _GANG_LASTING * board.limits.gang_limit):
         return reasons.GANG_PENDING
-    starts = (role.last.attempts for role in job.live if role.last and last_resizes.admitted(role))
+    starts = (
+        role.last.attempts for role in job.live if role.last and last_resizes.was_admitted(role)
+    )
     return replace(reasons.GANG_PENDING, attempts=max(starts, default=0))
 
 
-def gang_rests(board: Board, job: TrainingJob) -> datetime | None:
+def gang_backoff_until(board: Snapshot, job: TrainingJob) -> datetime | None:
     """Until when a gang waits that did not come together; None if it does not."""
     failed = failed_starts(job.live)
     if not failed or job.started_at is None:
@@ -87,20 +89,20 @@ def gang_rests(board: Board, job: TrainingJob) -> datetime | None:
 
 def failed_starts(roles: Iterable[Role]) -> int:
     """How many starts of a gang in a row came to nothing."""
-    failed = (role.last for role in roles if last_resizes.gang_pending(role))
+    failed = (role.last for role in roles if last_resizes.gang_was_unschedulable(role))
     return max((min(last.attempts, _MOST) + 1 for last in failed if last), default=0)
 
 
-def counted(board: Board, job: TrainingJob, reason: Reason) -> Reason:
+def with_attempts(board: Snapshot, job: TrainingJob, reason: Reason) -> Reason:
     """The reason of a job's next restart, with how many came before it."""
     return replace(reason, attempts=max(_attempts(board, job, role) for role in job.live))
 
 
-def _attempts(board: Board, job: TrainingJob, role: Role) -> int:
-    if role.restart is Restart.NONE and not vain(board, job, role):
+def _attempts(board: Snapshot, job: TrainingJob, role: Role) -> int:
+    if role.restart is Restart.NONE and not failed_change(board, job, role):
         return 0
-    lasted = board.past(last_changed(job, role), _LASTING * _rest(board, role) / _VAIN)
-    return 0 if lasted and not vain(board, job, role) else min(_before(role) + 1, _MOST)
+    lasted = board.past(last_change_time(job, role), _LASTING * _rest(board, role) / _VAIN)
+    return 0 if lasted and not failed_change(board, job, role) else min(_before(role) + 1, _MOST)
 
 
 def _before(role: Role) -> int:
@@ -108,7 +110,7 @@ def _before(role: Role) -> int:
     return min(role.last.attempts, _MOST) if role.last else 0
 
 
-def _rest(board: Board, role: Role) -> timedelta:
+def _rest(board: Snapshot, role: Role) -> timedelta:
     return _VAIN * board.limits.restart_cooldown * (1 << _before(role))
 
 

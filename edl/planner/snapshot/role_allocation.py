@@ -6,23 +6,23 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 
-from edl.model import Pod, Reason, Resizing, Role, TrainingJob
-from edl.planner.packing.node_capacity import Grid
-from edl.planner.packing.pod_class import Fit
-from edl.planner.snapshot.quota_balance import Bill
+from edl.model import Pod, Reason, ResizePolicy, Role, TrainingJob
+from edl.planner.packing.node_capacity import NodeCapacity
+from edl.planner.packing.pod_class import PodClass
+from edl.planner.snapshot.quota_balance import QuotaRequest
 
-NOWHERE = -1
-ROLES: Final = 1000
+NO_NODE = -1
+ROLES_PER_JOB: Final = 1000
 """More roles than a cast has: a role's rank is its job's place times this, plus its own."""
-MOVING = (Resizing.LIVE, Resizing.ITEMS, Resizing.RESTART)
+RESIZABLE = (ResizePolicy.LIVE, ResizePolicy.ITEMS, ResizePolicy.RESTART)
 """Roles that take a new size: while they run, or by a restart of their training job."""
 
 
-FINISHING: Final = 0.25
+NEARLY_DONE_MARGIN: Final = 0.25
 """So far above its priority is who is nearly finished, when somebody must yield."""
 
 
-class Seat(NamedTuple):
+class Placement(NamedTuple):
     """Where one replica sits in the grid; NOWHERE takes no room."""
 
     row: int
@@ -35,12 +35,12 @@ class Seat(NamedTuple):
 
 
 @lru_cache(maxsize=2**17)
-def _given(row: int, now: bool) -> Seat:  # noqa: FBT001 - keyed by it
+def _new_placement(row: int, now: bool) -> Placement:  # noqa: FBT001 - keyed by it
     """A plan may give a hundred thousand: one value a node."""
-    return Seat(row, now=now, fresh=True)
+    return Placement(row, now=now, fresh=True)
 
 
-class Unbound(NamedTuple):
+class Unscheduled(NamedTuple):
     """A replica on its way to a node; `since` is None if it waits for something else than that."""
 
     position: int
@@ -50,7 +50,7 @@ class Unbound(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Standing:
+class RoleAllocation:
     """Mutable within one decision.
 
     `seats` in the order of keeping: the last one goes first, and fresh ones come after all others.
@@ -62,11 +62,11 @@ class Standing:
     role: Role
     rank: int
     """Its place in the total order of all roles; unique."""
-    fit: Fit
+    fit: PodClass
     bulk: float = 0.0
     """The part of the cluster that one replica takes."""
-    seats: list[Seat] = field(default_factory=list)
-    unbound: list[Unbound] = field(default_factory=list)
+    seats: list[Placement] = field(default_factory=list)
+    unbound: list[Unscheduled] = field(default_factory=list)
     floor: int = 0
     cap: int = 0
     held: Reason | None = None
@@ -87,7 +87,7 @@ class Standing:
     """Replicas for which room is reserved that leaving pods will free: the other fresh seats."""
     moved: bool = False
     """Its seats were changed since, perhaps changed back."""
-    bill: Bill | None = None
+    bill: QuotaRequest | None = None
     """What one more replica counts in budgets; None where there are none."""
 
     @property
@@ -95,9 +95,9 @@ class Standing:
         return len(self.seats)
 
     @property
-    def place(self) -> int:
+    def queue_rank(self) -> int:
         """Its job's place in the total order."""
-        return self.rank // ROLES
+        return self.rank // ROLES_PER_JOB
 
     @property
     def lasting(self) -> int:
@@ -126,12 +126,12 @@ class Standing:
     @property
     def moves(self) -> bool:
         """A job with a problem stays as it is: no step would be taken for it."""
-        return self.role.resizing in MOVING and not self.job.problem
+        return self.role.resizing in RESIZABLE and not self.job.problem
 
     @property
     def restarts(self) -> bool:
         """Its whole training job is stopped for a new size."""
-        return self.role.resizing is Resizing.RESTART
+        return self.role.resizing is ResizePolicy.RESTART
 
     @property
     def level(self) -> float:
@@ -139,13 +139,13 @@ class Standing:
 
         Who is nearly finished leaves soon: a queued job of its priority waits for that a while.
         """
-        return self.job.priority + (0.5 if self.manual else FINISHING * self.finishing)
+        return self.job.priority + (0.5 if self.manual else NEARLY_DONE_MARGIN * self.finishing)
 
-    def sit(self, grid: Grid, row: int, *, now: bool) -> None:
+    def sit(self, grid: NodeCapacity, row: int, *, now: bool) -> None:
         """One replica more."""
         self.moved = True
         grid.take(row, self.fit, now=now)
-        self.seats.append(_given(row, now))
+        self.seats.append(_new_placement(row, now))
         self.coming += now
         self.promised += not now
         if self.bill:
@@ -154,10 +154,10 @@ class Standing:
     def expect(self, row: int) -> None:
         """One replica more, for which a claim has taken the room."""
         self.moved = True
-        self.seats.append(_given(row, False))  # noqa: FBT003 - keyed by it
+        self.seats.append(_new_placement(row, False))  # noqa: FBT003 - keyed by it
         self.promised += 1
 
-    def take_place(self, position: int, seat: Seat) -> None:
+    def take_place(self, position: int, seat: Placement) -> None:
         """A replica on its way is expected there; its room is taken already."""
         self.moved = True
         self.seats[position] = seat
@@ -171,7 +171,7 @@ class Standing:
     def grows(self) -> bool:
         return self.beyond > 0
 
-    def postpone(self, grid: Grid, count: int) -> None:
+    def postpone(self, grid: NodeCapacity, count: int) -> None:
         """Turn the last replicas that it takes now into room that is kept for them."""
         seats, count, rows = self.seats, max(min(count, self.coming), 0), []
         self.coming -= count
@@ -179,31 +179,31 @@ class Standing:
         places = (at for at in reversed(range(len(seats))) if seats[at].now)
         for place in islice(places, count):
             rows.append(seats[place].row)
-            seats[place] = _given(rows[-1], False)  # noqa: FBT003 - keyed by it
+            seats[place] = _new_placement(rows[-1], False)  # noqa: FBT003 - keyed by it
         grid.postpone(rows, self.fit)
         if self.bill:
             self.bill.linger(-count)
 
-    def _count(self, seat: Seat, pods: int) -> None:
+    def _count(self, seat: Placement, pods: int) -> None:
         if seat.fresh and seat.now:
             self.coming += pods
         elif seat.fresh:
             self.promised += pods
 
-    def rise(self, grid: Grid) -> Seat:
+    def rise(self, grid: NodeCapacity) -> Placement:
         """One replica less: the last seat's room comes back."""
         self.moved = True
         seat = self.seats.pop()
         self._count(seat, -1)
-        if seat.row != NOWHERE:
+        if seat.row != NO_NODE:
             grid.give(seat.row, self.fit, now=seat.now)
         if self.bill and seat.counts:
             self.bill.give(now=seat.fresh and seat.now)
         return seat
 
-    def stay(self, grid: Grid, seat: Seat) -> None:
+    def stay(self, grid: NodeCapacity, seat: Placement) -> None:
         """Undo `rise` where nothing has taken its place: it stays, whatever rules say."""
-        if seat.row != NOWHERE:
+        if seat.row != NO_NODE:
             grid.take(seat.row, self.fit, now=seat.now)
         if self.bill and seat.counts:
             self.bill.take(now=seat.fresh and seat.now)
@@ -211,13 +211,13 @@ class Standing:
         self._count(seat, 1)
 
 
-def target(role: Role) -> int | None:
+def manual_size(role: Role) -> int | None:
     """The manual size, within the bounds."""
     return None if role.wanted is None else min(max(role.wanted, role.min), role.max)
 
 
 def start_size(role: Role) -> int:
     """Replicas that a gang needs of this role before anything starts."""
-    wanted = target(role)
+    wanted = manual_size(role)
     size = role.min if wanted is None else wanted
     return size if role.remaining is None else max(min(size, role.remaining), 1)

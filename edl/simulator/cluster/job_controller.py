@@ -6,7 +6,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from edl import phases
-from edl.model import Ending, JobKey, Pod, PodPhase, TrainingJob
+from edl.model import JobEnd, JobKey, Pod, PodPhase, TrainingJob
 from edl.simulator.cluster.scheduler import PendingPod
 from edl.simulator.cluster.simulated_job import SimulatedJob, cast
 from edl.simulator.cluster.simulated_nodes import Place
@@ -71,7 +71,7 @@ class JobController:
         """0/0 completes an Indexed Job at once (docs/kubernetes.md 10)."""
         role = part.role
         if role.tandem and not role.size and role.ending is None:
-            part.write(replace(role, ending=Ending.COMPLETE, ended_at=self.stage.moment))
+            part.write(replace(role, ending=JobEnd.COMPLETE, ended_at=self.stage.moment))
 
     def end(self, actor: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
         """A pod is told to end; without a node it is gone at once."""
@@ -235,14 +235,14 @@ class JobController:
                 self._remove(actor, part, pod.name)
             elif not pod.ended:
                 self.end(actor, part, pod)
-        part.write(replace(part.role, ending=Ending.COMPLETE, ended_at=self.stage.moment))
+        part.write(replace(part.role, ending=JobEnd.COMPLETE, ended_at=self.stage.moment))
 
     def end_all(self, actor: SimulatedJob) -> None:
         """Whoever still runs of a job that is done: nobody else would end them."""
         for part in actor.parts.values():
             if part.role.ending is None:
                 moment = self.stage.moment
-                part.write(replace(part.role, ending=Ending.COMPLETE, ended_at=moment))
+                part.write(replace(part.role, ending=JobEnd.COMPLETE, ended_at=moment))
                 self.touch(actor)
 
     def note(self, actor: SimulatedJob) -> None:

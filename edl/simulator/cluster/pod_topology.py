@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from edl.feasibility.constraints import Binding
+from edl.feasibility.constraints import ConstraintState
 from edl.feasibility.eligibility import Eligibility
 from edl.feasibility.topology_state import TopologyState
-from edl.model import Neighbours, Node, PodConstraints, Shape
+from edl.model import ForeignPods, Node, PodConstraints, Shape
 
 
 class PodRules:
@@ -15,7 +15,7 @@ class PodRules:
     `shapes` are those that are known to be asked for, `neighbours` pods of others that stay.
     """
 
-    def __init__(self, shapes: Iterable[Shape], neighbours: Sequence[Neighbours]) -> None:
+    def __init__(self, shapes: Iterable[Shape], neighbours: Sequence[ForeignPods]) -> None:
         self._shapes = dict.fromkeys(shape for shape in shapes if shape.rules)
         self._neighbours = neighbours
         self._pods: Counter[tuple[str, PodConstraints]] = Counter()
@@ -33,7 +33,7 @@ class PodRules:
             for key in [key for key in table if key[0] not in self._rows]:
                 del table[key]
 
-    def binding(self, shape: Shape) -> Binding | None:
+    def binding(self, shape: Shape) -> ConstraintState | None:
         """What binds a pod of this shape; None where it has no rules."""
         if shape.rules is None:
             return None
@@ -81,10 +81,10 @@ class PodRules:
         for one in others:
             self._stand(crowd, one, others=True)
         for (node, rules), pods in self._pods.items():
-            ours = Neighbours(node, rules, pods, self._leaving[node, rules])
+            ours = ForeignPods(node, rules, pods, self._leaving[node, rules])
             self._stand(crowd, ours, others=False)
         return crowd
 
-    def _stand(self, crowd: TopologyState, one: Neighbours, *, others: bool) -> None:
+    def _stand(self, crowd: TopologyState, one: ForeignPods, *, others: bool) -> None:
         for count in crowd.carried(one.rules):
             count.stand(self._rows[one.node], one.pods, one.leaving, others=others)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS, restarts_together
-from edl.model import Resizing, Role, TrainingJob
+from edl.model import ResizePolicy, Role, TrainingJob
 from edl.simulator.cluster.progress import Progress
 from edl.simulator.cluster.simulated_role import SimulatedRole
 from edl.simulator.scenario import Training
@@ -113,7 +113,7 @@ class SimulatedJob:
 
 def need(part: SimulatedRole) -> int:
     """Ready pods without which nobody trains: who resizes live goes on with its minimum."""
-    live = part.role.resizing in (Resizing.LIVE, Resizing.ITEMS)
+    live = part.role.resizing in (ResizePolicy.LIVE, ResizePolicy.ITEMS)
     return (min(part.role.min, part.wanted) if live else part.wanted) - part.count.done
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from edl.feasibility.eligibility import Eligibility, Ints, Mask
 from edl.feasibility.gpu_shares import best_fit, has_model
 from edl.model import Device, Node, Shape
-from edl.planner.packing.node_capacity import lines
+from edl.planner.packing.node_capacity import resource_names
 from edl.quantities import Resources
 from edl.simulator.cluster.pod_topology import PodRules
 
@@ -30,7 +30,7 @@ class SimulatedNodes:
     def __init__(
         self, nodes: Sequence[Node], names: Iterable[str], rules: PodRules | None = None
     ) -> None:
-        self.names = lines(names)
+        self.names = resource_names(names)
         self.used: Ints = np.zeros((len(self.names), 0), dtype=np.int64)
         self.leaving = self.used
         self.allocatable = self.used

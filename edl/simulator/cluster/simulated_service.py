@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from edl.model import Demand, Neighbours
+from edl.model import Demand, ForeignPods
 from edl.simulator.cluster.scheduler import PendingPod
 from edl.simulator.cluster.simulated_nodes import Place
 from edl.simulator.environment import Environment
@@ -50,12 +50,12 @@ class SimulatedService:
             example = f"{self.service.namespace}/{waiting[0].name}"
             yield Demand(self.service.shape, self.service.priority, len(waiting), example)
 
-    def neighbours(self) -> Iterator[Neighbours]:
+    def neighbours(self) -> Iterator[ForeignPods]:
         """Its bound pods, where rules may count them."""
         rules = self.service.shape.rules
         for one in self.replicas.values():
             if rules and one.node:
-                yield Neighbours(one.node, rules, 1, int(one.leaving))
+                yield ForeignPods(one.node, rules, 1, int(one.leaving))
 
     def scale(self, replicas: int) -> None:
         """A Deployment's ReplicaSet ends who does not run first, then the youngest."""

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 
 from edl import contract, device_templates
 from edl.frameworks import FRAMEWORKS
-from edl.model import DeviceTemplate, JobKey, Role, Target, TrainingJob
+from edl.model import DeviceTemplate, JobKey, ObjectRef, Role, TrainingJob
 from edl.spec import addresses
 from edl.steps.dependents.owner_references import owned
 from edl.writes import Create, Delete, Json, Write
@@ -32,24 +32,24 @@ def surroundings(job: TrainingJob) -> tuple[Write, ...]:
     return (*missing, *stale)
 
 
-def _is_budget(job: TrainingJob, target: Target) -> bool:
+def _is_budget(job: TrainingJob, target: ObjectRef) -> bool:
     """One of ours, by its name: users may write budgets with the same labels."""
     owner, found, least = target.name.rpartition(_FIRST)
     named = found and least.isdecimal() and owner in {role.job for role in job.roles}
     return target.kind == "PodDisruptionBudget" and bool(named)
 
 
-def _wanted(job: TrainingJob) -> Iterator[tuple[Target, _Fields]]:
+def _wanted(job: TrainingJob) -> Iterator[tuple[ObjectRef, _Fields]]:
     """Each object and how to make it: most rounds make none."""
     namespace = job.key.namespace
     framework = FRAMEWORKS[job.framework]
     if framework.ranked:
-        yield Target("Service", namespace, job.key.name), partial(_headless, job.key)
+        yield ObjectRef("Service", namespace, job.key.name), partial(_headless, job.key)
     jobs = () if job.pods else job.live
     for role in jobs:
         if role.name == framework.first_by_name and len(job.roles) == 1:
             name = addresses.hostname(role.job, 0)
-            yield Target("Service", namespace, name), partial(_first, role)
+            yield ObjectRef("Service", namespace, name), partial(_first, role)
     for role in jobs:
         yield from _of_role(job, role)
     mode = framework.mode(job.mode, [role.name for role in job.roles])
@@ -62,13 +62,13 @@ def _wanted(job: TrainingJob) -> Iterator[tuple[Target, _Fields]]:
         yield from _rights(job, job.roles, name, contract.PEERS_CLUSTER_ROLE)
 
 
-def _of_role(job: TrainingJob, role: Role) -> Iterator[tuple[Target, _Fields]]:
+def _of_role(job: TrainingJob, role: Role) -> Iterator[tuple[ObjectRef, _Fields]]:
     namespace = job.key.namespace
     if not _is_one_item(job, role):
         name = f"{role.job}{_FIRST}{role.min}"
-        yield Target("PodDisruptionBudget", namespace, name), partial(_budget, role)
+        yield ObjectRef("PodDisruptionBudget", namespace, name), partial(_budget, role)
     if role.template:
-        target = Target("ResourceClaimTemplate", namespace, role.template.name)
+        target = ObjectRef("ResourceClaimTemplate", namespace, role.template.name)
         yield target, partial(_claims, role.template)
 
 
@@ -120,13 +120,13 @@ def _budget(role: Role) -> Json:
 
 def _rights(
     job: TrainingJob, roles: Sequence[Role], name: str, granted: str
-) -> Iterator[tuple[Target, _Fields]]:
+) -> Iterator[tuple[ObjectRef, _Fields]]:
     """What these roles' pods may do; ServiceAccounts that their user chose are kept."""
     namespace = job.key.namespace
     accounts = sorted({role.account or name for role in roles})
     if name in accounts:
-        yield Target("ServiceAccount", namespace, name), dict
-    yield Target("RoleBinding", namespace, name), partial(_binding, accounts, namespace, granted)
+        yield ObjectRef("ServiceAccount", namespace, name), dict
+    yield ObjectRef("RoleBinding", namespace, name), partial(_binding, accounts, namespace, granted)
 
 
 def _binding(accounts: Sequence[str], namespace: str, granted: str) -> Json:

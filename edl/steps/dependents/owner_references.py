@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from edl import contract
-from edl.model import Owner, Target, TrainingJob
+from edl.model import ObjectRef, Owner, TrainingJob
 from edl.writes import Json
 
 _API_VERSIONS: Final = {
@@ -18,7 +18,7 @@ _API_VERSIONS: Final = {
 }
 
 
-def owned(job: TrainingJob, target: Target, fields: Mapping[str, Any]) -> Json:
+def owned(job: TrainingJob, target: ObjectRef, fields: Mapping[str, Any]) -> Json:
     """The manifest of `target` with these fields beside its metadata."""
     metadata = {
         "name": target.name,

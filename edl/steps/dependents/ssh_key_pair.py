@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from edl.frameworks import FRAMEWORKS
-from edl.model import PodPhase, Target, TrainingJob
+from edl.model import ObjectRef, PodPhase, TrainingJob
 from edl.spec import addresses
 from edl.steps.dependents.owner_references import owned
 from edl.writes import CreateKeys
@@ -22,7 +22,7 @@ def keys(job: TrainingJob) -> tuple[CreateKeys, ...]:
     """The Secret, for a training job whose mode needs one."""
     if not _needs_keys(job):
         return ()
-    target = Target("Secret", job.key.namespace, addresses.ssh_secret(job.key.name))
+    target = ObjectRef("Secret", job.key.namespace, addresses.ssh_secret(job.key.name))
     return (CreateKeys(target, owned(job, target, {"type": "Opaque"})),)
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl import contract
 from edl.errors import NotFound
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
@@ -18,7 +18,7 @@ _NAMESPACE: Final = contract.SYSTEM_NAMESPACE
 
 def configurations(patient: Patient) -> Findings:
     missing = [
-        kind for kind in WEBHOOK_KINDS if found(patient, Target(kind, "", CONFIGURATION)) is None
+        kind for kind in WEBHOOK_KINDS if found(patient, ObjectRef(kind, "", CONFIGURATION)) is None
     ]
     if missing:
         whole = len(missing) == len(WEBHOOK_KINDS)
@@ -32,7 +32,7 @@ def deployments(patient: Patient) -> Findings:
     """Outside of the cluster (a sandbox, a test) there are none, and nothing is wrong."""
     outside = served_outside(patient.connection.cluster)
     for name in DEPLOYMENTS:
-        deployment = found(patient, Target("Deployment", _NAMESPACE, name))
+        deployment = found(patient, ObjectRef("Deployment", _NAMESPACE, name))
         if deployment is not None:
             yield from _replicas(name, deployment)
         elif not outside:
@@ -47,7 +47,7 @@ def release(patient: Patient) -> Findings:
     images = {
         name: _image(deployment)
         for name in DEPLOYMENTS
-        if (deployment := found(patient, Target("Deployment", _NAMESPACE, name))) is not None
+        if (deployment := found(patient, ObjectRef("Deployment", _NAMESPACE, name))) is not None
     }
     tags = {name: tag for name, image in images.items() if (tag := _tag(image))}
     others = {name: tag for name, tag in tags.items() if tag.removeprefix("v") != mine}
@@ -57,7 +57,7 @@ def release(patient: Patient) -> Findings:
         yield well(f"the cluster runs the plugin's own release, {mine}")
 
 
-def found(patient: Patient, target: Target) -> Json | None:
+def found(patient: Patient, target: ObjectRef) -> Json | None:
     """None where there is none. Raises the other errors of the API server."""
     try:
         return patient.connection.cluster.get(target)

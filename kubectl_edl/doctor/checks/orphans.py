@@ -9,7 +9,7 @@ from edl import contract
 from edl.errors import NotFound
 from edl.kube.cluster import RESOURCES, ListOptions
 from edl.kube.decode.object_facts import time
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.doctor.checks.check import Findings, Patient, warning, well
 
@@ -67,7 +67,7 @@ def _has_owner(metadata: Json, labelled: frozenset[str], patient: Patient) -> bo
 def _exists(owner: Json, namespace: str, patient: Patient) -> bool:
     """The very one: another of the same name may have come after it."""
     try:
-        found = patient.connection.cluster.get(Target(owner["kind"], namespace, owner["name"]))
+        found = patient.connection.cluster.get(ObjectRef(owner["kind"], namespace, owner["name"]))
     except NotFound:
         return False
     return bool(found["metadata"]["uid"] == owner["uid"])

@@ -4,7 +4,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import Forbidden
-from edl.model import Target
+from edl.model import ObjectRef
 from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.client.reconciler_lease import Lead, leadership
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
@@ -12,7 +12,7 @@ from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning,
 from kubectl_edl.doctor.checks.installed_components import INSTALL, found
 from kubectl_edl.output.age import duration
 
-_DEPLOYMENT: Final = Target("Deployment", contract.SYSTEM_NAMESPACE, "edl-reconciler")
+_DEPLOYMENT: Final = ObjectRef("Deployment", contract.SYSTEM_NAMESPACE, "edl-reconciler")
 LOGS: Final = (
     f"kubectl logs -n {contract.SYSTEM_NAMESPACE} "
     "-l app.kubernetes.io/name=edl-reconciler --tail 50"

@@ -14,7 +14,7 @@ from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import node
 from edl.messages import message
-from edl.model import ClusterState, Phase, Target, TrainingJob
+from edl.model import ClusterState, ObjectRef, Phase, TrainingJob
 from edl.parsing import namespace_policy
 from edl.phases import ending, phase
 from edl.quantities import Resources
@@ -148,7 +148,7 @@ def consent(patient: Patient) -> Findings:
 
 
 def _consents(patient: Patient, namespace: str) -> bool:
-    found = patient.connection.cluster.get(Target("Namespace", "", namespace))
+    found = patient.connection.cluster.get(ObjectRef("Namespace", "", namespace))
     return namespace_policy.read(found).kubexec
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl import contract
 from edl.errors import Invalid, Unreachable
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.doctor.checks.check import Diagnosis, Findings, Patient, failure, warning, well
@@ -42,7 +42,7 @@ def configuration(patient: Patient) -> Findings:
     """Entries, failure policies and selectors: our outage must stop ours, and nobody else."""
     wrong: list[Diagnosis] = []
     for kind in WEBHOOK_KINDS:
-        webhooks = (found(patient, Target(kind, "", CONFIGURATION)) or {}).get("webhooks") or ()
+        webhooks = (found(patient, ObjectRef(kind, "", CONFIGURATION)) or {}).get("webhooks") or ()
         entries = {str(one["name"]): one for one in webhooks}
         wrong += _absent(kind, entries)
         for name, entry in entries.items():
@@ -56,7 +56,7 @@ def answers(patient: Patient) -> Findings:
     """The honest proof: a labelled Job must come back completed, on the API server's own way."""
     namespace = patient.connection.namespace or "default"
     probe = _probe(f"edl-doctor-{int(patient.now.timestamp())}", namespace)
-    target = Target("Job", namespace, probe["metadata"]["name"])
+    target = ObjectRef("Job", namespace, probe["metadata"]["name"])
     try:
         answer = patient.connection.cluster.create(target, probe, dry_run=True)
     except Unreachable as error:

@@ -9,7 +9,7 @@ from benchmarks.experiments.cluster import TRAINER
 from benchmarks.experiments.manifests import JOB_LABEL, KIND_LABEL, NAMESPACE
 from benchmarks.experiments.observe import ENDED, LEAVING, PENDING, RUNNING, Group, Pods
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import Target
+from edl.model import ObjectRef
 
 
 class Clock:
@@ -43,11 +43,11 @@ def pods(cluster: FakeCluster) -> Iterator[Pods]:
 def create(cluster: FakeCluster, name: str, node: str = "") -> None:
     labels = {JOB_LABEL: "job-00", KIND_LABEL: TRAINER.name}
     manifest = {"metadata": {"name": name, "labels": labels}, "spec": {"nodeName": node}}
-    cluster.create(Target("Pod", NAMESPACE, name), manifest)
+    cluster.create(ObjectRef("Pod", NAMESPACE, name), manifest)
 
 
 def patch(cluster: FakeCluster, name: str, body: dict[str, Any]) -> None:
-    cluster.patch(Target("Pod", NAMESPACE, name), body)
+    cluster.patch(ObjectRef("Pod", NAMESPACE, name), body)
 
 
 def phase(name: str) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def test_a_running_pod_that_is_told_to_end_is_one_stop(
 ) -> None:
     create(cluster, "a", "small-000")
     patch(cluster, "a", phase("Running"))
-    cluster.delete(Target("Pod", NAMESPACE, "a"))
+    cluster.delete(ObjectRef("Pod", NAMESPACE, "a"))
     until(lambda: counted(pods, LEAVING) == 1)
     clock.now += timedelta(minutes=1)
     cluster.tick()
@@ -95,7 +95,7 @@ def test_who_never_ran_or_is_done_is_not_stopped(
     create(cluster, "a")
     patch(cluster, "a", phase(last))
     until(lambda: counted(pods, ENDED if last == "Succeeded" else PENDING) == 1)
-    cluster.delete(Target("Pod", NAMESPACE, "a"))
+    cluster.delete(ObjectRef("Pod", NAMESPACE, "a"))
     until(lambda: not pods.counts())
     assert pods.stops == []
 
@@ -106,7 +106,7 @@ def test_what_vanished_while_nobody_watched_is_noticed(cluster: FakeCluster, pod
     until(lambda: counted(pods, RUNNING) == 1)
     pods.stop()
     cluster.end_watches()
-    cluster.delete(Target("Pod", NAMESPACE, "a"))
+    cluster.delete(ObjectRef("Pod", NAMESPACE, "a"))
     cluster.forget_history()
     again = Pods(cluster)
     again.start()

@@ -9,9 +9,9 @@ from benchmarks.experiments.experiments import T1
 from benchmarks.experiments.manifests import JOB_LABEL, KIND_LABEL, NAMESPACE
 from benchmarks.experiments.paddle_edl.loop import Autoscaler
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import Target
+from edl.model import ObjectRef
 
-JOB = Target("Job", NAMESPACE, "job-00-trainer")
+JOB = ObjectRef("Job", NAMESPACE, "job-00-trainer")
 
 
 @pytest.fixture
@@ -20,9 +20,9 @@ def cluster() -> FakeCluster:
     found = FakeCluster(lambda: datetime(2026, 1, 1, tzinfo=UTC))
     room = {"cpu": "24", "memory": "130Gi"}
     for name in ("a", "b"):
-        found.create(Target("Node", "", name), {"status": {"allocatable": room}})
+        found.create(ObjectRef("Node", "", name), {"status": {"allocatable": room}})
     for job in manifests.scaled(T1, "job-00"):
-        found.create(Target("Job", NAMESPACE, job["metadata"]["name"]), job)
+        found.create(ObjectRef("Job", NAMESPACE, job["metadata"]["name"]), job)
     return found
 
 
@@ -43,7 +43,7 @@ def pod(
         "spec": {"nodeName": node, "containers": [{"name": "main", "resources": asked}]},
         "status": {"phase": phase},
     }
-    cluster.create(Target("Pod", NAMESPACE, name), manifest)
+    cluster.create(ObjectRef("Pod", NAMESPACE, name), manifest)
 
 
 def parallelism(cluster: FakeCluster) -> int:

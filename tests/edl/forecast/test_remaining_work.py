@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl.forecast.remaining_work import Basis, left
-from edl.model import Resizing, TrainingJob
+from edl.model import ResizePolicy, TrainingJob
 from edl.simulator import CONSTANT, Work
 from tests.edl.planner.states import NOON, at, worker
 
@@ -61,7 +61,7 @@ def test_pauses_and_other_sizes_are_in_the_history() -> None:
 
 
 def test_work_items_are_counted() -> None:
-    items = running(resizing=Resizing.ITEMS, tandem=False, remaining=30, progress=0.25)
+    items = running(resizing=ResizePolicy.ITEMS, tandem=False, remaining=30, progress=0.25)
     found = left(items, NOON)
     # 10 of 40 took 2 workers half an hour: 6 minutes each.
     assert found.basis is Basis.ITEMS
@@ -74,7 +74,7 @@ def test_a_declared_length_of_work_items_is_spread_over_them() -> None:
         "many",
         2,
         8,
-        resizing=Resizing.ITEMS,
+        resizing=ResizePolicy.ITEMS,
         tandem=False,
         remaining=10,
         duration=timedelta(hours=1),

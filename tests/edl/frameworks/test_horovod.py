@@ -1,6 +1,6 @@
 from edl import contract
 from edl.frameworks import FRAMEWORKS, decides, serves
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl.manifests import annotations, created, environment, horovod, pod_spec, template
@@ -137,7 +137,7 @@ def test_the_launcher_decides_and_the_workers_serve() -> None:
     launcher, worker = parse(horovod("launcher")), parse(horovod("worker"))
     assert (decides(launcher), serves(launcher)) == (True, False)
     assert (decides(worker), serves(worker)) == (False, True)
-    assert (launcher.resizing, worker.resizing) == (Resizing.FIXED, Resizing.LIVE)
+    assert (launcher.resizing, worker.resizing) == (ResizePolicy.FIXED, ResizePolicy.LIVE)
 
 
 def test_workers_are_published() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from edl.errors import Denied
 from edl.frameworks.mxnet import at_start
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.planner.plan import Admission
 from edl.steps.start import start
@@ -101,7 +101,7 @@ def test_a_start_is_written_where_the_pods_read_it() -> None:
     roles = [
         trainings.role("scheduler", suspended=True, port=9091),
         trainings.role("server", 2, suspended=True, port=9091),
-        trainings.role("worker", 1, 3, suspended=True, port=9091, resizing=Resizing.RESTART),
+        trainings.role("worker", 1, 3, suspended=True, port=9091, resizing=ResizePolicy.RESTART),
     ]
     training = trainings.training(*roles, framework="mxnet", mode="dist")
     sizes = (("scheduler", 1), ("server", 2), ("worker", 2))
@@ -172,9 +172,9 @@ def test_a_training_needs_its_whole_cast(roles: str, absent: str) -> None:
 def test_only_workers_are_resized() -> None:
     found = {role: parse(mxnet(role)).resizing for role in DIST_ROLES}
     assert found == {
-        "scheduler": Resizing.FIXED,
-        "server": Resizing.FIXED,
-        "worker": Resizing.RESTART,
+        "scheduler": ResizePolicy.FIXED,
+        "server": ResizePolicy.FIXED,
+        "worker": ResizePolicy.RESTART,
     }
     with pytest.raises(Denied):
         created(mxnet("server", "scheduler=1,server=1..2,worker=1"))

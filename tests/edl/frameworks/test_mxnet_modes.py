@@ -15,7 +15,7 @@ from edl import contract, phases
 from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS, decides, serves
 from edl.frameworks.mxnet import at_start
-from edl.model import Ending, Phase, Resizing
+from edl.model import JobEnd, Phase, ResizePolicy
 from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl import trainings
@@ -43,7 +43,7 @@ def test_without_a_scheduler_the_worker_decides() -> None:
     assert decides(parse(job("solo", framework="mxnet")))
 
 
-def standing(**endings: Ending | None) -> Phase:
+def standing(**endings: JobEnd | None) -> Phase:
     """The phase of a training in which some roles have ended."""
     roles = [
         trainings.role(
@@ -60,17 +60,17 @@ def standing(**endings: Ending | None) -> Phase:
 
 
 def test_workers_that_are_done_do_not_end_the_training() -> None:
-    assert standing(worker=Ending.COMPLETE) is Phase.RUNNING
+    assert standing(worker=JobEnd.COMPLETE) is Phase.RUNNING
 
 
 def test_the_scheduler_ends_the_training_and_the_servers_are_ended() -> None:
-    assert standing(worker=Ending.COMPLETE, scheduler=Ending.COMPLETE) is Phase.FINISHING
-    everybody = dict.fromkeys(DIST_ROLES, Ending.COMPLETE)
+    assert standing(worker=JobEnd.COMPLETE, scheduler=JobEnd.COMPLETE) is Phase.FINISHING
+    everybody = dict.fromkeys(DIST_ROLES, JobEnd.COMPLETE)
     assert standing(**everybody) is Phase.SUCCEEDED
 
 
 def test_a_worker_that_fails_for_good_fails_the_training() -> None:
-    ended = {"worker": Ending.FAILED, "scheduler": None}
+    ended = {"worker": JobEnd.FAILED, "scheduler": None}
     assert standing(**ended) is Phase.FINISHING
 
 
@@ -142,7 +142,7 @@ def test_the_fork_is_never_guessed() -> None:
     default = framework.mode("", DIST_ROLES)
     assert default is not None
     assert default.name == "dist"
-    assert parse(forked("worker")).resizing is Resizing.LIVE
+    assert parse(forked("worker")).resizing is ResizePolicy.LIVE
 
 
 @pytest.mark.parametrize("role", DIST_ROLES)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from edl.contract import registry
 from edl.contract.pod_environment import PADDLE_ENV
 from edl.frameworks import decides, serves
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.planner.plan import Admission
 from edl.steps.start import start
@@ -159,7 +159,7 @@ def test_trainers_of_servers_are_told_who_runs() -> None:
 def test_a_start_writes_the_trainers_that_run() -> None:
     roles = (
         trainings.role("pserver", 2, suspended=True, port=6170),
-        trainings.role("trainer", 1, 4, suspended=True, port=6170, resizing=Resizing.RESTART),
+        trainings.role("trainer", 1, 4, suspended=True, port=6170, resizing=ResizePolicy.RESTART),
     )
     waiting = trainings.training(*roles, framework="paddle", mode="ps")
     admission = Admission(waiting.key, (("pserver", 2), ("trainer", 3)), because("room"))
@@ -176,12 +176,12 @@ def test_a_start_writes_the_trainers_that_run() -> None:
 @pytest.mark.parametrize(
     ("roles", "mode", "resizing"),
     [
-        ("pserver=2,trainer=1..4", "ps", Resizing.RESTART),
-        ("master=1,trainer=1..4", "elastic", Resizing.LIVE),
-        ("trainer=1..4", "collective", Resizing.RESTART),
+        ("pserver=2,trainer=1..4", "ps", ResizePolicy.RESTART),
+        ("master=1,trainer=1..4", "elastic", ResizePolicy.LIVE),
+        ("trainer=1..4", "collective", ResizePolicy.RESTART),
     ],
 )
-def test_the_cast_shows_the_mode(roles: str, mode: str, resizing: Resizing) -> None:
+def test_the_cast_shows_the_mode(roles: str, mode: str, resizing: ResizePolicy) -> None:
     spec = parse(paddle("trainer", roles))
     assert (spec.mode, spec.resizing) == (mode, resizing)
 

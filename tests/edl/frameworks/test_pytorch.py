@@ -4,7 +4,7 @@ import pytest
 
 from edl.contract import registry
 from edl.frameworks import decides, serves
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl.manifests import cast, created, environment, job, pod, pod_spec
@@ -128,8 +128,8 @@ def test_workers_decide_and_move_and_the_rendezvous_serves() -> None:
     store, worker = parse(pytorch("rendezvous")), parse(pytorch("worker"))
     assert (decides(store), serves(store)) == (False, True)
     assert (decides(worker), serves(worker)) == (True, False)
-    assert (store.resizing, worker.resizing) == (Resizing.FIXED, Resizing.LIVE)
-    assert parse(alone()).resizing is Resizing.LIVE
+    assert (store.resizing, worker.resizing) == (ResizePolicy.FIXED, ResizePolicy.LIVE)
+    assert parse(alone()).resizing is ResizePolicy.LIVE
 
 
 @pytest.mark.parametrize(

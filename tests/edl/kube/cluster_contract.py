@@ -15,21 +15,21 @@ from edl.kube.cluster import (
     RawEvent,
     Watch,
 )
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 
 
-def lease(namespace: str, name: str, **labels: str) -> tuple[Target, Json]:
+def lease(namespace: str, name: str, **labels: str) -> tuple[ObjectRef, Json]:
     manifest = {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": {"name": name, "namespace": namespace, "labels": labels},
         "spec": {"holderIdentity": "ann", "leaseTransitions": 1},
     }
-    return Target("Lease", namespace, name), manifest
+    return ObjectRef("Lease", namespace, name), manifest
 
 
-def pod(namespace: str, name: str, **spec: object) -> tuple[Target, Json]:
+def pod(namespace: str, name: str, **spec: object) -> tuple[ObjectRef, Json]:
     """Without a kubelet: bound to a node that does not exist, where `spec` binds it."""
     container = {"name": "main", "image": "none"}
     manifest = {
@@ -38,7 +38,7 @@ def pod(namespace: str, name: str, **spec: object) -> tuple[Target, Json]:
         "metadata": {"name": name, "namespace": namespace},
         "spec": {"containers": [container], "automountServiceAccountToken": False} | spec,
     }
-    return Target("Pod", namespace, name), manifest
+    return ObjectRef("Pod", namespace, name), manifest
 
 
 def names(items: tuple[bytes, ...]) -> list[str]:
@@ -340,4 +340,4 @@ class ClusterContract:
         self, cluster: PluginCluster, namespace: str
     ) -> None:
         with pytest.raises(NotFound, match='"nobody" not found'):
-            cluster.log(LogRequest(Target("Pod", namespace, "nobody"), "main"))
+            cluster.log(LogRequest(ObjectRef("Pod", namespace, "nobody"), "main"))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from edl.kube.cluster import Cluster, ListOptions, RawList, Watch
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 
 
@@ -17,7 +17,7 @@ class FaultyCluster:
         self.fails: dict[str, list[Exception]] = {}
         self.asked: Counter[str] = Counter()
 
-    def get(self, target: Target) -> Json:
+    def get(self, target: ObjectRef) -> Json:
         self._check("get")
         return self._cluster.get(target)
 
@@ -33,19 +33,21 @@ class FaultyCluster:
         self._check("watch")
         return self._cluster.watch(selection, version)
 
-    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def create(
+        self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Json:
         self._check("create", target)
         return self._cluster.create(target, manifest, dry_run=dry_run)
 
-    def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         self._check("patch", target)
         return self._cluster.patch(target, body, dry_run=dry_run)
 
-    def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
+    def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
         self._check("delete", target)
         self._cluster.delete(target, version=version, uid=uid)
 
-    def _check(self, verb: str, target: Target | None = None) -> None:
+    def _check(self, verb: str, target: ObjectRef | None = None) -> None:
         """Errors under `patch NAME` are for that object, under `patch` for any."""
         self.asked[verb] += 1
         for key in (verb, f"{verb} {target.name}" if target else verb):

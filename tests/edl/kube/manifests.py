@@ -2,7 +2,7 @@
 
 from typing import Any, TypeAlias
 
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 
 Field: TypeAlias = Any
@@ -96,5 +96,5 @@ def member(role: str, **spec: Field) -> Json:
     return job(f"mnist-{role}", labels=labels, notes=CAST | spec.pop("notes", {}), **spec)
 
 
-def target(kind: str, body: Json) -> Target:
-    return Target(kind, body["metadata"].get("namespace", ""), body["metadata"]["name"])
+def target(kind: str, body: Json) -> ObjectRef:
+    return ObjectRef(kind, body["metadata"].get("namespace", ""), body["metadata"]["name"])

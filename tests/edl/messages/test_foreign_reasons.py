@@ -12,7 +12,7 @@ from edl import messages
 from edl.annotations import host_list_marks
 from edl.annotations.last_change import read_reason, text_of
 from edl.model import Code, JobKey, Reason, Restart
-from edl.model.blockers import Others
+from edl.model.blockers import Outranked
 from edl.model.quotas import Quota
 from edl.model.reason_codes import About, AboveBudget
 
@@ -65,7 +65,7 @@ def test_whatever_is_read_has_a_sentence(reason: Reason) -> None:
 @pytest.mark.parametrize("code", Code)
 def test_a_code_alone_has_a_sentence(code: Code) -> None:
     assert messages.message(Reason(code))
-    assert messages.cause(Others(code, (JobKey("ns", "first"),)))
+    assert messages.cause(Outranked(code, (JobKey("ns", "first"),)))
 
 
 def test_a_reason_that_would_fill_a_job_is_none() -> None:

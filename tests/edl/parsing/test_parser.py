@@ -4,7 +4,7 @@ import pytest
 
 from edl.contract import CleanUp
 from edl.errors import Denied, Finding
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.parsing.parser import parse
 from edl.spec.job_spec import RoleBounds
@@ -20,7 +20,7 @@ def test_two_labels_make_a_job_elastic() -> None:
     spec = parse(job(framework="tensorflow", max="4"))
     assert (spec.namespace, spec.name, spec.job) == ("lab", "mnist", "mnist")
     assert (spec.framework, spec.role, spec.mode) == ("tensorflow", "worker", "collective")
-    assert (spec.min, spec.max, spec.resizing) == (1, 4, Resizing.RESTART)
+    assert (spec.min, spec.max, spec.resizing) == (1, 4, ResizePolicy.RESTART)
     assert spec.cast == (RoleBounds("worker", 1, 4),)
     assert (spec.slots, spec.port, spec.clean_up) == (1, 2222, CleanUp.RUNNING)
     assert (spec.wanted, spec.paused, spec.gpu, spec.rank) == (None, False, None, None)
@@ -47,10 +47,11 @@ def test_bounds_default_to_parallelism(
 
 
 @pytest.mark.parametrize(
-    ("size", "resizing"), [(6, Resizing.ITEMS), (2, Resizing.ITEMS), (4, Resizing.FIXED)]
+    ("size", "resizing"),
+    [(6, ResizePolicy.ITEMS), (2, ResizePolicy.ITEMS), (4, ResizePolicy.FIXED)],
 )
 def test_a_job_whose_bounds_were_closed_still_comes_to_their_size(
-    size: int, resizing: Resizing
+    size: int, resizing: ResizePolicy
 ) -> None:
     completed = {"injected-max": "6"}
     spec = {"completions": 40, "parallelism": size}
@@ -59,7 +60,7 @@ def test_a_job_whose_bounds_were_closed_still_comes_to_their_size(
 
 
 def test_without_room_between_min_and_max_a_job_is_only_queued() -> None:
-    assert parse(elastic(min="4")).resizing is Resizing.FIXED
+    assert parse(elastic(min="4")).resizing is ResizePolicy.FIXED
 
 
 def test_the_bounds_of_a_cast_need_no_labels() -> None:
@@ -69,16 +70,16 @@ def test_the_bounds_of_a_cast_need_no_labels() -> None:
         RoleBounds("ps", 2, 2),
         RoleBounds("worker", 1, 3),
     )
-    assert (spec.min, spec.max, spec.mode, spec.resizing) == (1, 3, "ps", Resizing.LIVE)
+    assert (spec.min, spec.max, spec.mode, spec.resizing) == (1, 3, "ps", ResizePolicy.LIVE)
 
 
 def test_a_fixed_role_of_an_elastic_cast_stays_fixed() -> None:
-    assert parse(cast("ps")).resizing is Resizing.FIXED
+    assert parse(cast("ps")).resizing is ResizePolicy.FIXED
 
 
 def test_work_items_move_by_parallelism_alone() -> None:
     spec = parse(job(framework="none", max="4", spec={"completions": 10}))
-    assert (spec.resizing, spec.tandem) == (Resizing.ITEMS, False)
+    assert (spec.resizing, spec.tandem) == (ResizePolicy.ITEMS, False)
 
 
 def test_everything_else_is_read_from_annotations() -> None:

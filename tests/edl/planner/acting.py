@@ -28,7 +28,7 @@ from edl.model import (
     Shape,
     TrainingJob,
 )
-from edl.planner.plan import Placement, Plan
+from edl.planner.plan import NodeAssignment, Plan
 from edl.quantities import Resources
 
 Choose: TypeAlias = Callable[[Shape, str], str]
@@ -105,7 +105,7 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
     return replace(found, roles=tuple(roles), started_at=now if sizes else found.started_at)
 
 
-def _placed(part: Role, given: Placement, now: datetime) -> Role:
+def _placed(part: Role, given: NodeAssignment, now: datetime) -> Role:
     """Its pods as the plan's nodes are written on them; without those that lost theirs."""
     nodes = dict(given.nodes)
     pods = tuple(

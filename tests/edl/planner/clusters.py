@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.feasibility.eligibility import Eligibility
-from edl.model import ClusterState, Node, Resizing, Role, Shape, Taint, TrainingJob
+from edl.model import ClusterState, Node, ResizePolicy, Role, Shape, Taint, TrainingJob
 from edl.quantities import Resources
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape
 
@@ -54,9 +54,13 @@ def shapes() -> st.SearchStrategy[Shape]:
 def roles(draw: st.DrawFn, name: str) -> Role:
     low = draw(st.sampled_from([1, 1, 2, 3]))
     high = low + draw(st.sampled_from([8, 4, 4, 2, 1, 0]))
-    kinds = [Resizing.FIXED] if high == low else [Resizing.LIVE, Resizing.LIVE, *Resizing]
+    kinds = (
+        [ResizePolicy.FIXED]
+        if high == low
+        else [ResizePolicy.LIVE, ResizePolicy.LIVE, *ResizePolicy]
+    )
     found = draw(st.sampled_from(kinds))
-    high = low if found is Resizing.FIXED else high
+    high = low if found is ResizePolicy.FIXED else high
     wanted = draw(_WANTED)
     return role(
         name,
@@ -64,7 +68,7 @@ def roles(draw: st.DrawFn, name: str) -> Role:
         high,
         shape=draw(shapes()),
         resizing=found,
-        tandem=found is not Resizing.ITEMS,
+        tandem=found is not ResizePolicy.ITEMS,
         wanted=wanted if high > low else None,
         progress=draw(st.sampled_from([None, None, None, 0.5, 0.95])),
     )

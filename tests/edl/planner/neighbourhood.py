@@ -6,7 +6,15 @@ Its plugins PodTopologySpread, InterPodAffinity and NodePorts, with nothing coun
 from dataclasses import dataclass, field
 
 from edl.feasibility.eligibility import Eligibility
-from edl.model import HostPort, Node, PodConstraints, Selector, Shape, Term, TopologySpread
+from edl.model import (
+    HostPort,
+    Node,
+    PodAffinityTerm,
+    PodConstraints,
+    Selector,
+    Shape,
+    TopologySpread,
+)
 
 
 @dataclass(frozen=True)
@@ -96,7 +104,7 @@ def _same(one: Node, other: Node, key: str) -> bool:
     return _label(one, key) is not None and _label(one, key) == _label(other, key)
 
 
-def _meets(other: Placed, node: Node, term: Term, _rules: PodConstraints) -> bool:
+def _meets(other: Placed, node: Node, term: PodAffinityTerm, _rules: PodConstraints) -> bool:
     return _same(other.node, node, term.key) and matches(term.selector, other.rules)
 
 

@@ -14,7 +14,7 @@ from edl.model import (
     Node,
     Pod,
     PodPhase,
-    Resizing,
+    ResizePolicy,
     Role,
     Shape,
     TrainingJob,
@@ -65,7 +65,7 @@ def role(name: str = "worker", low: int = 1, high: int = 1, **fields: Any) -> Ro
         "version": "1",
         "size": low if on is None else len(on),
         "suspended": on is None,
-        "resizing": Resizing.LIVE if high > low else Resizing.FIXED,
+        "resizing": ResizePolicy.LIVE if high > low else ResizePolicy.FIXED,
         "decides": name in ("worker", "chief"),
         "serves": name == "ps",
         "tandem": True,
@@ -79,7 +79,7 @@ def job(name: str, *roles: Role, queued: float = -3600, **fields: Any) -> Traini
     """Its roles are gated where the webhook gates them, or as they say."""
     several = len(roles) > 1
     roles = tuple(
-        replace(found, gated=found.gated or several or found.resizing is Resizing.RESTART)
+        replace(found, gated=found.gated or several or found.resizing is ResizePolicy.RESTART)
         for found in roles
     )
     started = any(not found.suspended for found in roles)

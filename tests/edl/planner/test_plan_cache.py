@@ -14,7 +14,8 @@ from edl.feasibility.eligibility import NAME_FIELD
 from edl.model import (
     ClusterState,
     Code,
-    Ending,
+    JobEnd,
+    ObjectRef,
     Pod,
     PodPhase,
     Quota,
@@ -22,7 +23,6 @@ from edl.model import (
     Reason,
     Requirement,
     Taint,
-    Target,
     TrainingJob,
 )
 from edl.planner.decide import decide
@@ -224,7 +224,7 @@ def test_what_no_plan_is_made_from_asks_for_none(
 def test_what_stands_around_a_job_asks_for_no_plan() -> None:
     state, memory = settled(), PlanCache()
     plan = decide(state, FAIR, LIMITS, memory)
-    around = {Target("Service", "ns", "one"): "uid"}
+    around = {ObjectRef("Service", "ns", "one"): "uid"}
     later = with_job(state, replace(state.jobs[0], surroundings=around))
     assert memory.recall(later, FAIR, LIMITS) is plan
 
@@ -255,7 +255,7 @@ def test_another_policy_or_limit_decides_anew() -> None:
 def test_pods_of_who_is_over_count_in_budgets_again_and_again() -> None:
     """Nobody ends them (clean-up None), and the quota counts them as long as they are there."""
     charges, budget = (QuotaCharge("quota", "pods", 1),), Quota("ns", "quota", "pods", 3)
-    done = replace(role("worker", charges=charges, on=["a"]), ending=Ending.COMPLETE, pods=())
+    done = replace(role("worker", charges=charges, on=["a"]), ending=JobEnd.COMPLETE, pods=())
     over = job("over", done, role("ps", 2, 2, on=["a", "a"], charges=charges))
     over = replace(over, clean_up=CleanUp.NONE)
     state = replace(cluster(node("a", 64), over), budgets=(budget,))

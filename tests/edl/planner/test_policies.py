@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.messages import message
 from edl.model import ClusterState, Code, Quota, QuotaCharge
-from edl.planner.decide import decide, outcome
+from edl.planner.decide import decide, run_passes
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES, Policy, weighted
@@ -133,7 +133,7 @@ def test_throughput_never_moves_replicas_from_one_job_to_another() -> None:
 
 def nodes_of(policy: Policy, state: ClusterState, name: str = "mnist") -> list[set[str]]:
     """Of each role of a training job, the nodes on which the plan places its pods."""
-    board = outcome(state, policy, ALL).board
+    board = run_passes(state, policy, ALL).board
     names = list(board.grid.rows)
     mine = (one for one in board.standings if one.job.key.name == name)
     return [{names[seat.row] for seat in one.seats} for one in mine]
@@ -217,7 +217,7 @@ def test_a_minimum_that_was_raised_takes_extras_as_far_as_its_budget_allows() ->
 
 
 def test_fulfilment_counts_replicas_where_minimum_and_maximum_are_equal() -> None:
-    raised = outcome(cluster(node("a", 8), worker("raised", 4, 4, on=["a"])), FIFO, ALL).board
+    raised = run_passes(cluster(node("a", 8), worker("raised", 4, 4, on=["a"])), FIFO, ALL).board
     (standing,) = raised.standings
     assert [fulfilment(standing, size) for size in (2, 4, 5)] == [-2, 0, 1]
 
@@ -225,7 +225,7 @@ def test_fulfilment_counts_replicas_where_minimum_and_maximum_are_equal() -> Non
 def test_throughput_starts_a_job_on_the_one_node_that_holds_it_just_once() -> None:
     there = (node("a", 9, schedulable=False), node("b", 1), node("c", 2))
     state = cluster(*there, worker("mnist", 2, 2))
-    found = outcome(state, THROUGHPUT, ALL)
+    found = run_passes(state, THROUGHPUT, ALL)
     (standing,) = found.board.standings
     assert [seat.row for seat in standing.seats] == [found.board.grid.rows["c"]] * 2
 

@@ -10,16 +10,16 @@ from msgspec.structs import replace
 from edl.model import (
     ClusterState,
     Device,
+    ForeignPods,
     GpuUsage,
     HostPort,
-    Neighbours,
     Node,
+    PodAffinityTerm,
     PodConstraints,
     Requirement,
     Selector,
     Shape,
     Share,
-    Term,
     TopologySpread,
 )
 from edl.quantities import SHARED_GPU, Resources
@@ -104,7 +104,7 @@ def running(result: Result, name: str) -> float | None:
 
 # -- neighbours --------------------------------------------------------------------------------
 
-ALONE = {"apart": (Term(HOST, app("train")),)}
+ALONE = {"apart": (PodAffinityTerm(HOST, app("train")),)}
 
 
 @pytest.mark.parametrize("manner", [FAIR, Plain()])
@@ -120,7 +120,7 @@ def test_workers_spread_over_zones_whatever_the_room() -> None:
 
 
 def test_followers_are_bound_once_those_are_whom_they_follow() -> None:
-    follower = ruled("worker", near=(Term(HOST, app("ps")),))
+    follower = ruled("worker", near=(PodAffinityTerm(HOST, app("ps")),))
     seats = [RoleSpec("worker", 2, 2, follower), RoleSpec("ps", 1, 1, ruled("ps"))]
     train = Training(queued("train", Workload("tensorflow"), seats), length(50))
     found = on(after(20, world(host("a", 4), host("b", 4), train), Plain()))
@@ -130,12 +130,12 @@ def test_followers_are_bound_once_those_are_whom_they_follow() -> None:
 def test_a_port_of_a_node_is_taken_while_a_pod_of_others_is_there() -> None:
     port = HostPort("TCP", 80, "10.0.0.1")
     given = world(host("a", 64), host("b", 4), of_one("train", ruled("train", ports=(port,))))
-    others = Neighbours("a", PodConstraints("default", (), ports=(port,)), 1)
+    others = ForeignPods("a", PodConstraints("default", (), ports=(port,)), 1)
     assert on(after(20, replace(given, neighbours=(others,)))) == ["b"]
 
 
 def test_a_pod_of_a_service_keeps_workers_away_until_it_is_gone() -> None:
-    web = ruled("web", apart=(Term(HOST, app("train")),))
+    web = ruled("web", apart=(PodAffinityTerm(HOST, app("train")),))
     service = Service("web", web, ((0.0, 1), (100.0, 0)), shut_down=20)
     train = replace(of_one("train", ruled("train")), at=10)
     simulation = Simulation(world(host("a"), train, service), FAIR, Watcher())
@@ -216,7 +216,9 @@ def test_a_pod_that_is_told_to_end_is_seen_leaving_its_gpu() -> None:
 # -- laws --------------------------------------------------------------------------------------
 
 _NAMES = ("red", "blue")
-_TERMS = st.builds(Term, st.sampled_from([HOST, ZONE]), st.sampled_from([*map(app, _NAMES)]))
+_TERMS = st.builds(
+    PodAffinityTerm, st.sampled_from([HOST, ZONE]), st.sampled_from([*map(app, _NAMES)])
+)
 _SPREADS = st.builds(
     TopologySpread,
     st.sampled_from([HOST, ZONE]),

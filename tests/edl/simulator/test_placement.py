@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from edl import contract
 from edl.model import ClusterState, JobKey, Pod, Role, Taint, Topology, TrainingJob
 from edl.planner.limits import Limits
-from edl.planner.plan import Admission, Evacuation, Placement, Plan, Suspension
+from edl.planner.plan import Admission, Drain, NodeAssignment, Plan, Suspension
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import POLICIES, Policy
 from edl.simulator import (
@@ -72,7 +72,9 @@ def placed(nodes: Mapping[str, list[str]], job: TrainingJob) -> Plan:
         )
         for role in job.roles
     }
-    return Plan(placements=tuple(Placement(job.key, role, pods) for role, pods in found.items()))
+    return Plan(
+        placements=tuple(NodeAssignment(job.key, role, pods) for role, pods in found.items())
+    )
 
 
 def on(**nodes: list[str]) -> Decision:
@@ -83,7 +85,7 @@ def ended(role: str, index: int, job: TrainingJob) -> Plan:
     (pod,) = (
         pod for one in job.roles if one.name == role for pod in one.pods if pod.index == index
     )
-    return Plan(evacuations=(Evacuation(job.key, role, (pod.name,), because("no room there")),))
+    return Plan(evacuations=(Drain(job.key, role, (pod.name,), because("no room there")),))
 
 
 class Script:

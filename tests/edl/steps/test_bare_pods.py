@@ -3,7 +3,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from edl import contract
-from edl.model import ClusterState, Owner, Resizing, TrainingJob
+from edl.model import ClusterState, Owner, ResizePolicy, TrainingJob
 from edl.planner.plan import Plan
 from edl.steps import steps
 from edl.steps.bare_pods import bare
@@ -16,7 +16,7 @@ PODS = (Owner("v1", "Pod", "any", "uid-any"),)
 def training(ready: int = 2) -> TrainingJob:
     gated = pod("launcher", 0, ready=False, node="", gates=(contract.HOSTS_GATE,))
     launcher = role("launcher", pods=(gated,), account="mine")
-    worker = role("worker", 2, 2, resizing=Resizing.FIXED, pods=pods("worker", range(ready)))
+    worker = role("worker", 2, 2, resizing=ResizePolicy.FIXED, pods=pods("worker", range(ready)))
     return TrainingJob(KEY, "horovod", (launcher, worker), LONG_AGO, mode="kubexec", pods=PODS)
 
 

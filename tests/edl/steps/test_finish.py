@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.contract import CleanUp
-from edl.model import Ending, PodPhase, Role
+from edl.model import JobEnd, PodPhase, Role
 from edl.steps.finish import finish
 from edl.steps.running import live
 from edl.writes import Delete, Step
@@ -20,7 +20,7 @@ from tests.edl.trainings import (
     written,
 )
 
-CHIEF = role("chief", ending=Ending.COMPLETE)
+CHIEF = role("chief", ending=JobEnd.COMPLETE)
 PS = role("ps", 2)
 WORKER = role("worker", 1, 3, size=2)
 NOTHING_LEFT = {"parallelism": 0, "completions": 0}
@@ -60,13 +60,13 @@ def test_who_ended_while_he_was_suspended_is_let_go(clean_up: CleanUp) -> None:
 
 
 def test_he_is_let_go_too_where_the_others_go_on() -> None:
-    done = replace(PS, ending=Ending.COMPLETE, suspended=True, wedged=True)
+    done = replace(PS, ending=JobEnd.COMPLETE, suspended=True, wedged=True)
     step, _ = live(training(replace(CHIEF, ending=None), done, WORKER), (), NOW)
     assert job_patches(step)["mnist-ps"] == {"suspend": False}
 
 
 def test_ending_is_written_once() -> None:
-    step = ended(CHIEF, replace(PS, size=0), replace(WORKER, ending=Ending.COMPLETE, size=0))
+    step = ended(CHIEF, replace(PS, size=0), replace(WORKER, ending=JobEnd.COMPLETE, size=0))
     assert (step.writes, step.notes) == ((), ())
 
 
@@ -76,7 +76,7 @@ def test_none_keeps_everything() -> None:
 
 
 def test_the_deciding_role_fails_with_a_role_that_failed() -> None:
-    failed = replace(WORKER, ending=Ending.FAILED)
+    failed = replace(WORKER, ending=JobEnd.FAILED)
     step = ended(replace(CHIEF, ending=None), PS, failed)
     at_once = {"activeDeadlineSeconds": 0, "suspend": False}
     assert job_patches(step) == {"mnist-chief": at_once, "mnist-ps": NOTHING_LEFT}
@@ -88,7 +88,7 @@ def _all_ended(clean_up: CleanUp) -> Sequence[str]:
     leaving = pods("worker", [0], terminating=True)
     roles = (
         replace(CHIEF, pods=over),
-        replace(WORKER, ending=Ending.COMPLETE, size=0, pods=leaving),
+        replace(WORKER, ending=JobEnd.COMPLETE, size=0, pods=leaving),
     )
     return [target.name for target in deleted(ended(*roles, clean_up=clean_up))]
 
@@ -109,14 +109,14 @@ def test_all_waits_for_the_others() -> None:
 
 def test_a_pod_is_deleted_in_the_version_that_was_seen() -> None:
     over = pods("chief", [0], ready=False, phase=PodPhase.SUCCEEDED)
-    step = finish(training(replace(CHIEF, pods=over), clean_up=CleanUp.ALL), Ending.COMPLETE, NOW)
+    step = finish(training(replace(CHIEF, pods=over), clean_up=CleanUp.ALL), JobEnd.COMPLETE, NOW)
     (delete,) = step.writes
     assert isinstance(delete, Delete)
     assert delete.version == over[0].version
 
 
 def test_who_has_no_time_left_is_not_told_again() -> None:
-    failed = replace(WORKER, ending=Ending.FAILED)
+    failed = replace(WORKER, ending=JobEnd.FAILED)
     told = replace(CHIEF, ending=None, told_to_end=True)
     assert job_patches(ended(told, failed)) == {}
 
@@ -136,7 +136,7 @@ def times(step: Step) -> list[tuple[str, object]]:
 def test_a_jobs_time_to_live_begins_when_all_have_ended_and_the_deciding_one_goes_last() -> None:
     chief = replace(CHIEF, held_ttl=0)
     assert times(ended(chief, PS, WORKER)) == []
-    ps, worker = (replace(one, ending=Ending.COMPLETE, size=0, held_ttl=9) for one in (PS, WORKER))
+    ps, worker = (replace(one, ending=JobEnd.COMPLETE, size=0, held_ttl=9) for one in (PS, WORKER))
     assert times(ended(chief, ps, WORKER)) == []
     assert times(ended(chief, ps, worker)) == [
         ("mnist-ps", 9),
@@ -146,7 +146,7 @@ def test_a_jobs_time_to_live_begins_when_all_have_ended_and_the_deciding_one_goe
 
 
 def test_nothing_is_written_where_no_time_is_held() -> None:
-    assert ended(CHIEF, replace(PS, ending=Ending.COMPLETE, size=0)).writes == ()
+    assert ended(CHIEF, replace(PS, ending=JobEnd.COMPLETE, size=0)).writes == ()
 
 
 def test_where_nobody_is_ended_each_ended_job_has_its_own_time() -> None:

@@ -9,15 +9,15 @@ from edl.model import (
     Assignment,
     ClusterState,
     Code,
-    Ending,
+    JobEnd,
     JobKey,
+    ObjectRef,
     Pod,
-    Resizing,
+    ResizePolicy,
     Role,
-    Target,
     TrainingJob,
 )
-from edl.planner.plan import Admission, Evacuation, Placement, Plan, Resize, Suspension
+from edl.planner.plan import Admission, Drain, NodeAssignment, Plan, Resize, Suspension
 from edl.steps import steps
 from edl.steps.hosts.host_file import publish
 from edl.steps.hosts.new_workers import told
@@ -51,8 +51,8 @@ def served(*workers: Pod, **fields: object) -> TrainingJob:
     )
 
 
-def placement(*nodes: str, name: str = "worker") -> Placement:
-    return Placement(
+def placement(*nodes: str, name: str = "worker") -> NodeAssignment:
+    return NodeAssignment(
         KEY, name, tuple((f"mnist-{name}-{index}-abcde", node) for index, node in enumerate(nodes))
     )
 
@@ -139,7 +139,7 @@ def test_only_who_waits_for_a_node_gets_one() -> None:
 
 def test_who_is_moved_in_the_same_round_gets_none() -> None:
     job = served(*waiting("worker", 0, 1))
-    moved = Evacuation(KEY, "worker", ("mnist-worker-0-abcde",), because("its node goes"))
+    moved = Drain(KEY, "worker", ("mnist-worker-0-abcde",), because("its node goes"))
     assert placed(job, "n1", "n1", evacuations=(moved,)) == ["mnist-worker-1-abcde"]
 
 
@@ -152,7 +152,7 @@ def test_a_job_that_does_not_go_on_is_not_placed() -> None:
     assert placed(replace(job, problem="its Jobs disagree"), "n1") == []
     assert placed(served(*waiting("worker", 0), suspended=True), "n1") == []
     chief, *others = job.roles
-    ended = replace(job, roles=(replace(chief, ending=Ending.COMPLETE), *others))
+    ended = replace(job, roles=(replace(chief, ending=JobEnd.COMPLETE), *others))
     assert placed(ended, "n1") == []
 
 
@@ -169,7 +169,7 @@ def test_one_that_cannot_be_placed_stops_no_other() -> None:
 def collective(*workers: Pod, **fields: object) -> TrainingJob:
     return training(
         gated("chief", pods=waiting("chief", 0), **fields),
-        gated("worker", 1, 4, size=3, pods=workers, resizing=Resizing.RESTART),
+        gated("worker", 1, 4, size=3, pods=workers, resizing=ResizePolicy.RESTART),
         mode="collective",
     )
 
@@ -191,7 +191,7 @@ def test_a_start_keeps_the_nodes_on_the_job_and_leaves_the_template() -> None:
     """So it need not wait until the Job controller has seen the stop."""
     job = training(
         gated("chief", suspended=True, settled=False),
-        gated("worker", 1, 4, suspended=True, settled=False, resizing=Resizing.RESTART),
+        gated("worker", 1, 4, suspended=True, settled=False, resizing=ResizePolicy.RESTART),
         mode="collective",
     )
     nodes = (("chief", ("n1",)), ("worker", ("n1", "n1", "n2")))
@@ -264,12 +264,12 @@ def test_a_pod_that_lost_its_node_ends_uncounted_and_an_event_says_so() -> None:
     tracked = {"finalizers": (contract.JOB_TRACKING,), "gates": (), "assigned": "n1"}
     lost = pod("worker", 0, node="", ready=False, **tracked)
     job = served(lost, pod("worker", 1))
-    plan = Plan(placements=(Placement(KEY, "worker", (), (lost.name,)),))
+    plan = Plan(placements=(NodeAssignment(KEY, "worker", (), (lost.name,)),))
     (step,) = steps(plan, ClusterState(NOW, (), (job,))).steps
     freed, ended = step.writes
     assert isinstance(freed, Patch)
     assert freed.body == {"metadata": {"finalizers": []}}
-    assert ended == Delete(Target("Pod", KEY.namespace, lost.name), lost.version)
+    assert ended == Delete(ObjectRef("Pod", KEY.namespace, lost.name), lost.version)
     (note,) = step.notes
     assert (note.action, note.reason) == (Action.REPLACED, Code.NODE_FULL)
     assert note.message == f"its node has no room left for {lost.name}: placed again"

@@ -22,8 +22,8 @@ from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.observe import observe
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.kube.writer.executor import perform
-from edl.model import ClusterState, Role, Target
-from edl.planner.plan import Admission, Placement, Plan
+from edl.model import ClusterState, ObjectRef, Role
+from edl.planner.plan import Admission, NodeAssignment, Plan
 from edl.steps import steps
 from edl.writes import Create, Json, Patch, Write
 from tests.edl.kube import manifests
@@ -72,7 +72,7 @@ class World:
     shapes: ShapeInterner = field(default_factory=ShapeInterner)
     pods: list[str] = field(default_factory=list)
     lost: list[tuple[str, str]] = field(default_factory=list)
-    around: set[Target] = field(default_factory=set)
+    around: set[ObjectRef] = field(default_factory=set)
     cluster: FakeCluster = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,11 +81,11 @@ class World:
             body = job(role)
             self.cluster.create(self.job(role), body)
 
-    def job(self, role: str) -> Target:
-        return Target("Job", KEY.namespace, f"{KEY.name}-{role}")
+    def job(self, role: str) -> ObjectRef:
+        return ObjectRef("Job", KEY.namespace, f"{KEY.name}-{role}")
 
     def pod(self, name: str) -> Json:
-        return self.cluster.get(Target("Pod", KEY.namespace, name))
+        return self.cluster.get(ObjectRef("Pod", KEY.namespace, name))
 
     @property
     def state(self) -> ClusterState:
@@ -110,7 +110,7 @@ class World:
         return Plan(
             admissions=(start,) if asleep else (),
             placements=tuple(
-                Placement(found.key, role.name, tuple(_assigned(role))) for role in found.roles
+                NodeAssignment(found.key, role.name, tuple(_assigned(role))) for role in found.roles
             ),
         )
 
@@ -150,7 +150,7 @@ class World:
         pod["metadata"]["namespace"] = KEY.namespace
         pod["metadata"]["labels"] = owner["metadata"]["labels"]
         pod["metadata"]["ownerReferences"][0]["uid"] = owner["metadata"]["uid"]
-        self.cluster.create(Target("Pod", KEY.namespace, name), pod)
+        self.cluster.create(ObjectRef("Pod", KEY.namespace, name), pod)
         self.pods.append(name)
 
     def _bind(self, name: str, body: Json) -> None:
@@ -163,7 +163,7 @@ class World:
             "spec": {"nodeName": node},
             "status": {"phase": "Running", "conditions": [ready]},
         }
-        self.cluster.patch(Target("Pod", KEY.namespace, name), bound)
+        self.cluster.patch(ObjectRef("Pod", KEY.namespace, name), bound)
 
 
 def _assigned(role: Role) -> Iterator[tuple[str, str]]:

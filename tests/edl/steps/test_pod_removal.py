@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from edl import contract, reasons
 from edl.annotations import clearings
 from edl.annotations.last_change import read_reason
-from edl.model import Clearing, Pod, Resizing, Role, TrainingJob
-from edl.planner.plan import Evacuation, Resize
+from edl.model import Clearing, Pod, ResizePolicy, Role, TrainingJob
+from edl.planner.plan import Drain, Resize
 from edl.steps.hosts.host_file import JOIN, LEAVE
 from edl.steps.pod_removal import evacuated
 from edl.steps.running import live
@@ -127,7 +127,7 @@ def test_a_named_work_item_is_ended_whatever_its_index() -> None:
         1,
         4,
         tandem=False,
-        resizing=Resizing.ITEMS,
+        resizing=ResizePolicy.ITEMS,
         size=2,
         pods=pods("worker", [6, 7]),
         removing=frozenset({named}),
@@ -180,7 +180,7 @@ def test_the_shrink_waits_until_the_one_that_stays_is_back() -> None:
 
 def test_a_node_that_goes_takes_no_name_off_the_users_list() -> None:
     job = horovod(launcher(0, 1, 2), workers(*pods("worker", range(3)), size=3))
-    leaving = Evacuation(KEY, "worker", ("mnist-worker-2-abcde",), because("node n1 goes"))
+    leaving = Drain(KEY, "worker", ("mnist-worker-2-abcde",), because("node n1 goes"))
     found = evacuated(job, {(KEY, "worker"): leaving})
     assert found.roles[1].removing == {NAMED, "mnist-worker-2-abcde"}
     assert found.roles[0] == job.roles[0]
@@ -188,7 +188,7 @@ def test_a_node_that_goes_takes_no_name_off_the_users_list() -> None:
 
 def test_a_pod_that_a_plan_takes_off_its_node_is_recorded_with_the_reason_of_the_plan() -> None:
     job = training(role("ps", pods=pods("ps", [0])), role("worker", 1, 3, pods=pods("worker", [0])))
-    leaving = Evacuation(KEY, "worker", ("mnist-worker-0-abcde",), because("node n1 goes"))
+    leaving = Drain(KEY, "worker", ("mnist-worker-0-abcde",), because("node n1 goes"))
     step, _ = live(evacuated(job, {(KEY, "worker"): leaving}), [], NOW)
     (patch,) = patches(step)
     assert written(patch)[contract.HISTORY].endswith(" removed 1 1 IdleCapacity node n1 goes")
@@ -197,7 +197,7 @@ def test_a_pod_that_a_plan_takes_off_its_node_is_recorded_with_the_reason_of_the
 
 def test_what_is_cleared_for_a_pod_of_few_nodes_is_counted_on_the_job() -> None:
     job = training(role("ps", pods=pods("ps", [0])), role("worker", 1, 3, pods=pods("worker", [0])))
-    leaving = Evacuation(KEY, "worker", ("mnist-worker-0-abcde",), because("makes room"), ("n1",))
+    leaving = Drain(KEY, "worker", ("mnist-worker-0-abcde",), because("makes room"), ("n1",))
     step, _ = live(evacuated(job, {(KEY, "worker"): leaving}), [], NOW)
     notes = written(patches(step)[-1])
     assert clearings.read(notes[contract.CLEARED] or "") == (Clearing("n1", 1, NOW),)
@@ -235,7 +235,7 @@ def tracked(*indexes: int, **fields: object) -> tuple[Pod, ...]:
 
 def test_a_move_is_told_and_the_reason_of_the_size_is_kept() -> None:
     job = training(role("ps", pods=pods("ps", [0])), role("worker", size=3, pods=tracked(0, 1, 2)))
-    plan = {(KEY, "worker"): Evacuation(KEY, "worker", (NAMED,), MOVES)}
+    plan = {(KEY, "worker"): Drain(KEY, "worker", (NAMED,), MOVES)}
     step, _ = live(evacuated(job, plan), [], NOW)
     said = written(patches(step)[-1])
     told = "worker-1 moves off n1, which is cordoned"
@@ -274,7 +274,7 @@ def test_a_move_with_a_new_size_has_the_reason_of_the_size() -> None:
     job = training(
         role("ps", pods=pods("ps", [0])), role("worker", 1, 12, size=3, pods=tracked(0, 1, 2))
     )
-    plan = {(KEY, "worker"): Evacuation(KEY, "worker", (NAMED,), MOVES)}
+    plan = {(KEY, "worker"): Drain(KEY, "worker", (NAMED,), MOVES)}
     shrinks = [Resize(KEY, "worker", 3, 2, because("other"))]
     said = written(patches(live(evacuated(job, plan), shrinks, NOW)[0])[-1])
     assert said[contract.MESSAGE] == "other"

@@ -1,14 +1,14 @@
 from msgspec.structs import replace
 
 from edl import contract
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from edl.planner.plan import Resize
 from edl.steps.running import live
 from tests.edl.trainings import KEY, NOW, is_stopped, job_patches, patches, role, training, written
 from tests.reasons import because
 
 SCHEDULER = role("scheduler")
-WORKER = replace(role("worker", 1, 3), resizing=Resizing.RESTART, size=2)
+WORKER = replace(role("worker", 1, 3), resizing=ResizePolicy.RESTART, size=2)
 RESIZE = Resize(KEY, "worker", 2, 3, because("idle room: 3 of 3 fit"), restart=True)
 
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import contract, reasons
-from edl.model import Resizing, Role, ScaleDeadline
+from edl.model import ResizePolicy, Role, ScaleDeadline
 from edl.planner.plan import Resize
 from edl.steps.hosts.host_file import LEAVE
 from edl.steps.running import live
@@ -155,7 +155,7 @@ def test_no_clock_starts_in_the_queue() -> None:
     assert step.writes == ()
 
 
-RESTARTING = {"resizing": Resizing.RESTART}
+RESTARTING = {"resizing": ResizePolicy.RESTART}
 
 
 def test_what_restarts_is_taken_back_by_another_restart() -> None:

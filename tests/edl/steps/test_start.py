@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.annotations.last_change import text_of
-from edl.model import Resizing, ScaleDeadline
+from edl.model import ResizePolicy, ScaleDeadline
 from edl.planner.plan import Admission, Suspension
 from edl.steps.start import start, stop
 from edl.writes import Create, Patch, Step
@@ -26,7 +26,7 @@ EVALUATOR = role("evaluator", suspended=True)
 
 
 def started(*sizes: tuple[str, int], mode: str = "", **fields: object) -> Step:
-    roles = (CHIEF, replace(WORKER, resizing=Resizing.RESTART), EVALUATOR)
+    roles = (CHIEF, replace(WORKER, resizing=ResizePolicy.RESTART), EVALUATOR)
     job = training(*roles, mode=mode, **fields)
     return start(job, Admission(KEY, sizes, because("room for all")), NOW)
 
@@ -55,7 +55,7 @@ def test_size_and_start_go_together() -> None:
 
 
 def test_work_items_keep_their_completions() -> None:
-    items = role("worker", 1, 4, tandem=False, resizing=Resizing.ITEMS, suspended=True)
+    items = role("worker", 1, 4, tandem=False, resizing=ResizePolicy.ITEMS, suspended=True)
     step = start(
         training(items, framework="none"), Admission(KEY, (("worker", 2),), because("room")), NOW
     )

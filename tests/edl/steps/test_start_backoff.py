@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.annotations import start_refusals
-from edl.model import ClusterState, Ending, StartRefusal, TrainingJob
+from edl.model import ClusterState, JobEnd, StartRefusal, TrainingJob
 from edl.planner.plan import Admission, Held, Plan
 from edl.steps import Steps, steps
 from edl.steps.start import start
@@ -89,7 +89,7 @@ def test_the_writes_of_a_queued_job_are_part_of_its_start_and_those_of_a_running
 
 
 def test_a_job_that_ends_while_its_start_is_refused_ends_whole() -> None:
-    chief = role("chief", ending=Ending.COMPLETE, size=1)
+    chief = role("chief", ending=JobEnd.COMPLETE, size=1)
     job = training(chief, role("worker", 2, 4, suspended=True), refusal=FIRST)
     (step,) = steps_of(job).steps
     assert [patch.body["spec"] for patch in patches(step)] == [{"parallelism": 0, "completions": 0}]

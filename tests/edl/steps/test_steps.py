@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.annotations.last_change import text_of
-from edl.model import ClusterState, Code, Ending, JobKey, Reason, TrainingJob
+from edl.model import ClusterState, Code, JobEnd, JobKey, Reason, TrainingJob
 from edl.model.scarcity import Lack, ResourceNeed, Scarce, Shortage
 from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
 from edl.quantities import Resources
@@ -153,7 +153,7 @@ def test_the_next_look_is_the_earliest_that_anybody_needs() -> None:
 
 
 def test_every_patch_of_every_step_has_its_precondition() -> None:
-    ended = replace(running("done"), roles=(role("chief", ending=Ending.COMPLETE), role("ps", 2)))
+    ended = replace(running("done"), roles=(role("chief", ending=JobEnd.COMPLETE), role("ps", 2)))
     plan = Plan(
         admissions=(Admission(JobKey("lab", "new"), (("worker", 2),), because("room")),),
         resizes=(Resize(JobKey("lab", "big"), "worker", 2, 3, because("room")),),

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from msgspec.structs import replace
 
-from edl.model import ClusterState, Ending, Pod, PodPhase, Role, ScaleDeadline, TrainingJob
-from edl.planner.plan import Evacuation, Plan, Resize
+from edl.model import ClusterState, JobEnd, Pod, PodPhase, Role, ScaleDeadline, TrainingJob
+from edl.planner.plan import Drain, Plan, Resize
 from edl.steps import steps
 from edl.steps.dependents.ssh_key_pair import PATIENCE
 from edl.steps.failure_reset import CALM
-from edl.steps.unchanged import Quiet
+from edl.steps.unchanged import UnchangedJobs
 from tests.edl.trainings import KEY, LONG_AGO, NOW, hostfile, pod, pods, role, seconds, training
 from tests.reasons import because
 
@@ -64,7 +64,7 @@ def any_role(draw: some.DrawFn, name: str) -> Role:
         retries=draw(some.sampled_from([0, 6])),
         backoff_limit=draw(some.sampled_from([6, 8])),
         failures=draw(some.sampled_from([0, 2, 9])),
-        ending=draw(some.sampled_from([None] * 6 + list(Ending))),
+        ending=draw(some.sampled_from([None] * 6 + list(JobEnd))),
         scaling=draw(some.sampled_from([None] * 4 + [ScaleDeadline(seconds(9), None, NOW, 1)])),
         removing=frozenset(draw(some.sampled_from([(), (), ("mnist-worker-0-abcde",)]))),
         wanted=draw(some.sampled_from([None, None, 3])),
@@ -87,7 +87,7 @@ def any_job(draw: some.DrawFn) -> TrainingJob:
 def test_asking_only_those_that_may_need_something_changes_nothing(
     first: TrainingJob, second: TrainingJob, pauses: list[int]
 ) -> None:
-    quiet, now = Quiet(), NOW
+    quiet, now = UnchangedJobs(), NOW
     for job in (first, first, second, first):
         state = ClusterState(now, (), (job,))
         assert steps(Plan(), state, quiet) == steps(Plan(), state)
@@ -102,7 +102,7 @@ def running() -> TrainingJob:
 
 
 def test_a_job_that_runs_is_asked_once() -> None:
-    job, quiet = running(), Quiet()
+    job, quiet = running(), UnchangedJobs()
     steps(Plan(), ClusterState(NOW, (), (job,)), quiet)
     assert job in quiet
     assert replace(job) not in quiet
@@ -111,13 +111,11 @@ def test_a_job_that_runs_is_asked_once() -> None:
 
 
 def test_a_plan_that_moves_a_quiet_job_is_followed() -> None:
-    job, quiet = running(), Quiet()
+    job, quiet = running(), UnchangedJobs()
     state = ClusterState(NOW, (), (job,))
     steps(Plan(), state, quiet)
     resized = Plan(resizes=(Resize(KEY, "worker", 2, 3, because("room")),))
-    moved = Plan(
-        evacuations=(Evacuation(KEY, "worker", (job.roles[0].pods[0].name,), because("goes")),)
-    )
+    moved = Plan(evacuations=(Drain(KEY, "worker", (job.roles[0].pods[0].name,), because("goes")),))
     for plan in (resized, moved):
         assert steps(plan, state, quiet) == steps(plan, state)
         assert steps(plan, state, quiet).steps
@@ -139,7 +137,7 @@ def test_keys_that_pods_wait_for_are_asked_for_when_nothing_but_time_has_changed
 
 def later(job: TrainingJob, after: timedelta) -> bool:
     """Whether something is written only then, also by who found nothing to write before."""
-    state, quiet = ClusterState(NOW, (), (job,)), Quiet()
+    state, quiet = ClusterState(NOW, (), (job,)), UnchangedJobs()
     assert not steps(Plan(), state, quiet).steps
     state = replace(state, observed_at=NOW + after)
     assert steps(Plan(), state, quiet) == steps(Plan(), state)

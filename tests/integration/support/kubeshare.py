@@ -19,7 +19,7 @@ from typing import Final, Self
 from edl.errors import EdlError
 from edl.kube.api.client import ApiClient
 from edl.kube.cluster import ListOptions
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 
 NAME: Final = "kubeshare-scheduler"
@@ -143,7 +143,7 @@ class KubeShare:
     def _bind(self, pod: Json, gpu: Gpu) -> None:
         self.bound += 1
         copied = recreated(pod, gpu, _FIRST_PORT + self.bound)
-        target = Target("Pod", pod["metadata"]["namespace"], pod["metadata"]["name"])
+        target = ObjectRef("Pod", pod["metadata"]["namespace"], pod["metadata"]["name"])
         with contextlib.suppress(EdlError):  # the real one says so at its debug level
             self.api.delete(target)
         self._stop.wait(self.gap)

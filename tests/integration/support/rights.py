@@ -12,7 +12,7 @@ from edl import contract
 from edl.errors import Forbidden, Invalid
 from edl.kube.api.client import connect
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions, RawList, Watch
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from sandbox.existing import Cluster as Machine
 
@@ -101,7 +101,7 @@ def await_effect(machine: Machine, grant: Grant, account: str, at: str, *, allow
         "groups": ["system:serviceaccounts", "system:authenticated"],
     }
     review = {"spec": user | {"resourceAttributes": grant.attributes(at)}}
-    question = Target("SubjectAccessReview", "", "")
+    question = ObjectRef("SubjectAccessReview", "", "")
     deadline = time.monotonic() + _WITHIN
     while bool(api.create(question, review)["status"].get("allowed")) != allowed:
         assert time.monotonic() < deadline, f"{grant} of {account} never became {allowed}"
@@ -139,7 +139,7 @@ class Noted:
     refused: set[Asked] = field(default_factory=set)
     allowed: set[Asked] = field(default_factory=set)
 
-    def get(self, target: Target) -> Json:
+    def get(self, target: ObjectRef) -> Json:
         return self._noting("get", target.kind, lambda: self.cluster.get(target))
 
     def list(self, selection: ListOptions) -> RawList:
@@ -152,19 +152,21 @@ class Noted:
     def watch(self, selection: ListOptions, version: str) -> Watch:
         return self._noting("watch", selection.kind, lambda: self.cluster.watch(selection, version))
 
-    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def create(
+        self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Json:
         return self._noting(
             "create",
             target.kind,
             lambda: self.cluster.create(target, manifest, dry_run=dry_run),
         )
 
-    def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         return self._noting(
             "patch", target.kind, lambda: self.cluster.patch(target, body, dry_run=dry_run)
         )
 
-    def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
+    def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
         self._noting(
             "delete", target.kind, lambda: self.cluster.delete(target, version=version, uid=uid)
         )

@@ -11,7 +11,7 @@ from edl import contract
 from edl.errors import NotFound
 from edl.kube.api.client import connect
 from edl.kube.cluster import ListOptions
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from sandbox.errors import SandboxError
 from sandbox.existing import Cluster
@@ -176,8 +176,8 @@ class Stage:
         ]
         return "\n".join([self.kubectl("get", "jobs,pods", "-o", "wide"), *reasons])
 
-    def _target(self, kind: str, name: str) -> Target:
-        return Target(kind, self.namespace, name)
+    def _target(self, kind: str, name: str) -> ObjectRef:
+        return ObjectRef(kind, self.namespace, name)
 
 
 def pause_after(waited: float, shortest: float, longest: float) -> float:
@@ -191,7 +191,7 @@ def stage(cluster: Cluster) -> Iterator[Stage]:
     with temporary(cluster) as namespace:
         made = Stage(cluster, namespace)
         allowed = {"metadata": {"labels": {contract.KUBEXEC: contract.ENABLED}}}
-        made.api.patch(Target("Namespace", "", namespace), allowed)
+        made.api.patch(ObjectRef("Namespace", "", namespace), allowed)
         yield made
         # By the API, as the namespace itself: a kubectl takes longer than all of it.
         if made.all("Deployment"):

@@ -13,7 +13,7 @@ from pathlib import Path
 from dev.installation import Installation, install, start_webhook
 from edl import contract
 from edl.kube.api.client import connect
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from manifests import render
 from sandbox.errors import SandboxError
@@ -134,7 +134,7 @@ def stored(cluster: Cluster, kind: str) -> str:
     return text
 
 
-def read(cluster: Cluster, target: Target) -> Json:
+def read(cluster: Cluster, target: ObjectRef) -> Json:
     """An object as the API server has it; raises NotFound."""
     return connect(str(cluster.kubeconfig)).get(target)
 

@@ -17,7 +17,7 @@ from certs.secrets import ensure, read_issuer, read_pair, usual
 from certs.verify import bundle_problem
 from edl.errors import Forbidden
 from edl.kube.api.client import connect
-from edl.model import Target
+from edl.model import ObjectRef
 from manifests import render
 from tests.integration.support.webhook import Webhook, as_account, labelled, read, until
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.integration
 INSTALLATION = usual("127.0.0.1")
 NAMES = INSTALLATION.names
 AUTHORITY, SERVING = INSTALLATION.authority, INSTALLATION.serving
-CONFIGURATION = Target("MutatingWebhookConfiguration", "", "edl")
+CONFIGURATION = ObjectRef("MutatingWebhookConfiguration", "", "edl")
 
 
 def certs(webhook: Webhook, *words: str) -> subprocess.CompletedProcess[str]:
@@ -49,7 +49,7 @@ def kept(webhook: Webhook) -> Bundle:
     return Bundle(read_issuer(api, AUTHORITY), read_pair(api, SERVING))
 
 
-def emptied(webhook: Webhook, *secrets: Target) -> None:
+def emptied(webhook: Webhook, *secrets: ObjectRef) -> None:
     api = connect(str(webhook.cluster.kubeconfig))
     for secret in secrets:
         api.patch(secret, {"data": None})
@@ -117,16 +117,16 @@ def test_leaders_that_overlap_agree_under_the_reconcilers_own_rights(
     "target",
     [
         AUTHORITY,
-        Target("Secret", "edl-system", "another"),
-        Target("Secret", "default", "edl-webhook-tls"),
+        ObjectRef("Secret", "edl-system", "another"),
+        ObjectRef("Secret", "default", "edl-webhook-tls"),
         CONFIGURATION,
-        Target("MutatingWebhookConfiguration", "", "another"),
-        Target("Job", "default", "mnist"),
-        Target("Node", "", "any"),
+        ObjectRef("MutatingWebhookConfiguration", "", "another"),
+        ObjectRef("Job", "default", "mnist"),
+        ObjectRef("Node", "", "any"),
     ],
 )
 def test_the_webhooks_account_reaches_nothing_but_its_certificate(
-    webhook: Webhook, tmp_path: Path, target: Target
+    webhook: Webhook, tmp_path: Path, target: ObjectRef
 ) -> None:
     cluster = connect(str(as_account(webhook.cluster, "edl-webhook", tmp_path)))
     with pytest.raises(Forbidden):
@@ -141,12 +141,12 @@ def test_the_webhooks_account_reaches_nothing_but_its_certificate(
 @pytest.mark.parametrize(
     "target",
     [
-        Target("Secret", "edl-system", "another"),
-        Target("Secret", "default", "edl-webhook-tls"),
+        ObjectRef("Secret", "edl-system", "another"),
+        ObjectRef("Secret", "default", "edl-webhook-tls"),
     ],
 )
 def test_the_reconcilers_account_reads_no_other_secret(
-    webhook: Webhook, tmp_path: Path, target: Target
+    webhook: Webhook, tmp_path: Path, target: ObjectRef
 ) -> None:
     cluster = connect(str(as_account(webhook.cluster, "edl-reconciler", tmp_path)))
     with pytest.raises(Forbidden):
@@ -229,7 +229,7 @@ def trust(webhook: Webhook, authority: bytes) -> None:
     api = connect(str(webhook.cluster.kubeconfig))
     encoded = base64.b64encode(authority).decode()
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
-        target = Target(kind, "", "edl")
+        target = ObjectRef(kind, "", "edl")
         webhooks = api.get(target)["webhooks"]
         for one in webhooks:
             one["clientConfig"]["caBundle"] = encoded

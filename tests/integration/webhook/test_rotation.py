@@ -20,7 +20,7 @@ from certs.bundle import each_certificate
 from certs.secrets import rotate, usual
 from edl.errors import NotFound
 from edl.kube.api.client import ApiClient, connect
-from edl.model import Target
+from edl.model import ObjectRef
 from sandbox.layout import free_ports
 from tests.integration.support.webhook import Webhook, as_account, labelled, read, until
 from tests.temporary_namespace import temporary
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 INSTALLATION = usual("127.0.0.1")
 AUTHORITY, SERVING = INSTALLATION.authority, INSTALLATION.serving
-CONFIGURATION = Target("MutatingWebhookConfiguration", "", "edl")
+CONFIGURATION = ObjectRef("MutatingWebhookConfiguration", "", "edl")
 SECONDS = 1 / 86_400
 LIVES = ("--certificate-days", str(9 * SECONDS), "--authority-days", str(18 * SECONDS))
 """Some seconds: what takes years otherwise happens here again and again."""
@@ -56,7 +56,7 @@ class Load:
         while not self._ended.wait(0.1):
             number += 1
             job = labelled(f"mnist-{client}-{number}", self._namespace)
-            target = Target("Job", self._namespace, job["metadata"]["name"])
+            target = ObjectRef("Job", self._namespace, job["metadata"]["name"])
             try:
                 created = self._api.create(target, job, dry_run=True)
             except Exception as error:  # noqa: BLE001 - counted, and told
@@ -144,7 +144,7 @@ def leaders(webhook: Webhook, folder: Path) -> Iterator[str]:
         yield name
 
 
-def filled(webhook: Webhook, secret: Target) -> bool:
+def filled(webhook: Webhook, secret: ObjectRef) -> bool:
     try:
         return bool(read(webhook.cluster, secret).get("data"))
     except NotFound:
@@ -216,7 +216,7 @@ def test_no_review_fails_while_the_secrets_are_emptied_damaged_and_deleted(
     api = connect(str(webhook.cluster.kubeconfig))
     shown = Shown(replicas[0])
     garbage = base64.b64encode(b"garbage").decode()
-    strikes: list[tuple[Target, Callable[[], object]]] = [
+    strikes: list[tuple[ObjectRef, Callable[[], object]]] = [
         (AUTHORITY, lambda: api.patch(AUTHORITY, {"data": None})),
         (AUTHORITY, lambda: api.patch(AUTHORITY, {"data": {"ca.key": garbage}})),
         (AUTHORITY, lambda: api.delete(AUTHORITY)),

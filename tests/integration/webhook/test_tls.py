@@ -9,7 +9,7 @@ from dev.installation import IMAGE
 from edl.inject import handlers
 from edl.inject.handlers import AdmissionRequest, Context
 from edl.kube.api.client import connect
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from sandbox.errors import SandboxError
 from sandbox.existing import Cluster
@@ -42,7 +42,7 @@ def test_a_labelled_job_is_stored_as_the_core_completes_it(
 ) -> None:
     manifest = labelled("mnist", namespace, framework="tensorflow", min="1", max="3")
     create(webhook.cluster, namespace, manifest)
-    found = read(webhook.cluster, Target("Job", namespace, "mnist"))
+    found = read(webhook.cluster, ObjectRef("Job", namespace, "mnist"))
     context = Context(frozenset(), IMAGE)
     wanted = handlers.mutate(
         AdmissionRequest("CREATE", manifest, None, "somebody"), context
@@ -89,7 +89,7 @@ def test_a_bare_pod_is_seen_and_a_jobs_pod_is_not(webhook: Webhook, namespace: s
     before = webhook.reviews()
     create(webhook.cluster, namespace, pod("alone", framework="none"))
     assert webhook.reviews() == before + 2  # to mutate and to validate
-    found = read(webhook.cluster, Target("Job", namespace, "mnist"))
+    found = read(webhook.cluster, ObjectRef("Job", namespace, "mnist"))
     owner = {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -132,7 +132,7 @@ def test_a_slip_in_our_label_is_a_warning_and_nothing_more(
     create_it = ("create", "-n", namespace, "-f", "-")
     for manifest in (with_slip(plain("mnist", namespace)), with_slip(pod("mnist"))):
         assert MEANT in warned(webhook.cluster, *create_it, input=json.dumps(manifest))
-        found = read(webhook.cluster, Target(manifest["kind"], namespace, "mnist"))
+        found = read(webhook.cluster, ObjectRef(manifest["kind"], namespace, "mnist"))
         assert found["metadata"]["labels"].items() >= SLIP.items()
     label = ("label", "-n", namespace, "job", "later", "edl.dev/framwork=none")
     create(webhook.cluster, namespace, plain("later", namespace))
@@ -143,7 +143,7 @@ def test_slips_of_controllers_and_those_who_opt_out_reach_nobody(
     webhook: Webhook, namespace: str
 ) -> None:
     create(webhook.cluster, namespace, plain("owner", namespace))
-    uid = read(webhook.cluster, Target("Job", namespace, "owner"))["metadata"]["uid"]
+    uid = read(webhook.cluster, ObjectRef("Job", namespace, "owner"))["metadata"]["uid"]
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "owner", "uid": uid}
     owned = with_slip(pod("owned"))
     owned["metadata"]["ownerReferences"] = [owner | {"controller": True}]
@@ -160,7 +160,7 @@ def test_a_large_job_passes(webhook: Webhook, namespace: str) -> None:
     container = manifest["spec"]["template"]["spec"]["containers"][0]
     container["env"] = [{"name": f"V{number}", "value": "x" * 10_000} for number in range(80)]
     create(webhook.cluster, namespace, manifest)
-    assert read(webhook.cluster, Target("Job", namespace, "mnist"))["spec"]["suspend"] is True
+    assert read(webhook.cluster, ObjectRef("Job", namespace, "mnist"))["spec"]["suspend"] is True
 
 
 def test_while_it_is_away_labelled_objects_wait_and_are_told_for_whom(
@@ -196,7 +196,7 @@ def test_running_pods_of_a_labelled_job_do_not_wait_for_it(
 ) -> None:
     create(webhook.cluster, namespace, labelled("mnist", namespace))
     reconciler = connect(str(webhook.installation.folder / "reconciler.kubeconfig"))
-    reconciler.patch(Target("Job", namespace, "mnist"), {"spec": {"suspend": False}})
+    reconciler.patch(ObjectRef("Job", namespace, "mnist"), {"spec": {"suspend": False}})
     first = the_pod(webhook.cluster, namespace)
     with webhook.dead():
         webhook.cluster.kubectl("delete", "pod", "-n", namespace, first, "--wait=false")

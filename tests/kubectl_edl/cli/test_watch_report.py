@@ -18,7 +18,7 @@ import yaml
 from edl import contract
 from edl.errors import Forbidden, Gone, Unreachable
 from edl.kube.cluster import ListOptions, RawList
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.interrupts import Attention, listening
 from kubectl_edl.client.change_watch import wakes
@@ -177,7 +177,7 @@ def test_an_api_server_that_is_away_is_waited_for(stage: Stage) -> None:
 
 def test_a_job_that_is_deleted_ends_its_watch(stage: Stage) -> None:
     stage.between = [
-        partial(stage.cluster.delete, Target("Job", "default", f"mnist-{role}"))
+        partial(stage.cluster.delete, ObjectRef("Job", "default", f"mnist-{role}"))
         for role in ("chief", "ps", "worker")
     ]
     assert stage.run("status", "mnist", "-w").code == 3

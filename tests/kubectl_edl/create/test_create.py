@@ -12,7 +12,7 @@ from edl.errors import ClusterError, Conflict, Forbidden, Invalid, Unreachable
 from edl.frameworks import FRAMEWORKS
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.cluster import Cluster, ListOptions, RawList
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy
 from edl.parsing.parser import parse
 from edl.writes import Json
@@ -45,7 +45,9 @@ class Completing(Behind):
         self.refuses = refuses
         self.policy = policy
 
-    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def create(
+        self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Json:
         if not dry_run and target.name in self.refuses:
             raise self.refuses[target.name]
         request = AdmissionRequest("CREATE", dict(manifest), None, "ann", self.policy)
@@ -358,7 +360,7 @@ def test_a_reconciler_that_does_not_lead_is_named_beside_what_was_created() -> N
 
 def test_a_priority_class_that_is_not_there_is_a_hint() -> None:
     stage = Stage(wrapped=completing())
-    high = Target("PriorityClass", "", "high")
+    high = ObjectRef("PriorityClass", "", "high")
     stage.cluster.create(high, {"metadata": {"name": "high"}, "value": 5})
     usual = (*MNIST, "--cpu", "2", "--priority-class")
     assert stage.run("create", *usual, "high", *COMMAND).err == ""
@@ -377,7 +379,7 @@ ALLOW = "kubectl label namespace default edl.dev/kubexec=enabled"
 def namespace(stage: Stage, **labels: str) -> None:
     named = {f"edl.dev/{name}": value for name, value in labels.items()}
     body = {"kind": "Namespace", "metadata": {"name": "default", "labels": named}}
-    stage.cluster.create(Target("Namespace", "", "default"), body)
+    stage.cluster.create(ObjectRef("Namespace", "", "default"), body)
 
 
 def test_a_namespace_that_lets_no_launcher_exec_is_a_hint() -> None:
@@ -400,7 +402,7 @@ def test_launchers_that_may_or_need_not_exec_are_no_hint(line: tuple[str, ...]) 
 
 def test_a_namespace_that_may_not_be_read_is_a_hint_with_its_condition() -> None:
     class Private(Completing):
-        def get(self, target: Target) -> Json:
+        def get(self, target: ObjectRef) -> Json:
             if target.kind == "Namespace":
                 raise Forbidden('"ann" may not get namespaces default', 403)
             return self.cluster.get(target)
@@ -414,7 +416,7 @@ def test_a_namespace_that_may_not_be_read_is_a_hint_with_its_condition() -> None
 
 def test_a_claim_that_is_not_there_is_a_hint() -> None:
     stage = Stage(wrapped=completing())
-    claim = Target("PersistentVolumeClaim", "default", "data")
+    claim = ObjectRef("PersistentVolumeClaim", "default", "data")
     stage.cluster.create(claim, {"metadata": {"name": "data"}})
     usual = ("--cpu", "2", "--pvc")
     assert stage.run("create", *MNIST, *usual, "data:/data", *COMMAND).err == ""
@@ -495,7 +497,7 @@ def test_a_server_dry_run_shows_what_would_be_stored() -> None:
 def test_what_is_stored_is_printed_without_who_manages_which_field() -> None:
     class Managing(Completing):
         def create(
-            self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False
+            self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
         ) -> Json:
             made = super().create(target, manifest, dry_run=dry_run)
             return made | {"metadata": made["metadata"] | {"managedFields": [{"manager": "x"}]}}
@@ -528,7 +530,7 @@ def test_a_name_that_is_taken_is_found_before_anything_is_created() -> None:
     stage = Stage(wrapped=completing())
     created(*MNIST, stage=stage)
     for name in ("mnist-chief", "mnist-worker"):
-        stage.cluster.delete(Target("Job", "default", name))
+        stage.cluster.delete(ObjectRef("Job", "default", name))
     found = created(*MNIST, stage=stage)
     assert found.code == 1
     assert found.err == (
@@ -570,7 +572,7 @@ def test_a_first_job_that_is_refused_leaves_nothing() -> None:
 
 def test_what_cannot_be_taken_back_is_named_with_the_command() -> None:
     class Stubborn(Completing):
-        def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
+        def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
             raise Unreachable(f"no answer for {target.name} {version}{uid}")
 
     refuses = {"mnist-worker": Unreachable("no answer")}
@@ -590,13 +592,13 @@ def test_what_nobody_can_tell_any_more_is_named_too() -> None:
         away = False
 
         def create(
-            self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False
+            self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
         ) -> Json:
             self.away = self.away or (target.name == "mnist-ps" and not dry_run)
             self.answer()
             return super().create(target, manifest, dry_run=dry_run)
 
-        def get(self, target: Target) -> Json:
+        def get(self, target: ObjectRef) -> Json:
             self.answer()
             return self.cluster.get(target)
 
@@ -614,7 +616,7 @@ def test_what_nobody_can_tell_any_more_is_named_too() -> None:
 def test_a_job_whose_answer_was_lost_is_taken_back_too() -> None:
     class Silent(Completing):
         def create(
-            self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False
+            self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
         ) -> Json:
             made = super().create(target, manifest, dry_run=dry_run)
             if target.name == "mnist-ps" and not dry_run:
@@ -635,10 +637,10 @@ def test_somebody_elses_job_of_the_same_name_is_not_taken_back() -> None:
         """mnist-chief is deleted by somebody who creates his own, before the next one."""
 
         def create(
-            self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False
+            self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
         ) -> Json:
             if target.name == "mnist-ps" and not dry_run:
-                chief = Target("Job", "default", "mnist-chief")
+                chief = ObjectRef("Job", "default", "mnist-chief")
                 self.cluster.delete(chief)
                 self.cluster.create(chief, {"metadata": {"name": "mnist-chief"}})
                 raise Conflict("exists already")

@@ -1,7 +1,7 @@
 import pytest
 
 from edl.errors import NotFound
-from edl.model import Target
+from edl.model import ObjectRef
 from tests.kubectl_edl.stage import Stage, cast, job, mnist
 
 ROLES = ["mnist-chief", "mnist-ps", "mnist-worker"]
@@ -61,7 +61,7 @@ def test_all_are_the_training_jobs_of_the_namespace(stage: Stage) -> None:
     stage.put(elsewhere)
     assert stage.run("delete", "--all", "-y").code == 0
     assert names(stage) == ["plain"]
-    assert stage.cluster.get(Target("Job", "team-b", "other"))
+    assert stage.cluster.get(ObjectRef("Job", "team-b", "other"))
 
 
 def test_what_a_selector_does_not_find_is_no_error(stage: Stage) -> None:

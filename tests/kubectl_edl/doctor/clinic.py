@@ -11,7 +11,7 @@ from edl import contract
 from edl.errors import ClusterError, Forbidden
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.cluster import Cluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from manifests import render
 from tests.kubectl_edl.fenced import Behind
@@ -65,7 +65,9 @@ class _Answering(Behind):
         super().__init__(cluster)
         self._clinic = clinic
 
-    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def create(
+        self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Json:
         if target.kind.endswith("Review"):
             return self._clinic.review(target.kind, manifest)
         if target.kind == "Job" and dry_run:
@@ -93,8 +95,10 @@ def _documents() -> tuple[Json, ...]:
     return tuple(render.load())
 
 
-def target(kind: str, name: str) -> Target:
-    return Target(kind, contract.SYSTEM_NAMESPACE if kind in ("Deployment", "Secret") else "", name)
+def target(kind: str, name: str) -> ObjectRef:
+    return ObjectRef(
+        kind, contract.SYSTEM_NAMESPACE if kind in ("Deployment", "Secret") else "", name
+    )
 
 
 def _ready(document: Json) -> Json:

@@ -8,7 +8,7 @@ import pytest
 from edl import contract
 from edl.errors import Forbidden, Invalid, Unreachable
 from edl.kube.auth.access_review import MissingRights
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.doctor.checks import SECTIONS
@@ -357,7 +357,7 @@ def test_an_overdue_lease_is_no_check_mark(stage: Stage) -> None:
 
 
 def test_a_lease_that_was_given_back_leads_nobody(stage: Stage) -> None:
-    lease = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
+    lease = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
     stage.cluster.patch(lease, {"spec": {"holderIdentity": ""}})
     assert only(stage, "leader")[:2] == (
         "failure",
@@ -482,7 +482,7 @@ def ring(stage: Stage, name: str, **spec: object) -> None:
 
 
 def test_namespaces_that_keep_launchers_from_their_workers_are_warned_of(stage: Stage) -> None:
-    here = Target("Namespace", "", "default")
+    here = ObjectRef("Namespace", "", "default")
     stage.cluster.create(here, {"metadata": {"name": "default"}})
     mnist(stage)
     assert "kubexec" not in checked(stage)

@@ -4,7 +4,7 @@ from functools import partial
 import pytest
 
 from edl.kube.writer.event_recorder import event as ours
-from edl.model import Code, Target
+from edl.model import Code, ObjectRef
 from edl.writes import Action, Json, Note
 from kubectl_edl.client.incarnations import owner
 from tests.kubectl_edl.fenced import fenced
@@ -49,7 +49,9 @@ def test_without_a_name_those_of_all_training_jobs(stage: Stage) -> None:
 
 
 def test_what_we_said_of_a_job_that_is_gone_is_still_there(stage: Stage) -> None:
-    note = Note(Target("Job", "default", "old"), "uid", Action.ENDED, Code.COMPLETE, "old is done")
+    note = Note(
+        ObjectRef("Job", "default", "old"), "uid", Action.ENDED, Code.COMPLETE, "old is done"
+    )
     stage.create(ours(note, NOW))
     assert reasons(stage)[-1] == "Complete"
     assert "Complete" not in reasons(stage, "mnist")
@@ -132,7 +134,7 @@ def test_what_was_seen_often_says_how_often(stage: Stage) -> None:
 
 
 def test_wide_says_who_says_so(stage: Stage) -> None:
-    note = Note(Target("Job", "default", "resnet"), "uid", Action.ENDED, Code.COMPLETE, "done")
+    note = Note(ObjectRef("Job", "default", "resnet"), "uid", Action.ENDED, Code.COMPLETE, "done")
     stage.create(ours(note, NOW))
     last = stage.run("events", "-A", "-o", "wide").out.splitlines()[-1].split()
     assert last == ["default", "0s", "Normal", "Complete", "Job/resnet", "kubectl-edl", "1", "done"]

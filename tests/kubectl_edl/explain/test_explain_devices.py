@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from tests import devices
 from tests.devices import DRIVER, asking, claiming, gpus
@@ -57,7 +57,7 @@ def test_a_selector_that_is_not_evaluated_is_named(stage: Stage) -> None:
 def test_a_template_that_is_missing_is_named(stage: Stage) -> None:
     train(stage, asking(1))
     assert "Devices:" not in stage.run("explain", "train").out
-    stage.cluster.delete(Target("ResourceClaimTemplate", "default", "gpu"))
+    stage.cluster.delete(ObjectRef("ResourceClaimTemplate", "default", "gpu"))
     found = stage.run("explain", "train").out
     assert 'there is no ResourceClaimTemplate "gpu": create it, or name another' in found
 

@@ -14,7 +14,7 @@ from edl.errors import Conflict
 from edl.inject.pods import ttl
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.spec.job_spec import HELD_TTL
 from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.visibility.queue_writes import LABELS
@@ -24,7 +24,7 @@ from tests.kubectl_edl.fenced import Behind
 from tests.kubectl_edl.stage import Run, Stage, job
 
 SYSTEM = contract.SYSTEM_NAMESPACE
-WEBHOOK = Target("Deployment", SYSTEM, "edl-webhook")
+WEBHOOK = ObjectRef("Deployment", SYSTEM, "edl-webhook")
 IMAGE = "registry.example/kubectl-edl:9"
 HELD = {"metadata": {"annotations": {contract.TTL: "600"}}, "spec": {ttl.FIELD: HELD_TTL}}
 
@@ -39,14 +39,14 @@ class Judging:
     def __getattr__(self, name: str) -> object:
         return getattr(self._cluster, name)
 
-    def create(self, target: Target, manifest: Json, *, dry_run: bool = False) -> Json:
+    def create(self, target: ObjectRef, manifest: Json, *, dry_run: bool = False) -> Json:
         if target.kind != "SelfSubjectAccessReview":
             return self._cluster.create(target, manifest, dry_run=dry_run)
         asked = manifest["spec"]["resourceAttributes"]
         allowed = f"{asked['verb']} {asked['resource']}" not in self._denied
         return {"status": {"allowed": allowed and not (self._denied and asked["verb"] == "*")}}
 
-    def apply(self, target: Target, manifest: Json, **how: bool) -> Json:
+    def apply(self, target: ObjectRef, manifest: Json, **how: bool) -> Json:
         """Server-side apply leaves a caBundle that somebody else wrote."""
         body = self._cluster.apply(target, manifest, **how)
         if target.kind in WEBHOOK_KINDS and not how.get("dry_run"):
@@ -72,7 +72,7 @@ def install(stage: Stage, *words: str) -> Run:
 
 
 def deployment(stage: Stage, name: str = "edl-webhook") -> Json:
-    return stage.cluster.get(Target("Deployment", SYSTEM, name))
+    return stage.cluster.get(ObjectRef("Deployment", SYSTEM, name))
 
 
 def arguments(stage: Stage) -> list[str]:
@@ -190,7 +190,7 @@ def test_an_upgrade_of_nothing_names_install() -> None:
 def test_what_runs_outside_the_cluster_is_upgraded_there() -> None:
     on = stage()
     client = {"url": "https://127.0.0.1:8443/mutate"}
-    target = Target(WEBHOOK_KINDS[0], "", "edl")
+    target = ObjectRef(WEBHOOK_KINDS[0], "", "edl")
     on.cluster.create(target, {"webhooks": [{"name": "jobs.edl.dev", "clientConfig": client}]})
     run = on.run("upgrade")
     assert run.code == 1
@@ -298,7 +298,7 @@ def test_a_field_of_somebody_elses_is_not_taken_silently() -> None:
     on = stage()
 
     class Owned(Judging):
-        def apply(self, target: Target, *_: object, force: bool = False, **__: object) -> Json:
+        def apply(self, target: ObjectRef, *_: object, force: bool = False, **__: object) -> Json:
             if force:
                 return {"metadata": {"name": target.name}}
             raise Conflict('Apply failed with 1 conflict: conflict with "ann": .spec.replicas', 409)
@@ -314,7 +314,7 @@ def test_a_field_of_somebody_elses_is_not_taken_silently() -> None:
 
 
 def ready(on: Stage, name: str) -> None:
-    target = Target("Deployment", SYSTEM, name)
+    target = ObjectRef("Deployment", SYSTEM, name)
     wanted = on.cluster.get(target)["spec"]["replicas"]
     counts = dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas"), wanted)
     on.cluster.patch(target, {"status": counts})
@@ -437,7 +437,9 @@ def holding(times: int) -> Callable[[Cluster], Cluster]:
     left = [times]
 
     class Holding(Behind):
-        def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        def patch(
+            self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False
+        ) -> Json:
             written = self.cluster.patch(target, body, dry_run=dry_run)
             if target.kind != "Job":
                 return written

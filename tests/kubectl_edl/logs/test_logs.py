@@ -8,7 +8,7 @@ import pytest
 from edl import contract
 from edl.errors import Forbidden, Unreachable
 from edl.kube.cluster import Cluster, Log, LogRequest
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.completion_main import answer
 from kubectl_edl.logs.follow_logs import MOST, FollowedPods, Follower, Output
@@ -18,8 +18,8 @@ from tests.kubectl_edl.fenced import Behind
 from tests.kubectl_edl.stage import Stage, cast, job, mnist, pod
 
 
-def target(name: str) -> Target:
-    return Target("Pod", "default", name)
+def target(name: str) -> ObjectRef:
+    return ObjectRef("Pod", "default", name)
 
 
 def write(stage: Stage, name: str, *texts: str, previous: bool = False) -> None:
@@ -414,7 +414,7 @@ def test_pods_that_outlive_their_job_hold_nobody_up(stage: Stage) -> None:
 def test_a_job_that_is_deleted_ends_it(stage: Stage) -> None:
     def delete() -> None:
         for role in ("chief", "ps", "worker"):
-            stage.cluster.delete(Target("Job", "default", f"mnist-{role}"))
+            stage.cluster.delete(ObjectRef("Job", "default", f"mnist-{role}"))
         for name in names(stage):
             stage.cluster.logs.end(target(name))
 

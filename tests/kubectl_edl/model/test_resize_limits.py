@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.annotations.last_change import text_of
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from edl.planner.settings import Settings, render
 from edl.writes import Json
 from kubectl_edl.model.resize_limits import Pacing, pace, published, text
@@ -73,7 +73,7 @@ def test_it_reads_what_a_reconciler_writes() -> None:
 
 
 def test_a_job_that_restarts_has_the_other_default() -> None:
-    restarting = worker("mnist", 1, 4, resizing=Resizing.RESTART)
+    restarting = worker("mnist", 1, 4, resizing=ResizePolicy.RESTART)
     found = text(pace(restarting, Pacing(10, 300)))
     assert found == "resizes at most every 5m (the reconciler's default)"
 

@@ -1,6 +1,6 @@
 """Why a training job is as it is, where its Jobs say different things."""
 
-from edl.model import Code, Resizing, TrainingJob
+from edl.model import Code, ResizePolicy, TrainingJob
 from kubectl_edl.model.training_job_view import why
 from tests.edl.trainings import role, training
 
@@ -9,7 +9,7 @@ def preempted(problem: str = "") -> TrainingJob:
     """Both Jobs were told why they stopped; then the first was told why the job waits."""
     waits = Code.INSUFFICIENT_CAPACITY
     return training(
-        role("chief", suspended=True, resizing=Resizing.FIXED, reason=waits, message="no room"),
+        role("chief", suspended=True, resizing=ResizePolicy.FIXED, reason=waits, message="no room"),
         role(
             "worker",
             *(1, 4),
@@ -31,7 +31,7 @@ def test_a_wish_that_makes_no_sense_comes_before_why_it_waits() -> None:
 
 def test_of_a_job_that_runs_the_elastic_role_is_told() -> None:
     found = training(
-        role("chief", resizing=Resizing.FIXED, reason=Code.ADMITTED, message="fits"),
+        role("chief", resizing=ResizePolicy.FIXED, reason=Code.ADMITTED, message="fits"),
         role("worker", 1, 4, wanted=2, reason=Code.MANUAL_SIZE, message="manual size"),
     )
     assert why(found) == (Code.MANUAL_SIZE, "manual size")

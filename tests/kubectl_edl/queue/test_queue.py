@@ -10,9 +10,9 @@ from edl.annotations import start_refusals
 from edl.model import (
     ClusterState,
     Code,
-    Ending,
+    JobEnd,
     JobKey,
-    Resizing,
+    ResizePolicy,
     Role,
     Shape,
     StartRefusal,
@@ -37,7 +37,7 @@ WORKER = Role(
     max=8,
     size=2,
     suspended=True,
-    resizing=Resizing.LIVE,
+    resizing=ResizePolicy.LIVE,
     decides=True,
     serves=False,
     tandem=True,
@@ -100,7 +100,7 @@ def test_who_runs_and_may_not_grow_is_not_in_the_queue() -> None:
 
 
 def test_an_ended_role_asks_for_nothing() -> None:
-    ended = replace(WORKER, name="evaluator", ending=Ending.COMPLETE)
+    ended = replace(WORKER, name="evaluator", ending=JobEnd.COMPLETE)
     job = replace(queued("bert"), roles=(WORKER, ended))
     (waiting,) = in_plan(state(job), Plan(held=(Held(job.key, because("insufficient CPU"), 1),)))
     assert waiting.minimum == (("worker", 2),)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edl import contract
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.output.alternate_screen import LEAVE, cut, fitted
 from kubectl_edl.output.sparkline import CELLS, bar, sparkline
@@ -230,7 +230,7 @@ def test_what_is_wrong_with_a_job_comes_first(stage: Stage) -> None:
 
 
 def test_a_missing_priority_class_is_to_be_created(stage: Stage) -> None:
-    other = Target("PriorityClass", "", "other")
+    other = ObjectRef("PriorityClass", "", "other")
     stage.cluster.create(other, {"metadata": {"name": "other"}, "value": 5})
     waits = job("waits", framework="none")
     waits["spec"]["template"]["spec"]["priorityClassName"] = "nope"

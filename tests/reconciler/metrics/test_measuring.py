@@ -12,10 +12,10 @@ from edl import reasons
 from edl.errors import Conflict, Forbidden, Invalid, NotFound
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.kube.writer.executor import StepReport
-from edl.model import ClusterState, Code, JobKey, PodPhase, Target
+from edl.model import ClusterState, Code, JobKey, ObjectRef, PodPhase
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
-from edl.planner.plan import Admission, Evacuation, Held, Plan, Resize, Suspension
+from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
 from edl.planner.policies import POLICIES
 from edl.writes import Action, Note, Step
 from reconciler.debug_plan import last_plan
@@ -51,7 +51,7 @@ class Told:
 
     def acts(self, *words: Action, of: JobKey = A) -> None:
         notes = tuple(
-            Note(Target("Job", *of), "uid", word, Code.IDLE_CAPACITY, "") for word in words
+            Note(ObjectRef("Job", *of), "uid", word, Code.IDLE_CAPACITY, "") for word in words
         )
         self.journal.acted(StepReport(done=(Step(of, (), notes),)), 0.02)
 
@@ -196,7 +196,7 @@ EVERYTHING = Plan(
     admissions=(Admission(A, (("worker", 1),), because("r")),),
     resizes=(Resize(A, "worker", 1, 2, because("r")), Resize(A, "worker", 2, 1, because("r"))),
     suspensions=(Suspension(A, because("r")),),
-    evacuations=(Evacuation(A, "worker", ("a-0",), because("r")),),
+    evacuations=(Drain(A, "worker", ("a-0",), because("r")),),
 )
 
 
@@ -240,7 +240,7 @@ def test_each_write_is_counted_by_what_became_of_it() -> None:
     faulty = FaultyCluster(FakeCluster(Time().now))
     leadership = AlwaysLeader()
     guarded = LeaderOnlyCluster(faulty, leadership, metrics.wrote)
-    target = Target("Service", "web", "x")
+    target = ObjectRef("Service", "web", "x")
     guarded.create(target, {})
     for error in (
         Conflict("late", 409),

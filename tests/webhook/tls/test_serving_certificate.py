@@ -22,7 +22,7 @@ from certs.bundle import (
 from certs.issue import issue, issue_pair
 from edl.errors import NotFound, Unreachable
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from webhook.tls.certificate_reloader import CertificateReloader
 from webhook.tls.serving_certificate import ServingCertificate, from_directory, from_secret
 from webhook.webhook_metrics import WebhookMetrics
@@ -107,7 +107,7 @@ def test_a_directory_is_a_source(tmp_path: Path) -> None:
     assert source(NOW) == BUNDLE.pair
 
 
-SECRET = Target("Secret", "edl-system", "edl-webhook-tls")
+SECRET = ObjectRef("Secret", "edl-system", "edl-webhook-tls")
 
 
 def filled(cluster: FakeCluster, pair: KeyPair) -> None:

@@ -6,29 +6,29 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from edl.model import ClusterState, TrainingJob
-from edl.planner.passes.admission.gang import Gang, gang
-from edl.planner.passes.admission.topology_placement import fits_empty, place
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.build_board import set_up
+from edl.planner.passes.admission.gang import Gang, gang_to_start
+from edl.planner.passes.admission.topology_placement import fits_empty_cluster, place_gang
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import Resources
 
 if TYPE_CHECKING:
     from edl.model import Shape
 
 
-def fits_alone(board: Board, found: Gang) -> bool:
+def fits_without_training_jobs(board: Snapshot, found: Gang) -> bool:
     """By room; and where rules about other pods decide, by placing it, for they add up nowhere."""
-    if not fits_empty(board, found):
+    if not fits_empty_cluster(board, found):
         return False
     binds = any(want.fit.binding for want in found.wants)
     # Devices that would be free are not seen there, nor is who should be near.
     if not binds or board.grid.devices or _follows_ours(board, found):
         return True
-    there = set_up(_without_ours(board.state, found.job), board.policy, board.limits)
-    return place(there, gang(there, there.jobs[0])) is not None
+    there = take_snapshot(_without_ours(board.state, found.job), board.policy, board.limits)
+    return place_gang(there, gang_to_start(there, there.jobs[0])) is not None
 
 
-def _follows_ours(board: Board, found: Gang) -> bool:
+def _follows_ours(board: Snapshot, found: Gang) -> bool:
     """Whether it is to be near pods of another of our jobs."""
     rules = filter(None, (want.fit.shape.rules for want in found.wants))
     terms = [term for one in rules for term in one.near]

@@ -7,15 +7,21 @@ import msgspec
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import Domain, Reason, Resizing, Role, Topology, TrainingJob
-from edl.planner.packing.pack_order import orders
-from edl.planner.packing.pod_class import Fit, Want, place, unplace
+from edl.model import Domain, Reason, ResizePolicy, Role, Topology, TrainingJob
+from edl.planner.packing.pack_order import pack_orders
+from edl.planner.packing.pod_class import PodClass, PodSetRequest, reserve_pods, unreserve_pods
 from edl.planner.snapshot import last_resizes
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.growth_gates import rest_after_return
-from edl.planner.snapshot.quota_balance import Bill, QuotaLine
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.growth_gates import cool_down_after_restart
+from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
 from edl.planner.snapshot.restart_backoff import failed_starts
-from edl.planner.snapshot.role_allocation import ROLES, Seat, Standing, start_size, target
+from edl.planner.snapshot.role_allocation import (
+    ROLES_PER_JOB,
+    Placement,
+    RoleAllocation,
+    manual_size,
+    start_size,
+)
 
 
 class Gang(msgspec.Struct, frozen=True):
@@ -23,10 +29,10 @@ class Gang(msgspec.Struct, frozen=True):
 
     job: TrainingJob
     roles: tuple[Role, ...]
-    wants: tuple[Want, ...]
+    wants: tuple[PodSetRequest, ...]
     returns: bool = False
     """It was stopped to start again, at the sizes that its roles have."""
-    bill: Bill | None = None
+    bill: QuotaRequest | None = None
     """What it counts in budgets as a whole."""
     domains: tuple[Domain, ...] = ()
     """Those that its pods are kept to here."""
@@ -48,7 +54,9 @@ class Gang(msgspec.Struct, frozen=True):
     @property
     def why(self) -> Reason | None:
         """Why it was stopped to start again."""
-        return next((role.last for role in self.roles if last_resizes.restarts(role)), None)
+        return next(
+            (role.last for role in self.roles if last_resizes.stopped_to_resize(role)), None
+        )
 
     @property
     def reason(self) -> Reason:
@@ -58,17 +66,17 @@ class Gang(msgspec.Struct, frozen=True):
         return replace(reasons.started(self.pods), attempts=failed_starts(self.roles))
 
     @property
-    def question(self) -> "Question":
+    def question(self) -> "GangSignature":
         """Equal for gangs for which room is looked for alike, and that are told the same."""
         names = tuple(role.name for role in self.roles)
         costs = self.bill.costs if self.bill else ()
-        return Question(self.wants, names, costs, self.again, self.job.topology)
+        return GangSignature(self.wants, names, costs, self.again, self.job.topology)
 
 
-class Question(NamedTuple):
+class GangSignature(NamedTuple):
     """What decides whether a gang finds room, besides how much of others' room it may take."""
 
-    wants: tuple[Want, ...]
+    wants: tuple[PodSetRequest, ...]
     roles: tuple[str, ...]
     costs: tuple[tuple[QuotaLine, int], ...]
     """What it counts in budgets."""
@@ -77,14 +85,14 @@ class Question(NamedTuple):
     topology: Topology
 
 
-def gang(board: Board, job: TrainingJob, *, returns: bool = False) -> Gang:
+def gang_to_start(board: Snapshot, job: TrainingJob, *, returns: bool = False) -> Gang:
     """What is missing to start this job: every suspended role at its start size.
 
     `returns`: at the size for which it was stopped.
     """
     roles = [role for role in job.live if role.suspended]
     size = _size_of_return if returns else start_size
-    pairs = [(role, Want(board.rows_of(role.shape).fit, size(role))) for role in roles]
+    pairs = [(role, PodSetRequest(board.rows_of(role.shape).fit, size(role))) for role in roles]
     if len(pairs) > 1:
         pairs.sort(key=lambda pair: (pair[1].fit.follows, -_hardness(board, pair[1].fit)))
     bill = board.budgets.bill_of(job, [(role, want.pods) for role, want in pairs])
@@ -92,11 +100,11 @@ def gang(board: Board, job: TrainingJob, *, returns: bool = False) -> Gang:
     return Gang(job, tuple(roles), tuple(wants), returns, bill)
 
 
-def returns(board: Board, job: TrainingJob) -> bool:
+def is_restarting(board: Snapshot, job: TrainingJob) -> bool:
     """Whether this job was stopped a moment ago, to start again at other sizes."""
     return any(
         role.suspended
-        and last_resizes.restarts(role)
+        and last_resizes.stopped_to_resize(role)
         and not board.past(role.resized_at, board.limits.gang_limit)
         for role in job.live
     )
@@ -104,69 +112,71 @@ def returns(board: Board, job: TrainingJob) -> bool:
 
 def _size_of_return(role: Role) -> int:
     """What it was stopped for: there is room for so much."""
-    wanted, size = target(role), min(max(role.size, role.min), role.max)
+    wanted, size = manual_size(role), min(max(role.size, role.min), role.max)
     return size if wanted is None else min(wanted, size)
 
 
-def _hardness(board: Board, fit: Fit) -> float:
+def _hardness(board: Snapshot, fit: PodClass) -> float:
     """The largest part of an average node that one pod asks for (first fit decreasing)."""
     return max((amount / (board.totals[line] or 1) for line, amount in fit.need), default=0.0)
 
 
-def place_now(board: Board, wants: Sequence[Want]) -> list[list[int]] | None:
+def reserve_idle(board: Snapshot, wants: Sequence[PodSetRequest]) -> list[list[int]] | None:
     """Room for all pods at once that is free now and promised to nobody; None, and no change."""
-    for order in orders(wants):
+    for order in pack_orders(wants):
         found = _place_in_order(board, [wants[at] for at in order])
         if found is not None:
             return [found[order.index(at)] for at in range(len(wants))]
     return None
 
 
-def _place_in_order(board: Board, wants: Sequence[Want]) -> list[list[int]] | None:
+def _place_in_order(board: Snapshot, wants: Sequence[PodSetRequest]) -> list[list[int]] | None:
     marks = [want.fit.both.mark() for want in wants]
     placed: list[list[int]] = []
     for want in wants:
-        placed.append(place(board.grid, want, now=True))
+        placed.append(reserve_pods(board.grid, want, now=True))
         if len(placed[-1]) < want.pods:
             break
     else:
         return placed
     for want, rows in zip(wants, placed, strict=False):
-        unplace(board.grid, want.fit, rows, now=True)
+        unreserve_pods(board.grid, want.fit, rows, now=True)
     for want, mark in zip(wants, marks, strict=True):
         want.fit.both.back_to(mark)
     return None
 
 
-def stand_up(board: Board, found: Gang, placed: Sequence[Sequence[int]]) -> list[Standing]:
+def admit_roles(
+    board: Snapshot, found: Gang, placed: Sequence[Sequence[int]]
+) -> list[RoleAllocation]:
     """The roles of a gang that starts in this plan; they may grow at once."""
     standings = []
     numbers = {role.name: number for number, role in enumerate(found.job.roles)}
     for role, want, rows in zip(found.roles, found.wants, placed, strict=True):
-        rank = board.place_of(found.job.key) * ROLES + numbers[role.name]
-        standing = Standing(found.job, role, rank, want.fit, board.bulk(want.fit))
-        standing.seats = [Seat(row, now=True, fresh=True) for row in rows]
+        rank = board.place_of(found.job.key) * ROLES_PER_JOB + numbers[role.name]
+        standing = RoleAllocation(found.job, role, rank, want.fit, board.bulk(want.fit))
+        standing.seats = [Placement(row, now=True, fresh=True) for row in rows]
         standing.coming = len(rows)
         standing.floor = want.pods
         standing.cap = _most_at_start(found, role, want.pods)
         standing.starts = True
         standing.bill = board.budgets.bill(found.job, role)
         if found.returns:
-            rest_after_return(board, standing)
+            cool_down_after_restart(board, standing)
         standings.append(standing)
     return standings
 
 
 def _most_at_start(found: Gang, role: Role, size: int) -> int:
-    if role.wanted is not None or role.resizing is Resizing.FIXED:
+    if role.wanted is not None or role.resizing is ResizePolicy.FIXED:
         # A manual size that is larger by now comes at once, as far as there is room.
-        return start_size(role) if last_resizes.for_manual_size(role) else size
+        return start_size(role) if last_resizes.stopped_for_manual_size(role) else size
     # Who was stopped for a size has grown to it already, or made room: more would be taken again.
     most = min(role.size, role.max) if found.why else role.max
     return max(size, most if role.remaining is None else min(most, role.remaining))
 
 
-def lingers(board: Board, found: Gang) -> bool:
+def has_previous_pods(board: Snapshot, found: Gang) -> bool:
     """Whether pods of an earlier start still hold nodes.
 
     On a node that is lost a pod may terminate for ever, and its room is nobody's anyway.
@@ -178,7 +188,7 @@ def lingers(board: Board, found: Gang) -> bool:
     )
 
 
-def _is_lost(board: Board, node: str) -> bool:
+def _is_lost(board: Snapshot, node: str) -> bool:
     row = board.grid.rows.get(node)
     return row is None or not board.grid.open[row]
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edl.feasibility.gpu_shares import Horizon
-from edl.planner.packing.pod_class import Fit, Want
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.decisions import Promise
-from edl.planner.snapshot.role_allocation import NOWHERE, Seat, Standing
+from edl.planner.packing.pod_class import PodClass, PodSetRequest
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.decisions import PipelinedPods
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 
 if TYPE_CHECKING:
     from edl.planner.packing.node_capacity import Ints
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 class Precedence:
     """Watches over the promises of one plan, after everybody has his seats."""
 
-    board: Board
-    promises: list[Promise]
-    gated: Mapping[Fit, int]
+    board: Snapshot
+    promises: list[PipelinedPods]
+    gated: Mapping[PodClass, int]
     """Gated pods that have no node yet."""
-    cost: Callable[[Fit, Fit], int]
+    cost: Callable[[PodClass, PodClass], int]
     """How many pods of a shape one pod of another may keep from a node at most."""
     _open: "Ints" = field(init=False)
     """The room on `soon`, and that of all pods which the scheduler has yet to place."""
 
     _capacities: dict[int, list[int]] = field(default_factory=dict)
-    _spare: dict[Fit, int] = field(default_factory=dict)
+    _spare: dict[PodClass, int] = field(default_factory=dict)
     """Room besides that of the gated pods, by shape: where they are kept to domains, the least."""
 
     def __post_init__(self) -> None:
         self._open = self.board.grid.soon.copy()
-        rows: defaultdict[Fit, list[int]] = defaultdict(list)
+        rows: defaultdict[PodClass, list[int]] = defaultdict(list)
         for standing in self.board.standings:
             rows[standing.fit] += [seat.row for seat in _loose(standing)]
         for fit, found in rows.items():
@@ -51,7 +51,9 @@ class Precedence:
             whole, spare = self.board.rows_of(fit.shape).fit, self._room(fit) - pods
             self._spare[whole] = min(spare, self._spare.get(whole, spare))
 
-    def hinders(self, number: int, starts: Mapping[Fit, int], ahead: Mapping[Fit, int]) -> bool:
+    def hinders(
+        self, number: int, starts: Mapping[PodClass, int], ahead: Mapping[PodClass, int]
+    ) -> bool:
         """Whether the start with this number may take room that was promised before it.
 
         `starts` are its pods, `ahead` those that others are about to place; by shape.
@@ -69,10 +71,10 @@ class Precedence:
             if (harm := self._harm(fit, starts.items()))
         )
 
-    def _harm(self, fit: Fit, pods: Iterable[tuple[Fit, int] | Want]) -> int:
+    def _harm(self, fit: PodClass, pods: Iterable[tuple[PodClass, int] | PodSetRequest]) -> int:
         return sum(count * self.cost(fit, other) for other, count in pods)
 
-    def _room(self, fit: Fit) -> int:
+    def _room(self, fit: PodClass) -> int:
         """How many pods of a shape there is room for, if nobody else were placed any more."""
         if fit.packing is not None:
             return int(fit.by_room(self._open, Horizon.EMPTY).sum())
@@ -90,7 +92,7 @@ class Precedence:
         return self._capacities[index]
 
 
-def most_kept_off(fit: Fit, other: Fit) -> int:
+def max_displaced(fit: PodClass, other: PodClass) -> int:
     """How many pods of a shape one pod of another keeps from a node at most, by their sums."""
     if fit is other:
         return 1
@@ -98,14 +100,14 @@ def most_kept_off(fit: Fit, other: Fit) -> int:
     return max((-(-amount // need[line]) for line, amount in other.need if line in need), default=0)
 
 
-def _loose(standing: Standing) -> list[Seat]:
+def _loose(standing: RoleAllocation) -> list[Placement]:
     """Seats of pods that the scheduler has yet to place."""
     waiting = [standing.seats[at] for at, _, _ in standing.unbound if at < standing.size]
     return waiting + [seat for seat in standing.seats if seat.fresh and seat.now]
 
 
-def _give(room: "Ints", fit: Fit, rows: Iterable[int]) -> None:
-    found = np.array([row for row in rows if row != NOWHERE], dtype=np.int64)
+def _give(room: "Ints", fit: PodClass, rows: Iterable[int]) -> None:
+    found = np.array([row for row in rows if row != NO_NODE], dtype=np.int64)
     counts = np.bincount(found, minlength=room.shape[1])
     for line, amount in fit.need:
         room[line] += counts * amount

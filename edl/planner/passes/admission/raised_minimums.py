@@ -4,36 +4,36 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from edl import reasons
-from edl.planner.packing.pod_class import Want
-from edl.planner.passes.reclaim import Claim, make_room
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.decisions import note_yield
-from edl.planner.snapshot.reclaimable import Extras
-from edl.planner.snapshot.role_allocation import FINISHING, Standing
+from edl.planner.packing.pod_class import PodSetRequest
+from edl.planner.passes.reclaim import Reservation, reserve_capacity
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.decisions import record_eviction
+from edl.planner.snapshot.reclaimable import Reclaimable
+from edl.planner.snapshot.role_allocation import NEARLY_DONE_MARGIN, RoleAllocation
 
 if TYPE_CHECKING:
-    from edl.planner.packing.node_capacity import Grid
+    from edl.planner.packing.node_capacity import NodeCapacity
 
 
-def lacking(board: Board) -> Iterator[Standing]:
+def below_minimum(board: Snapshot) -> Iterator[RoleAllocation]:
     """Roles that run with fewer replicas than they should."""
     return (one for one in board.standings if one.size < one.role.min and one.moves)
 
 
-def raise_to_minimum(grid: "Grid", extras: Extras, standing: Standing) -> None:
+def raise_to_minimum(grid: "NodeCapacity", extras: Reclaimable, standing: RoleAllocation) -> None:
     """One replica at a time, of room that is free, and of extras of its priority and below."""
     job, fit, bill = standing.job, standing.fit, standing.bill
     while standing.size < standing.role.min and not (standing.held or standing.reason):
         if bill and not bill.allows(now=False):
             return
-        claim = Claim(grid, [Want(fit, 1)])
-        if not make_room(claim, extras, job.priority + FINISHING, whole=True):
+        claim = Reservation(grid, [PodSetRequest(fit, 1)])
+        if not reserve_capacity(claim, extras, job.priority + NEARLY_DONE_MARGIN, whole=True):
             return
-        note_yield(claim.risen, reasons.room_for_minimum(job.key))
+        record_eviction(claim.risen, reasons.room_for_minimum(job.key))
         ((row,),) = claim.placed
         # The claim took it for soon only.
         grid.give(row, fit, now=False)
         standing.sit(
-            grid, row, now=fit.takes(row, now=True) and (not bill or bill.allows(now=True))
+            grid, row, now=fit.fits(row, now=True) and (not bill or bill.allows(now=True))
         )
         standing.floor = standing.size

@@ -3,21 +3,23 @@
 from edl.feasibility.gpu_shares import Horizon
 from edl.planner.passes.admission import topology_placement
 from edl.planner.passes.admission.gang import Gang
-from edl.planner.passes.reclaim import Claim, make_room
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.reclaimable import Extras
+from edl.planner.passes.reclaim import Reservation, reserve_capacity
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.reclaimable import Reclaimable
 
 
-def of_extras(board: Board, extras: Extras, found: Gang, level: float) -> Claim | None:
+def reserve_for_gang(
+    board: Snapshot, extras: Reclaimable, found: Gang, level: float
+) -> Reservation | None:
     """Room that is idle, or that extras within this level hold; None, and no change.
 
     In the domains that the gang requires, and near each other where it prefers that.
     """
     asks = found.job.topology
     reach = extras.spare.room(level) if asks else board.grid.soon
-    for kept in topology_placement.kept(board, found, reach, Horizon.FUTURE_IDLE):
-        for wants in topology_placement.near(board, kept, reach):
-            claim = Claim(board.grid, list(wants), bill=found.bill)
-            if make_room(claim, extras, level, whole=True):
+    for kept in topology_placement.restricted_to_domains(board, found, reach, Horizon.FUTURE_IDLE):
+        for wants in topology_placement.in_preferred_domains(board, kept, reach):
+            claim = Reservation(board.grid, list(wants), bill=found.bill)
+            if reserve_capacity(claim, extras, level, whole=True):
                 return claim
     return None

@@ -10,27 +10,27 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from edl.planner.packing.node_capacity import Ints
-from edl.planner.packing.pod_class import Fit
-from edl.planner.passes.growth import Ceiling, may_reserve
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.role_allocation import Standing
+from edl.planner.packing.pod_class import PodClass
+from edl.planner.passes.growth import GrowthCeiling, could_reserve
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.role_allocation import RoleAllocation
 
 
 @dataclass(slots=True)
-class Deferred:
+class CooldownHolds:
     """One role per shape and budget, each less satisfied than every taker after it."""
 
-    board: Board
-    ceiling: Ceiling
-    _found: dict[tuple[Fit, int], tuple[Standing, Ints]] = field(default_factory=dict)
+    board: Snapshot
+    ceiling: GrowthCeiling
+    _found: dict[tuple[PodClass, int], tuple[RoleAllocation, Ints]] = field(default_factory=dict)
     """With the room that this plan keeps for roles after it; int64[resources, nodes]."""
 
-    def add(self, one: Standing) -> None:
+    def add(self, one: RoleAllocation) -> None:
         kind = (one.fit, id(one.bill))
         if kind not in self._found:
             self._found[kind] = (one, self._kept_after(one))
 
-    def _kept_after(self, one: Standing) -> Ints:
+    def _kept_after(self, one: RoleAllocation) -> Ints:
         turn, share = (self.board.share(one), one.rank), self.board.policy.share
         room = np.zeros_like(self.board.grid.soon)
         for other in self.board.standings:
@@ -39,7 +39,7 @@ class Deferred:
                     _add(room, other.fit, row)
         return room
 
-    def keep(self, fit: Fit, row: int) -> None:
+    def keep(self, fit: PodClass, row: int) -> None:
         """A taker's pod comes to this node once the givers' have left."""
         for _, room in self._found.values():
             _add(room, fit, row)
@@ -48,11 +48,11 @@ class Deferred:
         """Whether the next plan would reserve room for one of them."""
         soon = self.board.grid.soon
         return any(
-            may_reserve(self.ceiling, one, soon + kept) for one, kept in self._found.values()
+            could_reserve(self.ceiling, one, soon + kept) for one, kept in self._found.values()
         )
 
 
-def _kept(standing: Standing) -> Iterator[tuple[int, int]]:
+def _kept(standing: RoleAllocation) -> Iterator[tuple[int, int]]:
     """Its replicas that wait for room to come, the last one first: their places and nodes."""
     for place in reversed(range(standing.size)):
         seat = standing.seats[place]
@@ -62,6 +62,6 @@ def _kept(standing: Standing) -> Iterator[tuple[int, int]]:
             yield place, seat.row
 
 
-def _add(room: Ints, fit: Fit, row: int) -> None:
+def _add(room: Ints, fit: PodClass, row: int) -> None:
     for line, amount in fit.need:
         room[line, row] += amount

@@ -9,16 +9,16 @@ from typing import Final
 import numpy as np
 
 from edl.feasibility.gpu_shares import Horizon
-from edl.planner.packing.pod_class import Fit
-from edl.planner.passes.growth import Ceiling
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.role_allocation import NOWHERE, Seat, Standing
+from edl.planner.packing.pod_class import PodClass
+from edl.planner.passes.growth import GrowthCeiling
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 
 _MOST: Final = 64
 """Seats that are moved together: with more of them gaps hardly matter."""
 
 
-def one_more(board: Board, ceiling: Ceiling, taker: Standing) -> bool:
+def defragment_for(board: Snapshot, ceiling: GrowthCeiling, taker: RoleAllocation) -> bool:
     """Whether the taker found a place so; if not, nothing has changed.
 
     Smaller ones of this plan wait until the scheduler has placed it: else they would take its room.
@@ -50,15 +50,15 @@ def one_more(board: Board, ceiling: Ceiling, taker: Standing) -> bool:
     return True
 
 
-Place = tuple[Standing, int]
+Replica = tuple[RoleAllocation, int]
 
 
-def _given(board: Board) -> list[Place]:
+def _given(board: Snapshot) -> list[Replica]:
     """The seats that replicas of running jobs take now; rules and reserved room stay.
 
     Of more than `_MOST` only the first few: so many are not moved.
     """
-    given: list[Place] = []
+    given: list[Replica] = []
     for standing in board.standings:
         if not standing.moved or standing.starts or standing.fit.binding is not None:
             continue
@@ -69,7 +69,7 @@ def _given(board: Board) -> list[Place]:
     return given
 
 
-def _fresh(seats: list[Seat]) -> int:
+def _fresh(seats: list[Placement]) -> int:
     """How many of the last seats are new, and taken now."""
     count = 0
     while count < len(seats) and seats[-1 - count].fresh and seats[-1 - count].now:
@@ -77,17 +77,17 @@ def _fresh(seats: list[Seat]) -> int:
     return count
 
 
-def _give_back(board: Board, given: list[Place]) -> None:
+def _give_back(board: Snapshot, given: list[Replica]) -> None:
     for standing, place in given:
         board.grid.give(standing.seats[place].row, standing.fit, now=True)
 
 
-def _seat_all(board: Board, asked: list[Place]) -> list[int] | None:
+def _seat_all(board: Snapshot, asked: list[Replica]) -> list[int] | None:
     """A node for each, in this order, the fullest that takes it; None, and no change."""
     rows: list[int] = []
     for standing, _ in asked:
         row = _tightest(board, standing.fit)
-        if row == NOWHERE:
+        if row == NO_NODE:
             for (other, _), taken in zip(asked, rows, strict=False):
                 board.grid.give(taken, other.fit, now=True)
             return None
@@ -96,17 +96,17 @@ def _seat_all(board: Board, asked: list[Place]) -> list[int] | None:
     return rows
 
 
-def _tightest(board: Board, fit: Fit) -> int:
+def _tightest(board: Snapshot, fit: PodClass) -> int:
     room = np.minimum(board.grid.now, board.grid.soon)
     rows = np.flatnonzero(fit.capacity(room, Horizon.IDLE) > 0)
     parts = [room[line, rows] / (board.totals[line] or 1) for line, _ in fit.need]
     order = np.argsort(np.sum(parts, axis=0), kind="stable") if parts else np.arange(len(rows))
     # Sums may have room that no device has.
     fullest = (int(rows[place]) for place in order)
-    return next((row for row in fullest if fit.allows(row, now=True)), NOWHERE)
+    return next((row for row in fullest if fit.allows(row, now=True)), NO_NODE)
 
 
-def _let_it_go_first(board: Board, taker: Standing) -> None:
+def _let_it_go_first(board: Snapshot, taker: RoleAllocation) -> None:
     for standing in board.standings:
         if standing.bulk < taker.bulk and not standing.starts and standing.fit.binding is None:
             standing.postpone(board.grid, standing.beyond)

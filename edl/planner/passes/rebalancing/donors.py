@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edl.planner.packing.node_capacity import Ints
-from edl.planner.packing.pod_class import Fit
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.quota_balance import Bill, QuotaLine
-from edl.planner.snapshot.role_allocation import NOWHERE, Standing
+from edl.planner.packing.pod_class import PodClass
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Donors:
     """Their shares, last nodes and needs; read again whenever one of them changes."""
 
-    def __init__(self, board: Board, standings: Sequence[Standing]) -> None:
+    def __init__(self, board: Snapshot, standings: Sequence[RoleAllocation]) -> None:
         self._board = board
         self.standings = standings
         share, sizes = board.policy.share, [len(one.seats) for one in standings]
@@ -28,7 +28,7 @@ class Donors:
         after = [share(one, size - 1) if may else -inf
                  for one, size, may in zip(standings, sizes, gives, strict=True)]  # fmt: skip
         self._after = np.array(after, dtype=np.float64)
-        rows = [one.seats[-1].row if may else NOWHERE
+        rows = [one.seats[-1].row if may else NO_NODE
                 for one, may in zip(standings, gives, strict=True)]  # fmt: skip
         self._row = np.array(rows, dtype=np.int64)
         self._priority = np.array([found.job.priority for found in standings], dtype=np.int64)
@@ -36,21 +36,21 @@ class Donors:
         self._need = self._needs()
         self._by_line: dict[QuotaLine, Ints] = {}
         self._places = {standing: place for place, standing in enumerate(standings)}
-        self._ruled_out: set[Standing] = set()
-        self._helpful: dict[Fit, Ints] = {}
-        self._most: dict[tuple[Fit | None, int], float] = {}
+        self._ruled_out: set[RoleAllocation] = set()
+        self._helpful: dict[PodClass, Ints] = {}
+        self._most: dict[tuple[PodClass | None, int], float] = {}
         """How satisfied at most who helps a shape stays (None: anybody), by the priority asked."""
 
     def _needs(self) -> Ints:
         """What one replica of each takes; int64[resources, standings]."""
         numbers = {fit: number for number, fit in enumerate({one.fit for one in self.standings})}
-        table = np.zeros((len(self._board.grid.names), len(numbers)), dtype=np.int64)
+        table = np.zeros((len(self._board.grid.resources), len(numbers)), dtype=np.int64)
         for fit, number in numbers.items():
             for line, amount in fit.need:
                 table[line, number] = amount
         return table[:, [numbers[one.fit] for one in self.standings]]
 
-    def look_at(self, standing: Standing) -> None:
+    def look_at(self, standing: RoleAllocation) -> None:
         """Read a role again after its size changed."""
         place = self._places.get(standing)
         self.forget()
@@ -58,9 +58,9 @@ class Donors:
             gives = standing.size > standing.floor and standing not in self._ruled_out
             self._share[place] = self._board.share(standing)
             self._after[place] = self._board.share(standing, -1) if gives else -np.inf
-            self._row[place] = standing.seats[-1].row if gives else NOWHERE
+            self._row[place] = standing.seats[-1].row if gives else NO_NODE
 
-    def rule_out(self, standing: Standing) -> None:
+    def rule_out(self, standing: RoleAllocation) -> None:
         """It gives nothing more in this plan."""
         self._ruled_out.add(standing)
         self.look_at(standing)
@@ -75,7 +75,7 @@ class Donors:
         self._helpful.clear()
         self._most.clear()
 
-    def any_for(self, taker: Standing, fit: Fit | None = None) -> bool:
+    def any_for(self, taker: RoleAllocation, fit: PodClass | None = None) -> bool:
         """Whether somebody stays more satisfied than the taker is; of those who help this shape."""
         key = (fit, taker.job.priority)
         most = self._most.get(key)
@@ -88,28 +88,28 @@ class Donors:
             self._most[key] = most
         return most > self._board.share(taker)
 
-    def _helping(self, fit: Fit) -> Ints:
+    def _helping(self, fit: PodClass) -> Ints:
         found = self._helpful.get(fit)
         if found is None:
             found = self.helpful(fit, np.arange(len(self.standings)))
             self._helpful[fit] = found
         return found
 
-    def candidates(self, taker: Standing) -> Ints:
+    def candidates(self, taker: RoleAllocation) -> Ints:
         """Places of those who stay more satisfied than the taker is now."""
         fair = self._after > self._board.share(taker)
         return np.flatnonzero(fair & (self._priority <= taker.job.priority))
 
-    def helpful(self, fit: Fit, places: Ints) -> Ints:
+    def helpful(self, fit: PodClass, places: Ints) -> Ints:
         """Those whose last replica leaves room for one pod of this shape on its node."""
-        places = places[self._row[places] != NOWHERE]
+        places = places[self._row[places] != NO_NODE]
         rows = self._row[places]
         helps: NDArray[np.bool_] = fit.eligible[rows]
         for line, amount in fit.need:
             helps = helps & (self._board.grid.soon[line, rows] + self._need[line, places] >= amount)
         return places[helps]
 
-    def paying(self, bill: Bill, places: Ints, *, together: bool) -> Ints:
+    def paying(self, bill: QuotaRequest, places: Ints, *, together: bool) -> Ints:
         """Those whose last replica leaves enough of the budgets that are short; or helps to."""
         pays: NDArray[np.bool_] = np.ones(len(places), dtype=np.bool_)
         for line, cost in bill.costs:
@@ -125,7 +125,7 @@ class Donors:
             self._by_line[line] = np.array(found, dtype=np.int64)
         return self._by_line[line]
 
-    def most_satisfied(self, places: Ints) -> Standing:
+    def most_satisfied(self, places: Ints) -> RoleAllocation:
         """Among equals the one that is last in the total order."""
         share = self._share[places]
         best = places[share == share.max()]

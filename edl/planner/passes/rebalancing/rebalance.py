@@ -20,17 +20,17 @@ import numpy as np
 
 from edl import reasons
 from edl.planner.packing.node_capacity import Ints
-from edl.planner.packing.pod_class import Fit, Want
-from edl.planner.passes.growth import Ceiling, extend
-from edl.planner.passes.pending_turns import hold_back
-from edl.planner.passes.rebalancing.cooldown_holds import Deferred
-from edl.planner.passes.rebalancing.defragment import one_more
+from edl.planner.packing.pod_class import PodClass, PodSetRequest
+from edl.planner.passes.growth import GrowthCeiling, add_replica
+from edl.planner.passes.pending_turns import defer_growth
+from edl.planner.passes.rebalancing.cooldown_holds import CooldownHolds
+from edl.planner.passes.rebalancing.defragment import defragment_for
 from edl.planner.passes.rebalancing.donors import Donors
-from edl.planner.passes.reclaim import Claim, make_room
+from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot import last_resizes
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.reclaimable import Extras, ReclaimOrder
-from edl.planner.snapshot.role_allocation import Standing
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.reclaimable import Reclaimable, ReclaimOrder
+from edl.planner.snapshot.role_allocation import RoleAllocation
 
 _LOOKS: Final = 8_192
 """At so many givers a plan looks in its searches for several to one taker; the next one goes on."""
@@ -42,28 +42,28 @@ _REPACKS: Final = 4
 class Rebalance:
     """Moves replicas until no move is fair, or none helps."""
 
-    board: Board
-    ceiling: Ceiling
+    board: Snapshot
+    ceiling: GrowthCeiling
     givers: Donors = field(init=False)
     _looks: int = _LOOKS
     _repacks: int = _REPACKS
-    _gave_up: list[Standing] = field(default_factory=list)
-    _hopeless: set[Fit] = field(default_factory=set)
+    _gave_up: list[RoleAllocation] = field(default_factory=list)
+    _hopeless: set[PodClass] = field(default_factory=set)
     """Shapes for which a search among several givers found nothing."""
-    _deferred: Deferred = field(init=False)
+    _deferred: CooldownHolds = field(init=False)
     _took: bool = False
     """Whether anything has moved."""
-    _vain: dict[tuple[Fit, int], float] = field(default_factory=dict)
+    _vain: dict[tuple[PodClass, int], float] = field(default_factory=dict)
     """How satisfied is who asked in vain since the last move, by shape and priority: who has as
     much will do so, too."""
 
-    def run(self, stuck: Sequence[Standing]) -> None:
+    def run(self, stuck: Sequence[RoleAllocation]) -> None:
         share = self.board.policy.share
         heap = [
             (share(taker, len(taker.seats)), taker.rank, taker) for taker in stuck if taker.moves
         ]
         heapify(heap)
-        self._deferred = Deferred(self.board, self.ceiling)
+        self._deferred = CooldownHolds(self.board, self.ceiling)
         if any(not taker.held for _, _, taker in heap):
             self.givers = Donors(self.board, list(filter(_gives, self.board.standings)))
         while heap:
@@ -80,20 +80,20 @@ class Rebalance:
             self._wait()
         self._let_takers_go_first()
 
-    def _takes_what_is_left(self, taker: Standing) -> bool:
+    def _takes_what_is_left(self, taker: RoleAllocation) -> bool:
         """A giver may have freed more than its taker needs: the next plan would hand that out."""
-        if not (self._took and extend(self.board, self.ceiling, taker, None)):
+        if not (self._took and add_replica(self.board, self.ceiling, taker, None)):
             return False
         self.givers.look_at(taker)
         self._keep(taker)
         return True
 
-    def _keep(self, taker: Standing) -> None:
+    def _keep(self, taker: RoleAllocation) -> None:
         seat = taker.seats[-1]
         if not seat.now:
             self._deferred.keep(taker.fit, seat.row)
 
-    def _serve(self, taker: Standing) -> bool:
+    def _serve(self, taker: RoleAllocation) -> bool:
         """One replica more for the least satisfied, if there is a way."""
         # Who gave meanwhile is less satisfied than when he was put into the heap.
         kind, share = (taker.fit, taker.job.priority), self.board.share(taker)
@@ -106,15 +106,15 @@ class Rebalance:
             self._vain[kind] = share
         return served
 
-    def _gives_up(self, taker: Standing) -> bool:
+    def _gives_up(self, taker: RoleAllocation) -> bool:
         """Whether there is no search left for this shape whose result may differ."""
         return self._repacks_no_more() and (self._looks <= 0 or taker.fit in self._hopeless)
 
-    def _repack(self, taker: Standing) -> bool:
+    def _repack(self, taker: RoleAllocation) -> bool:
         """Room among the seats of this plan costs nobody anything."""
         if self._repacks_no_more():
             return False
-        if one_more(self.board, self.ceiling, taker):
+        if defragment_for(self.board, self.ceiling, taker):
             self.givers.look_at(taker)
             # New seats of others may be on other nodes now.
             for moved in (one for one in self.givers.standings if one.moved):
@@ -135,9 +135,9 @@ class Rebalance:
             one for one in self.board.standings if one.moved and one.grows and not one.starts
         ]
         gives = self.board.policy.gives
-        gave = [one for one in growing if last_resizes.balanced(gives, one.role)]
+        gave = [one for one in growing if last_resizes.gave_replica(gives, one.role)]
         for standing in gave if len(gave) < len(growing) else ():
-            hold_back(self.board, standing)
+            defer_growth(self.board, standing)
 
     def _wait(self) -> None:
         """Growth beyond the givers waits until the moves are done (`Board.calm`)."""
@@ -148,7 +148,7 @@ class Rebalance:
                 less = bisect_left(sizes, calm, key=partial(share, standing))
                 standing.postpone(self.board.grid, len(sizes) - less)
 
-    def _move(self, taker: Standing) -> bool:
+    def _move(self, taker: RoleAllocation) -> bool:
         """From the others, as long as one more of them is ruled out by its restart."""
         while True:
             ruled_out = self.givers.ruled_out
@@ -157,7 +157,7 @@ class Rebalance:
             if self.givers.ruled_out == ruled_out:
                 return False
 
-    def _moves(self, taker: Standing) -> bool:
+    def _moves(self, taker: RoleAllocation) -> bool:
         short = taker.bill is not None and not taker.bill.allows(now=False)
         if not self.givers.any_for(taker):
             return False
@@ -177,7 +177,7 @@ class Rebalance:
             return True
         return self.givers.ruled_out == ruled_out and self._takes_several(taker)
 
-    def _take_one(self, taker: Standing, giver: Standing) -> bool:
+    def _take_one(self, taker: RoleAllocation, giver: RoleAllocation) -> bool:
         grid = self.board.grid
         seat = giver.rise(grid)
         if self._deferred.would_take() or not (
@@ -185,13 +185,13 @@ class Rebalance:
         ):
             giver.stay(grid, seat)
             return False
-        now = seat.now and not taker.gave and taker.fit.takes(seat.row, now=True)
+        now = seat.now and not taker.gave and taker.fit.fits(seat.row, now=True)
         now = now and (taker.bill is None or taker.bill.allows(now=True))
         taker.sit(grid, seat.row, now=now)
         self._gave(taker, [giver])
         return True
 
-    def _takes_several(self, taker: Standing) -> bool:
+    def _takes_several(self, taker: RoleAllocation) -> bool:
         if self._looks <= 0 or taker.fit in self._hopeless:
             return False
         places = self.givers.candidates(taker)
@@ -200,16 +200,18 @@ class Rebalance:
         self.givers.look_at(taker)
         return moved
 
-    def _take_several(self, taker: Standing, places: Ints) -> bool:
+    def _take_several(self, taker: RoleAllocation, places: Ints) -> bool:
         """One pod may need the room of several, and so may the load ceiling."""
         board, before = self.board, self.board.share(taker)
         rules = ReclaimOrder(
             least=lambda giver: self._least(giver, before),
             key=lambda giver: (0.0, False, -board.share(giver)),
         )
-        extras = Extras(board, [self.givers.standings[place] for place in places], rules)
-        claim = Claim(board.grid, [Want(taker.fit, 1)], self.ceiling.kept, taker.bill)
-        if not make_room(claim, extras, np.inf, whole=True):
+        extras = Reclaimable(board, [self.givers.standings[place] for place in places], rules)
+        claim = Reservation(
+            board.grid, [PodSetRequest(taker.fit, 1)], self.ceiling.kept, taker.bill
+        )
+        if not reserve_capacity(claim, extras, np.inf, whole=True):
             if taker.bill is None or taker.bill.allows(now=False):
                 self._hopeless.add(taker.fit)
             return False
@@ -225,7 +227,7 @@ class Rebalance:
         self._gave(taker, claim.risen)
         return True
 
-    def _deferred_would_take(self, claim: Claim) -> bool:
+    def _deferred_would_take(self, claim: Reservation) -> bool:
         grid, ((row, *_), *_), (want, *_) = self.board.grid, claim.placed, claim.wants
         grid.give(row, want.fit, now=False)
         if claim.bill:
@@ -236,12 +238,12 @@ class Rebalance:
             claim.bill.take(now=False)
         return would
 
-    def _least(self, giver: Standing, before: float) -> int:
+    def _least(self, giver: RoleAllocation, before: float) -> int:
         share, sizes = self.board.policy.share, range(giver.floor, giver.size)
         more = bisect_right(sizes, before, key=partial(share, giver))
         return giver.floor + more if sizes else giver.size
 
-    def _gave(self, taker: Standing, givers: Iterable[Standing]) -> None:
+    def _gave(self, taker: RoleAllocation, givers: Iterable[RoleAllocation]) -> None:
         self._took = True
         self._keep(taker)
         for giver in givers:
@@ -251,12 +253,12 @@ class Rebalance:
                 self._gave_up.append(giver)
 
 
-def _weight(claim: Claim) -> float:
+def _weight(claim: Reservation) -> float:
     """The part of the cluster that those who gave had there."""
     return sum(giver.bulk * len(seats) for giver, seats in claim.risen.items())
 
 
-def _gives(standing: Standing) -> bool:
+def _gives(standing: RoleAllocation) -> bool:
     """A job that cannot be planned keeps what it has, and so does one that is nearly finished."""
     stays = standing.manual or standing.cooling or standing.finishing or standing.job.missing
     return standing.moves and not stays

@@ -6,7 +6,7 @@ from edl import contract
 from edl.convert import convert
 from edl.convert.diagnostics import Malformed
 from edl.convert.parts.restart_policy import UNLIMITED
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl.convert.documents import admitted, jobs, only, paths, replica
@@ -92,7 +92,7 @@ def test_an_elastic_policy_becomes_bounds() -> None:
         "1",
         "4",
     )
-    assert parse(job).resizing is Resizing.RESTART
+    assert parse(job).resizing is ResizePolicy.RESTART
     assert found.dropped == ()
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from edl.errors import Conflict, Forbidden, Gone, Invalid, NotFound, Unreachable, WebhookAway
 from edl.kube.cluster import ListOptions
-from edl.model import Target
+from edl.model import ObjectRef
 from tests.edl.kube.servers import CUT, Answer, api, serving, status
 
-JOB = Target("Job", "web", "train")
+JOB = ObjectRef("Job", "web", "train")
 EMPTY = Answer(200, {"metadata": {"resourceVersion": "5"}, "items": []})
 
 
@@ -220,9 +220,9 @@ def test_writes_go_where_they_belong() -> None:
     done = Answer(200, {"metadata": {}})
     with serving(done) as (script, address):
         server = api(address)
-        server.create(Target("Node", "", "n1"), {"a": 1}, dry_run=True)
+        server.create(ObjectRef("Node", "", "n1"), {"a": 1}, dry_run=True)
         server.patch(JOB, {"b": None})
-        server.delete(Target("Pod", "web", "p"), version="7")
+        server.delete(ObjectRef("Pod", "web", "p"), version="7")
     create, patch, delete = script.asked
     assert create.path == "/api/v1/nodes?fieldManager=kubectl-edl&dryRun=All"
     assert (patch.path, patch.content_type, patch.body) == (

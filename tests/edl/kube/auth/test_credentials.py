@@ -13,7 +13,7 @@ from edl.kube.api.client import ApiClient
 from edl.kube.auth.credentials import TokenFile, log_in
 from edl.kube.auth.exec_plugin import ExecPlugin
 from edl.kube.auth.kubeconfig import ConfigOverrides, choose
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from tests.edl.kube.servers import Answer, Script, serving, status
 
@@ -364,7 +364,7 @@ def test_credentials_that_are_refused_before_they_are_over_are_asked_for_anew(
     accepted = Answer(200, {"gitVersion": "v1.36.3"})
     with serving(status(401, "Unauthorized"), accepted) as (script, address):
         api, _ = counting(tmp_path, "a", address)
-        pod = Target("Pod", "ns", "p")
+        pod = ObjectRef("Pod", "ns", "p")
         assert api.version() if method == "version" else api.patch(pod, {"metadata": {}})
         assert bearers(script) == ["Bearer token-1", "Bearer token-2"]
         api.version()

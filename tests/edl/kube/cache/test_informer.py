@@ -11,7 +11,7 @@ from edl.kube.cache.store import Store
 from edl.kube.cluster import ListOptions
 from edl.kube.decode import object_facts
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from tests.edl.kube.faults import FaultyCluster
 
 SECONDS = 10
@@ -43,7 +43,7 @@ class Watched:
         self.informer.stop()
 
     def create(self, name: str) -> None:
-        self.fake.create(Target("Namespace", "", name), {})
+        self.fake.create(ObjectRef("Namespace", "", name), {})
 
     def expect(self, *names: str) -> None:
         """Wait until the store holds exactly these."""
@@ -86,7 +86,7 @@ def running(watched: Watched) -> Iterator[Watched]:
 def test_it_lists_and_follows(running: Watched) -> None:
     running.create("second")
     running.expect("first", "second")
-    running.fake.delete(Target("Namespace", "", "first"))
+    running.fake.delete(ObjectRef("Namespace", "", "first"))
     running.expect("second")
     assert running.cluster.asked["list"] == 1
 
@@ -105,7 +105,7 @@ def test_a_watch_that_is_too_old_is_listed_again(running: Watched) -> None:
     running.fake.end_watches()
     running.cluster.fails["watch"] = [Gone("too old", 410)]
     running.create("second")
-    running.fake.delete(Target("Namespace", "", "first"))
+    running.fake.delete(ObjectRef("Namespace", "", "first"))
     running.fake.forget_history()
     running.fake.end_watches()
     running.expect("second")

@@ -8,7 +8,7 @@ from edl.kube.cache.informers import Stores, fill, read_once
 from edl.kube.cluster import Cluster
 from edl.kube.state.observe import observe
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.kube.faults import FaultyCluster
@@ -78,7 +78,7 @@ def test_watching_and_reading_once_see_the_same(fake: FakeCluster) -> None:
 
 def test_our_writes_are_seen_at_once_and_other_kinds_are_ignored(fake: FakeCluster) -> None:
     stores = stores_of(fake)
-    target = Target("Job", "web", "mnist-chief")
+    target = ObjectRef("Job", "web", "mnist-chief")
     stores.accept("Job", fake.patch(target, {"spec": {"suspend": False}}))
     stores.accept("Event", {"metadata": {"name": "e", "resourceVersion": "99"}})
     (job,) = observe(stores.snapshot(), NOW).jobs

@@ -12,13 +12,13 @@ from edl.kube.state.affinity_index import AntiAffinityIndex
 from edl.kube.state.observe import observe
 from edl.model import (
     ClusterState,
+    ForeignPods,
     HostPort,
     Labels,
-    Neighbours,
+    PodAffinityTerm,
     PodConstraints,
     Requirement,
     Selector,
-    Term,
     TopologySpread,
 )
 from edl.writes import Json
@@ -100,8 +100,8 @@ def test_a_spread_is_read_with_its_defaults(fields: Json, found: TopologySpread)
     ],
 )
 def test_terms_say_whom_they_mean(fields: Json, found: Selector) -> None:
-    assert read(beside("podAffinity", **fields)).near == (Term("zone", found),)
-    assert read(beside("podAntiAffinity", **fields)).apart == (Term("zone", found),)
+    assert read(beside("podAffinity", **fields)).near == (PodAffinityTerm("zone", found),)
+    assert read(beside("podAntiAffinity", **fields)).apart == (PodAffinityTerm("zone", found),)
 
 
 def test_ports_of_the_node_are_those_that_are_named_or_all_in_its_network() -> None:
@@ -175,14 +175,14 @@ def test_whom_a_rule_of_ours_selects_is_a_neighbour() -> None:
         pod("d", labels={"app": "x"}),
     )
     found = state(spread(), (("app", "x"),), *pods)
-    assert found.neighbours == (Neighbours("n1", PodConstraints("web", (("app", "x"),)), 2, 1),)
+    assert found.neighbours == (ForeignPods("n1", PodConstraints("web", (("app", "x"),)), 2, 1),)
 
 
 def test_whom_a_rule_of_others_selects_has_rules_to_follow() -> None:
     keeper = pod("a", labels={"app": "k"}, node="n1", **beside("podAntiAffinity"))
     found = state({}, (("app", "x"),), keeper)
     assert found.jobs[0].roles[0].shape.rules == PodConstraints("web", (("app", "x"),))
-    assert [one.rules.apart for one in found.neighbours] == [(Term("zone", MINE),)]
+    assert [one.rules.apart for one in found.neighbours] == [(PodAffinityTerm("zone", MINE),)]
 
 
 def test_whoever_keeps_others_off_is_known_until_the_last_such_pod_is_gone() -> None:

@@ -10,7 +10,7 @@ import pytest
 from edl.kube.cache.informers import DEVICES
 from edl.kube.state.incremental_state import IncrementalState
 from edl.kube.state.observe import observe
-from edl.model import Caveat, CaveatCode, ClusterState, DeviceTemplate, Node, Target
+from edl.model import Caveat, CaveatCode, ClusterState, DeviceTemplate, Node, ObjectRef
 from edl.quantities import DEVICE_CLASS
 from edl.writes import Json
 from tests import devices
@@ -356,7 +356,7 @@ def test_gpus_of_a_class_are_planned_before_their_template_is_made() -> None:
     assert not found.surroundings
     cluster.tell(devices.template(name, asking(2)))
     (found,) = cluster.state.jobs
-    assert list(found.surroundings) == [Target("ResourceClaimTemplate", "web", name)]
+    assert list(found.surroundings) == [ObjectRef("ResourceClaimTemplate", "web", name)]
 
 
 def test_a_job_whose_claims_were_dropped_does_not_start_without_its_gpus() -> None:

@@ -12,7 +12,7 @@ from edl.kube.cache.store import Store
 from edl.kube.cluster import ListOptions
 from edl.kube.dra import dra_facts
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from tests import devices
 
 SECONDS = 10
@@ -40,7 +40,7 @@ def test_a_kind_that_is_not_served_is_empty_until_it_is() -> None:
     assert (store.served, store.values()) == (False, [])
     assert set(pauses) == {LONGEST_PAUSE}
     fake.unserved = frozenset()
-    fake.create(Target(KIND, "", "gpu"), devices.device_class("gpu"))
+    fake.create(ObjectRef(KIND, "", "gpu"), devices.device_class("gpu"))
     until(lambda: [one.name for one in store.values()] == ["gpu"])
     assert store.served
     stopped.set()
@@ -54,7 +54,7 @@ def test_a_reader_without_devices_reads_the_rest() -> None:
     fake.unserved = frozenset(DEVICES)
     assert read_once(fake).devices is None
     fake.unserved = frozenset()
-    fake.create(Target(KIND, "", "gpu"), devices.device_class("gpu"))
+    fake.create(ObjectRef(KIND, "", "gpu"), devices.device_class("gpu"))
     found = read_once(fake).devices
     assert found is not None
     assert [one.name for one in found.classes] == ["gpu"]

@@ -12,7 +12,7 @@ from edl.kube.decode import object_facts
 from edl.kube.decode.object_facts import NamespaceFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.observe import observe
-from edl.model import ClusterState, Owner, Resizing, Target
+from edl.model import ClusterState, ObjectRef, Owner, ResizePolicy
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.writes import Json
 from tests.edl.kube import manifests
@@ -48,7 +48,7 @@ def test_pods_of_one_name_form_a_training_job_of_their_own() -> None:
     assert state.jobs == (), "nobody queues it"
     assert (job.key, job.framework, job.mode) == (("web", "mnist"), "horovod", "kubexec")
     launcher, worker = job.roles
-    assert (worker.job, worker.size, worker.resizing) == ("mnist-worker", 2, Resizing.FIXED)
+    assert (worker.job, worker.size, worker.resizing) == ("mnist-worker", 2, ResizePolicy.FIXED)
     assert [pod.index for pod in worker.pods] == [0, 1]
     assert (launcher.decides, launcher.account) == (True, "mine")
     assert job.owners == (
@@ -74,7 +74,7 @@ def test_a_role_whose_pods_are_not_there_yet_has_its_size() -> None:
 def test_what_stands_around_it_is_known() -> None:
     service = {"metadata": manifests.metadata("mnist", "web", labels={contract.JOB: "mnist"})}
     (job,) = look(*WORKERS, jobs=(service,)).bare
-    assert set(job.surroundings) == {Target("Service", "web", "mnist")}
+    assert set(job.surroundings) == {ObjectRef("Service", "web", "mnist")}
 
 
 def test_a_launcher_needs_a_namespace_that_lets_it_exec() -> None:

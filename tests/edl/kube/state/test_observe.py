@@ -18,11 +18,11 @@ from edl.model import (
     Assignment,
     ClusterState,
     Code,
-    Ending,
+    JobEnd,
     JobKey,
+    ObjectRef,
     Reason,
     Restart,
-    Target,
     Topology,
     TrainingJob,
 )
@@ -129,7 +129,7 @@ def test_a_job_that_has_ended_decides_also_while_it_is_being_deleted() -> None:
     gone = {"deletionTimestamp": manifests.CREATED}
     ended = member("chief", metadata=gone, conditions=["Complete"])
     found = only(look(snapshot([ended, running("ps"), running("worker")])))
-    assert (found.roles[0].ending, found.missing) == (Ending.COMPLETE, ())
+    assert (found.roles[0].ending, found.missing) == (JobEnd.COMPLETE, ())
     anew = only(look(snapshot([ended, running("ps"), member("worker")])))
     assert anew.missing == ("chief",)
     assert look(snapshot([ended])).jobs == ()
@@ -208,14 +208,14 @@ def test_a_wish_that_makes_no_sense_hides_nothing_that_was_written() -> None:
 @pytest.mark.parametrize(
     ("condition", "ending"),
     [
-        ("Complete", Ending.COMPLETE),
-        ("SuccessCriteriaMet", Ending.COMPLETE),
-        ("Failed", Ending.FAILED),
-        ("FailureTarget", Ending.FAILED),
+        ("Complete", JobEnd.COMPLETE),
+        ("SuccessCriteriaMet", JobEnd.COMPLETE),
+        ("Failed", JobEnd.FAILED),
+        ("FailureTarget", JobEnd.FAILED),
         ("Suspended", None),
     ],
 )
-def test_a_job_has_ended_as_soon_as_that_is_certain(condition: str, ending: Ending | None) -> None:
+def test_a_job_has_ended_as_soon_as_that_is_certain(condition: str, ending: JobEnd | None) -> None:
     chief = member("chief", conditions=[condition])
     assert only(look(snapshot([chief, *MNIST[1:]]))).roles[0].ending is ending
 
@@ -274,7 +274,7 @@ def test_what_stands_around_a_job_is_known_by_its_label() -> None:
     others = {"metadata": manifests.metadata("x", "web", labels={"edl.dev/job": "other"})}
     tags = [("Service", ours), ("PodDisruptionBudget", others)]
     found = only(look(snapshot(MNIST, tags=tags)))
-    assert set(found.surroundings) == {Target("Service", "web", "mnist")}
+    assert set(found.surroundings) == {ObjectRef("Service", "web", "mnist")}
     assert found.problem == ""
 
 

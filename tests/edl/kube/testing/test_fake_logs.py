@@ -6,10 +6,10 @@ import pytest
 from edl.errors import Forbidden, Invalid
 from edl.kube.cluster import LogRequest
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from tests.edl.kube.servers import Answer, api, serving, status
 
-POD = Target("Pod", "lab", "mnist-0-x")
+POD = ObjectRef("Pod", "lab", "mnist-0-x")
 LOG = LogRequest(POD, "main")
 NOW = datetime(2026, 1, 1, 12, 0, 30, tzinfo=UTC)
 FIRST, SECOND, THIRD = (f"2026-01-01T12:00:{second}.5Z step" for second in (10, 20, 25))

@@ -13,7 +13,7 @@ from edl.kube.testing.fake_cluster import FakeCluster
 from edl.kube.writer.event_recorder import EventRecorder, EventYieldingExecutor, event, write_event
 from edl.kube.writer.executor import ClusterWriter, StepFailure, StepReport, never
 from edl.kube.writer.ssh_keys import key_pair
-from edl.model import Code, JobKey, Target
+from edl.model import Code, JobKey, ObjectRef
 from edl.writes import Action, Create, CreateKeys, Delete, Note, Patch, Step
 from tests.edl.kube.faults import FaultyCluster
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = JobKey("web", "train")
-JOB = Target("Job", "web", "train")
+JOB = ObjectRef("Job", "web", "train")
 NOTE = Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, "worker: 1 → 3, there is room")
 
 
@@ -38,11 +38,11 @@ def cluster(fake: FakeCluster) -> FaultyCluster:
     return FaultyCluster(fake)
 
 
-def version(fake: FakeCluster, target: Target = JOB) -> str:
+def version(fake: FakeCluster, target: ObjectRef = JOB) -> str:
     return str(fake.get(target)["metadata"]["resourceVersion"])
 
 
-def resize(fake: FakeCluster, size: int, target: Target = JOB) -> Patch:
+def resize(fake: FakeCluster, size: int, target: ObjectRef = JOB) -> Patch:
     return Patch(target, version(fake, target), {"spec": {"parallelism": size}})
 
 
@@ -67,7 +67,7 @@ def test_later_writes_of_a_step_follow_its_own_versions(
 
 def test_what_writes_return_is_handed_on(fake: FakeCluster, cluster: FaultyCluster) -> None:
     seen: list[tuple[str, Json]] = []
-    service = Create(Target("Service", "web", "train"), {"spec": {}})
+    service = Create(ObjectRef("Service", "web", "train"), {"spec": {}})
     ClusterWriter(cluster, lambda kind, body: seen.append((kind, body))).act(
         [Step(KEY, (service, resize(fake, 3)))]
     )
@@ -78,9 +78,9 @@ def test_what_writes_return_is_handed_on(fake: FakeCluster, cluster: FaultyClust
 
 
 def test_what_exists_or_is_gone_already_is_done(fake: FakeCluster, cluster: FaultyCluster) -> None:
-    service = Target("Service", "web", "train")
+    service = ObjectRef("Service", "web", "train")
     fake.create(service, {"spec": {"mine": True}})
-    step = Step(KEY, (Create(service, {"spec": {}}), Delete(Target("Pod", "web", "x"), "1")))
+    step = Step(KEY, (Create(service, {"spec": {}}), Delete(ObjectRef("Pod", "web", "x"), "1")))
     assert ClusterWriter(cluster).act([step]).done == (step,)
     assert fake.get(service)["spec"] == {"mine": True}
 
@@ -88,12 +88,12 @@ def test_what_exists_or_is_gone_already_is_done(fake: FakeCluster, cluster: Faul
 def test_the_first_failure_ends_its_step_and_no_other(
     fake: FakeCluster, cluster: FaultyCluster
 ) -> None:
-    others = [Target("Job", "web", f"other-{number}") for number in range(20)]
+    others = [ObjectRef("Job", "web", f"other-{number}") for number in range(20)]
     for other in others:
         fake.create(other, {"spec": {"parallelism": 1}})
     error = Forbidden("no", 403)
     cluster.fails["create train"] = [error]
-    service = Create(Target("Service", "web", "train"), {"spec": {}})
+    service = Create(ObjectRef("Service", "web", "train"), {"spec": {}})
     bad = Step(KEY, (service, resize(fake, 3)), (NOTE,))
     good = [Step(JobKey("web", other.name), (resize(fake, 2, other),)) for other in others]
     said: list[Note] = []
@@ -124,7 +124,7 @@ def test_the_same_words_are_one_event_that_is_counted(fake: FakeCluster) -> None
     write_event(fake, NOTE, NOW)
     write_event(fake, NOTE, later)
     name = event(NOTE, NOW)["metadata"]["name"]
-    found = fake.get(Target("Event", "web", name))
+    found = fake.get(ObjectRef("Event", "web", name))
     assert (found["count"], found["firstTimestamp"], found["lastTimestamp"]) == (
         2,
         "2026-01-01T00:00:00Z",
@@ -161,7 +161,7 @@ def test_an_event_that_cannot_be_written_is_forgotten(
 
 
 def test_a_mistake_in_one_step_stops_no_other(fake: FakeCluster, cluster: FaultyCluster) -> None:
-    other = Target("Job", "web", "other")
+    other = ObjectRef("Job", "web", "other")
     fake.create(other, {"spec": {"parallelism": 1}})
     cluster.fails["patch train"] = [UnicodeError("no answer that anybody reads")]
     bad, good = Step(KEY, (resize(fake, 3),)), Step(KEY, (resize(fake, 3, other),))
@@ -236,7 +236,7 @@ def test_where_writes_never_end_events_have_their_turn_too(fake: FakeCluster) ->
 def test_what_was_not_begun_when_it_was_enough_is_left(
     fake: FakeCluster, cluster: FaultyCluster
 ) -> None:
-    others = [Target("Job", "web", f"other-{number}") for number in range(20)]
+    others = [ObjectRef("Job", "web", f"other-{number}") for number in range(20)]
     for other in others:
         fake.create(other, {"spec": {"parallelism": 1}})
     steps = [Step(JobKey("web", other.name), (resize(fake, 2, other),)) for other in others]
@@ -257,7 +257,7 @@ def test_what_is_gone_is_decided_again_and_no_failure(
     assert (report.conflicts, report.failed) == ((step,), ())
 
 
-KEYS = CreateKeys(Target("Secret", "web", "train-ssh"), {"type": "Opaque"})
+KEYS = CreateKeys(ObjectRef("Secret", "web", "train-ssh"), {"type": "Opaque"})
 
 
 def test_a_key_pair_is_made_when_it_is_written_and_never_returned(fake: FakeCluster) -> None:

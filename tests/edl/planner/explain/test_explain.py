@@ -9,32 +9,32 @@ from edl import messages, reasons
 from edl.messages import message
 from edl.model import (
     JobKey,
+    PodAffinityTerm,
     PodConstraints,
     Quota,
     QuotaCharge,
     Requirement,
-    Resizing,
+    ResizePolicy,
     Selector,
-    Term,
     TrainingJob,
 )
 from edl.model.blockers import (
-    Bound,
-    Cause,
-    Itself,
-    Kept,
+    AtBound,
+    Blocker,
+    ConstraintsUnsatisfied,
+    InProgress,
+    InsufficientResources,
     LoadCeiling,
-    NoNode,
-    Others,
-    Promised,
-    Room,
-    Spent,
-    Until,
+    NoUsableNode,
+    Outranked,
+    OwnCondition,
+    QuotaExceeded,
+    TimedHold,
 )
 from edl.planner.decide import decide
 from edl.planner.explain.explanation import Explanation, explain
-from edl.planner.explain.remedies import mended as without
-from edl.planner.explain.what_if_state import Situation, node_for
+from edl.planner.explain.remedies import without_blockers as without
+from edl.planner.explain.what_if_state import DecisionInput, node_for
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
@@ -57,8 +57,8 @@ QUOTA = 'ResourceQuota "team"'
 MNIST = Selector(("ns",), (Requirement("app", "In", ("mnist",)),))
 
 
-def situation(*things: object, limits: Limits = ALL) -> Situation:
-    return Situation(cluster(*things), POLICIES["fair"], limits)  # type: ignore[arg-type]
+def situation(*things: object, limits: Limits = ALL) -> DecisionInput:
+    return DecisionInput(cluster(*things), POLICIES["fair"], limits)  # type: ignore[arg-type]
 
 
 def explained(name: str, *things: object, limits: Limits = ALL) -> Explanation:
@@ -67,14 +67,14 @@ def explained(name: str, *things: object, limits: Limits = ALL) -> Explanation:
     return found
 
 
-def growth(name: str, *things: object, limits: Limits = ALL) -> tuple[Cause, ...]:
+def growth(name: str, *things: object, limits: Limits = ALL) -> tuple[Blocker, ...]:
     """What stops one more of its only role."""
     (only,) = explained(name, *things, limits=limits).roles
     assert only.stops is not None
     return only.stops.causes
 
 
-def start(name: str, *things: object) -> tuple[Cause, ...]:
+def start(name: str, *things: object) -> tuple[Blocker, ...]:
     found = explained(name, *things).start
     assert found is not None
     return found.causes
@@ -86,7 +86,7 @@ def runs(name: str, pods: int, low: int = 1, high: int = 8, **fields: object) ->
 
 def test_room_says_which_resource_on_which_nodes_and_how_much() -> None:
     (cause,) = growth("mnist", node("a", 4), busy(node("b", 4), room(3.5)), runs("mnist", 4))
-    assert isinstance(cause, Room)
+    assert isinstance(cause, InsufficientResources)
     assert (cause.nodes, cause.node, cause.missing) == (2, "b", Resources.of({"cpu": 500}))
     assert messages.cause(cause) == (
         "Insufficient cpu for one worker (1 CPU): at most 500m CPU free on one of the 2 nodes "
@@ -175,11 +175,11 @@ def test_an_explanation_counts_pods_as_the_plan_does() -> None:
 
 
 def test_rules_about_other_pods_are_no_want_of_room() -> None:
-    apart = PodConstraints("ns", (("app", "mnist"),), apart=(Term("host", MNIST),))
+    apart = PodConstraints("ns", (("app", "mnist"),), apart=(PodAffinityTerm("host", MNIST),))
     nodes = [node(name, 8, labels={"host": name}) for name in "ab"]
     alone = shape(1, rules=apart)
     (cause,) = start("mnist", *nodes, worker("mnist", 3, 3, shape=alone))
-    assert isinstance(cause, Kept)
+    assert isinstance(cause, ConstraintsUnsatisfied)
     assert messages.cause(cause) == (
         "its pod (anti-)affinity or topology spread rules keep one more worker off the 2 "
         "nodes that it may use"
@@ -187,7 +187,7 @@ def test_rules_about_other_pods_are_no_want_of_room() -> None:
     assert messages.remedy(cause) == "one more node like a, with 1 CPU free and no pod there yet"
     running = worker("mnist", 1, 9, on=["a", "b"], shape=alone)
     (cause,) = growth("mnist", *nodes, running)
-    assert isinstance(cause, Kept)
+    assert isinstance(cause, ConstraintsUnsatisfied)
     plan = decide(cluster(*nodes, worker("mnist", 3, 3, shape=alone)), POLICIES["fair"], ALL)
     assert "Insufficient nodes that its pod (anti-)affinity" in message(plan.held[0].reason)
 
@@ -195,7 +195,7 @@ def test_rules_about_other_pods_are_no_want_of_room() -> None:
 def test_no_node_at_all_names_the_rule() -> None:
     wants = shape(1, node_selector=(("disk", "ssd"),))
     (cause,) = start("mnist", node("a", 4), worker("mnist", 1, 1, shape=wants))
-    assert isinstance(cause, NoNode)
+    assert isinstance(cause, NoUsableNode)
     assert messages.cause(cause) == (
         "no node matches its node selector disk=ssd: worker may use none of the nodes"
     )
@@ -214,12 +214,12 @@ def test_the_load_ceiling_says_how_much_is_idle_and_stays_so() -> None:
 
 def test_a_max_and_what_hides_behind_it_are_both_named() -> None:
     max_, room_ = growth("mnist", node("a", 4), runs("mnist", 4, high=4))
-    assert isinstance(max_, Bound)
+    assert isinstance(max_, AtBound)
     assert (messages.cause(max_), messages.remedy(max_)) == (
         "worker is at its max, 4",
         "a larger max of worker",
     )
-    assert isinstance(room_, Room)
+    assert isinstance(room_, InsufficientResources)
 
 
 def test_a_manual_size_is_named_with_the_way_out() -> None:
@@ -229,14 +229,14 @@ def test_a_manual_size_is_named_with_the_way_out() -> None:
 
 
 def test_work_items_bound_the_pods() -> None:
-    items = {"resizing": Resizing.ITEMS, "tandem": False, "remaining": 3}
+    items = {"resizing": ResizePolicy.ITEMS, "tandem": False, "remaining": 3}
     (cause,) = growth("mnist", node("a", 8), runs("mnist", 3, **items))
     assert messages.cause(cause) == "worker has 3 work items left to do, and a pod for each"
 
 
 def test_a_cooldown_says_until_when() -> None:
     (cause,) = growth("mnist", node("a", 8), runs("mnist", 2, resized_at=at(-4)))
-    assert isinstance(cause, Until)
+    assert isinstance(cause, TimedHold)
     assert cause.until == at(6)
     assert messages.cause(cause) == "cooldown after its last start or resize (until 12:00:06 UTC)"
 
@@ -244,8 +244,8 @@ def test_a_cooldown_says_until_when() -> None:
 def test_whoever_gets_the_room_first_is_named() -> None:
     things = (node("a", 3), runs("mnist", 2, high=9), runs("less", 1, high=9))
     room_, others = growth("mnist", *things)
-    assert isinstance(room_, Room)
-    assert isinstance(others, Others)
+    assert isinstance(room_, InsufficientResources)
+    assert isinstance(others, Outranked)
     assert others.jobs == (JobKey("ns", "less"),)
     assert messages.cause(others) == "room goes first to ns/less"
 
@@ -284,7 +284,7 @@ def test_who_waits_behind_another_is_told_whom() -> None:
 def test_room_that_is_being_freed_is_promised() -> None:
     high = worker("high", 2, 2, priority=1)
     (cause,) = start("high", node("a", 4), runs("mnist", 4), high)
-    assert isinstance(cause, Promised)
+    assert isinstance(cause, InProgress)
     assert (messages.cause(cause), messages.remedy(cause)) == (
         "2 pods wait for other pods to terminate; ns/mnist makes room",
         "",
@@ -293,12 +293,12 @@ def test_room_that_is_being_freed_is_promised() -> None:
 
 def test_who_restarts_to_grow_waits_for_all_of_its_room() -> None:
     things = (node("a", 4), runs("gone", 1, 1, 1, paused=True))
-    mine = runs("mnist", 2, high=4, resizing=Resizing.RESTART)
+    mine = runs("mnist", 2, high=4, resizing=ResizePolicy.RESTART)
     found = explained("mnist", *things, mine)
     (only,) = found.roles
     assert (found.plan.resizes, only.after) == ((), 2), "one place is free, another will be"
     assert only.stops is not None
-    assert [type(cause) for cause in only.stops.causes] == [Promised]
+    assert [type(cause) for cause in only.stops.causes] == [InProgress]
 
 
 def test_what_is_promised_comes_by_itself() -> None:
@@ -318,7 +318,7 @@ def test_a_paused_job_is_told_what_it_lacks_besides() -> None:
 
 def test_a_fixed_role_always_has_as_many() -> None:
     (cause,) = growth("mnist", node("a", 8), worker("mnist", 2, 2, on=["a", "a"]))
-    assert isinstance(cause, Itself)
+    assert isinstance(cause, OwnCondition)
     assert messages.cause(cause) == "worker always has 2"
 
 
@@ -326,7 +326,7 @@ def test_a_budget_says_how_much_is_left_and_needed() -> None:
     budget = Quota("ns", QUOTA, "requests.cpu", 4000)
     charged = runs("mnist", 4, charges=(QuotaCharge(budget.source, budget.resource, 1000),))
     base = cluster(node("a", 8), charged)
-    state = Situation(
+    state = DecisionInput(
         type(base)(base.observed_at, base.nodes, base.jobs, budgets=(budget,)),
         POLICIES["fair"],
         ALL,
@@ -335,7 +335,7 @@ def test_a_budget_says_how_much_is_left_and_needed() -> None:
     assert found is not None
     assert found.roles[0].stops is not None
     (cause,) = found.roles[0].stops.causes
-    assert isinstance(cause, Spent)
+    assert isinstance(cause, QuotaExceeded)
     assert messages.cause(cause) == (
         'ResourceQuota "team" of namespace ns allows 4 requests.cpu: 0 left, needs 1'
     )
@@ -346,10 +346,10 @@ def test_a_quota_of_pods_lacks_one_where_one_more_is_needed() -> None:
     budget = Quota("ns", QUOTA, "pods", 4)
     charged = runs("mnist", 4, charges=(QuotaCharge(budget.source, budget.resource, 1),))
     state = replace(cluster(node("a", 8), charged), budgets=(budget,))
-    found = explain(Situation(state, POLICIES["fair"], ALL), JobKey("ns", "mnist"))
+    found = explain(DecisionInput(state, POLICIES["fair"], ALL), JobKey("ns", "mnist"))
     assert found is not None
     assert found.roles[0].stops is not None
-    assert found.roles[0].stops.causes == (Spent(budget, needed=1, left=0, lacks=1),)
+    assert found.roles[0].stops.causes == (QuotaExceeded(budget, needed=1, left=0, lacks=1),)
 
 
 @pytest.mark.parametrize("operator", ["Gt", "Lt"])
@@ -378,7 +378,7 @@ def test_explaining_costs_the_plan_nothing_and_changes_nothing() -> None:
 def test_a_rule_that_time_ends_is_mended_by_the_time_that_it_names() -> None:
     now = situation(node("a", 4))
     for seconds, then in ((60, 60), (-60, 0)):
-        mended = without(now, JobKey("ns", "mnist"), [Until(reasons.COOLDOWN, at(seconds))])
+        mended = without(now, JobKey("ns", "mnist"), [TimedHold(reasons.COOLDOWN, at(seconds))])
         assert mended.state.observed_at == at(then)
 
 
@@ -400,7 +400,11 @@ def test_a_job_that_gets_the_room_a_second_time_hides_nothing_else() -> None:
     stops = found.roles[0].stops
     assert stops is not None
     assert stops.complete
-    assert {type(cause) for cause in stops.causes} == {LoadCeiling, Others, Room}
+    assert {type(cause) for cause in stops.causes} == {
+        LoadCeiling,
+        Outranked,
+        InsufficientResources,
+    }
 
 
 def test_a_queued_job_for_which_room_is_kept_is_named_before_it_starts() -> None:
@@ -411,7 +415,7 @@ def test_a_queued_job_for_which_room_is_kept_is_named_before_it_starts() -> None
     found = explained("mine", node("a", 1), node("b", 2), mine, other, queued)
     (only,) = found.roles
     assert only.stops is not None
-    first = [cause for cause in only.stops.causes if isinstance(cause, Others)]
+    first = [cause for cause in only.stops.causes if isinstance(cause, Outranked)]
     assert [cause.jobs for cause in first] == [(JobKey("ns", "queued"),)]
     assert only.stops.complete
 
@@ -431,7 +435,7 @@ def test_room_that_a_giver_leaves_over_is_promised_by_the_same_plan() -> None:
     assert only.stops is not None
     ceiling, then = only.stops.causes
     assert isinstance(ceiling, LoadCeiling)
-    assert then == Promised(reasons.leaving(1))
+    assert then == InProgress(reasons.leaving(1))
 
 
 def test_room_that_goes_into_gaps_again_is_asked_for_once_more() -> None:
@@ -448,4 +452,4 @@ def test_room_that_goes_into_gaps_again_is_asked_for_once_more() -> None:
     stops = found.roles[0].stops
     assert stops is not None
     assert stops.complete
-    assert [cause.pods for cause in stops.causes if isinstance(cause, Room)] == [2]
+    assert [cause.pods for cause in stops.causes if isinstance(cause, InsufficientResources)] == [2]

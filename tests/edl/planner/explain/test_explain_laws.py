@@ -8,11 +8,11 @@ from hypothesis import example
 from hypothesis import strategies as st
 
 from edl.model import ClusterState, JobKey, TrainingJob
-from edl.model.blockers import Itself, Promised
+from edl.model.blockers import InProgress, OwnCondition
 from edl.planner.decide import decide
-from edl.planner.explain.explanation import Explanation, Stops, explain
-from edl.planner.explain.remedies import mended
-from edl.planner.explain.what_if_state import Situation
+from edl.planner.explain.explanation import Blockers, Explanation, explain
+from edl.planner.explain.remedies import without_blockers
+from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from tests.edl.planner.clusters import states
@@ -32,7 +32,7 @@ def size(state: ClusterState, key: JobKey, role: str) -> int:
     return 0 if found.suspended else found.size
 
 
-def size_after(situation: Situation, key: JobKey, role: str) -> int:
+def size_after(situation: DecisionInput, key: JobKey, role: str) -> int:
     """As the next plan has it."""
     plan = decide(situation.state, situation.policy, situation.limits)
     starts = (dict(one.sizes).get(role) for one in plan.admissions if one.job == key)
@@ -40,14 +40,14 @@ def size_after(situation: Situation, key: JobKey, role: str) -> int:
     return next(filter(None, (*starts, *moves)), size(situation.state, key, role))
 
 
-def explained(situation: Situation) -> Iterator[Explanation]:
+def explained(situation: DecisionInput) -> Iterator[Explanation]:
     for one in situation.state.jobs:
         found = explain(situation, one.key)
         assert found is not None
         yield found
 
 
-def stopped(found: Explanation) -> Iterator[tuple[str, int, Stops]]:
+def stopped(found: Explanation) -> Iterator[tuple[str, int, Blockers]]:
     """What is explained: (role, size after this plan, what stops more of it)."""
     if found.start:
         yield found.roles[0].role, 0, found.start
@@ -56,20 +56,20 @@ def stopped(found: Explanation) -> Iterator[tuple[str, int, Stops]]:
             yield one.role, one.after, one.stops
 
 
-def gets_more(situation: Situation, found: Explanation, role: str, stops: Stops) -> int:
+def gets_more(situation: DecisionInput, found: Explanation, role: str, stops: Blockers) -> int:
     """Its size with all changed that is named."""
-    return size_after(mended(situation, found.job, stops.causes), found.job, role)
+    return size_after(without_blockers(situation, found.job, stops.causes), found.job, role)
 
 
-def is_promised(stops: Stops) -> bool:
-    return any(isinstance(cause, Promised) for cause in stops.causes)
+def is_promised(stops: Blockers) -> bool:
+    return any(isinstance(cause, InProgress) for cause in stops.causes)
 
 
 @drawn(100, state=states(), policy=st.sampled_from(sorted(POLICIES)))
 def test_with_all_changed_that_it_names_a_job_gets_more(
     reached: Reached, policy: str, state: ClusterState
 ) -> None:
-    situation, looked = Situation(state, POLICIES[policy], LIMITS), 0
+    situation, looked = DecisionInput(state, POLICIES[policy], LIMITS), 0
     for found in explained(situation):
         for name, after, stops in stopped(found):
             if stops.complete and not is_promised(stops):
@@ -82,7 +82,7 @@ def test_with_all_changed_that_it_names_a_job_gets_more(
 def test_with_all_changed_that_it_names_a_job_with_a_topology_gets_more(
     reached: Reached, state: ClusterState
 ) -> None:
-    situation, looked = Situation(state, POLICIES["fair"], LIMITS), 0
+    situation, looked = DecisionInput(state, POLICIES["fair"], LIMITS), 0
     for found in explained(situation):
         asks = next(job.topology.required for job in state.jobs if job.key == found.job)
         for name, after, stops in stopped(found) if asks else ():
@@ -144,8 +144,8 @@ def test_nothing_is_left_open_but_what_nobody_can_change(
     reached: Reached, state: ClusterState
 ) -> None:
     looked = 0
-    for found in explained(Situation(state, POLICIES["fair"], LIMITS)):
+    for found in explained(DecisionInput(state, POLICIES["fair"], LIMITS)):
         for _, _, stops in stopped(found):
             looked += 1
-            assert stops.complete or any(isinstance(cause, Itself) for cause in stops.causes)
+            assert stops.complete or any(isinstance(cause, OwnCondition) for cause in stops.causes)
     reached(looked)

@@ -6,11 +6,11 @@ from msgspec.structs import replace
 from edl import messages
 from edl.messages import message
 from edl.model import Domain, JobKey, Topology
-from edl.model.blockers import Cause, NoNode, Room, TooLarge
+from edl.model.blockers import Blocker, InsufficientResources, NoUsableNode, TooLarge
 from edl.model.scarcity import NodeRule, NoRoom
-from edl.planner.explain.explanation import Explanation, Stops, explain
-from edl.planner.explain.remedies import mended
-from edl.planner.explain.what_if_state import Situation
+from edl.planner.explain.explanation import Blockers, Explanation, explain
+from edl.planner.explain.remedies import without_blockers
+from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.policies import POLICIES
 from tests.edl.planner.explain.test_explain_laws import size_after
 from tests.edl.planner.passes.test_topology import BLOCK, RACK, asking, in_one, racks
@@ -21,28 +21,28 @@ HOST = "kubernetes.io/hostname"
 R0, R1 = Domain(RACK, "r0"), Domain(RACK, "r1")
 
 
-def explained(*things: object) -> tuple[Situation, Explanation]:
-    situation = Situation(cluster(*things), POLICIES["fair"], ALL)  # type: ignore[arg-type]
+def explained(*things: object) -> tuple[DecisionInput, Explanation]:
+    situation = DecisionInput(cluster(*things), POLICIES["fair"], ALL)  # type: ignore[arg-type]
     found = explain(situation, JobKey("ns", "mnist"))
     assert found is not None
     return situation, found
 
 
-def tried(situation: Situation, stops: Stops | None, after: int) -> tuple[Cause, ...]:
+def tried(situation: DecisionInput, stops: Blockers | None, after: int) -> tuple[Blocker, ...]:
     """The causes, after the job has got more with all of them put right."""
     assert stops is not None
     assert stops.complete
-    better = mended(situation, JobKey("ns", "mnist"), stops.causes)
+    better = without_blockers(situation, JobKey("ns", "mnist"), stops.causes)
     assert size_after(better, JobKey("ns", "mnist"), "worker") > after
     return stops.causes
 
 
-def growth(*things: object, after: int) -> tuple[Cause, ...]:
+def growth(*things: object, after: int) -> tuple[Blocker, ...]:
     situation, found = explained(*things)
     return tried(situation, found.roles[-1].stops, after)
 
 
-def start(*things: object) -> tuple[Cause, ...]:
+def start(*things: object) -> tuple[Blocker, ...]:
     situation, found = explained(*things)
     return tried(situation, found.start, 0)
 
@@ -63,7 +63,7 @@ def test_a_job_without_a_topology_names_no_domain() -> None:
 
 def test_room_that_is_missing_is_missing_in_the_domain() -> None:
     (cause,) = growth(*racks(4, 1), asking(in_one(), 2, 9, on=["r1-a", "r1-b"]), after=2)
-    assert isinstance(cause, Room)
+    assert isinstance(cause, InsufficientResources)
     assert (cause.domains, cause.nodes, cause.node) == ((R1,), 2, "r1-a")
     assert messages.cause(cause) == (
         "Insufficient cpu for one worker (1 CPU): no CPU free on the 2 nodes that it may use in "
@@ -80,7 +80,7 @@ def test_a_role_names_the_domains_of_its_job_and_its_own() -> None:
         role("worker", 2, 4, on=["r1-a", "r1-b"], topology=topology),
     )
     (cause,) = growth(*racks(9, 1), mine, after=2)
-    assert isinstance(cause, Room)
+    assert isinstance(cause, InsufficientResources)
     assert cause.domains == (Domain(BLOCK, "b0"), R1)
 
 
@@ -94,7 +94,7 @@ def test_a_start_lacks_room_in_the_domain_that_comes_nearest(label: str) -> None
     ]
     pods = 8 if label == RACK else 5
     (cause,) = start(*nodes, asking(in_one(label), pods))
-    assert isinstance(cause, Room)
+    assert isinstance(cause, InsufficientResources)
     assert (cause.wanted - cause.fitting, cause.node) == (2, "r0-a")
     (domain,) = cause.domains
     assert domain == (R0 if label == RACK else Domain(HOST, "r0-a"))
@@ -121,7 +121,7 @@ def test_a_pod_that_is_larger_than_the_nodes_of_its_domain() -> None:
 def test_a_domain_whose_nodes_are_cordoned() -> None:
     nodes = [replace(one, schedulable=one.name[:2] != "r0") for one in racks(2, 2)]
     (cause,) = growth(*nodes, asking(in_one(), 1, 2, on=["r0-a"]), after=1)
-    assert isinstance(cause, NoNode)
+    assert isinstance(cause, NoUsableNode)
     assert messages.remedy(cause) == (
         f"a node that worker may use in {RACK}=r0, with 1 CPU free for each pod"
     )
@@ -133,9 +133,9 @@ def test_a_label_that_no_node_has_is_what_is_missing() -> None:
         "mnist", role("ps", 1, 1, topology=topology), role("worker", 2, 2, topology=topology)
     )
     causes = start(*racks(4), cast)
-    assert [type(one) for one in causes] == [NoNode, NoNode]
+    assert [type(one) for one in causes] == [NoUsableNode, NoUsableNode]
     (first, _) = causes
-    assert isinstance(first, NoNode)
+    assert isinstance(first, NoUsableNode)
     assert first.rule.rule is NodeRule.TOPOLOGY
     assert messages.cause(first) == (
         "no node that it may use has the label example.com/pod of its topology: ps may use none "

@@ -7,13 +7,13 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, Device, GpuUsage, Node, Shape, Share, TrainingJob
 from edl.model.scarcity import Lack, Scarce, Shortage
-from edl.planner.decide import seat
+from edl.planner.decide import allocate
 from edl.planner.limits import Limits
-from edl.planner.passes.growth import Ceiling
+from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.policies import POLICIES
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.build_board import set_up
-from edl.planner.snapshot.decisions import Ledger
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.decisions import Decisions
+from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import SHARED_GPU, Resources
 from tests.edl.planner.plans import plan_for, sizes, told
 from tests.edl.planner.states import cluster, job, node, pod, role, room, worker
@@ -270,13 +270,13 @@ def _with(one: Node, wanted: Shape, uuids: tuple[str, ...]) -> Node:
 
 def decided(
     state: ClusterState, policy: str = "fair", *, preempt: bool = False
-) -> tuple[Board, dict[int, list[tuple[GpuUsage, GpuUsage]]]]:
+) -> tuple[Snapshot, dict[int, list[tuple[GpuUsage, GpuUsage]]]]:
     """The board after everything was decided, and what was free before, by row."""
-    board = set_up(state, POLICIES[policy], Limits(load_ceiling=1, preempt=preempt))
+    board = take_snapshot(state, POLICIES[policy], Limits(load_ceiling=1, preempt=preempt))
     assert board.grid.devices is not None
     gpus = board.grid.devices.gpus
     before = {row: [(gpu.now, gpu.soon) for gpu in gpus[row]] for row in gpus.nodes}
-    seat(board, Ledger(), Ceiling(board))
+    allocate(board, Decisions(), GrowthCeiling(board))
     return board, before
 
 
@@ -299,7 +299,7 @@ def test_no_device_is_overcommitted_and_sums_agree(
 ) -> None:
     board, before = decided(state, policy, preempt=preempt)
     assert board.grid.devices is not None
-    line = board.grid.names.index(SHARED_GPU)
+    line = board.grid.resources.index(SHARED_GPU)
     for row, found in board.grid.devices.gpus.items():
         for gpu, (now, soon) in zip(found, before[row], strict=True):
             assert gpu.soon.compute >= min(soon.compute, 0)

@@ -10,29 +10,29 @@ from msgspec.structs import replace
 
 from edl.model import (
     ClusterState,
+    ForeignPods,
     HostPort,
-    Neighbours,
     Node,
+    PodAffinityTerm,
     PodConstraints,
     PodPhase,
     Requirement,
     Selector,
     Shape,
     Taint,
-    Term,
     TopologySpread,
     TrainingJob,
 )
-from edl.planner.decide import seat
+from edl.planner.decide import allocate
 from edl.planner.limits import Limits
-from edl.planner.packing.pod_class import Want, place
-from edl.planner.passes.admission.gang import gang, place_now
-from edl.planner.passes.growth import Ceiling
+from edl.planner.packing.pod_class import PodSetRequest, reserve_pods
+from edl.planner.passes.admission.gang import gang_to_start, reserve_idle
+from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.policies import POLICIES
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.build_board import set_up
-from edl.planner.snapshot.decisions import Ledger
-from edl.planner.snapshot.role_allocation import NOWHERE
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.decisions import Decisions
+from edl.planner.snapshot.role_allocation import NO_NODE
+from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import Resources
 from tests.edl.planner.neighbourhood import Placed, Street
 from tests.edl.planner.plans import ALL, plan_for, sizes, started, told
@@ -71,9 +71,9 @@ def hosts(*zones: str, cpu: float = 8) -> list[Node]:
     ]
 
 
-ALONE = {"apart": (Term(HOST, app("train")),)}
+ALONE = {"apart": (PodAffinityTerm(HOST, app("train")),)}
 EVENLY = {"spread": (TopologySpread(ZONE, app("train"), 1),)}
-TOGETHER = {"near": (Term(ZONE, app("train")),)}
+TOGETHER = {"near": (PodAffinityTerm(ZONE, app("train")),)}
 
 
 def test_one_worker_a_node_starts_only_with_as_many_nodes() -> None:
@@ -89,7 +89,7 @@ def test_one_worker_a_node_grows_to_the_number_of_nodes() -> None:
 
 def test_rules_bind_also_pods_that_request_nothing() -> None:
     def alone(name: str, pods: int) -> TrainingJob:
-        rule = rules(name, apart=(Term(HOST, app(name)),))
+        rule = rules(name, apart=(PodAffinityTerm(HOST, app(name)),))
         return worker(name, pods, pods, shape=Shape(Resources(), rules=rule))
 
     plan = plan_for(cluster(*hosts("a", "a"), alone("one", 3), alone("two", 2)))
@@ -97,15 +97,15 @@ def test_rules_bind_also_pods_that_request_nothing() -> None:
 
 
 def test_two_jobs_with_one_worker_a_node_share_nodes() -> None:
-    first = worker("one", 2, 2, shape=ruled("one", apart=(Term(HOST, app("one")),)))
-    second = worker("two", 2, 2, shape=ruled("two", apart=(Term(HOST, app("two")),)))
+    first = worker("one", 2, 2, shape=ruled("one", apart=(PodAffinityTerm(HOST, app("one")),)))
+    second = worker("two", 2, 2, shape=ruled("two", apart=(PodAffinityTerm(HOST, app("two")),)))
     found = started(plan_for(cluster(*hosts("a", "b"), first, second)))
     assert found == {"one": {"worker": 2}, "two": {"worker": 2}}
 
 
 def test_others_whom_it_avoids_are_in_its_way_until_they_are_gone() -> None:
-    wanted = worker("train", 1, 1, shape=ruled(apart=(Term(ZONE, app("web")),)))
-    web = Neighbours("node-0", rules("web"), 1)
+    wanted = worker("train", 1, 1, shape=ruled(apart=(PodAffinityTerm(ZONE, app("web")),)))
+    web = ForeignPods("node-0", rules("web"), 1)
     state = cluster(*hosts("a"), wanted)
     assert started(plan_for(replace(state, neighbours=(web,)))) == {}
     leaving = replace(state, neighbours=(replace(web, leaving=1),))
@@ -116,7 +116,7 @@ def test_others_whom_it_avoids_are_in_its_way_until_they_are_gone() -> None:
 
 def test_others_who_avoid_it_are_in_its_way() -> None:
     wanted = worker("train", 1, 1, shape=shape(1, rules=rules()))
-    web = Neighbours("node-0", rules("web", apart=(Term(HOST, app("train")),)), 1)
+    web = ForeignPods("node-0", rules("web", apart=(PodAffinityTerm(HOST, app("train")),)), 1)
     assert started(plan_for(replace(cluster(*hosts("a"), wanted), neighbours=(web,)))) == {}
 
 
@@ -125,7 +125,7 @@ def test_a_replica_that_rules_forbid_where_it_runs_stays_when_no_other_role_can_
 ):
     """A node that others filled: the web's rule came later than the pods that it forbids."""
     not_red = Selector(("ns",), (Requirement("app", "NotIn", ("red",)),))
-    web = Neighbours("node-0", rules("red", apart=(Term(ZONE, not_red),)), 1)
+    web = ForeignPods("node-0", rules("red", apart=(PodAffinityTerm(ZONE, not_red),)), 1)
     red, blue = shape(1, rules=rules("red")), shape(1, rules=rules("blue"))
     state = cluster(
         *hosts("a", cpu=1),
@@ -142,7 +142,7 @@ def test_a_replica_that_rules_forbid_where_it_runs_stays_when_no_other_role_can_
 
 def test_a_replica_yields_its_zone_to_a_pod_that_may_not_be_beside_it() -> None:
     running = worker("train", 1, 2, shape=ruled(), on=["node-0", "node-1"])
-    web = demand("web", shape(1, rules=rules("web", apart=(Term(ZONE, app("train")),))))
+    web = demand("web", shape(1, rules=rules("web", apart=(PodAffinityTerm(ZONE, app("train")),))))
     assert sizes(plan_for(cluster(*hosts("a", "b"), running, web))) == {"train": 1}
 
 
@@ -167,7 +167,7 @@ def test_a_company_goes_where_all_of_it_fits() -> None:
 def test_roles_that_avoid_each_other_start_on_the_nodes_of_the_plan() -> None:
     """The scheduler would put a server on each node, and leave none to the chief."""
     servers = role("ps", 2, 2, shape=ruled("ps"))
-    away = ruled("chief", cpu=2, apart=(Term(HOST, app("ps")),))
+    away = ruled("chief", cpu=2, apart=(PodAffinityTerm(HOST, app("ps")),))
     mnist = job("mnist", servers, role("chief", shape=away))
     (admission,) = plan_for(cluster(*hosts("a", "a"), mnist)).admissions
     nodes = dict(admission.nodes)
@@ -177,13 +177,15 @@ def test_roles_that_avoid_each_other_start_on_the_nodes_of_the_plan() -> None:
 
 def test_who_follows_others_is_placed_after_them() -> None:
     ps = role("ps", shape=ruled("ps", cpu=1))
-    near = role("worker", 2, 2, shape=ruled("worker", cpu=3, near=(Term(HOST, app("ps")),)))
+    near = role(
+        "worker", 2, 2, shape=ruled("worker", cpu=3, near=(PodAffinityTerm(HOST, app("ps")),))
+    )
     found = started(plan_for(cluster(*hosts("a", "a", cpu=7), job("train", near, ps))))
     assert found == {"train": {"worker": 2, "ps": 1}}
 
 
 def test_the_first_of_a_company_comes_beside_one_that_leaves_and_who_follows_does_not() -> None:
-    leaving = Neighbours("node-1", rules("train"), 1, leaving=1)
+    leaving = ForeignPods("node-1", rules("train"), 1, leaving=1)
     first = worker("train", 1, 1, shape=ruled(**TOGETHER))
     state = replace(cluster(*hosts("a", "b"), first), neighbours=(leaving,))
     assert started(plan_for(state)) == {"train": {"worker": 1}}
@@ -195,7 +197,7 @@ def test_the_first_of_a_company_comes_beside_one_that_leaves_and_who_follows_doe
 def test_a_port_of_the_node_is_there_once() -> None:
     port = HostPort("TCP", 2222, "0.0.0.0")  # noqa: S104 — of a manifest
     wanted = worker("train", 1, 9, shape=ruled(ports=(port,)), on=["node-0"])
-    exporter = Neighbours("node-1", rules("web", ports=(port._replace(address="10.0.0.1"),)), 1)
+    exporter = ForeignPods("node-1", rules("web", ports=(port._replace(address="10.0.0.1"),)), 1)
     state = replace(cluster(*hosts(*"aaa"), wanted), neighbours=(exporter,))
     assert sizes(plan_for(state)) == {"train": 2}
     other = replace(exporter, rules=rules("web", ports=(port._replace(protocol="UDP"),)))
@@ -204,8 +206,8 @@ def test_a_port_of_the_node_is_there_once() -> None:
 
 def test_nobody_shrinks_for_a_pod_whose_rules_forbid_every_node() -> None:
     running = worker("train", 1, 8, on=["node-0"] * 8)
-    web = demand("web", shape(1, rules=rules("web", apart=(Term(ZONE, app("web")),))))
-    there = Neighbours("node-0", rules("web"), 1)
+    web = demand("web", shape(1, rules=rules("web", apart=(PodAffinityTerm(ZONE, app("web")),))))
+    there = ForeignPods("node-0", rules("web"), 1)
     state = replace(cluster(*hosts("a"), running, web), neighbours=(there,))
     assert sizes(plan_for(state)) == {}
     assert sizes(plan_for(replace(state, neighbours=()))) == {"train": 7}
@@ -227,8 +229,8 @@ def selectors() -> st.SearchStrategy[Selector]:
 
 
 @cache
-def terms() -> st.SearchStrategy[tuple[Term, ...]]:
-    one = st.builds(Term, st.sampled_from([ZONE, HOST, "rack"]), selectors())
+def terms() -> st.SearchStrategy[tuple[PodAffinityTerm, ...]]:
+    one = st.builds(PodAffinityTerm, st.sampled_from([ZONE, HOST, "rack"]), selectors())
     return st.lists(one, max_size=2).map(tuple)
 
 
@@ -291,14 +293,14 @@ def state_of(street: Street, *jobs: object) -> ClusterState:
     """Its pods as neighbours, who take no room."""
     counts = Counter((one.node.name, one.rules, one.leaving) for one in street.pods)
     found = tuple(
-        Neighbours(name, found, pods, pods * leaving)
+        ForeignPods(name, found, pods, pods * leaving)
         for (name, found, leaving), pods in counts.items()
     )
     return replace(cluster(*street.nodes, *jobs), neighbours=found)  # type: ignore[arg-type]
 
 
-def board_of(state: ClusterState) -> Board:
-    return set_up(state, POLICIES["fair"], ALL)
+def board_of(state: ClusterState) -> Snapshot:
+    return take_snapshot(state, POLICIES["fair"], ALL)
 
 
 @pytest.mark.laws
@@ -322,7 +324,7 @@ def test_pods_are_placed_exactly_where_the_scheduler_would_let_them(
             and street.allows(wanted, one)
             and later.allows(wanted, one)
         }
-        rows = place(board.grid, Want(fit, 1), now=True)
+        rows = reserve_pods(board.grid, PodSetRequest(fit, 1), now=True)
         assert {street.nodes[row].name for row in rows} <= allowed
         assert bool(rows) == bool(allowed), "a single pod is placed if there is a place"
         if not rows:
@@ -340,14 +342,14 @@ def test_what_is_undone_leaves_no_trace(
     shapes = [shape(1, rules=found) for found in both]
     cast = job("train", *(role(f"role-{n}", pods, pods, shape=s) for n, s in enumerate(shapes)))
     board = board_of(state_of(street, cast))
-    found = gang(board, board.jobs[0])
+    found = gang_to_start(board, board.jobs[0])
     before = counted(board)
-    if place_now(board, found.wants) is None:
+    if reserve_idle(board, found.wants) is None:
         assert counted(board) == before
-        assert place_now(board, found.wants) is None
+        assert reserve_idle(board, found.wants) is None
 
 
-def counted(board: Board) -> list[tuple[object, ...]]:
+def counted(board: Snapshot) -> list[tuple[object, ...]]:
     crowd = board.grid.crowd
     assert crowd is not None
     return [
@@ -371,19 +373,19 @@ def test_after_a_plan_everybody_is_counted_where_he_sits(
         jobs.append(one)
     state = state_of(street, *jobs)
     board = board_of(state)
-    seat(board, Ledger(), Ceiling(board))
+    allocate(board, Decisions(), GrowthCeiling(board))
     fresh = [
         (street.nodes[one.row], found.fit.shape)
         for found in board.standings
         for one in found.seats
-        if one.row != NOWHERE
+        if one.row != NO_NODE
     ]
     expected = Street(street.nodes, list(street.pods))
     expected.pods += [Placed(on, found.rules) for on, found in fresh if found.rules]
     assert soon(board) == soon(board_of(_standing(expected, state)))
 
 
-def soon(board: Board) -> list[list[tuple[int, int]]]:
+def soon(board: Snapshot) -> list[list[tuple[int, int]]]:
     crowd = board.grid.crowd
     assert crowd is not None
     return [sorted(one.soon.items()) for one in crowd._counts.values()]  # noqa: SLF001
@@ -404,7 +406,7 @@ def test_pods_that_terminate_hold_their_place_until_they_are_gone() -> None:
     part = replace(held_back.roles[0], size=2, pods=(*held_back.roles[0].pods, gone))
     state = cluster(*hosts("a", "a"), replace(held_back, roles=(part,)))
     fit = board_of(state).rows_of(part.shape).fit
-    assert (fit.both.find(), fit.soon.find()) == (NOWHERE, 1)
+    assert (fit.both.find(), fit.soon.find()) == (NO_NODE, 1)
 
 
 PLANE = Taint("node-role.kubernetes.io/control-plane", "", "NoSchedule")
@@ -433,7 +435,10 @@ def test_a_zone_that_its_pods_do_not_select_is_a_domain_of_a_spread_unless_affin
 
 @pytest.mark.parametrize(
     "rules",
-    [{"spread": (TopologySpread(HOST, app("train"), 1),)}, {"near": (Term(ZONE, app("cache")),)}],
+    [
+        {"spread": (TopologySpread(HOST, app("train"), 1),)},
+        {"near": (PodAffinityTerm(ZONE, app("cache")),)},
+    ],
     ids=["spread", "near"],
 )
 def test_nobody_waits_for_a_gang_whose_rules_no_end_of_others_would_meet(
@@ -460,17 +465,17 @@ def test_pods_that_have_ended_hold_no_room_that_a_gang_could_wait_for() -> None:
 
 def test_the_first_of_those_that_look_for_each_other_waits_until_one_elsewhere_is_gone() -> None:
     first, second = hosts("a", "b")
-    leaving = Neighbours(first.name, rules(), 1, leaving=1)
+    leaving = ForeignPods(first.name, rules(), 1, leaving=1)
     state = cluster(busy(first, room(8)), second, worker("train", 1, 1, shape=ruled(**TOGETHER)))
     assert started(plan_for(state)) == {"train": {"worker": 1}}
     assert started(plan_for(replace(state, neighbours=(leaving,)))) == {}
 
 
 def test_a_gang_is_preempted_for_a_node_that_those_whom_the_other_avoids_are_leaving() -> None:
-    alone = ruled(cpu=8, apart=(Term(HOST, app("web")),))
+    alone = ruled(cpu=8, apart=(PodAffinityTerm(HOST, app("web")),))
     urgent = worker("train", 1, 1, shape=alone, priority=1)
     state = cluster(*hosts("a"), worker("over", 1, 1, on=["node-0"]), urgent)
-    web = Neighbours("node-0", rules("web"), 1)
+    web = ForeignPods("node-0", rules("web"), 1)
     for found, gone in ((web, []), (replace(web, leaving=1), ["over"])):
         plan = plan_for(replace(state, neighbours=(found,)), Limits(preempt=True))
         assert [one.job.name for one in plan.suspensions] == gone
@@ -486,6 +491,6 @@ def test_a_pod_that_has_ended_keeps_nobody_off_its_node() -> None:
 
 
 def test_who_looks_for_others_besides_its_own_is_never_the_first() -> None:
-    both = (Term(ZONE, app("train")), Term(ZONE, app("cache")))
+    both = (PodAffinityTerm(ZONE, app("train")), PodAffinityTerm(ZONE, app("cache")))
     wanted = worker("train", 1, 1, shape=ruled(near=both))
     assert started(plan_for(cluster(*hosts("a"), wanted))) == {}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from edl.model import ClusterState, Resizing
+from edl.model import ClusterState, ResizePolicy
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
@@ -30,7 +30,7 @@ def restarting_job_that_can_block_its_chief() -> ClusterState:
     first = job("first", role("worker", 1, 1, shape=shape(0.5)), queued=0)
     second = job(
         "second",
-        role("worker", 1, 2, shape=shape(2), resizing=Resizing.RESTART),
+        role("worker", 1, 2, shape=shape(2), resizing=ResizePolicy.RESTART),
         role("chief", 1, 1, shape=shape(0.5, gpu=1)),
         queued=0,
     )
@@ -60,7 +60,7 @@ def narrow_job_beside_one_that_may_use_every_node() -> ClusterState:
 def restart_for_as_much_of_a_manual_size_as_fits() -> ClusterState:
     """There is room for the fourth of five replicas; `low` has one more than its minimum."""
     gpu = shape(1, gpu=1)
-    fields = {"resizing": Resizing.RESTART, "wanted": 5, "shape": gpu}
+    fields = {"resizing": ResizePolicy.RESTART, "wanted": 5, "shape": gpu}
     high = worker("high", 1, 5, on=["a"] * 3, priority=2, **fields)
     low = worker("low", 2, 3, on=["a"] * 3, shape=gpu)
     return cluster(node("a", 9, gpu=7), high, low)
@@ -79,7 +79,7 @@ def job_in_its_cooldown_that_two_replicas_make_room_for() -> ClusterState:
 def giver_that_frees_more_than_its_taker_needs() -> ClusterState:
     """2 CPU for one: the second goes to the worker of `cools`, for which nothing else moves."""
     cools = (role("ps", 1, 2, on=["a"], wanted=2), role("worker", 1, 5, on=["a"]))
-    restarts = {"resizing": Resizing.RESTART}
+    restarts = {"resizing": ResizePolicy.RESTART}
     shares = (role("ps", 1, 5, on=["a"] * 3, **restarts), role("worker", 2, 4, on=["a"] * 2))
     return cluster(
         node("a", 48),

@@ -7,10 +7,10 @@ import pytest
 
 from edl.model import (
     ClusterState,
+    PodAffinityTerm,
     PodConstraints,
     Requirement,
     Selector,
-    Term,
     TopologySpread,
     TrainingJob,
 )
@@ -55,8 +55,8 @@ def spread_over(*keys: str) -> Callable[[Selector], tuple[TopologySpread, ...]]:
     return lambda own: tuple(TopologySpread(key, own, 1) for key in keys)
 
 
-def terms(key: str) -> Callable[[Selector], tuple[Term, ...]]:
-    return lambda own: (Term(key, own),)
+def terms(key: str) -> Callable[[Selector], tuple[PodAffinityTerm, ...]]:
+    return lambda own: (PodAffinityTerm(key, own),)
 
 
 def preempted(size: int, roles: int = 1, gangs: int = 1) -> ClusterState:

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.feasibility.eligibility import Eligibility
-from edl.model import ClusterState, JobKey, Resizing, Role, TrainingJob
-from edl.planner.decide import seat
-from edl.planner.passes.growth import Ceiling
+from edl.model import ClusterState, JobKey, ResizePolicy, Role, TrainingJob
+from edl.planner.decide import allocate
+from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.plan import Plan
-from edl.planner.snapshot.build_board import set_up
-from edl.planner.snapshot.decisions import Ledger
+from edl.planner.snapshot.decisions import Decisions
+from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import Resources
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import ALL_RUN, MOST_WAIT, ROOMY, states
@@ -87,8 +87,8 @@ def test_sizes_stay_between_min_and_max(reached: Reached, way: Way, state: Clust
         role = role_of(state, resize.job, resize.role)
         assert resize.before == role.size
         assert role.min <= resize.after <= role.max
-        assert role.resizing is not Resizing.FIXED
-        assert resize.restart == (role.resizing is Resizing.RESTART)
+        assert role.resizing is not ResizePolicy.FIXED
+        assert resize.restart == (role.resizing is ResizePolicy.RESTART)
     for admission in plan.admissions:
         for name, size in admission.sizes:
             role = role_of(state, admission.job, name)
@@ -260,7 +260,7 @@ def room_without_extras(state: ClusterState, asks: TrainingJob, *, extras: bool 
     mask = Eligibility(state.nodes).mask(role.shape)
     free = {found.name: found.allocatable - found.used for found in state.nodes}
     for part in (part for job in state.jobs for part in job.roles if extras):
-        movable = part.resizing is not Resizing.FIXED
+        movable = part.resizing is not ResizePolicy.FIXED
         for pod in part.pods[part.min :] if movable else ():
             free[pod.node] += part.shape.requests
     return any(
@@ -273,9 +273,9 @@ def room_without_extras(state: ClusterState, asks: TrainingJob, *, extras: bool 
 def test_no_node_is_filled_beyond_its_allocatable(
     reached: Reached, way: Way, state: ClusterState
 ) -> None:
-    board = set_up(state, way.policy, way.limits)
+    board = take_snapshot(state, way.policy, way.limits)
     now, soon = board.grid.now.copy(), board.grid.soon.copy()
-    seat(board, Ledger(), Ceiling(board))
+    allocate(board, Decisions(), GrowthCeiling(board))
     reached((board.grid.soon != soon).any())
     assert (board.grid.now >= np.minimum(now, 0)).all()
     assert (board.grid.soon >= np.minimum(soon, 0)).all()

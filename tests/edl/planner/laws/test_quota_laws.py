@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Code, JobKey, QuotaCharge, Role
-from edl.planner.decide import seat
+from edl.planner.decide import allocate
 from edl.planner.limits import Limits
-from edl.planner.passes.growth import Ceiling
+from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.policies import POLICIES
-from edl.planner.snapshot.build_board import set_up
-from edl.planner.snapshot.decisions import Ledger
+from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.quota_balance import QuotaLine
-from edl.planner.snapshot.role_allocation import Standing
+from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.acting import act
 from tests.edl.planner.clusters import states
 from tests.edl.planner.plans import plan_for
@@ -52,9 +52,9 @@ def _charged(part: Role) -> Role:
 
 @drawn(state=budgeted())
 def test_nothing_is_taken_beyond_a_budget(reached: Reached, state: ClusterState) -> None:
-    board = set_up(state, POLICIES["fair"], Limits())
+    board = take_snapshot(state, POLICIES["fair"], Limits())
     before = {name: (line.now, line.soon) for name, line in board.budgets.lines.items()}
-    seat(board, Ledger(), Ceiling(board))
+    allocate(board, Decisions(), GrowthCeiling(board))
     reached(any(before[name] != (at.now, at.soon) for name, at in board.budgets.lines.items()))
     for name, line in board.budgets.lines.items():
         now, soon = before[name]
@@ -65,11 +65,11 @@ def test_nothing_is_taken_beyond_a_budget(reached: Reached, state: ClusterState)
 @drawn(state=budgeted())
 def test_the_books_agree_with_the_seats(reached: Reached, state: ClusterState) -> None:
     """What is left soon is what replicas, and what is kept for the queue, do not count."""
-    board = set_up(state, POLICIES["fair"], Limits())
+    board = take_snapshot(state, POLICIES["fair"], Limits())
     before = {line: line.soon for line in board.budgets.lines.values()}
     counted = {line: _seated(board.standings, line) for line in before}
-    ledger = Ledger()
-    seat(board, ledger, Ceiling(board))
+    ledger = Decisions()
+    allocate(board, ledger, GrowthCeiling(board))
     reached(any(line.soon != soon for line, soon in before.items()))
     for line, soon in before.items():
         left = soon + counted[line] - _seated(board.standings, line)
@@ -77,7 +77,7 @@ def test_the_books_agree_with_the_seats(reached: Reached, state: ClusterState) -
         assert line.soon == left or ledger.held
 
 
-def _seated(standings: list[Standing], line: QuotaLine) -> int:
+def _seated(standings: list[RoleAllocation], line: QuotaLine) -> int:
     return sum(
         found.bill.cost(line) * sum(one.counts for one in found.seats)
         for found in standings

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import ClusterState, JobKey, Pod, Resizing, Taint, TrainingJob
+from edl.model import ClusterState, JobKey, Pod, ResizePolicy, Taint, TrainingJob
 from edl.planner.passes.drain import CORDONED
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
@@ -37,9 +37,9 @@ def restarting(state: ClusterState) -> ClusterState:
 
 def _restarting(one: TrainingJob) -> TrainingJob:
     roles = [
-        replace(role, resizing=Resizing.RESTART, tandem=True)
+        replace(role, resizing=ResizePolicy.RESTART, tandem=True)
         if role.max > role.min
-        else replace(role, resizing=Resizing.FIXED)
+        else replace(role, resizing=ResizePolicy.FIXED)
         for role in one.roles
     ]
     return replace(one, framework="paddle", mode="collective", roles=tuple(roles))

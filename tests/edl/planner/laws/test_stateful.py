@@ -20,12 +20,12 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
-from edl.model import ClusterState, Code, Ending, JobKey, Node, Resizing, Role, TrainingJob
-from edl.planner.decide import seat
-from edl.planner.passes.growth import Ceiling
+from edl.model import ClusterState, Code, JobEnd, JobKey, Node, ResizePolicy, Role, TrainingJob
+from edl.planner.decide import allocate
+from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.plan import Plan
-from edl.planner.snapshot.build_board import set_up
-from edl.planner.snapshot.decisions import Ledger
+from edl.planner.snapshot.decisions import Decisions
+from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import Resources
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import jobs, nodes, shapes
@@ -75,7 +75,7 @@ class Life(RuleBasedStateMachine):
     @rule(name=names, wanted=st.none() | st.integers(1, 12))
     def its_user_wants_a_size(self, name: JobKey, wanted: int | None) -> None:
         def sized(one: TrainingJob) -> TrainingJob:
-            elastic = any(part.resizing is not Resizing.FIXED for part in one.roles)
+            elastic = any(part.resizing is not ResizePolicy.FIXED for part in one.roles)
             return with_roles(one, wanted=wanted) if elastic else one
 
         self.change(name, sized)
@@ -133,9 +133,9 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def no_node_is_promised_more_than_it_has(self) -> None:
-        board = set_up(self.state, self.way.policy, self.way.limits)
+        board = take_snapshot(self.state, self.way.policy, self.way.limits)
         now, soon = board.grid.now.copy(), board.grid.soon.copy()
-        seat(board, Ledger(), Ceiling(board))
+        allocate(board, Decisions(), GrowthCeiling(board))
         assert (board.grid.now >= np.minimum(now, 0)).all()
         assert (board.grid.soon >= np.minimum(soon, 0)).all()
 
@@ -219,7 +219,7 @@ def half_started(one: TrainingJob) -> bool:
 def with_roles(one: TrainingJob, **fields: object) -> TrainingJob:
     parts = tuple(
         replace(part, **fields)
-        if part.resizing is not Resizing.FIXED or "wanted" not in fields
+        if part.resizing is not ResizePolicy.FIXED or "wanted" not in fields
         else part
         for part in one.roles
     )
@@ -228,7 +228,7 @@ def with_roles(one: TrainingJob, **fields: object) -> TrainingJob:
 
 def ended(one: TrainingJob, state: ClusterState) -> TrainingJob:
     parts = (
-        replace(part, ending=Ending.COMPLETE, ended_at=state.observed_at, pods=())
+        replace(part, ending=JobEnd.COMPLETE, ended_at=state.observed_at, pods=())
         for part in one.roles
     )
     return replace(one, roles=tuple(parts))

@@ -8,12 +8,20 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.feasibility.gpu_shares import Horizon
-from edl.model import Neighbours, Node, PodConstraints, Requirement, Selector, Term, TopologySpread
+from edl.model import (
+    ForeignPods,
+    Node,
+    PodAffinityTerm,
+    PodConstraints,
+    Requirement,
+    Selector,
+    TopologySpread,
+)
 from edl.planner.limits import Limits
-from edl.planner.packing.pod_class import Fit
+from edl.planner.packing.pod_class import PodClass
 from edl.planner.policies import POLICIES
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.build_board import set_up
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.states import cluster, node, shape, worker
 
 KEYS = ("zone", "rack", "host")
@@ -27,7 +35,7 @@ def app(name: str) -> Selector:
 class Plain:
     """Looks at all nodes for each pod, in the order in which they were when it began."""
 
-    def __init__(self, board: Board, fit: Fit, *, now: bool) -> None:
+    def __init__(self, board: Snapshot, fit: PodClass, *, now: bool) -> None:
         self._grid, self._fit, self._is_now = board.grid, fit, now
         rows = np.flatnonzero(fit.eligible)
         left = [board.grid.soon[line, rows] // amount for line, amount in fit.need]
@@ -43,7 +51,7 @@ class Plain:
             total = {at: sum(one for one, other in zip(capacity, of, strict=True) if other == at)
                      for at in of if at >= 0}  # fmt: skip
             rows = sorted(rows, key=lambda row: -total.get(of[row], 0))
-        return next((row for row in rows if self._fit.takes(row, now=self._is_now)), -1)
+        return next((row for row in rows if self._fit.fits(row, now=self._is_now)), -1)
 
 
 @st.composite
@@ -68,8 +76,8 @@ def nodes(draw: st.DrawFn) -> list[Node]:
 
 @st.composite
 def rules(draw: st.DrawFn, own: str) -> PodConstraints:
-    def term() -> Term:
-        return Term(draw(st.sampled_from(KEYS)), app(draw(st.sampled_from(NAMES))))
+    def term() -> PodAffinityTerm:
+        return PodAffinityTerm(draw(st.sampled_from(KEYS)), app(draw(st.sampled_from(NAMES))))
 
     kinds = draw(st.sets(st.sampled_from(["apart", "near", "spread"]), min_size=1))
     fields: dict[str, Any] = {}
@@ -94,11 +102,11 @@ def test_a_cursor_finds_what_a_search_through_all_nodes_finds(
     jobs = [worker(name, 1, 1, shape=one) for name, one in zip(NAMES, own, strict=True)]
     web = PodConstraints("ns", (("app", data.draw(st.sampled_from(NAMES))),))
     others = tuple(
-        Neighbours(f"node-{at:02}", web, 1, at % 2)
+        ForeignPods(f"node-{at:02}", web, 1, at % 2)
         for at in data.draw(st.sets(st.integers(0, 17), max_size=4))
     )
     state = replace(cluster(*found, *jobs), neighbours=others)
-    board = set_up(state, POLICIES["fair"], Limits())
+    board = take_snapshot(state, POLICIES["fair"], Limits())
     fits = [board.rows_of(one).fit for one in own]
     now = data.draw(st.booleans())
     cursors = [fit.both if now else fit.soon for fit in fits]
@@ -123,7 +131,7 @@ def test_a_cursor_finds_what_a_search_through_all_nodes_finds(
 
 def test_room_that_came_back_to_a_node_is_found_again() -> None:
     state = cluster(node("one", 1), node("two", 1), worker("w", 1, 1, shape=shape(1)))
-    board = set_up(state, POLICIES["fair"], Limits())
+    board = take_snapshot(state, POLICIES["fair"], Limits())
     fit = board.rows_of(shape(1)).fit
     cursor = fit.soon
     for _ in range(2):
@@ -136,7 +144,9 @@ def test_room_that_came_back_to_a_node_is_found_again() -> None:
 def test_a_cursor_finds_the_same_nodes_again_when_placements_are_undone() -> None:
     room = {row: 1 + row % 3 for row in range(900)}
     nodes = (node(f"node-{row:03}", pods) for row, pods in room.items())
-    board = set_up(cluster(*nodes, worker("w", 1, 1, shape=shape(1))), POLICIES["fair"], Limits())
+    board = take_snapshot(
+        cluster(*nodes, worker("w", 1, 1, shape=shape(1))), POLICIES["fair"], Limits()
+    )
     fit = board.rows_of(shape(1)).fit
     expected = [row for row in sorted(room, key=room.__getitem__) for _ in range(room[row])]
 

@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 
 from edl.feasibility.gpu_shares import Horizon
 from edl.planner.limits import Limits
-from edl.planner.packing.domain_capacity import Ranking
-from edl.planner.packing.pod_class import Want
+from edl.planner.packing.domain_capacity import DomainRanking
+from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.policies import POLICIES
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.build_board import set_up
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.states import cluster, node, shape
 
 NODES = 40
@@ -17,11 +17,11 @@ MOVED = 4
 MOVES = st.tuples(st.integers(0, MOVED - 1), st.integers(0, 1), st.booleans(), st.integers(0, 4))
 
 
-def board(cpus: list[int]) -> Board:
+def board(cpus: list[int]) -> Snapshot:
     """Two nodes in each rack, and one node without."""
     labels = [{"rack": f"r{at // 2}"} for at in range(NODES - 1)] + [{}]
     nodes = [node(f"node-{at:02}", cpu, labels=labels[at]) for at, cpu in enumerate(cpus)]
-    return set_up(cluster(*nodes), POLICIES["fair"], Limits())
+    return take_snapshot(cluster(*nodes), POLICIES["fair"], Limits())
 
 
 @given(
@@ -34,7 +34,7 @@ def test_a_ranking_that_follows_placements_is_the_one_that_reads_all_nodes_anew(
 ) -> None:
     there = board(cpus)
     fits = [there.rows_of(shape(1)).fit, there.rows_of(shape(2)).fit]
-    wants = [Want(fit, count) for fit, count in zip(fits, pods, strict=True)]
+    wants = [PodSetRequest(fit, count) for fit, count in zip(fits, pods, strict=True)]
     for row, which, now, comes in moves:
         for followed in (True, False):
             there.ranking("rack", wants, now=followed)
@@ -43,8 +43,8 @@ def test_a_ranking_that_follows_placements_is_the_one_that_reads_all_nodes_anew(
         else:
             there.grid.postpone([row], fits[which])
         for followed, horizon in ((True, Horizon.IDLE), (False, Horizon.FUTURE_IDLE)):
-            room = there.grid.idle if followed else there.grid.free_soon
-            anew = Ranking(there.domains("rack"), fits, room, horizon)
+            room = there.grid.available if followed else there.grid.free_soon
+            anew = DomainRanking(there.domains("rack"), fits, room, horizon)
             kept = there.ranking("rack", wants, now=followed)
             assert list(kept.tightest(wants)) == list(anew.tightest(wants))
             assert list(kept.roomiest(wants)) == list(anew.roomiest(wants))

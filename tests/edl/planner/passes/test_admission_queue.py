@@ -11,16 +11,16 @@ from edl.messages import message
 from edl.model import (
     ClusterState,
     Code,
-    Ending,
+    JobEnd,
     JobKey,
     Node,
+    PodAffinityTerm,
     PodConstraints,
     Reason,
     Requirement,
-    Resizing,
+    ResizePolicy,
     Selector,
     StartRefusal,
-    Term,
     TrainingJob,
 )
 from edl.model.reason_codes import Roles
@@ -204,8 +204,8 @@ def test_a_head_holds_back_a_gang_whose_rules_keep_it_off_nodes() -> None:
     """Zones cross the pools: beside a pod of `web` the head may start nowhere in the zone."""
 
     def app(name: str, *apart: str) -> PodConstraints:
-        def term(other: str) -> Term:
-            return Term("zone", Selector(("ns",), (Requirement("app", "In", (other,)),)))
+        def term(other: str) -> PodAffinityTerm:
+            return PodAffinityTerm("zone", Selector(("ns",), (Requirement("app", "In", (other,)),)))
 
         return PodConstraints("ns", (("app", name),), apart=tuple(map(term, apart)))
 
@@ -313,7 +313,7 @@ def test_a_start_has_two_minutes_to_be_completed_and_not_a_second_more() -> None
 
 
 def test_a_gang_waits_for_room_that_is_being_freed_and_nobody_else_gets_it() -> None:
-    leaving = worker("old", 1, 1, pods=(pod(0, "a", terminating=True),), ending=Ending.COMPLETE)
+    leaving = worker("old", 1, 1, pods=(pod(0, "a", terminating=True),), ending=JobEnd.COMPLETE)
     plan = plan_for(
         cluster(node("a", 2), leaving, worker("b", 2, 2, queued=-9), worker("c", 1, 1, queued=-1))
     )
@@ -327,7 +327,7 @@ def test_a_job_does_not_start_while_its_previous_pods_leave() -> None:
 
 
 def test_a_job_that_is_decided_takes_part_in_nothing() -> None:
-    done = role("chief", 1, 1, on=[], size=1, ending=Ending.COMPLETE, decides=True)
+    done = role("chief", 1, 1, on=[], size=1, ending=JobEnd.COMPLETE, decides=True)
     over = job("over", done, role("worker", 1, 9, on=["a"], decides=False))
     assert plan_for(cluster(node("a", 9), over)) == Plan()
 
@@ -339,7 +339,7 @@ def test_pods_that_the_end_of_their_job_ends_free_their_room_for_the_queue(
     clean_up: CleanUp, growth: dict[str, int]
 ) -> None:
     """Else another job grows in the room of the chief, and gives it back a moment later."""
-    chief = role("chief", pods=(), size=1, suspended=False, ending=Ending.COMPLETE)
+    chief = role("chief", pods=(), size=1, suspended=False, ending=JobEnd.COMPLETE)
     over = job("over", chief, role("ps", on=["a"]), clean_up=clean_up)
     waits = worker("waits", 3, 3, queued=-9)
     runs = worker("runs", 1, 2, on=["a"], queued=-99)
@@ -408,7 +408,7 @@ def test_a_gang_of_several_roles_waits_where_every_node_is_cordoned() -> None:
 
 
 def test_a_gang_waits_first_in_line_for_work_items_that_would_leave_it_room() -> None:
-    items = role("worker", 1, 3, on=["a"] * 3, tandem=False, resizing=Resizing.ITEMS)
+    items = role("worker", 1, 3, on=["a"] * 3, tandem=False, resizing=ResizePolicy.ITEMS)
     state = cluster(
         node("a", 4),
         job("items", items, framework="none", priority=1),

@@ -8,7 +8,7 @@ from edl.model import Code, JobKey, Leaving, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.passes.departures import with_departures
-from edl.planner.plan import Evacuation, Plan, Resize
+from edl.planner.plan import Drain, Plan, Resize
 from edl.planner.policies import POLICIES
 from tests.edl.planner.states import at, cluster, job, node, pod, role, worker
 from tests.reasons import because
@@ -56,7 +56,7 @@ def test_the_room_of_those_who_leave_is_for_others() -> None:
 def test_a_pod_that_moves_is_ended_though_its_node_may_stay() -> None:
     plan = plan_for(hvd(gone(1, size=4)))
     assert plan.resizes == ()
-    assert plan.evacuations == (Evacuation(KEY, "worker", ("worker-1",), WEB),)
+    assert plan.evacuations == (Drain(KEY, "worker", ("worker-1",), WEB),)
 
 
 def test_a_size_between_ends_the_rest_by_name() -> None:
@@ -88,10 +88,8 @@ def test_a_job_that_stops_stops() -> None:
 
 
 def test_pods_of_another_job_that_leave_their_nodes_stay_apart_from_its_own() -> None:
-    other = Evacuation(
-        JobKey("ns", "other"), "worker", ("other-worker-0",), because("node n1 goes")
-    )
+    other = Drain(JobKey("ns", "other"), "worker", ("other-worker-0",), because("node n1 goes"))
     state = cluster(node("a", 16), hvd(gone(1, size=4)))
     plan = with_departures(Plan(evacuations=(other,)), state)
-    own = Evacuation(KEY, "worker", ("worker-1",), WEB)
+    own = Drain(KEY, "worker", ("worker-1",), WEB)
     assert plan.evacuations == (other, own)

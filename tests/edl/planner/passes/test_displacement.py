@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from edl.annotations.clearings import REMEMBERED
 from edl.messages import message
-from edl.model import Clearing, ClusterState, Quota, QuotaCharge, Resizing, Shape, TrainingJob
-from edl.planner.decide import decide, outcome
+from edl.model import Clearing, ClusterState, Quota, QuotaCharge, ResizePolicy, Shape, TrainingJob
+from edl.planner.decide import decide, run_passes
 from edl.planner.plan import Plan
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import POLICIES
@@ -82,7 +82,7 @@ def test_nothing_moves_where_a_quota_would_keep_it_from_coming_back() -> None:
     nodes = tuple(replace(one, allocatable=one.allocatable + shape(1).requests) for one in CLUSTER)
     budget = Quota("ns", 'ResourceQuota "team"', "pods", 23)
     state = cluster(
-        *nodes, mine, spread("two", 3, resizing=Resizing.FIXED), demand("pin", pinned(2))
+        *nodes, mine, spread("two", 3, resizing=ResizePolicy.FIXED), demand("pin", pinned(2))
     )
     plan = plan_for(replace(state, budgets=(budget,)))
     assert plan.evacuations == ()
@@ -90,8 +90,8 @@ def test_nothing_moves_where_a_quota_would_keep_it_from_coming_back() -> None:
 
 
 def test_a_role_that_restarts_gives_up_only_what_the_pod_needs() -> None:
-    mine = spread("one", resizing=Resizing.RESTART, tandem=True)
-    other = spread("two", 3, resizing=Resizing.FIXED)
+    mine = spread("one", resizing=ResizePolicy.RESTART, tandem=True)
+    other = spread("two", 3, resizing=ResizePolicy.FIXED)
     plan = plan_for(cluster(*CLUSTER, mine, other, demand("pin", pinned(2))))
     assert (plan.evacuations, sizes(plan)) == ((), {"one": 22})
 
@@ -128,7 +128,7 @@ def test_moves_that_came_to_nothing_are_tried_again_later(age: timedelta, moves:
     (part,) = mine.roles
     back = tuple(replace(pod, created_at=at(-1)) for pod in part.pods)
     mine = replace(mine, roles=(replace(part, cleared=known, pods=back),))
-    other = spread("two", 3, resizing=Resizing.FIXED)
+    other = spread("two", 3, resizing=ResizePolicy.FIXED)
     plan = plan_for(cluster(*nodes, mine, other, demand("pin", pinned(3))))
     assert sum(len(one.pods) for one in plan.evacuations) == moves
     assert bool(plan.resizes) == (not moves)
@@ -149,7 +149,7 @@ def test_the_last_ready_replica_moves_once_another_is_ready() -> None:
 
 
 def test_what_shrinks_for_a_pod_of_one_node_keeps_its_replicas_on_all_others() -> None:
-    board = outcome(cluster(*FULL, demand("pin", pinned(3))), POLICIES["fair"], ALL).board
+    board = run_passes(cluster(*FULL, demand("pin", pinned(3))), POLICIES["fair"], ALL).board
     row = board.grid.rows["node-2"]
     for standing in board.standings:
         on = Counter(seat.row for seat in standing.seats)

@@ -5,14 +5,14 @@ import numpy as np
 from edl.model import ClusterState
 from edl.planner.passes.rebalancing.donors import Donors
 from edl.planner.policies import POLICIES
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.build_board import set_up
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.plans import ALL
 from tests.edl.planner.states import cluster, node, shape, worker
 
 
-def board_of(state: ClusterState) -> Board:
-    return set_up(state, POLICIES["fair"], ALL)
+def board_of(state: ClusterState) -> Snapshot:
+    return take_snapshot(state, POLICIES["fair"], ALL)
 
 
 def test_a_role_that_has_given_is_looked_at_where_its_last_replica_is_now() -> None:

@@ -13,13 +13,13 @@ from edl.model import (
     PodPhase,
     Quota,
     QuotaCharge,
-    Resizing,
+    ResizePolicy,
     Taint,
     Toleration,
     TrainingJob,
 )
 from edl.planner.passes.drain import CORDONED
-from edl.planner.plan import Evacuation
+from edl.planner.plan import Drain
 from tests.edl.planner.plans import plan_for
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape
 
@@ -36,7 +36,7 @@ def ring(*on: str, **fields: Any) -> TrainingJob:  # noqa: ANN401
     """Horovod: a launcher on a node of its own, and one to four workers on these."""
     pods = fields.pop("pods", tuple(pod(index, name) for index, name in enumerate(on)))
     hosts = fields.pop("hosts", listing(*range(len(pods))))
-    usual = {"suspended": False, "size": len(on), "pods": pods, "resizing": Resizing.LIVE}
+    usual = {"suspended": False, "size": len(on), "pods": pods, "resizing": ResizePolicy.LIVE}
     worker = role("worker", 1, 4, **(usual | fields))
     least = min(worker.min, worker.size)
     cap = replace(worker, max=worker.size, min=least, decides=False)
@@ -50,7 +50,7 @@ def listing(*indexes: int) -> str:
 
 
 def moved(state: ClusterState) -> list[tuple[str, ...]]:
-    assert all(isinstance(one, Evacuation) for one in plan_for(state).evacuations)
+    assert all(isinstance(one, Drain) for one in plan_for(state).evacuations)
     return [one.pods for one in plan_for(state).evacuations]
 
 

@@ -10,10 +10,10 @@ from edl import reasons
 from edl.model import (
     ClusterState,
     Code,
-    Ending,
+    JobEnd,
     Pod,
     PodPhase,
-    Resizing,
+    ResizePolicy,
     ScaleDeadline,
     TrainingJob,
 )
@@ -52,12 +52,12 @@ def test_a_manual_size_stays_within_the_bounds(wanted: int, size: int) -> None:
 
 @pytest.mark.parametrize(("on", "size"), [(5, 3), (1, 3)])
 def test_closed_bounds_are_moved_to(on: int, size: int) -> None:
-    mine = worker("mnist", 3, 3, on=["a"] * on, resizing=Resizing.LIVE)
+    mine = worker("mnist", 3, 3, on=["a"] * on, resizing=ResizePolicy.LIVE)
     assert sizes(plan_for(cluster(node("a", 9), mine))) == {"mnist": size}
 
 
 def test_a_raised_minimum_comes_before_others_extras() -> None:
-    raised = worker("raised", 3, 3, on=["a"], resizing=Resizing.LIVE)
+    raised = worker("raised", 3, 3, on=["a"], resizing=ResizePolicy.LIVE)
     rich = worker("rich", 1, 9, on=["a"] * 6)
     assert sizes(plan_for(cluster(node("a", 7), raised, rich)))["rich"] == 4
 
@@ -154,7 +154,7 @@ def test_a_quota_that_lets_no_pod_be_made_is_noticed() -> None:
 
 
 def test_the_nodes_of_a_role_that_was_taken_off_are_soon_free() -> None:
-    ended = role("helper", 1, 1, on=["a"], ending=Ending.COMPLETE)
+    ended = role("helper", 1, 1, on=["a"], ending=JobEnd.COMPLETE)
     mine = job("mnist", role("worker", 1, 2, on=["a"]), ended)
     plan = plan_for(cluster(node("a", 2), mine))
     assert told(plan) == {"mnist": "1 pod waits for other pods to terminate"}
@@ -189,7 +189,7 @@ def _items(*pods: Pod, size: int, remaining: int | None) -> ClusterState:
     """Items of work at their size for long, two of them the minimum."""
     mine = worker(
         "sweep", 2, 4, suspended=False, size=size, pods=pods, remaining=remaining,
-        resizing=Resizing.ITEMS, tandem=False, resized_at=at(-3000),
+        resizing=ResizePolicy.ITEMS, tandem=False, resized_at=at(-3000),
     )  # fmt: skip
     return cluster(node("a", 4), mine)
 
@@ -225,7 +225,7 @@ def test_who_was_lost_uncounted_is_waited_for() -> None:
 
 
 def test_a_start_asks_for_no_more_pods_than_there_is_work() -> None:
-    left = worker("sweep", 4, 8, remaining=1, resizing=Resizing.ITEMS, tandem=False)
+    left = worker("sweep", 4, 8, remaining=1, resizing=ResizePolicy.ITEMS, tandem=False)
     assert started(plan_for(cluster(node("a", 1), left))) == {"sweep": {"worker": 1}}
 
 

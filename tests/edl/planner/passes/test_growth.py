@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import Code, JobKey, Node, PodPhase, Quota, QuotaCharge, Resizing
+from edl.model import Code, JobKey, Node, PodPhase, Quota, QuotaCharge, ResizePolicy
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan, Resize
 from tests.edl.planner.acting import act
@@ -101,7 +101,7 @@ def test_room_is_kept_for_a_less_fulfilled_job_in_its_cooldown() -> None:
 
 
 def test_a_min_that_was_raised_is_reached_at_once() -> None:
-    mine = worker("mnist", 3, 3, on=["a"], resizing=Resizing.LIVE, resized_at=at(-1))
+    mine = worker("mnist", 3, 3, on=["a"], resizing=ResizePolicy.LIVE, resized_at=at(-1))
     assert sizes(plan_for(cluster(node("a", 3), mine), Limits())) == {"mnist": 3}
 
 
@@ -112,14 +112,14 @@ def test_a_max_that_was_lowered_is_obeyed_at_once() -> None:
 
 
 def test_work_items_grow_no_further_than_the_work_that_is_left() -> None:
-    mine = worker("items", 1, 9, on=["a"], resizing=Resizing.ITEMS, tandem=False, remaining=3)
+    mine = worker("items", 1, 9, on=["a"], resizing=ResizePolicy.ITEMS, tandem=False, remaining=3)
     assert sizes(plan_for(cluster(node("a", 9), mine))) == {"items": 3}
 
 
 def test_indexes_beyond_the_parallelism_are_no_surplus_of_work_items() -> None:
     pods = (pod(7, "a"), pod(9, "a"))
     mine = worker(
-        "items", 1, 2, suspended=False, size=2, resizing=Resizing.ITEMS, tandem=False, pods=pods
+        "items", 1, 2, suspended=False, size=2, resizing=ResizePolicy.ITEMS, tandem=False, pods=pods
     )
     assert plan_for(cluster(node("a", 2), mine)) == Plan()
 
@@ -131,7 +131,7 @@ def test_fixed_roles_never_move() -> None:
 
 def test_several_roles_of_one_job_may_grow() -> None:
     one = role("worker", 1, 3, on=["a"])
-    two = role("evaluator", 1, 2, on=["a"], resizing=Resizing.LIVE)
+    two = role("evaluator", 1, 2, on=["a"], resizing=ResizePolicy.LIVE)
     assert len(plan_for(cluster(node("a", 9), job("mnist", one, two))).resizes) == 2
 
 

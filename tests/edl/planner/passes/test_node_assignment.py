@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.contract import HOSTS_GATE, PLACEMENT_GATE
-from edl.model import Assignment, Clearing, ClusterState, Resizing, TrainingJob
-from edl.planner.plan import Placement, Plan
+from edl.model import Assignment, Clearing, ClusterState, ResizePolicy, TrainingJob
+from edl.planner.plan import NodeAssignment, Plan
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import plan_for, sizes, started
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
@@ -78,7 +78,9 @@ def test_an_ungated_role_is_placed_by_the_scheduler() -> None:
 def test_a_pod_comes_to_the_node_that_the_job_was_assigned() -> None:
     mine = waiting("", "", assigned=("b", "a"))
     plan = plan_for(cluster(node("a", 4), node("b", 4), mine))
-    assert plan.placements == (Placement(mine.key, "worker", (("pod-0", "b"), ("pod-1", "a"))),)
+    assert plan.placements == (
+        NodeAssignment(mine.key, "worker", (("pod-0", "b"), ("pod-1", "a"))),
+    )
 
 
 def test_a_pod_comes_near_its_peers_where_it_was_assigned_no_node() -> None:
@@ -86,7 +88,7 @@ def test_a_pod_comes_near_its_peers_where_it_was_assigned_no_node() -> None:
     part = role("worker", 3, 3, size=3, suspended=False, gated=True, pods=pods)
     mine = job("mnist", part, started_at=at(-9))
     plan = plan_for(cluster(node("a", 1), node("b", 9), mine))
-    assert plan.placements == (Placement(mine.key, "worker", (("pod-2", "b"),)),)
+    assert plan.placements == (NodeAssignment(mine.key, "worker", (("pod-2", "b"),)),)
 
 
 def test_a_pod_waits_behind_its_gate_until_its_room_is_free() -> None:
@@ -108,7 +110,7 @@ def test_a_pod_whose_node_was_taken_is_ended_and_placed_again() -> None:
     taken = worker("other", 1, 1, on=["a"])
     state = cluster(node("a", 1), node("b", 1), mine, taken)
     plan = plan_for(state)
-    assert plan.placements == (Placement(mine.key, "worker", (), ("pod-0",)),)
+    assert plan.placements == (NodeAssignment(mine.key, "worker", (), ("pod-0",)),)
     state, _ = run(state)
     assert where(state, "mnist") == {"worker": ["b"]}
 
@@ -123,7 +125,7 @@ def test_a_pod_behind_another_gate_is_given_its_node_too() -> None:
     part = role("launcher", size=1, suspended=False, gated=True, pods=(pod(0, gates=both),))
     mine = job("mnist", part, started_at=at(-1))
     plan = plan_for(cluster(node("a", 1), mine))
-    assert plan.placements == (Placement(mine.key, "launcher", (("pod-0", "a"),)),)
+    assert plan.placements == (NodeAssignment(mine.key, "launcher", (("pod-0", "a"),)),)
 
 
 def test_growth_of_a_gated_role_names_the_nodes_of_its_new_replicas() -> None:
@@ -136,7 +138,7 @@ def test_growth_of_a_gated_role_names_the_nodes_of_its_new_replicas() -> None:
 def test_a_job_that_gave_a_replica_by_a_restart_comes_back_beside_the_taker() -> None:
     """Its pods might come back two by two, and no node would have room for the taker then."""
     rich = worker(
-        "rich", 1, 5, resizing=Resizing.RESTART, on=["a", "a", "a", "b", "b"],
+        "rich", 1, 5, resizing=ResizePolicy.RESTART, on=["a", "a", "a", "b", "b"],
         assigned=Assignment(0, ("a", "a", "a", "b", "b")),
     )  # fmt: skip
     poor = worker("poor", 1, 3, shape=shape(2), on=["c"])

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.messages import message
-from edl.model import ClusterState, JobKey, Resizing, TrainingJob
+from edl.model import ClusterState, JobKey, ResizePolicy, TrainingJob
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told
@@ -134,7 +134,7 @@ def test_the_lowest_priority_goes_first_then_the_youngest() -> None:
 
 
 def test_who_is_nearly_finished_goes_after_others_of_its_priority() -> None:
-    late = fixed("late", 1, on=["a"], queued=-300, progress=0.95, resizing=Resizing.LIVE)
+    late = fixed("late", 1, on=["a"], queued=-300, progress=0.95, resizing=ResizePolicy.LIVE)
     old = fixed("old", 1, on=["a"], queued=-900)
     state = cluster(node("a", 2), late, old, fixed("high", 1, priority=1))
     assert list(suspended(plan_for(state, PREEMPT))) == ["old"]
@@ -195,7 +195,7 @@ def test_a_gang_that_was_placed_otherwise_keeps_no_equal_gang_behind_it_from_roo
 
 
 def test_a_lower_priority_goes_first_although_it_is_nearly_finished() -> None:
-    late = fixed("late", 1, on=["a"], progress=0.95, resizing=Resizing.LIVE)
+    late = fixed("late", 1, on=["a"], progress=0.95, resizing=ResizePolicy.LIVE)
     middle = fixed("middle", 1, on=["a"], priority=1)
     state = cluster(node("a", 2), late, middle, fixed("high", 1, priority=2))
     assert list(suspended(plan_for(state, PREEMPT))) == ["late"]

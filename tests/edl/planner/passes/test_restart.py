@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import Code, JobKey, PodPhase, Resizing, Role, TrainingJob
+from edl.model import Code, JobKey, PodPhase, ResizePolicy, Role, TrainingJob
 from edl.planner.limits import Limits
 from edl.planner.snapshot import last_resizes
 from tests.edl.planner.acting import act, quiet
@@ -19,7 +19,7 @@ WHY = reasons.restart(reasons.grown(3, 3))
 
 
 def restarting(name: str, low: int, high: int, **fields: Any) -> TrainingJob:  # noqa: ANN401
-    return worker(name, low, high, resizing=Resizing.RESTART, **fields)
+    return worker(name, low, high, resizing=ResizePolicy.RESTART, **fields)
 
 
 def stopped(name: str = "mnist", *, size: int = 3, **fields: Any) -> TrainingJob:  # noqa: ANN401
@@ -136,8 +136,8 @@ def test_what_it_was_stopped_for_is_forgotten_after_the_gang_limit() -> None:
 def test_a_stop_that_a_crash_left_half_done_is_completed(runs: str) -> None:
     def part(name: str) -> Role:
         if name == runs:
-            return role(name, 1, 3, on=["a"], resizing=Resizing.RESTART)
-        return role(name, 1, 3, last=WHY, resized_at=at(-1), resizing=Resizing.RESTART)
+            return role(name, 1, 3, on=["a"], resizing=ResizePolicy.RESTART)
+        return role(name, 1, 3, last=WHY, resized_at=at(-1), resizing=ResizePolicy.RESTART)
 
     plan = plan_for(cluster(node("a", 9), job("mnist", part("server"), part("worker"))))
     assert [(found.job.name, found.reason) for found in plan.suspensions] == [("mnist", WHY)]
@@ -182,7 +182,7 @@ def test_a_start_that_a_crash_left_half_done_is_completed_not_undone() -> None:
     began = reasons.restarted(WHY)
     first = role("server", 1, 3, on=["a"], last=began, resized_at=at(-1))
     second = role("worker", 1, 3, size=2, last=WHY, resized_at=at(-9))
-    parts = [replace(part, resizing=Resizing.RESTART) for part in (first, second)]
+    parts = [replace(part, resizing=ResizePolicy.RESTART) for part in (first, second)]
     plan = plan_for(cluster(node("a", 9), job("mnist", *parts)))
     assert not plan.suspensions
     assert started(plan) == {"mnist": {"worker": 2}}
@@ -215,14 +215,14 @@ def test_who_comes_back_smaller_than_it_grew_to_does_not_grow_again_soon() -> No
         role("ps", 1, 3, size=3, shape=shape(0.5, gpu=1), last=WHY, resized_at=at(-5)),
         role("worker", 1, 1, shape=shape(3), last=WHY, resized_at=at(-5)),
     )
-    parts = (replace(parts[0], resizing=Resizing.RESTART), parts[1])
+    parts = (replace(parts[0], resizing=ResizePolicy.RESTART), parts[1])
     nodes = (node("a", 2, gpu=2), node("b", 4))
     (admission,) = plan_for(cluster(*nodes, job("mnist", *parts))).admissions
     assert admission.sizes == (("ps", 2), ("worker", 1))
     assert admission.reason == reasons.restarted(reasons.GREW_IN_VAIN)
     runs = (
         replace(
-            role("ps", 1, 3, on=["a", "a"], shape=shape(0.5, gpu=1)), resizing=Resizing.RESTART
+            role("ps", 1, 3, on=["a", "a"], shape=shape(0.5, gpu=1)), resizing=ResizePolicy.RESTART
         ),
         role("worker", 1, 1, on=["b"], shape=shape(3)),
     )
@@ -245,7 +245,7 @@ def test_what_grew_in_the_way_of_its_own_other_role_gives_that_room_back_itself(
     began = {"on": ["a"] * 3, "last": reasons.restarted(reasons.grown(3, 3))}
     parts = (
         role("ps", 1, 1, last=WHY, resized_at=at(-5)),
-        role("worker", 1, 3, resizing=Resizing.RESTART, resized_at=at(-3), **began),
+        role("worker", 1, 3, resizing=ResizePolicy.RESTART, resized_at=at(-3), **began),
     )
     mine = job("mnist", *parts, started_at=at(-3))
     other = restarting("other", 1, 3, on=["a"] * 3, queued=-60)
@@ -254,7 +254,7 @@ def test_what_grew_in_the_way_of_its_own_other_role_gives_that_room_back_itself(
     (resize,) = plan.resizes
     assert resize.reason == replace(reasons.room_for_minimum(mine.key), attempts=1)
     back = replace(parts[1], last=reasons.restart(resize.reason))
-    assert last_resizes.grew_in_vain(mine.key, back)
+    assert last_resizes.growth_failed(mine.key, back)
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -7,10 +7,10 @@ import pytest
 from msgspec.structs import replace
 
 from edl.contract import PLACEMENT_GATE
-from edl.model import ClusterState, Node, Resizing, Role, Topology, TrainingJob
+from edl.model import ClusterState, Node, ResizePolicy, Role, Topology, TrainingJob
 from edl.model.reason_codes import Code
 from edl.model.scarcity import NodeRule, NoEligibleNode, Shortage
-from edl.planner.plan import Placement, Plan
+from edl.planner.plan import NodeAssignment, Plan
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import plan_for
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
@@ -156,7 +156,7 @@ def settle(state: ClusterState, rounds: int = 40) -> tuple[ClusterState, list[Pl
 
 
 def test_a_restart_stays_in_its_domain_and_comes_back_to_it() -> None:
-    mine = asking(in_one(), 2, 4, resizing=Resizing.RESTART, on=["r1-a", "r1-b"])
+    mine = asking(in_one(), 2, 4, resizing=ResizePolicy.RESTART, on=["r1-a", "r1-b"])
     state, _ = settle(cluster(*racks(4, 2), mine))
     assert [name[:2] for name in nodes(state)] == ["r1"] * 4
 
@@ -167,7 +167,7 @@ def test_a_pod_that_is_made_again_stays_in_the_domain() -> None:
     full = worker("full", 1, 1, on=["r1-a"])
     plan = plan_for(cluster(*racks(1, 2), full, started(part)))
     (found,) = plan.placements
-    assert isinstance(found, Placement)
+    assert isinstance(found, NodeAssignment)
     assert found.nodes == (("pod-2", "r1-b"),)
 
 

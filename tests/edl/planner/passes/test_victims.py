@@ -8,22 +8,30 @@ from hypothesis import strategies as st
 from edl.feasibility.gpu_shares import Horizon
 from edl.model import ClusterState
 from edl.planner.limits import Limits
-from edl.planner.packing.pod_class import Want, pack
-from edl.planner.passes.preemption import Relief, Victim, add, candidates, spared
+from edl.planner.packing.pod_class import PodSetRequest, pack
+from edl.planner.passes.preemption import (
+    FreedCapacity,
+    Victim,
+    add_holdings,
+    select_victims,
+    victim_candidates,
+)
 from edl.planner.policies import POLICIES
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.build_board import set_up
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.states import cluster, job, node, role, shape
 
 
-def is_enough(board: Board, chosen: Sequence[Victim], wants: Sequence[Want]) -> bool:
+def is_enough(board: Snapshot, chosen: Sequence[Victim], wants: Sequence[PodSetRequest]) -> bool:
     room = board.grid.soon.copy()
     for victim in chosen:
-        add(room, victim, 1)
+        add_holdings(room, victim, 1)
     return pack(room, wants, Horizon.EMPTY) == [want.pods for want in wants]
 
 
-def plainly_spared(board: Board, found: Sequence[Victim], wants: Sequence[Want]) -> list[Victim]:
+def plainly_spared(
+    board: Snapshot, found: Sequence[Victim], wants: Sequence[PodSetRequest]
+) -> list[Victim]:
     """The first that are enough; then each that the others are enough without, the last first."""
     first = (list(found[:count]) for count in range(1, len(found) + 1))
     chosen = next(some for some in first if is_enough(board, some, wants))
@@ -60,11 +68,11 @@ def crowded(draw: st.DrawFn) -> ClusterState:
 def test_the_same_gangs_make_room_as_if_room_were_counted_anew_for_each_of_them(
     state: ClusterState, asked: list[tuple[int, int]]
 ) -> None:
-    board = set_up(state, POLICIES["fair"], Limits())
-    found = list(candidates(board.standings, frozenset()))
-    wants = [Want(board.rows_of(shape(cpu)).fit, pods) for cpu, pods in asked]
+    board = take_snapshot(state, POLICIES["fair"], Limits())
+    found = list(victim_candidates(board.standings, frozenset()))
+    wants = [PodSetRequest(board.rows_of(shape(cpu)).fit, pods) for cpu, pods in asked]
     assume(is_enough(board, found, wants) and not is_enough(board, (), wants))
-    chosen = spared(found, Relief(board.grid.soon.copy(), wants))
+    chosen = select_victims(found, FreedCapacity(board.grid.soon.copy(), wants))
     event(f"{len(chosen)} of {len(found)}")
     assert is_enough(board, chosen, wants)
     assert [one.job.key for one in chosen] == [

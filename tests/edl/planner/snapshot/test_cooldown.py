@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.cooldowns import Cooldown, cooldown
-from edl.model import Code, JobKey, Resizing, TrainingJob
+from edl.model import Code, JobKey, ResizePolicy, TrainingJob
 from tests.edl.planner.plans import ALL, held, plan_for, sizes
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker
 
@@ -50,7 +50,7 @@ def test_what_the_job_says_counts_more() -> None:
 def test_a_restart_at_a_new_size_is_a_resize() -> None:
     def after(seconds: float, **fields: Any) -> dict[str, int]:  # noqa: ANN401
         times = {"started_at": at(0), "resized_at": at(0), "cooldown": 2 * LONG}
-        given = times | {"resizing": Resizing.RESTART, "on": ["a"]} | fields
+        given = times | {"resizing": ResizePolicy.RESTART, "on": ["a"]} | fields
         mine = worker("mnist", 1, 4, **given)
         return sizes(plan_for(cluster(ROOM, mine, seconds=seconds)))
 

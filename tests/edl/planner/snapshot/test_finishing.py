@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from edl.model import Resizing, TrainingJob
+from edl.model import ResizePolicy, TrainingJob
 from edl.planner.limits import Limits
 from tests.edl.planner.plans import ALL, plan_for, sizes, told
 from tests.edl.planner.states import at, cluster, demand, node, shape, worker
@@ -46,7 +46,7 @@ def test_it_gives_nothing_for_an_equal_share() -> None:
 
 
 def test_it_is_not_restarted_for_a_size() -> None:
-    late = done(0.95, "late", 1, 8, on=["a"], resizing=Resizing.RESTART)
+    late = done(0.95, "late", 1, 8, on=["a"], resizing=ResizePolicy.RESTART)
     assert sizes(plan_for(cluster(node("a", 8), late))) == {}
 
 

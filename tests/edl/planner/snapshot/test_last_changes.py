@@ -31,31 +31,34 @@ EVERY = {Restart.NONE, Restart.STOPPED, Restart.STARTED}
 
 Holds = Callable[[Role], object]
 MEANT: dict[str, tuple[Holds, dict[Reason, set[Restart]]]] = {
-    "restarts": (last_resizes.restarts, {one: {STOPPED} for one in CHANGES}),
-    "gang_pending": (last_resizes.gang_pending, {Reason(Code.GANG_UNSCHEDULABLE): EVERY}),
-    "stayed_pending": (last_resizes.stayed_pending, {Reason(Code.UNSCHEDULABLE): EVERY}),
+    "restarts": (last_resizes.stopped_to_resize, {one: {STOPPED} for one in CHANGES}),
+    "gang_pending": (last_resizes.gang_was_unschedulable, {Reason(Code.GANG_UNSCHEDULABLE): EVERY}),
+    "stayed_pending": (last_resizes.was_unschedulable, {Reason(Code.UNSCHEDULABLE): EVERY}),
     "grew_in_vain": (
-        lambda found: last_resizes.grew_in_vain(ME, found),
+        lambda found: last_resizes.growth_failed(ME, found),
         {
             Reason(Code.GROWTH_UNSCHEDULABLE): {STOPPED, STARTED},
             Reason(Code.RECLAIMED, Minimum(ME)): {STOPPED, STARTED},
         },
     ),
-    "for_manual_size": (last_resizes.for_manual_size, {Reason(Code.MANUAL_SIZE): {STOPPED}}),
-    "grows": (last_resizes.grows, {Reason(Code.IDLE_CAPACITY, Size(2, 4)): {STOPPED}}),
+    "for_manual_size": (
+        last_resizes.stopped_for_manual_size,
+        {Reason(Code.MANUAL_SIZE): {STOPPED}},
+    ),
+    "grows": (last_resizes.stopped_to_grow, {Reason(Code.IDLE_CAPACITY, Size(2, 4)): {STOPPED}}),
     "made_room": (
-        last_resizes.made_room,
+        last_resizes.was_reclaimed,
         {one: {STARTED} for one in CHANGES if one.code is Code.RECLAIMED},
     ),
     "yielded_to": (
-        lambda found: last_resizes.yielded_to(Code.FAIR_SHARING, found) == OTHER,
+        lambda found: last_resizes.reclaimed_for(Code.FAIR_SHARING, found) == OTHER,
         {
             Reason(Code.RECLAIMED, Other(OTHER)): {STARTED},
             Reason(Code.RECLAIMED, Minimum(OTHER)): {STARTED},
             GAVE: {STARTED},
         },
     ),
-    "balanced": (lambda found: last_resizes.balanced(Code.FAIR_SHARING, found), {GAVE: {NONE}}),
+    "balanced": (lambda found: last_resizes.gave_replica(Code.FAIR_SHARING, found), {GAVE: {NONE}}),
 }
 
 

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.messages import message
-from edl.model import ClusterState, JobKey, Node, Quota, QuotaCharge, Resizing, TrainingJob
+from edl.model import ClusterState, JobKey, Node, Quota, QuotaCharge, ResizePolicy, TrainingJob
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
-from edl.planner.snapshot.build_board import set_up
+from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import held, plan_for, sizes, told
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
@@ -107,7 +107,7 @@ def test_pods_that_leave_count_until_they_are_gone() -> None:
 
 def test_a_replica_that_waits_for_room_gives_back_no_more_than_it_took() -> None:
     state = limited(node("a", 4), worker("mnist", 1, 3, on=["a"], charges=PODS), by=quota(3))
-    board = set_up(state, POLICIES["fair"], Limits())
+    board = take_snapshot(state, POLICIES["fair"], Limits())
     (standing,), (line,) = board.standings, board.budgets.lines.values()
     standing.sit(board.grid, 0, now=False)
     assert (line.now, line.soon) == (2, 1)
@@ -117,7 +117,7 @@ def test_a_replica_that_waits_for_room_gives_back_no_more_than_it_took() -> None
 
 def test_a_replica_that_is_done_counts_no_more() -> None:
     left = worker(
-        "items", 1, 3, suspended=False, size=3, resizing=Resizing.ITEMS, tandem=False,
+        "items", 1, 3, suspended=False, size=3, resizing=ResizePolicy.ITEMS, tandem=False,
         remaining=1, pods=(pod(0, "a"),), charges=PODS,
     )  # fmt: skip
     other = worker("other", 1, 1, charges=PODS)

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import JobKey, Reason, Resizing, TrainingJob
+from edl.model import JobKey, Reason, ResizePolicy, TrainingJob
 from edl.planner.limits import Limits
 from tests.edl.planner.plans import held, plan_for, sizes
 from tests.edl.planner.states import at, cluster, demand, node, shape, worker
@@ -24,7 +24,7 @@ def restarted(last: Reason, *, since: float, size: int = 1, high: int = 3) -> Tr
         1,
         high,
         on=["a"] * size,
-        resizing=Resizing.RESTART,
+        resizing=ResizePolicy.RESTART,
         last=last,
         resized_at=at(-since),
         started_at=at(-since),
@@ -89,7 +89,7 @@ def test_a_start_from_the_queue_counts_as_no_restart() -> None:
 
 def test_the_count_stays_with_the_job_when_it_returns() -> None:
     why = reasons.restart(replace(reasons.grown(3, 3), attempts=2))
-    fields = {"resizing": Resizing.RESTART, "size": 3, "last": why, "resized_at": at(-5)}
+    fields = {"resizing": ResizePolicy.RESTART, "size": 3, "last": why, "resized_at": at(-5)}
     (start,) = plan_for(cluster(node("a", 9), worker("mnist", 1, 3, **fields))).admissions
     assert start.reason == replace(reasons.restarted(reasons.grown(3, 3)), attempts=2)
     (smaller,) = plan_for(cluster(node("a", 2), worker("mnist", 1, 3, **fields))).admissions

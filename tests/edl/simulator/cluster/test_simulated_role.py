@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from edl.model import Node, PodConstraints, Requirement, Selector, Shape, Taint, Term
+from edl.model import Node, PodAffinityTerm, PodConstraints, Requirement, Selector, Shape, Taint
 from edl.quantities import Resources
 from edl.simulator import LINEAR, Amdahl, Measured, RoleSpec, Timing, Work, Workload, jain, queued
 from edl.simulator.cluster.progress import Progress
@@ -221,7 +221,9 @@ def test_a_placed_pod_that_waits_or_was_deleted_is_counted_as_any_other() -> Non
 
 def test_a_placed_pod_comes_once_those_are_there_whom_it_follows() -> None:
     leader, label = shape(1), Selector(("default",), (Requirement("app", "In", ("ps",)),))
-    follower = replace(shape(1), rules=PodConstraints("default", (), near=(Term("zone", label),)))
+    follower = replace(
+        shape(1), rules=PodConstraints("default", (), near=(PodAffinityTerm("zone", label),))
+    )
     leader = replace(leader, rules=PodConstraints("default", (("app", "ps"),)))
     pods = Pods(node("a", 4, labels={"zone": "z"}))
     pods.ask("follower", follower, to="a")

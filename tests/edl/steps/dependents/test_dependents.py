@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import contract
-from edl.model import DeviceTemplate, Ending, Resizing, Role, Target, TrainingJob
+from edl.model import DeviceTemplate, JobEnd, ObjectRef, ResizePolicy, Role, TrainingJob
 from edl.steps.dependents.dependents import surroundings
 from edl.steps.running import live
 from edl.writes import Create, Delete, Json
@@ -12,14 +12,14 @@ from tests.edl.trainings import NOW, role, training
 
 CHIEF = role("chief")
 WORKER = role("worker", 2, 4)
-NOTHING: dict[Target, str] = {}
+NOTHING: dict[ObjectRef, str] = {}
 
 
-def target(kind: str, name: str) -> Target:
-    return Target(kind, "lab", name)
+def target(kind: str, name: str) -> ObjectRef:
+    return ObjectRef(kind, "lab", name)
 
 
-def manifests(job: TrainingJob) -> dict[Target, Any]:
+def manifests(job: TrainingJob) -> dict[ObjectRef, Any]:
     return {
         write.target: write.manifest for write in surroundings(job) if isinstance(write, Create)
     }
@@ -113,7 +113,7 @@ def test_another_minimum_means_another_budget_and_the_new_one_comes_first() -> N
 
 def test_a_role_that_has_ended_needs_no_budget() -> None:
     job = training(CHIEF, WORKER)
-    ended = replace(job, roles=(CHIEF, replace(WORKER, ending=Ending.COMPLETE)))
+    ended = replace(job, roles=(CHIEF, replace(WORKER, ending=JobEnd.COMPLETE)))
     stale = target("PodDisruptionBudget", "mnist-worker-first-2")
     assert surroundings(ended) == (Delete(stale, uid=job.surroundings[stale]),)
 
@@ -149,19 +149,19 @@ def test_the_budget_of_ranks_protects_the_first_indexes() -> None:
 
 
 def test_the_budget_of_work_items_counts_any_of_them() -> None:
-    items = role("worker", 2, 4, tandem=False, resizing=Resizing.ITEMS)
+    items = role("worker", 2, 4, tandem=False, resizing=ResizePolicy.ITEMS)
     assert budget(items)["selector"] == {
         "matchLabels": {"batch.kubernetes.io/job-name": "mnist-worker"}
     }
 
 
 def test_work_items_have_no_addresses() -> None:
-    items = role("worker", 1, 4, tandem=False, resizing=Resizing.ITEMS)
+    items = role("worker", 1, 4, tandem=False, resizing=ResizePolicy.ITEMS)
     found = manifests(training(items, framework="none", surroundings=NOTHING))
     assert [written.kind for written in found] == ["PodDisruptionBudget"]
 
 
-def _rights(account: str) -> dict[Target, Any]:
+def _rights(account: str) -> dict[ObjectRef, Any]:
     roles = (role("launcher", account=account), WORKER)
     made = manifests(training(*roles, framework="horovod", surroundings=NOTHING))
     return {

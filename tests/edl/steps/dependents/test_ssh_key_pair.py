@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from edl.model import Pod, PodPhase, Target, TrainingJob
+from edl.model import ObjectRef, Pod, PodPhase, TrainingJob
 from edl.planner.plan import Admission
 from edl.steps.dependents.dependents import surroundings
 from edl.steps.dependents.ssh_key_pair import PATIENCE
@@ -14,7 +14,7 @@ from edl.writes import CreateKeys, Step
 from tests.edl.trainings import KEY, NOW, pod, pods, role, training
 from tests.reasons import because
 
-SECRET = Target("Secret", "lab", "mnist-ssh")
+SECRET = ObjectRef("Secret", "lab", "mnist-ssh")
 
 
 def horovod(*workers: Pod, mode: str = "ssh", suspended: bool = False) -> TrainingJob:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, Pod, TrainingJob
 from edl.planner.passes.departures import departed, with_departures
-from edl.planner.plan import Evacuation, Plan, Resize
+from edl.planner.plan import Drain, Plan, Resize
 from edl.simulator.cluster.patch_application import patched_pod, patched_role
 from edl.steps import steps
 from edl.writes import Delete, Patch, Write
@@ -41,7 +41,7 @@ class World:
             resizes = (Resize(KEY, "worker", workers.size, size, because("a wish")),)
         names = [found.name for found in workers.pods if found.index == moved and found.active]
         if names and moved is not None and moved < size:
-            evacuations = (Evacuation(KEY, "worker", tuple(names), because("its node goes")),)
+            evacuations = (Drain(KEY, "worker", tuple(names), because("its node goes")),)
         return Plan(resizes=resizes, evacuations=evacuations)
 
     @property

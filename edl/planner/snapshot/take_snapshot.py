@@ -3,25 +3,25 @@
 from edl import phases
 from edl.contract import CleanUp
 from edl.feasibility.eligibility import Eligibility
-from edl.feasibility.gpu_shares import devices
-from edl.feasibility.topology_state import gathered
+from edl.feasibility.gpu_shares import gpu_shares_of
+from edl.feasibility.topology_state import topology_state_of
 from edl.model import ClusterState, TrainingJob
 from edl.planner.limits import Limits
-from edl.planner.packing.node_capacity import Grid
+from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.policies import Policy
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.existing_placements import vacate
-from edl.planner.snapshot.growth_gates import stand
-from edl.planner.snapshot.role_allocation import ROLES, Standing, target
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.existing_placements import release_role
+from edl.planner.snapshot.growth_gates import started_role
+from edl.planner.snapshot.role_allocation import ROLES_PER_JOB, RoleAllocation, manual_size
 
 
-def set_up(state: ClusterState, policy: Policy, limits: Limits) -> Board:
+def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapshot:
     """Read the state, independent of its order."""
     nodes = sorted(state.nodes, key=lambda node: node.name)
     eligibility = Eligibility(nodes)
-    grid = Grid(nodes, _asked(state), gathered(state, nodes, eligibility))
-    grid.devices = devices(nodes, (role for job in state.jobs for role in job.roles))
-    board = Board(state, policy, limits, grid, eligibility)
+    grid = NodeCapacity(nodes, _asked(state), topology_state_of(state, nodes, eligibility))
+    grid.devices = gpu_shares_of(nodes, (role for job in state.jobs for role in job.roles))
+    board = Snapshot(state, policy, limits, grid, eligibility)
     for place, job in enumerate(board.everyone):
         _stand(board, job, place)
     for job in board.everyone:
@@ -33,19 +33,19 @@ def set_up(state: ClusterState, policy: Policy, limits: Limits) -> Board:
     return board
 
 
-def _stand(board: Board, job: TrainingJob, place: int) -> None:
+def _stand(board: Snapshot, job: TrainingJob, place: int) -> None:
     """The started roles of a job; what is left of the others."""
     over = phases.ending(job) is not None
     stays_on = job.clean_up is CleanUp.NONE
     standings = []
     for number, role in enumerate(job.roles):
         if role.ending is not None or role.suspended or (over and not stays_on):
-            vacate(role, board.grid.rows, board.rows_of(role.shape))
+            release_role(role, board.grid.rows, board.rows_of(role.shape))
             board.budgets.count_pods(job, role, leaving=True)
         elif over:
             board.budgets.count_pods(job, role, leaving=False)
         else:
-            standings.append(stand(board, job, role, place * ROLES + number))
+            standings.append(started_role(board, job, role, place * ROLES_PER_JOB + number))
     if job.live and not over:
         board.jobs.append(job)
     board.standings += standings
@@ -53,12 +53,12 @@ def _stand(board: Board, job: TrainingJob, place: int) -> None:
         board.restless += standings
 
 
-def _is_whole(standing: Standing) -> bool:
+def _is_whole(standing: RoleAllocation) -> bool:
     """Whether neither its size nor what happened to its pods asks for anything."""
     job, role = standing.job, standing.role
     if standing.unbound:
         return False
-    wanted = target(role)
+    wanted = manual_size(role)
     most = role.max if wanted is None else wanted
     torn = role.lost or job.began_again or any(other.suspended for other in job.live)
     return role.size <= most and not torn
