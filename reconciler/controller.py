@@ -87,11 +87,11 @@ class Controller:
         state = self._refusals.seen(self._mind.observe(self._clocks.now()))
         plan = self._mind.decide(state)
         steps = self._mind.steps(plan, state)
-        self._postponed.keep({job.key for job in (*state.jobs, *state.bare)})
+        self._postponed.keep({job.key for job in (*state.jobs, *state.bare_jobs)})
         decided = self._clocks.monotonic() - started
         self._rest = min(RESTS * decided, LONGEST_REST)
         self._journal.decided(LastDecision(state, plan), decided, self._since_event())
-        self._leave_out(steps.broken)
+        self._leave_out(steps.errors)
         begun = self._clocks.monotonic()
         ends = begun + _acting(decided)
         finished = self._act(steps.steps, lambda: ended() or self._clocks.monotonic() > ends)

@@ -42,7 +42,7 @@ class Situation(NamedTuple):
 
 def shape(cpu: int, rules: PodConstraints | None = None) -> Shape:
     """One that asks for so many thousandths of a core, and for 1 GiB."""
-    return Shape(Resources.of({"cpu": cpu, "memory": GI, "pods": 1}), rules=rules)
+    return Shape(Resources.of({"cpu": cpu, "memory": GI, "pods": 1}), constraints=rules)
 
 
 def with_one(state: ClusterState, pods: int, wanted: Shape) -> ClusterState:
@@ -76,7 +76,9 @@ def spread_twice(size: Size, seed: int) -> Situation:
 
 def affinity(size: Size, seed: int) -> Situation:
     """A gang that is kept together in a zone, no two pods on one host."""
-    rules = ruled(near=(PodAffinityTerm("zone", _OWN),), apart=(PodAffinityTerm(HOST, _OWN),))
+    rules = ruled(
+        affinity=(PodAffinityTerm("zone", _OWN),), anti_affinity=(PodAffinityTerm(HOST, _OWN),)
+    )
     return Situation(with_one(roomy(size, seed), size.nodes // 5, shape(500, rules)))
 
 
@@ -119,7 +121,7 @@ def quotas(size: Size, seed: int) -> Situation:
         jobs.append(replace(job, key=key, roles=(replace(job.roles[0], charges=charges),)))
     most = size.pods * 3 // 4 // _QUOTAS
     budgets = (Quota(f"team-{at}", "ResourceQuota", "pods", most) for at in range(_QUOTAS))
-    return Situation(replace(state, jobs=tuple(jobs), budgets=tuple(budgets)))
+    return Situation(replace(state, jobs=tuple(jobs), quotas=tuple(budgets)))
 
 
 def shares(size: Size, seed: int) -> Situation:

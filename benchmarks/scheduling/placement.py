@@ -82,7 +82,7 @@ class Found:
 def shape(cpu: int, gpu: int = 0, pool: str = "", rules: PodConstraints | None = None) -> Shape:
     room = {"cpu": cpu, "memory": f"{cpu}Gi", "nvidia.com/gpu": gpu, "pods": 1}
     selector = (("pool", pool),) if pool else ()
-    return Shape(Resources.parse(room), node_selector=selector, rules=rules)
+    return Shape(Resources.parse(room), node_selector=selector, constraints=rules)
 
 
 def node(number: int, cpu: int, gpu: int = 0, pool: str = "") -> Node:
@@ -178,7 +178,9 @@ def _drawn_shape(random: Random, name: str) -> Shape:
         own = Selector(("default",), (Requirement("job", "In", (name,)),))
         return shape(
             cpu,
-            rules=PodConstraints("default", (("job", name),), apart=(PodAffinityTerm(HOST, own),)),
+            constraints=PodConstraints(
+                "default", (("job", name),), anti_affinity=(PodAffinityTerm(HOST, own),)
+            ),
         )
     return shape(cpu, int(way < 0.35), random.choice(("", "", "a")))
 

@@ -75,10 +75,13 @@ def _spec(shape: Shape, *, alone: bool = False) -> Json:
     spec: Json = {"terminationGracePeriodSeconds": _GRACE, "containers": [container]}
     if shape.node_selector:
         spec["nodeSelector"] = dict(shape.node_selector)
-    if shape.rules and shape.rules.apart:
+    if shape.constraints and shape.constraints.anti_affinity:
         required = [
-            {"topologyKey": term.key, "labelSelector": {"matchLabels": dict(shape.rules.labels)}}
-            for term in shape.rules.apart
+            {
+                "topologyKey": term.key,
+                "labelSelector": {"matchLabels": dict(shape.constraints.labels)},
+            }
+            for term in shape.constraints.anti_affinity
         ]
         rule = {"requiredDuringSchedulingIgnoredDuringExecution": required}
         spec["affinity"] = {"podAntiAffinity": rule}

@@ -15,7 +15,7 @@ class DomainIndex(NamedTuple):
     """The domain of each node, -1 for none, and how many there are."""
 
     of: list[int]
-    rows: Ints
+    of_nodes: Ints
     """The same as an array; int64[nodes]."""
     size: int
 
@@ -28,25 +28,35 @@ class ConstraintCount:
     pods in another domain.
     """
 
-    __slots__ = ("_least", "_tally", "domains", "eased", "fixed", "met", "now", "of", "soon")
+    __slots__ = (
+        "_least",
+        "_tally",
+        "domains",
+        "eased",
+        "fixed",
+        "future_pods",
+        "joined",
+        "of",
+        "pods",
+    )
 
     def __init__(self, domains: DomainIndex) -> None:
         self.domains = domains
         self.of = domains.of
-        self.now: dict[int, int] = {}
-        self.soon: dict[int, int] = {}
+        self.pods: dict[int, int] = {}
+        self.future_pods: dict[int, int] = {}
         self.fixed: set[int] = set()
-        self.eased = self.met = 0
+        self.eased = self.joined = 0
         self._least = 0
         self._tally: Counter[int] = Counter()
         """The number of domains by their number of pods; empty until the fewest are asked for."""
 
-    def stand(self, row: int, pods: int, leaving: int, *, others: bool) -> None:
+    def add_existing(self, row: int, pods: int, leaving: int, *, others: bool) -> None:
         """Pods that stand there before the decision."""
         domain = self.of[row]
         if domain >= 0:
-            _add(self.now, domain, pods)
-            _add(self.soon, domain, pods - leaving)
+            _add(self.pods, domain, pods)
+            _add(self.future_pods, domain, pods - leaving)
             if others and pods > leaving:
                 self.fixed.add(domain)
 
@@ -55,12 +65,12 @@ class ConstraintCount:
         domain = self.of[row]
         if domain < 0:
             return
-        before = self.soon.get(domain, 0)
+        before = self.future_pods.get(domain, 0)
         self.eased += pods < 0
-        self.met += not before or (now and domain not in self.now)
-        _add(self.soon, domain, pods)
+        self.joined += not before or (now and domain not in self.pods)
+        _add(self.future_pods, domain, pods)
         if now:
-            _add(self.now, domain, pods)
+            _add(self.pods, domain, pods)
         if self._tally:
             self._recount(before, before + pods)
 
@@ -68,8 +78,8 @@ class ConstraintCount:
     def least(self) -> int:
         """The fewest pods soon in any domain."""
         if not self._tally:
-            self._tally.update(self.soon.values())
-            self._tally[0] += self.domains.size - len(self.soon)
+            self._tally.update(self.future_pods.values())
+            self._tally[0] += self.domains.size - len(self.future_pods)
             self._recount(0, 0)
         return self._least
 
@@ -95,40 +105,45 @@ def _add(pods: dict[int, int], domain: int, more: int) -> None:
 class SpreadConstraint(NamedTuple):
     """A spread: no domain gets more than `skew` ahead. `own` is 1 where the pod counts itself."""
 
-    pods: ConstraintCount
+    pod_count: ConstraintCount
     skew: int
     domains: int
     own: int
 
     def allows(self, row: int) -> bool:
         # Pods that terminate do not count (kubernetes/kubernetes 87621): what will be soon does.
-        domain = self.pods.of[row]
-        least = 0 if self.pods.domains.size < self.domains else self.pods.least
-        return domain >= 0 and self.pods.soon.get(domain, 0) + self.own - least <= self.skew
+        domain = self.pod_count.of[row]
+        least = 0 if self.pod_count.domains.size < self.domains else self.pod_count.least
+        return (
+            domain >= 0
+            and self.pod_count.future_pods.get(domain, 0) + self.own - least <= self.skew
+        )
 
 
 class AffinityConstraint(NamedTuple):
     """Pod affinity, a count a term. `first`: it may be the first of those that it looks for."""
 
     counts: tuple[ConstraintCount, ...]
-    first: bool
+    may_be_first: bool
 
-    def begins(self, *, now: bool) -> bool:
+    def has_no_match(self, *, now: bool) -> bool:
         """Whether nobody whom it looks for is anywhere, and it need not wait for them."""
-        return self.first and not any(count.soon or (now and count.now) for count in self.counts)
+        return self.may_be_first and not any(
+            count.future_pods or (now and count.pods) for count in self.counts
+        )
 
     def allows(self, row: int, *, now: bool) -> bool:
         """Whether it may come: as all will be (nobody follows who leaves); `now`: also as it is."""
         if any(count.of[row] < 0 for count in self.counts):
             return False
-        soon = self._meets(row, [count.soon for count in self.counts])
-        return soon and (not now or self._meets(row, [count.now for count in self.counts]))
+        soon = self._meets(row, [count.future_pods for count in self.counts])
+        return soon and (not now or self._meets(row, [count.pods for count in self.counts]))
 
     def _meets(self, row: int, pods: Sequence[dict[int, int]]) -> bool:
         """Whether all whom it looks for are there, or none anywhere and it may be the first."""
         if all(count.of[row] in found for count, found in zip(self.counts, pods, strict=True)):
             return True
-        return self.first and not any(pods)
+        return self.may_be_first and not any(pods)
 
 
 @dataclass(slots=True)
@@ -138,81 +153,81 @@ class ConstraintState:
     `carried` are the counts in which its own pods count, those of other shapes' rules among them.
     """
 
-    apart: Sequence[ConstraintCount] = ()
-    near: AffinityConstraint | None = None
-    levels: Sequence[SpreadConstraint] = ()
+    anti_affinity: Sequence[ConstraintCount] = ()
+    affinity: AffinityConstraint | None = None
+    spread: Sequence[SpreadConstraint] = ()
     carried: Sequence[ConstraintCount] = field(default_factory=tuple)
 
     @property
     def counts(self) -> frozenset[ConstraintCount]:
         """What decides where its pods may be."""
-        near = self.near.counts if self.near else ()
-        return frozenset((*self.apart, *near, *(level.pods for level in self.levels)))
+        near = self.affinity.counts if self.affinity else ()
+        return frozenset((*self.anti_affinity, *near, *(level.pod_count for level in self.spread)))
 
     @property
-    def follows(self) -> bool:
+    def follows_others(self) -> bool:
         """Whether others must be placed before it: it may not be the first."""
-        return self.near is not None and not self.near.first
+        return self.affinity is not None and not self.affinity.may_be_first
 
     @property
-    def ease(self) -> int:
+    def eased(self) -> int:
         """As long as it is the same, what is forbidden stays so."""
         found = 0
-        for count in self.apart:
+        for count in self.anti_affinity:
             found += count.eased
-        for level in self.levels:
-            found += level.pods.eased
-        for count in self.near.counts if self.near else ():
-            found += count.eased + count.met
+        for level in self.spread:
+            found += level.pod_count.eased
+        for count in self.affinity.counts if self.affinity else ():
+            found += count.eased + count.joined
         return found
 
-    def parted(self, few: int) -> tuple["ConstraintState", "ConstraintState"]:
+    def split_by_domains(self, few: int) -> tuple["ConstraintState", "ConstraintState"]:
         """Those of its rules over at most so many domains, and the others."""
 
         def coarse(count: ConstraintCount) -> bool:
             return count.domains.size <= few
 
         def part(near: AffinityConstraint | None, *, is_coarse: bool) -> ConstraintState:
-            apart = [count for count in self.apart if coarse(count) == is_coarse]
-            levels = [level for level in self.levels if coarse(level.pods) == is_coarse]
+            apart = [count for count in self.anti_affinity if coarse(count) == is_coarse]
+            levels = [level for level in self.spread if coarse(level.pod_count) == is_coarse]
             return ConstraintState(apart, near, levels)
 
-        is_coarse = self.near is not None and all(map(coarse, self.near.counts))
-        nears = (self.near, None) if is_coarse else (None, self.near)
+        is_coarse = self.affinity is not None and all(map(coarse, self.affinity.counts))
+        nears = (self.affinity, None) if is_coarse else (None, self.affinity)
         return part(nears[0], is_coarse=True), part(nears[1], is_coarse=False)
 
     def allows(self, row: int, *, now: bool) -> bool:
         """Whether one more pod may come to this node; `now`: also before leaving pods are gone."""
-        if self.apart and self.clashes(row, now=now):
+        if self.anti_affinity and self.clashes(row, now=now):
             return False
-        for level in self.levels:  # asked for each node: all() costs as much as its answer
+        for level in self.spread:  # asked for each node: all() costs as much as its answer
             if not level.allows(row):
                 return False
-        return self.near is None or self.near.allows(row, now=now)
+        return self.affinity is None or self.affinity.allows(row, now=now)
 
     def clashes(self, row: int, *, now: bool) -> bool:
         """Whether somebody is there with whom it may not be."""
-        for count in self.apart:
+        for count in self.anti_affinity:
             domain = count.of[row]
-            if domain >= 0 and (domain in count.soon or (now and domain in count.now)):
+            if domain >= 0 and (domain in count.future_pods or (now and domain in count.pods)):
                 return True
         return False
 
-    def keeps_off(self, row: int, taken: Mapping[ConstraintCount, AbstractSet[int]]) -> bool:
+    def is_repelled_by(self, row: int, taken: Mapping[ConstraintCount, AbstractSet[int]]) -> bool:
         """Whether pods in these domains, by the counts in which they count, are in its way."""
-        return any(count.of[row] in taken.get(count, ()) for count in self.apart)
+        return any(count.of[row] in taken.get(count, ()) for count in self.anti_affinity)
 
     def change(self, row: int, pods: int, *, now: bool) -> None:
         for count in self.carried:
             count.change(row, pods, now=now)
 
-    def most(self, pods: Ints) -> Ints:
+    def pods_per_node(self, pods: Ints) -> Ints:
         """Of so many pods a node by room, those that the rules leave at most; int64[nodes].
 
         Only what stands against it for good: others' pods, and its own beside each other.
         """
-        for count in self.apart:
-            rows = count.domains.rows
+        for count in self.anti_affinity:
+            rows = count.domains.of_nodes
             pods = np.where(np.isin(rows, list(count.fixed)), 0, pods)
             if count in self.carried:
                 pods = np.where(rows < 0, pods, _one_each(pods, rows))

@@ -26,15 +26,15 @@ class Eligibility:
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._nodes = nodes
-        self._rows = {node.name: row for row, node in enumerate(nodes)}
-        self._open: Mask = np.array([node.schedulable for node in nodes], dtype=np.bool_)
+        self._index = {node.name: row for row, node in enumerate(nodes)}
+        self._schedulable: Mask = np.array([node.schedulable for node in nodes], dtype=np.bool_)
         self._values: dict[str, list[str | None]] = {}
         self._selected: dict[object, Mask] = {}
         self._tolerated: dict[tuple[Toleration, ...], Mask] = {}
 
     def mask(self, shape: Shape) -> Mask:
         """True where a pod of this shape may run; bool[nodes]."""
-        return self._open & self.tolerated(shape) & self.selected(shape)
+        return self._schedulable & self.tolerated(shape) & self.selected(shape)
 
     def tolerated(self, shape: Shape) -> Mask:
         """Nodes whose taints this shape tolerates."""
@@ -80,7 +80,7 @@ class Eligibility:
     def _named(self, names: Sequence[str]) -> Mask:
         """Pins name many nodes, one a term: each costs a look-up."""
         found: Mask = np.zeros(len(self._nodes), dtype=np.bool_)
-        found[[self._rows[name] for name in names if name in self._rows]] = True
+        found[[self._index[name] for name in names if name in self._index]] = True
         return found
 
     def values(self, key: str) -> list[str | None]:

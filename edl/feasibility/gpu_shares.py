@@ -35,22 +35,22 @@ class _Gpu:
     """What is free of one device; `alone`: if none of our training jobs held a share."""
 
     memory: int
-    before: GpuUsage
+    observed: GpuUsage
     """`now` before this plan took anything."""
-    now: GpuUsage
-    soon: GpuUsage
-    alone: GpuUsage
+    idle: GpuUsage
+    future_idle: GpuUsage
+    empty: GpuUsage
 
     def free(self, horizon: Horizon) -> GpuUsage:
         match horizon:
             case Horizon.OBSERVED:
-                return self.before
+                return self.observed
             case Horizon.IDLE:
-                return self.now
+                return self.idle
             case Horizon.FUTURE_IDLE:
-                return self.soon
+                return self.future_idle
             case Horizon.EMPTY:
-                return self.alone
+                return self.empty
 
     def part(self, share: Share) -> GpuUsage:
         """What a pod with this share holds here."""
@@ -58,16 +58,16 @@ class _Gpu:
 
     def change(self, part: GpuUsage, sign: int, *, now: bool) -> None:
         more = GpuUsage(sign * part.compute, sign * part.memory)
-        self.soon = self.soon.plus(more)
+        self.future_idle = self.future_idle.plus(more)
         if now:
-            self.now = self.now.plus(more)
+            self.idle = self.idle.plus(more)
 
 
 class _Place(NamedTuple):
     """The devices of one pod."""
 
     gpus: tuple[_Gpu, ...]
-    now: bool = False
+    holds_idle: bool = False
     """Taken from `now` too."""
     bound: bool = False
     """A pod is there in truth: if it comes back, then to these."""
@@ -115,7 +115,7 @@ class ShareAllocator:
             return False
         return row not in self.gpus.nodes or bool(self._choose(self.gpus[row], now=now))
 
-    def returns(self, row: int, *, now: bool, bound: bool) -> bool:
+    def readmits(self, row: int, *, now: bool, bound: bool) -> bool:
         """Whether who left may come back: a bound pod only to where, in truth, it still is."""
         if row in self.gpus.nodes and bound and self.left[row]:
             return self._left(row) is not None
@@ -134,7 +134,7 @@ class ShareAllocator:
             pairs = zip(place.gpus, place.before, strict=True)
             # An overcommitted device takes back what it held: that makes nothing worse.
             if all(
-                gpu.soon.covers(gpu.part(self.share)) or gpu.soon.covers(before)
+                gpu.future_idle.covers(gpu.part(self.share)) or gpu.future_idle.covers(before)
                 for gpu, before in pairs
             ):
                 return at
@@ -151,26 +151,28 @@ class ShareAllocator:
             return self.left[row].pop(at)
         found = self.gpus[row]
         # Nobody comes without room, but for a moment, while a plan is put back as it was.
-        gpus = self._choose(found, now=now) or (max(found, key=lambda gpu: gpu.soon),)
-        return _Place(gpus, now=now)
+        gpus = self._choose(found, now=now) or (max(found, key=lambda gpu: gpu.future_idle),)
+        return _Place(gpus, holds_idle=now)
 
     def _go(self, row: int, *, now: bool) -> None:
         places = self.places[row]
-        at = next((at for at in reversed(range(len(places))) if places[at].now == now), None)
+        at = next((at for at in reversed(range(len(places))) if places[at].holds_idle == now), None)
         if at is None:
             return  # a bound pod that names no device of this node: its part is in no book
         place = places.pop(at)
         for gpu in place.gpus:
             gpu.change(gpu.part(self.share), 1, now=now)
         if place.bound:
-            self.left[row].append(place._replace(before=tuple(gpu.soon for gpu in place.gpus)))
+            self.left[row].append(
+                place._replace(before=tuple(gpu.future_idle for gpu in place.gpus))
+            )
 
     def _choose(self, found: Sequence[_Gpu], *, now: bool) -> tuple[_Gpu, ...]:
-        free = [_both(gpu.now, gpu.soon) if now else gpu.soon for gpu in found]
+        free = [_both(gpu.idle, gpu.future_idle) if now else gpu.future_idle for gpu in found]
         places = best_fit(self.share, free, [gpu.memory for gpu in found])
         return tuple([found[place] for place in places])
 
-    def most(self, pods: Ints, horizon: Horizon) -> Ints:
+    def pods_per_node(self, pods: Ints, horizon: Horizon) -> Ints:
         """Of so many pods a node by its sums, those that its devices take; int64[nodes]."""
         most = pods.copy()
         for row in self.gpus.nodes:
@@ -227,58 +229,61 @@ class GpuShares:
 
     def __init__(self, nodes: Sequence[Node], roles: Iterable[Role]) -> None:
         self.gpus = GpusByNode(nodes)
-        self._rows = {node.name: row for row, node in self.gpus.nodes.items()}
-        self._packings: dict[Shape, ShareAllocator] = {}
+        self._index = {node.name: row for row, node in self.gpus.nodes.items()}
+        self._allocators: dict[Shape, ShareAllocator] = {}
         for role in roles:
-            self._seat(role)
+            self._add_pods(role)
 
-    def mark(self) -> GpuCheckpoint:
+    def checkpoint(self) -> GpuCheckpoint:
         """How all of them stand, to come `back_to` when placements are undone."""
-        packings = self._packings.values()
+        packings = self._allocators.values()
         return GpuCheckpoint(
-            {row: [(gpu, gpu.now, gpu.soon) for gpu in found] for row, found in self.gpus.items()},
+            {
+                row: [(gpu, gpu.idle, gpu.future_idle) for gpu in found]
+                for row, found in self.gpus.items()
+            },
             tuple((one, _copied(one.places), _copied(one.left)) for one in packings),
         )
 
-    def back_to(self, mark: GpuCheckpoint) -> None:
+    def restore(self, mark: GpuCheckpoint) -> None:
         """As it was, device by device: taken anew, pods might not find the same ones."""
         for row in self.gpus.keys() - mark.room.keys():
             del self.gpus[row]
         for gpu, now, soon in chain.from_iterable(mark.room.values()):
-            gpu.now, gpu.soon = now, soon
+            gpu.idle, gpu.future_idle = now, soon
         for packing, places, left in mark.places:
             packing.places.clear()
             packing.places.update(_copied(places))
             packing.left.clear()
             packing.left.update(_copied(left))
 
-    def packing(self, shape: Shape) -> ShareAllocator | None:
+    def allocator_of(self, shape: Shape) -> ShareAllocator | None:
         """Where pods of this shape are; None where they share no GPU."""
         if shape.share is None:
             return None
-        if shape not in self._packings:
+        if shape not in self._allocators:
             share = shape.share
             nodes = self.gpus.nodes.items()
             others = (row for row, node in nodes if not has_model(node, share))
-            self._packings[shape] = ShareAllocator(share, self.gpus, frozenset(others))
-        return self._packings[shape]
+            self._allocators[shape] = ShareAllocator(share, self.gpus, frozenset(others))
+        return self._allocators[shape]
 
-    def _seat(self, role: Role) -> None:
+    def _add_pods(self, role: Role) -> None:
         """Note on which devices a role's pods are, the highest index last: it goes first."""
-        packing = self.packing(role.shape)
+        packing = self.allocator_of(role.shape)
         if packing is None:
             return
         for pod in sorted(role.pods, key=lambda pod: (pod.index, pod.created_at, pod.name)):
             row, gpus = self._of(pod)
             if gpus and not pod.ended:
                 for gpu in gpus:
-                    gpu.alone = gpu.alone.plus(gpu.part(packing.share))
+                    gpu.empty = gpu.empty.plus(gpu.part(packing.share))
                 if not pod.terminating:
                     packing.places[row].append(_Place(gpus, bound=True))
 
     def _of(self, pod: Pod) -> tuple[int, tuple[_Gpu, ...]]:
         """The row of a pod's node, and those devices of it that the pod names."""
-        row = self._rows.get(pod.node, -1)
+        row = self._index.get(pod.node, -1)
         if row < 0 or not pod.devices:
             return row, ()
         pairs = zip(self.gpus.nodes[row].devices, self.gpus[row], strict=True)
@@ -297,5 +302,5 @@ def gpu_shares_of(nodes: Sequence[Node], roles: Iterable[Role]) -> GpuShares | N
 
 def _read(device: Device) -> _Gpu:
     now = device.free
-    soon = now.plus(device.leaving) if any(device.leaving) else now
+    soon = now.plus(device.releasing) if any(device.releasing) else now
     return _Gpu(device.memory, now, now, soon, now)

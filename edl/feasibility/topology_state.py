@@ -63,27 +63,27 @@ class TopologyState:
         known = dict.fromkeys(all_rules)
         self._selectors = Selectors(found for one in known for found in one.selectors)
         self._terms: defaultdict[Selector, list[PodAffinityTerm]] = defaultdict(list)
-        for term in dict.fromkeys(term for one in known for term in one.apart):
+        for term in dict.fromkeys(term for one in known for term in one.anti_affinity):
             self._terms[term.selector].append(term)
         self._together = dict.fromkeys(
-            tuple(term.selector for term in one.near) for one in known if len(one.near) > 1
+            tuple(term.selector for term in one.affinity) for one in known if len(one.affinity) > 1
         )
         self._domains: dict[object, DomainIndex] = {}
         self._counts: dict[object, ConstraintCount] = {}
         self._by_mark: defaultdict[_Mark, list[ConstraintCount]] = defaultdict(list)
-        self._bindings: dict[Shape, ConstraintState] = {}
+        self._states: dict[Shape, ConstraintState] = {}
 
-    def binding(self, shape: Shape) -> ConstraintState | None:
+    def constraints_of(self, shape: Shape) -> ConstraintState | None:
         """What binds pods of this shape; it counts those that come and go."""
-        return self._bindings.get(shape)
+        return self._states.get(shape)
 
-    def bind(self, shapes: Iterable[Shape]) -> None:
+    def register(self, shapes: Iterable[Shape]) -> None:
         """Make what binds each shape; first of all the counts, then who counts in which."""
-        found = [(shape, shape.rules) for shape in dict.fromkeys(shapes) if shape.rules]
+        found = [(shape, shape.constraints) for shape in dict.fromkeys(shapes) if shape.constraints]
         for shape, rules in found:
-            self._bindings[shape] = self._made(shape, rules)
+            self._states[shape] = self._made(shape, rules)
         for shape, rules in found:
-            self._bindings[shape].carried = self.carried(rules)
+            self._states[shape].carried = self.carried(rules)
 
     def carried(self, rules: PodConstraints) -> tuple[ConstraintCount, ...]:
         """The counts in which a pod counts."""
@@ -92,7 +92,7 @@ class TopologyState:
 
     def _made(self, shape: Shape, rules: PodConstraints) -> ConstraintState:
         matching = tuple(self._selectors.matching(rules.namespace, rules.labels))
-        apart = [self._count(_Matching((term.selector,)), term.key) for term in rules.apart]
+        apart = [self._count(_Matching((term.selector,)), term.key) for term in rules.anti_affinity]
         apart += [
             self._count(_Repelling(term), term.key)
             for selector in matching
@@ -100,19 +100,21 @@ class TopologyState:
         ]
         apart += [self._count(port, None) for own in rules.ports for port in _taken_by(own)]
         return ConstraintState(
-            apart=tuple(dict.fromkeys(apart)),
-            near=self._near(rules, matching),
-            levels=tuple(self._levels(shape, rules, matching)),
+            anti_affinity=tuple(dict.fromkeys(apart)),
+            affinity=self._near(rules, matching),
+            spread=tuple(self._levels(shape, rules, matching)),
         )
 
     def _near(
         self, rules: PodConstraints, matching: Sequence[Selector]
     ) -> AffinityConstraint | None:
-        if not rules.near:
+        if not rules.affinity:
             return None
-        mark = _Matching(tuple(term.selector for term in rules.near))
+        mark = _Matching(tuple(term.selector for term in rules.affinity))
         first = all(selector in matching for selector in mark.selectors)
-        return AffinityConstraint(tuple(self._count(mark, term.key) for term in rules.near), first)
+        return AffinityConstraint(
+            tuple(self._count(mark, term.key) for term in rules.affinity), first
+        )
 
     def _levels(
         self, shape: Shape, rules: PodConstraints, matching: Sequence[Selector]
@@ -170,7 +172,7 @@ class TopologyState:
         matching = set(self._selectors.matching(rules.namespace, rules.labels))
         yield from (_Matching((selector,)) for selector in matching)
         yield from (_Matching(group) for group in self._together if matching.issuperset(group))
-        yield from (_Repelling(term) for term in dict.fromkeys(rules.apart))
+        yield from (_Repelling(term) for term in dict.fromkeys(rules.anti_affinity))
         yield from dict.fromkeys(mark for port in rules.ports for mark in _held_by(port))
 
 
@@ -199,33 +201,35 @@ def topology_state_of(
     state: ClusterState, nodes: Sequence[Node], eligibility: Eligibility
 ) -> TopologyState | None:
     """The crowd as it stands, or nothing where no rule asks: the usual case."""
-    roles = [role for job in state.jobs for role in job.roles if role.shape.rules]
+    roles = [role for job in state.jobs for role in job.roles if role.shape.constraints]
     shapes = [role.shape for role in roles]
-    shapes += [demand.shape for demand in state.demands if demand.shape.rules]
+    shapes += [demand.shape for demand in state.demands if demand.shape.constraints]
     if not shapes:
         return None
-    own = [shape.rules for shape in shapes if shape.rules]
-    crowd = TopologyState(nodes, eligibility, [*own, *(one.rules for one in state.neighbours)])
-    crowd.bind(shapes)
+    own = [shape.constraints for shape in shapes if shape.constraints]
+    crowd = TopologyState(
+        nodes, eligibility, [*own, *(one.constraints for one in state.foreign_pods)]
+    )
+    crowd.register(shapes)
     rows = {node.name: row for row, node in enumerate(nodes)}
     for role in roles:
         _stand(crowd, role, rows)
     carried: dict[PodConstraints, tuple[ConstraintCount, ...]] = {}
-    for one in state.neighbours:
-        if one.rules not in carried:
-            carried[one.rules] = crowd.carried(one.rules)
+    for one in state.foreign_pods:
+        if one.constraints not in carried:
+            carried[one.constraints] = crowd.carried(one.constraints)
         if one.node in rows:
-            for count in carried[one.rules]:
-                count.stand(rows[one.node], one.pods, one.leaving, others=True)
+            for count in carried[one.constraints]:
+                count.add_existing(rows[one.node], one.pods, one.terminating, others=True)
     return crowd
 
 
 def _stand(crowd: TopologyState, role: Role, rows: dict[str, int]) -> None:
     """The pods of a role that hold a node; what the plan makes of them follows."""
-    if not role.pods or role.shape.rules is None:
+    if not role.pods or role.shape.constraints is None:
         return
-    carried = crowd.carried(role.shape.rules)
+    carried = crowd.carried(role.shape.constraints)
     for pod in role.pods:
         if pod.node in rows and not pod.ended:
             for count in carried:
-                count.stand(rows[pod.node], 1, int(pod.terminating), others=False)
+                count.add_existing(rows[pod.node], 1, int(pod.terminating), others=False)

@@ -14,7 +14,7 @@ def is_hopeless(state: ClusterState, settings: Settings, job: TrainingJob) -> bo
     Where rules about other pods or shares of devices decide, that is not known: without the others
     there is nothing to be near.
     """
-    if any(role.shape.rules or role.shape.share for role in job.live):
+    if any(role.shape.constraints or role.shape.share for role in job.live):
         return False
     plan = decide(_emptied(state, job), settings.value(), settings.limits)
     # What waits for time only may start later.
@@ -27,11 +27,11 @@ def _emptied(state: ClusterState, job: TrainingJob) -> ClusterState:
         nodes=tuple(map(_empty, state.nodes)),
         jobs=(job,),
         demands=(),
-        bare=(),
-        budgets=tuple(replace(budget, others=0) for budget in state.budgets),
-        neighbours=(),
+        bare_jobs=(),
+        quotas=tuple(replace(budget, others=0) for budget in state.quotas),
+        foreign_pods=(),
     )
 
 
 def _empty(node: Node) -> Node:
-    return replace(node, used=Resources(), leaving=Resources(), schedulable=True)
+    return replace(node, used=Resources(), releasing=Resources(), schedulable=True)

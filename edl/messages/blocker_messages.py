@@ -196,13 +196,13 @@ def _(found: LoadCeiling) -> str:
 
 @cause.register
 def _(found: QuotaExceeded) -> str:
-    budget = found.budget
+    budget = found.quota
     return f"{budget}: {budget.text(found.left)} left, needs {budget.text(found.needed)}"
 
 
 @remedy.register
 def _(found: QuotaExceeded) -> str:
-    budget = found.budget
+    budget = found.quota
     enough = budget.text(budget.hard + found.lacks)
     return f"{enough} {budget.resource} in {budget.source} of namespace {budget.namespace}"
 

@@ -182,7 +182,7 @@ class QuotaExceeded(msgspec.Struct, frozen=True):
     """A budget of its namespace does not allow more. `lacks`: by how much it is too small."""
 
     kind: ClassVar = BlockerKind.BUDGET
-    budget: Quota
+    quota: Quota
     needed: int
     left: int
     lacks: int

@@ -32,11 +32,11 @@ class ClusterState(msgspec.Struct, frozen=True):
     nodes: tuple[Node, ...]
     jobs: tuple[TrainingJob, ...]
     demands: tuple[Demand, ...] = ()
-    bare: tuple[TrainingJob, ...] = ()
+    bare_jobs: tuple[TrainingJob, ...] = ()
     """Training jobs of bare pods: the plan leaves them alone."""
-    budgets: tuple[Quota, ...] = ()
+    quotas: tuple[Quota, ...] = ()
     """One for each namespace, source and resource, in any order."""
-    neighbours: tuple[ForeignPods, ...] = ()
+    foreign_pods: tuple[ForeignPods, ...] = ()
     """Pods of other owners that rules of `jobs` and `demands` may count, in any order."""
     autoscaled: bool = False
     """Whether the API server serves what an autoscaler of nodes brings along."""

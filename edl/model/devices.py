@@ -63,7 +63,7 @@ class Device(NamedTuple):
     memory: int = 0
     """Bytes; 0 where nobody tells: then only compute counts."""
     used: GpuUsage = GpuUsage()
-    leaving: GpuUsage = GpuUsage()
+    releasing: GpuUsage = GpuUsage()
 
     @property
     def free(self) -> GpuUsage:

@@ -64,7 +64,7 @@ class Shape(msgspec.Struct, frozen=True):
     node_selector: tuple[tuple[str, str], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     affinity: tuple[tuple[Requirement, ...], ...] = ()
-    rules: PodConstraints | None = None
+    constraints: PodConstraints | None = None
     """None where neither its own rules nor those of others ask who is beside it: the usual case."""
     share: Share | None = None
     """Of GPUs that KubeShare hands out; None for none, the usual case."""
@@ -94,7 +94,7 @@ class Node(msgspec.Struct, frozen=True):
     name: str
     allocatable: Resources
     used: Resources
-    leaving: Resources
+    releasing: Resources
     schedulable: bool = True
     """Ready and not cordoned."""
     labels: Mapping[str, str] | None = None

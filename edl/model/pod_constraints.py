@@ -49,15 +49,15 @@ class PodConstraints(msgspec.Struct, frozen=True):
     namespace: str
     labels: Labels
     spread: tuple[TopologySpread, ...] = ()
-    near: tuple[PodAffinityTerm, ...] = ()
-    apart: tuple[PodAffinityTerm, ...] = ()
+    affinity: tuple[PodAffinityTerm, ...] = ()
+    anti_affinity: tuple[PodAffinityTerm, ...] = ()
     ports: tuple[HostPort, ...] = ()
 
     @property
     def selectors(self) -> tuple[Selector, ...]:
         """Whom its own rules count."""
         counted = (one.selector for one in self.spread if one.selector is not None)
-        return (*counted, *(term.selector for term in (*self.near, *self.apart)))
+        return (*counted, *(term.selector for term in (*self.affinity, *self.anti_affinity)))
 
 
 class ForeignPods(msgspec.Struct, frozen=True):
@@ -67,6 +67,6 @@ class ForeignPods(msgspec.Struct, frozen=True):
     """
 
     node: str
-    rules: PodConstraints
+    constraints: PodConstraints
     pods: int
-    leaving: int = 0
+    terminating: int = 0

@@ -32,13 +32,13 @@ def decide(
     Doing it, and deciding again in a cluster that nobody else changes, soon finds nothing to do.
     """
     memory = memory or PlanCache()
-    if known := memory.recall(state, policy, limits):
+    if known := memory.get(state, policy, limits):
         return known
     decided = run_passes(state, policy, limits)
     plan = decided.plan()
-    plan = replace(plan, evacuations=_evacuations(state, decided, _busy(plan)))
+    plan = replace(plan, drains=_evacuations(state, decided, _busy(plan)))
     plan = with_departures(plan, state)
-    memory.keep(state, plan, decided.board, waits=bool(decided.ledger.moves))
+    memory.put(state, plan, decided.snapshot, waits=bool(decided.decisions.moves))
     return plan
 
 
@@ -53,8 +53,8 @@ def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> Decision:
 def _evacuations(
     state: ClusterState, decided: Decision, busy: frozenset[JobKey]
 ) -> tuple[Drain, ...]:
-    moved = drains_of_moves(decided.board, decided.ledger.moves, busy)
-    return (*moved, *drains(state, decided.board, busy | {one.job for one in moved}))
+    moved = drains_of_moves(decided.snapshot, decided.decisions.moves, busy)
+    return (*moved, *drains(state, decided.snapshot, busy | {one.job for one in moved}))
 
 
 def _busy(plan: Plan) -> frozenset[JobKey]:
@@ -73,8 +73,8 @@ def allocate(board: Snapshot, ledger: Decisions, ceiling: GrowthCeiling) -> None
     reclaim_quotas(board)
     assign_gated_pods(board)
     queue = AdmissionQueue(board, ledger)
-    queue.serve()
-    hold_growth_until_quiet(board, asked=queue.asked)
+    queue.run()
+    hold_growth_until_quiet(board, asked=queue.expects_shrinks)
     stuck = grow(board, ceiling)
     if board.policy.balances:
         Rebalance(board, ceiling).run(stuck)

@@ -45,8 +45,8 @@ class Settings(msgspec.Struct, frozen=True):
         waits = dict(self.waits)
         timed = replace(
             found,
-            patience=waits.get("patience", found.patience),
-            idle=waits.get("idle", found.idle),
+            reclaim_delay=waits.get("patience", found.reclaim_delay),
+            quiet_period=waits.get("idle", found.quiet_period),
         )
         return weighted(timed, dict(self.weights))
 

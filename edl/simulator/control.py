@@ -47,7 +47,7 @@ class ElasticControl:
         self.watcher.decided(self.stage.now, state, plan)
         self._say_why(plan)
         found = steps(replace(plan, held=()), replace(state, jobs=self._concerned(plan)))
-        for broken in found.broken:
+        for broken in found.errors:
             raise broken.error
         for step in found.steps:
             self._take(step)
@@ -59,7 +59,7 @@ class ElasticControl:
         A plan that has been done as it was made leaves nothing to do (the planner's own law), until
         those that it moved may move again.
         """
-        if not (plan.admissions or plan.resizes or plan.suspensions or plan.evacuations):
+        if not (plan.admissions or plan.resizes or plan.suspensions or plan.drains):
             return recheck
         cooled = self.elastic.limits.growth_cooldown
         return cooled if recheck is None else min(recheck, cooled)
@@ -70,8 +70,8 @@ class ElasticControl:
             *(one.job for one in plan.admissions),
             *(one.job for one in plan.resizes),
             *(one.job for one in plan.suspensions),
-            *(one.job for one in plan.evacuations),
-            *(one.job for one in plan.placements),
+            *(one.job for one in plan.drains),
+            *(one.job for one in plan.node_assignments),
         ]
         keys = self.company.restless | dict.fromkeys(moved)
         self.company.restless = {}

@@ -44,8 +44,8 @@ class Environment:
             nodes=self.floor.nodes(),
             jobs=jobs,
             demands=tuple(demands),
-            budgets=world.budgets,
-            neighbours=(*world.neighbours, *neighbours),
+            quotas=world.budgets,
+            foreign_pods=(*world.neighbours, *neighbours),
         )
 
     def number(self) -> int:
@@ -62,7 +62,7 @@ class Environment:
     def leaves(self, shape: Shape, place: Place) -> None:
         """A pod there has been told to end: pods that spread count it no more."""
         self.floor.leave(shape, place)
-        self.unbound |= shape.rules is not None
+        self.unbound |= shape.constraints is not None
 
     def freed(self) -> None:
         """Room came back, or nodes changed."""

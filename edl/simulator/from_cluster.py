@@ -45,8 +45,8 @@ def from_state(
         ),
         services=tuple(_service(demand) for demand in state.demands),
         start=state.observed_at,
-        budgets=state.budgets,
-        neighbours=state.neighbours,
+        budgets=state.quotas,
+        neighbours=state.foreign_pods,
     )
 
 
@@ -71,7 +71,7 @@ def _without(nodes: Iterable[Node], jobs: Iterable[TrainingJob]) -> tuple[Node, 
         replace(
             node,
             used=_positive(node.used - held[node.name]),
-            leaving=_positive(node.leaving - leaving[node.name]),
+            releasing=_positive(node.releasing - leaving[node.name]),
             devices=_vacated(node.devices, shares[node.name]),
         )
         for node in nodes
@@ -99,8 +99,8 @@ def _without_one(device: Device, share: Share, *, leaving: bool) -> Device:
     """What a pod was told to hold may differ from what it asked for: never less than nothing."""
     part = share.part(device.memory)
     used = device.used.minus(part).at_least(_NOTHING)
-    left = device.leaving.minus(part) if leaving else device.leaving
-    return device._replace(used=used, leaving=left.at_least(_NOTHING))
+    left = device.releasing.minus(part) if leaving else device.releasing
+    return device._replace(used=used, releasing=left.at_least(_NOTHING))
 
 
 def _bound(jobs: Iterable[TrainingJob]) -> Iterator[tuple[Shape, Pod]]:

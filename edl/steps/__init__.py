@@ -46,7 +46,7 @@ class Steps(msgspec.Struct, frozen=True):
 
     steps: tuple[Step, ...] = ()
     recheck_after: timedelta | None = None
-    broken: tuple[StepError, ...] = ()
+    errors: tuple[StepError, ...] = ()
 
 
 def steps(plan: Plan, state: ClusterState, quiet: UnchangedJobs | None = None) -> Steps:
@@ -83,12 +83,12 @@ def _lives(plan: Plan, state: ClusterState, quiet: UnchangedJobs) -> _Makers[_Du
     now, resizes = state.observed_at, _by_job(plan.resizes)
     jobs = {job.key: job for job in state.jobs}
     moved = {entry.job for entry in plan.suspensions} | {entry.job for entry in plan.admissions}
-    for alone in state.bare:
+    for alone in state.bare_jobs:
         yield alone.key, partial(bare, alone, now)
     for suspension in plan.suspensions:
         yield suspension.job, partial(_stopped, jobs[suspension.job], suspension, now)
-    leaving = {(entry.job, entry.role): entry for entry in plan.evacuations}
-    asked = resizes.keys() | {entry.job for entry in plan.evacuations}
+    leaving = {(entry.job, entry.role): entry for entry in plan.drains}
+    asked = resizes.keys() | {entry.job for entry in plan.drains}
     for key, job in jobs.items():
         if key in moved or job.problem:
             continue
@@ -105,8 +105,8 @@ def _placements(plan: Plan, state: ClusterState) -> _Makers[tuple[Step, ...]]:
     """What gives the pods of each job that goes on their nodes, whatever else happens to it."""
     stopped = {entry.job for entry in plan.suspensions}
     stopped |= {resize.job for resize in plan.resizes if resize.restart}
-    found, now = _by_job(plan.placements), state.observed_at
-    leaving = {(entry.job, entry.role): entry for entry in plan.evacuations}
+    found, now = _by_job(plan.node_assignments), state.observed_at
+    leaving = {(entry.job, entry.role): entry for entry in plan.drains}
     for job in state.jobs if found else ():
         goes_on = job.key not in stopped and not job.problem and phases.ending(job) is None
         if goes_on and job.key in found:

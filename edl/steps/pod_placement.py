@@ -23,7 +23,7 @@ def placed(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> 
 
 def _replaced(job: TrainingJob, found: Sequence[NodeAssignment]) -> Iterator[Step]:
     """Pods that lost their nodes to others end, uncounted; the Job controller makes them again."""
-    names = {(one.role, pod) for one in found for pod in one.replaced}
+    names = {(one.role, pod) for one in found for pod in one.replaced_pods}
     for role in job.live:
         for pod in role.pods:
             if (role.name, pod.name) in names and pod.active:

@@ -34,7 +34,7 @@ def _evacuated(
     if not found:
         return role
     named = role.removing | {*found.pods}
-    return replace(role, removing=named, evacuated=found.reason, clears=found.clears)
+    return replace(role, removing=named, evacuated=found.reason, clears=found.cleared_nodes)
 
 
 def going(role: Role) -> tuple[Pod, ...]:

@@ -62,7 +62,7 @@ def survey_ruled(connection: ClusterConnection, now: datetime) -> Survey:
     """The same, with what quotas and LimitRanges of their namespaces refuse and add."""
     hints: list[str] = []
     found = _observed(_ruled(connection, _training(PrefetchedLists(connection), hints), hints), now)
-    return Survey(found.jobs, tuple(hints), found.bare)
+    return Survey(found.jobs, tuple(hints), found.bare_jobs)
 
 
 def survey_created(connection: ClusterConnection, jobs: Sequence[Json], now: datetime) -> Survey:

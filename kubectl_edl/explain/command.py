@@ -158,7 +158,9 @@ def _told(
     settings = by.settings
     situation = DecisionInput(state, settings.value(), settings.limits)
     explanation = explain_job(situation, job.key)
-    could = explanation and (explanation.start or any(role.stops for role in explanation.roles))
+    could = explanation and (
+        explanation.start_blockers or any(role.blockers for role in explanation.roles)
+    )
     if not could:
         return explanation, None
     if by.stalled:

@@ -147,13 +147,13 @@ def _decisions(plan: Plan) -> Iterator[_Decision]:
         yield _Decision(word, resize.job, {**facts, **_why(resize.reason)}, resize.role, moved)
     for suspension in plan.suspensions:
         yield _Decision("suspended", suspension.job, _why(suspension.reason))
-    for evacuation in plan.evacuations:
+    for evacuation in plan.drains:
         facts = {"role": evacuation.role, "pods": evacuation.pods, **_why(evacuation.reason)}
         yield _Decision("evacuated", evacuation.job, facts, evacuation.role, len(evacuation.pods))
-    for one in plan.placements:
-        if one.replaced:
-            facts = {"role": one.role, "pods": one.replaced}
-            yield _Decision("replaced", one.job, facts, one.role, len(one.replaced))
+    for one in plan.node_assignments:
+        if one.replaced_pods:
+            facts = {"role": one.role, "pods": one.replaced_pods}
+            yield _Decision("replaced", one.job, facts, one.role, len(one.replaced_pods))
 
 
 def _why(reason: Reason) -> dict[str, str]:

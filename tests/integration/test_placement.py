@@ -108,7 +108,7 @@ class Life:
         (role,) = found.jobs[0].roles
         nodes = tuple((pod.name, role.assigned.node(pod.index)) for pod in role.pods)
         return self.writes(
-            Plan(placements=(NodeAssignment(found.jobs[0].key, "worker", nodes),)), found
+            Plan(node_assignments=(NodeAssignment(found.jobs[0].key, "worker", nodes),)), found
         )
 
     def writes(self, plan: Plan, found: ClusterState) -> list[Write]:

@@ -107,11 +107,11 @@ class World:
             tuple(TrainingJob(key, "none", (waiting(key),), now) for key in keys)
             for keys in (self.jobs, self.bare)
         )
-        return ClusterState(now, (), jobs, bare=bare)
+        return ClusterState(now, (), jobs, bare_jobs=bare)
 
     def steps(self, _plan: Plan, state: ClusterState) -> Steps:
         self.refusals += [job.refusal for job in state.jobs if job.key == A]
-        everybody = (*state.jobs, *state.bare)
+        everybody = (*state.jobs, *state.bare_jobs)
         jobs = [job.key for job in everybody if job.key not in self.odd]
         good = tuple(
             Step(job, (), (self.note(job),) if self.grows else (), self.starts) for job in jobs

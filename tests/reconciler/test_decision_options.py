@@ -32,12 +32,12 @@ def test_without_options_it_is_what_decide_does_by_itself() -> None:
 
 def test_each_policy_has_its_own_numbers() -> None:
     found = given("--policy", "throughput").value()
-    assert (found.patience.seconds, found.idle.seconds) == (30, 60)
+    assert (found.reclaim_delay.seconds, found.quiet_period.seconds) == (30, 60)
 
 
 def test_its_numbers_may_be_set_0_among_them() -> None:
     found = given("--policy", "throughput", "--patience", "0", "--idle", "90").value()
-    assert (found.patience, found.idle) == (timedelta(), timedelta(seconds=90))
+    assert (found.reclaim_delay, found.quiet_period) == (timedelta(), timedelta(seconds=90))
 
 
 def test_weights_are_by_priority() -> None:

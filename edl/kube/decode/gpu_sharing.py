@@ -120,5 +120,5 @@ def _unnamed(gpus: dict[str, Device]) -> Device:
 
 def _with(device: Device, one: GpuAllocation, uuid: str, leaving: bool) -> Device:  # noqa: FBT001
     part = Share(one.compute, one.memory).part(device.memory)
-    going = device.leaving.plus(part) if leaving else device.leaving
+    going = device.releasing.plus(part) if leaving else device.releasing
     return Device(uuid, device.memory, device.used.plus(part), going)

@@ -130,7 +130,7 @@ def node(raw: bytes) -> Node:
         name=name,
         allocatable=allocatable + gpu_sharing.offered(_labels(found.metadata), allocatable),
         used=Resources(),
-        leaving=Resources(),
+        releasing=Resources(),
         devices=gpu_sharing.devices(_labels(found.metadata), allocatable),
         schedulable=ready and not found.spec.unschedulable,
         labels={**_labels(found.metadata), NODE_NAME: name},

@@ -64,7 +64,7 @@ class ShapeInterner:
         if len(self._ruled) >= self._most:
             self._ruled.clear()
         found = pod_affinity.rules(_json(spec), who)
-        ruled = replace(shape, rules=found) if found else shape
+        ruled = replace(shape, constraints=found) if found else shape
         self._ruled[key] = self._one(ruled)
         return self._ruled[key]
 
@@ -92,7 +92,7 @@ class ShapeInterner:
         found = pod_affinity.rules(spec, who)
         if found is None:
             return shape
-        ruled = replace(shape, rules=found)
+        ruled = replace(shape, constraints=found)
         return self._one(ruled)
 
     def _one(self, shape: Shape) -> Shape:

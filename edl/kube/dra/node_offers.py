@@ -33,5 +33,5 @@ def with_devices(node: Node, offer: NodeDevices) -> Node:
         node,
         allocatable=filled(node.allocatable, offer.has),
         used=filled(node.used, offer.used),
-        leaving=filled(node.leaving, offer.leaving),
+        releasing=filled(node.releasing, offer.leaving),
     )

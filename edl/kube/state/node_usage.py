@@ -97,4 +97,4 @@ class NodeUsageIndex:
             return node
         used, leaving = Resources.of(load.used), Resources.of(load.leaving)
         devices = node.devices and gpu_sharing.occupied(node.devices, load.holds.elements())
-        return replace(node, used=used, leaving=leaving, devices=devices)
+        return replace(node, used=used, releasing=leaving, devices=devices)

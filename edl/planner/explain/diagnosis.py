@@ -42,19 +42,19 @@ def start_blockers(now: DecisionInput, found: Decision, key: JobKey) -> Sequence
         return ()
     if itself := _itself(job):
         return [itself]
-    if key in found.ledger.suspended:
-        return [OwnCondition(JobCondition.RULE, found.ledger.suspended[key])]
-    reason = found.ledger.held.get(key)
+    if key in found.decisions.suspended:
+        return [OwnCondition(JobCondition.RULE, found.decisions.suspended[key])]
+    reason = found.decisions.held.get(key)
     if reason and (said := _said(reason)):
         return [said]
-    board = found.board
+    board = found.snapshot
     wanted = gang_to_start(board, job, returns=is_restarting(board, job))
     rooms = (
         ()
         if reason and reason.code in reasons.TIMED
         else tuple(shortage.gang_shortage(board, wanted))
     )
-    return rooms or [_timed(now, found, lambda later: later.ledger.held.get(key))]
+    return rooms or [_timed(now, found, lambda later: later.decisions.held.get(key))]
 
 
 def growth_blockers(
@@ -63,19 +63,19 @@ def growth_blockers(
     """What keeps a role that is started, or starts in this plan, from one more replica."""
     if itself := _itself(standing.job) or _fixed(standing):
         return [itself]
-    if standing.after >= standing.cap:
+    if standing.planned_size >= standing.max_replicas:
         return [_bound(standing.role)]
-    if reason := standing.reason or standing.held:
+    if reason := standing.reason or standing.hold_reason:
         key, name = standing.job.key, standing.role.name
         return [_said(reason) or _timed(now, found, lambda later: _held(later, key, name))]
-    if standing.promised:
+    if standing.pipelined:
         return [InProgress(found.why_no_more(standing))]
     return [_lack(found, standing)]
 
 
 def _lack(found: Decision, standing: RoleAllocation) -> Blocker:
     """What there is too little of for one more, or that there is enough and it is not given."""
-    lack = shortage.growth_shortage(found.board, found.ceiling, standing)
+    lack = shortage.growth_shortage(found.snapshot, found.ceiling, standing)
     if not isinstance(lack, InsufficientResources) or lack.missing:
         return lack
     if standing.starts:
@@ -85,7 +85,7 @@ def _lack(found: Decision, standing: RoleAllocation) -> Blocker:
 
 def allocation_of(found: Decision, key: JobKey, role: str) -> RoleAllocation | None:
     """A role that is started, or starts in this plan."""
-    standings = (one for one in found.board.standings if one.job.key == key)
+    standings = (one for one in found.snapshot.allocations if one.job.key == key)
     return next((one for one in standings if one.role.name == role), None)
 
 
@@ -103,8 +103,8 @@ def _fixed(standing: RoleAllocation) -> OwnCondition | None:
     role = standing.role
     if role.resizing not in RESIZABLE:
         return OwnCondition(JobCondition.FIXED, reasons.fixed(role))
-    if standing.held and standing.held.code in _KEEPING:
-        return OwnCondition(JobCondition.NEARLY_DONE, standing.held)
+    if standing.hold_reason and standing.hold_reason.code in _KEEPING:
+        return OwnCondition(JobCondition.NEARLY_DONE, standing.hold_reason)
     return None
 
 
@@ -138,7 +138,7 @@ def _said(reason: Reason) -> Blocker | None:
 def _timed(now: DecisionInput, found: Decision, read: Read) -> Blocker:
     """A rule that time ends, with the moment; a rule of the plan where time does not."""
     known = read(found)
-    wakes = sorted(set(found.board.wake))
+    wakes = sorted(set(found.snapshot.rechecks))
 
     def past(wait: timedelta) -> bool:
         later = replace(now.state, observed_at=now.state.observed_at + wait)
@@ -153,4 +153,4 @@ def _timed(now: DecisionInput, found: Decision, read: Read) -> Blocker:
 
 def _held(found: Decision, key: JobKey, role: str) -> Reason | None:
     standing = allocation_of(found, key, role)
-    return standing.reason or standing.held if standing else None
+    return standing.reason or standing.hold_reason if standing else None

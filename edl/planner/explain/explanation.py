@@ -45,7 +45,7 @@ class Blockers(msgspec.Struct, frozen=True):
     `complete` is False where something else may be in the way besides, or nothing can be changed.
     """
 
-    causes: tuple[Blocker, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
     complete: bool = True
 
 
@@ -57,10 +57,10 @@ class RoleExplanation(msgspec.Struct, frozen=True):
     """
 
     role: str
-    now: int
+    before: int
     after: int
-    why: Reason | None
-    stops: Blockers | None
+    reason: Reason | None
+    blockers: Blockers | None
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -69,7 +69,7 @@ class Explanation(msgspec.Struct, frozen=True):
     job: JobKey
     plan: Plan
     roles: tuple[RoleExplanation, ...]
-    start: Blockers | None = None
+    start_blockers: Blockers | None = None
     position: int = 0
     ahead: tuple[JobKey, ...] = ()
 
@@ -88,7 +88,7 @@ def explain(situation: DecisionInput, key: JobKey) -> Explanation | None:
         job=key,
         plan=plan,
         roles=tuple(case.role(role, plan) for role in job.roles),
-        start=case.start() if waits else None,
+        start_blockers=case.start() if waits else None,
         position=held.position if held else 0,
         ahead=held.ahead if held else (),
     )
@@ -110,16 +110,16 @@ class _Case:
     def waits(self) -> bool:
         """Whether it, or a part of it, does not run after this plan."""
         over = phases.ending(self.job) is not None or not self.job.live
-        stopped = self.job.key in self.decided.ledger.suspended
+        stopped = self.job.key in self.decided.decisions.suspended
         suspended = any(role.suspended for role in self.job.live)
-        starts = self.job.key in self.decided.ledger.admitted
+        starts = self.job.key in self.decided.decisions.admitted
         return not over and (stopped or (suspended and not starts))
 
     def start(self) -> Blockers:
         key, names = self.job.key, {role.name for role in self.job.live}
 
         def started(found: Decision) -> bool:
-            standing = {one.role.name for one in found.board.standings if one.job.key == key}
+            standing = {one.role.name for one in found.snapshot.allocations if one.job.key == key}
             return names <= standing
 
         return self._search("", started, lambda now, found: start_blockers(now, found, key))
@@ -127,22 +127,22 @@ class _Case:
     def role(self, role: Role, plan: Plan) -> RoleExplanation:
         now = 0 if role.suspended or role.ending else role.size
         standing = allocation_of(self.decided, self.job.key, role.name)
-        stopped = self.job.key in self.decided.ledger.suspended
-        after = 0 if stopped else standing.after if standing else now
+        stopped = self.job.key in self.decided.decisions.suspended
+        after = 0 if stopped else standing.planned_size if standing else now
         return RoleExplanation(
             role=role.name,
-            now=now,
+            before=now,
             after=after,
-            why=_why(plan, self.job, role),
-            stops=self._growth(role, standing) if standing and not self.waits else None,
+            reason=_why(plan, self.job, role),
+            blockers=self._growth(role, standing) if standing and not self.waits else None,
         )
 
     def _growth(self, role: Role, standing: RoleAllocation) -> Blockers:
-        key, before = self.job.key, standing.after
+        key, before = self.job.key, standing.planned_size
 
         def grown(found: Decision) -> bool:
             there = allocation_of(found, key, role.name)
-            return there is not None and there.after > before
+            return there is not None and there.planned_size > before
 
         def find(now: DecisionInput, found: Decision) -> Sequence[Blocker]:
             there = allocation_of(found, key, role.name)
@@ -236,9 +236,9 @@ def _holdings(found: Decision) -> dict[Subject, int]:
 
     A training job that waits for pods to leave has its room, too, as a whole.
     """
-    held = found.ledger.held
+    held = found.decisions.held
     waiting: dict[Subject, int] = {(key, ""): 1 for key in held if reasons.promises(held[key])}
-    return waiting | {(one.job.key, one.role.name): one.size for one in found.board.standings}
+    return waiting | {(one.job.key, one.role.name): one.size for one in found.snapshot.allocations}
 
 
 def _why(plan: Plan, job: TrainingJob, role: Role) -> Reason | None:

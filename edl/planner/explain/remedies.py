@@ -136,7 +136,7 @@ def _(cause: LoadCeiling, situation: DecisionInput, _key: JobKey) -> DecisionInp
 
 @_mended.register
 def _(cause: QuotaExceeded, situation: DecisionInput, _key: JobKey) -> DecisionInput:
-    return situation.with_budget(cause.budget, cause.lacks)
+    return situation.with_quota(cause.quota, cause.lacks)
 
 
 def _is_pinned(
@@ -196,7 +196,7 @@ def _more_leave(old: Blocker, new: Blocker) -> Blocker | None:
     match old, new:
         case LoadCeiling(), LoadCeiling() if old.resource == new.resource:
             return replace(old, enough=max(old.enough, new.enough))
-        case QuotaExceeded(), QuotaExceeded() if _is_same(old.budget, new.budget):
+        case QuotaExceeded(), QuotaExceeded() if _is_same(old.quota, new.quota):
             return replace(old, lacks=old.lacks + new.lacks)
         case Outranked(), Outranked() if old.rule == new.rule:
             jobs = dict.fromkeys((*old.jobs, *new.jobs))

@@ -36,74 +36,77 @@ _PRECISION = 10_000
 
 def gang_shortage(board: Snapshot, gang: Gang) -> Iterator[Blocker]:
     """What keeps a gang from starting, by role; as many pods as fit are counted as placed."""
-    if gang.bill and (line := gang.bill.short(now=False)):
-        yield quota_shortage(line, gang.bill, _given_back(board, line, gang.job.priority))
+    if gang.quota_request and (line := gang.quota_request.exceeded(now=False)):
+        yield quota_shortage(line, gang.quota_request, _given_back(board, line, gang.job.priority))
     room = reachable_capacity(board, gang.job)
     near = closest_fit(board, gang, room, Horizon.FUTURE_IDLE)
     if near is None:
         yield from _unlabelled(gang)
         return
     gang = near[0]
-    found = pack_in_best_order(room, gang.wants, Horizon.FUTURE_IDLE)
-    wanted = list(zip(gang.roles, gang.wants, found, strict=True))
+    found = pack_in_best_order(room, gang.requests, Horizon.FUTURE_IDLE)
+    wanted = list(zip(gang.roles, gang.requests, found, strict=True))
     for role, want, _ in wanted:
-        if not want.fit.eligible.any():
+        if not want.pod_class.eligible.any():
             yield NoUsableNode(
-                role.name, want.pods, want.fit.shape.requests, no_node_error(board, want.fit)
+                role.name,
+                want.pods,
+                want.pod_class.shape.requests,
+                no_node_error(board, want.pod_class),
             )
     for role, want, fitting in wanted:
-        if want.fit.eligible.any() and fitting < want.pods:
-            _fill_all(room, want.fit)
+        if want.pod_class.eligible.any() and fitting < want.pods:
+            _fill_all(room, want.pod_class)
             yield _room(board, room, role, (want, fitting))
 
 
 def _unlabelled(gang: Gang) -> Iterator[Blocker]:
     """No node that its pods may use has the labels of the topology that it requires."""
     rule = no_domain_error(gang)
-    for role, want in zip(gang.roles, gang.wants, strict=True):
-        yield NoUsableNode(role.name, want.pods, want.fit.shape.requests, rule)
+    for role, want in zip(gang.roles, gang.requests, strict=True):
+        yield NoUsableNode(role.name, want.pods, want.pod_class.shape.requests, rule)
 
 
 def growth_shortage(board: Snapshot, ceiling: GrowthCeiling, standing: RoleAllocation) -> Blocker:
     """What keeps a started role from one more replica, if it is room."""
-    fit, grid = standing.fit, board.grid
-    if standing.bill and (line := standing.bill.short(now=False)):
-        return quota_shortage(line, standing.bill, 0)
+    fit, grid = standing.pod_class, board.capacity
+    if standing.quota_request and (line := standing.quota_request.exceeded(now=False)):
+        return quota_shortage(line, standing.quota_request, 0)
     if not fit.eligible.any():
-        rule, domains = no_node_error(board, fit), board.kept_to(fit)
+        rule, domains = no_node_error(board, fit), board.domains_of(fit)
         return NoUsableNode(standing.role.name, 1, fit.shape.requests, rule, domains)
-    over = ceiling.over(fit, grid.idle_soon)
-    if over and fit.soon.find() != NO_NODE:
+    over = ceiling.exceeded(fit, grid.total_future_idle)
+    if over and fit.future_idle.find() != NO_NODE:
         return _ceiling(board, standing, over)
-    return _room(board, grid.soon, standing.role, (PodSetRequest(fit, 1), 0))
+    return _room(board, grid.future_idle, standing.role, (PodSetRequest(fit, 1), 0))
 
 
 def reachable_capacity(board: Snapshot, job: TrainingJob) -> Ints:
     """The room on `soon`, and what extras hold that yield to a job that waits."""
-    movable = [found for found in board.standings if found.moves]
+    movable = [found for found in board.allocations if found.resizable]
     level = max(reclaim_priority_of(board, job), job.priority)
-    return Reclaimable(board, movable, reclaim_order(board)).spare.room(level)
+    return Reclaimable(board, movable, reclaim_order(board)).capacity.with_idle(level)
 
 
 def quota_shortage(line: QuotaLine, bill: QuotaRequest, comes: int) -> QuotaExceeded:
     """A budget that is too small, also when `comes` is given back to it."""
-    needed, left = bill.cost(line), line.soon + comes
-    return QuotaExceeded(line.budget, needed, max(line.soon, 0), max(needed - left, 1))
+    needed, left = bill.amount(line), line.future_remaining + comes
+    return QuotaExceeded(line.quota, needed, max(line.future_remaining, 0), max(needed - left, 1))
 
 
 def _given_back(board: Snapshot, line: QuotaLine, priority: int) -> int:
     """What extras count in a budget that yield to a claim of this priority."""
     return sum(
-        (standing.size - standing.floor) * standing.bill.cost(line)
-        for standing in board.standings
-        if standing.moves and standing.bill and standing.level <= priority
+        (standing.size - standing.min_replicas) * standing.quota_request.amount(line)
+        for standing in board.allocations
+        if standing.resizable and standing.quota_request and standing.reclaim_priority <= priority
     )
 
 
 def _fill_all(room: Ints, fit: PodClass) -> None:
     """Take every place for a pod of this shape: what is left on each node is less than one."""
-    capacity = fit.capacity(room, Horizon.FUTURE_IDLE)
-    for line, amount in fit.need:
+    capacity = fit.pods_per_node(room, Horizon.FUTURE_IDLE)
+    for line, amount in fit.amounts:
         room[line] -= capacity * amount
 
 
@@ -113,21 +116,21 @@ def _room(
     (fit, pods), fitting = placed
     if (large := _too_large(board, role, fit, pods - fitting)) is not None:
         return large
-    names, nodes = board.grid.resources, list(board.grid.rows)
+    names, nodes = board.capacity.resources, list(board.capacity.index)
     every = np.flatnonzero(fit.eligible)
     rows = every[[fit.allows(int(row), now=False) for row in every]]
     best = int((rows if rows.size else every)[0])
     if rows.size:
         best = int(rows[_least_missing(board, room, fit, rows)])
-    missing = {names[line]: max(amount - int(room[line, best]), 0) for line, amount in fit.need}
+    missing = {names[line]: max(amount - int(room[line, best]), 0) for line, amount in fit.amounts}
     if _is_ruled(fit) and not (rows.size and any(missing.values())):
-        rule = Scarce.DEVICES if fit.binding is None else Scarce.RULES
+        rule = Scarce.DEVICES if fit.constraints is None else Scarce.RULES
         requests = fit.shape.requests
-        where = board.kept_to(fit)
+        where = board.domains_of(fit)
         return ConstraintsUnsatisfied(
             role.name, pods - fitting, requests, len(every), rule, nodes[best], where
         )
-    free = {names[line]: max(int(room[line, rows].max()), 0) for line, _ in fit.need}
+    free = {names[line]: max(int(room[line, rows].max()), 0) for line, _ in fit.amounts}
     return InsufficientResources(
         role=role.name,
         wanted=pods,
@@ -137,61 +140,61 @@ def _room(
         free=Resources.of(free),
         node=nodes[best],
         missing=Resources.of(missing),
-        domains=board.kept_to(fit),
+        domains=board.domains_of(fit),
     )
 
 
 def _too_large(board: Snapshot, role: Role, fit: PodClass, pods: int) -> TooLarge | None:
     """A pod for which no node that it may use is large enough, however empty."""
     rows = np.flatnonzero(fit.eligible)
-    has = board.grid.allocatable[:, rows]
+    has = board.capacity.allocatable[:, rows]
     enough = np.ones(len(rows), dtype=np.bool_)
-    for line, amount in fit.need:
+    for line, amount in fit.amounts:
         enough &= has[line] >= amount
     if enough.any():
         return None
-    names = board.grid.resources
-    largest = {names[line]: int(has[line].max()) for line, _ in fit.need}
+    names = board.capacity.resources
+    largest = {names[line]: int(has[line].max()) for line, _ in fit.amounts}
     return TooLarge(
         role=role.name,
         pods=pods,
         requests=fit.shape.requests,
         nodes=len(rows),
         largest=Resources.of(largest),
-        node=list(board.grid.rows)[
-            int(rows[_least_missing(board, board.grid.allocatable, fit, rows)])
+        node=list(board.capacity.index)[
+            int(rows[_least_missing(board, board.capacity.allocatable, fit, rows)])
         ],
-        domains=board.kept_to(fit),
+        domains=board.domains_of(fit),
     )
 
 
 def _is_ruled(fit: PodClass) -> bool:
     """Whether more than its sums decides where its pods may be."""
-    return fit.binding is not None or fit.packing is not None
+    return fit.constraints is not None or fit.share_allocator is not None
 
 
 def _least_missing(board: Snapshot, room: Ints, fit: PodClass, rows: Ints) -> int:
     """The place in `rows` of the node that lacks the smallest part of what a pod asks for."""
-    totals = board.totals
+    totals = board.resource_totals
     lacks = np.zeros(len(rows))
-    for line, amount in fit.need:
+    for line, amount in fit.amounts:
         short = np.maximum(amount - room[line, rows], 0)
         lacks = np.maximum(lacks, short / max(totals[line], 1))
     return int(np.argmin(lacks))
 
 
 def _ceiling(board: Snapshot, standing: RoleAllocation, resource: str) -> LoadCeiling:
-    grid = board.grid
+    grid = board.capacity
     line = grid.resources.index(resource)
-    needed = dict(standing.fit.need)[line]
-    idle = min(grid.idle_soon[line], grid.idle_now[line])
-    total = board.totals[line]
+    needed = dict(standing.pod_class.amounts)[line]
+    idle = min(grid.total_future_idle[line], grid.total_idle[line])
+    total = board.resource_totals[line]
     return LoadCeiling(
         role=standing.role.name,
         resource=resource,
         share=board.limits.load_ceiling,
         idle=idle,
-        kept=grid.kept_idle(board.limits.load_ceiling)[line],
+        kept=grid.idle_to_keep(board.limits.load_ceiling)[line],
         needed=needed,
         enough=_enough(total, idle - needed),
     )

@@ -59,7 +59,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
                 name=name,
                 allocatable=room,
                 used=Resources(),
-                leaving=Resources(),
+                releasing=Resources(),
                 labels=_labels(like, name),
             )
             for name in new
@@ -71,14 +71,14 @@ class DecisionInput(msgspec.Struct, frozen=True):
         kept = (demand for demand in self.state.demands if demand.example not in examples)
         return self._with_state(demands=tuple(kept))
 
-    def with_budget(self, budget: Quota, more: int) -> "DecisionInput":
+    def with_quota(self, budget: Quota, more: int) -> "DecisionInput":
         """With so much more in one budget of a namespace."""
         name = (budget.namespace, budget.source, budget.resource)
         budgets = (
             replace(one, hard=one.hard + more)
             if (one.namespace, one.source, one.resource) == name
             else one
-            for one in self.state.budgets
+            for one in self.state.quotas
         )
         return self._with_state(budgets=tuple(budgets))
 

@@ -44,34 +44,42 @@ class BestFitCursor:
     """
 
     __slots__ = (
-        "_ahead", "_all", "_at", "_cells", "_eligible", "_fitting", "_freed", "_order", "_seen"
+        "_ahead",
+        "_all",
+        "_at",
+        "_cells",
+        "_eligible",
+        "_freed_nodes",
+        "_order",
+        "_seen",
+        "_that_fit"
     )  # fmt: skip
 
     def __init__(
         self, grid: NodeCapacity, need: ResourceAmounts, eligible: Mask, *, now: bool
     ) -> None:
-        self._cells = grid.cells(need, now=now)
+        self._cells = grid.cells_to_compare(need, now=now)
         self._eligible = memoryview(eligible)  # type: ignore[arg-type]
-        self._freed = grid.freed
-        self._fitting = partial(nodes_that_fit, grid, need, now=now)
+        self._freed_nodes = grid.freed_nodes
+        self._that_fit = partial(nodes_that_fit, grid, need, now=now)
         rows = np.flatnonzero(eligible)
         few = len(rows) <= _SCANNED
-        self._order = _fullest_first(need, rows if few else self._among(rows), grid.soon)
+        self._order = _fullest_first(need, rows if few else self._among(rows), grid.future_idle)
         self._all: list[int] = self._order.tolist() if few else []
         """All of its nodes, where they are few."""
         self._ahead: list[int] = []
         """The next nodes that had room, the last one first."""
         self._at = 0
         """Where in order those end."""
-        self._seen = len(grid.freed)
+        self._seen = len(grid.freed_nodes)
 
     def _among(self, rows: Ints) -> Ints:
         """Those of its nodes to go through in order."""
-        return self._fitting(rows)
+        return self._that_fit(rows)
 
     def find(self) -> int:
         """The next node that takes one more pod; -1 if there is none."""
-        freed, fits, ahead = self._freed, self._fits, self._ahead
+        freed, fits, ahead = self._freed_nodes, self._fits, self._ahead
         if self._all:
             return next(filter(fits, self._all), _NO_NODE)
         while self._seen < len(freed):
@@ -89,15 +97,15 @@ class BestFitCursor:
         """Whether any node is left; of many at once it takes less time than of each."""
         while not self._ahead and self._at < len(self._order):
             rows = self._order[self._at : self._at + _MANY]
-            self._ahead += self._fitting(rows)[::-1].tolist()
+            self._ahead += self._that_fit(rows)[::-1].tolist()
             self._at += _MANY
         return bool(self._ahead)
 
-    def mark(self) -> CursorPosition:
+    def position(self) -> CursorPosition:
         """Where it stands, to come `back_to` when placements are undone."""
         return max(self._at - _MANY, 0), self._seen
 
-    def back_to(self, mark: CursorPosition) -> None:
+    def restore(self, mark: CursorPosition) -> None:
         self._at, self._seen = mark
         self._ahead.clear()
 
@@ -111,16 +119,16 @@ class BestFitCursor:
 class SharedGpuCursor(BestFitCursor):
     """The same for a shape with a share: a node without a device for it has no room."""
 
-    __slots__ = ("_is_now", "_packing")
+    __slots__ = ("_allocator", "_is_now")
 
     def __init__(
         self, grid: NodeCapacity, fit: "PodClass", packing: ShareAllocator, *, now: bool
     ) -> None:
-        super().__init__(grid, fit.need, fit.eligible, now=now)
-        self._packing, self._is_now = packing, now
+        super().__init__(grid, fit.amounts, fit.eligible, now=now)
+        self._allocator, self._is_now = packing, now
 
     def _fits(self, row: int) -> bool:
-        return super()._fits(row) and self._packing.allows(row, now=self._is_now)
+        return super()._fits(row) and self._allocator.allows(row, now=self._is_now)
 
 
 class _NodeGroup:
@@ -157,15 +165,24 @@ class ConstrainedCursor(BestFitCursor):
     one of them has eased; what forbids a zone is asked of the zone, not of each of its nodes.
     """
 
-    __slots__ = ("_coarse", "_fine", "_fit", "_grid", "_is_now", "_lane_of", "_lanes", "_rows")
+    __slots__ = (
+        "_capacity",
+        "_coarse",
+        "_fine",
+        "_group_of",
+        "_groups",
+        "_is_now",
+        "_nodes",
+        "_pod_class",
+    )
 
     def __init__(self, grid: NodeCapacity, fit: "PodClass", *, now: bool) -> None:
-        super().__init__(grid, fit.need, fit.eligible, now=now)
-        self._rows: list[int] = self._order.tolist()
-        self._grid, self._fit, self._is_now = grid, fit, now
-        self._coarse, self._fine = (fit.binding or ConstraintState()).parted(_FEW)
-        self._lanes = self._parted()
-        self._lane_of: dict[int, tuple[_NodeGroup, int]] = {}
+        super().__init__(grid, fit.amounts, fit.eligible, now=now)
+        self._nodes: list[int] = self._order.tolist()
+        self._capacity, self._pod_class, self._is_now = grid, fit, now
+        self._coarse, self._fine = (fit.constraints or ConstraintState()).split_by_domains(_FEW)
+        self._groups = self._parted()
+        self._group_of: dict[int, tuple[_NodeGroup, int]] = {}
 
     def _among(self, rows: Ints) -> Ints:
         """Those without room, too: room may come back to them."""
@@ -177,34 +194,34 @@ class ConstrainedCursor(BestFitCursor):
             for domains in {id(c.domains): c.domains for c in self._coarse.counts}.values()
         ]
         lanes: dict[tuple[int, ...], list[int]] = {}
-        for place, row in enumerate(self._rows):
+        for place, row in enumerate(self._nodes):
             lanes.setdefault(tuple([of[row] for of in shared]), []).append(place)
         return [_NodeGroup(places) for places in lanes.values()]
 
     def find(self) -> int:
-        if self._seen < len(self._freed):
+        if self._seen < len(self._freed_nodes):
             self._return_freed()
-        near = self._fit.binding.near if self._fit.binding else None
-        if near is not None and near.begins(now=self._is_now):
+        near = self._pod_class.constraints.affinity if self._pod_class.constraints else None
+        if near is not None and near.has_no_match(now=self._is_now):
             return next(filter(self._takes, self._most_room_first(near)), _NO_NODE)
-        ease = self._fine.ease
-        best = len(self._rows)
-        for least, lane in sorted(((lane.least(ease), lane) for lane in self._lanes), key=_least):
+        ease = self._fine.eased
+        best = len(self._nodes)
+        for least, lane in sorted(((lane.least(ease), lane) for lane in self._groups), key=_least):
             if least < best and (place := self._first(lane, ease)) >= 0:
                 best = min(best, place)
-        return self._rows[best] if best < len(self._rows) else _NO_NODE
+        return self._nodes[best] if best < len(self._nodes) else _NO_NODE
 
-    def mark(self) -> CursorPosition:
-        return (self._seen, *(min((lane.at, *lane.back)) for lane in self._lanes))
+    def position(self) -> CursorPosition:
+        return (self._seen, *(min((lane.at, *lane.back)) for lane in self._groups))
 
-    def back_to(self, mark: CursorPosition) -> None:
+    def restore(self, mark: CursorPosition) -> None:
         self._seen, *places = mark
-        for lane, at in zip(self._lanes, places, strict=True):
+        for lane, at in zip(self._groups, places, strict=True):
             lane.start(at)
 
     def _first(self, lane: _NodeGroup, ease: int) -> int:
         """The first place of a lane that takes one more pod; -1 if there is none."""
-        places, order, count = lane.places, self._rows, len(lane.places)
+        places, order, count = lane.places, self._nodes, len(lane.places)
         while lane.at < count and not self._fits(order[places[lane.at]]):
             lane.at += 1
         if not self._coarse.allows(order[places[0]], now=self._is_now):
@@ -223,43 +240,45 @@ class ConstrainedCursor(BestFitCursor):
 
     def _takes(self, row: int) -> bool:
         # Rules first: what they forbid mostly has the room.
-        return self._fit.allows(row, now=self._is_now) and self._fits(row)
+        return self._pod_class.allows(row, now=self._is_now) and self._fits(row)
 
     def _return_freed(self) -> None:
         """Room came back to nodes."""
-        if not self._lane_of:
-            self._lane_of = {
-                self._rows[place]: (lane, at)
-                for lane in self._lanes
+        if not self._group_of:
+            self._group_of = {
+                self._nodes[place]: (lane, at)
+                for lane in self._groups
                 for at, place in enumerate(lane.places)
             }
-        for row in self._freed[self._seen :]:
-            lane, at = self._lane_of.get(row, (None, 0))
+        for row in self._freed_nodes[self._seen :]:
+            lane, at = self._group_of.get(row, (None, 0))
             if lane is not None and at < max(lane.at, lane.next):
                 lane.back.add(at)
-        self._seen = len(self._freed)
-        for lane in self._lanes:
+        self._seen = len(self._freed_nodes)
+        for lane in self._groups:
             if len(lane.back) > _FEW:
                 lane.start(min(lane.back))
 
     def _most_room_first(self, near: AffinityConstraint) -> Iterator[int]:
         """Where the first of a company decides for all, the domain with the most room first."""
         domains = near.counts[0].domains
-        room = self._grid.now if self._is_now else self._grid.soon
-        capacity = self._fit.capacity(room, Horizon.IDLE if self._is_now else Horizon.FUTURE_IDLE)
-        inside = domains.rows >= 0
-        total = np.bincount(domains.rows[inside], capacity[inside], domains.size + 1)
+        room = self._capacity.idle if self._is_now else self._capacity.future_idle
+        capacity = self._pod_class.pods_per_node(
+            room, Horizon.IDLE if self._is_now else Horizon.FUTURE_IDLE
+        )
+        inside = domains.of_nodes >= 0
+        total = np.bincount(domains.of_nodes[inside], capacity[inside], domains.size + 1)
         rows = self._order
-        return iter(rows[np.argsort(-total[domains.rows[rows]], kind="stable")].tolist())
+        return iter(rows[np.argsort(-total[domains.of_nodes[rows]], kind="stable")].tolist())
 
 
 def nodes_that_fit(grid: NodeCapacity, need: ResourceAmounts, rows: Ints, *, now: bool) -> Ints:
     """Those of these nodes with room for one more pod."""
     found = np.ones(len(rows), dtype=np.bool_)
     for line, amount in need:
-        found &= grid.soon[line, rows] >= amount
+        found &= grid.future_idle[line, rows] >= amount
         if now:
-            found &= grid.now[line, rows] >= amount
+            found &= grid.idle[line, rows] >= amount
     return rows[found]
 
 

@@ -23,12 +23,12 @@ class TopologyDomains(NamedTuple):
 
     label: str
     values: tuple[str, ...]
-    rows: Ints
+    of_nodes: Ints
     """Of each node the place of its own in `values`, -1 without the label; int64[nodes]."""
 
     def mask(self, number: int) -> Mask:
         """Its nodes; bool[nodes]."""
-        found: Mask = self.rows == number
+        found: Mask = self.of_nodes == number
         return found
 
 
@@ -40,8 +40,17 @@ class DomainRanking:
     """
 
     __slots__ = (
-        "_at", "_fits", "_horizon", "_known", "_lines", "_numbers", "_room", "_rows", "_seen",
-        "_sums", "_touched",
+        "_at",
+        "_capacity",
+        "_changed_nodes",
+        "_horizon",
+        "_known",
+        "_nodes",
+        "_numbers",
+        "_pod_classes",
+        "_resources",
+        "_seen",
+        "_sums",
     )  # fmt: skip
 
     def __init__(
@@ -53,25 +62,25 @@ class DomainRanking:
         touched: Sequence[int] = (),
     ) -> None:
         usable = np.any([fit.eligible for fit in fits], axis=0)
-        self._rows = np.flatnonzero(usable & (domains.rows >= 0))
-        own = domains.rows[self._rows]
+        self._nodes = np.flatnonzero(usable & (domains.of_nodes >= 0))
+        own = domains.of_nodes[self._nodes]
         present = np.bincount(own, minlength=len(domains.values)) > 0
         self._numbers = np.flatnonzero(present)
         self._at: Ints = (np.cumsum(present) - 1)[own]
         """Of each of its nodes the place of the domain in `_numbers`."""
-        self._fits, self._room, self._horizon = fits, room, horizon
-        self._lines = sorted({line for fit in fits for line, _ in fit.need})
-        kinds = 2 * len(fits) + len(self._lines)
-        self._known: Ints = np.zeros((kinds, len(self._rows)), dtype=np.int64)
+        self._pod_classes, self._capacity, self._horizon = fits, room, horizon
+        self._resources = sorted({line for fit in fits for line, _ in fit.amounts})
+        kinds = 2 * len(fits) + len(self._resources)
+        self._known: Ints = np.zeros((kinds, len(self._nodes)), dtype=np.int64)
         """Of each node the pods that it takes of each shape, their squares, and its room."""
         self._sums: Ints = np.zeros((kinds, len(self._numbers)), dtype=np.int64)
-        self._touched, self._seen = touched, len(touched)
-        self._read(np.arange(len(self._rows)))
+        self._changed_nodes, self._seen = touched, len(touched)
+        self._read(np.arange(len(self._nodes)))
 
     @property
     def size(self) -> int:
         """How many nodes it remembers."""
-        return len(self._rows)
+        return len(self._nodes)
 
     def tightest(self, wants: Sequence[PodSetRequest]) -> Iterator[int]:
         """Domains that seem to have room for all, the one with the least room to spare first.
@@ -80,13 +89,13 @@ class DomainRanking:
         their sums say: placing them shows it. Of many domains those in the middle are left out.
         """
         self._follow()
-        count, asked = len(wants), dict.fromkeys(self._lines, 0)
+        count, asked = len(wants), dict.fromkeys(self._resources, 0)
         spare, close = np.full(len(self._numbers), np.inf), np.zeros_like(self._numbers)
         for place, (fit, pods) in enumerate(wants):
             if pods:
                 np.minimum(spare, self._sums[place] / pods, out=spare)
                 close -= self._sums[count + place]
-            for line, amount in fit.need:
+            for line, amount in fit.amounts:
                 asked[line] += amount * pods
         has = spare >= 1
         for amount, room in zip(asked.values(), self._sums[2 * count :], strict=True):
@@ -107,31 +116,31 @@ class DomainRanking:
             yield int(self._numbers[some[place]])
 
     def _follow(self) -> None:
-        new = self._touched[self._seen :]
+        new = self._changed_nodes[self._seen :]
         self._seen += len(new)
-        if len(new) > len(self._rows):
-            self._read(np.arange(len(self._rows)))
+        if len(new) > len(self._nodes):
+            self._read(np.arange(len(self._nodes)))
         elif new:
             rows = np.array(sorted(set(new)), dtype=np.int64)
-            columns = np.minimum(np.searchsorted(self._rows, rows), len(self._rows) - 1)
-            self._read(columns[self._rows[columns] == rows])
+            columns = np.minimum(np.searchsorted(self._nodes, rows), len(self._nodes) - 1)
+            self._read(columns[self._nodes[columns] == rows])
 
     def _read(self, columns: Ints) -> None:
         if columns.size:
-            amounts, at = self._amounts(self._rows[columns]), self._at[columns]
+            amounts, at = self._amounts(self._nodes[columns]), self._at[columns]
             for sums, more in zip(self._sums, amounts - self._known[:, columns], strict=True):
                 np.add.at(sums, at, more)
             self._known[:, columns] = amounts
 
     def _amounts(self, rows: Ints) -> Ints:
-        room, horizon = self._room(rows), self._horizon
+        room, horizon = self._capacity(rows), self._horizon
         pods = [
-            fit.by_sums(room, rows)
-            if fit.is_plain
-            else fit.capacity(self._room(ALL_NODES), horizon)[rows]
-            for fit in self._fits
+            fit.pods_by_resources(room, rows)
+            if fit.is_unconstrained
+            else fit.pods_per_node(self._capacity(ALL_NODES), horizon)[rows]
+            for fit in self._pod_classes
         ]
-        free = np.maximum(room[self._lines], 0)
+        free = np.maximum(room[self._resources], 0)
         return np.array([*pods, *(one**2 for one in pods), *free], dtype=np.int64)
 
 

@@ -18,7 +18,7 @@ def pack_orders(wants: Sequence[PodSetRequest]) -> Iterator[tuple[int, ...]]:
         return iter([(0,)])
 
     def follow(order: tuple[int, ...]) -> list[bool]:
-        return [wants[at].fit.follows for at in order]
+        return [wants[at].pod_class.follows_others for at in order]
 
     every = permutations(range(len(wants)))
     return islice((one for one in every if follow(one) == sorted(follow(one))), _ORDERS)

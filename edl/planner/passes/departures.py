@@ -71,13 +71,13 @@ def _with(plan: Plan, job: TrainingJob, role: Role, leaving: Leaving) -> Plan:
     resizes = [one for one in plan.resizes if one is not planned]
     if after != role.size:
         resizes.append(Resize(job.key, role.name, role.size, after, reason))
-    moved = [one for one in plan.evacuations if (one.job, one.role) == key]
-    others = [one for one in plan.evacuations if one not in moved]
+    moved = [one for one in plan.drains if (one.job, one.role) == key]
+    others = [one for one in plan.drains if one not in moved]
     names = {name for one in moved for name in one.pods} | set(_to_end(role, leaving, after))
     if names:
         why = moved[0].reason if moved else leaving.reason
         others.append(Drain(job.key, role.name, tuple(sorted(names)), why))
-    return replace(plan, resizes=tuple(resizes), evacuations=tuple(others))
+    return replace(plan, resizes=tuple(resizes), drains=tuple(others))
 
 
 def _to_end(role: Role, leaving: Leaving, after: int) -> Iterator[str]:

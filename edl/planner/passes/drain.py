@@ -50,7 +50,7 @@ def drains(state: ClusterState, board: Snapshot, busy: frozenset[JobKey]) -> tup
         return ()
     standings = [
         one
-        for one in board.standings
+        for one in board.allocations
         if one.job.key not in busy
         and not one.job.problem
         and one.role in roles_with_movable_pods(one.job)
@@ -97,12 +97,12 @@ def roles_with_movable_pods(job: TrainingJob) -> Iterator[Role]:
 def _forced(board: Snapshot, standing: RoleAllocation, going: dict[str, str]) -> Drain | None:
     """Off nodes that are taken away."""
     role = standing.role
-    stays, rows = board.eligibility.tolerated(role.shape), board.grid.rows
+    stays, rows = board.eligibility.tolerated(role.shape), board.capacity.index
     lost = [pod for pod in _bound(role) if pod.node in going and not stays[rows[pod.node]]]
     first = keeping_one_ready(role, lost)
     if not first:
         return None
-    reserve_pods(board.grid, PodSetRequest(standing.fit, len(first)), now=True)
+    reserve_pods(board.capacity, PodSetRequest(standing.pod_class, len(first)), now=True)
     return _moved(standing.job, role, first, going)
 
 
@@ -125,36 +125,36 @@ def _offers(
     """
     found: dict[RoleAllocation, Drain] = {}
     gated, ungated = [*pending_gated_pods(board)], [*pending_ungated_pods(board)]
-    ungated += [one.fit for one in board.standings if one.coming and not one.role.gated]
+    ungated += [one.pod_class for one in board.allocations if one.created and not one.role.gated]
     for one in sorted(standings, key=lambda one: not one.role.gated):
         others = ungated if one.role.gated else gated
-        if any(one.fit.contends(other) for other in others):
+        if any(one.pod_class.competes_with(other) for other in others):
             continue
         if offer := _offered(board, one, cordoned):
             found[one] = offer
-            gated += [one.fit] * one.role.gated
+            gated += [one.pod_class] * one.role.gated
     return found
 
 
 def _offered(board: Snapshot, standing: RoleAllocation, cordoned: set[str]) -> Drain | None:
     """Off nodes that are only cordoned."""
-    job, role, fit = standing.job, standing.role, standing.fit
+    job, role, fit = standing.job, standing.role, standing.pod_class
     stays = board.eligibility.tolerated(role.shape)
     # The highest index first: extras before the minimum.
     pods = reversed(_bound(role))
     last = next((pod for pod in pods if _may_move(board, pod, cordoned, stays)), None)
-    row = fit.both.find() if last else NO_NODE
+    row = fit.idle.find() if last else NO_NODE
     if last is None or row == NO_NODE or not _are_whole(job, role, last):
         return None
     if not quota_allows_replacement(board, job, role):
         return None
-    board.grid.take(row, fit, now=True)
+    board.capacity.reserve(row, fit, now=True)
     return _moved(job, role, [last], {})
 
 
 def quota_allows_replacement(board: Snapshot, job: TrainingJob, role: Role) -> bool:
     """Its replacement counts what it counts itself, which an overdrawn quota refuses."""
-    bill = board.budgets.bill(job, role)
+    bill = board.quotas.pod_request(job, role)
     return bill is None or bill.allows(0, now=True)
 
 
@@ -163,7 +163,7 @@ def _bound(role: Role) -> list[Pod]:
 
 
 def _may_move(board: Snapshot, pod: Pod, cordoned: set[str], stays: Mask) -> bool:
-    return pod.node in cordoned and not stays[board.grid.rows[pod.node]]
+    return pod.node in cordoned and not stays[board.capacity.index[pod.node]]
 
 
 def _are_whole(job: TrainingJob, role: Role, last: Pod) -> bool:

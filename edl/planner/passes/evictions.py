@@ -18,18 +18,18 @@ def suspend_jobs(board: Snapshot, ledger: Decisions) -> None:
     for job in board.jobs:
         if job.paused:
             ledger.hold(job.key, reasons.PAUSED)
-    for standing in board.restless:
+    for standing in board.unsettled:
         if standing.job.paused:
             ledger.suspended[standing.job.key] = reasons.PAUSED
         elif why := _refused(standing) or _half_stopped(standing) or _lost(board, standing):
             ledger.suspended.setdefault(standing.job.key, why)
         elif _minimum_pending(board, standing):
             ledger.suspended.setdefault(standing.job.key, gang_failure(board, standing.job))
-    for standing in board.restless:
-        while standing.job.key in ledger.suspended and standing.seats:
-            standing.rise(board.grid)
-    board.restless = [found for found in board.restless if found.seats]
-    board.standings = [found for found in board.standings if found.seats]
+    for standing in board.unsettled:
+        while standing.job.key in ledger.suspended and standing.placements:
+            standing.evict(board.capacity)
+    board.unsettled = [found for found in board.unsettled if found.placements]
+    board.allocations = [found for found in board.allocations if found.placements]
     if off := ledger.held.keys() | ledger.suspended:
         board.jobs = [job for job in board.jobs if job.key not in off]
 
@@ -65,12 +65,12 @@ def _lost(board: Snapshot, standing: RoleAllocation) -> Reason | None:
     if again is None:
         return (
             with_attempts(board, job, reasons.restart(reasons.LOST))
-            if board.past(job.started_at, limits.loss_patience)
+            if board.has_passed(job.started_at, limits.loss_patience)
             else None
         )
     # The Job counts no failure then: only time keeps who crashes at every start from spinning.
-    due = board.past(again, limits.loss_patience)
-    due = board.past(job.started_at, limits.restart_cooldown) and due
+    due = board.has_passed(again, limits.loss_patience)
+    due = board.has_passed(job.started_at, limits.restart_cooldown) and due
     return with_attempts(board, job, reasons.restart(reasons.RESTARTED_ALONE)) if due else None
 
 
@@ -91,16 +91,16 @@ def _minimum_pending(board: Snapshot, standing: RoleAllocation) -> bool:
     A running gang that lost a node is half a gang too: counted from the new pod's creation.
     """
     return not standing.job.problem and any(
-        board.past(since, board.limits.gang_limit)
-        for position, since, _ in standing.unbound
-        if position < standing.floor
+        board.has_passed(since, board.limits.gang_limit)
+        for position, since, _ in standing.unscheduled
+        if position < standing.min_replicas
     )
 
 
 def shrink_to_limits(board: Snapshot) -> None:
     """Shrinks that wait for nobody: manual sizes, a lowered max, extras that stayed pending."""
-    for standing in board.restless:
-        if standing.moves:
+    for standing in board.unsettled:
+        if standing.resizable:
             manual = manual_size(standing.role)
             size = standing.role.max if manual is None else manual
             _shrink_to(
@@ -111,12 +111,14 @@ def shrink_to_limits(board: Snapshot) -> None:
 
 
 def _shrink_to(board: Snapshot, standing: RoleAllocation, size: int, reason: Reason) -> None:
-    if standing.size > max(size, standing.floor):
+    if standing.size > max(size, standing.min_replicas):
         record_eviction([standing], reason)
-        standing.reserves = reason != reasons.STAYED_PENDING
-        while standing.size > max(size, standing.floor):
-            standing.rise(board.grid)
-        standing.unbound = [found for found in standing.unbound if found.position < standing.size]
+        standing.reserves_capacity = reason != reasons.STAYED_PENDING
+        while standing.size > max(size, standing.min_replicas):
+            standing.evict(board.capacity)
+        standing.unscheduled = [
+            found for found in standing.unscheduled if found.position < standing.size
+        ]
 
 
 def _pending_extras(board: Snapshot, standing: RoleAllocation) -> int:
@@ -128,7 +130,7 @@ def _pending_extras(board: Snapshot, standing: RoleAllocation) -> int:
     if standing.role.scaling and standing.role.scaling.timeout:
         return 0
     return sum(
-        board.past(since, board.limits.pending_limit)
-        for position, since, _ in standing.unbound
-        if standing.floor <= position < standing.size
+        board.has_passed(since, board.limits.pending_limit)
+        for position, since, _ in standing.unscheduled
+        if standing.min_replicas <= position < standing.size
     )

@@ -34,9 +34,9 @@ def _waiting(board: Snapshot) -> list[tuple[RoleAllocation, Unscheduled]]:
     """Replicas without room, minimums first."""
     found = [
         (one, unbound)
-        for one in board.restless
-        for unbound in one.unbound
-        if one.seats[unbound.position].row == NO_NODE
+        for one in board.unsettled
+        for unbound in one.unscheduled
+        if one.placements[unbound.position].node == NO_NODE
     ]
     return sorted(found, key=_order)
 
@@ -47,8 +47,8 @@ def _seat(
     for standing, found in waiting:
         seat = search(board, standing, found)
         if seat is not None:
-            board.grid.take(seat.row, standing.fit, now=seat.now)
-            standing.take_place(found.position, seat)
+            board.capacity.reserve(seat.node, standing.pod_class, now=seat.holds_idle)
+            standing.assign(found.position, seat)
 
 
 def node_assignments(board: Snapshot) -> tuple[NodeAssignment, ...]:
@@ -56,8 +56,8 @@ def node_assignments(board: Snapshot) -> tuple[NodeAssignment, ...]:
 
     No pod of a gang goes first: until there is room for all of its minimum, none holds a node.
     """
-    names, found = board.grid.nodes, []
-    gated = [one for one in board.standings if one.role.gated and one.unbound]
+    names, found = board.capacity.node_names, []
+    gated = [one for one in board.allocations if one.role.gated and one.unscheduled]
     short = {one.job.key for one in gated if _is_short(one) and not _has_begun(one.job)}
     for one in gated:
         if one.job.key not in short:
@@ -71,7 +71,7 @@ def node_assignments(board: Snapshot) -> tuple[NodeAssignment, ...]:
 def _order(waiting: tuple[RoleAllocation, Unscheduled]) -> tuple[bool, int, float]:
     """Extras last; of one job the largest pods first, which find the fewest nodes."""
     standing, found = waiting
-    return found.position >= standing.floor, standing.queue_rank, -standing.bulk
+    return found.position >= standing.min_replicas, standing.queue_rank, -standing.cluster_fraction
 
 
 def _given(board: Snapshot, standing: RoleAllocation, found: Unscheduled) -> Placement | None:
@@ -92,7 +92,7 @@ def _near(board: Snapshot, standing: RoleAllocation, _found: Unscheduled) -> Pla
     """Where most of its role are, or in a domain that it prefers."""
     if not standing.role.gated:
         return None
-    rows = Counter(seat.row for seat in standing.seats if seat.row != NO_NODE)
+    rows = Counter(seat.node for seat in standing.placements if seat.node != NO_NODE)
     found = [row for row, _ in rows.most_common()]
     if (
         standing.job.topology.preferred
@@ -106,16 +106,16 @@ def _elsewhere(board: Snapshot, standing: RoleAllocation, _found: Unscheduled) -
     """On no node that its role has left for another pod, where there is one."""
     if not (standing.role.gated and standing.role.cleared):
         return None
-    return _first(board, standing, map(int, np.flatnonzero(standing.fit.eligible)))
+    return _first(board, standing, map(int, np.flatnonzero(standing.pod_class.eligible)))
 
 
 def _first(board: Snapshot, standing: RoleAllocation, rows: Iterable[int]) -> Placement | None:
-    cleared = {board.grid.rows.get(name) for name in _cleared(standing)}
-    fit = standing.fit
+    cleared = {board.capacity.index.get(name) for name in _cleared(standing)}
+    fit = standing.pod_class
     found = (
         row for row in rows if row not in cleared and fit.eligible[row] and fit.fits(row, now=True)
     )
-    return next((Placement(row, now=True, fresh=False) for row in found), None)
+    return next((Placement(row, holds_idle=True, is_new=False) for row in found), None)
 
 
 def _cleared(standing: RoleAllocation) -> set[str]:
@@ -124,9 +124,9 @@ def _cleared(standing: RoleAllocation) -> set[str]:
 
 
 def _anywhere(_board: Snapshot, standing: RoleAllocation, _found: Unscheduled) -> Placement | None:
-    cursors = ((standing.fit.both, True), (standing.fit.soon, False))
+    cursors = ((standing.pod_class.idle, True), (standing.pod_class.future_idle, False))
     found = ((row, now) for cursor, now in cursors if (row := cursor.find()) != NO_NODE)
-    return next((Placement(row, now=now, fresh=False) for row, now in found), None)
+    return next((Placement(row, holds_idle=now, is_new=False) for row, now in found), None)
 
 
 _SEARCHES: Final[tuple[_Search, ...]] = (
@@ -140,18 +140,20 @@ _SEARCHES: Final[tuple[_Search, ...]] = (
 def _at(
     board: Snapshot, standing: RoleAllocation, node: str, horizons: tuple[bool, ...]
 ) -> Placement | None:
-    row, fit = board.grid.rows.get(node, NO_NODE), standing.fit
+    row, fit = board.capacity.index.get(node, NO_NODE), standing.pod_class
     if row == NO_NODE or not fit.eligible[row]:
         return None
     found = (now for now in horizons if fit.fits(row, now=now))
-    return next((Placement(row, now=now, fresh=False) for now in found), None)
+    return next((Placement(row, holds_idle=now, is_new=False) for now in found), None)
 
 
 def _is_short(standing: RoleAllocation) -> bool:
     """Whether a replica of its minimum has no room now."""
-    least = min(standing.floor, standing.size)
-    seats = (standing.seats[one.position] for one in standing.unbound if one.position < least)
-    return any(not seat.now or seat.row == NO_NODE for seat in seats)
+    least = min(standing.min_replicas, standing.size)
+    seats = (
+        standing.placements[one.position] for one in standing.unscheduled if one.position < least
+    )
+    return any(not seat.holds_idle or seat.node == NO_NODE for seat in seats)
 
 
 def _has_begun(job: TrainingJob) -> bool:
@@ -162,17 +164,17 @@ def _has_begun(job: TrainingJob) -> bool:
 
 def _placed(standing: RoleAllocation) -> Iterator[tuple[str, int]]:
     """The pods that may have their nodes now, each with its row."""
-    for position, _, pod in standing.unbound:
+    for position, _, pod in standing.unscheduled:
         if pod and pod.unplaced and position < standing.size:
-            seat = standing.seats[position]
-            if seat.now and seat.row != NO_NODE:
-                yield pod.name, seat.row
+            seat = standing.placements[position]
+            if seat.holds_idle and seat.node != NO_NODE:
+                yield pod.name, seat.node
 
 
 def _replaced(board: Snapshot, standing: RoleAllocation) -> Iterator[str]:
     """Pods whose node has no room for them any more."""
-    for position, _, pod in standing.unbound:
+    for position, _, pod in standing.unscheduled:
         if pod and pod.assigned and position < standing.size:
-            row = board.grid.rows.get(pod.assigned)
-            if row is None or row != standing.seats[position].row:
+            row = board.capacity.index.get(pod.assigned)
+            if row is None or row != standing.placements[position].node:
                 yield pod.name

@@ -25,8 +25,8 @@ from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 class SchedulingTurns:
     """Goes through a plan's starts and growth, after every replica has its seat."""
 
-    board: Snapshot
-    ledger: Decisions
+    snapshot: Snapshot
+    decisions: Decisions
     _ahead: Counter[PodClass] = field(default_factory=Counter)
     """Ungated pods that kube-scheduler places meanwhile."""
     _capacity: dict[PodClass, int] = field(default_factory=dict)
@@ -35,15 +35,15 @@ class SchedulingTurns:
     """Starts that wait, with the room that stays taken for them."""
 
     def run(self) -> None:
-        growing = _growing(self.board)
+        growing = _growing(self.snapshot)
         starts = [
             (number, key, standings)
-            for number, (key, (_, standings)) in enumerate(self.ledger.admitted.items())
+            for number, (key, (_, standings)) in enumerate(self.decisions.admitted.items())
             if not all(one.role.gated for one in standings)
         ]
         if not (growing or starts):
             return
-        self._ahead, gated = pending_ungated_pods(self.board), pending_gated_pods(self.board)
+        self._ahead, gated = pending_ungated_pods(self.snapshot), pending_gated_pods(self.snapshot)
         self._start(starts, gated)
         self._grow(growing, gated)
 
@@ -51,12 +51,12 @@ class SchedulingTurns:
         self, starts: Sequence[tuple[int, JobKey, list[RoleAllocation]]], gated: Counter[PodClass]
     ) -> None:
         # Without preemption it costs a claim time, but nobody what was done already.
-        claims = self.ledger.promises if self.board.limits.preempt else []
-        kept = Precedence(self.board, [*claims], gated, self._cost)
+        claims = self.decisions.pipelined if self.snapshot.limits.preempt else []
+        kept = Precedence(self.snapshot, [*claims], gated, self._cost)
         for number, key, standings in starts:
             pods: Counter[PodClass] = Counter()
             for one in standings:
-                pods[one.fit] += one.lasting
+                pods[one.pod_class] += one.allocated
             if kept.hinders(number, pods, self._ahead) or (self._ahead and self._collides(pods)):
                 self._postpone(key, standings, number)
             else:
@@ -65,17 +65,17 @@ class SchedulingTurns:
     def _grow(self, growing: Sequence[RoleAllocation], gated: Counter[PodClass]) -> None:
         if not growing:
             return
-        claims = self.ledger.promises if _is_on_its_way(self.board, self.ledger) else []
-        promises = [one._replace(number=0) for one in (*claims, *self._postponed)]
-        kept = Precedence(self.board, promises, gated, self._cost)
+        claims = self.decisions.pipelined if _is_on_its_way(self.snapshot, self.decisions) else []
+        promises = [one._replace(admitted_before=0) for one in (*claims, *self._postponed)]
+        kept = Precedence(self.snapshot, promises, gated, self._cost)
         refused: dict[PodClass, int] = {}
         """The fewest pods of a shape that wait: pods only come, so as many more will wait, too."""
         for one in self._in_turn(growing):
-            pods = Counter({one.fit: one.coming})
-            waits = one.coming >= refused.get(one.fit, one.coming + 1)
+            pods = Counter({one.pod_class: one.created})
+            waits = one.created >= refused.get(one.pod_class, one.created + 1)
             if waits or kept.hinders(0, pods, self._ahead) or self._collides(pods):
-                refused[one.fit] = min(one.coming, refused.get(one.fit, one.coming))
-                defer_growth(self.board, one)
+                refused[one.pod_class] = min(one.created, refused.get(one.pod_class, one.created))
+                defer_growth(self.snapshot, one)
             else:
                 self._ahead += pods
 
@@ -85,15 +85,15 @@ class SchedulingTurns:
         Of these the least satisfied role comes first, to which others would give replicas in the
         next plan. A role that gave a replica a moment ago comes after the roles for which it gave.
         """
-        policy, together = self.board.policy, self._ahead.copy()
+        policy, together = self.snapshot.policy, self._ahead.copy()
         for one in growing:
-            together[one.fit] += one.coming
+            together[one.pod_class] += one.created
         scarce = {fit for fit in together if self._may_stay_pending(fit, together)}
 
         def turn(one: RoleAllocation) -> tuple[bool, bool, float, float, int]:
-            gave = last_resizes.gave_replica(policy.gives, one.role)
-            share = policy.share(one, one.lasting - one.beyond)
-            return gave, one.fit not in scarce, share, -one.bulk, one.rank
+            gave = last_resizes.gave_replica(policy.rebalance_code, one.role)
+            share = policy.satisfaction(one, one.allocated - one.growth)
+            return gave, one.pod_class not in scarce, share, -one.cluster_fraction, one.rank
 
         return sorted(growing, key=turn)
 
@@ -111,7 +111,7 @@ class SchedulingTurns:
     def _room(self, fit: PodClass) -> int:
         """How many pods of a shape find a node, if no others come."""
         if fit not in self._capacity:
-            room = fit.by_room(self.board.grid.before, Horizon.OBSERVED)
+            room = fit.pods_by_capacity(self.snapshot.capacity.observed_idle, Horizon.OBSERVED)
             self._capacity[fit] = int(room.sum())
         return self._capacity[fit]
 
@@ -125,58 +125,64 @@ class SchedulingTurns:
 
     def _postpone(self, key: JobKey, standings: Sequence[RoleAllocation], number: int) -> None:
         """Its room stays taken: what this plan gave of it to others would be in its way."""
-        del self.ledger.admitted[key]
-        rows = [[seat.row for seat in one.seats if seat.now] for one in standings]
-        wants = [PodSetRequest(one.fit, one.lasting) for one in standings]
+        del self.decisions.admitted[key]
+        rows = [[seat.node for seat in one.placements if seat.holds_idle] for one in standings]
+        wants = [PodSetRequest(one.pod_class, one.allocated) for one in standings]
         self._postponed.append(PipelinedPods(wants, rows, number))
-        self.board.standings = [one for one in self.board.standings if one not in standings]
-        self.board.wake.append(self.board.limits.pending_limit)
-        self.ledger.wait(key, reasons.PLACED_FIRST)
-        self.ledger.queue.sort(key=self.board.place_of)
+        self.snapshot.allocations = [
+            one for one in self.snapshot.allocations if one not in standings
+        ]
+        self.snapshot.rechecks.append(self.snapshot.limits.pending_limit)
+        self.decisions.enqueue(key, reasons.PLACED_FIRST)
+        self.decisions.queue.sort(key=self.snapshot.queue_rank)
 
 
 def _growing(board: Snapshot) -> list[RoleAllocation]:
     """Ungated roles that run, and get more than their minimum now."""
     return [
         one
-        for one in board.standings
-        if one.moved
+        for one in board.allocations
+        if one.changed
         and one.grows
         and not (one.starts or one.role.gated)
         # One restart for all of a growth, once its room is free: until then no pod comes.
-        and one.after > one.role.size
+        and one.planned_size > one.role.size
     ]
 
 
 def defer_growth(board: Snapshot, standing: RoleAllocation) -> None:
     """Keep the room of its extras for it, until those have their nodes who come first."""
-    standing.held = standing.held or reasons.PLACED_FIRST
-    standing.postpone(board.grid, standing.beyond)
+    standing.hold_reason = standing.hold_reason or reasons.PLACED_FIRST
+    standing.defer(board.capacity, standing.growth)
 
 
 def pending_ungated_pods(board: Snapshot) -> Counter[PodClass]:
     """Pods that kube-scheduler has yet to place; those that wait for long wait for room."""
     limit = board.limits.pending_limit
     coming: Counter[PodClass] = Counter()
-    for one in board.restless:
+    for one in board.unsettled:
         if not one.role.gated:
-            waiting = (found.since for found in one.unbound)
-            coming[one.fit] += sum(1 for since in waiting if since and not board.past(since, limit))
+            waiting = (found.since for found in one.unscheduled)
+            coming[one.pod_class] += sum(
+                1 for since in waiting if since and not board.has_passed(since, limit)
+            )
     return +coming
 
 
 def pending_gated_pods(board: Snapshot) -> Counter[PodClass]:
     """Gated pods that come, or have yet to be bound."""
     found: Counter[PodClass] = Counter()
-    for one in board.standings:
-        if one.role.gated and (one.starts or one.unbound):
-            found[one.fit] += sum(seat.now and seat.row != NO_NODE for seat in one.seats)
+    for one in board.allocations:
+        if one.role.gated and (one.starts or one.unscheduled):
+            found[one.pod_class] += sum(
+                seat.holds_idle and seat.node != NO_NODE for seat in one.placements
+            )
     return +found
 
 
 def _is_on_its_way(board: Snapshot, ledger: Decisions) -> bool:
     """Whether some role makes room, or did so a while ago: some pods never leave."""
-    if ledger.suspended or any(one.reason for one in board.standings):
+    if ledger.suspended or any(one.reason for one in board.allocations):
         return True
     last = max(change_times(board), default=None)
-    return last is not None and not board.past(last, board.limits.queue_patience)
+    return last is not None and not board.has_passed(last, board.limits.queue_patience)

@@ -30,9 +30,9 @@ from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocat
 class Preemptor(NamedTuple):
     """Who finds no room, although extras up to `level` would go."""
 
-    wants: tuple[PodSetRequest, ...]
+    requests: tuple[PodSetRequest, ...]
     priority: int
-    level: float
+    reclaim_priority: float
     reason: Reason
     """What is said to those who make room."""
 
@@ -40,8 +40,8 @@ class Preemptor(NamedTuple):
 class PodsByNode(NamedTuple):
     """Pods of one shape by node; int64[nodes that hold some]."""
 
-    fit: PodClass
-    rows: Ints
+    pod_class: PodClass
+    nodes: Ints
     pods: Ints
 
 
@@ -50,66 +50,70 @@ class Victim:
     """One started training job, which may be taken off its nodes."""
 
     job: TrainingJob
-    standings: list[RoleAllocation]
-    held: list[PodsByNode]
+    allocations: list[RoleAllocation]
+    holdings: list[PodsByNode]
     """What it holds besides extras, which claims may take anyway."""
-    taken: list[tuple[RoleAllocation, Placement, bool]] = field(default_factory=list)
+    evicted: list[tuple[RoleAllocation, Placement, bool]] = field(default_factory=list)
     """What has been taken off, the first first; the last says whether it was an extra."""
 
     @property
     def order(self) -> tuple[int, bool, int]:
-        first = self.standings[0]
-        return self.job.priority, first.finishing, -first.queue_rank
+        first = self.allocations[0]
+        return self.job.priority, first.nearly_done, -first.queue_rank
 
 
 @dataclass(slots=True)
 class Preemption:
     """Suspends gangs for the claims of one plan. Who is to be started or is half started stays."""
 
-    board: Snapshot
-    ledger: Decisions
-    extras: Reclaimable
-    _movable: set[RoleAllocation] = field(init=False)
+    snapshot: Snapshot
+    decisions: Decisions
+    reclaimable: Reclaimable
+    _resizable: set[RoleAllocation] = field(init=False)
     _victims: list[Victim] = field(init=False)
     """Those that are left, in their order."""
     _freed: dict[int, Ints] = field(default_factory=dict)
     """What all of a lower priority hold, by priority; int64[resources, nodes]."""
 
     def __post_init__(self) -> None:
-        self._movable = set(self.extras.all)
-        found = victim_candidates(self.board.standings, self._movable)
+        self._resizable = set(self.reclaimable.allocations)
+        found = victim_candidates(self.snapshot.allocations, self._resizable)
         self._victims = sorted(found, key=lambda victim: victim.order)
 
-    def serve(self, asker: Preemptor, bill: QuotaRequest | None = None) -> Reservation | None:
+    def run(self, asker: Preemptor, bill: QuotaRequest | None = None) -> Reservation | None:
         """Room for all that is asked for, or nothing and no change."""
         chosen = self._choose(asker)
         if not chosen:
             return None
-        self._take_off(chosen)
-        claim = Reservation(self.board.grid, list(asker.wants), bill=bill)
-        if not reserve_capacity(claim, self.extras, asker.level, whole=True):
-            self._put_back(chosen)
+        self._evict(chosen)
+        claim = Reservation(self.snapshot.capacity, list(asker.requests), quota_request=bill)
+        if not reserve_capacity(claim, self.reclaimable, asker.reclaim_priority, whole=True):
+            self._restore(chosen)
             return None
-        record_eviction(claim.risen, asker.reason)
+        record_eviction(claim.evicted, asker.reason)
         self._suspend(chosen, reasons.preempted(asker.reason))
         return claim
 
-    def some(self, asker: Preemptor) -> list[int]:
+    def as_many_as_possible(self, asker: Preemptor) -> list[int]:
         """Room for as many pods of the one want as can be had; their nodes."""
-        (want,) = asker.wants
+        (want,) = asker.requests
         most = pack(self._most(asker), [want], Horizon.EMPTY)[0]
-        claim = self.serve(asker._replace(wants=(PodSetRequest(want.fit, most),))) if most else None
-        return claim.placed[0] if claim else []
+        claim = (
+            self.run(asker._replace(requests=(PodSetRequest(want.pod_class, most),)))
+            if most
+            else None
+        )
+        return claim.nodes[0] if claim else []
 
     def _most(self, asker: Preemptor) -> Ints:
         """The room if all extras and all victims within reach were gone."""
         freed = self._freed.get(asker.priority)
         if freed is None:
-            freed = np.zeros_like(self.board.grid.soon)
+            freed = np.zeros_like(self.snapshot.capacity.future_idle)
             for victim in self._below(asker.priority):
                 add_holdings(freed, victim, 1)
             self._freed[asker.priority] = freed
-        found: Ints = self.extras.spare.room(asker.level) + freed
+        found: Ints = self.reclaimable.capacity.with_idle(asker.reclaim_priority) + freed
         return found
 
     def _below(self, priority: int) -> list[Victim]:
@@ -119,51 +123,54 @@ class Preemption:
 
     def _choose(self, asker: Preemptor) -> list[Victim]:
         """Whom to suspend so that all these pods fit; nobody if they would not fit even then."""
-        pods = [want.pods for want in asker.wants]
+        pods = [want.pods for want in asker.requests]
         found = self._below(asker.priority)
-        if not found or pack(self._most(asker), asker.wants, Horizon.EMPTY) != pods:
+        if not found or pack(self._most(asker), asker.requests, Horizon.EMPTY) != pods:
             return []
         return select_victims(
-            found, FreedCapacity(self.extras.spare.room(asker.level), asker.wants)
+            found,
+            FreedCapacity(
+                self.reclaimable.capacity.with_idle(asker.reclaim_priority), asker.requests
+            ),
         )
 
-    def _take_off(self, chosen: Iterable[Victim]) -> None:
+    def _evict(self, chosen: Iterable[Victim]) -> None:
         for victim in chosen:
-            for standing in victim.standings:
-                while standing.seats:
-                    extra = standing in self._movable and standing.size > standing.floor
-                    rise = self.extras.rise if extra else self._rise
-                    victim.taken.append((standing, rise(standing), extra))
-                self.extras.back(standing)
+            for standing in victim.allocations:
+                while standing.placements:
+                    extra = standing in self._resizable and standing.size > standing.min_replicas
+                    rise = self.reclaimable.evict if extra else self._evict_replica
+                    victim.evicted.append((standing, rise(standing), extra))
+                self.reclaimable.requeue(standing)
 
-    def _rise(self, standing: RoleAllocation) -> Placement:
-        return standing.rise(self.board.grid)
+    def _evict_replica(self, standing: RoleAllocation) -> Placement:
+        return standing.evict(self.snapshot.capacity)
 
-    def _put_back(self, chosen: Sequence[Victim]) -> None:
+    def _restore(self, chosen: Sequence[Victim]) -> None:
         for victim in reversed(chosen):
-            while victim.taken:
-                standing, seat, extra = victim.taken.pop()
+            while victim.evicted:
+                standing, seat, extra = victim.evicted.pop()
                 if extra:
-                    self.extras.stay(standing, seat)
+                    self.reclaimable.restore(standing, seat)
                 else:
-                    standing.stay(self.board.grid, seat)
-            for standing in self._movable.intersection(victim.standings):
-                self.extras.back(standing)
+                    standing.restore(self.snapshot.capacity, seat)
+            for standing in self._resizable.intersection(victim.allocations):
+                self.reclaimable.requeue(standing)
 
     def _suspend(self, chosen: Sequence[Victim], reason: Reason) -> None:
         gone = set(chosen)
         self._victims = [victim for victim in self._victims if victim not in gone]
-        for victim in sorted(chosen, key=lambda one: one.standings[0].queue_rank):
-            self.ledger.suspended[victim.job.key] = reason
-            self.ledger.held.pop(victim.job.key, None)
+        for victim in sorted(chosen, key=lambda one: one.allocations[0].queue_rank):
+            self.decisions.suspended[victim.job.key] = reason
+            self.decisions.held.pop(victim.job.key, None)
             for priority, freed in self._freed.items():
                 if victim.job.priority < priority:
                     add_holdings(freed, victim, -1)
 
-    def leave(self) -> None:
+    def drop_suspended(self) -> None:
         """Take those that were suspended out of the plan."""
-        board, gone = self.board, self.ledger.suspended
-        board.standings = [found for found in board.standings if found.job.key not in gone]
+        board, gone = self.snapshot, self.decisions.suspended
+        board.allocations = [found for found in board.allocations if found.job.key not in gone]
         board.jobs = [job for job in board.jobs if job.key not in gone]
 
 
@@ -180,16 +187,18 @@ def victim_candidates(
 
 
 def _held(standing: RoleAllocation, *, extras: bool) -> PodsByNode:
-    seats = standing.seats[: standing.floor] if extras else standing.seats
-    rows = [seat.row for seat in seats if seat.row != NO_NODE]
-    return PodsByNode(standing.fit, *np.unique(np.array(rows, dtype=np.int64), return_counts=True))
+    seats = standing.placements[: standing.min_replicas] if extras else standing.placements
+    rows = [seat.node for seat in seats if seat.node != NO_NODE]
+    return PodsByNode(
+        standing.pod_class, *np.unique(np.array(rows, dtype=np.int64), return_counts=True)
+    )
 
 
 def add_holdings(room: Ints, victim: Victim, sign: int) -> None:
     """Give what a victim holds to this room, or take it back (-1)."""
-    for held in victim.held:
-        for line, amount in held.fit.need:
-            room[line, held.rows] += sign * amount * held.pods
+    for held in victim.holdings:
+        for line, amount in held.pod_class.amounts:
+            room[line, held.nodes] += sign * amount * held.pods
 
 
 class FreedCapacity:
@@ -199,29 +208,31 @@ class FreedCapacity:
     """
 
     def __init__(self, room: Ints, wants: Sequence[PodSetRequest]) -> None:
-        self._room, self._wants = room, wants
-        self._capacity = [want.fit.by_sums(room) for want in wants]
+        self._available, self._requests = room, wants
+        self._capacity = [want.pod_class.pods_by_resources(room) for want in wants]
         self._total = [int(found.sum()) for found in self._capacity]
-        self._exact = len(wants) == 1 and wants[0].fit.is_plain
+        self._exact = len(wants) == 1 and wants[0].pod_class.is_unconstrained
 
     def change(self, victim: Victim, sign: int) -> None:
-        add_holdings(self._room, victim, sign)
-        for held in victim.held:
-            for at, want in enumerate(self._wants):
+        add_holdings(self._available, victim, sign)
+        for held in victim.holdings:
+            for at, want in enumerate(self._requests):
                 capacity = self._capacity[at]
-                found = want.fit.by_sums(self._room[:, held.rows], held.rows)
-                self._total[at] += int(found.sum()) - int(capacity[held.rows].sum())
-                capacity[held.rows] = found
+                found = want.pod_class.pods_by_resources(self._available[:, held.nodes], held.nodes)
+                self._total[at] += int(found.sum()) - int(capacity[held.nodes].sum())
+                capacity[held.nodes] = found
 
-    def may_do(self) -> bool:
+    def may_suffice(self) -> bool:
         """Whether there is room for each want alone, by sums."""
-        return all(total >= want.pods for total, want in zip(self._total, self._wants, strict=True))
+        return all(
+            total >= want.pods for total, want in zip(self._total, self._requests, strict=True)
+        )
 
-    def is_enough(self) -> bool:
-        if self._exact or not self.may_do():
-            return self.may_do()
-        placed = pack(self._room, self._wants, Horizon.EMPTY)
-        return placed == [want.pods for want in self._wants]
+    def suffices(self) -> bool:
+        if self._exact or not self.may_suffice():
+            return self.may_suffice()
+        placed = pack(self._available, self._requests, Horizon.EMPTY)
+        return placed == [want.pods for want in self._requests]
 
 
 def select_victims(found: Sequence[Victim], relief: FreedCapacity) -> list[Victim]:
@@ -236,7 +247,7 @@ def select_victims(found: Sequence[Victim], relief: FreedCapacity) -> list[Victi
         batch = chosen[max(at - step, 0) : at]
         for victim in batch:
             relief.change(victim, -1)
-        spares = relief.is_enough()
+        spares = relief.suffices()
         if not spares:
             for victim in batch:
                 relief.change(victim, 1)
@@ -250,16 +261,16 @@ def select_victims(found: Sequence[Victim], relief: FreedCapacity) -> list[Victi
 def _prefix(found: Sequence[Victim], relief: FreedCapacity) -> int:
     """How many must go, in their order; just those have left when it returns."""
     at, count, step = 0, len(found), 1
-    while at < count and not (at and relief.may_do()):
+    while at < count and not (at and relief.may_suffice()):
         at = _move(found, relief, at, at + 1)
     low = high = at
-    while high < count and not relief.is_enough():
+    while high < count and not relief.suffices():
         low, high, step = high + 1, min(high + step, count), 2 * step
         at = _move(found, relief, at, high)
     while low < high:
         middle = (low + high) // 2
         at = _move(found, relief, at, middle)
-        if relief.is_enough():
+        if relief.suffices():
             high = middle
         else:
             low = middle + 1

@@ -10,17 +10,19 @@ from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order
 
 def reclaim_quotas(board: Snapshot) -> None:
     """Shrink whoever counts in an overdrawn budget, in the order in which extras yield."""
-    for line in board.budgets.lines.values():
-        if line.budget.takes_back and line.soon < 0:
+    for line in board.quotas.lines.values():
+        if line.quota.takes_back and line.future_remaining < 0:
             counting = [
                 found
-                for found in board.standings
-                if found.moves and found.bill and found.bill.cost(line)
+                for found in board.allocations
+                if found.resizable and found.quota_request and found.quota_request.amount(line)
             ]
             extras = Reclaimable(board, counting, reclaim_order(board))
-            while line.soon < 0 and (standing := extras.next(inf)):
-                extras.rise(standing)
-                record_eviction([standing], reasons.above_budget(line.budget))
-                extras.back(standing)
+            while line.future_remaining < 0 and (standing := extras.next(inf)):
+                extras.evict(standing)
+                record_eviction([standing], reasons.above_budget(line.quota))
+                extras.requeue(standing)
             for standing in counting:
-                standing.unbound = [one for one in standing.unbound if one.position < standing.size]
+                standing.unscheduled = [
+                    one for one in standing.unscheduled if one.position < standing.size
+                ]

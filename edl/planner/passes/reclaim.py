@@ -44,66 +44,69 @@ class Reservation:
     them count in budgets: taken at once, and met when enough has been given back.
     """
 
-    grid: NodeCapacity
-    wants: list[PodSetRequest]
-    enough: Callable[[], bool] = _always
-    bill: QuotaRequest | None = None
-    placed: list[list[int]] = field(init=False)
+    capacity: NodeCapacity
+    requests: list[PodSetRequest]
+    condition: Callable[[], bool] = _always
+    quota_request: QuotaRequest | None = None
+    nodes: list[list[int]] = field(init=False)
     """For each want, the nodes of its pods."""
-    risen: dict[RoleAllocation, list[Placement]] = field(default_factory=dict)
+    evicted: dict[RoleAllocation, list[Placement]] = field(default_factory=dict)
     """Who yielded, and which seats, the last one first."""
-    _marks: list[CursorPosition] = field(init=False)
+    _positions: list[CursorPosition] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._marks = [want.fit.soon.mark() for want in self.wants]
-        self.placed = [reserve_pods(self.grid, want, now=False) for want in self.wants]
-        if self.bill:
-            self.bill.take(now=False)
+        self._positions = [want.pod_class.future_idle.position() for want in self.requests]
+        self.nodes = [reserve_pods(self.capacity, want, now=False) for want in self.requests]
+        if self.quota_request:
+            self.quota_request.reserve(now=False)
 
     @property
     def missing(self) -> list[PodSetRequest]:
-        pairs = zip(self.wants, self.placed, strict=True)
-        return [PodSetRequest(want.fit, want.pods - len(rows)) for want, rows in pairs]
+        pairs = zip(self.requests, self.nodes, strict=True)
+        return [PodSetRequest(want.pod_class, want.pods - len(rows)) for want, rows in pairs]
 
-    def seated(self) -> bool:
-        pairs = zip(self.wants, self.placed, strict=True)
+    def all_placed(self) -> bool:
+        pairs = zip(self.requests, self.nodes, strict=True)
         return all(len(rows) >= want.pods for want, rows in pairs)
 
     def complete(self) -> bool:
-        return self.seated() and self._allowed()
+        return self.all_placed() and self._allowed()
 
     def _allowed(self) -> bool:
-        return self._paid() and self.enough()
+        return self._within_quota() and self.condition()
 
-    def _paid(self) -> bool:
-        return self.bill is None or self.bill.met()
+    def _within_quota(self) -> bool:
+        return self.quota_request is None or self.quota_request.within_quota()
 
-    def take(self, extras: Reclaimable, level: float) -> None:
+    def reclaim(self, extras: Reclaimable, level: float) -> None:
         """Take extras until all is placed or nothing is left; first those that help."""
-        if self.bill and not self._paid():
-            self._pass(extras, level, self.bill.relieved, self._paid)
-        if not self.seated():
-            room = extras.spare.room(level)
+        if self.quota_request and not self._within_quota():
+            self._pass(extras, level, self.quota_request.is_relieved_by, self._within_quota)
+        if not self.all_placed():
+            room = extras.capacity.with_idle(level)
             helps = [
-                want.fit.capacity(room, Horizon.EMPTY) > 0 for want in self.missing if want.pods
+                want.pod_class.pods_per_node(room, Horizon.EMPTY) > 0
+                for want in self.missing
+                if want.pods
             ]
             useful = reduce(np.logical_or, helps).tolist()
             self._pass(extras, level, lambda found: _on(found, useful), self.complete)
         if not self.complete():
             self._pass(extras, level, self._in_the_way(), self.complete)
-        self._put_back_unused(extras)
+        self._reprieve(extras)
 
     def _in_the_way(self) -> Callable[[RoleAllocation], bool]:
         """Whether a role has extras on nodes that its pods may use.
 
         All have where rules about other pods decide, or sums over the cluster.
         """
-        missing = [want.fit for want in self.missing if want.pods]
-        if not self._allowed() or any(fit.binding for fit in missing):
+        missing = [want.pod_class for want in self.missing if want.pods]
+        if not self._allowed() or any(fit.constraints for fit in missing):
             return lambda _: True
         usable = reduce(np.logical_or, (fit.eligible for fit in missing)).tolist()
         return lambda one: any(
-            seat.row != NO_NODE and usable[seat.row] for seat in one.seats[one.floor :]
+            seat.node != NO_NODE and usable[seat.node]
+            for seat in one.placements[one.min_replicas :]
         )
 
     def _pass(
@@ -118,82 +121,82 @@ class Reservation:
             if not useful(standing):
                 aside.append(standing)
                 continue
-            seat = extras.rise(standing)
-            self.risen.setdefault(standing, []).append(seat)
-            self._settle(seat.row)
-            extras.back(standing)
+            seat = extras.evict(standing)
+            self.evicted.setdefault(standing, []).append(seat)
+            self._place_missing(seat.node)
+            extras.requeue(standing)
         for standing in aside:
-            extras.back(standing)
+            extras.requeue(standing)
 
-    def _settle(self, row: int) -> None:
+    def _place_missing(self, row: int) -> None:
         """Place what is missing where room came back."""
-        for (fit, count), rows in zip(self.wants, self.placed, strict=True):
+        for (fit, count), rows in zip(self.requests, self.nodes, strict=True):
             if row == NO_NODE or not fit.eligible[row]:
                 continue
             while len(rows) < count and fit.fits(row, now=False):
-                self.grid.take(row, fit, now=False)
+                self.capacity.reserve(row, fit, now=False)
                 rows.append(row)
 
-    def _put_back_unused(self, extras: Reclaimable) -> None:
+    def _reprieve(self, extras: Reclaimable) -> None:
         """Whoever yielded last gets back first; of each role the lowest replica."""
-        met, taken = self.complete(), _Taken(self.wants, self.placed)
-        for standing, seats in reversed(list(self.risen.items())):
-            while seats and self._puts_back(extras, standing, taken, met=met):
+        met, taken = self.complete(), _Taken(self.requests, self.nodes)
+        for standing, seats in reversed(list(self.evicted.items())):
+            while seats and self._reprieves(extras, standing, taken, met=met):
                 seats.pop()
-            extras.back(standing)
+            extras.requeue(standing)
             if not seats:
-                del self.risen[standing]
+                del self.evicted[standing]
 
-    def _puts_back(
+    def _reprieves(
         self, extras: Reclaimable, standing: RoleAllocation, taken: "_Taken", *, met: bool
     ) -> bool:
-        seat = self.risen[standing][-1]
-        if taken.keeps_off(standing.fit, seat):
+        seat = self.evicted[standing][-1]
+        if taken.keeps_off(standing.pod_class, seat):
             return False
-        extras.stay(standing, seat)
+        extras.restore(standing, seat)
         if met and not self._allowed():
-            extras.rise(standing)
+            extras.evict(standing)
             return False
         return True
 
-    def undo(self, extras: Reclaimable) -> None:
+    def discard(self, extras: Reclaimable) -> None:
         """All as it was before the claim."""
-        for want, rows, mark in zip(self.wants, self.placed, self._marks, strict=True):
-            unreserve_pods(self.grid, want.fit, rows, now=False)
-            want.fit.soon.back_to(mark)
+        for want, rows, mark in zip(self.requests, self.nodes, self._positions, strict=True):
+            unreserve_pods(self.capacity, want.pod_class, rows, now=False)
+            want.pod_class.future_idle.restore(mark)
             rows.clear()
-        if self.bill:
-            self.bill.give(now=False)
-        for standing, seats in reversed(self.risen.items()):
+        if self.quota_request:
+            self.quota_request.release(now=False)
+        for standing, seats in reversed(self.evicted.items()):
             for seat in reversed(seats):
-                extras.stay(standing, seat)
-            extras.back(standing)
-        self.risen.clear()
+                extras.restore(standing, seat)
+            extras.requeue(standing)
+        self.evicted.clear()
 
 
 class _Taken:
     """The places of a claim's pods: nothing else has come since its first replica yielded."""
 
     def __init__(self, wants: Sequence[PodSetRequest], placed: Sequence[Sequence[int]]) -> None:
-        self._rows = {row for rows in placed for row in rows}
+        self._nodes = {row for rows in placed for row in rows}
         self._domains: defaultdict[ConstraintCount, set[int]] = defaultdict(set)
         for want, rows in zip(wants, placed, strict=True):
-            for count in want.fit.binding.carried if want.fit.binding else ():
+            for count in want.pod_class.constraints.carried if want.pod_class.constraints else ():
                 self._domains[count].update(at for row in rows if (at := count.of[row]) >= 0)
 
     def keeps_off(self, fit: PodClass, seat: Placement) -> bool:
         """Whether a replica that has yielded may not come back to its node."""
-        if seat.row == NO_NODE:
+        if seat.node == NO_NODE:
             return False
-        if fit.binding is not None and fit.binding.keeps_off(seat.row, self._domains):
+        if fit.constraints is not None and fit.constraints.is_repelled_by(seat.node, self._domains):
             return True
-        return seat.row in self._rows and not fit.returns(
-            seat.row, now=seat.now, bound=not (seat.fresh or seat.now)
+        return seat.node in self._nodes and not fit.readmits(
+            seat.node, now=seat.holds_idle, bound=not (seat.is_new or seat.holds_idle)
         )
 
 
 def _on(standing: RoleAllocation, useful: Sequence[bool]) -> bool:
-    row = standing.seats[-1].row
+    row = standing.placements[-1].node
     return row != NO_NODE and useful[row]
 
 
@@ -205,17 +208,17 @@ def reserve_capacity(claim: Reservation, extras: Reclaimable, level: float, *, w
     if claim.complete():
         return True
     missing = claim.missing
-    reachable = pack(extras.spare.room(level), missing, Horizon.EMPTY)
+    reachable = pack(extras.capacity.with_idle(level), missing, Horizon.EMPTY)
     if not whole:
-        claim.wants = [
-            PodSetRequest(want.fit, len(rows) + found)
-            for want, rows, found in zip(claim.wants, claim.placed, reachable, strict=True)
+        claim.requests = [
+            PodSetRequest(want.pod_class, len(rows) + found)
+            for want, rows, found in zip(claim.requests, claim.nodes, reachable, strict=True)
         ]
     elif reachable != [want.pods for want in missing]:
-        claim.undo(extras)
+        claim.discard(extras)
         return False
-    claim.take(extras, level)
+    claim.reclaim(extras, level)
     if whole and not claim.complete():
-        claim.undo(extras)
+        claim.discard(extras)
         return False
     return True

@@ -9,4 +9,4 @@ def arrival_rank(claimant: Claimant, _size: int) -> float:
     return claimant.queue_rank
 
 
-FIFO = Policy("fifo", arrival_rank, gives=Code.FIFO_ORDER)
+FIFO = Policy("fifo", arrival_rank, rebalance_code=Code.FIFO_ORDER)

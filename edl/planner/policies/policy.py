@@ -23,7 +23,7 @@ class Claimant(Protocol):
         """Its job's place in the total order: priority, then first come first served."""
 
     @property
-    def bulk(self) -> float:
+    def cluster_fraction(self) -> float:
         """The part of the cluster that one replica takes, 0..1, averaged over its resources."""
 
 
@@ -39,18 +39,18 @@ class Policy(msgspec.Struct, frozen=True):
     """
 
     name: str
-    share: Satisfaction
+    satisfaction: Satisfaction
     balances: bool = True
     """In a full cluster replicas move from one role to another. Only if the giver stays more
     satisfied than the taker was before: so no move is ever undone."""
-    gives: Code = Code.FAIR_SHARING
+    rebalance_code: Code = Code.FAIR_SHARING
     """The reason of a role that gives a replica to another job."""
-    weighs: bool = False
+    only_if_larger: bool = False
     """One replica moves only where the one that comes takes more room than those that go."""
-    patience: timedelta = timedelta()
+    reclaim_delay: timedelta = timedelta()
     """So long a queued job waits before running ones of its own priority shrink for it."""
-    idle: timedelta = timedelta()
+    quiet_period: timedelta = timedelta()
     """So long nobody may have waited, started or changed its size before anybody grows."""
-    together: bool = False
+    colocate: bool = False
     """All pods of a job on one node if possible: it starts and grows near what it cannot do
     without, and whoever has his highest index elsewhere yields first."""

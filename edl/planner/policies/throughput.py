@@ -17,8 +17,8 @@ THROUGHPUT = Policy(
     "throughput",
     replicas,
     balances=False,
-    patience=timedelta(seconds=30),
-    idle=timedelta(seconds=60),
-    together=True,
+    reclaim_delay=timedelta(seconds=30),
+    quiet_period=timedelta(seconds=60),
+    colocate=True,
 )
 """The figures are those of its scheduler (DRAGON, `SchedulingAlgorithm`)."""

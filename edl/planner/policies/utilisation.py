@@ -14,7 +14,9 @@ _TIE: Final = 1e-9
 
 
 def large_first(claimant: Claimant, size: int) -> float:
-    return _TIE * fulfilment(claimant, size) - claimant.bulk
+    return _TIE * fulfilment(claimant, size) - claimant.cluster_fraction
 
 
-UTILISATION = Policy("utilisation", large_first, gives=Code.UTILIZATION, weighs=True)
+UTILISATION = Policy(
+    "utilisation", large_first, rebalance_code=Code.UTILIZATION, only_if_larger=True
+)

@@ -24,9 +24,9 @@ def weighted(policy: Policy, weights: Mapping[int, float]) -> Policy:
     factors = [1.0, *(weight for _, weight in steps)]
 
     def share(claimant: Claimant, size: int) -> float:
-        found = policy.share(claimant, size)
+        found = policy.satisfaction(claimant, size)
         # Below 0 a minimum is not met: the heavier, the more it lacks.
         factor = factors[bisect_right(bounds, claimant.job.priority)]
         return found / factor if found > 0 else found * factor
 
-    return replace(policy, share=share)
+    return replace(policy, satisfaction=share)

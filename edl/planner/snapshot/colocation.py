@@ -20,21 +20,21 @@ class AnchorNodes:
     """The nodes that hold what a job cannot do without: its servers, index 0 of who decides."""
 
     def __init__(self, standings: Iterable[RoleAllocation]) -> None:
-        self._rows: defaultdict[JobKey, list[int]] = defaultdict(list)
+        self._nodes: defaultdict[JobKey, list[int]] = defaultdict(list)
         for standing in standings:
             role = standing.role
-            seats = standing.seats if role.serves else standing.seats[: int(role.decides)]
-            rows = self._rows[standing.job.key]
-            rows += [seat.row for seat in seats if seat.row != NO_NODE and seat.row not in rows]
+            seats = standing.placements if role.serves else standing.placements[: int(role.decides)]
+            rows = self._nodes[standing.job.key]
+            rows += [seat.node for seat in seats if seat.node != NO_NODE and seat.node not in rows]
 
-    def remote(self, standing: RoleAllocation) -> bool:
+    def last_is_elsewhere(self, standing: RoleAllocation) -> bool:
         """Whether its highest index, the next to go, is elsewhere."""
-        return standing.seats[-1].row not in self._rows[standing.job.key]
+        return standing.placements[-1].node not in self._nodes[standing.job.key]
 
-    def near(self, standing: RoleAllocation, *, now: bool) -> int:
+    def node_for(self, standing: RoleAllocation, *, now: bool) -> int:
         """A node of these where one more replica fits; NOWHERE if there is none."""
-        fit = standing.fit
-        for row in self._rows[standing.job.key]:
+        fit = standing.pod_class
+        for row in self._nodes[standing.job.key]:
             if fit.eligible[row] and fit.fits(row, now=now):
                 return row
         return NO_NODE
@@ -44,17 +44,17 @@ def place_on_one_node(board: Snapshot, wants: Sequence[PodSetRequest]) -> list[l
     """Room for all pods on one node that is free now, where most is left; None, and no change."""
     row = _roomiest(board, wants)
     # Rules about who may be beside whom are the cursors' to keep.
-    if row == NO_NODE or any(want.fit.binding for want in wants):
+    if row == NO_NODE or any(want.pod_class.constraints for want in wants):
         return None
     placed: list[list[int]] = [[] for _ in wants]
     for want, rows in zip(wants, placed, strict=True):
-        while len(rows) < want.pods and want.fit.allows(row, now=True):
-            board.grid.take(row, want.fit, now=True)
+        while len(rows) < want.pods and want.pod_class.allows(row, now=True):
+            board.capacity.reserve(row, want.pod_class, now=True)
             rows.append(row)
     if all(len(rows) == want.pods for want, rows in zip(wants, placed, strict=True)):
         return placed
     for want, rows in zip(wants, placed, strict=True):
-        unreserve_pods(board.grid, want.fit, rows, now=True)
+        unreserve_pods(board.capacity, want.pod_class, rows, now=True)
     return None
 
 
@@ -62,12 +62,12 @@ def _roomiest(board: Snapshot, wants: Sequence[PodSetRequest]) -> int:
     """The node that holds the gang most often."""
     total: defaultdict[int, int] = defaultdict(int)
     for fit, pods in wants:
-        for line, amount in fit.need:
+        for line, amount in fit.amounts:
             total[line] += amount * pods
     eligible = np.all([fit.eligible for fit, _ in wants], axis=0)
     if not total or not eligible.any():
         return NO_NODE
-    free: Ints = np.minimum(board.grid.now, board.grid.soon)
+    free: Ints = np.minimum(board.capacity.idle, board.capacity.future_idle)
     times = by_scarcest_resource(free[line] // amount for line, amount in total.items())
     times = np.where(eligible, times, 0)
     best = int(np.argmax(times))

@@ -17,19 +17,19 @@ _SHOWN_AHEAD = 8
 class PipelinedPods(NamedTuple):
     """Room that is kept for a gang until it can start."""
 
-    wants: Sequence[PodSetRequest]
-    placed: Sequence[Sequence[int]]
+    requests: Sequence[PodSetRequest]
+    nodes: Sequence[Sequence[int]]
     """The nodes of each want, where they are taken off the room."""
-    number: int
+    admitted_before: int
     """How many starts had been decided before."""
 
 
 class ReplicaMove(NamedTuple):
     """One replica leaves a node; `now`: the room that it goes to is free already."""
 
-    standing: RoleAllocation
-    row: int
-    now: bool
+    allocation: RoleAllocation
+    node: int
+    at_once: bool
     reason: Reason
 
 
@@ -40,11 +40,11 @@ class Decisions:
     admitted: dict[JobKey, tuple[Reason, list[RoleAllocation]]] = field(default_factory=dict)
     suspended: dict[JobKey, Reason] = field(default_factory=dict)
     held: dict[JobKey, Reason] = field(default_factory=dict)
-    until: dict[JobKey, datetime] = field(default_factory=dict)
+    held_until: dict[JobKey, datetime] = field(default_factory=dict)
     """When what holds a job ends, where time alone ends it."""
     queue: list[JobKey] = field(default_factory=list)
     """Those of `held` that wait in the queue, the first first."""
-    promises: list[PipelinedPods] = field(default_factory=list)
+    pipelined: list[PipelinedPods] = field(default_factory=list)
     moves: list[ReplicaMove] = field(default_factory=list)
     """Replicas that leave a node for pods which may use few nodes."""
 
@@ -56,32 +56,37 @@ class Decisions:
         if key not in self.held:
             self.held[key] = reason
             if until is not None:
-                self.until[key] = until
+                self.held_until[key] = until
 
-    def wait(self, key: JobKey, reason: Reason, until: datetime | None = None) -> None:
+    def enqueue(self, key: JobKey, reason: Reason, until: datetime | None = None) -> None:
         self.hold(key, reason, until)
         self.queue.append(key)
 
-    def promise(self, wants: Sequence[PodSetRequest], placed: Sequence[Sequence[int]]) -> None:
-        self.promises.append(PipelinedPods(wants, placed, len(self.admitted)))
+    def pipeline(self, wants: Sequence[PodSetRequest], placed: Sequence[Sequence[int]]) -> None:
+        self.pipelined.append(PipelinedPods(wants, placed, len(self.admitted)))
 
-    def all_held(self) -> tuple[Held, ...]:
+    def held_jobs(self) -> tuple[Held, ...]:
         """The queue first, in its order; `ahead` names the first few of it that may start."""
         queued, waiting, ahead = [], set(self.queue), list[JobKey]()
         for key in self.queue:
             never = reasons.is_never(self.held[key])
             first = () if never else tuple(ahead[:_SHOWN_AHEAD])
             position = 0 if never else len(ahead) + 1
-            queued.append(Held(key, self.held[key], position, first, self.until.get(key), never))
+            queued.append(
+                Held(key, self.held[key], position, first, self.held_until.get(key), never)
+            )
             if not never:
                 ahead.append(key)
         rest = sorted(key for key in self.held if key not in waiting)
-        return (*queued, *[Held(key, self.held[key], until=self.until.get(key)) for key in rest])
+        return (
+            *queued,
+            *[Held(key, self.held[key], until=self.held_until.get(key)) for key in rest],
+        )
 
 
 def record_eviction(standings: Iterable[RoleAllocation], reason: Reason) -> None:
     """Write down why these roles yield; what yields in this plan does not grow in it."""
     for standing in standings:
         standing.reason = standing.reason or reason
-        standing.held = standing.held or reason
-        standing.cooling = True
+        standing.hold_reason = standing.hold_reason or reason
+        standing.cooling_down = True

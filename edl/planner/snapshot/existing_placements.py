@@ -11,23 +11,23 @@ from edl.model import Pod, PodPhase, Role, TrainingJob
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, Unscheduled
 
-_DONE: Final = Placement(NO_NODE, now=False, fresh=False, counts=False)
+_DONE: Final = Placement(NO_NODE, holds_idle=False, is_new=False, counts_in_quota=False)
 
 
 class ExistingPlacements(NamedTuple):
     """What one role's pods say: a seat for each replica, and the replicas without a node."""
 
-    seats: list[Placement]
-    unbound: list[Unscheduled]
+    placements: list[Placement]
+    unscheduled: list[Unscheduled]
 
 
 @dataclass(slots=True)
 class PodClassState:
     """Pods of one shape, and the nodes of those that are on their way out."""
 
-    fit: PodClass
-    there: "PlacementByNode"
-    surplus: list[int] = field(default_factory=list)
+    pod_class: PodClass
+    placements: "PlacementByNode"
+    leaving: list[int] = field(default_factory=list)
 
 
 class PlacementByNode(dict[str, Placement]):
@@ -37,14 +37,16 @@ class PlacementByNode(dict[str, Placement]):
         self._nodes = nodes
 
     def __missing__(self, name: str) -> Placement:
-        found = self[name] = Placement(self._nodes.get(name, NO_NODE), now=False, fresh=False)
+        found = self[name] = Placement(
+            self._nodes.get(name, NO_NODE), holds_idle=False, is_new=False
+        )
         return found
 
 
 def release_role(role: Role, nodes: dict[str, int], rows: PodClassState) -> None:
     """A suspended or ended role: whatever still runs is on its way out."""
     bound = (pod for pod in role.pods if pod.node and not pod.ended and not pod.terminating)
-    rows.surplus.extend(nodes.get(pod.node, NO_NODE) for pod in bound)
+    rows.leaving.extend(nodes.get(pod.node, NO_NODE) for pod in bound)
 
 
 def existing_placements(
@@ -52,7 +54,7 @@ def existing_placements(
 ) -> ExistingPlacements:
     """The seats of a started role: `role.size` of them, the last one is given up first."""
     if home := _home(job, role):
-        return ExistingPlacements(list(map(rows.there.__getitem__, home)), [])
+        return ExistingPlacements(list(map(rows.placements.__getitem__, home)), [])
     live = [pod for pod in role.pods if not pod.ended and not pod.terminating]
     ranked = role.tandem and all(pod.index >= 0 for pod in live)
     keep = _ranked if ranked else _unranked
@@ -68,22 +70,22 @@ def _home(job: TrainingJob, role: Role) -> tuple[str, ...]:
 @dataclass(slots=True)
 class _Keeper:
     nodes: dict[str, int]
-    rows: PodClassState
-    seating: ExistingPlacements = field(default_factory=lambda: ExistingPlacements([], []))
+    state: PodClassState
+    existing: ExistingPlacements = field(default_factory=lambda: ExistingPlacements([], []))
 
     def keep(self, row: int) -> None:
-        self.seating.seats.append(Placement(row, now=False, fresh=False))
+        self.existing.placements.append(Placement(row, holds_idle=False, is_new=False))
 
     def pass_over(self) -> None:
-        self.seating.seats.append(_DONE)
+        self.existing.placements.append(_DONE)
 
     def await_(self, since: datetime | None, pod: Pod | None) -> None:
-        self.seating.unbound.append(Unscheduled(len(self.seating.seats), since, pod))
+        self.existing.unscheduled.append(Unscheduled(len(self.existing.placements), since, pod))
         self.keep(NO_NODE)
 
     def drop(self, pod: Pod) -> None:
         if pod.node:
-            self.rows.surplus.append(self.nodes.get(pod.node, NO_NODE))
+            self.state.leaving.append(self.nodes.get(pod.node, NO_NODE))
 
 
 def _ranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> ExistingPlacements:
@@ -105,7 +107,7 @@ def _ranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> E
         else:
             lost = index in ended or index in leaving
             keeper.await_(_since(job, role, found, lost=lost), found)
-    return keeper.seating
+    return keeper.existing
 
 
 def _unranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> ExistingPlacements:
@@ -120,11 +122,11 @@ def _unranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) ->
     for found in kept:
         if found is not None and found.node:
             keeper.keep(keeper.nodes.get(found.node, NO_NODE))
-        elif len(keeper.seating.seats) < expected:
+        elif len(keeper.existing.placements) < expected:
             keeper.await_(_since(job, role, found, lost=lost), found)
         else:
             keeper.pass_over()
-    return keeper.seating
+    return keeper.existing
 
 
 def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> datetime | None:

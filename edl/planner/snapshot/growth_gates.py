@@ -21,11 +21,15 @@ from edl.planner.snapshot.topology_choice import restricted_to_started
 
 def started_role(board: Snapshot, job: TrainingJob, role: Role, rank: int) -> RoleAllocation:
     """A started role with its pods."""
-    rows = board.rows_of(role.shape)
-    standing = RoleAllocation(job, role, rank, rows.fit, board.bulk(rows.fit))
-    standing.fit = restricted_to_started(board, standing)
-    standing.seats, standing.unbound = existing_placements(job, role, board.grid.rows, rows)
-    board.budgets.count(standing)
+    rows = board.pod_class_state(role.shape)
+    standing = RoleAllocation(
+        job, role, rank, rows.pod_class, board.cluster_fraction(rows.pod_class)
+    )
+    standing.pod_class = restricted_to_started(board, standing)
+    standing.placements, standing.unscheduled = existing_placements(
+        job, role, board.capacity.index, rows
+    )
+    board.quotas.count_role(standing)
     set_growth_limits(board, standing)
     return standing
 
@@ -33,21 +37,21 @@ def started_role(board: Snapshot, job: TrainingJob, role: Role, rank: int) -> Ro
 def set_growth_limits(board: Snapshot, standing: RoleAllocation) -> None:
     """Set how far a started role may move in this plan, and why not further."""
     role = standing.role
-    if not standing.moves:
-        standing.floor = standing.cap = role.size
+    if not standing.resizable:
+        standing.min_replicas = standing.max_replicas = role.size
         return
     manual = manual_size(role)
     most = role.max if manual is None else manual
-    standing.floor = min(role.min, role.size)
-    standing.cap = max(
-        standing.floor, most if role.remaining is None else min(most, role.remaining)
+    standing.min_replicas = min(role.min, role.size)
+    standing.max_replicas = max(
+        standing.min_replicas, most if role.remaining is None else min(most, role.remaining)
     )
-    if standing.restarts and nearly_done(standing.job):
-        standing.floor = role.size
-        standing.held, standing.reserves = reasons.NEARLY_DONE, False
+    if standing.restarts_to_resize and nearly_done(standing.job):
+        standing.min_replicas = role.size
+        standing.hold_reason, standing.reserves_capacity = reasons.NEARLY_DONE, False
     elif _finishing(board, standing):
-        standing.held, standing.reserves = reasons.LEFT_ALONE, False
-        standing.finishing = True
+        standing.hold_reason, standing.reserves_capacity = reasons.LEFT_ALONE, False
+        standing.nearly_done = True
     else:
         _cool(board, standing)
 
@@ -73,26 +77,26 @@ def _finishing(board: Snapshot, standing: RoleAllocation) -> bool:
 def _cool(board: Snapshot, standing: RoleAllocation) -> None:
     job, role = standing.job, standing.role
     if job.problem or job.missing:
-        standing.held, standing.reserves = phases.unready(job), False
+        standing.hold_reason, standing.reserves_capacity = phases.unready(job), False
         return
     changed = last_change_time(job, role)
-    if changed is None or (standing.floor == standing.cap == role.size):
+    if changed is None or (standing.min_replicas == standing.max_replicas == role.size):
         return
-    if not standing.manual and any(one.since is None for one in standing.unbound):
+    if not standing.manual and any(one.since is None for one in standing.unscheduled):
         # In the Job controller's back-off more of it would only stand empty.
-        standing.held, standing.reserves = reasons.REPLICAS_MISSING, False
+        standing.hold_reason, standing.reserves_capacity = reasons.REPLICAS_MISSING, False
     elif later := backoff_of(board, standing):
-        standing.held, standing.until = later
-        standing.reserves = False
-        standing.cooling = standing.restarts
+        standing.hold_reason, standing.hold_until = later
+        standing.reserves_capacity = False
+        standing.cooling_down = standing.restarts_to_resize
     elif role.size >= role.min and (left := _left(board, standing, changed)) > timedelta():
-        board.wake.append(left)
+        board.rechecks.append(left)
         # Whatever its user asks for: room is kept for it no longer than the flags say.
-        standing.reserves = left <= _usual(board, standing)
+        standing.reserves_capacity = left <= _usual(board, standing)
         # A role that made room by a restart would take it back before the claim has started.
         at_once = standing.manual and not last_resizes.was_reclaimed(role)
         _rest(board, standing, None if at_once else reasons.COOLDOWN)
-        standing.until = None if at_once else board.at + left
+        standing.hold_until = None if at_once else board.observed_at + left
     elif _still_gives(board, standing, changed):
         _rest(board, standing, reasons.COOLDOWN)
 
@@ -104,16 +108,16 @@ def _still_gives(board: Snapshot, standing: RoleAllocation, changed: datetime) -
     """
     role = standing.role
     return (
-        last_resizes.gave_replica(board.policy.gives, role)
+        last_resizes.gave_replica(board.policy.rebalance_code, role)
         and any(pod.terminating for pod in role.pods)
-        and not board.past(changed, board.limits.queue_patience)
+        and not board.has_passed(changed, board.limits.queue_patience)
     )
 
 
 def _rest(board: Snapshot, standing: RoleAllocation, held: Reason | None) -> None:
-    standing.cooling, standing.held = True, held
-    if last_resizes.gave_replica(board.policy.gives, standing.role):
-        board.calm = min(board.calm, board.share(standing))
+    standing.cooling_down, standing.hold_reason = True, held
+    if last_resizes.gave_replica(board.policy.rebalance_code, standing.role):
+        board.growth_limit = min(board.growth_limit, board.satisfaction(standing))
 
 
 def cool_down_after_restart(board: Snapshot, standing: RoleAllocation) -> None:
@@ -122,9 +126,9 @@ def cool_down_after_restart(board: Snapshot, standing: RoleAllocation) -> None:
     Else another job takes all of that by a restart, and gives it back by more of them.
     """
     job, role = standing.job, standing.role
-    if standing.restarts and not (standing.manual or failed_change(board, job, role)):
+    if standing.restarts_to_resize and not (standing.manual or failed_change(board, job, role)):
         most = role.max if role.remaining is None else min(role.max, role.remaining)
-        standing.cap = max(standing.cap, most)
+        standing.max_replicas = max(standing.max_replicas, most)
         _rest(board, standing, reasons.COOLDOWN)
 
 
@@ -144,5 +148,5 @@ def _left(board: Snapshot, standing: RoleAllocation, changed: datetime) -> timed
     job, role = standing.job, standing.role
     usual = _usual(board, standing)
     least, resized = cooldown(job, usual).least, resized_at(job, role)
-    left = min(least, usual) - (board.at - changed)
-    return max(left, least - (board.at - resized)) if resized else left
+    left = min(least, usual) - (board.observed_at - changed)
+    return max(left, least - (board.observed_at - resized)) if resized else left

@@ -20,99 +20,103 @@ if TYPE_CHECKING:
 class QuotaLine:
     """One budget. Below 0 it is overdrawn: then nothing starts or grows on it."""
 
-    budget: Quota
-    now: int
-    soon: int
+    quota: Quota
+    remaining: int
+    future_remaining: int
     head: JobKey | None = None
     """Who has waited for it so long that nobody behind starts on it first."""
     refused: tuple[int, float] | None = None
     """An amount that a claim of this level could not have, since something was given back."""
 
     @property
-    def alone(self) -> int:
+    def without_training_jobs(self) -> int:
         """What there is if none of our training jobs runs."""
-        return self.budget.hard - self.budget.others
+        return self.quota.hard - self.quota.others
 
     @property
     def used(self) -> int:
-        return self.budget.hard - self.soon
+        return self.quota.hard - self.future_remaining
 
 
 class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
     """What pods count in the budgets of their namespace: one pod of a role, or a whole gang."""
 
-    costs: tuple[tuple[QuotaLine, int], ...]
+    amounts: tuple[tuple[QuotaLine, int], ...]
 
-    def short(self, pods: int = 1, *, now: bool) -> QuotaLine | None:
+    def exceeded(self, pods: int = 1, *, now: bool) -> QuotaLine | None:
         """The first budget that does not allow as many more; `now`: before who leaves is gone."""
-        for line, cost in self.costs:
-            if (min(line.now, line.soon) if now else line.soon) < cost * pods:
+        for line, cost in self.amounts:
+            if (
+                min(line.remaining, line.future_remaining) if now else line.future_remaining
+            ) < cost * pods:
                 return line
         return None
 
     def allows(self, pods: int = 1, *, now: bool) -> bool:
-        return self.short(pods, now=now) is None
+        return self.exceeded(pods, now=now) is None
 
-    def met(self) -> bool:
+    def within_quota(self) -> bool:
         """Whether what was taken is there."""
-        return all(line.soon >= 0 for line, _ in self.costs)
+        return all(line.future_remaining >= 0 for line, _ in self.amounts)
 
-    def take(self, pods: int = 1, *, now: bool) -> None:
-        for line, cost in self.costs:
-            line.soon -= cost * pods
+    def reserve(self, pods: int = 1, *, now: bool) -> None:
+        for line, cost in self.amounts:
+            line.future_remaining -= cost * pods
             if now:
-                line.now -= cost * pods
+                line.remaining -= cost * pods
 
-    def give(self, pods: int = 1, *, now: bool) -> None:
-        self.take(-pods, now=now)
-        for line, _ in self.costs:
+    def release(self, pods: int = 1, *, now: bool) -> None:
+        self.reserve(-pods, now=now)
+        for line, _ in self.amounts:
             line.refused = None
 
-    def linger(self, pods: int) -> None:
+    def count_terminating(self, pods: int) -> None:
         """Pods that are leaving count until they are gone."""
-        for line, cost in self.costs:
-            line.now -= cost * pods
+        for line, cost in self.amounts:
+            line.remaining -= cost * pods
 
-    def cost(self, line: QuotaLine) -> int:
+    def amount(self, line: QuotaLine) -> int:
         """What one counts in this budget."""
-        return next((cost for found, cost in self.costs if found is line), 0)
+        return next((cost for found, cost in self.amounts if found is line), 0)
 
-    def relieved(self, standing: "RoleAllocation") -> bool:
+    def is_relieved_by(self, standing: "RoleAllocation") -> bool:
         """Whether one replica less of this role counts less in a budget that is overdrawn."""
-        bill = standing.bill
-        return bill is not None and any(line.soon < 0 and bill.cost(line) for line, _ in self.costs)
+        bill = standing.quota_request
+        return bill is not None and any(
+            line.future_remaining < 0 and bill.amount(line) for line, _ in self.amounts
+        )
 
     @property
     def head(self) -> JobKey | None:
         """Who goes first on one of these budgets."""
-        return next((line.head for line, _ in self.costs if line.head), None)
+        return next((line.head for line, _ in self.amounts if line.head), None)
 
 
 @dataclass(slots=True)
 class QuotaUsage:
     """All budgets of one plan. Without any, nobody has a bill."""
 
-    found: Iterable[Quota]
+    quotas: Iterable[Quota]
     lines: dict[tuple[str, str, str], QuotaLine] = field(init=False)
-    _bills: dict[object, QuotaRequest | None] = field(default_factory=dict)
+    _requests: dict[object, QuotaRequest | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.lines = {
             (found.namespace, found.source, found.resource): QuotaLine(found, left, left)
-            for found in sorted(self.found, key=repr)
+            for found in sorted(self.quotas, key=repr)
             for left in [found.hard - found.others]
         }
 
-    def bill(self, job: TrainingJob, role: Role) -> QuotaRequest | None:
+    def pod_request(self, job: TrainingJob, role: Role) -> QuotaRequest | None:
         """What one pod of this role counts; None if nothing."""
         if not (role.charges and self.lines):
             return None
         key = (job.key.namespace, role.charges)
-        if key not in self._bills:
-            self._bills[key] = self.bill_of(job, [(role, 1)])
-        return self._bills[key]
+        if key not in self._requests:
+            self._requests[key] = self.request_of(job, [(role, 1)])
+        return self._requests[key]
 
-    def bill_of(self, job: TrainingJob, pods: Sequence[tuple[Role, int]]) -> QuotaRequest | None:
+    def request_of(self, job: TrainingJob, pods: Sequence[tuple[Role, int]]) -> QuotaRequest | None:
         """What so many pods of each of these roles count together; None if nothing."""
         if not self.lines:
             return None
@@ -125,18 +129,18 @@ class QuotaUsage:
         found = tuple((self.lines[key], cost) for key, cost in sorted(costs.items()))
         return QuotaRequest(found) if found else None
 
-    def count(self, standing: "RoleAllocation") -> None:
+    def count_role(self, standing: "RoleAllocation") -> None:
         """Count a started role: its replicas, those to come too, and its pods that leave."""
-        standing.bill = bill = self.bill(standing.job, standing.role)
+        standing.quota_request = bill = self.pod_request(standing.job, standing.role)
         if bill is not None:
-            bill.take(sum(seat.counts for seat in standing.seats), now=True)
-            bill.linger(_leaving(standing.role))
+            bill.reserve(sum(seat.counts_in_quota for seat in standing.placements), now=True)
+            bill.count_terminating(_leaving(standing.role))
 
     def count_pods(self, job: TrainingJob, role: Role, *, leaving: bool) -> None:
         """Count the pods of a role that takes no part in the plan any more."""
-        if bill := self.bill(job, role):
+        if bill := self.pod_request(job, role):
             pods = sum(not pod.ended for pod in role.pods)
-            bill.linger(pods) if leaving else bill.take(pods, now=True)
+            bill.count_terminating(pods) if leaving else bill.reserve(pods, now=True)
 
 
 def _leaving(role: Role) -> int:

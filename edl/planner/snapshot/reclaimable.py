@@ -26,13 +26,13 @@ from edl.planner.snapshot.role_allocation import (
     RoleAllocation,
 )
 
-_node: Final = attrgetter("row")
+_node: Final = attrgetter("node")
 
 
 class ReclaimOrder(msgspec.Struct, frozen=True):
     """Which replicas may be taken: how far down each role goes, and which role yields first."""
 
-    least: Callable[[RoleAllocation], int]
+    min_replicas: Callable[[RoleAllocation], int]
     key: Callable[[RoleAllocation], tuple[float, bool, float]]
     """Smallest first; `Extras.next` compares its first part with the claim's level."""
 
@@ -42,21 +42,21 @@ def reclaim_order(board: Snapshot) -> ReclaimOrder:
 
     Under a policy that keeps jobs together then whose highest index is elsewhere.
     """
-    homes = AnchorNodes(board.standings) if board.policy.together else None
+    homes = AnchorNodes(board.allocations) if board.policy.colocate else None
 
     def key(standing: RoleAllocation) -> tuple[float, bool, float]:
-        near = homes is not None and not homes.remote(standing)
-        return standing.level, near, -board.share(standing)
+        near = homes is not None and not homes.last_is_elsewhere(standing)
+        return standing.reclaim_priority, near, -board.satisfaction(standing)
 
-    return ReclaimOrder(least=lambda standing: standing.floor, key=key)
+    return ReclaimOrder(min_replicas=lambda standing: standing.min_replicas, key=key)
 
 
 def reclaim_priority_of(board: Snapshot, job: TrainingJob) -> float:
     """Whose extras a job that waits may take: who has just come, only those of lower priorities."""
-    patience = board.policy.patience
-    if patience and not board.past(job.queued_at, patience):
+    patience = board.policy.reclaim_delay
+    if patience and not board.has_passed(job.queued_at, patience):
         return job.priority - 0.5
-    if board.finishing and board.past(job.queued_at, board.limits.queue_patience):
+    if board.any_nearly_done and board.has_passed(job.queued_at, board.limits.queue_patience):
         return job.priority + NEARLY_DONE_MARGIN
     return job.priority
 
@@ -67,35 +67,35 @@ class ReclaimableCapacity:
     def __init__(
         self, grid: NodeCapacity, standings: Iterable[RoleAllocation], rules: ReclaimOrder
     ) -> None:
-        self._grid = grid
-        self._by_level: dict[float, Ints] = {}
+        self._capacity = grid
+        self._by_priority: dict[float, Ints] = {}
         rows: dict[tuple[float, PodClass], list[int]] = defaultdict(list)
         for standing in standings:
-            seats = standing.seats[rules.least(standing) :]
-            rows[standing.level, standing.fit] += map(_node, seats)
+            seats = standing.placements[rules.min_replicas(standing) :]
+            rows[standing.reclaim_priority, standing.pod_class] += map(_node, seats)
         for (level, fit), found in rows.items():
             self._add_all(level, fit, np.array(found, dtype=np.int64))
 
     def _add_all(self, level: float, fit: PodClass, rows: Ints) -> None:
-        counts = np.bincount(rows[rows >= 0], minlength=len(self._grid.rows))
-        for line, amount in fit.need:
+        counts = np.bincount(rows[rows >= 0], minlength=len(self._capacity.index))
+        for line, amount in fit.amounts:
             self._of(level)[line] += counts * amount
 
     def _of(self, level: float) -> Ints:
-        if level not in self._by_level:
-            self._by_level[level] = np.zeros_like(self._grid.soon)
-        return self._by_level[level]
+        if level not in self._by_priority:
+            self._by_priority[level] = np.zeros_like(self._capacity.future_idle)
+        return self._by_priority[level]
 
     def add(self, standing: RoleAllocation, seat: Placement, sign: int) -> None:
-        if seat.row != NO_NODE:
-            found = self._of(standing.level)
-            for line, amount in standing.fit.need:
-                found[line, seat.row] += sign * amount
+        if seat.node != NO_NODE:
+            found = self._of(standing.reclaim_priority)
+            for line, amount in standing.pod_class.amounts:
+                found[line, seat.node] += sign * amount
 
-    def room(self, level: float) -> Ints:
+    def with_idle(self, level: float) -> Ints:
         """The room on `soon` if all extras within reach were gone."""
-        found: Ints = self._grid.soon.copy()
-        for key, extras in self._by_level.items():
+        found: Ints = self._capacity.future_idle.copy()
+        for key, extras in self._by_priority.items():
             if key <= level:
                 found += extras
         return found
@@ -107,12 +107,12 @@ class Reclaimable:
     def __init__(
         self, board: Snapshot, standings: Sequence[RoleAllocation], rules: ReclaimOrder
     ) -> None:
-        self._grid = board.grid
-        self._rules = rules
-        self.all = self._unsorted = standings
+        self._capacity = board.capacity
+        self._order = rules
+        self.allocations = self._unsorted = standings
         self._heap: list[tuple[float, bool, float, int, int, RoleAllocation]] = []
         self._latest: dict[RoleAllocation, int] = {}
-        self.spare = ReclaimableCapacity(board.grid, standings, rules)
+        self.capacity = ReclaimableCapacity(board.capacity, standings, rules)
 
     def next(self, level: float) -> RoleAllocation | None:
         """The role that yields next to a claim of this level; it leaves the heap."""
@@ -126,7 +126,7 @@ class Reclaimable:
 
     def _sort(self) -> None:
         """Most claims take nothing: only now the order of yielding matters."""
-        latest, least, key = self._latest, self._rules.least, self._rules.key
+        latest, least, key = self._latest, self._order.min_replicas, self._order.key
         latest |= {standing: latest.get(standing, 0) + 1 for standing in self._unsorted}
         self._heap += [
             (*key(standing), -standing.rank, latest[standing], standing)
@@ -136,50 +136,50 @@ class Reclaimable:
         heapify(self._heap)
         self._unsorted = ()
 
-    def back(self, standing: RoleAllocation) -> None:
+    def requeue(self, standing: RoleAllocation) -> None:
         """Into the heap again, as it stands now; an older entry counts no more."""
         serial = self._latest.get(standing, 0) + 1
         self._latest[standing] = serial
-        if standing.size > self._rules.least(standing):
-            heappush(self._heap, (*self._rules.key(standing), -standing.rank, serial, standing))
+        if standing.size > self._order.min_replicas(standing):
+            heappush(self._heap, (*self._order.key(standing), -standing.rank, serial, standing))
 
-    def allow(self, bill: QuotaRequest, level: float) -> QuotaLine | None:
+    def exceeded_quota(self, bill: QuotaRequest, level: float) -> QuotaLine | None:
         """The first budget that stays short although all extras within reach were gone."""
-        short = (line for line, cost in bill.costs if not self._allows(line, cost, level))
+        short = (line for line, cost in bill.amounts if not self._allows(line, cost, level))
         return next(short, None)
 
     def _allows(self, line: QuotaLine, cost: int, level: float) -> bool:
-        if line.soon >= cost:
+        if line.future_remaining >= cost:
             return True
         if line.refused and cost >= line.refused[0] and level <= line.refused[1]:
             return False
-        left = line.soon
-        for standing in self.all:
-            if standing.bill and standing.level <= level:
-                extras = standing.size - self._rules.least(standing)
-                left += max(extras, 0) * standing.bill.cost(line)
+        left = line.future_remaining
+        for standing in self.allocations:
+            if standing.quota_request and standing.reclaim_priority <= level:
+                extras = standing.size - self._order.min_replicas(standing)
+                left += max(extras, 0) * standing.quota_request.amount(line)
         if left < cost:
             line.refused = (cost, level)
         return left >= cost
 
-    def least(self, standing: RoleAllocation) -> int:
+    def min_replicas(self, standing: RoleAllocation) -> int:
         """So many replicas of this role are no extras."""
-        return self._rules.least(standing)
+        return self._order.min_replicas(standing)
 
     def move(self, standing: RoleAllocation, position: int, to: Placement) -> None:
         """An extra goes to another node; its own gives its room back soon."""
-        seat = standing.seats[position]
-        self._grid.give(seat.row, standing.fit, now=seat.now)
-        self._grid.take(to.row, standing.fit, now=to.now)
-        standing.take_place(position, to)
-        self.spare.add(standing, seat, -1)
-        self.spare.add(standing, to, 1)
+        seat = standing.placements[position]
+        self._capacity.release(seat.node, standing.pod_class, now=seat.holds_idle)
+        self._capacity.reserve(to.node, standing.pod_class, now=to.holds_idle)
+        standing.assign(position, to)
+        self.capacity.add(standing, seat, -1)
+        self.capacity.add(standing, to, 1)
 
-    def rise(self, standing: RoleAllocation) -> Placement:
-        seat = standing.rise(self._grid)
-        self.spare.add(standing, seat, -1)
+    def evict(self, standing: RoleAllocation) -> Placement:
+        seat = standing.evict(self._capacity)
+        self.capacity.add(standing, seat, -1)
         return seat
 
-    def stay(self, standing: RoleAllocation, seat: Placement) -> None:
-        standing.stay(self._grid, seat)
-        self.spare.add(standing, seat, 1)
+    def restore(self, standing: RoleAllocation, seat: Placement) -> None:
+        standing.restore(self._capacity, seat)
+        self.capacity.add(standing, seat, 1)

@@ -40,13 +40,13 @@ def backoff_of(board: Snapshot, standing: RoleAllocation) -> tuple[Reason, datet
     why, changed = failed_change(board, job, role), last_change_time(job, role)
     if why is None or changed is None:
         return None
-    wait = _rest(board, role) if standing.restarts else 2 * board.limits.pending_limit
-    return None if board.past(changed, wait) else (why, changed + wait)
+    wait = _rest(board, role) if standing.restarts_to_resize else 2 * board.limits.pending_limit
+    return None if board.has_passed(changed, wait) else (why, changed + wait)
 
 
 def doubled_cooldown(cooldown: timedelta, standing: RoleAllocation) -> timedelta:
     """How long it keeps its size after any other change, where the flags say so much."""
-    times = min(_before(standing.role), _MOST_WORTHWHILE) if standing.restarts else 0
+    times = min(_before(standing.role), _MOST_WORTHWHILE) if standing.restarts_to_resize else 0
     return cooldown * (1 << times)
 
 
@@ -59,8 +59,8 @@ def failed_change(board: Snapshot, job: TrainingJob, role: Role) -> Reason | Non
     """What is said of a last change that has reached nothing; None of any other."""
     if last_resizes.growth_failed(job.key, role) or last_resizes.was_unschedulable(role):
         return reasons.GROWS_LATER
-    key = last_resizes.reclaimed_for(board.policy.gives, role)
-    other = board.job_of(key) if key else None
+    key = last_resizes.reclaimed_for(board.policy.rebalance_code, role)
+    other = board.job(key) if key else None
     if other is None:
         return None
     if last_resizes.was_reclaimed(role):
@@ -70,7 +70,7 @@ def failed_change(board: Snapshot, job: TrainingJob, role: Role) -> Reason | Non
 
 def gang_failure(board: Snapshot, job: TrainingJob) -> Reason:
     """Why a gang is suspended that did not come together, with how often that was so before."""
-    if board.past(job.started_at, _GANG_LASTING * board.limits.gang_limit):
+    if board.has_passed(job.started_at, _GANG_LASTING * board.limits.gang_limit):
         return reasons.GANG_PENDING
     starts = (
         role.last.attempts for role in job.live if role.last and last_resizes.was_admitted(role)
@@ -84,7 +84,7 @@ def gang_backoff_until(board: Snapshot, job: TrainingJob) -> datetime | None:
     if not failed or job.started_at is None:
         return None
     wait = 2 * board.limits.gang_limit * (1 << failed - 1)
-    return None if board.past(job.started_at, wait) else job.started_at + wait
+    return None if board.has_passed(job.started_at, wait) else job.started_at + wait
 
 
 def failed_starts(roles: Iterable[Role]) -> int:
@@ -101,7 +101,7 @@ def with_attempts(board: Snapshot, job: TrainingJob, reason: Reason) -> Reason:
 def _attempts(board: Snapshot, job: TrainingJob, role: Role) -> int:
     if role.restart is Restart.NONE and not failed_change(board, job, role):
         return 0
-    lasted = board.past(last_change_time(job, role), _LASTING * _rest(board, role) / _VAIN)
+    lasted = board.has_passed(last_change_time(job, role), _LASTING * _rest(board, role) / _VAIN)
     return 0 if lasted and not failed_change(board, job, role) else min(_before(role) + 1, _MOST)
 
 

@@ -25,19 +25,19 @@ NEARLY_DONE_MARGIN: Final = 0.25
 class Placement(NamedTuple):
     """Where one replica sits in the grid; NOWHERE takes no room."""
 
-    row: int
-    now: bool
+    node: int
+    holds_idle: bool
     """Its room is taken from `now` too: it is not a bound pod, whose room comes back only soon."""
-    fresh: bool
+    is_new: bool
     """Given in this plan: the replica does not exist yet."""
-    counts: bool = True
+    counts_in_quota: bool = True
     """In budgets; not a replica that has succeeded, or that no work is left for."""
 
 
 @lru_cache(maxsize=2**17)
 def _new_placement(row: int, now: bool) -> Placement:  # noqa: FBT001 - keyed by it
     """A plan may give a hundred thousand: one value a node."""
-    return Placement(row, now=now, fresh=True)
+    return Placement(row, holds_idle=now, is_new=True)
 
 
 class Unscheduled(NamedTuple):
@@ -62,37 +62,37 @@ class RoleAllocation:
     role: Role
     rank: int
     """Its place in the total order of all roles; unique."""
-    fit: PodClass
-    bulk: float = 0.0
+    pod_class: PodClass
+    cluster_fraction: float = 0.0
     """The part of the cluster that one replica takes."""
-    seats: list[Placement] = field(default_factory=list)
-    unbound: list[Unscheduled] = field(default_factory=list)
-    floor: int = 0
-    cap: int = 0
-    held: Reason | None = None
-    until: datetime | None = None
+    placements: list[Placement] = field(default_factory=list)
+    unscheduled: list[Unscheduled] = field(default_factory=list)
+    min_replicas: int = 0
+    max_replicas: int = 0
+    hold_reason: Reason | None = None
+    hold_until: datetime | None = None
     """When `held` ends, where time alone ends it."""
-    reserves: bool = True
+    reserves_capacity: bool = True
     """While held, room for its growth is kept for it (a cooldown ends soon)."""
-    cooling: bool = False
-    finishing: bool = False
+    cooling_down: bool = False
+    nearly_done: bool = False
     """It is nearly finished: it keeps its size, unless somebody above it needs the room."""
     starts: bool = False
     """It is started by this plan."""
     reason: Reason | None = None
     """Why its size changes in this plan."""
-    coming: int = 0
+    created: int = 0
     """Replicas that this plan makes: fresh seats whose room is taken now."""
-    promised: int = 0
+    pipelined: int = 0
     """Replicas for which room is reserved that leaving pods will free: the other fresh seats."""
-    moved: bool = False
+    changed: bool = False
     """Its seats were changed since, perhaps changed back."""
-    bill: QuotaRequest | None = None
+    quota_request: QuotaRequest | None = None
     """What one more replica counts in budgets; None where there are none."""
 
     @property
     def size(self) -> int:
-        return len(self.seats)
+        return len(self.placements)
 
     @property
     def queue_rank(self) -> int:
@@ -100,23 +100,23 @@ class RoleAllocation:
         return self.rank // ROLES_PER_JOB
 
     @property
-    def lasting(self) -> int:
+    def allocated(self) -> int:
         """Replicas after this plan: without those that wait for room to come."""
-        return len(self.seats) - self.promised
+        return len(self.placements) - self.pipelined
 
     @property
-    def gave(self) -> bool:
+    def gave_replicas(self) -> bool:
         """Whether a replica leaves its node: what it takes in this plan comes after that one.
 
         Else its size would be the same, and no replica would leave.
         """
-        return not self.starts and len(self.seats) - self.promised < self.role.size
+        return not self.starts and len(self.placements) - self.pipelined < self.role.size
 
     @property
-    def after(self) -> int:
+    def planned_size(self) -> int:
         """What the plan asks of its Job: one restart for all of a growth, once its room is free."""
-        lasting, before = self.lasting, self.role.size
-        waits = self.restarts and not self.starts and lasting > before and self.promised
+        lasting, before = self.allocated, self.role.size
+        waits = self.restarts_to_resize and not self.starts and lasting > before and self.pipelined
         return before if waits else lasting
 
     @property
@@ -124,90 +124,90 @@ class RoleAllocation:
         return self.role.wanted is not None
 
     @property
-    def moves(self) -> bool:
+    def resizable(self) -> bool:
         """A job with a problem stays as it is: no step would be taken for it."""
         return self.role.resizing in RESIZABLE and not self.job.problem
 
     @property
-    def restarts(self) -> bool:
+    def restarts_to_resize(self) -> bool:
         """Its whole training job is stopped for a new size."""
         return self.role.resizing is ResizePolicy.RESTART
 
     @property
-    def level(self) -> float:
+    def reclaim_priority(self) -> float:
         """Claims of this level and above may take its extras; manual sizes: only a priority above.
 
         Who is nearly finished leaves soon: a queued job of its priority waits for that a while.
         """
-        return self.job.priority + (0.5 if self.manual else NEARLY_DONE_MARGIN * self.finishing)
+        return self.job.priority + (0.5 if self.manual else NEARLY_DONE_MARGIN * self.nearly_done)
 
-    def sit(self, grid: NodeCapacity, row: int, *, now: bool) -> None:
+    def place(self, grid: NodeCapacity, row: int, *, now: bool) -> None:
         """One replica more."""
-        self.moved = True
-        grid.take(row, self.fit, now=now)
-        self.seats.append(_new_placement(row, now))
-        self.coming += now
-        self.promised += not now
-        if self.bill:
-            self.bill.take(now=now)
+        self.changed = True
+        grid.reserve(row, self.pod_class, now=now)
+        self.placements.append(_new_placement(row, now))
+        self.created += now
+        self.pipelined += not now
+        if self.quota_request:
+            self.quota_request.reserve(now=now)
 
-    def expect(self, row: int) -> None:
+    def place_pipelined(self, row: int) -> None:
         """One replica more, for which a claim has taken the room."""
-        self.moved = True
-        self.seats.append(_new_placement(row, False))  # noqa: FBT003 - keyed by it
-        self.promised += 1
+        self.changed = True
+        self.placements.append(_new_placement(row, False))  # noqa: FBT003 - keyed by it
+        self.pipelined += 1
 
-    def take_place(self, position: int, seat: Placement) -> None:
+    def assign(self, position: int, seat: Placement) -> None:
         """A replica on its way is expected there; its room is taken already."""
-        self.moved = True
-        self.seats[position] = seat
+        self.changed = True
+        self.placements[position] = seat
 
     @property
-    def beyond(self) -> int:
+    def growth(self) -> int:
         """How many replicas it takes now, above its min; negative if it has fewer than it had."""
-        return self.lasting - max(self.role.size, self.role.min)
+        return self.allocated - max(self.role.size, self.role.min)
 
     @property
     def grows(self) -> bool:
-        return self.beyond > 0
+        return self.growth > 0
 
-    def postpone(self, grid: NodeCapacity, count: int) -> None:
+    def defer(self, grid: NodeCapacity, count: int) -> None:
         """Turn the last replicas that it takes now into room that is kept for them."""
-        seats, count, rows = self.seats, max(min(count, self.coming), 0), []
-        self.coming -= count
-        self.promised += count
-        places = (at for at in reversed(range(len(seats))) if seats[at].now)
+        seats, count, rows = self.placements, max(min(count, self.created), 0), []
+        self.created -= count
+        self.pipelined += count
+        places = (at for at in reversed(range(len(seats))) if seats[at].holds_idle)
         for place in islice(places, count):
-            rows.append(seats[place].row)
+            rows.append(seats[place].node)
             seats[place] = _new_placement(rows[-1], False)  # noqa: FBT003 - keyed by it
-        grid.postpone(rows, self.fit)
-        if self.bill:
-            self.bill.linger(-count)
+        grid.defer(rows, self.pod_class)
+        if self.quota_request:
+            self.quota_request.count_terminating(-count)
 
     def _count(self, seat: Placement, pods: int) -> None:
-        if seat.fresh and seat.now:
-            self.coming += pods
-        elif seat.fresh:
-            self.promised += pods
+        if seat.is_new and seat.holds_idle:
+            self.created += pods
+        elif seat.is_new:
+            self.pipelined += pods
 
-    def rise(self, grid: NodeCapacity) -> Placement:
+    def evict(self, grid: NodeCapacity) -> Placement:
         """One replica less: the last seat's room comes back."""
-        self.moved = True
-        seat = self.seats.pop()
+        self.changed = True
+        seat = self.placements.pop()
         self._count(seat, -1)
-        if seat.row != NO_NODE:
-            grid.give(seat.row, self.fit, now=seat.now)
-        if self.bill and seat.counts:
-            self.bill.give(now=seat.fresh and seat.now)
+        if seat.node != NO_NODE:
+            grid.release(seat.node, self.pod_class, now=seat.holds_idle)
+        if self.quota_request and seat.counts_in_quota:
+            self.quota_request.release(now=seat.is_new and seat.holds_idle)
         return seat
 
-    def stay(self, grid: NodeCapacity, seat: Placement) -> None:
+    def restore(self, grid: NodeCapacity, seat: Placement) -> None:
         """Undo `rise` where nothing has taken its place: it stays, whatever rules say."""
-        if seat.row != NO_NODE:
-            grid.take(seat.row, self.fit, now=seat.now)
-        if self.bill and seat.counts:
-            self.bill.take(now=seat.fresh and seat.now)
-        self.seats.append(seat)
+        if seat.node != NO_NODE:
+            grid.reserve(seat.node, self.pod_class, now=seat.holds_idle)
+        if self.quota_request and seat.counts_in_quota:
+            self.quota_request.reserve(now=seat.is_new and seat.holds_idle)
+        self.placements.append(seat)
         self._count(seat, 1)
 
 

@@ -16,7 +16,7 @@ class PodRules:
     """
 
     def __init__(self, shapes: Iterable[Shape], neighbours: Sequence[ForeignPods]) -> None:
-        self._shapes = dict.fromkeys(shape for shape in shapes if shape.rules)
+        self._shapes = dict.fromkeys(shape for shape in shapes if shape.constraints)
         self._neighbours = neighbours
         self._pods: Counter[tuple[str, PodConstraints]] = Counter()
         self._leaving: Counter[tuple[str, PodConstraints]] = Counter()
@@ -35,12 +35,12 @@ class PodRules:
 
     def binding(self, shape: Shape) -> ConstraintState | None:
         """What binds a pod of this shape; None where it has no rules."""
-        if shape.rules is None:
+        if shape.constraints is None:
             return None
         if shape not in self._shapes:
             self._shapes[shape] = None
             self._crowd = None
-        return self._counted().binding(shape)
+        return self._counted().constraints_of(shape)
 
     def come(self, rules: PodConstraints, node: str) -> None:
         self._change(rules, node, 1)
@@ -73,11 +73,11 @@ class PodRules:
     def _gathered(self) -> TopologyState:
         others = [one for one in self._neighbours if one.node in self._rows]
         standing = [rules for (_, rules), pods in self._pods.items() if pods]
-        own = [shape.rules for shape in self._shapes if shape.rules]
+        own = [shape.constraints for shape in self._shapes if shape.constraints]
         crowd = TopologyState(
-            self._nodes, self._eligible, [*own, *standing, *(one.rules for one in others)]
+            self._nodes, self._eligible, [*own, *standing, *(one.constraints for one in others)]
         )
-        crowd.bind(self._shapes)
+        crowd.register(self._shapes)
         for one in others:
             self._stand(crowd, one, others=True)
         for (node, rules), pods in self._pods.items():
@@ -86,5 +86,5 @@ class PodRules:
         return crowd
 
     def _stand(self, crowd: TopologyState, one: ForeignPods, *, others: bool) -> None:
-        for count in crowd.carried(one.rules):
-            count.stand(self._rows[one.node], one.pods, one.leaving, others=others)
+        for count in crowd.carried(one.constraints):
+            count.add_existing(self._rows[one.node], one.pods, one.terminating, others=others)

@@ -79,7 +79,7 @@ class Scheduler:
     def _ruled(self) -> bool:
         """Whether a pod that waits has rules about others."""
         placed = (shape for _, shape in self._placed)
-        return any(shape.rules for shape in (*self._lines, *placed))
+        return any(shape.constraints for shape in (*self._lines, *placed))
 
     def _bind(self) -> bool:
         scores = {shape: _Scores(self.floor, shape) for shape in self._lines}

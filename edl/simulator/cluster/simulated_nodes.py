@@ -53,7 +53,7 @@ class SimulatedNodes:
     def add(self, nodes: Sequence[Node]) -> None:
         """Nodes that come; what they say is used stays used."""
         self.used = np.hstack([self.used, self._columns([one.used for one in nodes])])
-        self.leaving = np.hstack([self.leaving, self._columns([one.leaving for one in nodes])])
+        self.leaving = np.hstack([self.leaving, self._columns([one.releasing for one in nodes])])
         self._devices |= {one.name: _named(one.devices) for one in nodes if one.devices}
         self._set([*self._given, *nodes])
 
@@ -103,16 +103,16 @@ class SimulatedNodes:
         place = Place(node, devices or self._chosen(shape, node))
         self._change(self.used, shape, node, 1)
         self._hold(shape, place, used=1)
-        if shape.rules:
-            self._rules.come(shape.rules, node)
+        if shape.constraints:
+            self._rules.come(shape.constraints, node)
         return place
 
     def leave(self, shape: Shape, place: Place) -> None:
         """A pod there has been told to end."""
         self._change(self.leaving, shape, place.node, 1)
         self._hold(shape, place, leaving=1)
-        if shape.rules:
-            self._rules.leave(shape.rules, place.node)
+        if shape.constraints:
+            self._rules.leave(shape.constraints, place.node)
 
     def free(self, shape: Shape, place: Place, *, leaving: bool) -> None:
         """A pod there has ended; `leaving`: as it was told to."""
@@ -120,8 +120,8 @@ class SimulatedNodes:
         if leaving:
             self._change(self.leaving, shape, place.node, -1)
         self._hold(shape, place, used=-1, leaving=-int(leaving))
-        if shape.rules:
-            self._rules.go(shape.rules, place.node, leaving=leaving)
+        if shape.constraints:
+            self._rules.go(shape.constraints, place.node, leaving=leaving)
 
     def _change(self, table: Ints, shape: Shape, name: str, sign: int) -> None:
         column = self.columns.get(name)
@@ -135,7 +135,7 @@ class SimulatedNodes:
             self._devices[place.node] = tuple(
                 one._replace(
                     used=one.used.plus(part(one.memory).times(used)),
-                    leaving=one.leaving.plus(part(one.memory).times(leaving)),
+                    releasing=one.releasing.plus(part(one.memory).times(leaving)),
                 )
                 if one.uuid in place.devices
                 else one
@@ -190,7 +190,7 @@ class SimulatedNodes:
             self._nodes[column] = replace(
                 self._given[column],
                 used=self._amounts(self.used, column),
-                leaving=self._amounts(self.leaving, column),
+                releasing=self._amounts(self.leaving, column),
                 devices=self._devices.get(self._given[column].name, ()),
             )
         self._stale = set()

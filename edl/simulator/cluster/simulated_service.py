@@ -52,7 +52,7 @@ class SimulatedService:
 
     def neighbours(self) -> Iterator[ForeignPods]:
         """Its bound pods, where rules may count them."""
-        rules = self.service.shape.rules
+        rules = self.service.shape.constraints
         for one in self.replicas.values():
             if rules and one.node:
                 yield ForeignPods(one.node, rules, 1, int(one.leaving))

@@ -160,7 +160,7 @@ def alone(state: ClusterState, job: TrainingJob) -> ClusterState:
             if pod.node and not pod.ended:
                 given_back[pod.node] += role.shape.requests
     nodes = tuple(replace(node, used=node.used - given_back[node.name]) for node in state.nodes)
-    return replace(state, nodes=nodes, jobs=(job,), demands=(), bare=())
+    return replace(state, nodes=nodes, jobs=(job,), demands=(), bare_jobs=())
 
 
 def _jobs(patient: Patient) -> Survey:

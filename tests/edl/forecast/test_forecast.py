@@ -158,7 +158,7 @@ def test_growth_that_a_quota_stops_names_the_quota_and_nobody_of_another_namespa
     mine = worker("mine", 1, 6, on=["a"] * 2, charges=charges)
     far = replace(runs("far", 1), key=JobKey("elsewhere", "far"))
     limit = Quota("ns", QUOTA, "pods", 2 + others, others)
-    state = replace(cluster(node("a", 9), mine, far), budgets=(limit,))
+    state = replace(cluster(node("a", 9), mine, far), quotas=(limit,))
     found = forecast(state, Settings(), [mine.key]).grows[mine.key]
     assert found.certainty is Certainty.UNKNOWN
     assert found.reason == f"{limit}: needs 1"

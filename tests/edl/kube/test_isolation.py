@@ -121,7 +121,7 @@ def test_no_object_stops_a_job_that_has_nothing_to_do_with_it(
     objects["Job"].append(GOOD)
     objects["Node"].append(ROOM)
     found = decided(objects)
-    assert found.broken == ()
+    assert found.errors == ()
     (patch,) = (
         write
         for step in found.steps

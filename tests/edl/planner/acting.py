@@ -67,10 +67,10 @@ def act(
 def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> TrainingJob:  # noqa: FBT001
     start = next((one for one in plan.admissions if one.job == found.key), None)
     sizes = dict(start.sizes) if start else {}
-    named = {one.role: one.pods for one in plan.evacuations if one.job == found.key}
-    clears = {one.role: one.clears for one in plan.evacuations if one.job == found.key}
+    named = {one.role: one.pods for one in plan.drains if one.job == found.key}
+    clears = {one.role: one.cleared_nodes for one in plan.drains if one.job == found.key}
     nodes = {name: on for one in plan.admissions if one.job == found.key for name, on in one.nodes}
-    placed = {one.role: one for one in plan.placements if one.job == found.key}
+    placed = {one.role: one for one in plan.node_assignments if one.job == found.key}
     resizes = {one.role: one for one in plan.resizes if one.job == found.key}
     stopped = [one for one in plan.suspensions if one.job == found.key]
     restart = next((one.reason for one in resizes.values() if one.restart), None)
@@ -113,7 +113,7 @@ def _placed(part: Role, given: NodeAssignment, now: datetime) -> Role:
         if one.name in nodes
         else one
         for one in part.pods
-        if one.name not in given.replaced
+        if one.name not in given.replaced_pods
     )
     return replace(part, pods=pods)
 
@@ -143,7 +143,7 @@ def _emptied(
         replace(
             one,
             used=one.used - was.get(one.name, Resources()) + still.get(one.name, Resources()),
-            leaving=going.get(one.name, Resources()),
+            releasing=going.get(one.name, Resources()),
         )
         for one in nodes
     )
@@ -211,8 +211,8 @@ def _choose(  # noqa: PLR0913
 
 def quiet(plan: Plan) -> bool:
     """The plan changes nothing."""
-    moved = plan.admissions or plan.resizes or plan.suspensions or plan.evacuations
-    return not (moved or plan.placements)
+    moved = plan.admissions or plan.resizes or plan.suspensions or plan.drains
+    return not (moved or plan.node_assignments)
 
 
 def key(name: str) -> JobKey:

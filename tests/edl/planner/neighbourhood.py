@@ -34,13 +34,15 @@ class Street:
     pods: list[Placed] = field(default_factory=list)
 
     def allows(self, shape: Shape, node: Node) -> bool:
-        rules = shape.rules
+        rules = shape.constraints
         assert rules is not None
         return (
             all(self._level(shape, rules, spread, node) for spread in rules.spread)
             and self._near(rules, node)
             and not any(
-                _meets(other, node, term, rules) for other in self.pods for term in rules.apart
+                _meets(other, node, term, rules)
+                for other in self.pods
+                for term in rules.anti_affinity
             )
             and not any(_keeps_off(other, node, rules) for other in self.pods)
             and not any(
@@ -49,22 +51,24 @@ class Street:
         )
 
     def _near(self, rules: PodConstraints, node: Node) -> bool:
-        if any(_label(node, term.key) is None for term in rules.near):
+        if any(_label(node, term.key) is None for term in rules.affinity):
             return False
         friends = [
             other
             for other in self.pods
-            if all(matches(term.selector, other.rules) for term in rules.near)
+            if all(matches(term.selector, other.rules) for term in rules.affinity)
         ]
         # The scheduler counts pairs of label and value: friends without any of the labels are none.
         known = [
             other
             for other in friends
-            if any(_label(other.node, term.key) is not None for term in rules.near)
+            if any(_label(other.node, term.key) is not None for term in rules.affinity)
         ]
-        if all(any(_same(other.node, node, term.key) for other in friends) for term in rules.near):
+        if all(
+            any(_same(other.node, node, term.key) for other in friends) for term in rules.affinity
+        ):
             return True
-        return not known and all(matches(term.selector, rules) for term in rules.near)
+        return not known and all(matches(term.selector, rules) for term in rules.affinity)
 
     def _level(
         self, shape: Shape, rules: PodConstraints, spread: TopologySpread, node: Node
@@ -111,7 +115,7 @@ def _meets(other: Placed, node: Node, term: PodAffinityTerm, _rules: PodConstrai
 def _keeps_off(other: Placed, node: Node, rules: PodConstraints) -> bool:
     return any(
         _same(other.node, node, term.key) and matches(term.selector, rules)
-        for term in other.rules.apart
+        for term in other.rules.anti_affinity
     )
 
 

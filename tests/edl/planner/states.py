@@ -115,14 +115,14 @@ def cluster(*things: Node | TrainingJob | Demand, seconds: float = 0) -> Cluster
 
 
 def _with_use(found: Node, jobs: tuple[TrainingJob, ...]) -> Node:
-    used, leaving = found.used, found.leaving
+    used, leaving = found.used, found.releasing
     for training in jobs:
         for part in training.roles:
             here = [one for one in part.pods if one.node == found.name and not one.ended]
             going = sum(one.terminating for one in here)
             used += part.shape.requests * len(here)
             leaving += part.shape.requests * going
-    return replace(found, used=used, leaving=leaving)
+    return replace(found, used=used, releasing=leaving)
 
 
 def busy(found: Node, by: Resources) -> Node:

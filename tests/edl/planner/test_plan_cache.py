@@ -80,7 +80,7 @@ def acted(state: ClusterState, random: Random) -> ClusterState:
     nodes = {one.name: one for one in state.nodes}
     return replace(
         later,
-        budgets=state.budgets,
+        quotas=state.quotas,
         jobs=tuple(known[one.key] if known[one.key] == one else one for one in later.jobs),
         nodes=tuple(nodes[one.name] if nodes[one.name] == one else one for one in later.nodes),
     )
@@ -105,7 +105,7 @@ def with_quota(state: ClusterState, random: Random) -> ClusterState:
     """A quota on what the jobs count, or none; some begin to count in it."""
     quota = Quota("ns", "quota", "cpu", random.choice((0, 2000, 9000)), random.choice((0, 1000)))
     counted = with_role(state, random, charges=(("quota", "cpu", 1000),))
-    return replace(counted, budgets=random.choice(((), (quota,), (quota,))))
+    return replace(counted, quotas=random.choice(((), (quota,), (quota,))))
 
 
 def without_a_job(state: ClusterState, random: Random) -> ClusterState:
@@ -218,7 +218,7 @@ def test_what_no_plan_is_made_from_asks_for_none(
     first = state.jobs[0]
     roles = (replace(first.roles[0], pods=tuple(map(change, first.roles[0].pods))),)
     later = with_job(state, replace(first, roles=roles))
-    assert (memory.recall(later, FAIR, LIMITS) is plan) == alike
+    assert (memory.get(later, FAIR, LIMITS) is plan) == alike
 
 
 def test_what_stands_around_a_job_asks_for_no_plan() -> None:
@@ -226,7 +226,7 @@ def test_what_stands_around_a_job_asks_for_no_plan() -> None:
     plan = decide(state, FAIR, LIMITS, memory)
     around = {ObjectRef("Service", "ns", "one"): "uid"}
     later = with_job(state, replace(state.jobs[0], surroundings=around))
-    assert memory.recall(later, FAIR, LIMITS) is plan
+    assert memory.get(later, FAIR, LIMITS) is plan
 
 
 def test_time_alone_asks_for_a_plan_when_it_is_due() -> None:
@@ -238,18 +238,18 @@ def test_time_alone_asks_for_a_plan_when_it_is_due() -> None:
     assert quiet(plan)
     assert plan.recheck_after == LIMITS.growth_cooldown
     almost = replace(state, observed_at=state.observed_at + plan.recheck_after * 0.9)
-    recalled = memory.recall(almost, FAIR, LIMITS)
+    recalled = memory.get(almost, FAIR, LIMITS)
     assert recalled == decide(almost, FAIR, LIMITS)
     due = replace(state, observed_at=state.observed_at + plan.recheck_after)
-    assert memory.recall(due, FAIR, LIMITS) is None
+    assert memory.get(due, FAIR, LIMITS) is None
 
 
 def test_another_policy_or_limit_decides_anew() -> None:
     state, memory = settled(), PlanCache()
     decide(state, FAIR, LIMITS, memory)
-    assert memory.recall(state, FAIR, LIMITS) is not None
-    assert memory.recall(state, POLICIES["fifo"], LIMITS) is None
-    assert memory.recall(state, FAIR, Limits(load_ceiling=0.5)) is None
+    assert memory.get(state, FAIR, LIMITS) is not None
+    assert memory.get(state, POLICIES["fifo"], LIMITS) is None
+    assert memory.get(state, FAIR, Limits(load_ceiling=0.5)) is None
 
 
 def test_pods_of_who_is_over_count_in_budgets_again_and_again() -> None:
@@ -258,9 +258,9 @@ def test_pods_of_who_is_over_count_in_budgets_again_and_again() -> None:
     done = replace(role("worker", charges=charges, on=["a"]), ending=JobEnd.COMPLETE, pods=())
     over = job("over", done, role("ps", 2, 2, on=["a", "a"], charges=charges))
     over = replace(over, clean_up=CleanUp.NONE)
-    state = replace(cluster(node("a", 64), over), budgets=(budget,))
+    state = replace(cluster(node("a", 64), over), quotas=(budget,))
     memory = PlanCache()
     decide(state, POLICIES["fair"], Limits(), memory)
     new = worker("new", 2, 2, charges=charges)
-    later = replace(cluster(node("a", 64), over, new, seconds=1), budgets=(budget,))
+    later = replace(cluster(node("a", 64), over, new, seconds=1), quotas=(budget,))
     assert decide(later, POLICIES["fair"], Limits(), memory).admissions == ()

@@ -133,10 +133,10 @@ def test_throughput_never_moves_replicas_from_one_job_to_another() -> None:
 
 def nodes_of(policy: Policy, state: ClusterState, name: str = "mnist") -> list[set[str]]:
     """Of each role of a training job, the nodes on which the plan places its pods."""
-    board = run_passes(state, policy, ALL).board
-    names = list(board.grid.rows)
-    mine = (one for one in board.standings if one.job.key.name == name)
-    return [{names[seat.row] for seat in one.seats} for one in mine]
+    board = run_passes(state, policy, ALL).snapshot
+    names = list(board.capacity.index)
+    mine = (one for one in board.allocations if one.job.key.name == name)
+    return [{names[seat.node] for seat in one.placements} for one in mine]
 
 
 def test_throughput_starts_a_job_on_one_node_where_most_room_is_left() -> None:
@@ -162,7 +162,7 @@ def test_whose_highest_index_is_remote_yields_first() -> None:
     waiting = worker("waiting", 1, 1, queued=-60)
     state = cluster(node("a", 4), node("b", 1), near, far, waiting)
     assert sizes(plan_of(THROUGHPUT, state)) == {"far": 1}
-    assert sizes(plan_of(replace(THROUGHPUT, together=False), state)) == {"near": 2}
+    assert sizes(plan_of(replace(THROUGHPUT, colocate=False), state)) == {"near": 2}
 
 
 def test_weights_by_priority_give_a_heavier_class_more_of_the_extras() -> None:
@@ -212,13 +212,13 @@ def test_a_minimum_that_was_raised_takes_extras_as_far_as_its_budget_allows() ->
     budget = Quota("ns", "edl.dev/gpu-budget", "GPUs", 3000)
     raised = worker("raised", 4, 6, on=["a"] * 2, charges=charges)
     rich = worker("rich", 1, 9, on=["a"] * 6)
-    state = replace(cluster(node("a", 8), raised, rich), budgets=(budget,))
+    state = replace(cluster(node("a", 8), raised, rich), quotas=(budget,))
     assert sizes(plan_of(THROUGHPUT, state)) == {"rich": 5}
 
 
 def test_fulfilment_counts_replicas_where_minimum_and_maximum_are_equal() -> None:
-    raised = run_passes(cluster(node("a", 8), worker("raised", 4, 4, on=["a"])), FIFO, ALL).board
-    (standing,) = raised.standings
+    raised = run_passes(cluster(node("a", 8), worker("raised", 4, 4, on=["a"])), FIFO, ALL).snapshot
+    (standing,) = raised.allocations
     assert [fulfilment(standing, size) for size in (2, 4, 5)] == [-2, 0, 1]
 
 
@@ -226,8 +226,8 @@ def test_throughput_starts_a_job_on_the_one_node_that_holds_it_just_once() -> No
     there = (node("a", 9, schedulable=False), node("b", 1), node("c", 2))
     state = cluster(*there, worker("mnist", 2, 2))
     found = run_passes(state, THROUGHPUT, ALL)
-    (standing,) = found.board.standings
-    assert [seat.row for seat in standing.seats] == [found.board.grid.rows["c"]] * 2
+    (standing,) = found.snapshot.allocations
+    assert [seat.node for seat in standing.placements] == [found.snapshot.capacity.index["c"]] * 2
 
 
 def test_throughput_counts_calm_from_the_job_that_moved_last() -> None:

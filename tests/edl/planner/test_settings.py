@@ -28,8 +28,8 @@ def test_what_was_written_is_read(settings: Settings) -> None:
 
 def test_they_make_the_policy_that_decides() -> None:
     assert Settings().value() == POLICIES["fair"]
-    assert ALL.value().patience == timedelta(seconds=7)
-    assert ALL.value().idle == POLICIES["throughput"].idle
+    assert ALL.value().reclaim_delay == timedelta(seconds=7)
+    assert ALL.value().quiet_period == POLICIES["throughput"].quiet_period
 
 
 def test_what_is_not_said_has_its_default() -> None:
@@ -98,7 +98,7 @@ def test_whatever_is_read_can_decide_and_be_written_again(
         found = read(json.dumps(given | {"limits": limits}))
     except ValueError:
         return
-    longest = max(found.limits.queue_patience, found.value().patience)
+    longest = max(found.limits.queue_patience, found.value().reclaim_delay)
     assert at(0) + longest > at(0) - longest
     assert read(render(found)) == replace(found, unknown=())
 

@@ -57,7 +57,7 @@ def app(name: str) -> Selector:
 
 def ruled(name: str, cpu: float = 1, **fields: object) -> Shape:
     rules = replace(PodConstraints("default", (("app", name),)), **fields)  # type: ignore[arg-type]
-    return replace(shape(cpu), rules=rules)
+    return replace(shape(cpu), constraints=rules)
 
 
 def host(name: str, cpu: float = 4, zone: str = "a") -> Node:
@@ -120,7 +120,7 @@ def test_workers_spread_over_zones_whatever_the_room() -> None:
 
 
 def test_followers_are_bound_once_those_are_whom_they_follow() -> None:
-    follower = ruled("worker", near=(PodAffinityTerm(HOST, app("ps")),))
+    follower = ruled("worker", affinity=(PodAffinityTerm(HOST, app("ps")),))
     seats = [RoleSpec("worker", 2, 2, follower), RoleSpec("ps", 1, 1, ruled("ps"))]
     train = Training(queued("train", Workload("tensorflow"), seats), length(50))
     found = on(after(20, world(host("a", 4), host("b", 4), train), Plain()))
@@ -131,11 +131,11 @@ def test_a_port_of_a_node_is_taken_while_a_pod_of_others_is_there() -> None:
     port = HostPort("TCP", 80, "10.0.0.1")
     given = world(host("a", 64), host("b", 4), of_one("train", ruled("train", ports=(port,))))
     others = ForeignPods("a", PodConstraints("default", (), ports=(port,)), 1)
-    assert on(after(20, replace(given, neighbours=(others,)))) == ["b"]
+    assert on(after(20, replace(given, foreign_pods=(others,)))) == ["b"]
 
 
 def test_a_pod_of_a_service_keeps_workers_away_until_it_is_gone() -> None:
-    web = ruled("web", apart=(PodAffinityTerm(HOST, app("train")),))
+    web = ruled("web", anti_affinity=(PodAffinityTerm(HOST, app("train")),))
     service = Service("web", web, ((0.0, 1), (100.0, 0)), shut_down=20)
     train = replace(of_one("train", ruled("train")), at=10)
     simulation = Simulation(world(host("a"), train, service), FAIR, Watcher())
@@ -209,7 +209,7 @@ def test_a_pod_that_is_told_to_end_is_seen_leaving_its_gpu() -> None:
     seen = []
     for seconds in (5, 15, 35):
         (found,) = after(seconds, world(gpus("a", Device()), web)).nodes[0].devices
-        seen.append((found.used.compute, found.leaving.compute))
+        seen.append((found.used.compute, found.releasing.compute))
     assert seen == [(500, 0), (500, 500), (0, 0)]
 
 
@@ -293,13 +293,13 @@ def _there(state: ClusterState) -> dict[tuple[str, str], tuple[Placed, Shape]]:
     nodes = {one.name: one for one in state.nodes}
     return {
         (role.job, pod.name): (
-            Placed(nodes[pod.node], role.shape.rules, leaving=pod.terminating),
+            Placed(nodes[pod.node], role.shape.constraints, leaving=pod.terminating),
             role.shape,
         )
         for job in state.jobs
         for role in job.roles
         for pod in role.pods
-        if pod.node and not pod.ended and role.shape.rules
+        if pod.node and not pod.ended and role.shape.constraints
     }
 
 

@@ -73,7 +73,7 @@ def placed(nodes: Mapping[str, list[str]], job: TrainingJob) -> Plan:
         for role in job.roles
     }
     return Plan(
-        placements=tuple(NodeAssignment(job.key, role, pods) for role, pods in found.items())
+        node_assignments=tuple(NodeAssignment(job.key, role, pods) for role, pods in found.items())
     )
 
 
@@ -85,7 +85,7 @@ def ended(role: str, index: int, job: TrainingJob) -> Plan:
     (pod,) = (
         pod for one in job.roles if one.name == role for pod in one.pods if pod.index == index
     )
-    return Plan(evacuations=(Drain(job.key, role, (pod.name,), because("no room there")),))
+    return Plan(drains=(Drain(job.key, role, (pod.name,), because("no room there")),))
 
 
 class Script:

@@ -64,13 +64,13 @@ def of_pods(job: TrainingJob, plan: Plan) -> list[Patch]:
 
 def placed(job: TrainingJob, *nodes: str, **plan: object) -> list[str]:
     """The pods that are given a node."""
-    found = of_pods(job, Plan(placements=(placement(*nodes),), **plan))
+    found = of_pods(job, Plan(node_assignments=(placement(*nodes),), **plan))
     return [one.target.name for one in found if contract.ASSIGNED_NODE in written(one)]
 
 
 def test_a_pod_gets_its_node_and_loses_its_gate_in_one_patch() -> None:
     waits = replace(waiting("worker", 0, gates=(GATE, "example.com/quota"))[0], node_affinity=OWN)
-    (patch,) = of_pods(served(waits), Plan(placements=(placement("n1"),)))
+    (patch,) = of_pods(served(waits), Plan(node_assignments=(placement("n1"),)))
     name = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
     term = {"matchExpressions": [{"key": "zone", "operator": "Exists"}], "matchFields": [name]}
     affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
@@ -92,7 +92,7 @@ def test_a_pod_gets_its_node_and_loses_its_gate_in_one_patch() -> None:
 
 def test_every_pod_has_a_step_of_its_own_so_that_they_are_written_together() -> None:
     job = served(*waiting("worker", 0, 1, 2))
-    plan = Plan(placements=(placement("n1", "n1", "n2"),))
+    plan = Plan(node_assignments=(placement("n1", "n1", "n2"),))
     found = steps(plan, ClusterState(NOW, (), (job,))).steps
     assert [(step.job, len(step.writes), step.notes) for step in found] == [(KEY, 1, ())] * 3
     assert [written(patches(step)[0])[contract.ASSIGNED_NODE] for step in found] == [
@@ -106,7 +106,8 @@ def test_a_job_with_another_step_is_placed_in_the_same_round() -> None:
     job = served(*waiting("worker", 0, 1))
     grow = Resize(KEY, "worker", 2, 3, because("room"), nodes=("n3",))
     found = steps(
-        Plan(resizes=(grow,), placements=(placement("n1", "n2"),)), ClusterState(NOW, (), (job,))
+        Plan(resizes=(grow,), node_assignments=(placement("n1", "n2"),)),
+        ClusterState(NOW, (), (job,)),
     ).steps
     assert [step.writes[0].target.kind for step in found] == ["Job", "Pod", "Pod"]
 
@@ -118,7 +119,7 @@ def test_pods_get_their_nodes_after_stops_and_before_starts() -> None:
     plan = Plan(
         admissions=(Admission(key_of("new"), sizes, because("room")),),
         suspensions=(Suspension(key_of("old"), reasons.PAUSED),),
-        placements=(placement("n1"),),
+        node_assignments=(placement("n1"),),
     )
     jobs = (replace(new, roles=asleep), served(*waiting("worker", 0)), old)
     found = steps(plan, ClusterState(NOW, (), jobs)).steps
@@ -159,11 +160,11 @@ def test_a_job_that_does_not_go_on_is_not_placed() -> None:
 def test_one_that_cannot_be_placed_stops_no_other() -> None:
     broken = replace(served(*waiting("worker", 0)), key=key_of("odd"), framework="caffe")
     plan = Plan(
-        placements=(replace(placement("n1"), job=broken.key), placement("n1")),
+        node_assignments=(replace(placement("n1"), job=broken.key), placement("n1")),
     )
     found = steps(plan, ClusterState(NOW, (), (broken, served(*waiting("worker", 0)))))
     assert [step.job for step in found.steps] == [KEY]
-    assert {one.job for one in found.broken} == {broken.key}
+    assert {one.job for one in found.errors} == {broken.key}
 
 
 def collective(*workers: Pod, **fields: object) -> TrainingJob:
@@ -175,7 +176,7 @@ def collective(*workers: Pod, **fields: object) -> TrainingJob:
 
 
 def test_who_is_told_the_cluster_at_its_start_is_told_with_its_node() -> None:
-    (patch,) = of_pods(collective(*waiting("worker", 0)), Plan(placements=(placement("n1"),)))
+    (patch,) = of_pods(collective(*waiting("worker", 0)), Plan(node_assignments=(placement("n1"),)))
     assert json.loads(written(patch)[contract.CLUSTER]) == {
         "chief": ["mnist-chief-0.mnist.lab.svc:2222"],
         "worker": [f"mnist-worker-{index}.mnist.lab.svc:2222" for index in range(3)],
@@ -236,7 +237,7 @@ def test_who_waits_for_a_node_and_for_hosts_loses_each_gate_by_its_own_patch() -
     (scheduler,) = waiting("scheduler", 0, gates=BOTH)
     job = fork(*waiting("worker", 0, gates=BOTH), scheduler=scheduler)
     assert of_pods(job, Plan()) == []
-    plan = Plan(placements=(placement("n1"), placement("n2", name="scheduler")))
+    plan = Plan(node_assignments=(placement("n1"), placement("n2", name="scheduler")))
     first = of_pods(job, plan)
     assert [one.target.name for one in first] == [
         "mnist-scheduler-0-abcde",
@@ -264,7 +265,7 @@ def test_a_pod_that_lost_its_node_ends_uncounted_and_an_event_says_so() -> None:
     tracked = {"finalizers": (contract.JOB_TRACKING,), "gates": (), "assigned": "n1"}
     lost = pod("worker", 0, node="", ready=False, **tracked)
     job = served(lost, pod("worker", 1))
-    plan = Plan(placements=(NodeAssignment(KEY, "worker", (), (lost.name,)),))
+    plan = Plan(node_assignments=(NodeAssignment(KEY, "worker", (), (lost.name,)),))
     (step,) = steps(plan, ClusterState(NOW, (), (job,))).steps
     freed, ended = step.writes
     assert isinstance(freed, Patch)

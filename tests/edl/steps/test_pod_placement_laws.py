@@ -109,14 +109,14 @@ class World:
         start = Admission(found.key, sizes, because("room"), nodes=nodes)
         return Plan(
             admissions=(start,) if asleep else (),
-            placements=tuple(
+            node_assignments=tuple(
                 NodeAssignment(found.key, role.name, tuple(_assigned(role))) for role in found.roles
             ),
         )
 
     def writes(self) -> list[Write]:
         found = steps(self.plan(), self.state)
-        assert found.broken == ()
+        assert found.errors == ()
         return [write for step in found.steps for write in step.writes]
 
     def take(self, write: Write) -> None:

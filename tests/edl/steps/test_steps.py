@@ -186,7 +186,7 @@ def test_a_job_that_nobody_understands_stops_nobody() -> None:
     plan = Plan(resizes=(Resize(KEY, "worker", 2, 4, because("idle room")),))
     found = steps(plan, state(odd, running()))
     assert [step.job.name for step in found.steps] == ["mnist"]
-    assert [(broken.job.name, type(broken.error)) for broken in found.broken] == [("odd", KeyError)]
+    assert [(broken.job.name, type(broken.error)) for broken in found.errors] == [("odd", KeyError)]
 
 
 def test_a_job_with_a_missing_role_still_gives_what_was_promised() -> None:

@@ -196,7 +196,7 @@ EVERYTHING = Plan(
     admissions=(Admission(A, (("worker", 1),), because("r")),),
     resizes=(Resize(A, "worker", 1, 2, because("r")), Resize(A, "worker", 2, 1, because("r"))),
     suspensions=(Suspension(A, because("r")),),
-    evacuations=(Drain(A, "worker", ("a-0",), because("r")),),
+    drains=(Drain(A, "worker", ("a-0",), because("r")),),
 )
 
 

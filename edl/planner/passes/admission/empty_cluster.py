@@ -20,9 +20,9 @@ def fits_without_training_jobs(board: Snapshot, found: Gang) -> bool:
     """By room; and where rules about other pods decide, by placing it, for they add up nowhere."""
     if not fits_empty_cluster(board, found):
         return False
-    binds = any(want.fit.binding for want in found.wants)
+    binds = any(want.pod_class.constraints for want in found.requests)
     # Devices that would be free are not seen there, nor is who should be near.
-    if not binds or board.grid.devices or _follows_ours(board, found):
+    if not binds or board.capacity.gpu_shares or _follows_ours(board, found):
         return True
     there = take_snapshot(_without_ours(board.state, found.job), board.policy, board.limits)
     return place_gang(there, gang_to_start(there, there.jobs[0])) is not None
@@ -30,8 +30,8 @@ def fits_without_training_jobs(board: Snapshot, found: Gang) -> bool:
 
 def _follows_ours(board: Snapshot, found: Gang) -> bool:
     """Whether it is to be near pods of another of our jobs."""
-    rules = filter(None, (want.fit.shape.rules for want in found.wants))
-    terms = [term for one in rules for term in one.near]
+    rules = filter(None, (want.pod_class.shape.constraints for want in found.requests))
+    terms = [term for one in rules for term in one.affinity]
     others = (job for job in board.state.jobs if job.key != found.job.key)
     return any(
         term.selector.matches(job.key.namespace, dict(role.labels))

@@ -29,17 +29,17 @@ class Gang(msgspec.Struct, frozen=True):
 
     job: TrainingJob
     roles: tuple[Role, ...]
-    wants: tuple[PodSetRequest, ...]
-    returns: bool = False
+    requests: tuple[PodSetRequest, ...]
+    is_restarting: bool = False
     """It was stopped to start again, at the sizes that its roles have."""
-    bill: QuotaRequest | None = None
+    quota_request: QuotaRequest | None = None
     """What it counts in budgets as a whole."""
     domains: tuple[Domain, ...] = ()
     """Those that its pods are kept to here."""
 
     @property
     def pods(self) -> int:
-        return sum(want.pods for want in self.wants)
+        return sum(want.pods for want in self.requests)
 
     @property
     def partial(self) -> bool:
@@ -47,12 +47,12 @@ class Gang(msgspec.Struct, frozen=True):
         return len(self.roles) < len(self.job.live)
 
     @property
-    def again(self) -> bool:
+    def failed_before(self) -> bool:
         """Its last start came to nothing."""
         return failed_starts(self.roles) > 0
 
     @property
-    def why(self) -> Reason | None:
+    def stop_reason(self) -> Reason | None:
         """Why it was stopped to start again."""
         return next(
             (role.last for role in self.roles if last_resizes.stopped_to_resize(role)), None
@@ -61,26 +61,26 @@ class Gang(msgspec.Struct, frozen=True):
     @property
     def reason(self) -> Reason:
         """The reason of its start."""
-        if self.why:
-            return reasons.restarted(self.why)
+        if self.stop_reason:
+            return reasons.restarted(self.stop_reason)
         return replace(reasons.started(self.pods), attempts=failed_starts(self.roles))
 
     @property
-    def question(self) -> "GangSignature":
+    def signature(self) -> "GangSignature":
         """Equal for gangs for which room is looked for alike, and that are told the same."""
         names = tuple(role.name for role in self.roles)
-        costs = self.bill.costs if self.bill else ()
-        return GangSignature(self.wants, names, costs, self.again, self.job.topology)
+        costs = self.quota_request.amounts if self.quota_request else ()
+        return GangSignature(self.requests, names, costs, self.failed_before, self.job.topology)
 
 
 class GangSignature(NamedTuple):
     """What decides whether a gang finds room, besides how much of others' room it may take."""
 
-    wants: tuple[PodSetRequest, ...]
+    requests: tuple[PodSetRequest, ...]
     roles: tuple[str, ...]
-    costs: tuple[tuple[QuotaLine, int], ...]
+    quota_amounts: tuple[tuple[QuotaLine, int], ...]
     """What it counts in budgets."""
-    again: bool
+    failed_before: bool
     """Its last start came to nothing, so no other gang is suspended for it."""
     topology: Topology
 
@@ -92,10 +92,18 @@ def gang_to_start(board: Snapshot, job: TrainingJob, *, returns: bool = False) -
     """
     roles = [role for role in job.live if role.suspended]
     size = _size_of_return if returns else start_size
-    pairs = [(role, PodSetRequest(board.rows_of(role.shape).fit, size(role))) for role in roles]
+    pairs = [
+        (role, PodSetRequest(board.pod_class_state(role.shape).pod_class, size(role)))
+        for role in roles
+    ]
     if len(pairs) > 1:
-        pairs.sort(key=lambda pair: (pair[1].fit.follows, -_hardness(board, pair[1].fit)))
-    bill = board.budgets.bill_of(job, [(role, want.pods) for role, want in pairs])
+        pairs.sort(
+            key=lambda pair: (
+                pair[1].pod_class.follows_others,
+                -_hardness(board, pair[1].pod_class),
+            )
+        )
+    bill = board.quotas.request_of(job, [(role, want.pods) for role, want in pairs])
     roles, wants = [role for role, _ in pairs], [want for _, want in pairs]
     return Gang(job, tuple(roles), tuple(wants), returns, bill)
 
@@ -105,7 +113,7 @@ def is_restarting(board: Snapshot, job: TrainingJob) -> bool:
     return any(
         role.suspended
         and last_resizes.stopped_to_resize(role)
-        and not board.past(role.resized_at, board.limits.gang_limit)
+        and not board.has_passed(role.resized_at, board.limits.gang_limit)
         for role in job.live
     )
 
@@ -118,7 +126,9 @@ def _size_of_return(role: Role) -> int:
 
 def _hardness(board: Snapshot, fit: PodClass) -> float:
     """The largest part of an average node that one pod asks for (first fit decreasing)."""
-    return max((amount / (board.totals[line] or 1) for line, amount in fit.need), default=0.0)
+    return max(
+        (amount / (board.resource_totals[line] or 1) for line, amount in fit.amounts), default=0.0
+    )
 
 
 def reserve_idle(board: Snapshot, wants: Sequence[PodSetRequest]) -> list[list[int]] | None:
@@ -131,18 +141,18 @@ def reserve_idle(board: Snapshot, wants: Sequence[PodSetRequest]) -> list[list[i
 
 
 def _place_in_order(board: Snapshot, wants: Sequence[PodSetRequest]) -> list[list[int]] | None:
-    marks = [want.fit.both.mark() for want in wants]
+    marks = [want.pod_class.idle.position() for want in wants]
     placed: list[list[int]] = []
     for want in wants:
-        placed.append(reserve_pods(board.grid, want, now=True))
+        placed.append(reserve_pods(board.capacity, want, now=True))
         if len(placed[-1]) < want.pods:
             break
     else:
         return placed
     for want, rows in zip(wants, placed, strict=False):
-        unreserve_pods(board.grid, want.fit, rows, now=True)
+        unreserve_pods(board.capacity, want.pod_class, rows, now=True)
     for want, mark in zip(wants, marks, strict=True):
-        want.fit.both.back_to(mark)
+        want.pod_class.idle.restore(mark)
     return None
 
 
@@ -152,16 +162,18 @@ def admit_roles(
     """The roles of a gang that starts in this plan; they may grow at once."""
     standings = []
     numbers = {role.name: number for number, role in enumerate(found.job.roles)}
-    for role, want, rows in zip(found.roles, found.wants, placed, strict=True):
-        rank = board.place_of(found.job.key) * ROLES_PER_JOB + numbers[role.name]
-        standing = RoleAllocation(found.job, role, rank, want.fit, board.bulk(want.fit))
-        standing.seats = [Placement(row, now=True, fresh=True) for row in rows]
-        standing.coming = len(rows)
-        standing.floor = want.pods
-        standing.cap = _most_at_start(found, role, want.pods)
+    for role, want, rows in zip(found.roles, found.requests, placed, strict=True):
+        rank = board.queue_rank(found.job.key) * ROLES_PER_JOB + numbers[role.name]
+        standing = RoleAllocation(
+            found.job, role, rank, want.pod_class, board.cluster_fraction(want.pod_class)
+        )
+        standing.placements = [Placement(row, holds_idle=True, is_new=True) for row in rows]
+        standing.created = len(rows)
+        standing.min_replicas = want.pods
+        standing.max_replicas = _most_at_start(found, role, want.pods)
         standing.starts = True
-        standing.bill = board.budgets.bill(found.job, role)
-        if found.returns:
+        standing.quota_request = board.quotas.pod_request(found.job, role)
+        if found.is_restarting:
             cool_down_after_restart(board, standing)
         standings.append(standing)
     return standings
@@ -172,7 +184,7 @@ def _most_at_start(found: Gang, role: Role, size: int) -> int:
         # A manual size that is larger by now comes at once, as far as there is room.
         return start_size(role) if last_resizes.stopped_for_manual_size(role) else size
     # Who was stopped for a size has grown to it already, or made room: more would be taken again.
-    most = min(role.size, role.max) if found.why else role.max
+    most = min(role.size, role.max) if found.stop_reason else role.max
     return max(size, most if role.remaining is None else min(most, role.remaining))
 
 
@@ -189,8 +201,8 @@ def has_previous_pods(board: Snapshot, found: Gang) -> bool:
 
 
 def _is_lost(board: Snapshot, node: str) -> bool:
-    row = board.grid.rows.get(node)
-    return row is None or not board.grid.open[row]
+    row = board.capacity.index.get(node)
+    return row is None or not board.capacity.schedulable[row]
 
 
 def delays(found: Gang, head: Gang) -> bool:
@@ -199,9 +211,17 @@ def delays(found: Gang, head: Gang) -> bool:
     By a place on a node that both could use, or by what it leaves of a budget that both count in
     (as Kueue's StrictFIFO holds back a flavor's queue, not the others').
     """
-    if any(own.fit.contends(other.fit) for own in head.wants for other in found.wants):
+    if any(
+        own.pod_class.competes_with(other.pod_class)
+        for own in head.requests
+        for other in found.requests
+    ):
         return True
-    mine, bill = head.bill, found.bill
+    mine, bill = head.quota_request, found.quota_request
     if mine is None or bill is None:
         return False
-    return any(line.soon - cost < mine.cost(line) for line, cost in bill.costs if mine.cost(line))
+    return any(
+        line.future_remaining - cost < mine.amount(line)
+        for line, cost in bill.amounts
+        if mine.amount(line)
+    )

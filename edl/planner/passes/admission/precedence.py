@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Precedence:
     """Watches over the promises of one plan, after everybody has his seats."""
 
-    board: Snapshot
-    promises: list[PipelinedPods]
+    snapshot: Snapshot
+    pipelined: list[PipelinedPods]
     gated: Mapping[PodClass, int]
     """Gated pods that have no node yet."""
     cost: Callable[[PodClass, PodClass], int]
@@ -41,14 +41,17 @@ class Precedence:
     """Room besides that of the gated pods, by shape: where they are kept to domains, the least."""
 
     def __post_init__(self) -> None:
-        self._open = self.board.grid.soon.copy()
+        self._open = self.snapshot.capacity.future_idle.copy()
         rows: defaultdict[PodClass, list[int]] = defaultdict(list)
-        for standing in self.board.standings:
-            rows[standing.fit] += [seat.row for seat in _loose(standing)]
+        for standing in self.snapshot.allocations:
+            rows[standing.pod_class] += [seat.node for seat in _loose(standing)]
         for fit, found in rows.items():
             _give(self._open, fit, found)
         for fit, pods in self.gated.items():
-            whole, spare = self.board.rows_of(fit.shape).fit, self._room(fit) - pods
+            whole, spare = (
+                self.snapshot.pod_class_state(fit.shape).pod_class,
+                self._room(fit) - pods,
+            )
             self._spare[whole] = min(spare, self._spare.get(whole, spare))
 
     def hinders(
@@ -58,11 +61,13 @@ class Precedence:
 
         `starts` are its pods, `ahead` those that others are about to place; by shape.
         """
-        for index, promise in enumerate(self.promises):
-            for position, want in enumerate(promise.wants if promise.number <= number else ()):
-                if harm := self._harm(want.fit, starts.items()):
-                    others = (other for other in promise.wants if other is not want)
-                    harm += self._harm(want.fit, chain(others, ahead.items()))
+        for index, promise in enumerate(self.pipelined):
+            for position, want in enumerate(
+                promise.requests if promise.admitted_before <= number else ()
+            ):
+                if harm := self._harm(want.pod_class, starts.items()):
+                    others = (other for other in promise.requests if other is not want)
+                    harm += self._harm(want.pod_class, chain(others, ahead.items()))
                     if self._capacity(index)[position] - harm < want.pods:
                         return True
         return any(
@@ -76,18 +81,21 @@ class Precedence:
 
     def _room(self, fit: PodClass) -> int:
         """How many pods of a shape there is room for, if nobody else were placed any more."""
-        if fit.packing is not None:
-            return int(fit.by_room(self._open, Horizon.EMPTY).sum())
+        if fit.share_allocator is not None:
+            return int(fit.pods_by_capacity(self._open, Horizon.EMPTY).sum())
         rows = np.flatnonzero(fit.eligible)
-        return int(fit.by_sums(self._open[:, rows], rows).sum())
+        return int(fit.pods_by_resources(self._open[:, rows], rows).sum())
 
     def _capacity(self, index: int) -> list[int]:
         """How many pods of each want there is room for, if nobody else were placed any more."""
         if index not in self._capacities:
-            promise, room = self.promises[index], self._open.copy()
-            for want, rows in zip(promise.wants, promise.placed, strict=False):
-                _give(room, want.fit, rows)
-            found = [int(want.fit.by_room(room, Horizon.EMPTY).sum()) for want in promise.wants]
+            promise, room = self.pipelined[index], self._open.copy()
+            for want, rows in zip(promise.requests, promise.nodes, strict=False):
+                _give(room, want.pod_class, rows)
+            found = [
+                int(want.pod_class.pods_by_capacity(room, Horizon.EMPTY).sum())
+                for want in promise.requests
+            ]
             self._capacities[index] = found
         return self._capacities[index]
 
@@ -96,18 +104,20 @@ def max_displaced(fit: PodClass, other: PodClass) -> int:
     """How many pods of a shape one pod of another keeps from a node at most, by their sums."""
     if fit is other:
         return 1
-    need = dict(fit.need)
-    return max((-(-amount // need[line]) for line, amount in other.need if line in need), default=0)
+    need = dict(fit.amounts)
+    return max(
+        (-(-amount // need[line]) for line, amount in other.amounts if line in need), default=0
+    )
 
 
 def _loose(standing: RoleAllocation) -> list[Placement]:
     """Seats of pods that the scheduler has yet to place."""
-    waiting = [standing.seats[at] for at, _, _ in standing.unbound if at < standing.size]
-    return waiting + [seat for seat in standing.seats if seat.fresh and seat.now]
+    waiting = [standing.placements[at] for at, _, _ in standing.unscheduled if at < standing.size]
+    return waiting + [seat for seat in standing.placements if seat.is_new and seat.holds_idle]
 
 
 def _give(room: "Ints", fit: PodClass, rows: Iterable[int]) -> None:
     found = np.array([row for row in rows if row != NO_NODE], dtype=np.int64)
     counts = np.bincount(found, minlength=room.shape[1])
-    for line, amount in fit.need:
+    for line, amount in fit.amounts:
         room[line] += counts * amount

@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 def below_minimum(board: Snapshot) -> Iterator[RoleAllocation]:
     """Roles that run with fewer replicas than they should."""
-    return (one for one in board.standings if one.size < one.role.min and one.moves)
+    return (one for one in board.allocations if one.size < one.role.min and one.resizable)
 
 
 def raise_to_minimum(grid: "NodeCapacity", extras: Reclaimable, standing: RoleAllocation) -> None:
     """One replica at a time, of room that is free, and of extras of its priority and below."""
-    job, fit, bill = standing.job, standing.fit, standing.bill
-    while standing.size < standing.role.min and not (standing.held or standing.reason):
+    job, fit, bill = standing.job, standing.pod_class, standing.quota_request
+    while standing.size < standing.role.min and not (standing.hold_reason or standing.reason):
         if bill and not bill.allows(now=False):
             return
         claim = Reservation(grid, [PodSetRequest(fit, 1)])
         if not reserve_capacity(claim, extras, job.priority + NEARLY_DONE_MARGIN, whole=True):
             return
-        record_eviction(claim.risen, reasons.room_for_minimum(job.key))
-        ((row,),) = claim.placed
+        record_eviction(claim.evicted, reasons.room_for_minimum(job.key))
+        ((row,),) = claim.nodes
         # The claim took it for soon only.
-        grid.give(row, fit, now=False)
-        standing.sit(
+        grid.release(row, fit, now=False)
+        standing.place(
             grid, row, now=fit.fits(row, now=True) and (not bill or bill.allows(now=True))
         )
-        standing.floor = standing.size
+        standing.min_replicas = standing.size

@@ -16,10 +16,10 @@ def reserve_for_gang(
     In the domains that the gang requires, and near each other where it prefers that.
     """
     asks = found.job.topology
-    reach = extras.spare.room(level) if asks else board.grid.soon
+    reach = extras.capacity.with_idle(level) if asks else board.capacity.future_idle
     for kept in topology_placement.restricted_to_domains(board, found, reach, Horizon.FUTURE_IDLE):
         for wants in topology_placement.in_preferred_domains(board, kept, reach):
-            claim = Reservation(board.grid, list(wants), bill=found.bill)
+            claim = Reservation(board.capacity, list(wants), quota_request=found.quota_request)
             if reserve_capacity(claim, extras, level, whole=True):
                 return claim
     return None

@@ -20,23 +20,23 @@ from edl.planner.snapshot.role_allocation import RoleAllocation
 class CooldownHolds:
     """One role per shape and budget, each less satisfied than every taker after it."""
 
-    board: Snapshot
+    snapshot: Snapshot
     ceiling: GrowthCeiling
     _found: dict[tuple[PodClass, int], tuple[RoleAllocation, Ints]] = field(default_factory=dict)
     """With the room that this plan keeps for roles after it; int64[resources, nodes]."""
 
     def add(self, one: RoleAllocation) -> None:
-        kind = (one.fit, id(one.bill))
+        kind = (one.pod_class, id(one.quota_request))
         if kind not in self._found:
             self._found[kind] = (one, self._kept_after(one))
 
     def _kept_after(self, one: RoleAllocation) -> Ints:
-        turn, share = (self.board.share(one), one.rank), self.board.policy.share
-        room = np.zeros_like(self.board.grid.soon)
-        for other in self.board.standings:
+        turn, share = (self.snapshot.satisfaction(one), one.rank), self.snapshot.policy.satisfaction
+        room = np.zeros_like(self.snapshot.capacity.future_idle)
+        for other in self.snapshot.allocations:
             for place, row in _kept(other):
                 if (share(other, place), other.rank) > turn:
-                    _add(room, other.fit, row)
+                    _add(room, other.pod_class, row)
         return room
 
     def keep(self, fit: PodClass, row: int) -> None:
@@ -44,9 +44,9 @@ class CooldownHolds:
         for _, room in self._found.values():
             _add(room, fit, row)
 
-    def would_take(self) -> bool:
+    def would_reserve(self) -> bool:
         """Whether the next plan would reserve room for one of them."""
-        soon = self.board.grid.soon
+        soon = self.snapshot.capacity.future_idle
         return any(
             could_reserve(self.ceiling, one, soon + kept) for one, kept in self._found.values()
         )
@@ -55,13 +55,13 @@ class CooldownHolds:
 def _kept(standing: RoleAllocation) -> Iterator[tuple[int, int]]:
     """Its replicas that wait for room to come, the last one first: their places and nodes."""
     for place in reversed(range(standing.size)):
-        seat = standing.seats[place]
-        if not seat.fresh:
+        seat = standing.placements[place]
+        if not seat.is_new:
             return
-        if not seat.now:
-            yield place, seat.row
+        if not seat.holds_idle:
+            yield place, seat.node
 
 
 def _add(room: Ints, fit: PodClass, row: int) -> None:
-    for line, amount in fit.need:
+    for line, amount in fit.amounts:
         room[line, row] += amount

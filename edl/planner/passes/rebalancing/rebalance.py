@@ -42,9 +42,9 @@ _REPACKS: Final = 4
 class Rebalance:
     """Moves replicas until no move is fair, or none helps."""
 
-    board: Snapshot
+    snapshot: Snapshot
     ceiling: GrowthCeiling
-    givers: Donors = field(init=False)
+    donors: Donors = field(init=False)
     _looks: int = _LOOKS
     _repacks: int = _REPACKS
     _gave_up: list[RoleAllocation] = field(default_factory=list)
@@ -58,73 +58,75 @@ class Rebalance:
     much will do so, too."""
 
     def run(self, stuck: Sequence[RoleAllocation]) -> None:
-        share = self.board.policy.share
+        share = self.snapshot.policy.satisfaction
         heap = [
-            (share(taker, len(taker.seats)), taker.rank, taker) for taker in stuck if taker.moves
+            (share(taker, len(taker.placements)), taker.rank, taker)
+            for taker in stuck
+            if taker.resizable
         ]
         heapify(heap)
-        self._deferred = CooldownHolds(self.board, self.ceiling)
-        if any(not taker.held for _, _, taker in heap):
-            self.givers = Donors(self.board, list(filter(_gives, self.board.standings)))
+        self._deferred = CooldownHolds(self.snapshot, self.ceiling)
+        if any(not taker.hold_reason for _, _, taker in heap):
+            self.donors = Donors(self.snapshot, list(filter(_gives, self.snapshot.allocations)))
         while heap:
             _, rank, taker = heappop(heap)
-            if self._takes_what_is_left(taker) or (not taker.held and self._serve(taker)):
-                if taker.size < taker.cap:
-                    heappush(heap, (self.board.share(taker), rank, taker))
-            elif taker.held:
+            if self._takes_what_is_left(taker) or (not taker.hold_reason and self._serve(taker)):
+                if taker.size < taker.max_replicas:
+                    heappush(heap, (self.snapshot.satisfaction(taker), rank, taker))
+            elif taker.hold_reason:
                 self._deferred.add(taker)
         # Without what a giver takes elsewhere once its replica has left: so the next plan sees it.
-        less = (share(giver, giver.lasting) for giver in self._gave_up if giver.gave)
-        self.board.calm = min(self.board.calm, *less, inf)
-        if self.board.calm < inf:
+        less = (share(giver, giver.allocated) for giver in self._gave_up if giver.gave_replicas)
+        self.snapshot.growth_limit = min(self.snapshot.growth_limit, *less, inf)
+        if self.snapshot.growth_limit < inf:
             self._wait()
         self._let_takers_go_first()
 
     def _takes_what_is_left(self, taker: RoleAllocation) -> bool:
         """A giver may have freed more than its taker needs: the next plan would hand that out."""
-        if not (self._took and add_replica(self.board, self.ceiling, taker, None)):
+        if not (self._took and add_replica(self.snapshot, self.ceiling, taker, None)):
             return False
-        self.givers.look_at(taker)
+        self.donors.refresh(taker)
         self._keep(taker)
         return True
 
     def _keep(self, taker: RoleAllocation) -> None:
-        seat = taker.seats[-1]
-        if not seat.now:
-            self._deferred.keep(taker.fit, seat.row)
+        seat = taker.placements[-1]
+        if not seat.holds_idle:
+            self._deferred.keep(taker.pod_class, seat.node)
 
     def _serve(self, taker: RoleAllocation) -> bool:
         """One replica more for the least satisfied, if there is a way."""
         # Who gave meanwhile is less satisfied than when he was put into the heap.
-        kind, share = (taker.fit, taker.job.priority), self.board.share(taker)
+        kind, share = (taker.pod_class, taker.job.priority), self.snapshot.satisfaction(taker)
         if share >= self._vain.get(kind, inf):
             return False
         served = self._repack(taker) or self._move(taker)
         if served:
             self._vain.clear()
-        elif taker.bill is None and self._gives_up(taker):
+        elif taker.quota_request is None and self._gives_up(taker):
             self._vain[kind] = share
         return served
 
     def _gives_up(self, taker: RoleAllocation) -> bool:
         """Whether there is no search left for this shape whose result may differ."""
-        return self._repacks_no_more() and (self._looks <= 0 or taker.fit in self._hopeless)
+        return self._repacks_no_more() and (self._looks <= 0 or taker.pod_class in self._hopeless)
 
     def _repack(self, taker: RoleAllocation) -> bool:
         """Room among the seats of this plan costs nobody anything."""
         if self._repacks_no_more():
             return False
-        if defragment_for(self.board, self.ceiling, taker):
-            self.givers.look_at(taker)
+        if defragment_for(self.snapshot, self.ceiling, taker):
+            self.donors.refresh(taker)
             # New seats of others may be on other nodes now.
-            for moved in (one for one in self.givers.standings if one.moved):
-                self.givers.look_at(moved)
+            for moved in (one for one in self.donors.allocations if one.changed):
+                self.donors.refresh(moved)
             return True
         self._repacks -= 1
         return False
 
     def _repacks_no_more(self) -> bool:
-        return not self._repacks or self.board.calm < inf or bool(self._gave_up)
+        return not self._repacks or self.snapshot.growth_limit < inf or bool(self._gave_up)
 
     def _let_takers_go_first(self) -> None:
         """Who gave a moment ago grows again when those have grown for whom it gave.
@@ -132,133 +134,143 @@ class Rebalance:
         Else the scheduler might put its pods where theirs are to go, and all would begin anew.
         """
         growing = [
-            one for one in self.board.standings if one.moved and one.grows and not one.starts
+            one for one in self.snapshot.allocations if one.changed and one.grows and not one.starts
         ]
-        gives = self.board.policy.gives
+        gives = self.snapshot.policy.rebalance_code
         gave = [one for one in growing if last_resizes.gave_replica(gives, one.role)]
         for standing in gave if len(gave) < len(growing) else ():
-            defer_growth(self.board, standing)
+            defer_growth(self.snapshot, standing)
 
     def _wait(self) -> None:
         """Growth beyond the givers waits until the moves are done (`Board.calm`)."""
-        share, calm = self.board.policy.share, self.board.calm
-        for standing in self.board.standings:
+        share, calm = self.snapshot.policy.satisfaction, self.snapshot.growth_limit
+        for standing in self.snapshot.allocations:
             if standing.grows and not standing.starts:
-                sizes = range(standing.lasting - standing.beyond, standing.lasting)
+                sizes = range(standing.allocated - standing.growth, standing.allocated)
                 less = bisect_left(sizes, calm, key=partial(share, standing))
-                standing.postpone(self.board.grid, len(sizes) - less)
+                standing.defer(self.snapshot.capacity, len(sizes) - less)
 
     def _move(self, taker: RoleAllocation) -> bool:
         """From the others, as long as one more of them is ruled out by its restart."""
         while True:
-            ruled_out = self.givers.ruled_out
+            ruled_out = self.donors.ruled_out
             if self._moves(taker):
                 return True
-            if self.givers.ruled_out == ruled_out:
+            if self.donors.ruled_out == ruled_out:
                 return False
 
     def _moves(self, taker: RoleAllocation) -> bool:
-        short = taker.bill is not None and not taker.bill.allows(now=False)
-        if not self.givers.any_for(taker):
+        short = taker.quota_request is not None and not taker.quota_request.allows(now=False)
+        if not self.donors.any_for(taker):
             return False
-        if not short and not self.givers.any_for(taker, taker.fit):
+        if not short and not self.donors.any_for(taker, taker.pod_class):
             return self._takes_several(taker)
-        places = self.givers.candidates(taker)
-        helpful = self.givers.helpful(taker.fit, places)
-        if taker.bill and short:
-            if not self.givers.paying(taker.bill, places, together=True).size:
+        places = self.donors.candidates(taker)
+        helpful = self.donors.helpful(taker.pod_class, places)
+        if taker.quota_request and short:
+            if not self.donors.relieving_quotas(taker.quota_request, places, together=True).size:
                 return False
-            helpful = self.givers.paying(taker.bill, helpful, together=False)
+            helpful = self.donors.relieving_quotas(taker.quota_request, helpful, together=False)
         if not helpful.size:
             return self._takes_several(taker)
-        ruled_out = self.givers.ruled_out
-        if self._take_one(taker, self.givers.most_satisfied(helpful)):
-            self.givers.look_at(taker)
+        ruled_out = self.donors.ruled_out
+        if self._take_one(taker, self.donors.most_satisfied(helpful)):
+            self.donors.refresh(taker)
             return True
-        return self.givers.ruled_out == ruled_out and self._takes_several(taker)
+        return self.donors.ruled_out == ruled_out and self._takes_several(taker)
 
     def _take_one(self, taker: RoleAllocation, giver: RoleAllocation) -> bool:
-        grid = self.board.grid
-        seat = giver.rise(grid)
-        if self._deferred.would_take() or not (
-            self.ceiling.allows(taker.fit, now=False) and taker.fit.allows(seat.row, now=False)
+        grid = self.snapshot.capacity
+        seat = giver.evict(grid)
+        if self._deferred.would_reserve() or not (
+            self.ceiling.allows(taker.pod_class, now=False)
+            and taker.pod_class.allows(seat.node, now=False)
         ):
-            giver.stay(grid, seat)
+            giver.restore(grid, seat)
             return False
-        now = seat.now and not taker.gave and taker.fit.fits(seat.row, now=True)
-        now = now and (taker.bill is None or taker.bill.allows(now=True))
-        taker.sit(grid, seat.row, now=now)
+        now = (
+            seat.holds_idle
+            and not taker.gave_replicas
+            and taker.pod_class.fits(seat.node, now=True)
+        )
+        now = now and (taker.quota_request is None or taker.quota_request.allows(now=True))
+        taker.place(grid, seat.node, now=now)
         self._gave(taker, [giver])
         return True
 
     def _takes_several(self, taker: RoleAllocation) -> bool:
-        if self._looks <= 0 or taker.fit in self._hopeless:
+        if self._looks <= 0 or taker.pod_class in self._hopeless:
             return False
-        places = self.givers.candidates(taker)
+        places = self.donors.candidates(taker)
         self._looks -= len(places)
         moved = self._take_several(taker, places)
-        self.givers.look_at(taker)
+        self.donors.refresh(taker)
         return moved
 
     def _take_several(self, taker: RoleAllocation, places: Ints) -> bool:
         """One pod may need the room of several, and so may the load ceiling."""
-        board, before = self.board, self.board.share(taker)
+        board, before = self.snapshot, self.snapshot.satisfaction(taker)
         rules = ReclaimOrder(
-            least=lambda giver: self._least(giver, before),
-            key=lambda giver: (0.0, False, -board.share(giver)),
+            min_replicas=lambda giver: self._least(giver, before),
+            key=lambda giver: (0.0, False, -board.satisfaction(giver)),
         )
-        extras = Reclaimable(board, [self.givers.standings[place] for place in places], rules)
+        extras = Reclaimable(board, [self.donors.allocations[place] for place in places], rules)
         claim = Reservation(
-            board.grid, [PodSetRequest(taker.fit, 1)], self.ceiling.kept, taker.bill
+            board.capacity,
+            [PodSetRequest(taker.pod_class, 1)],
+            self.ceiling.holds,
+            taker.quota_request,
         )
         if not reserve_capacity(claim, extras, np.inf, whole=True):
-            if taker.bill is None or taker.bill.allows(now=False):
-                self._hopeless.add(taker.fit)
+            if taker.quota_request is None or taker.quota_request.allows(now=False):
+                self._hopeless.add(taker.pod_class)
             return False
-        if board.policy.weighs and _weight(claim) >= taker.bulk:
-            claim.undo(extras)
-            self._hopeless.add(taker.fit)
+        if board.policy.only_if_larger and _weight(claim) >= taker.cluster_fraction:
+            claim.discard(extras)
+            self._hopeless.add(taker.pod_class)
             return False
         if self._deferred_would_take(claim):
-            claim.undo(extras)
-            self._hopeless.add(taker.fit)
+            claim.discard(extras)
+            self._hopeless.add(taker.pod_class)
             return False
-        taker.expect(claim.placed[0][0])
-        self._gave(taker, claim.risen)
+        taker.place_pipelined(claim.nodes[0][0])
+        self._gave(taker, claim.evicted)
         return True
 
     def _deferred_would_take(self, claim: Reservation) -> bool:
-        grid, ((row, *_), *_), (want, *_) = self.board.grid, claim.placed, claim.wants
-        grid.give(row, want.fit, now=False)
-        if claim.bill:
-            claim.bill.give(now=False)
-        would = self._deferred.would_take()
-        grid.take(row, want.fit, now=False)
-        if claim.bill:
-            claim.bill.take(now=False)
+        grid, ((row, *_), *_), (want, *_) = self.snapshot.capacity, claim.nodes, claim.requests
+        grid.release(row, want.pod_class, now=False)
+        if claim.quota_request:
+            claim.quota_request.release(now=False)
+        would = self._deferred.would_reserve()
+        grid.reserve(row, want.pod_class, now=False)
+        if claim.quota_request:
+            claim.quota_request.reserve(now=False)
         return would
 
     def _least(self, giver: RoleAllocation, before: float) -> int:
-        share, sizes = self.board.policy.share, range(giver.floor, giver.size)
+        share, sizes = self.snapshot.policy.satisfaction, range(giver.min_replicas, giver.size)
         more = bisect_right(sizes, before, key=partial(share, giver))
-        return giver.floor + more if sizes else giver.size
+        return giver.min_replicas + more if sizes else giver.size
 
     def _gave(self, taker: RoleAllocation, givers: Iterable[RoleAllocation]) -> None:
         self._took = True
         self._keep(taker)
         for giver in givers:
-            self.givers.look_at(giver)
+            self.donors.refresh(giver)
             if giver.size < giver.role.size:
-                giver.reason = giver.reason or reasons.gave(self.board.policy.gives, taker.job.key)
+                giver.reason = giver.reason or reasons.gave(
+                    self.snapshot.policy.rebalance_code, taker.job.key
+                )
                 self._gave_up.append(giver)
 
 
 def _weight(claim: Reservation) -> float:
     """The part of the cluster that those who gave had there."""
-    return sum(giver.bulk * len(seats) for giver, seats in claim.risen.items())
+    return sum(giver.cluster_fraction * len(seats) for giver, seats in claim.evicted.items())
 
 
 def _gives(standing: RoleAllocation) -> bool:
     """A job that cannot be planned keeps what it has, and so does one that is nearly finished."""
-    stays = standing.manual or standing.cooling or standing.finishing or standing.job.missing
-    return standing.moves and not stays
+    stays = standing.manual or standing.cooling_down or standing.nearly_done or standing.job.missing
+    return standing.resizable and not stays

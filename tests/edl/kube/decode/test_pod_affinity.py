@@ -100,8 +100,10 @@ def test_a_spread_is_read_with_its_defaults(fields: Json, found: TopologySpread)
     ],
 )
 def test_terms_say_whom_they_mean(fields: Json, found: Selector) -> None:
-    assert read(beside("podAffinity", **fields)).near == (PodAffinityTerm("zone", found),)
-    assert read(beside("podAntiAffinity", **fields)).apart == (PodAffinityTerm("zone", found),)
+    assert read(beside("podAffinity", **fields)).affinity == (PodAffinityTerm("zone", found),)
+    assert read(beside("podAntiAffinity", **fields)).anti_affinity == (
+        PodAffinityTerm("zone", found),
+    )
 
 
 def test_ports_of_the_node_are_those_that_are_named_or_all_in_its_network() -> None:
@@ -137,7 +139,7 @@ def test_a_pod_and_its_jobs_template_follow_the_same_rules() -> None:
     found = pod("a", shapes, labels={"app": "x"}, **spread(), **beside("podAntiAffinity"))
     assert role is not None
     assert found.shape is role.shape
-    assert found.shape.rules is not None
+    assert found.shape.constraints is not None
 
 
 def pod(
@@ -163,8 +165,8 @@ def state(template: Json, labels: Labels, *pods: object_facts.PodFacts) -> Clust
 def test_without_rules_nobody_is_looked_at() -> None:
     alone = pod("a", labels={"app": "x"}, node="n1", **beside("podAntiAffinity"))
     found = state({}, (("app", "y"),), alone)
-    assert found.neighbours == ()
-    assert found.jobs[0].roles[0].shape.rules is None
+    assert found.foreign_pods == ()
+    assert found.jobs[0].roles[0].shape.constraints is None
 
 
 def test_whom_a_rule_of_ours_selects_is_a_neighbour() -> None:
@@ -175,14 +177,16 @@ def test_whom_a_rule_of_ours_selects_is_a_neighbour() -> None:
         pod("d", labels={"app": "x"}),
     )
     found = state(spread(), (("app", "x"),), *pods)
-    assert found.neighbours == (ForeignPods("n1", PodConstraints("web", (("app", "x"),)), 2, 1),)
+    assert found.foreign_pods == (ForeignPods("n1", PodConstraints("web", (("app", "x"),)), 2, 1),)
 
 
 def test_whom_a_rule_of_others_selects_has_rules_to_follow() -> None:
     keeper = pod("a", labels={"app": "k"}, node="n1", **beside("podAntiAffinity"))
     found = state({}, (("app", "x"),), keeper)
-    assert found.jobs[0].roles[0].shape.rules == PodConstraints("web", (("app", "x"),))
-    assert [one.rules.apart for one in found.neighbours] == [(PodAffinityTerm("zone", MINE),)]
+    assert found.jobs[0].roles[0].shape.constraints == PodConstraints("web", (("app", "x"),))
+    assert [one.constraints.anti_affinity for one in found.foreign_pods] == [
+        (PodAffinityTerm("zone", MINE),)
+    ]
 
 
 def test_whoever_keeps_others_off_is_known_until_the_last_such_pod_is_gone() -> None:
@@ -191,6 +195,6 @@ def test_whoever_keeps_others_off_is_known_until_the_last_such_pod_is_gone() -> 
     for one in (first, second):
         known.pod(Delta(ObjectKey("web", one.name), None, one))
     known.pod(Delta(ObjectKey("web", "a"), first, None))
-    assert known.rules == {first.shape.rules}
+    assert known.rules == {first.shape.constraints}
     known.pod(Delta(ObjectKey("web", "b"), second, None))
     assert known.rules == frozenset()

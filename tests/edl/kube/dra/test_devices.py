@@ -65,7 +65,7 @@ class Cluster:
     def figures(self, name: str, resource: str = GPU) -> tuple[int, int, int]:
         """What a node has, what is used, and what of that comes back."""
         node = self.on(name)
-        return node.allocatable.get(resource), node.used.get(resource), node.leaving.get(resource)
+        return node.allocatable.get(resource), node.used.get(resource), node.releasing.get(resource)
 
     def asked(self) -> dict[str, int]:
         """What the one pod that waits asks for, of devices."""

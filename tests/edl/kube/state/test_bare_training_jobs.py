@@ -44,7 +44,7 @@ def look(*pods: Json, kubexec: bool = True, jobs: tuple[Json, ...] = ()) -> Clus
 
 def test_pods_of_one_name_form_a_training_job_of_their_own() -> None:
     state = look(bare("launcher"), *reversed(WORKERS))
-    (job,) = state.bare
+    (job,) = state.bare_jobs
     assert state.jobs == (), "nobody queues it"
     assert (job.key, job.framework, job.mode) == (("web", "mnist"), "horovod", "kubexec")
     launcher, worker = job.roles
@@ -65,7 +65,7 @@ def test_they_ask_for_room_as_everybody_elses_pods_do() -> None:
 
 
 def test_a_role_whose_pods_are_not_there_yet_has_its_size() -> None:
-    (job,) = look(WORKERS[1]).bare
+    (job,) = look(WORKERS[1]).bare_jobs
     launcher, worker = job.roles
     assert (launcher.size, launcher.pods) == (1, ())
     assert [pod.index for pod in worker.pods] == [1]
@@ -73,22 +73,22 @@ def test_a_role_whose_pods_are_not_there_yet_has_its_size() -> None:
 
 def test_what_stands_around_it_is_known() -> None:
     service = {"metadata": manifests.metadata("mnist", "web", labels={contract.JOB: "mnist"})}
-    (job,) = look(*WORKERS, jobs=(service,)).bare
+    (job,) = look(*WORKERS, jobs=(service,)).bare_jobs
     assert set(job.surroundings) == {ObjectRef("Service", "web", "mnist")}
 
 
 def test_a_launcher_needs_a_namespace_that_lets_it_exec() -> None:
-    (job,) = look(bare("launcher"), *WORKERS, kubexec=False).bare
+    (job,) = look(bare("launcher"), *WORKERS, kubexec=False).bare_jobs
     assert job.problem == (
         "namespace web does not let launchers exec into workers: "
         "kubectl label namespace web edl.dev/kubexec=enabled"
     )
-    (workers,) = look(*WORKERS, kubexec=False).bare
+    (workers,) = look(*WORKERS, kubexec=False).bare_jobs
     assert workers.problem == ""
 
 
 def test_labels_that_make_no_sense_are_nobodys() -> None:
-    assert look(bare("boss")).bare == ()
+    assert look(bare("boss")).bare_jobs == ()
 
 
 @pytest.mark.parametrize(
@@ -96,11 +96,11 @@ def test_labels_that_make_no_sense_are_nobodys() -> None:
 )
 def test_only_pods_that_no_job_made_are_bare(owner: tuple[str, str]) -> None:
     reference = {"apiVersion": owner[0], "kind": owner[1], "name": "x", "uid": "u"}
-    found = look(bare("worker", ownerReferences=[reference | {"controller": True}])).bare
+    found = look(bare("worker", ownerReferences=[reference | {"controller": True}])).bare_jobs
     assert bool(found) == (owner != ("batch/v1", "Job"))
 
 
 def test_the_same_pods_make_the_same_job_whatever_their_order() -> None:
     first, second = look(*WORKERS), look(*reversed(WORKERS))
-    assert first.bare == second.bare
-    assert replace(first, bare=()) == replace(second, bare=())
+    assert first.bare_jobs == second.bare_jobs
+    assert replace(first, bare_jobs=()) == replace(second, bare_jobs=())

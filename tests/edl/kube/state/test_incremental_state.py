@@ -107,8 +107,8 @@ def test_a_job_that_others_keep_away_from_stays_the_same_object(world: World) ->
     world.tell("Pod", world.write("Pod", foe))
     census = IncrementalState(world.stores)
     before = census.state(NOW)
-    assert before.jobs[0].roles[0].shape.rules is not None
-    assert [found.node for found in before.neighbours] == ["n1"]
+    assert before.jobs[0].roles[0].shape.constraints is not None
+    assert [found.node for found in before.foreign_pods] == ["n1"]
     world.tell("Pod", world.write("Pod", manifests.pod("p2", node="n2", phase="Running")))
     after = census.state(NOW)
     assert all(new is old for new, old in zip(after.jobs, before.jobs, strict=True))
@@ -123,7 +123,7 @@ def test_another_pods_rule_leaves_the_jobs_that_it_does_not_speak_of(world: Worl
         before = census.state(NOW)
         world.tell("Pod", world.write("Pod", manifests.pod(name, node="n1", spec=spec)))
     after = census.state(NOW)
-    assert after.jobs[0].roles[0].shape.rules is not None
+    assert after.jobs[0].roles[0].shape.constraints is not None
     assert all(new is old for new, old in zip(after.jobs, before.jobs, strict=True))
 
 

@@ -68,7 +68,7 @@ def test_a_node_is_filled_by_every_bound_pod_that_has_not_ended() -> None:
     ]
     first, second = look(snapshot(pods=pods)).nodes
     assert first.used == Resources.of({"cpu": 2000, "pods": 2})
-    assert first.leaving == Resources.of({"cpu": 1000, "pods": 1})
+    assert first.releasing == Resources.of({"cpu": 1000, "pods": 1})
     assert second.used == Resources()
 
 

@@ -57,14 +57,14 @@ def only(state: ClusterState) -> TrainingJob:
 
 def test_without_quotas_nothing_is_charged() -> None:
     state = state_of(WORKER)
-    assert state.budgets == ()
+    assert state.quotas == ()
     assert only(state).roles[0].charges == ()
 
 
 def test_others_hold_what_is_used_without_our_own_pods() -> None:
     used = {"requests.cpu": "3500m", "pods": "4"}
     state = state_of(*RUNNING, quota({"requests.cpu": "10", "pods": "8"}, used))
-    assert state.budgets == (
+    assert state.quotas == (
         Quota("web", TEAM, "pods", 8, 3),
         Quota("web", TEAM, "requests.cpu", 10_000, 2500),
     )
@@ -76,14 +76,14 @@ def test_others_hold_what_is_used_without_our_own_pods() -> None:
 
 def test_a_watch_that_is_behind_makes_no_room() -> None:
     state = state_of(*RUNNING, quota({"pods": "8"}, {"pods": "0"}))
-    assert state.budgets == (Quota("web", TEAM, "pods", 8, 0),)
+    assert state.quotas == (Quota("web", TEAM, "pods", 8, 0),)
 
 
 def test_the_gpu_budget_of_a_namespace_takes_back() -> None:
     gpus = {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "2"}}}]}
     state = state_of(("Job", manifests.member("worker", pod=gpus)), namespace("4.5"))
     source = "edl.dev/gpu-budget"
-    assert state.budgets == (Quota("web", source, "GPUs", 4500, takes_back=True),)
+    assert state.quotas == (Quota("web", source, "GPUs", 4500, takes_back=True),)
     assert only(state).roles[0].charges == (QuotaCharge(source, "GPUs", 2000),)
 
 
@@ -92,7 +92,7 @@ def test_bare_pods_of_training_jobs_count_in_the_gpu_budget() -> None:
     labels = {"edl.dev/framework": "pytorch", "edl.dev/job": "ddp"}
     notes = {"edl.dev/rank": "0", "edl.dev/size": "1"}
     pod = manifests.pod("ddp-0", spec=gpus, metadata={"labels": labels, "annotations": notes})
-    (budget,) = state_of(("Pod", pod), namespace("4")).budgets
+    (budget,) = state_of(("Pod", pod), namespace("4")).quotas
     assert budget.others == 2000
 
 

@@ -70,14 +70,14 @@ def explained(name: str, *things: object, limits: Limits = ALL) -> Explanation:
 def growth(name: str, *things: object, limits: Limits = ALL) -> tuple[Blocker, ...]:
     """What stops one more of its only role."""
     (only,) = explained(name, *things, limits=limits).roles
-    assert only.stops is not None
-    return only.stops.causes
+    assert only.blockers is not None
+    return only.blockers.blockers
 
 
 def start(name: str, *things: object) -> tuple[Blocker, ...]:
-    found = explained(name, *things).start
+    found = explained(name, *things).start_blockers
     assert found is not None
-    return found.causes
+    return found.blockers
 
 
 def runs(name: str, pods: int, low: int = 1, high: int = 8, **fields: object) -> TrainingJob:
@@ -167,17 +167,19 @@ def test_an_explanation_counts_pods_as_the_plan_does() -> None:
     assert message(held.reason).endswith("; 4 of 6 pods fit")
     found = explain(there, cast.key)
     assert found is not None
-    assert found.start is not None
-    assert messages.cause(found.start.causes[0]) == (
+    assert found.start_blockers is not None
+    assert messages.cause(found.start_blockers.blockers[0]) == (
         "Insufficient cpu for 2 of 4 worker (2 CPU each): beside the 2 that fit, no CPU free on "
         "the only node that it may use"
     )
 
 
 def test_rules_about_other_pods_are_no_want_of_room() -> None:
-    apart = PodConstraints("ns", (("app", "mnist"),), apart=(PodAffinityTerm("host", MNIST),))
+    apart = PodConstraints(
+        "ns", (("app", "mnist"),), anti_affinity=(PodAffinityTerm("host", MNIST),)
+    )
     nodes = [node(name, 8, labels={"host": name}) for name in "ab"]
-    alone = shape(1, rules=apart)
+    alone = shape(1, constraints=apart)
     (cause,) = start("mnist", *nodes, worker("mnist", 3, 3, shape=alone))
     assert isinstance(cause, ConstraintsUnsatisfied)
     assert messages.cause(cause) == (
@@ -261,14 +263,14 @@ def test_each_limit_of_a_quota_is_told_by_itself() -> None:
     waits = worker("waits", 4, 4, charges=charges)
     budgets = (Quota("ns", QUOTA, "limits.cpu", 3000), Quota("ns", QUOTA, "requests.cpu", 4000))
     there = situation(node("a", 9), waits)
-    found = explain(replace(there, state=replace(there.state, budgets=budgets)), waits.key)
+    found = explain(replace(there, state=replace(there.state, quotas=budgets)), waits.key)
     assert found is not None
-    assert found.start is not None
-    assert [messages.remedy(cause) for cause in found.start.causes] == [
+    assert found.start_blockers is not None
+    assert [messages.remedy(cause) for cause in found.start_blockers.blockers] == [
         f"8 limits.cpu in {QUOTA} of namespace ns",
         f"8 requests.cpu in {QUOTA} of namespace ns",
     ]
-    assert found.start.complete
+    assert found.start_blockers.complete
 
 
 def test_who_waits_behind_another_is_told_whom() -> None:
@@ -276,8 +278,8 @@ def test_who_waits_behind_another_is_told_whom() -> None:
     things = (node("a", 4), runs("big", 2, low=2, high=2), first, worker("late", 2, 2, queued=-10))
     found = explained("late", *things, limits=Limits())
     assert (found.position, found.ahead) == (2, (first.key,))
-    assert found.start is not None
-    (cause,) = found.start.causes
+    assert found.start_blockers is not None
+    (cause,) = found.start_blockers.blockers
     assert messages.cause(cause) == "the job that has waited longest starts first: ns/first"
 
 
@@ -297,8 +299,8 @@ def test_who_restarts_to_grow_waits_for_all_of_its_room() -> None:
     found = explained("mnist", *things, mine)
     (only,) = found.roles
     assert (found.plan.resizes, only.after) == ((), 2), "one place is free, another will be"
-    assert only.stops is not None
-    assert [type(cause) for cause in only.stops.causes] == [InProgress]
+    assert only.blockers is not None
+    assert [type(cause) for cause in only.blockers.blockers] == [InProgress]
 
 
 def test_what_is_promised_comes_by_itself() -> None:
@@ -327,14 +329,14 @@ def test_a_budget_says_how_much_is_left_and_needed() -> None:
     charged = runs("mnist", 4, charges=(QuotaCharge(budget.source, budget.resource, 1000),))
     base = cluster(node("a", 8), charged)
     state = DecisionInput(
-        type(base)(base.observed_at, base.nodes, base.jobs, budgets=(budget,)),
+        type(base)(base.observed_at, base.nodes, base.jobs, quotas=(budget,)),
         POLICIES["fair"],
         ALL,
     )
     found = explain(state, JobKey("ns", "mnist"))
     assert found is not None
-    assert found.roles[0].stops is not None
-    (cause,) = found.roles[0].stops.causes
+    assert found.roles[0].blockers is not None
+    (cause,) = found.roles[0].blockers.blockers
     assert isinstance(cause, QuotaExceeded)
     assert messages.cause(cause) == (
         'ResourceQuota "team" of namespace ns allows 4 requests.cpu: 0 left, needs 1'
@@ -345,11 +347,11 @@ def test_a_budget_says_how_much_is_left_and_needed() -> None:
 def test_a_quota_of_pods_lacks_one_where_one_more_is_needed() -> None:
     budget = Quota("ns", QUOTA, "pods", 4)
     charged = runs("mnist", 4, charges=(QuotaCharge(budget.source, budget.resource, 1),))
-    state = replace(cluster(node("a", 8), charged), budgets=(budget,))
+    state = replace(cluster(node("a", 8), charged), quotas=(budget,))
     found = explain(DecisionInput(state, POLICIES["fair"], ALL), JobKey("ns", "mnist"))
     assert found is not None
-    assert found.roles[0].stops is not None
-    assert found.roles[0].stops.causes == (QuotaExceeded(budget, needed=1, left=0, lacks=1),)
+    assert found.roles[0].blockers is not None
+    assert found.roles[0].blockers.blockers == (QuotaExceeded(budget, needed=1, left=0, lacks=1),)
 
 
 @pytest.mark.parametrize("operator", ["Gt", "Lt"])
@@ -361,7 +363,7 @@ def test_a_node_that_is_made_up_for_pods_has_a_number_that_they_want(operator: s
 
 def test_sizes_before_and_after_come_with_the_reason() -> None:
     (found,) = explained("mnist", node("a", 6), runs("mnist", 4)).roles
-    assert (found.now, found.after, found.why) == (4, 6, reasons.grown(6, 8))
+    assert (found.before, found.after, found.reason) == (4, 6, reasons.grown(6, 8))
 
 
 def test_who_ended_has_nothing_in_the_way() -> None:
@@ -397,10 +399,10 @@ def test_a_job_that_gets_the_room_a_second_time_hides_nothing_else() -> None:
     each = (worker(name, 1, 9, shape=shape(0.5), on=["n"] * size) for name, size in sizes.items())
     found = explain(situation(node("n", 3.5), *each, limits=Limits()), JobKey("ns", "b"))
     assert found is not None
-    stops = found.roles[0].stops
+    stops = found.roles[0].blockers
     assert stops is not None
     assert stops.complete
-    assert {type(cause) for cause in stops.causes} == {
+    assert {type(cause) for cause in stops.blockers} == {
         LoadCeiling,
         Outranked,
         InsufficientResources,
@@ -414,10 +416,10 @@ def test_a_queued_job_for_which_room_is_kept_is_named_before_it_starts() -> None
     queued = worker("queued", 2, 2, priority=1)
     found = explained("mine", node("a", 1), node("b", 2), mine, other, queued)
     (only,) = found.roles
-    assert only.stops is not None
-    first = [cause for cause in only.stops.causes if isinstance(cause, Outranked)]
+    assert only.blockers is not None
+    first = [cause for cause in only.blockers.blockers if isinstance(cause, Outranked)]
     assert [cause.jobs for cause in first] == [(JobKey("ns", "queued"),)]
-    assert only.stops.complete
+    assert only.blockers.complete
 
 
 def test_room_that_a_giver_leaves_over_is_promised_by_the_same_plan() -> None:
@@ -432,8 +434,8 @@ def test_room_that_a_giver_leaves_over_is_promised_by_the_same_plan() -> None:
     found = explain(situation(node("a", 11), first, mine, limits=Limits()), mine.key)
     assert found is not None
     (only,) = found.roles
-    assert only.stops is not None
-    ceiling, then = only.stops.causes
+    assert only.blockers is not None
+    ceiling, then = only.blockers.blockers
     assert isinstance(ceiling, LoadCeiling)
     assert then == InProgress(reasons.leaving(1))
 
@@ -449,7 +451,9 @@ def test_room_that_goes_into_gaps_again_is_asked_for_once_more() -> None:
     queued = worker("queued", 1, 1, shape=shape(0.5), queued=0)
     found = explain(situation(node("a", 4), node("b", 1), mine, queued, limits=Limits()), mine.key)
     assert found is not None
-    stops = found.roles[0].stops
+    stops = found.roles[0].blockers
     assert stops is not None
     assert stops.complete
-    assert [cause.pods for cause in stops.causes if isinstance(cause, InsufficientResources)] == [2]
+    assert [cause.pods for cause in stops.blockers if isinstance(cause, InsufficientResources)] == [
+        2
+    ]

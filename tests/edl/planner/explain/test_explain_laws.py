@@ -49,20 +49,20 @@ def explained(situation: DecisionInput) -> Iterator[Explanation]:
 
 def stopped(found: Explanation) -> Iterator[tuple[str, int, Blockers]]:
     """What is explained: (role, size after this plan, what stops more of it)."""
-    if found.start:
-        yield found.roles[0].role, 0, found.start
+    if found.start_blockers:
+        yield found.roles[0].role, 0, found.start_blockers
     for one in found.roles:
-        if one.stops:
-            yield one.role, one.after, one.stops
+        if one.blockers:
+            yield one.role, one.after, one.blockers
 
 
 def gets_more(situation: DecisionInput, found: Explanation, role: str, stops: Blockers) -> int:
     """Its size with all changed that is named."""
-    return size_after(without_blockers(situation, found.job, stops.causes), found.job, role)
+    return size_after(without_blockers(situation, found.job, stops.blockers), found.job, role)
 
 
 def is_promised(stops: Blockers) -> bool:
-    return any(isinstance(cause, InProgress) for cause in stops.causes)
+    return any(isinstance(cause, InProgress) for cause in stops.blockers)
 
 
 @drawn(100, state=states(), policy=st.sampled_from(sorted(POLICIES)))
@@ -147,5 +147,7 @@ def test_nothing_is_left_open_but_what_nobody_can_change(
     for found in explained(DecisionInput(state, POLICIES["fair"], LIMITS)):
         for _, _, stops in stopped(found):
             looked += 1
-            assert stops.complete or any(isinstance(cause, OwnCondition) for cause in stops.causes)
+            assert stops.complete or any(
+                isinstance(cause, OwnCondition) for cause in stops.blockers
+            )
     reached(looked)

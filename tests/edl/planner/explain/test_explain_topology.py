@@ -32,19 +32,19 @@ def tried(situation: DecisionInput, stops: Blockers | None, after: int) -> tuple
     """The causes, after the job has got more with all of them put right."""
     assert stops is not None
     assert stops.complete
-    better = without_blockers(situation, JobKey("ns", "mnist"), stops.causes)
+    better = without_blockers(situation, JobKey("ns", "mnist"), stops.blockers)
     assert size_after(better, JobKey("ns", "mnist"), "worker") > after
-    return stops.causes
+    return stops.blockers
 
 
 def growth(*things: object, after: int) -> tuple[Blocker, ...]:
     situation, found = explained(*things)
-    return tried(situation, found.roles[-1].stops, after)
+    return tried(situation, found.roles[-1].blockers, after)
 
 
 def start(*things: object) -> tuple[Blocker, ...]:
     situation, found = explained(*things)
-    return tried(situation, found.start, 0)
+    return tried(situation, found.start_blockers, 0)
 
 
 def test_a_job_whose_domain_is_full_says_so_though_others_have_room() -> None:

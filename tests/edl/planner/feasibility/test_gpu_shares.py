@@ -37,7 +37,7 @@ def shared(name: str, devices: tuple[Device, ...], **fields: object) -> Node:
     made = node(name, 64, **fields)
     thousandths = Resources.of({SHARED_GPU: 1000 * len(devices)})
     used = Resources.of({SHARED_GPU: sum(one.used.compute for one in devices)})
-    leaving = Resources.of({SHARED_GPU: sum(one.leaving.compute for one in devices)})
+    leaving = Resources.of({SHARED_GPU: sum(one.releasing.compute for one in devices)})
     sums = {"allocatable": made.allocatable + thousandths, "used": used, "leaving": leaving}
     return replace(made, devices=devices, **sums)
 
@@ -273,9 +273,9 @@ def decided(
 ) -> tuple[Snapshot, dict[int, list[tuple[GpuUsage, GpuUsage]]]]:
     """The board after everything was decided, and what was free before, by row."""
     board = take_snapshot(state, POLICIES[policy], Limits(load_ceiling=1, preempt=preempt))
-    assert board.grid.devices is not None
-    gpus = board.grid.devices.gpus
-    before = {row: [(gpu.now, gpu.soon) for gpu in gpus[row]] for row in gpus.nodes}
+    assert board.capacity.gpu_shares is not None
+    gpus = board.capacity.gpu_shares.gpus
+    before = {row: [(gpu.idle, gpu.future_idle) for gpu in gpus[row]] for row in gpus.nodes}
     allocate(board, Decisions(), GrowthCeiling(board))
     return board, before
 
@@ -298,16 +298,18 @@ def test_no_device_is_overcommitted_and_sums_agree(
     *, state: ClusterState, policy: str, preempt: bool
 ) -> None:
     board, before = decided(state, policy, preempt=preempt)
-    assert board.grid.devices is not None
-    line = board.grid.resources.index(SHARED_GPU)
-    for row, found in board.grid.devices.gpus.items():
+    assert board.capacity.gpu_shares is not None
+    line = board.capacity.resources.index(SHARED_GPU)
+    for row, found in board.capacity.gpu_shares.gpus.items():
         for gpu, (now, soon) in zip(found, before[row], strict=True):
-            assert gpu.soon.compute >= min(soon.compute, 0)
-            assert gpu.soon.memory >= min(soon.memory, 0)
-            assert gpu.now.compute >= min(now.compute, 0)
-            assert gpu.now.memory >= min(now.memory, 0)
-        assert sum(gpu.soon.compute for gpu in found) == board.grid.soon[line, row]
-        assert sum(gpu.now.compute for gpu in found) == board.grid.now[line, row]
+            assert gpu.future_idle.compute >= min(soon.compute, 0)
+            assert gpu.future_idle.memory >= min(soon.memory, 0)
+            assert gpu.idle.compute >= min(now.compute, 0)
+            assert gpu.idle.memory >= min(now.memory, 0)
+        assert (
+            sum(gpu.future_idle.compute for gpu in found) == board.capacity.future_idle[line, row]
+        )
+        assert sum(gpu.idle.compute for gpu in found) == board.capacity.idle[line, row]
 
 
 @settings(max_examples=60, deadline=None)
@@ -324,6 +326,6 @@ def test_a_claim_in_vain_leaves_the_devices_as_they_were(size: int) -> None:
     huge = worker("huge", size, size, shape=part(2000), queued=-9000)
     used = shared("a", gpus(1000, 400, 400))
     board, before = decided(state_of(used, rich, huge))
-    assert board.grid.devices is not None
-    after = [(gpu.now, gpu.soon) for gpu in board.grid.devices.gpus[0]]
+    assert board.capacity.gpu_shares is not None
+    after = [(gpu.idle, gpu.future_idle) for gpu in board.capacity.gpu_shares.gpus[0]]
     assert (after == before[0]) is (size > 1)

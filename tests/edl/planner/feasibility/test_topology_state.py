@@ -61,7 +61,7 @@ def rules(name: str = "train", **fields: object) -> PodConstraints:
 
 
 def ruled(name: str = "train", cpu: float = 1, **fields: object) -> Shape:
-    return shape(cpu, rules=rules(name, **fields))
+    return shape(cpu, constraints=rules(name, **fields))
 
 
 def hosts(*zones: str, cpu: float = 8) -> list[Node]:
@@ -89,35 +89,41 @@ def test_one_worker_a_node_grows_to_the_number_of_nodes() -> None:
 
 def test_rules_bind_also_pods_that_request_nothing() -> None:
     def alone(name: str, pods: int) -> TrainingJob:
-        rule = rules(name, apart=(PodAffinityTerm(HOST, app(name)),))
-        return worker(name, pods, pods, shape=Shape(Resources(), rules=rule))
+        rule = rules(name, anti_affinity=(PodAffinityTerm(HOST, app(name)),))
+        return worker(name, pods, pods, shape=Shape(Resources(), constraints=rule))
 
     plan = plan_for(cluster(*hosts("a", "a"), alone("one", 3), alone("two", 2)))
     assert started(plan) == {"two": {"worker": 2}}
 
 
 def test_two_jobs_with_one_worker_a_node_share_nodes() -> None:
-    first = worker("one", 2, 2, shape=ruled("one", apart=(PodAffinityTerm(HOST, app("one")),)))
-    second = worker("two", 2, 2, shape=ruled("two", apart=(PodAffinityTerm(HOST, app("two")),)))
+    first = worker(
+        "one", 2, 2, shape=ruled("one", anti_affinity=(PodAffinityTerm(HOST, app("one")),))
+    )
+    second = worker(
+        "two", 2, 2, shape=ruled("two", anti_affinity=(PodAffinityTerm(HOST, app("two")),))
+    )
     found = started(plan_for(cluster(*hosts("a", "b"), first, second)))
     assert found == {"one": {"worker": 2}, "two": {"worker": 2}}
 
 
 def test_others_whom_it_avoids_are_in_its_way_until_they_are_gone() -> None:
-    wanted = worker("train", 1, 1, shape=ruled(apart=(PodAffinityTerm(ZONE, app("web")),)))
+    wanted = worker("train", 1, 1, shape=ruled(anti_affinity=(PodAffinityTerm(ZONE, app("web")),)))
     web = ForeignPods("node-0", rules("web"), 1)
     state = cluster(*hosts("a"), wanted)
-    assert started(plan_for(replace(state, neighbours=(web,)))) == {}
-    leaving = replace(state, neighbours=(replace(web, leaving=1),))
+    assert started(plan_for(replace(state, foreign_pods=(web,)))) == {}
+    leaving = replace(state, foreign_pods=(replace(web, terminating=1),))
     assert "to terminate" in told(plan_for(leaving))["train"]
     elsewhere = cluster(*hosts("a", "b"), wanted)
-    assert started(plan_for(replace(elsewhere, neighbours=(web,)))) == {"train": {"worker": 1}}
+    assert started(plan_for(replace(elsewhere, foreign_pods=(web,)))) == {"train": {"worker": 1}}
 
 
 def test_others_who_avoid_it_are_in_its_way() -> None:
-    wanted = worker("train", 1, 1, shape=shape(1, rules=rules()))
-    web = ForeignPods("node-0", rules("web", apart=(PodAffinityTerm(HOST, app("train")),)), 1)
-    assert started(plan_for(replace(cluster(*hosts("a"), wanted), neighbours=(web,)))) == {}
+    wanted = worker("train", 1, 1, shape=shape(1, constraints=rules()))
+    web = ForeignPods(
+        "node-0", rules("web", anti_affinity=(PodAffinityTerm(HOST, app("train")),)), 1
+    )
+    assert started(plan_for(replace(cluster(*hosts("a"), wanted), foreign_pods=(web,)))) == {}
 
 
 def test_a_replica_that_rules_forbid_where_it_runs_stays_when_no_other_role_can_use_its_room() -> (
@@ -125,8 +131,8 @@ def test_a_replica_that_rules_forbid_where_it_runs_stays_when_no_other_role_can_
 ):
     """A node that others filled: the web's rule came later than the pods that it forbids."""
     not_red = Selector(("ns",), (Requirement("app", "NotIn", ("red",)),))
-    web = ForeignPods("node-0", rules("red", apart=(PodAffinityTerm(ZONE, not_red),)), 1)
-    red, blue = shape(1, rules=rules("red")), shape(1, rules=rules("blue"))
+    web = ForeignPods("node-0", rules("red", anti_affinity=(PodAffinityTerm(ZONE, not_red),)), 1)
+    red, blue = shape(1, constraints=rules("red")), shape(1, constraints=rules("blue"))
     state = cluster(
         *hosts("a", cpu=1),
         node("node-1", 2),
@@ -135,14 +141,17 @@ def test_a_replica_that_rules_forbid_where_it_runs_stays_when_no_other_role_can_
         worker("waits", 1, 5, shape=red),
         worker("last", 1, 5, shape=red, on=["node-0"]),
     )
-    plan = plan_for(replace(state, neighbours=(web,)))
+    plan = plan_for(replace(state, foreign_pods=(web,)))
     assert started(plan) == {"waits": {"worker": 1}}
     assert sizes(plan) == {}
 
 
 def test_a_replica_yields_its_zone_to_a_pod_that_may_not_be_beside_it() -> None:
     running = worker("train", 1, 2, shape=ruled(), on=["node-0", "node-1"])
-    web = demand("web", shape(1, rules=rules("web", apart=(PodAffinityTerm(ZONE, app("train")),))))
+    web = demand(
+        "web",
+        shape(1, constraints=rules("web", anti_affinity=(PodAffinityTerm(ZONE, app("train")),))),
+    )
     assert sizes(plan_for(cluster(*hosts("a", "b"), running, web))) == {"train": 1}
 
 
@@ -167,7 +176,7 @@ def test_a_company_goes_where_all_of_it_fits() -> None:
 def test_roles_that_avoid_each_other_start_on_the_nodes_of_the_plan() -> None:
     """The scheduler would put a server on each node, and leave none to the chief."""
     servers = role("ps", 2, 2, shape=ruled("ps"))
-    away = ruled("chief", cpu=2, apart=(PodAffinityTerm(HOST, app("ps")),))
+    away = ruled("chief", cpu=2, anti_affinity=(PodAffinityTerm(HOST, app("ps")),))
     mnist = job("mnist", servers, role("chief", shape=away))
     (admission,) = plan_for(cluster(*hosts("a", "a"), mnist)).admissions
     nodes = dict(admission.nodes)
@@ -178,19 +187,19 @@ def test_roles_that_avoid_each_other_start_on_the_nodes_of_the_plan() -> None:
 def test_who_follows_others_is_placed_after_them() -> None:
     ps = role("ps", shape=ruled("ps", cpu=1))
     near = role(
-        "worker", 2, 2, shape=ruled("worker", cpu=3, near=(PodAffinityTerm(HOST, app("ps")),))
+        "worker", 2, 2, shape=ruled("worker", cpu=3, affinity=(PodAffinityTerm(HOST, app("ps")),))
     )
     found = started(plan_for(cluster(*hosts("a", "a", cpu=7), job("train", near, ps))))
     assert found == {"train": {"worker": 2, "ps": 1}}
 
 
 def test_the_first_of_a_company_comes_beside_one_that_leaves_and_who_follows_does_not() -> None:
-    leaving = ForeignPods("node-1", rules("train"), 1, leaving=1)
+    leaving = ForeignPods("node-1", rules("train"), 1, terminating=1)
     first = worker("train", 1, 1, shape=ruled(**TOGETHER))
-    state = replace(cluster(*hosts("a", "b"), first), neighbours=(leaving,))
+    state = replace(cluster(*hosts("a", "b"), first), foreign_pods=(leaving,))
     assert started(plan_for(state)) == {"train": {"worker": 1}}
     follower = worker("web", 1, 1, shape=ruled("web", **TOGETHER))
-    state = replace(cluster(*hosts("a", "b"), follower), neighbours=(leaving,))
+    state = replace(cluster(*hosts("a", "b"), follower), foreign_pods=(leaving,))
     assert started(plan_for(state)) == {}
 
 
@@ -198,19 +207,22 @@ def test_a_port_of_the_node_is_there_once() -> None:
     port = HostPort("TCP", 2222, "0.0.0.0")  # noqa: S104 — of a manifest
     wanted = worker("train", 1, 9, shape=ruled(ports=(port,)), on=["node-0"])
     exporter = ForeignPods("node-1", rules("web", ports=(port._replace(address="10.0.0.1"),)), 1)
-    state = replace(cluster(*hosts(*"aaa"), wanted), neighbours=(exporter,))
+    state = replace(cluster(*hosts(*"aaa"), wanted), foreign_pods=(exporter,))
     assert sizes(plan_for(state)) == {"train": 2}
-    other = replace(exporter, rules=rules("web", ports=(port._replace(protocol="UDP"),)))
-    assert sizes(plan_for(replace(state, neighbours=(other,)))) == {"train": 3}
+    other = replace(exporter, constraints=rules("web", ports=(port._replace(protocol="UDP"),)))
+    assert sizes(plan_for(replace(state, foreign_pods=(other,)))) == {"train": 3}
 
 
 def test_nobody_shrinks_for_a_pod_whose_rules_forbid_every_node() -> None:
     running = worker("train", 1, 8, on=["node-0"] * 8)
-    web = demand("web", shape(1, rules=rules("web", apart=(PodAffinityTerm(ZONE, app("web")),))))
+    web = demand(
+        "web",
+        shape(1, constraints=rules("web", anti_affinity=(PodAffinityTerm(ZONE, app("web")),))),
+    )
     there = ForeignPods("node-0", rules("web"), 1)
-    state = replace(cluster(*hosts("a"), running, web), neighbours=(there,))
+    state = replace(cluster(*hosts("a"), running, web), foreign_pods=(there,))
     assert sizes(plan_for(state)) == {}
-    assert sizes(plan_for(replace(state, neighbours=()))) == {"train": 7}
+    assert sizes(plan_for(replace(state, foreign_pods=()))) == {"train": 7}
 
 
 # -- laws ------------------------------------------------------------------------------------------
@@ -258,8 +270,8 @@ def any_rules() -> st.SearchStrategy[PodConstraints]:
         lambda name, kind, spread, near, apart, port: rules(
             name,
             spread=spread if kind == 0 else (),
-            near=near if kind == 1 else (),
-            apart=apart if kind == 2 else (),
+            affinity=near if kind == 1 else (),
+            anti_affinity=apart if kind == 2 else (),
             ports=port if kind == 3 else (),
         ),
         st.sampled_from(_NAMES),
@@ -296,7 +308,7 @@ def state_of(street: Street, *jobs: object) -> ClusterState:
         ForeignPods(name, found, pods, pods * leaving)
         for (name, found, leaving), pods in counts.items()
     )
-    return replace(cluster(*street.nodes, *jobs), neighbours=found)  # type: ignore[arg-type]
+    return replace(cluster(*street.nodes, *jobs), foreign_pods=found)  # type: ignore[arg-type]
 
 
 def board_of(state: ClusterState) -> Snapshot:
@@ -309,9 +321,9 @@ def board_of(state: ClusterState) -> Snapshot:
 def test_pods_are_placed_exactly_where_the_scheduler_would_let_them(
     street: Street, found: PodConstraints, selector: tuple[tuple[str, str], ...]
 ) -> None:
-    wanted = shape(1, rules=found, node_selector=selector)
+    wanted = shape(1, constraints=found, node_selector=selector)
     board = board_of(state_of(street, worker("train", 1, 1, shape=wanted)))
-    fit = board.rows_of(wanted).fit
+    fit = board.pod_class_state(wanted).pod_class
     room = Counter({one.name: one.allocatable.get("cpu") // 1000 for one in street.nodes})
     for _ in range(9):
         # Nobody is placed where only those who leave make it a place.
@@ -324,7 +336,7 @@ def test_pods_are_placed_exactly_where_the_scheduler_would_let_them(
             and street.allows(wanted, one)
             and later.allows(wanted, one)
         }
-        rows = reserve_pods(board.grid, PodSetRequest(fit, 1), now=True)
+        rows = reserve_pods(board.capacity, PodSetRequest(fit, 1), now=True)
         assert {street.nodes[row].name for row in rows} <= allowed
         assert bool(rows) == bool(allowed), "a single pod is placed if there is a place"
         if not rows:
@@ -339,21 +351,21 @@ def test_pods_are_placed_exactly_where_the_scheduler_would_let_them(
 def test_what_is_undone_leaves_no_trace(
     street: Street, both: list[PodConstraints], pods: int
 ) -> None:
-    shapes = [shape(1, rules=found) for found in both]
+    shapes = [shape(1, constraints=found) for found in both]
     cast = job("train", *(role(f"role-{n}", pods, pods, shape=s) for n, s in enumerate(shapes)))
     board = board_of(state_of(street, cast))
     found = gang_to_start(board, board.jobs[0])
     before = counted(board)
-    if reserve_idle(board, found.wants) is None:
+    if reserve_idle(board, found.requests) is None:
         assert counted(board) == before
-        assert reserve_idle(board, found.wants) is None
+        assert reserve_idle(board, found.requests) is None
 
 
 def counted(board: Snapshot) -> list[tuple[object, ...]]:
-    crowd = board.grid.crowd
+    crowd = board.capacity.topology
     assert crowd is not None
     return [
-        (sorted(one.now.items()), sorted(one.soon.items()))
+        (sorted(one.pods.items()), sorted(one.future_pods.items()))
         for one in crowd._counts.values()  # noqa: SLF001
     ]
 
@@ -369,26 +381,26 @@ def test_after_a_plan_everybody_is_counted_where_he_sits(
     for number, found in enumerate(kinds):
         # Of who waits, room is kept that nobody sits on.
         on = data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=4))
-        one = worker(f"job-{number}", 1, 5, shape=shape(1, rules=found), on=on)
+        one = worker(f"job-{number}", 1, 5, shape=shape(1, constraints=found), on=on)
         jobs.append(one)
     state = state_of(street, *jobs)
     board = board_of(state)
     allocate(board, Decisions(), GrowthCeiling(board))
     fresh = [
-        (street.nodes[one.row], found.fit.shape)
-        for found in board.standings
-        for one in found.seats
-        if one.row != NO_NODE
+        (street.nodes[one.node], found.pod_class.shape)
+        for found in board.allocations
+        for one in found.placements
+        if one.node != NO_NODE
     ]
     expected = Street(street.nodes, list(street.pods))
-    expected.pods += [Placed(on, found.rules) for on, found in fresh if found.rules]
+    expected.pods += [Placed(on, found.constraints) for on, found in fresh if found.constraints]
     assert soon(board) == soon(board_of(_standing(expected, state)))
 
 
 def soon(board: Snapshot) -> list[list[tuple[int, int]]]:
-    crowd = board.grid.crowd
+    crowd = board.capacity.topology
     assert crowd is not None
-    return [sorted(one.soon.items()) for one in crowd._counts.values()]  # noqa: SLF001
+    return [sorted(one.future_pods.items()) for one in crowd._counts.values()]  # noqa: SLF001
 
 
 def _standing(street: Street, state: ClusterState) -> ClusterState:
@@ -405,8 +417,8 @@ def test_pods_that_terminate_hold_their_place_until_they_are_gone() -> None:
     held_back = worker("train", 2, 2, shape=ruled(**ALONE), on=["node-0"])
     part = replace(held_back.roles[0], size=2, pods=(*held_back.roles[0].pods, gone))
     state = cluster(*hosts("a", "a"), replace(held_back, roles=(part,)))
-    fit = board_of(state).rows_of(part.shape).fit
-    assert (fit.both.find(), fit.soon.find()) == (NO_NODE, 1)
+    fit = board_of(state).pod_class_state(part.shape).pod_class
+    assert (fit.idle.find(), fit.future_idle.find()) == (NO_NODE, 1)
 
 
 PLANE = Taint("node-role.kubernetes.io/control-plane", "", "NoSchedule")
@@ -465,19 +477,19 @@ def test_pods_that_have_ended_hold_no_room_that_a_gang_could_wait_for() -> None:
 
 def test_the_first_of_those_that_look_for_each_other_waits_until_one_elsewhere_is_gone() -> None:
     first, second = hosts("a", "b")
-    leaving = ForeignPods(first.name, rules(), 1, leaving=1)
+    leaving = ForeignPods(first.name, rules(), 1, terminating=1)
     state = cluster(busy(first, room(8)), second, worker("train", 1, 1, shape=ruled(**TOGETHER)))
     assert started(plan_for(state)) == {"train": {"worker": 1}}
-    assert started(plan_for(replace(state, neighbours=(leaving,)))) == {}
+    assert started(plan_for(replace(state, foreign_pods=(leaving,)))) == {}
 
 
 def test_a_gang_is_preempted_for_a_node_that_those_whom_the_other_avoids_are_leaving() -> None:
-    alone = ruled(cpu=8, apart=(PodAffinityTerm(HOST, app("web")),))
+    alone = ruled(cpu=8, anti_affinity=(PodAffinityTerm(HOST, app("web")),))
     urgent = worker("train", 1, 1, shape=alone, priority=1)
     state = cluster(*hosts("a"), worker("over", 1, 1, on=["node-0"]), urgent)
     web = ForeignPods("node-0", rules("web"), 1)
-    for found, gone in ((web, []), (replace(web, leaving=1), ["over"])):
-        plan = plan_for(replace(state, neighbours=(found,)), Limits(preempt=True))
+    for found, gone in ((web, []), (replace(web, terminating=1), ["over"])):
+        plan = plan_for(replace(state, foreign_pods=(found,)), Limits(preempt=True))
         assert [one.job.name for one in plan.suspensions] == gone
 
 
@@ -492,5 +504,5 @@ def test_a_pod_that_has_ended_keeps_nobody_off_its_node() -> None:
 
 def test_who_looks_for_others_besides_its_own_is_never_the_first() -> None:
     both = (PodAffinityTerm(ZONE, app("train")), PodAffinityTerm(ZONE, app("cache")))
-    wanted = worker("train", 1, 1, shape=ruled(near=both))
+    wanted = worker("train", 1, 1, shape=ruled(affinity=both))
     assert started(plan_for(cluster(*hosts("a"), wanted))) == {}

@@ -48,7 +48,7 @@ def one_gang(size: int, **rules: object) -> ClusterState:
     ]
     pods = size if "apart" in rules else 3 * size
     pods = pods // 6 if "near" in rules else pods
-    return cluster(*found, worker("train", pods, pods, shape=shape(1, rules=bound)))
+    return cluster(*found, worker("train", pods, pods, shape=shape(1, constraints=bound)))
 
 
 def spread_over(*keys: str) -> Callable[[Selector], tuple[TopologySpread, ...]]:

@@ -274,13 +274,19 @@ def test_no_node_is_filled_beyond_its_allocatable(
     reached: Reached, way: Way, state: ClusterState
 ) -> None:
     board = take_snapshot(state, way.policy, way.limits)
-    now, soon = board.grid.now.copy(), board.grid.soon.copy()
+    now, soon = board.capacity.idle.copy(), board.capacity.future_idle.copy()
     allocate(board, Decisions(), GrowthCeiling(board))
-    reached((board.grid.soon != soon).any())
-    assert (board.grid.now >= np.minimum(now, 0)).all()
-    assert (board.grid.soon >= np.minimum(soon, 0)).all()
-    assert board.grid.idle_soon == board.grid.soon[:, board.grid.open].sum(axis=1).tolist()
-    assert board.grid.idle_now == board.grid.now[:, board.grid.open].sum(axis=1).tolist()
+    reached((board.capacity.future_idle != soon).any())
+    assert (board.capacity.idle >= np.minimum(now, 0)).all()
+    assert (board.capacity.future_idle >= np.minimum(soon, 0)).all()
+    assert (
+        board.capacity.total_future_idle
+        == board.capacity.future_idle[:, board.capacity.schedulable].sum(axis=1).tolist()
+    )
+    assert (
+        board.capacity.total_idle
+        == board.capacity.idle[:, board.capacity.schedulable].sum(axis=1).tolist()
+    )
 
 
 @under_every_policy

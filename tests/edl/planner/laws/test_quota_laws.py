@@ -42,7 +42,7 @@ def budgeted(draw: st.DrawFn) -> ClusterState:
         *(quota(draw(st.integers(0, 20)), draw(st.integers(0, 3)), name) for name in ("ns",)),
         *(gpu_budget(draw(st.integers(0, 12)), name) for name in ("ns", "other")),
     ]
-    return replace(state, jobs=jobs, budgets=tuple(found))
+    return replace(state, jobs=jobs, quotas=tuple(found))
 
 
 def _charged(part: Role) -> Role:
@@ -53,35 +53,42 @@ def _charged(part: Role) -> Role:
 @drawn(state=budgeted())
 def test_nothing_is_taken_beyond_a_budget(reached: Reached, state: ClusterState) -> None:
     board = take_snapshot(state, POLICIES["fair"], Limits())
-    before = {name: (line.now, line.soon) for name, line in board.budgets.lines.items()}
+    before = {
+        name: (line.remaining, line.future_remaining) for name, line in board.quotas.lines.items()
+    }
     allocate(board, Decisions(), GrowthCeiling(board))
-    reached(any(before[name] != (at.now, at.soon) for name, at in board.budgets.lines.items()))
-    for name, line in board.budgets.lines.items():
+    reached(
+        any(
+            before[name] != (at.remaining, at.future_remaining)
+            for name, at in board.quotas.lines.items()
+        )
+    )
+    for name, line in board.quotas.lines.items():
         now, soon = before[name]
-        assert line.now >= min(now, 0)
-        assert line.soon >= min(soon, 0)
+        assert line.remaining >= min(now, 0)
+        assert line.future_remaining >= min(soon, 0)
 
 
 @drawn(state=budgeted())
 def test_the_books_agree_with_the_seats(reached: Reached, state: ClusterState) -> None:
     """What is left soon is what replicas, and what is kept for the queue, do not count."""
     board = take_snapshot(state, POLICIES["fair"], Limits())
-    before = {line: line.soon for line in board.budgets.lines.values()}
-    counted = {line: _seated(board.standings, line) for line in before}
+    before = {line: line.future_remaining for line in board.quotas.lines.values()}
+    counted = {line: _seated(board.allocations, line) for line in before}
     ledger = Decisions()
     allocate(board, ledger, GrowthCeiling(board))
-    reached(any(line.soon != soon for line, soon in before.items()))
+    reached(any(line.future_remaining != soon for line, soon in before.items()))
     for line, soon in before.items():
-        left = soon + counted[line] - _seated(board.standings, line)
-        assert line.soon <= left
-        assert line.soon == left or ledger.held
+        left = soon + counted[line] - _seated(board.allocations, line)
+        assert line.future_remaining <= left
+        assert line.future_remaining == left or ledger.held
 
 
 def _seated(standings: list[RoleAllocation], line: QuotaLine) -> int:
     return sum(
-        found.bill.cost(line) * sum(one.counts for one in found.seats)
+        found.quota_request.amount(line) * sum(one.counts_in_quota for one in found.placements)
         for found in standings
-        if found.bill
+        if found.quota_request
     )
 
 
@@ -89,10 +96,10 @@ def _seated(standings: list[RoleAllocation], line: QuotaLine) -> int:
 def test_the_order_of_the_input_does_not_matter(
     reached: Reached, state: ClusterState, random: Random
 ) -> None:
-    jobs, budgets = list(state.jobs), list(state.budgets)
+    jobs, budgets = list(state.jobs), list(state.quotas)
     random.shuffle(jobs)
     random.shuffle(budgets)
-    mixed = replace(state, jobs=tuple(jobs), budgets=tuple(budgets))
+    mixed = replace(state, jobs=tuple(jobs), quotas=tuple(budgets))
     plan = plan_for(state)
     reached(plan.resizes or plan.admissions)
     assert plan_for(mixed) == plan
@@ -102,13 +109,13 @@ def test_the_order_of_the_input_does_not_matter(
 def test_deciding_and_acting_soon_changes_nothing_any_more(
     reached: Reached, state: ClusterState
 ) -> None:
-    budgets, found = state.budgets, plan_for(state)
+    budgets, found = state.quotas, plan_for(state)
     plans = [found]
     for _ in range(40):
         wait = found.recheck_after or timedelta(seconds=60)
         changed = found.admissions or found.resizes or found.suspensions
         state = replace(
-            act(state, found, after=timedelta(seconds=2) if changed else wait), budgets=budgets
+            act(state, found, after=timedelta(seconds=2) if changed else wait), quotas=budgets
         )
         found = plan_for(state)
         plans.append(found)

@@ -229,4 +229,4 @@ def test_everybody_leaves_a_node_that_goes_once(
     assume(not scheduled_otherwise(plans))
     assert quiet(plans[-1])
     reached(there)
-    assert sum(len(one.pods) for plan in plans for one in plan.evacuations) <= there
+    assert sum(len(one.pods) for plan in plans for one in plan.drains) <= there

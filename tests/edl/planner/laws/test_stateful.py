@@ -134,10 +134,10 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def no_node_is_promised_more_than_it_has(self) -> None:
         board = take_snapshot(self.state, self.way.policy, self.way.limits)
-        now, soon = board.grid.now.copy(), board.grid.soon.copy()
+        now, soon = board.capacity.idle.copy(), board.capacity.future_idle.copy()
         allocate(board, Decisions(), GrowthCeiling(board))
-        assert (board.grid.now >= np.minimum(now, 0)).all()
-        assert (board.grid.soon >= np.minimum(soon, 0)).all()
+        assert (board.capacity.idle >= np.minimum(now, 0)).all()
+        assert (board.capacity.future_idle >= np.minimum(soon, 0)).all()
 
     def check_plan(self) -> None:
         plan, known = self.plan, {one.key: one for one in self.state.jobs}
@@ -153,7 +153,7 @@ class Life(RuleBasedStateMachine):
             left_alone = (one.progress or 0) >= self.way.limits.nearly_done
             if left_alone and part.wanted is None and part.size >= part.min:
                 assert found.after < found.before, "nearly finished: it does not grow"
-                assert found.reason.code is not self.way.policy.gives
+                assert found.reason.code is not self.way.policy.rebalance_code
         for found in plan.suspensions:
             preempted = found.reason.code is Code.PREEMPTED
             assert not preempted or self.way.limits.preempt

@@ -36,17 +36,17 @@ class Plain:
     """Looks at all nodes for each pod, in the order in which they were when it began."""
 
     def __init__(self, board: Snapshot, fit: PodClass, *, now: bool) -> None:
-        self._grid, self._fit, self._is_now = board.grid, fit, now
+        self._grid, self._fit, self._is_now = board.capacity, fit, now
         rows = np.flatnonzero(fit.eligible)
-        left = [board.grid.soon[line, rows] // amount for line, amount in fit.need]
+        left = [board.capacity.future_idle[line, rows] // amount for line, amount in fit.amounts]
         self._order = rows[np.argsort(np.min(left, axis=0), kind="stable")].tolist()
 
     def find(self) -> int:
         rows = self._order
-        near = self._fit.binding.near if self._fit.binding else None
-        if near and near.begins(now=self._is_now):
-            room = self._grid.now if self._is_now else self._grid.soon
-            capacity = self._fit.capacity(room, Horizon.EMPTY).tolist()
+        near = self._fit.constraints.affinity if self._fit.constraints else None
+        if near and near.has_no_match(now=self._is_now):
+            room = self._grid.idle if self._is_now else self._grid.future_idle
+            capacity = self._fit.pods_per_node(room, Horizon.EMPTY).tolist()
             of = near.counts[0].of
             total = {at: sum(one for one, other in zip(capacity, of, strict=True) if other == at)
                      for at in of if at >= 0}  # fmt: skip
@@ -98,33 +98,35 @@ def rules(draw: st.DrawFn, own: str) -> PodConstraints:
 def test_a_cursor_finds_what_a_search_through_all_nodes_finds(
     data: st.DataObject, found: list[Node]
 ) -> None:
-    own = [shape(data.draw(st.integers(1, 2)), rules=data.draw(rules(name))) for name in NAMES]
+    own = [
+        shape(data.draw(st.integers(1, 2)), constraints=data.draw(rules(name))) for name in NAMES
+    ]
     jobs = [worker(name, 1, 1, shape=one) for name, one in zip(NAMES, own, strict=True)]
     web = PodConstraints("ns", (("app", data.draw(st.sampled_from(NAMES))),))
     others = tuple(
         ForeignPods(f"node-{at:02}", web, 1, at % 2)
         for at in data.draw(st.sets(st.integers(0, 17), max_size=4))
     )
-    state = replace(cluster(*found, *jobs), neighbours=others)
+    state = replace(cluster(*found, *jobs), foreign_pods=others)
     board = take_snapshot(state, POLICIES["fair"], Limits())
-    fits = [board.rows_of(one).fit for one in own]
+    fits = [board.pod_class_state(one).pod_class for one in own]
     now = data.draw(st.booleans())
-    cursors = [fit.both if now else fit.soon for fit in fits]
+    cursors = [fit.idle if now else fit.future_idle for fit in fits]
     plain = [Plain(board, fit, now=now) for fit in fits]
     placed: list[tuple[int, int]] = []
     for kind in data.draw(st.lists(st.sampled_from("ppppppgu"), max_size=60)):
         at = data.draw(st.integers(0, 1))
         if kind == "g" and placed:
             gone, row = placed.pop(data.draw(st.integers(0, len(placed) - 1)))
-            board.grid.give(row, fits[gone], now=now)
+            board.capacity.release(row, fits[gone], now=now)
             continue
-        expected, mark = plain[at].find(), cursors[at].mark()
+        expected, mark = plain[at].find(), cursors[at].position()
         assert cursors[at].find() == expected
         if expected >= 0:
-            board.grid.take(expected, fits[at], now=now)
+            board.capacity.reserve(expected, fits[at], now=now)
             if kind == "u":
-                board.grid.untake(expected, fits[at], now=now)
-                cursors[at].back_to(mark)
+                board.capacity.unreserve(expected, fits[at], now=now)
+                cursors[at].restore(mark)
             else:
                 placed.append((at, expected))
 
@@ -132,12 +134,12 @@ def test_a_cursor_finds_what_a_search_through_all_nodes_finds(
 def test_room_that_came_back_to_a_node_is_found_again() -> None:
     state = cluster(node("one", 1), node("two", 1), worker("w", 1, 1, shape=shape(1)))
     board = take_snapshot(state, POLICIES["fair"], Limits())
-    fit = board.rows_of(shape(1)).fit
-    cursor = fit.soon
+    fit = board.pod_class_state(shape(1)).pod_class
+    cursor = fit.future_idle
     for _ in range(2):
-        board.grid.take(cursor.find(), fit, now=False)
+        board.capacity.reserve(cursor.find(), fit, now=False)
     assert cursor.find() == -1
-    board.grid.give(0, fit, now=False)
+    board.capacity.release(0, fit, now=False)
     assert cursor.find() == 0
 
 
@@ -147,20 +149,20 @@ def test_a_cursor_finds_the_same_nodes_again_when_placements_are_undone() -> Non
     board = take_snapshot(
         cluster(*nodes, worker("w", 1, 1, shape=shape(1))), POLICIES["fair"], Limits()
     )
-    fit = board.rows_of(shape(1)).fit
+    fit = board.pod_class_state(shape(1)).pod_class
     expected = [row for row in sorted(room, key=room.__getitem__) for _ in range(room[row])]
 
     def place(pods: int) -> list[int]:
         rows = []
         for _ in range(pods):
-            rows.append(fit.both.find())
-            board.grid.take(rows[-1], fit, now=True)
+            rows.append(fit.idle.find())
+            board.capacity.reserve(rows[-1], fit, now=True)
         return rows
 
     assert place(500) == expected[:500]
-    mark = fit.both.mark()
+    mark = fit.idle.position()
     for row in place(1000):
-        board.grid.untake(row, fit, now=True)
-    fit.both.back_to(mark)
+        board.capacity.unreserve(row, fit, now=True)
+    fit.idle.restore(mark)
     assert place(1300) == expected[500:]
-    assert fit.both.find() == -1
+    assert fit.idle.find() == -1

@@ -33,17 +33,17 @@ def test_a_ranking_that_follows_placements_is_the_one_that_reads_all_nodes_anew(
     cpus: list[int], moves: list[tuple[int, int, bool, int]], pods: tuple[int, int]
 ) -> None:
     there = board(cpus)
-    fits = [there.rows_of(shape(1)).fit, there.rows_of(shape(2)).fit]
+    fits = [there.pod_class_state(shape(1)).pod_class, there.pod_class_state(shape(2)).pod_class]
     wants = [PodSetRequest(fit, count) for fit, count in zip(fits, pods, strict=True)]
     for row, which, now, comes in moves:
         for followed in (True, False):
             there.ranking("rack", wants, now=followed)
         if comes:
-            there.grid.take(row, fits[which], pods=comes - 2, now=now)
+            there.capacity.reserve(row, fits[which], pods=comes - 2, now=now)
         else:
-            there.grid.postpone([row], fits[which])
+            there.capacity.defer([row], fits[which])
         for followed, horizon in ((True, Horizon.IDLE), (False, Horizon.FUTURE_IDLE)):
-            room = there.grid.available if followed else there.grid.free_soon
+            room = there.capacity.available if followed else there.capacity.future_available
             anew = DomainRanking(there.domains("rack"), fits, room, horizon)
             kept = there.ranking("rack", wants, now=followed)
             assert list(kept.tightest(wants)) == list(anew.tightest(wants))

@@ -207,11 +207,13 @@ def test_a_head_holds_back_a_gang_whose_rules_keep_it_off_nodes() -> None:
         def term(other: str) -> PodAffinityTerm:
             return PodAffinityTerm("zone", Selector(("ns",), (Requirement("app", "In", (other,)),)))
 
-        return PodConstraints("ns", (("app", name),), apart=tuple(map(term, apart)))
+        return PodConstraints("ns", (("app", name),), anti_affinity=tuple(map(term, apart)))
 
     found = [replace(one, labels={**(one.labels or {}), "zone": "a"}) for one in pools()]
-    waits = worker("big", 4, 4, shape=shape(0.5, gpu=1, rules=app("big", "web")), queued=-400)
-    web = worker("web", 1, 1, shape=shape(node_selector=pool("cpu"), rules=app("web")), queued=-1)
+    waits = worker("big", 4, 4, shape=shape(0.5, gpu=1, constraints=app("big", "web")), queued=-400)
+    web = worker(
+        "web", 1, 1, shape=shape(node_selector=pool("cpu"), constraints=app("web")), queued=-1
+    )
     plan = plan_for(cluster(*found, BUSY, waits, web), Limits())
     assert not plan.admissions
     assert told(plan)["web"] == "ns/big has waited longest and starts first"

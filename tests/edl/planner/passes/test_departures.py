@@ -56,7 +56,7 @@ def test_the_room_of_those_who_leave_is_for_others() -> None:
 def test_a_pod_that_moves_is_ended_though_its_node_may_stay() -> None:
     plan = plan_for(hvd(gone(1, size=4)))
     assert plan.resizes == ()
-    assert plan.evacuations == (Drain(KEY, "worker", ("worker-1",), WEB),)
+    assert plan.drains == (Drain(KEY, "worker", ("worker-1",), WEB),)
 
 
 def test_a_size_between_ends_the_rest_by_name() -> None:
@@ -65,7 +65,7 @@ def test_a_size_between_ends_the_rest_by_name() -> None:
     held = replace(found, roles=(launcher, replace(workers, wanted=3)))
     plan = plan_for(held)
     assert plan.resizes == (Resize(KEY, "worker", 4, 3, reasons.MANUAL),)
-    assert [one.pods for one in plan.evacuations] == [("worker-2",)]
+    assert [one.pods for one in plan.drains] == [("worker-2",)]
 
 
 def test_a_size_that_no_plan_would_give_is_held_to_the_minimum() -> None:
@@ -84,12 +84,12 @@ def test_those_who_have_left_concern_nobody() -> None:
 def test_a_job_that_stops_stops() -> None:
     plan = plan_for(replace(hvd(gone(3, size=3)), paused=True))
     assert [one.job for one in plan.suspensions] == [KEY]
-    assert (plan.resizes, plan.evacuations) == ((), ())
+    assert (plan.resizes, plan.drains) == ((), ())
 
 
 def test_pods_of_another_job_that_leave_their_nodes_stay_apart_from_its_own() -> None:
     other = Drain(JobKey("ns", "other"), "worker", ("other-worker-0",), because("node n1 goes"))
     state = cluster(node("a", 16), hvd(gone(1, size=4)))
-    plan = with_departures(Plan(evacuations=(other,)), state)
+    plan = with_departures(Plan(drains=(other,)), state)
     own = Drain(KEY, "worker", ("worker-1",), WEB)
-    assert plan.evacuations == (other, own)
+    assert plan.drains == (other, own)

@@ -67,7 +67,7 @@ def test_where_other_nodes_have_room_nobody_shrinks_for_it() -> None:
     (*some, last) = CLUSTER
     nodes = (*some, replace(last, allocatable=last.allocatable + shape(3).requests))
     first = plan_for(cluster(*nodes, *FULL[6:], demand("pin", pinned(3))))
-    (moved,) = first.evacuations
+    (moved,) = first.drains
     assert (first.resizes, len(moved.pods)) == ((), 3)
     assert message(moved.reason) == "to make room for web/pin (priority 0)"
     state, plans, ended = rounds(cluster(*nodes, *FULL[6:], demand("pin", pinned(3))))
@@ -84,8 +84,8 @@ def test_nothing_moves_where_a_quota_would_keep_it_from_coming_back() -> None:
     state = cluster(
         *nodes, mine, spread("two", 3, resizing=ResizePolicy.FIXED), demand("pin", pinned(2))
     )
-    plan = plan_for(replace(state, budgets=(budget,)))
-    assert plan.evacuations == ()
+    plan = plan_for(replace(state, quotas=(budget,)))
+    assert plan.drains == ()
     assert sizes(plan) == {"one": 23}
 
 
@@ -93,7 +93,7 @@ def test_a_role_that_restarts_gives_up_only_what_the_pod_needs() -> None:
     mine = spread("one", resizing=ResizePolicy.RESTART, tandem=True)
     other = spread("two", 3, resizing=ResizePolicy.FIXED)
     plan = plan_for(cluster(*CLUSTER, mine, other, demand("pin", pinned(2))))
-    assert (plan.evacuations, sizes(plan)) == ((), {"one": 22})
+    assert (plan.drains, sizes(plan)) == ((), {"one": 22})
 
 
 def test_a_replica_that_is_yet_to_be_placed_goes_elsewhere_and_no_other_leaves_for_it() -> None:
@@ -102,7 +102,7 @@ def test_a_replica_that_is_yet_to_be_placed_goes_elsewhere_and_no_other_leaves_f
     part = role("worker", 2, 3, size=3, suspended=False, pods=pods)
     mine = job("one", part, framework="pytorch", started_at=at(-3000))
     plan = plan_for(cluster(*nodes, mine, demand("pin", pinned(1))))
-    assert (plan.evacuations, plan.resizes) == ((), ())
+    assert (plan.drains, plan.resizes) == ((), ())
 
 
 def test_where_each_replica_comes_back_its_role_gives_up_replicas_after_three_moves() -> None:
@@ -113,7 +113,7 @@ def test_where_each_replica_comes_back_its_role_gives_up_replicas_after_three_mo
     state, moved = cluster(*CLUSTER, mine, demand("pin", pinned(3))), 0
     for _ in range(20):
         plan = plan_for(state)
-        moved += sum(len(one.pods) for one in plan.evacuations)
+        moved += sum(len(one.pods) for one in plan.drains)
         state = act(state, plan, after=ONE_ROUND, lingering=True, spreading=True)
     assert (moved, state.demands) == (3, ())
     assert [part.size for one in state.jobs for part in one.roles] == [len(on)]
@@ -130,7 +130,7 @@ def test_moves_that_came_to_nothing_are_tried_again_later(age: timedelta, moves:
     mine = replace(mine, roles=(replace(part, cleared=known, pods=back),))
     other = spread("two", 3, resizing=ResizePolicy.FIXED)
     plan = plan_for(cluster(*nodes, mine, other, demand("pin", pinned(3))))
-    assert sum(len(one.pods) for one in plan.evacuations) == moves
+    assert sum(len(one.pods) for one in plan.drains) == moves
     assert bool(plan.resizes) == (not moves)
 
 
@@ -144,13 +144,13 @@ def test_the_last_ready_replica_moves_once_another_is_ready() -> None:
         part = role("worker", 1, 2, size=2, suspended=False, pods=pods)
         mine = job("one", part, framework="pytorch", started_at=at(-3000))
         state = cluster(*nodes, mine, demand("pin", pinned(2)))
-        moved.append([one.pods for one in decide(state, POLICIES["fair"], ALL, memory).evacuations])
+        moved.append([one.pods for one in decide(state, POLICIES["fair"], ALL, memory).drains])
     assert moved == [[], [("pod-1",)]]
 
 
 def test_what_shrinks_for_a_pod_of_one_node_keeps_its_replicas_on_all_others() -> None:
-    board = run_passes(cluster(*FULL, demand("pin", pinned(3))), POLICIES["fair"], ALL).board
-    row = board.grid.rows["node-2"]
-    for standing in board.standings:
-        on = Counter(seat.row for seat in standing.seats)
+    board = run_passes(cluster(*FULL, demand("pin", pinned(3))), POLICIES["fair"], ALL).snapshot
+    row = board.capacity.index["node-2"]
+    for standing in board.allocations:
+        on = Counter(seat.node for seat in standing.placements)
         assert [on[other] for other in range(len(NODES)) if other != row] == [4] * 5

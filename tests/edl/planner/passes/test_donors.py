@@ -20,10 +20,10 @@ def test_a_role_that_has_given_is_looked_at_where_its_last_replica_is_now() -> N
     giver = worker("giver", 1, 3, on=["a", "b", "c"])
     taker = worker("taker", 1, 1, shape=shape(1, node_selector=(("name", "b"),)))
     board = board_of(cluster(*nodes, giver, taker))
-    (standing,) = board.standings
+    (standing,) = board.allocations
     givers = Donors(board, [standing])
-    fit, all_places = board.rows_of(taker.roles[0].shape).fit, np.arange(1)
+    fit, all_places = board.pod_class_state(taker.roles[0].shape).pod_class, np.arange(1)
     assert list(givers.helpful(fit, all_places)) == []
-    standing.rise(board.grid)
-    givers.look_at(standing)
+    standing.evict(board.capacity)
+    givers.refresh(standing)
     assert list(givers.helpful(fit, all_places)) == [0]

@@ -50,8 +50,8 @@ def listing(*indexes: int) -> str:
 
 
 def moved(state: ClusterState) -> list[tuple[str, ...]]:
-    assert all(isinstance(one, Drain) for one in plan_for(state).evacuations)
-    return [one.pods for one in plan_for(state).evacuations]
+    assert all(isinstance(one, Drain) for one in plan_for(state).drains)
+    return [one.pods for one in plan_for(state).drains]
 
 
 HOME = node("home", 1)
@@ -60,7 +60,7 @@ HOME = node("home", 1)
 @pytest.mark.parametrize("taint", [SPOT, DRAINED], ids=lambda taint: taint.key)
 def test_all_leave_a_node_that_is_taken_away_at_once(taint: Taint) -> None:
     state = cluster(HOME, going("a", taint), node("b", 9), ring("a", "b", "a"))
-    (found,) = plan_for(state).evacuations
+    (found,) = plan_for(state).drains
     assert (found.role, found.pods) == ("worker", ("pod-0", "pod-2"))
     told = f"worker-0, worker-2 move off a, which is being removed ({taint.key})"
     assert message(found.reason) == told
@@ -68,7 +68,7 @@ def test_all_leave_a_node_that_is_taken_away_at_once(taint: Taint) -> None:
 
 def test_a_move_names_each_node_that_is_left() -> None:
     state = cluster(HOME, going("a", SPOT), going("b", DRAINED), node("c", 9), ring("a", "b", "c"))
-    (found,) = plan_for(state).evacuations
+    (found,) = plan_for(state).drains
     keys = f"{SPOT.key}, {DRAINED.key}"
     told = f"worker-0, worker-1 move off a, b, which are being removed ({keys})"
     assert message(found.reason) == told
@@ -76,7 +76,7 @@ def test_a_move_names_each_node_that_is_left() -> None:
 
 def test_a_move_off_a_cordoned_node_names_the_worker_and_the_node() -> None:
     state = cluster(HOME, going("a", CORDON), node("b", 9), ring("a", "a", "b"))
-    (found,) = plan_for(state).evacuations
+    (found,) = plan_for(state).drains
     assert message(found.reason) == "worker-1 moves off a, which is cordoned"
 
 
@@ -164,13 +164,13 @@ def test_room_elsewhere_is_given_once() -> None:
     """Two may leave the cordoned node, and there is room for one of them."""
     first, second = ring("a", "a"), replace(ring("a", "a"), key=JobKey("ns", "second"))
     state = cluster(node("home", 2), going("a", CORDON), node("b", 1), first, second)
-    assert len(plan_for(state).evacuations) == 1
+    assert len(plan_for(state).drains) == 1
 
 
 def test_who_must_leave_has_room_before_who_may() -> None:
     may, must = ring("a", "a"), replace(ring("c", "c"), key=JobKey("ns", "second"))
     nodes = (node("home", 2), going("a", CORDON), going("c", SPOT), node("b", 1))
-    (found,) = plan_for(cluster(*nodes, may, must)).evacuations
+    (found,) = plan_for(cluster(*nodes, may, must)).drains
     assert (found.job.name, found.pods) == ("second", ("pod-1",))
 
 
@@ -179,7 +179,7 @@ def test_an_ungated_pod_does_not_move_with_a_gated_one_whose_room_it_might_take(
     small = replace(small, roles=tuple(replace(part, gated=False) for part in small.roles))
     gated = ring("c", "a")
     nodes = (node("home", 2), going("a", CORDON), node("b", 1), node("c", 3))
-    (found,) = plan_for(cluster(*nodes, small, gated)).evacuations
+    (found,) = plan_for(cluster(*nodes, small, gated)).drains
     assert found.job.name == "ring"
 
 
@@ -205,7 +205,7 @@ QUOTA = 'ResourceQuota "team"'
 def limited(hard: int, mine: TrainingJob) -> ClusterState:
     """A cordoned node, room elsewhere, and a quota of this many pods beside one pod of others."""
     budget = Quota("ns", QUOTA, "pods", hard, others=1)
-    return replace(cluster(HOME, going("a", CORDON), node("b", 9), mine), budgets=(budget,))
+    return replace(cluster(HOME, going("a", CORDON), node("b", 9), mine), quotas=(budget,))
 
 
 @pytest.mark.parametrize(("hard", "leaves"), [(2, []), (3, [("pod-1",)])], ids=["over", "full"])

@@ -244,9 +244,9 @@ def test_growth_is_seated_anew_for_one_more_replica_that_its_budget_allows() -> 
     charges = (QuotaCharge("quota", "pods", 1),)
     large = worker("large", 1, 2, on=["full"], shape=shape(2), queued=-300, charges=charges)
     state = cluster(node("full", 5), node("a", 3), node("b", 2), small, middle, large)
-    allowed = replace(state, budgets=(Quota("ns", "quota", "pods", 2),))
+    allowed = replace(state, quotas=(Quota("ns", "quota", "pods", 2),))
     assert sizes(plan_for(allowed)) == {"middle": 2, "large": 2}
-    forbidden = replace(state, budgets=(Quota("ns", "quota", "pods", 1),))
+    forbidden = replace(state, quotas=(Quota("ns", "quota", "pods", 1),))
     assert sizes(plan_for(forbidden)) == {"small": 2, "middle": 2}
 
 
@@ -300,7 +300,7 @@ def test_no_replica_moves_for_room_that_a_job_in_its_cooldown_would_get() -> Non
 
 def leaving(name: str, cpu: float) -> Node:
     """A node full of other owners' pods, which all terminate."""
-    return replace(node(name, cpu), used=room(cpu, pods=2), leaving=room(cpu, pods=2))
+    return replace(node(name, cpu), used=room(cpu, pods=2), releasing=room(cpu, pods=2))
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_every_pod_comes_to_the_node_that_the_start_has_named() -> None:
     nodes = nodes_of(plan_for(state))
     state, plans = run(state)
     assert where(state, "mnist") == {name: list(found) for name, found in nodes.items()}
-    assert sum(len(plan.placements) for plan in plans) == 2
+    assert sum(len(plan.node_assignments) for plan in plans) == 2
 
 
 def test_an_ungated_role_is_placed_by_the_scheduler() -> None:
@@ -78,7 +78,7 @@ def test_an_ungated_role_is_placed_by_the_scheduler() -> None:
 def test_a_pod_comes_to_the_node_that_the_job_was_assigned() -> None:
     mine = waiting("", "", assigned=("b", "a"))
     plan = plan_for(cluster(node("a", 4), node("b", 4), mine))
-    assert plan.placements == (
+    assert plan.node_assignments == (
         NodeAssignment(mine.key, "worker", (("pod-0", "b"), ("pod-1", "a"))),
     )
 
@@ -88,7 +88,7 @@ def test_a_pod_comes_near_its_peers_where_it_was_assigned_no_node() -> None:
     part = role("worker", 3, 3, size=3, suspended=False, gated=True, pods=pods)
     mine = job("mnist", part, started_at=at(-9))
     plan = plan_for(cluster(node("a", 1), node("b", 9), mine))
-    assert plan.placements == (NodeAssignment(mine.key, "worker", (("pod-2", "b"),)),)
+    assert plan.node_assignments == (NodeAssignment(mine.key, "worker", (("pod-2", "b"),)),)
 
 
 def test_a_pod_waits_behind_its_gate_until_its_room_is_free() -> None:
@@ -97,7 +97,7 @@ def test_a_pod_waits_behind_its_gate_until_its_room_is_free() -> None:
         worker("leaves", 1, 1),
         roles=(role("worker", 1, 1, ending=None, pods=(pod(0, "a", terminating=True),)),),
     )
-    assert plan_for(cluster(node("a", 1), mine, leaves)).placements == ()
+    assert plan_for(cluster(node("a", 1), mine, leaves)).node_assignments == ()
 
 
 def test_a_pod_keeps_the_node_that_it_was_given() -> None:
@@ -110,7 +110,7 @@ def test_a_pod_whose_node_was_taken_is_ended_and_placed_again() -> None:
     taken = worker("other", 1, 1, on=["a"])
     state = cluster(node("a", 1), node("b", 1), mine, taken)
     plan = plan_for(state)
-    assert plan.placements == (NodeAssignment(mine.key, "worker", (), ("pod-0",)),)
+    assert plan.node_assignments == (NodeAssignment(mine.key, "worker", (), ("pod-0",)),)
     state, _ = run(state)
     assert where(state, "mnist") == {"worker": ["b"]}
 
@@ -125,7 +125,7 @@ def test_a_pod_behind_another_gate_is_given_its_node_too() -> None:
     part = role("launcher", size=1, suspended=False, gated=True, pods=(pod(0, gates=both),))
     mine = job("mnist", part, started_at=at(-1))
     plan = plan_for(cluster(node("a", 1), mine))
-    assert plan.placements == (NodeAssignment(mine.key, "launcher", (("pod-0", "a"),)),)
+    assert plan.node_assignments == (NodeAssignment(mine.key, "launcher", (("pod-0", "a"),)),)
 
 
 def test_growth_of_a_gated_role_names_the_nodes_of_its_new_replicas() -> None:
@@ -214,7 +214,7 @@ def test_a_replica_that_left_a_node_for_another_pod_does_not_come_back_to_it() -
     )  # fmt: skip
     mine = job("mnist", part, started_at=at(-9))
     for nodes, expected in (((node("a", 9), node("b", 9)), "b"), ((node("a", 9),), "a")):
-        (found,) = plan_for(cluster(*nodes, mine)).placements
+        (found,) = plan_for(cluster(*nodes, mine)).node_assignments
         assert found.nodes == (("pod-2", expected),)
 
 
@@ -226,7 +226,8 @@ def test_minimums_are_placed_before_extras() -> None:
 
     first, second = coming("first", 1, 2), coming("second", 1, 1)
     placed = {
-        one.job: one.nodes for one in plan_for(cluster(node("a", 2), first, second)).placements
+        one.job: one.nodes
+        for one in plan_for(cluster(node("a", 2), first, second)).node_assignments
     }
     assert placed == {first.key: (("pod-0", "a"),), second.key: (("pod-0", "a"),)}
 
@@ -237,8 +238,8 @@ def test_no_pod_of_a_gang_holds_a_node_until_all_of_its_minimum_have_room() -> N
     workers = role("worker", 2, 2, size=2, suspended=False, gated=True, pods=pods, shape=shape(3))
     gang = job("mnist", ps, workers, started_at=at(-1))
     nodes = (node("a", 4), node("b", 3))
-    assert plan_for(cluster(*nodes, gang, worker("other", 1, 1, on=["b"]))).placements == ()
-    assert len(plan_for(cluster(*nodes, gang)).placements) == 2
+    assert plan_for(cluster(*nodes, gang, worker("other", 1, 1, on=["b"]))).node_assignments == ()
+    assert len(plan_for(cluster(*nodes, gang)).node_assignments) == 2
 
 
 def test_a_gang_of_which_a_pod_has_a_node_goes_on_pod_by_pod() -> None:
@@ -246,7 +247,7 @@ def test_a_gang_of_which_a_pod_has_a_node_goes_on_pod_by_pod() -> None:
     pods = (pod(0, **GATED), pod(1, **GATED))
     workers = role("worker", 2, 2, size=2, suspended=False, gated=True, pods=pods, shape=shape(3))
     gang = job("mnist", ps, workers, started_at=at(-1))
-    (found,) = plan_for(cluster(node("a", 4), gang)).placements
+    (found,) = plan_for(cluster(node("a", 4), gang)).node_assignments
     assert found.nodes == (("pod-0", "a"),)
 
 
@@ -256,8 +257,8 @@ def test_a_launcher_whose_node_was_taken_is_placed_again_while_it_waits_for_host
     mine = job("mnist", part, started_at=at(-9))
     other = worker("other", 1, 1, on=["a"])
     assert quiet(plan_for(cluster(node("a", 2), node("b", 1), mine, other)))
-    (found,) = plan_for(cluster(node("a", 1), node("b", 1), mine, other)).placements
-    assert (found.nodes, found.replaced) == ((), ("pod-0",))
+    (found,) = plan_for(cluster(node("a", 1), node("b", 1), mine, other)).node_assignments
+    assert (found.nodes, found.replaced_pods) == ((), ("pod-0",))
 
 
 def test_the_rest_of_a_start_has_room_before_pods_whose_nodes_are_only_guessed() -> None:

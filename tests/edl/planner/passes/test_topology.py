@@ -166,7 +166,7 @@ def test_a_pod_that_is_made_again_stays_in_the_domain() -> None:
     part = role("worker", 3, 3, on=["r1-a", "r1-b"], gated=True, topology=in_one(), size=3)
     full = worker("full", 1, 1, on=["r1-a"])
     plan = plan_for(cluster(*racks(1, 2), full, started(part)))
-    (found,) = plan.placements
+    (found,) = plan.node_assignments
     assert isinstance(found, NodeAssignment)
     assert found.nodes == (("pod-2", "r1-b"),)
 

@@ -23,7 +23,7 @@ from tests.edl.planner.states import cluster, job, node, role, shape
 
 
 def is_enough(board: Snapshot, chosen: Sequence[Victim], wants: Sequence[PodSetRequest]) -> bool:
-    room = board.grid.soon.copy()
+    room = board.capacity.future_idle.copy()
     for victim in chosen:
         add_holdings(room, victim, 1)
     return pack(room, wants, Horizon.EMPTY) == [want.pods for want in wants]
@@ -69,10 +69,12 @@ def test_the_same_gangs_make_room_as_if_room_were_counted_anew_for_each_of_them(
     state: ClusterState, asked: list[tuple[int, int]]
 ) -> None:
     board = take_snapshot(state, POLICIES["fair"], Limits())
-    found = list(victim_candidates(board.standings, frozenset()))
-    wants = [PodSetRequest(board.rows_of(shape(cpu)).fit, pods) for cpu, pods in asked]
+    found = list(victim_candidates(board.allocations, frozenset()))
+    wants = [
+        PodSetRequest(board.pod_class_state(shape(cpu)).pod_class, pods) for cpu, pods in asked
+    ]
     assume(is_enough(board, found, wants) and not is_enough(board, (), wants))
-    chosen = select_victims(found, FreedCapacity(board.grid.soon.copy(), wants))
+    chosen = select_victims(found, FreedCapacity(board.capacity.future_idle.copy(), wants))
     event(f"{len(chosen)} of {len(found)}")
     assert is_enough(board, chosen, wants)
     assert [one.job.key for one in chosen] == [

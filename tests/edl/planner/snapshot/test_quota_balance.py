@@ -31,7 +31,7 @@ def gpu_budget(gpus: float, namespace: str = "ns") -> Quota:
 
 def limited(*things: Node | TrainingJob, by: Quota | tuple[Quota, ...]) -> ClusterState:
     budgets = by if isinstance(by, tuple) else (by,)
-    return replace(cluster(*things), budgets=budgets)
+    return replace(cluster(*things), quotas=budgets)
 
 
 def elsewhere(found: TrainingJob, namespace: str = "other") -> TrainingJob:
@@ -75,7 +75,7 @@ def test_growth_stops_at_the_quota() -> None:
     state = limited(node("a", 64), mine, by=quota(5, others=2))
     assert sizes(plan_for(state)) == {"mnist": 3}
     after = act(state, plan_for(state), after=timedelta(minutes=1))
-    assert told(plan_for(replace(after, budgets=state.budgets))) == {
+    assert told(plan_for(replace(after, quotas=state.quotas))) == {
         "mnist": 'ResourceQuota "team" of namespace ns allows 5 pods: needs 1; 5 used, 0 left'
     }
 
@@ -108,11 +108,11 @@ def test_pods_that_leave_count_until_they_are_gone() -> None:
 def test_a_replica_that_waits_for_room_gives_back_no_more_than_it_took() -> None:
     state = limited(node("a", 4), worker("mnist", 1, 3, on=["a"], charges=PODS), by=quota(3))
     board = take_snapshot(state, POLICIES["fair"], Limits())
-    (standing,), (line,) = board.standings, board.budgets.lines.values()
-    standing.sit(board.grid, 0, now=False)
-    assert (line.now, line.soon) == (2, 1)
-    standing.rise(board.grid)
-    assert (line.now, line.soon) == (2, 2)
+    (standing,), (line,) = board.allocations, board.quotas.lines.values()
+    standing.place(board.capacity, 0, now=False)
+    assert (line.remaining, line.future_remaining) == (2, 1)
+    standing.evict(board.capacity)
+    assert (line.remaining, line.future_remaining) == (2, 2)
 
 
 def test_a_replica_that_is_done_counts_no_more() -> None:

@@ -91,7 +91,7 @@ def placed(case: Case, state: ClusterState, plan: Plan) -> dict[str, list[str]]:
     for part in found.roles:
         ranks = {one.index: one.node for one in part.pods if one.node not in (*gone, "")}
         names = {one.name: one.index for one in part.pods}
-        for placement in plan.placements:
+        for placement in plan.node_assignments:
             if placement.role == part.name:
                 ranks |= {names[name]: on for name, on in placement.nodes}
         for resize in plan.resizes:

@@ -151,12 +151,12 @@ def drained(*, spare: str, taint: str = CORDONED) -> ClusterState:
 
 
 def test_a_pod_leaves_a_cordoned_node_for_another_of_its_rack() -> None:
-    (found,) = plan_for(drained(spare="b1-r1")).evacuations
+    (found,) = plan_for(drained(spare="b1-r1")).drains
     assert found.pods == ("pod-0",)
 
 
 def test_no_pod_leaves_a_cordoned_node_where_its_rack_has_no_other() -> None:
-    assert plan_for(drained(spare="b1-r2")).evacuations == ()
+    assert plan_for(drained(spare="b1-r2")).drains == ()
 
 
 def test_a_gang_starts_once_nodes_have_the_label_of_its_level() -> None:

@@ -222,9 +222,10 @@ def test_a_placed_pod_that_waits_or_was_deleted_is_counted_as_any_other() -> Non
 def test_a_placed_pod_comes_once_those_are_there_whom_it_follows() -> None:
     leader, label = shape(1), Selector(("default",), (Requirement("app", "In", ("ps",)),))
     follower = replace(
-        shape(1), rules=PodConstraints("default", (), near=(PodAffinityTerm("zone", label),))
+        shape(1),
+        constraints=PodConstraints("default", (), affinity=(PodAffinityTerm("zone", label),)),
     )
-    leader = replace(leader, rules=PodConstraints("default", (("app", "ps"),)))
+    leader = replace(leader, constraints=PodConstraints("default", (("app", "ps"),)))
     pods = Pods(node("a", 4, labels={"zone": "z"}))
     pods.ask("follower", follower, to="a")
     pods.ask("leader", leader, to="a")

@@ -42,7 +42,7 @@ class World:
         names = [found.name for found in workers.pods if found.index == moved and found.active]
         if names and moved is not None and moved < size:
             evacuations = (Drain(KEY, "worker", tuple(names), because("its node goes")),)
-        return Plan(resizes=resizes, evacuations=evacuations)
+        return Plan(resizes=resizes, drains=evacuations)
 
     @property
     def state(self) -> ClusterState:
