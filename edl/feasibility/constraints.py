@@ -51,18 +51,18 @@ class ConstraintCount:
         self._tally: Counter[int] = Counter()
         """The number of domains by their number of pods; empty until the fewest are asked for."""
 
-    def add_existing(self, row: int, pods: int, leaving: int, *, others: bool) -> None:
+    def add_existing(self, node: int, pods: int, leaving: int, *, others: bool) -> None:
         """Pods that stand there before the decision."""
-        domain = self.of[row]
+        domain = self.of[node]
         if domain >= 0:
             _add(self.pods, domain, pods)
             _add(self.future_pods, domain, pods - leaving)
             if others and pods > leaving:
                 self.fixed.add(domain)
 
-    def change(self, row: int, pods: int, *, now: bool) -> None:
+    def change(self, node: int, pods: int, *, now: bool) -> None:
         """Pods that are placed, or go (negative): now as well as soon, or only soon."""
-        domain = self.of[row]
+        domain = self.of[node]
         if domain < 0:
             return
         before = self.future_pods.get(domain, 0)
@@ -110,9 +110,9 @@ class SpreadConstraint(NamedTuple):
     domains: int
     own: int
 
-    def allows(self, row: int) -> bool:
+    def allows(self, node: int) -> bool:
         # Pods that terminate do not count (kubernetes/kubernetes 87621): what will be soon does.
-        domain = self.pod_count.of[row]
+        domain = self.pod_count.of[node]
         least = 0 if self.pod_count.domains.size < self.domains else self.pod_count.least
         return (
             domain >= 0
@@ -132,16 +132,16 @@ class AffinityConstraint(NamedTuple):
             count.future_pods or (now and count.pods) for count in self.counts
         )
 
-    def allows(self, row: int, *, now: bool) -> bool:
+    def allows(self, node: int, *, now: bool) -> bool:
         """Whether it may come: as all will be (nobody follows who leaves); `now`: also as it is."""
-        if any(count.of[row] < 0 for count in self.counts):
+        if any(count.of[node] < 0 for count in self.counts):
             return False
-        soon = self._meets(row, [count.future_pods for count in self.counts])
-        return soon and (not now or self._meets(row, [count.pods for count in self.counts]))
+        soon = self._meets(node, [count.future_pods for count in self.counts])
+        return soon and (not now or self._meets(node, [count.pods for count in self.counts]))
 
-    def _meets(self, row: int, pods: Sequence[dict[int, int]]) -> bool:
+    def _meets(self, node: int, pods: Sequence[dict[int, int]]) -> bool:
         """Whether all whom it looks for are there, or none anywhere and it may be the first."""
-        if all(count.of[row] in found for count, found in zip(self.counts, pods, strict=True)):
+        if all(count.of[node] in found for count, found in zip(self.counts, pods, strict=True)):
             return True
         return self.may_be_first and not any(pods)
 
@@ -162,7 +162,13 @@ class ConstraintState:
     def counts(self) -> frozenset[ConstraintCount]:
         """What decides where its pods may be."""
         near = self.affinity.counts if self.affinity else ()
-        return frozenset((*self.anti_affinity, *near, *(level.pod_count for level in self.spread)))
+        return frozenset(
+            (
+                *self.anti_affinity,
+                *near,
+                *(reclaim_priority.pod_count for reclaim_priority in self.spread),
+            )
+        )
 
     @property
     def follows_others(self) -> bool:
@@ -175,8 +181,8 @@ class ConstraintState:
         found = 0
         for count in self.anti_affinity:
             found += count.eased
-        for level in self.spread:
-            found += level.pod_count.eased
+        for reclaim_priority in self.spread:
+            found += reclaim_priority.pod_count.eased
         for count in self.affinity.counts if self.affinity else ():
             found += count.eased + count.joined
         return found
@@ -189,37 +195,43 @@ class ConstraintState:
 
         def part(near: AffinityConstraint | None, *, is_coarse: bool) -> ConstraintState:
             apart = [count for count in self.anti_affinity if coarse(count) == is_coarse]
-            levels = [level for level in self.spread if coarse(level.pod_count) == is_coarse]
+            levels = [
+                reclaim_priority
+                for reclaim_priority in self.spread
+                if coarse(reclaim_priority.pod_count) == is_coarse
+            ]
             return ConstraintState(apart, near, levels)
 
         is_coarse = self.affinity is not None and all(map(coarse, self.affinity.counts))
         nears = (self.affinity, None) if is_coarse else (None, self.affinity)
         return part(nears[0], is_coarse=True), part(nears[1], is_coarse=False)
 
-    def allows(self, row: int, *, now: bool) -> bool:
+    def allows(self, node: int, *, now: bool) -> bool:
         """Whether one more pod may come to this node; `now`: also before leaving pods are gone."""
-        if self.anti_affinity and self.clashes(row, now=now):
+        if self.anti_affinity and self.clashes(node, now=now):
             return False
-        for level in self.spread:  # asked for each node: all() costs as much as its answer
-            if not level.allows(row):
+        for (
+            reclaim_priority
+        ) in self.spread:  # asked for each node: all() costs as much as its answer
+            if not reclaim_priority.allows(node):
                 return False
-        return self.affinity is None or self.affinity.allows(row, now=now)
+        return self.affinity is None or self.affinity.allows(node, now=now)
 
-    def clashes(self, row: int, *, now: bool) -> bool:
+    def clashes(self, node: int, *, now: bool) -> bool:
         """Whether somebody is there with whom it may not be."""
         for count in self.anti_affinity:
-            domain = count.of[row]
+            domain = count.of[node]
             if domain >= 0 and (domain in count.future_pods or (now and domain in count.pods)):
                 return True
         return False
 
-    def is_repelled_by(self, row: int, taken: Mapping[ConstraintCount, AbstractSet[int]]) -> bool:
+    def is_repelled_by(self, node: int, taken: Mapping[ConstraintCount, AbstractSet[int]]) -> bool:
         """Whether pods in these domains, by the counts in which they count, are in its way."""
-        return any(count.of[row] in taken.get(count, ()) for count in self.anti_affinity)
+        return any(count.of[node] in taken.get(count, ()) for count in self.anti_affinity)
 
-    def change(self, row: int, pods: int, *, now: bool) -> None:
+    def change(self, node: int, pods: int, *, now: bool) -> None:
         for count in self.carried:
-            count.change(row, pods, now=now)
+            count.change(node, pods, now=now)
 
     def pods_per_node(self, pods: Ints) -> Ints:
         """Of so many pods a node by room, those that the rules leave at most; int64[nodes].
@@ -227,10 +239,10 @@ class ConstraintState:
         Only what stands against it for good: others' pods, and its own beside each other.
         """
         for count in self.anti_affinity:
-            rows = count.domains.of_nodes
-            pods = np.where(np.isin(rows, list(count.fixed)), 0, pods)
+            nodes = count.domains.of_nodes
+            pods = np.where(np.isin(nodes, list(count.fixed)), 0, pods)
             if count in self.carried:
-                pods = np.where(rows < 0, pods, _one_each(pods, rows))
+                pods = np.where(nodes < 0, pods, _one_each(pods, nodes))
         return pods
 
 

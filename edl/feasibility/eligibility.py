@@ -26,7 +26,7 @@ class Eligibility:
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._nodes = nodes
-        self._index = {node.name: row for row, node in enumerate(nodes)}
+        self._index = {node.name: at for at, node in enumerate(nodes)}
         self._schedulable: Mask = np.array([node.schedulable for node in nodes], dtype=np.bool_)
         self._values: dict[str, list[str | None]] = {}
         self._selected: dict[object, Mask] = {}

@@ -82,10 +82,10 @@ class GpusByNode(dict[int, list[_Gpu]]):
     """
 
     def __init__(self, nodes: Sequence[Node]) -> None:
-        self.nodes = {row: node for row, node in enumerate(nodes) if node.devices}
+        self.nodes = {at: node for at, node in enumerate(nodes) if node.devices}
 
-    def __missing__(self, row: int) -> list[_Gpu]:
-        found = self[row] = list(map(_read, self.nodes[row].devices))
+    def __missing__(self, node: int) -> list[_Gpu]:
+        found = self[node] = list(map(_read, self.nodes[node].devices))
         return found
 
 
@@ -109,28 +109,28 @@ class ShareAllocator:
     """Where bound pods were that have made room; who comes back comes back to it."""
     _known: dict[tuple[Horizon, int], int] = field(default_factory=dict)
 
-    def allows(self, row: int, *, now: bool) -> bool:
+    def allows(self, node: int, *, now: bool) -> bool:
         """Whether a node has devices for one more; `now`: also before leaving pods are gone."""
-        if row in self.refused:
+        if node in self.refused:
             return False
-        return row not in self.gpus.nodes or bool(self._choose(self.gpus[row], now=now))
+        return node not in self.gpus.nodes or bool(self._choose(self.gpus[node], now=now))
 
-    def readmits(self, row: int, *, now: bool, bound: bool) -> bool:
+    def readmits(self, node: int, *, now: bool, bound: bool) -> bool:
         """Whether who left may come back: a bound pod only to where, in truth, it still is."""
-        if row in self.gpus.nodes and bound and self.left[row]:
-            return self._left(row) is not None
-        return self.allows(row, now=now)
+        if node in self.gpus.nodes and bound and self.left[node]:
+            return self._left(node) is not None
+        return self.allows(node, now=now)
 
-    def change(self, row: int, pods: int, *, now: bool) -> None:
+    def change(self, node: int, pods: int, *, now: bool) -> None:
         """Pods that are placed, or go (negative): now as well as soon, or only soon."""
-        if row in self.gpus.nodes:
+        if node in self.gpus.nodes:
             for _ in range(abs(pods)):
-                self._come(row, now=now) if pods > 0 else self._go(row, now=now)
+                self._come(node, now=now) if pods > 0 else self._go(node, now=now)
 
-    def _left(self, row: int) -> int | None:
+    def _left(self, node: int) -> int | None:
         """Which of those that left may come back: the last whose devices still have its part."""
-        for at in reversed(range(len(self.left[row]))):
-            place = self.left[row][at]
+        for at in reversed(range(len(self.left[node]))):
+            place = self.left[node][at]
             pairs = zip(place.gpus, place.before, strict=True)
             # An overcommitted device takes back what it held: that makes nothing worse.
             if all(
@@ -140,22 +140,22 @@ class ShareAllocator:
                 return at
         return None
 
-    def _come(self, row: int, *, now: bool) -> None:
-        place = self._chosen(row, now=now)
+    def _come(self, node: int, *, now: bool) -> None:
+        place = self._chosen(node, now=now)
         for gpu in place.gpus:
             gpu.change(gpu.part(self.share), -1, now=now)
-        self.places[row].append(place)
+        self.places[node].append(place)
 
-    def _chosen(self, row: int, *, now: bool) -> _Place:
-        if not now and (at := self._left(row)) is not None:
-            return self.left[row].pop(at)
-        found = self.gpus[row]
+    def _chosen(self, node: int, *, now: bool) -> _Place:
+        if not now and (at := self._left(node)) is not None:
+            return self.left[node].pop(at)
+        found = self.gpus[node]
         # Nobody comes without room, but for a moment, while a plan is put back as it was.
         gpus = self._choose(found, now=now) or (max(found, key=lambda gpu: gpu.future_idle),)
         return _Place(gpus, holds_idle=now)
 
-    def _go(self, row: int, *, now: bool) -> None:
-        places = self.places[row]
+    def _go(self, node: int, *, now: bool) -> None:
+        places = self.places[node]
         at = next((at for at in reversed(range(len(places))) if places[at].holds_idle == now), None)
         if at is None:
             return  # a bound pod that names no device of this node: its part is in no book
@@ -163,7 +163,7 @@ class ShareAllocator:
         for gpu in place.gpus:
             gpu.change(gpu.part(self.share), 1, now=now)
         if place.bound:
-            self.left[row].append(
+            self.left[node].append(
                 place._replace(before=tuple(gpu.future_idle for gpu in place.gpus))
             )
 
@@ -175,20 +175,20 @@ class ShareAllocator:
     def pods_per_node(self, pods: Ints, horizon: Horizon) -> Ints:
         """Of so many pods a node by its sums, those that its devices take; int64[nodes]."""
         most = pods.copy()
-        for row in self.gpus.nodes:
-            if most[row] > 0:
-                most[row] = min(most[row], self._on(row, horizon))
+        for node in self.gpus.nodes:
+            if most[node] > 0:
+                most[node] = min(most[node], self._on(node, horizon))
         most[list(self.refused)] = 0
         return most
 
-    def _on(self, row: int, horizon: Horizon) -> int:
+    def _on(self, node: int, horizon: Horizon) -> int:
         """How many pods the devices of one node take; what stays as it is is counted once."""
-        known = self._known.get((horizon, row))
+        known = self._known.get((horizon, node))
         if known is None:
-            found = self.gpus[row]
+            found = self.gpus[node]
             known = self._count([gpu.free(horizon) for gpu in found], found)
             if horizon in (Horizon.OBSERVED, Horizon.EMPTY):
-                self._known[horizon, row] = known
+                self._known[horizon, node] = known
         return known
 
     def _count(self, free: Sequence[GpuUsage], found: Sequence[_Gpu]) -> int:
@@ -229,7 +229,7 @@ class GpuShares:
 
     def __init__(self, nodes: Sequence[Node], roles: Iterable[Role]) -> None:
         self.gpus = GpusByNode(nodes)
-        self._index = {node.name: row for row, node in self.gpus.nodes.items()}
+        self._index = {node.name: at for at, node in self.gpus.nodes.items()}
         self._allocators: dict[Shape, ShareAllocator] = {}
         for role in roles:
             self._add_pods(role)
@@ -239,23 +239,23 @@ class GpuShares:
         packings = self._allocators.values()
         return GpuCheckpoint(
             {
-                row: [(gpu, gpu.idle, gpu.future_idle) for gpu in found]
-                for row, found in self.gpus.items()
+                node: [(gpu, gpu.idle, gpu.future_idle) for gpu in found]
+                for node, found in self.gpus.items()
             },
             tuple((one, _copied(one.places), _copied(one.left)) for one in packings),
         )
 
     def restore(self, mark: GpuCheckpoint) -> None:
         """As it was, device by device: taken anew, pods might not find the same ones."""
-        for row in self.gpus.keys() - mark.room.keys():
-            del self.gpus[row]
+        for node in self.gpus.keys() - mark.room.keys():
+            del self.gpus[node]
         for gpu, now, soon in chain.from_iterable(mark.room.values()):
             gpu.idle, gpu.future_idle = now, soon
-        for packing, places, left in mark.places:
-            packing.places.clear()
-            packing.places.update(_copied(places))
-            packing.left.clear()
-            packing.left.update(_copied(left))
+        for allocator, places, left in mark.places:
+            allocator.places.clear()
+            allocator.places.update(_copied(places))
+            allocator.left.clear()
+            allocator.left.update(_copied(left))
 
     def allocator_of(self, shape: Shape) -> ShareAllocator | None:
         """Where pods of this shape are; None where they share no GPU."""
@@ -264,35 +264,35 @@ class GpuShares:
         if shape not in self._allocators:
             share = shape.share
             nodes = self.gpus.nodes.items()
-            others = (row for row, node in nodes if not has_model(node, share))
+            others = (at for at, node in nodes if not has_model(node, share))
             self._allocators[shape] = ShareAllocator(share, self.gpus, frozenset(others))
         return self._allocators[shape]
 
     def _add_pods(self, role: Role) -> None:
         """Note on which devices a role's pods are, the highest index last: it goes first."""
-        packing = self.allocator_of(role.shape)
-        if packing is None:
+        allocator = self.allocator_of(role.shape)
+        if allocator is None:
             return
         for pod in sorted(role.pods, key=lambda pod: (pod.index, pod.created_at, pod.name)):
-            row, gpus = self._of(pod)
+            node, gpus = self._of(pod)
             if gpus and not pod.ended:
                 for gpu in gpus:
-                    gpu.empty = gpu.empty.plus(gpu.part(packing.share))
+                    gpu.empty = gpu.empty.plus(gpu.part(allocator.share))
                 if not pod.terminating:
-                    packing.places[row].append(_Place(gpus, bound=True))
+                    allocator.places[node].append(_Place(gpus, bound=True))
 
     def _of(self, pod: Pod) -> tuple[int, tuple[_Gpu, ...]]:
         """The row of a pod's node, and those devices of it that the pod names."""
-        row = self._index.get(pod.node, -1)
-        if row < 0 or not pod.devices:
-            return row, ()
-        pairs = zip(self.gpus.nodes[row].devices, self.gpus[row], strict=True)
+        node = self._index.get(pod.node, -1)
+        if node < 0 or not pod.devices:
+            return node, ()
+        pairs = zip(self.gpus.nodes[node].devices, self.gpus[node], strict=True)
         by_uuid = {device.uuid: gpu for device, gpu in pairs if device.uuid}
-        return row, tuple(by_uuid[uuid] for uuid in pod.devices if uuid in by_uuid)
+        return node, tuple(by_uuid[uuid] for uuid in pod.devices if uuid in by_uuid)
 
 
 def _copied(places: Mapping[int, list[_Place]]) -> dict[int, list[_Place]]:
-    return {row: list(found) for row, found in places.items() if found}
+    return {node: list(found) for node, found in places.items() if found}
 
 
 def gpu_shares_of(nodes: Sequence[Node], roles: Iterable[Role]) -> GpuShares | None:

@@ -207,29 +207,29 @@ def topology_state_of(
     if not shapes:
         return None
     own = [shape.constraints for shape in shapes if shape.constraints]
-    crowd = TopologyState(
+    topology = TopologyState(
         nodes, eligibility, [*own, *(one.constraints for one in state.foreign_pods)]
     )
-    crowd.register(shapes)
-    rows = {node.name: row for row, node in enumerate(nodes)}
+    topology.register(shapes)
+    indexes = {node.name: at for at, node in enumerate(nodes)}
     for role in roles:
-        _stand(crowd, role, rows)
+        _stand(topology, role, indexes)
     carried: dict[PodConstraints, tuple[ConstraintCount, ...]] = {}
     for one in state.foreign_pods:
         if one.constraints not in carried:
-            carried[one.constraints] = crowd.carried(one.constraints)
-        if one.node in rows:
+            carried[one.constraints] = topology.carried(one.constraints)
+        if one.node in indexes:
             for count in carried[one.constraints]:
-                count.add_existing(rows[one.node], one.pods, one.terminating, others=True)
-    return crowd
+                count.add_existing(indexes[one.node], one.pods, one.terminating, others=True)
+    return topology
 
 
-def _stand(crowd: TopologyState, role: Role, rows: dict[str, int]) -> None:
+def _stand(topology: TopologyState, role: Role, nodes: dict[str, int]) -> None:
     """The pods of a role that hold a node; what the plan makes of them follows."""
     if not role.pods or role.shape.constraints is None:
         return
-    carried = crowd.carried(role.shape.constraints)
+    carried = topology.carried(role.shape.constraints)
     for pod in role.pods:
-        if pod.node in rows and not pod.ended:
+        if pod.node in nodes and not pod.ended:
             for count in carried:
-                count.add_existing(rows[pod.node], 1, int(pod.terminating), others=False)
+                count.add_existing(nodes[pod.node], 1, int(pod.terminating), others=False)

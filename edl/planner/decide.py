@@ -44,10 +44,10 @@ def decide(
 
 def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> Decision:
     """What is decided, before it is written down as a plan: `edl.planner.explain` reads it too."""
-    board, ledger = take_snapshot(departed(state), policy, limits), Decisions()
-    ceiling = GrowthCeiling(board)
-    allocate(board, ledger, ceiling)
-    return Decision(board, ceiling, ledger)
+    snapshot, decisions = take_snapshot(departed(state), policy, limits), Decisions()
+    ceiling = GrowthCeiling(snapshot)
+    allocate(snapshot, decisions, ceiling)
+    return Decision(snapshot, ceiling, decisions)
 
 
 def _evacuations(
@@ -66,16 +66,16 @@ def _busy(plan: Plan) -> frozenset[JobKey]:
     )
 
 
-def allocate(board: Snapshot, ledger: Decisions, ceiling: GrowthCeiling) -> None:
+def allocate(snapshot: Snapshot, decisions: Decisions, ceiling: GrowthCeiling) -> None:
     """Give every replica of the plan its place, those first who come first."""
-    suspend_jobs(board, ledger)
-    shrink_to_limits(board)
-    reclaim_quotas(board)
-    assign_gated_pods(board)
-    queue = AdmissionQueue(board, ledger)
+    suspend_jobs(snapshot, decisions)
+    shrink_to_limits(snapshot)
+    reclaim_quotas(snapshot)
+    assign_gated_pods(snapshot)
+    queue = AdmissionQueue(snapshot, decisions)
     queue.run()
-    hold_growth_until_quiet(board, asked=queue.expects_shrinks)
-    stuck = grow(board, ceiling)
-    if board.policy.balances:
-        Rebalance(board, ceiling).run(stuck)
-    SchedulingTurns(board, ledger).run()
+    hold_growth_until_quiet(snapshot, asked=queue.expects_shrinks)
+    stuck = grow(snapshot, ceiling)
+    if snapshot.policy.balances:
+        Rebalance(snapshot, ceiling).run(stuck)
+    SchedulingTurns(snapshot, decisions).run()

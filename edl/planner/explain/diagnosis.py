@@ -47,46 +47,46 @@ def start_blockers(now: DecisionInput, found: Decision, key: JobKey) -> Sequence
     reason = found.decisions.held.get(key)
     if reason and (said := _said(reason)):
         return [said]
-    board = found.snapshot
-    wanted = gang_to_start(board, job, returns=is_restarting(board, job))
+    snapshot = found.snapshot
+    wanted = gang_to_start(snapshot, job, returns=is_restarting(snapshot, job))
     rooms = (
         ()
         if reason and reason.code in reasons.TIMED
-        else tuple(shortage.gang_shortage(board, wanted))
+        else tuple(shortage.gang_shortage(snapshot, wanted))
     )
     return rooms or [_timed(now, found, lambda later: later.decisions.held.get(key))]
 
 
 def growth_blockers(
-    now: DecisionInput, found: Decision, standing: RoleAllocation
+    now: DecisionInput, found: Decision, allocation: RoleAllocation
 ) -> Sequence[Blocker]:
     """What keeps a role that is started, or starts in this plan, from one more replica."""
-    if itself := _itself(standing.job) or _fixed(standing):
+    if itself := _itself(allocation.job) or _fixed(allocation):
         return [itself]
-    if standing.planned_size >= standing.max_replicas:
-        return [_bound(standing.role)]
-    if reason := standing.reason or standing.hold_reason:
-        key, name = standing.job.key, standing.role.name
+    if allocation.planned_size >= allocation.max_replicas:
+        return [_bound(allocation.role)]
+    if reason := allocation.reason or allocation.hold_reason:
+        key, name = allocation.job.key, allocation.role.name
         return [_said(reason) or _timed(now, found, lambda later: _held(later, key, name))]
-    if standing.pipelined:
-        return [InProgress(found.why_no_more(standing))]
-    return [_lack(found, standing)]
+    if allocation.pipelined:
+        return [InProgress(found.why_no_more(allocation))]
+    return [_lack(found, allocation)]
 
 
-def _lack(found: Decision, standing: RoleAllocation) -> Blocker:
+def _lack(found: Decision, allocation: RoleAllocation) -> Blocker:
     """What there is too little of for one more, or that there is enough and it is not given."""
-    lack = shortage.growth_shortage(found.snapshot, found.ceiling, standing)
+    lack = shortage.growth_shortage(found.snapshot, found.ceiling, allocation)
     if not isinstance(lack, InsufficientResources) or lack.missing:
         return lack
-    if standing.starts:
+    if allocation.starts:
         return InProgress(reasons.MINIMUM_FIRST)
     return OwnCondition(JobCondition.RULE, reasons.NOT_NOW)
 
 
 def allocation_of(found: Decision, key: JobKey, role: str) -> RoleAllocation | None:
     """A role that is started, or starts in this plan."""
-    standings = (one for one in found.snapshot.allocations if one.job.key == key)
-    return next((one for one in standings if one.role.name == role), None)
+    allocations = (one for one in found.snapshot.allocations if one.job.key == key)
+    return next((one for one in allocations if one.role.name == role), None)
 
 
 def _itself(job: TrainingJob) -> OwnCondition | None:
@@ -99,12 +99,12 @@ def _itself(job: TrainingJob) -> OwnCondition | None:
     return None
 
 
-def _fixed(standing: RoleAllocation) -> OwnCondition | None:
-    role = standing.role
+def _fixed(allocation: RoleAllocation) -> OwnCondition | None:
+    role = allocation.role
     if role.resizing not in RESIZABLE:
         return OwnCondition(JobCondition.FIXED, reasons.fixed(role))
-    if standing.hold_reason and standing.hold_reason.code in _KEEPING:
-        return OwnCondition(JobCondition.NEARLY_DONE, standing.hold_reason)
+    if allocation.hold_reason and allocation.hold_reason.code in _KEEPING:
+        return OwnCondition(JobCondition.NEARLY_DONE, allocation.hold_reason)
     return None
 
 
@@ -152,5 +152,5 @@ def _timed(now: DecisionInput, found: Decision, read: Read) -> Blocker:
 
 
 def _held(found: Decision, key: JobKey, role: str) -> Reason | None:
-    standing = allocation_of(found, key, role)
-    return standing.reason or standing.hold_reason if standing else None
+    allocation = allocation_of(found, key, role)
+    return allocation.reason or allocation.hold_reason if allocation else None

@@ -74,14 +74,14 @@ class Explanation(msgspec.Struct, frozen=True):
     ahead: tuple[JobKey, ...] = ()
 
 
-def explain(situation: DecisionInput, key: JobKey) -> Explanation | None:
+def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
     """About one training job, None if there is none of this key."""
-    job = situation.job(key)
+    job = given.job(key)
     if job is None:
         return None
-    decided = _decided(situation)
+    decided = _decided(given)
     plan = decided.plan()
-    case = _Case(situation, job, decided)
+    case = _Case(given, job, decided)
     held = next((one for one in plan.held if one.job == key), None)
     waits = case.waits
     return Explanation(
@@ -94,8 +94,8 @@ def explain(situation: DecisionInput, key: JobKey) -> Explanation | None:
     )
 
 
-def _decided(situation: DecisionInput) -> Decision:
-    return run_passes(situation.state, situation.policy, situation.limits)
+def _decided(given: DecisionInput) -> Decision:
+    return run_passes(given.state, given.policy, given.limits)
 
 
 @dataclass(frozen=True)
@@ -119,26 +119,26 @@ class _Case:
         key, names = self.job.key, {role.name for role in self.job.live}
 
         def started(found: Decision) -> bool:
-            standing = {one.role.name for one in found.snapshot.allocations if one.job.key == key}
-            return names <= standing
+            allocation = {one.role.name for one in found.snapshot.allocations if one.job.key == key}
+            return names <= allocation
 
         return self._search("", started, lambda now, found: start_blockers(now, found, key))
 
     def role(self, role: Role, plan: Plan) -> RoleExplanation:
         now = 0 if role.suspended or role.ending else role.size
-        standing = allocation_of(self.decided, self.job.key, role.name)
+        allocation = allocation_of(self.decided, self.job.key, role.name)
         stopped = self.job.key in self.decided.decisions.suspended
-        after = 0 if stopped else standing.planned_size if standing else now
+        after = 0 if stopped else allocation.planned_size if allocation else now
         return RoleExplanation(
             role=role.name,
             before=now,
             after=after,
             reason=_why(plan, self.job, role),
-            blockers=self._growth(role, standing) if standing and not self.waits else None,
+            blockers=self._growth(role, allocation) if allocation and not self.waits else None,
         )
 
-    def _growth(self, role: Role, standing: RoleAllocation) -> Blockers:
-        key, before = self.job.key, standing.planned_size
+    def _growth(self, role: Role, allocation: RoleAllocation) -> Blockers:
+        key, before = self.job.key, allocation.planned_size
 
         def grown(found: Decision) -> bool:
             there = allocation_of(found, key, role.name)
@@ -157,37 +157,39 @@ class _Case:
         gained: Callable[[Decision], bool],
         find: Callable[[DecisionInput, Decision], Sequence[Blocker]],
     ) -> Blockers:
-        causes: tuple[Blocker, ...] = ()
+        blockers: tuple[Blocker, ...] = ()
         now, found = self.situation, self.decided
         before: Decision | None = None
         for _ in range(_ROUNDS):
             if gained(found):
-                return Blockers(self._needed(causes, gained))
+                return Blockers(self._needed(blockers, gained))
             first = self._first(role, _takers(before, found))
             # A job that is named already keeps its room: what it leaves is looked at anew.
-            new = first if merged(causes, first) != causes else find(now, found)
-            if (not new or _asks_again(causes, new)) and (pods := _pending(now)):
+            new = first if merged(blockers, first) != blockers else find(now, found)
+            if (not new or _asks_again(blockers, new)) and (pods := _pending(now)):
                 new = [Outranked(_FIRST, (), pods)]
-            more = merged(causes, new)
-            if more == causes:
+            more = merged(blockers, new)
+            if more == blockers:
                 break
-            causes = more
-            if any(map(_is_last, causes)):
-                return Blockers(causes, complete=any(isinstance(one, InProgress) for one in causes))
+            blockers = more
+            if any(map(_is_last, blockers)):
+                return Blockers(
+                    blockers, complete=any(isinstance(one, InProgress) for one in blockers)
+                )
             before = found
-            now = without_blockers(self.situation, self.job.key, causes)
+            now = without_blockers(self.situation, self.job.key, blockers)
             found = _decided(now)
-        return Blockers(causes, complete=False)
+        return Blockers(blockers, complete=False)
 
     def _needed(
-        self, causes: tuple[Blocker, ...], gained: Callable[[Decision], bool]
+        self, blockers: tuple[Blocker, ...], gained: Callable[[Decision], bool]
     ) -> tuple[Blocker, ...]:
         """Without those that need not change if the others do."""
-        for cause in reversed(causes[1:]):
-            others = tuple(one for one in causes if one is not cause)
+        for blocker in reversed(blockers[1:]):
+            others = tuple(one for one in blockers if one is not blocker)
             if gained(_decided(without_blockers(self.situation, self.job.key, others))):
-                causes = others
-        return causes
+                blockers = others
+        return blockers
 
     def _first(self, role: str, takers: Mapping[Subject, int]) -> Sequence[Blocker]:
         """Who got what was put right, if it was not this role (of none: the whole job)."""
@@ -211,11 +213,11 @@ def _pending(now: DecisionInput) -> tuple[str, ...]:
     return tuple(sorted(demand.example for demand in now.state.demands))
 
 
-def _asks_again(causes: Sequence[Blocker], new: Sequence[Blocker]) -> bool:
+def _asks_again(blockers: Sequence[Blocker], new: Sequence[Blocker]) -> bool:
     """Whether room was given to it already, and it is short of room again."""
     had = {
         one.role
-        for one in causes
+        for one in blockers
         if isinstance(one, InsufficientResources | NoUsableNode | ConstraintsUnsatisfied | TooLarge)
     }
     return any(
@@ -225,9 +227,9 @@ def _asks_again(causes: Sequence[Blocker], new: Sequence[Blocker]) -> bool:
     )
 
 
-def _is_last(cause: Blocker) -> bool:
-    return isinstance(cause, InProgress) or (
-        isinstance(cause, OwnCondition) and cause.what in _LAST
+def _is_last(blocker: Blocker) -> bool:
+    return isinstance(blocker, InProgress) or (
+        isinstance(blocker, OwnCondition) and blocker.what in _LAST
     )
 
 

@@ -30,45 +30,45 @@ _MENDABLE = frozenset({JobCondition.PAUSED, JobCondition.PROBLEM, JobCondition.M
 
 
 def without_blockers(
-    situation: DecisionInput, key: JobKey, causes: Sequence[Blocker]
+    given: DecisionInput, key: JobKey, blockers: Sequence[Blocker]
 ) -> DecisionInput:
     """As it would be if none of these were in the way of this training job."""
-    for cause in causes:
-        situation = _mended(cause, situation, key)
-    return situation
+    for blocker in blockers:
+        given = _mended(blocker, given, key)
+    return given
 
 
 @singledispatch
-def _mended(_cause: Blocker, situation: DecisionInput, _key: JobKey) -> DecisionInput:
+def _mended(_cause: Blocker, given: DecisionInput, _key: JobKey) -> DecisionInput:
     """Without one cause. The same situation where nothing can be put right."""
-    return situation
+    return given
 
 
 @_mended.register
-def _(cause: AtBound, situation: DecisionInput, key: JobKey) -> DecisionInput:
+def _(blocker: AtBound, given: DecisionInput, key: JobKey) -> DecisionInput:
     def raised(role: Role) -> Role:
-        one_more = cause.value + 1
-        if cause.bound is SizeBound.ITEMS:
+        one_more = blocker.value + 1
+        if blocker.bound is SizeBound.ITEMS:
             return replace(role, remaining=(role.remaining or 0) + 1)
-        if cause.bound is SizeBound.MANUAL:
+        if blocker.bound is SizeBound.MANUAL:
             return replace(role, wanted=one_more)
         return replace(role, max=one_more)
 
-    return situation.with_role(key, cause.role, raised)
+    return given.with_role(key, blocker.role, raised)
 
 
 @_mended.register
-def _(cause: TimedHold, situation: DecisionInput, _key: JobKey) -> DecisionInput:
-    later = max(cause.until, situation.state.observed_at)
-    return replace(situation, state=replace(situation.state, observed_at=later))
+def _(blocker: TimedHold, given: DecisionInput, _key: JobKey) -> DecisionInput:
+    later = max(blocker.until, given.state.observed_at)
+    return replace(given, state=replace(given.state, observed_at=later))
 
 
 @_mended.register
-def _(cause: Outranked, situation: DecisionInput, key: JobKey) -> DecisionInput:
-    found = situation.without_demands(frozenset(cause.pods))
-    for job in cause.jobs:
+def _(blocker: Outranked, given: DecisionInput, key: JobKey) -> DecisionInput:
+    found = given.without_demands(frozenset(blocker.pods))
+    for job in blocker.jobs:
         found = found.with_job(job, _content)
-    for name, size in cause.roles:
+    for name, size in blocker.roles:
         found = found.with_role(key, name, partial(_at_most, size))
     return found
 
@@ -86,78 +86,78 @@ def _at_most(size: int, role: Role) -> Role:
 
 
 @_mended.register
-def _(cause: OwnCondition, situation: DecisionInput, key: JobKey) -> DecisionInput:
+def _(blocker: OwnCondition, given: DecisionInput, key: JobKey) -> DecisionInput:
     def right(job: TrainingJob) -> TrainingJob:
         return replace(job, paused=False, problem="", refusal=None, missing=())
 
-    return situation.with_job(key, right) if cause.what in _MENDABLE else situation
+    return given.with_job(key, right) if blocker.what in _MENDABLE else given
 
 
 @_mended.register
-def _(cause: InsufficientResources, situation: DecisionInput, key: JobKey) -> DecisionInput:
-    like = situation.node(cause.node)
-    if like is None or cause.pods == 1 or _is_pinned(situation, key, cause):
-        more = cause.missing + cause.requests * (cause.pods - 1)
-        return situation.with_more(cause.node, more)
-    return situation.with_nodes(like, cause.requests, cause.pods)
+def _(blocker: InsufficientResources, given: DecisionInput, key: JobKey) -> DecisionInput:
+    like = given.node(blocker.node)
+    if like is None or blocker.pods == 1 or _is_pinned(given, key, blocker):
+        more = blocker.missing + blocker.requests * (blocker.pods - 1)
+        return given.with_more(blocker.node, more)
+    return given.with_nodes(like, blocker.requests, blocker.pods)
 
 
 @_mended.register
-def _(cause: TooLarge, situation: DecisionInput, key: JobKey) -> DecisionInput:
-    like = situation.node(cause.node)
-    if like is None or _is_pinned(situation, key, cause):
-        return situation.with_more(cause.node, cause.requests * cause.pods)
-    return situation.with_nodes(like, cause.requests, cause.pods)
+def _(blocker: TooLarge, given: DecisionInput, key: JobKey) -> DecisionInput:
+    like = given.node(blocker.node)
+    if like is None or _is_pinned(given, key, blocker):
+        return given.with_more(blocker.node, blocker.requests * blocker.pods)
+    return given.with_nodes(like, blocker.requests, blocker.pods)
 
 
 @_mended.register
-def _(cause: NoUsableNode, situation: DecisionInput, key: JobKey) -> DecisionInput:
-    role = _role(situation, key, cause.role)
+def _(blocker: NoUsableNode, given: DecisionInput, key: JobKey) -> DecisionInput:
+    role = _role(given, key, blocker.role)
     if role is None:
-        return situation
+        return given
     node = node_for(role.shape, "node")
-    labels = dict(node.labels or {}) | {one.label: one.value for one in cause.domains}
-    if cause.rule.rule is NodeRule.TOPOLOGY:  # all of them in one new domain of each label
-        labels |= {label: "new" for label, _ in cause.rule.selector}
-    return situation.with_nodes(replace(node, labels=labels), cause.requests, cause.pods)
+    labels = dict(node.labels or {}) | {one.label: one.value for one in blocker.domains}
+    if blocker.rule.rule is NodeRule.TOPOLOGY:  # all of them in one new domain of each label
+        labels |= {label: "new" for label, _ in blocker.rule.selector}
+    return given.with_nodes(replace(node, labels=labels), blocker.requests, blocker.pods)
 
 
 @_mended.register
-def _(cause: ConstraintsUnsatisfied, situation: DecisionInput, _key: JobKey) -> DecisionInput:
-    like = situation.node(cause.node)
-    return situation.with_nodes(like, cause.requests, cause.pods) if like else situation
+def _(blocker: ConstraintsUnsatisfied, given: DecisionInput, _key: JobKey) -> DecisionInput:
+    like = given.node(blocker.node)
+    return given.with_nodes(like, blocker.requests, blocker.pods) if like else given
 
 
 @_mended.register
-def _(cause: LoadCeiling, situation: DecisionInput, _key: JobKey) -> DecisionInput:
-    enough = max(cause.enough, situation.limits.load_ceiling)
-    return situation.with_limits(replace(situation.limits, load_ceiling=enough))
+def _(blocker: LoadCeiling, given: DecisionInput, _key: JobKey) -> DecisionInput:
+    enough = max(blocker.enough, given.limits.load_ceiling)
+    return given.with_limits(replace(given.limits, load_ceiling=enough))
 
 
 @_mended.register
-def _(cause: QuotaExceeded, situation: DecisionInput, _key: JobKey) -> DecisionInput:
-    return situation.with_quota(cause.quota, cause.lacks)
+def _(blocker: QuotaExceeded, given: DecisionInput, _key: JobKey) -> DecisionInput:
+    return given.with_quota(blocker.quota, blocker.lacks)
 
 
 def _is_pinned(
-    situation: DecisionInput, key: JobKey, cause: InsufficientResources | TooLarge
+    given: DecisionInput, key: JobKey, blocker: InsufficientResources | TooLarge
 ) -> bool:
     """Whether a role is kept to nodes by their names: no other would do."""
-    if is_one_node(cause.domains, cause.node):
+    if is_one_node(blocker.domains, blocker.node):
         return True
-    role = _role(situation, key, cause.role)
+    role = _role(given, key, blocker.role)
     terms = role.shape.affinity if role else ()
     return any(rule.key == NAME_FIELD for term in terms for rule in term)
 
 
-def _role(situation: DecisionInput, key: JobKey, name: str) -> Role | None:
-    job = situation.job(key)
+def _role(given: DecisionInput, key: JobKey, name: str) -> Role | None:
+    job = given.job(key)
     return next((role for role in job.roles if role.name == name), None) if job else None
 
 
-def merged(causes: Sequence[Blocker], more: Sequence[Blocker]) -> tuple[Blocker, ...]:
+def merged(blockers: Sequence[Blocker], more: Sequence[Blocker]) -> tuple[Blocker, ...]:
     """These and those, one of each kind for the same thing."""
-    found = list(causes)
+    found = list(blockers)
     for new in more:
         for place, old in enumerate(found):
             if (both := _both(old, new)) is not None:

@@ -34,167 +34,181 @@ _PRECISION = 10_000
 """Load ceilings are told in hundredths of a percent."""
 
 
-def gang_shortage(board: Snapshot, gang: Gang) -> Iterator[Blocker]:
+def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
     """What keeps a gang from starting, by role; as many pods as fit are counted as placed."""
-    if gang.quota_request and (line := gang.quota_request.exceeded(now=False)):
-        yield quota_shortage(line, gang.quota_request, _given_back(board, line, gang.job.priority))
-    room = reachable_capacity(board, gang.job)
-    near = closest_fit(board, gang, room, Horizon.FUTURE_IDLE)
+    if gang.quota_request and (quota := gang.quota_request.exceeded(now=False)):
+        yield quota_shortage(
+            quota, gang.quota_request, _given_back(snapshot, quota, gang.job.priority)
+        )
+    room = reachable_capacity(snapshot, gang.job)
+    near = closest_fit(snapshot, gang, room, Horizon.FUTURE_IDLE)
     if near is None:
         yield from _unlabelled(gang)
         return
     gang = near[0]
     found = pack_in_best_order(room, gang.requests, Horizon.FUTURE_IDLE)
     wanted = list(zip(gang.roles, gang.requests, found, strict=True))
-    for role, want, _ in wanted:
-        if not want.pod_class.eligible.any():
+    for role, request, _ in wanted:
+        if not request.pod_class.eligible.any():
             yield NoUsableNode(
                 role.name,
-                want.pods,
-                want.pod_class.shape.requests,
-                no_node_error(board, want.pod_class),
+                request.pods,
+                request.pod_class.shape.requests,
+                no_node_error(snapshot, request.pod_class),
             )
-    for role, want, fitting in wanted:
-        if want.pod_class.eligible.any() and fitting < want.pods:
-            _fill_all(room, want.pod_class)
-            yield _room(board, room, role, (want, fitting))
+    for role, request, fitting in wanted:
+        if request.pod_class.eligible.any() and fitting < request.pods:
+            _fill_all(room, request.pod_class)
+            yield _room(snapshot, room, role, (request, fitting))
 
 
 def _unlabelled(gang: Gang) -> Iterator[Blocker]:
     """No node that its pods may use has the labels of the topology that it requires."""
     rule = no_domain_error(gang)
-    for role, want in zip(gang.roles, gang.requests, strict=True):
-        yield NoUsableNode(role.name, want.pods, want.pod_class.shape.requests, rule)
+    for role, request in zip(gang.roles, gang.requests, strict=True):
+        yield NoUsableNode(role.name, request.pods, request.pod_class.shape.requests, rule)
 
 
-def growth_shortage(board: Snapshot, ceiling: GrowthCeiling, standing: RoleAllocation) -> Blocker:
+def growth_shortage(
+    snapshot: Snapshot, ceiling: GrowthCeiling, allocation: RoleAllocation
+) -> Blocker:
     """What keeps a started role from one more replica, if it is room."""
-    fit, grid = standing.pod_class, board.capacity
-    if standing.quota_request and (line := standing.quota_request.exceeded(now=False)):
-        return quota_shortage(line, standing.quota_request, 0)
-    if not fit.eligible.any():
-        rule, domains = no_node_error(board, fit), board.domains_of(fit)
-        return NoUsableNode(standing.role.name, 1, fit.shape.requests, rule, domains)
-    over = ceiling.exceeded(fit, grid.total_future_idle)
-    if over and fit.future_idle.find() != NO_NODE:
-        return _ceiling(board, standing, over)
-    return _room(board, grid.future_idle, standing.role, (PodSetRequest(fit, 1), 0))
+    pod_class, capacity = allocation.pod_class, snapshot.capacity
+    if allocation.quota_request and (quota := allocation.quota_request.exceeded(now=False)):
+        return quota_shortage(quota, allocation.quota_request, 0)
+    if not pod_class.eligible.any():
+        rule, domains = no_node_error(snapshot, pod_class), snapshot.domains_of(pod_class)
+        return NoUsableNode(allocation.role.name, 1, pod_class.shape.requests, rule, domains)
+    over = ceiling.exceeded(pod_class, capacity.total_future_idle)
+    if over and pod_class.future_idle.find() != NO_NODE:
+        return _ceiling(snapshot, allocation, over)
+    return _room(snapshot, capacity.future_idle, allocation.role, (PodSetRequest(pod_class, 1), 0))
 
 
-def reachable_capacity(board: Snapshot, job: TrainingJob) -> Ints:
+def reachable_capacity(snapshot: Snapshot, job: TrainingJob) -> Ints:
     """The room on `soon`, and what extras hold that yield to a job that waits."""
-    movable = [found for found in board.allocations if found.resizable]
-    level = max(reclaim_priority_of(board, job), job.priority)
-    return Reclaimable(board, movable, reclaim_order(board)).capacity.with_idle(level)
-
-
-def quota_shortage(line: QuotaLine, bill: QuotaRequest, comes: int) -> QuotaExceeded:
-    """A budget that is too small, also when `comes` is given back to it."""
-    needed, left = bill.amount(line), line.future_remaining + comes
-    return QuotaExceeded(line.quota, needed, max(line.future_remaining, 0), max(needed - left, 1))
-
-
-def _given_back(board: Snapshot, line: QuotaLine, priority: int) -> int:
-    """What extras count in a budget that yield to a claim of this priority."""
-    return sum(
-        (standing.size - standing.min_replicas) * standing.quota_request.amount(line)
-        for standing in board.allocations
-        if standing.resizable and standing.quota_request and standing.reclaim_priority <= priority
+    movable = [found for found in snapshot.allocations if found.resizable]
+    reclaim_priority = max(reclaim_priority_of(snapshot, job), job.priority)
+    return Reclaimable(snapshot, movable, reclaim_order(snapshot)).capacity.with_idle(
+        reclaim_priority
     )
 
 
-def _fill_all(room: Ints, fit: PodClass) -> None:
+def quota_shortage(quota: QuotaLine, quota_request: QuotaRequest, comes: int) -> QuotaExceeded:
+    """A budget that is too small, also when `comes` is given back to it."""
+    needed, left = quota_request.amount(quota), quota.future_remaining + comes
+    return QuotaExceeded(quota.spec, needed, max(quota.future_remaining, 0), max(needed - left, 1))
+
+
+def _given_back(snapshot: Snapshot, quota: QuotaLine, priority: int) -> int:
+    """What extras count in a budget that yield to a claim of this priority."""
+    return sum(
+        (allocation.size - allocation.min_replicas) * allocation.quota_request.amount(quota)
+        for allocation in snapshot.allocations
+        if allocation.resizable
+        and allocation.quota_request
+        and allocation.reclaim_priority <= priority
+    )
+
+
+def _fill_all(room: Ints, pod_class: PodClass) -> None:
     """Take every place for a pod of this shape: what is left on each node is less than one."""
-    capacity = fit.pods_per_node(room, Horizon.FUTURE_IDLE)
-    for line, amount in fit.amounts:
-        room[line] -= capacity * amount
+    capacity = pod_class.pods_per_node(room, Horizon.FUTURE_IDLE)
+    for resource, amount in pod_class.amounts:
+        room[resource] -= capacity * amount
 
 
 def _room(
-    board: Snapshot, room: Ints, role: Role, placed: tuple[PodSetRequest, int]
+    snapshot: Snapshot, room: Ints, role: Role, placed: tuple[PodSetRequest, int]
 ) -> InsufficientResources | ConstraintsUnsatisfied | TooLarge:
-    (fit, pods), fitting = placed
-    if (large := _too_large(board, role, fit, pods - fitting)) is not None:
+    (pod_class, pods), fitting = placed
+    if (large := _too_large(snapshot, role, pod_class, pods - fitting)) is not None:
         return large
-    names, nodes = board.capacity.resources, list(board.capacity.index)
-    every = np.flatnonzero(fit.eligible)
-    rows = every[[fit.allows(int(row), now=False) for row in every]]
-    best = int((rows if rows.size else every)[0])
-    if rows.size:
-        best = int(rows[_least_missing(board, room, fit, rows)])
-    missing = {names[line]: max(amount - int(room[line, best]), 0) for line, amount in fit.amounts}
-    if _is_ruled(fit) and not (rows.size and any(missing.values())):
-        rule = Scarce.DEVICES if fit.constraints is None else Scarce.RULES
-        requests = fit.shape.requests
-        where = board.domains_of(fit)
+    names, nodes = snapshot.capacity.resources, list(snapshot.capacity.index)
+    every = np.flatnonzero(pod_class.eligible)
+    indexes = every[[pod_class.allows(int(node), now=False) for node in every]]
+    best = int((indexes if indexes.size else every)[0])
+    if indexes.size:
+        best = int(indexes[_least_missing(snapshot, room, pod_class, indexes)])
+    missing = {
+        names[resource]: max(amount - int(room[resource, best]), 0)
+        for resource, amount in pod_class.amounts
+    }
+    if _is_ruled(pod_class) and not (indexes.size and any(missing.values())):
+        rule = Scarce.DEVICES if pod_class.constraints is None else Scarce.RULES
+        requests = pod_class.shape.requests
+        where = snapshot.domains_of(pod_class)
         return ConstraintsUnsatisfied(
             role.name, pods - fitting, requests, len(every), rule, nodes[best], where
         )
-    free = {names[line]: max(int(room[line, rows].max()), 0) for line, _ in fit.amounts}
+    free = {
+        names[resource]: max(int(room[resource, indexes].max()), 0)
+        for resource, _ in pod_class.amounts
+    }
     return InsufficientResources(
         role=role.name,
         wanted=pods,
         fitting=fitting,
-        requests=fit.shape.requests,
-        nodes=len(rows),
+        requests=pod_class.shape.requests,
+        nodes=len(indexes),
         free=Resources.of(free),
         node=nodes[best],
         missing=Resources.of(missing),
-        domains=board.domains_of(fit),
+        domains=snapshot.domains_of(pod_class),
     )
 
 
-def _too_large(board: Snapshot, role: Role, fit: PodClass, pods: int) -> TooLarge | None:
+def _too_large(snapshot: Snapshot, role: Role, pod_class: PodClass, pods: int) -> TooLarge | None:
     """A pod for which no node that it may use is large enough, however empty."""
-    rows = np.flatnonzero(fit.eligible)
-    has = board.capacity.allocatable[:, rows]
-    enough = np.ones(len(rows), dtype=np.bool_)
-    for line, amount in fit.amounts:
-        enough &= has[line] >= amount
+    nodes = np.flatnonzero(pod_class.eligible)
+    has = snapshot.capacity.allocatable[:, nodes]
+    enough = np.ones(len(nodes), dtype=np.bool_)
+    for resource, amount in pod_class.amounts:
+        enough &= has[resource] >= amount
     if enough.any():
         return None
-    names = board.capacity.resources
-    largest = {names[line]: int(has[line].max()) for line, _ in fit.amounts}
+    names = snapshot.capacity.resources
+    largest = {names[resource]: int(has[resource].max()) for resource, _ in pod_class.amounts}
     return TooLarge(
         role=role.name,
         pods=pods,
-        requests=fit.shape.requests,
-        nodes=len(rows),
+        requests=pod_class.shape.requests,
+        nodes=len(nodes),
         largest=Resources.of(largest),
-        node=list(board.capacity.index)[
-            int(rows[_least_missing(board, board.capacity.allocatable, fit, rows)])
+        node=list(snapshot.capacity.index)[
+            int(nodes[_least_missing(snapshot, snapshot.capacity.allocatable, pod_class, nodes)])
         ],
-        domains=board.domains_of(fit),
+        domains=snapshot.domains_of(pod_class),
     )
 
 
-def _is_ruled(fit: PodClass) -> bool:
+def _is_ruled(pod_class: PodClass) -> bool:
     """Whether more than its sums decides where its pods may be."""
-    return fit.constraints is not None or fit.share_allocator is not None
+    return pod_class.constraints is not None or pod_class.share_allocator is not None
 
 
-def _least_missing(board: Snapshot, room: Ints, fit: PodClass, rows: Ints) -> int:
+def _least_missing(snapshot: Snapshot, room: Ints, pod_class: PodClass, nodes: Ints) -> int:
     """The place in `rows` of the node that lacks the smallest part of what a pod asks for."""
-    totals = board.resource_totals
-    lacks = np.zeros(len(rows))
-    for line, amount in fit.amounts:
-        short = np.maximum(amount - room[line, rows], 0)
-        lacks = np.maximum(lacks, short / max(totals[line], 1))
+    totals = snapshot.resource_totals
+    lacks = np.zeros(len(nodes))
+    for resource, amount in pod_class.amounts:
+        short = np.maximum(amount - room[resource, nodes], 0)
+        lacks = np.maximum(lacks, short / max(totals[resource], 1))
     return int(np.argmin(lacks))
 
 
-def _ceiling(board: Snapshot, standing: RoleAllocation, resource: str) -> LoadCeiling:
-    grid = board.capacity
-    line = grid.resources.index(resource)
-    needed = dict(standing.pod_class.amounts)[line]
-    idle = min(grid.total_future_idle[line], grid.total_idle[line])
-    total = board.resource_totals[line]
+def _ceiling(snapshot: Snapshot, allocation: RoleAllocation, resource: str) -> LoadCeiling:
+    capacity = snapshot.capacity
+    index = capacity.resources.index(resource)
+    needed = dict(allocation.pod_class.amounts)[index]
+    idle = min(capacity.total_future_idle[index], capacity.total_idle[index])
+    total = snapshot.resource_totals[index]
     return LoadCeiling(
-        role=standing.role.name,
+        role=allocation.role.name,
         resource=resource,
-        share=board.limits.load_ceiling,
+        share=snapshot.limits.load_ceiling,
         idle=idle,
-        kept=grid.idle_to_keep(board.limits.load_ceiling)[line],
+        kept=capacity.idle_to_keep(snapshot.limits.load_ceiling)[index],
         needed=needed,
         enough=_enough(total, idle - needed),
     )

@@ -71,16 +71,16 @@ class DecisionInput(msgspec.Struct, frozen=True):
         kept = (demand for demand in self.state.demands if demand.example not in examples)
         return self._with_state(demands=tuple(kept))
 
-    def with_quota(self, budget: Quota, more: int) -> "DecisionInput":
+    def with_quota(self, quota: Quota, more: int) -> "DecisionInput":
         """With so much more in one budget of a namespace."""
-        name = (budget.namespace, budget.source, budget.resource)
-        budgets = (
+        name = (quota.namespace, quota.source, quota.resource)
+        quotas = (
             replace(one, hard=one.hard + more)
             if (one.namespace, one.source, one.resource) == name
             else one
             for one in self.state.quotas
         )
-        return self._with_state(budgets=tuple(budgets))
+        return self._with_state(budgets=tuple(quotas))
 
     def with_limits(self, limits: Limits) -> "DecisionInput":
         return replace(self, limits=limits)

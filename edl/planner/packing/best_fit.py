@@ -56,39 +56,41 @@ class BestFitCursor:
     )  # fmt: skip
 
     def __init__(
-        self, grid: NodeCapacity, need: ResourceAmounts, eligible: Mask, *, now: bool
+        self, capacity: NodeCapacity, amounts: ResourceAmounts, eligible: Mask, *, now: bool
     ) -> None:
-        self._cells = grid.cells_to_compare(need, now=now)
+        self._cells = capacity.cells_to_compare(amounts, now=now)
         self._eligible = memoryview(eligible)  # type: ignore[arg-type]
-        self._freed_nodes = grid.freed_nodes
-        self._that_fit = partial(nodes_that_fit, grid, need, now=now)
-        rows = np.flatnonzero(eligible)
-        few = len(rows) <= _SCANNED
-        self._order = _fullest_first(need, rows if few else self._among(rows), grid.future_idle)
+        self._freed_nodes = capacity.freed_nodes
+        self._that_fit = partial(nodes_that_fit, capacity, amounts, now=now)
+        nodes = np.flatnonzero(eligible)
+        few = len(nodes) <= _SCANNED
+        self._order = _fullest_first(
+            amounts, nodes if few else self._among(nodes), capacity.future_idle
+        )
         self._all: list[int] = self._order.tolist() if few else []
         """All of its nodes, where they are few."""
         self._ahead: list[int] = []
         """The next nodes that had room, the last one first."""
         self._at = 0
         """Where in order those end."""
-        self._seen = len(grid.freed_nodes)
+        self._seen = len(capacity.freed_nodes)
 
-    def _among(self, rows: Ints) -> Ints:
+    def _among(self, nodes: Ints) -> Ints:
         """Those of its nodes to go through in order."""
-        return self._that_fit(rows)
+        return self._that_fit(nodes)
 
     def find(self) -> int:
         """The next node that takes one more pod; -1 if there is none."""
-        freed, fits, ahead = self._freed_nodes, self._fits, self._ahead
+        freed, pod_classes, ahead = self._freed_nodes, self._fits, self._ahead
         if self._all:
-            return next(filter(fits, self._all), _NO_NODE)
+            return next(filter(pod_classes, self._all), _NO_NODE)
         while self._seen < len(freed):
-            row = freed[self._seen]
-            if self._eligible[row] and fits(row):
-                return row
+            node = freed[self._seen]
+            if self._eligible[node] and pod_classes(node):
+                return node
             self._seen += 1
         while ahead or self._look_ahead():
-            if fits(ahead[-1]):
+            if pod_classes(ahead[-1]):
                 return ahead[-1]
             ahead.pop()
         return _NO_NODE
@@ -96,8 +98,8 @@ class BestFitCursor:
     def _look_ahead(self) -> bool:
         """Whether any node is left; of many at once it takes less time than of each."""
         while not self._ahead and self._at < len(self._order):
-            rows = self._order[self._at : self._at + _MANY]
-            self._ahead += self._that_fit(rows)[::-1].tolist()
+            nodes = self._order[self._at : self._at + _MANY]
+            self._ahead += self._that_fit(nodes)[::-1].tolist()
             self._at += _MANY
         return bool(self._ahead)
 
@@ -109,9 +111,9 @@ class BestFitCursor:
         self._at, self._seen = mark
         self._ahead.clear()
 
-    def _fits(self, row: int) -> bool:
+    def _fits(self, node: int) -> bool:
         for cells, amount in self._cells:  # noqa: SIM110 (the innermost loop: all() costs three times as much)
-            if cells[row] < amount:
+            if cells[node] < amount:
                 return False
         return True
 
@@ -122,13 +124,13 @@ class SharedGpuCursor(BestFitCursor):
     __slots__ = ("_allocator", "_is_now")
 
     def __init__(
-        self, grid: NodeCapacity, fit: "PodClass", packing: ShareAllocator, *, now: bool
+        self, capacity: NodeCapacity, pod_class: "PodClass", allocator: ShareAllocator, *, now: bool
     ) -> None:
-        super().__init__(grid, fit.amounts, fit.eligible, now=now)
-        self._allocator, self._is_now = packing, now
+        super().__init__(capacity, pod_class.amounts, pod_class.eligible, now=now)
+        self._allocator, self._is_now = allocator, now
 
-    def _fits(self, row: int) -> bool:
-        return super()._fits(row) and self._allocator.allows(row, now=self._is_now)
+    def _fits(self, node: int) -> bool:
+        return super()._fits(node) and self._allocator.allows(node, now=self._is_now)
 
 
 class _NodeGroup:
@@ -176,27 +178,29 @@ class ConstrainedCursor(BestFitCursor):
         "_pod_class",
     )
 
-    def __init__(self, grid: NodeCapacity, fit: "PodClass", *, now: bool) -> None:
-        super().__init__(grid, fit.amounts, fit.eligible, now=now)
+    def __init__(self, capacity: NodeCapacity, pod_class: "PodClass", *, now: bool) -> None:
+        super().__init__(capacity, pod_class.amounts, pod_class.eligible, now=now)
         self._nodes: list[int] = self._order.tolist()
-        self._capacity, self._pod_class, self._is_now = grid, fit, now
-        self._coarse, self._fine = (fit.constraints or ConstraintState()).split_by_domains(_FEW)
+        self._capacity, self._pod_class, self._is_now = capacity, pod_class, now
+        self._coarse, self._fine = (pod_class.constraints or ConstraintState()).split_by_domains(
+            _FEW
+        )
         self._groups = self._parted()
         self._group_of: dict[int, tuple[_NodeGroup, int]] = {}
 
-    def _among(self, rows: Ints) -> Ints:
+    def _among(self, nodes: Ints) -> Ints:
         """Those without room, too: room may come back to them."""
-        return rows
+        return nodes
 
     def _parted(self) -> list[_NodeGroup]:
         shared = [
             domains.of
             for domains in {id(c.domains): c.domains for c in self._coarse.counts}.values()
         ]
-        lanes: dict[tuple[int, ...], list[int]] = {}
-        for place, row in enumerate(self._nodes):
-            lanes.setdefault(tuple([of[row] for of in shared]), []).append(place)
-        return [_NodeGroup(places) for places in lanes.values()]
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for place, node in enumerate(self._nodes):
+            groups.setdefault(tuple([of[node] for of in shared]), []).append(place)
+        return [_NodeGroup(places) for places in groups.values()]
 
     def find(self) -> int:
         if self._seen < len(self._freed_nodes):
@@ -206,58 +210,60 @@ class ConstrainedCursor(BestFitCursor):
             return next(filter(self._takes, self._most_room_first(near)), _NO_NODE)
         ease = self._fine.eased
         best = len(self._nodes)
-        for least, lane in sorted(((lane.least(ease), lane) for lane in self._groups), key=_least):
-            if least < best and (place := self._first(lane, ease)) >= 0:
+        for least, group in sorted(
+            ((group.least(ease), group) for group in self._groups), key=_least
+        ):
+            if least < best and (place := self._first(group, ease)) >= 0:
                 best = min(best, place)
         return self._nodes[best] if best < len(self._nodes) else _NO_NODE
 
     def position(self) -> CursorPosition:
-        return (self._seen, *(min((lane.at, *lane.back)) for lane in self._groups))
+        return (self._seen, *(min((group.at, *group.back)) for group in self._groups))
 
     def restore(self, mark: CursorPosition) -> None:
         self._seen, *places = mark
-        for lane, at in zip(self._groups, places, strict=True):
-            lane.start(at)
+        for group, at in zip(self._groups, places, strict=True):
+            group.start(at)
 
-    def _first(self, lane: _NodeGroup, ease: int) -> int:
+    def _first(self, group: _NodeGroup, ease: int) -> int:
         """The first place of a lane that takes one more pod; -1 if there is none."""
-        places, order, count = lane.places, self._nodes, len(lane.places)
-        while lane.at < count and not self._fits(order[places[lane.at]]):
-            lane.at += 1
+        places, order, count = group.places, self._nodes, len(group.places)
+        while group.at < count and not self._fits(order[places[group.at]]):
+            group.at += 1
         if not self._coarse.allows(order[places[0]], now=self._is_now):
             return _NO_NODE
-        if lane.ease != ease:
-            lane.ease, lane.next = ease, lane.at
-        for at in sorted(lane.back):
-            if at < lane.at and not self._fits(order[places[at]]):
-                lane.back.discard(at)
+        if group.ease != ease:
+            group.ease, group.next = ease, group.at
+        for at in sorted(group.back):
+            if at < group.at and not self._fits(order[places[at]]):
+                group.back.discard(at)
             elif self._takes(order[places[at]]):
                 return places[at]
-        lane.next = max(lane.next, lane.at)
-        while lane.next < count and not self._takes(order[places[lane.next]]):
-            lane.next += 1
-        return places[lane.next] if lane.next < count else _NO_NODE
+        group.next = max(group.next, group.at)
+        while group.next < count and not self._takes(order[places[group.next]]):
+            group.next += 1
+        return places[group.next] if group.next < count else _NO_NODE
 
-    def _takes(self, row: int) -> bool:
+    def _takes(self, node: int) -> bool:
         # Rules first: what they forbid mostly has the room.
-        return self._pod_class.allows(row, now=self._is_now) and self._fits(row)
+        return self._pod_class.allows(node, now=self._is_now) and self._fits(node)
 
     def _return_freed(self) -> None:
         """Room came back to nodes."""
         if not self._group_of:
             self._group_of = {
-                self._nodes[place]: (lane, at)
-                for lane in self._groups
-                for at, place in enumerate(lane.places)
+                self._nodes[place]: (group, at)
+                for group in self._groups
+                for at, place in enumerate(group.places)
             }
-        for row in self._freed_nodes[self._seen :]:
-            lane, at = self._group_of.get(row, (None, 0))
-            if lane is not None and at < max(lane.at, lane.next):
-                lane.back.add(at)
+        for node in self._freed_nodes[self._seen :]:
+            group, at = self._group_of.get(node, (None, 0))
+            if group is not None and at < max(group.at, group.next):
+                group.back.add(at)
         self._seen = len(self._freed_nodes)
-        for lane in self._groups:
-            if len(lane.back) > _FEW:
-                lane.start(min(lane.back))
+        for group in self._groups:
+            if len(group.back) > _FEW:
+                group.start(min(group.back))
 
     def _most_room_first(self, near: AffinityConstraint) -> Iterator[int]:
         """Where the first of a company decides for all, the domain with the most room first."""
@@ -268,22 +274,24 @@ class ConstrainedCursor(BestFitCursor):
         )
         inside = domains.of_nodes >= 0
         total = np.bincount(domains.of_nodes[inside], capacity[inside], domains.size + 1)
-        rows = self._order
-        return iter(rows[np.argsort(-total[domains.of_nodes[rows]], kind="stable")].tolist())
+        nodes = self._order
+        return iter(nodes[np.argsort(-total[domains.of_nodes[nodes]], kind="stable")].tolist())
 
 
-def nodes_that_fit(grid: NodeCapacity, need: ResourceAmounts, rows: Ints, *, now: bool) -> Ints:
+def nodes_that_fit(
+    capacity: NodeCapacity, amounts: ResourceAmounts, nodes: Ints, *, now: bool
+) -> Ints:
     """Those of these nodes with room for one more pod."""
-    found = np.ones(len(rows), dtype=np.bool_)
-    for line, amount in need:
-        found &= grid.future_idle[line, rows] >= amount
+    found = np.ones(len(nodes), dtype=np.bool_)
+    for resource, amount in amounts:
+        found &= capacity.future_idle[resource, nodes] >= amount
         if now:
-            found &= grid.idle[line, rows] >= amount
-    return rows[found]
+            found &= capacity.idle[resource, nodes] >= amount
+    return nodes[found]
 
 
-def _fullest_first(need: ResourceAmounts, rows: Ints, room: Ints) -> Ints:
-    if not need or not rows.size:
-        return rows
-    left = by_scarcest_resource(room[line, rows] // amount for line, amount in need)
-    return rows[np.argsort(left, kind="stable")]
+def _fullest_first(amounts: ResourceAmounts, nodes: Ints, room: Ints) -> Ints:
+    if not amounts or not nodes.size:
+        return nodes
+    left = by_scarcest_resource(room[resource, nodes] // amount for resource, amount in amounts)
+    return nodes[np.argsort(left, kind="stable")]

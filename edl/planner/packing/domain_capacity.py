@@ -56,21 +56,23 @@ class DomainRanking:
     def __init__(
         self,
         domains: TopologyDomains,
-        fits: Sequence[PodClass],
+        pod_classes: Sequence[PodClass],
         room: ReadCapacity,
         horizon: Horizon,
         touched: Sequence[int] = (),
     ) -> None:
-        usable = np.any([fit.eligible for fit in fits], axis=0)
+        usable = np.any([pod_class.eligible for pod_class in pod_classes], axis=0)
         self._nodes = np.flatnonzero(usable & (domains.of_nodes >= 0))
         own = domains.of_nodes[self._nodes]
         present = np.bincount(own, minlength=len(domains.values)) > 0
         self._numbers = np.flatnonzero(present)
         self._at: Ints = (np.cumsum(present) - 1)[own]
         """Of each of its nodes the place of the domain in `_numbers`."""
-        self._pod_classes, self._capacity, self._horizon = fits, room, horizon
-        self._resources = sorted({line for fit in fits for line, _ in fit.amounts})
-        kinds = 2 * len(fits) + len(self._resources)
+        self._pod_classes, self._capacity, self._horizon = pod_classes, room, horizon
+        self._resources = sorted(
+            {resource for pod_class in pod_classes for resource, _ in pod_class.amounts}
+        )
+        kinds = 2 * len(pod_classes) + len(self._resources)
         self._known: Ints = np.zeros((kinds, len(self._nodes)), dtype=np.int64)
         """Of each node the pods that it takes of each shape, their squares, and its room."""
         self._sums: Ints = np.zeros((kinds, len(self._numbers)), dtype=np.int64)
@@ -82,21 +84,21 @@ class DomainRanking:
         """How many nodes it remembers."""
         return len(self._nodes)
 
-    def tightest(self, wants: Sequence[PodSetRequest]) -> Iterator[int]:
+    def tightest(self, requests: Sequence[PodSetRequest]) -> Iterator[int]:
         """Domains that seem to have room for all, the one with the least room to spare first.
 
         Of equal ones, the one whose room is on fewer nodes. Shapes together may find less room than
         their sums say: placing them shows it. Of many domains those in the middle are left out.
         """
         self._follow()
-        count, asked = len(wants), dict.fromkeys(self._resources, 0)
+        count, asked = len(requests), dict.fromkeys(self._resources, 0)
         spare, close = np.full(len(self._numbers), np.inf), np.zeros_like(self._numbers)
-        for place, (fit, pods) in enumerate(wants):
+        for place, (pod_class, pods) in enumerate(requests):
             if pods:
                 np.minimum(spare, self._sums[place] / pods, out=spare)
                 close -= self._sums[count + place]
-            for line, amount in fit.amounts:
-                asked[line] += amount * pods
+            for resource, amount in pod_class.amounts:
+                asked[resource] += amount * pods
         has = spare >= 1
         for amount, room in zip(asked.values(), self._sums[2 * count :], strict=True):
             has &= room >= amount
@@ -105,11 +107,11 @@ class DomainRanking:
             if not _TIGHTEST <= rank < len(enough) - _ROOMIEST:
                 yield int(self._numbers[enough[place]])
 
-    def roomiest(self, wants: Sequence[PodSetRequest]) -> Iterator[int]:
+    def roomiest(self, requests: Sequence[PodSetRequest]) -> Iterator[int]:
         """Domains with room for any of these pods, the one with room for most of them first."""
         self._follow()
-        totals = self._sums[: len(wants)]
-        pods = np.array([[want.pods] for want in wants], dtype=np.int64)
+        totals = self._sums[: len(requests)]
+        pods = np.array([[request.pods] for request in requests], dtype=np.int64)
         fitting = np.minimum(totals, pods).sum(axis=0)
         some = np.flatnonzero(fitting > 0)
         for place in _ascending(-fitting[some], -totals.sum(axis=0)[some]):
@@ -121,9 +123,9 @@ class DomainRanking:
         if len(new) > len(self._nodes):
             self._read(np.arange(len(self._nodes)))
         elif new:
-            rows = np.array(sorted(set(new)), dtype=np.int64)
-            columns = np.minimum(np.searchsorted(self._nodes, rows), len(self._nodes) - 1)
-            self._read(columns[self._nodes[columns] == rows])
+            nodes = np.array(sorted(set(new)), dtype=np.int64)
+            columns = np.minimum(np.searchsorted(self._nodes, nodes), len(self._nodes) - 1)
+            self._read(columns[self._nodes[columns] == nodes])
 
     def _read(self, columns: Ints) -> None:
         if columns.size:
@@ -132,13 +134,13 @@ class DomainRanking:
                 np.add.at(sums, at, more)
             self._known[:, columns] = amounts
 
-    def _amounts(self, rows: Ints) -> Ints:
-        room, horizon = self._capacity(rows), self._horizon
+    def _amounts(self, nodes: Ints) -> Ints:
+        room, horizon = self._capacity(nodes), self._horizon
         pods = [
-            fit.pods_by_resources(room, rows)
-            if fit.is_unconstrained
-            else fit.pods_per_node(self._capacity(ALL_NODES), horizon)[rows]
-            for fit in self._pod_classes
+            pod_class.pods_by_resources(room, nodes)
+            if pod_class.is_unconstrained
+            else pod_class.pods_per_node(self._capacity(ALL_NODES), horizon)[nodes]
+            for pod_class in self._pod_classes
         ]
         free = np.maximum(room[self._resources], 0)
         return np.array([*pods, *(one**2 for one in pods), *free], dtype=np.int64)
@@ -156,5 +158,5 @@ def topology_domains(label: str, values: Sequence[str | None]) -> TopologyDomain
     """values: of each node, None without the label."""
     names = sorted({value for value in values if value is not None})
     numbers: dict[str | None, int] = {name: number for number, name in enumerate(names)}
-    rows = np.array([numbers.get(value, -1) for value in values], dtype=np.int64)
-    return TopologyDomains(label, tuple(names), rows)
+    nodes = np.array([numbers.get(value, -1) for value in values], dtype=np.int64)
+    return TopologyDomains(label, tuple(names), nodes)

@@ -12,30 +12,32 @@ _ORDERS: Final = 6
 """All of them for three shapes."""
 
 
-def pack_orders(wants: Sequence[PodSetRequest]) -> Iterator[tuple[int, ...]]:
+def pack_orders(requests: Sequence[PodSetRequest]) -> Iterator[tuple[int, ...]]:
     """In which they are tried, as given first; who follows others stays behind them."""
-    if len(wants) == 1:
+    if len(requests) == 1:
         return iter([(0,)])
 
     def follow(order: tuple[int, ...]) -> list[bool]:
-        return [wants[at].pod_class.follows_others for at in order]
+        return [requests[at].pod_class.follows_others for at in order]
 
-    every = permutations(range(len(wants)))
+    every = permutations(range(len(requests)))
     return islice((one for one in every if follow(one) == sorted(follow(one))), _ORDERS)
 
 
-def pack_in_best_order(room: Ints, wants: Sequence[PodSetRequest], horizon: Horizon) -> list[int]:
+def pack_in_best_order(
+    room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon
+) -> list[int]:
     """How many pods of each want find a place, in the best of these orders."""
-    every, best = sum(want.pods for want in wants), [0] * len(wants)
-    for order in pack_orders(wants):
-        found = pack(room, [wants[at] for at in order], horizon)
+    every, best = sum(request.pods for request in requests), [0] * len(requests)
+    for order in pack_orders(requests):
+        found = pack(room, [requests[at] for at in order], horizon)
         if sum(found) > sum(best):
-            best = [found[order.index(at)] for at in range(len(wants))]
+            best = [found[order.index(at)] for at in range(len(requests))]
         if sum(best) == every:
             break
     return best
 
 
-def count_in_best_order(room: Ints, wants: Sequence[PodSetRequest], horizon: Horizon) -> int:
+def count_in_best_order(room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon) -> int:
     """How many pods find a place in the best of these orders."""
-    return sum(pack_in_best_order(room, wants, horizon))
+    return sum(pack_in_best_order(room, requests, horizon))

@@ -36,18 +36,22 @@ class PodClass:
         "share_allocator",
     )
 
-    def __init__(self, grid: NodeCapacity, shape: Shape, eligible: Mask) -> None:
+    def __init__(self, capacity: NodeCapacity, shape: Shape, eligible: Mask) -> None:
         self.shape = shape
-        self.amounts = grid.amounts(shape.requests)
-        self.cells = grid.cells_to_change(self.amounts)
+        self.amounts = capacity.amounts(shape.requests)
+        self.cells = capacity.cells_to_change(self.amounts)
         self.eligible = eligible
         self.constraints = (
-            grid.topology.constraints_of(shape) if grid.topology and shape.constraints else None
+            capacity.topology.constraints_of(shape)
+            if capacity.topology and shape.constraints
+            else None
         )
         """Rules about who is beside it, if it has or meets any."""
-        self.share_allocator = grid.gpu_shares.allocator_of(shape) if grid.gpu_shares else None
+        self.share_allocator = (
+            capacity.gpu_shares.allocator_of(shape) if capacity.gpu_shares else None
+        )
         """The devices that its pods share, if they do."""
-        self._capacity = grid
+        self._capacity = capacity
         self._idle: BestFitCursor | None = None
         self._future_idle: BestFitCursor | None = None
         self._large_enough: Mask | None = None
@@ -78,8 +82,8 @@ class PodClass:
         """Nodes that are large enough for one of its pods, whatever runs there; bool[nodes]."""
         if self._large_enough is None:
             self._large_enough = self.eligible.copy()
-            for line, amount in self.amounts:
-                self._large_enough &= self._capacity.allocatable[line] >= amount
+            for resource, amount in self.amounts:
+                self._large_enough &= self._capacity.allocatable[resource] >= amount
         return self._large_enough
 
     def competes_with(self, other: "PodClass") -> bool:
@@ -95,10 +99,10 @@ class PodClass:
 
     def is_full(self) -> bool:
         """Whether no node has room for one more, also when everybody has left who leaves."""
-        rows = np.flatnonzero(self.eligible)
+        nodes = np.flatnonzero(self.eligible)
         return (
             self.is_unconstrained
-            and not nodes_that_fit(self._capacity, self.amounts, rows, now=False).size
+            and not nodes_that_fit(self._capacity, self.amounts, nodes, now=False).size
         )
 
     def _cursor(self, *, now: bool) -> BestFitCursor:
@@ -108,33 +112,33 @@ class PodClass:
             return SharedGpuCursor(self._capacity, self, self.share_allocator, now=now)
         return ConstrainedCursor(self._capacity, self, now=now)
 
-    def allows(self, row: int, *, now: bool) -> bool:
+    def allows(self, node: int, *, now: bool) -> bool:
         """Whether rules and devices let one more pod come to this node, whatever its sums."""
-        if self.constraints is not None and not self.constraints.allows(row, now=now):
+        if self.constraints is not None and not self.constraints.allows(node, now=now):
             return False
-        return self.share_allocator is None or self.share_allocator.allows(row, now=now)
+        return self.share_allocator is None or self.share_allocator.allows(node, now=now)
 
-    def fits(self, row: int, *, now: bool) -> bool:
+    def fits(self, node: int, *, now: bool) -> bool:
         """Whether a node that it may use has the room, and rules let it come there."""
-        return self._capacity.fits(row, self.amounts, now=now) and self.allows(row, now=now)
+        return self._capacity.fits(node, self.amounts, now=now) and self.allows(node, now=now)
 
-    def count_leaving(self, rows: Sequence[int]) -> None:
+    def count_leaving(self, nodes: Sequence[int]) -> None:
         """Pods of this shape that are on their way out count soon no more."""
         for found in (self.constraints, self.share_allocator):
-            for row in rows if found else ():
-                if found and row != _NO_NODE:
-                    found.change(row, -1, now=False)
+            for node in nodes if found else ():
+                if found and node != _NO_NODE:
+                    found.change(node, -1, now=False)
 
-    def readmits(self, row: int, *, now: bool, bound: bool) -> bool:
+    def readmits(self, node: int, *, now: bool, bound: bool) -> bool:
         """Whether a node to which others came has room for a pod that has left it.
 
         `bound`: it is there in truth; `now`: it takes its room at once.
         """
         if self.share_allocator is not None and not self.share_allocator.readmits(
-            row, now=now, bound=bound
+            node, now=now, bound=bound
         ):
             return False
-        return self._capacity.fits(row, self.amounts, now=now)
+        return self._capacity.fits(node, self.amounts, now=now)
 
     @property
     def follows_others(self) -> bool:
@@ -155,12 +159,12 @@ class PodClass:
             else self.share_allocator.pods_per_node(found, horizon)
         )
 
-    def pods_by_resources(self, room: Ints, rows: Ints | None = None) -> Ints:
+    def pods_by_resources(self, room: Ints, nodes: Ints | None = None) -> Ints:
         """The same, whatever other pods are there; `room` may be that of some nodes only."""
-        eligible = self.eligible if rows is None else self.eligible[rows]
+        eligible = self.eligible if nodes is None else self.eligible[nodes]
         if not self.amounts:
             return np.where(eligible, _UNBOUNDED, 0)
-        most = by_scarcest_resource(room[line] // amount for line, amount in self.amounts)
+        most = by_scarcest_resource(room[resource] // amount for resource, amount in self.amounts)
         return np.where(eligible, np.maximum(most, 0), 0)
 
     @property
@@ -179,44 +183,46 @@ class PodSetRequest(NamedTuple):
     pods: int
 
 
-def pack(room: Ints, wants: Sequence[PodSetRequest], horizon: Horizon) -> list[int]:
+def pack(room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon) -> list[int]:
     """How many pods of each want fit into `room` (left as it was), the first want first.
 
     Exact for one want. For several: tightest node first, which may miss a packing that exists.
     """
-    left = room.copy() if len(wants) > 1 else room
+    left = room.copy() if len(requests) > 1 else room
     placed = []
-    for fit, count in wants:
+    for pod_class, count in requests:
         if not count:
             placed.append(0)
             continue
-        capacity = fit.pods_per_node(left, horizon)
+        capacity = pod_class.pods_per_node(left, horizon)
         placed.append(min(count, int(capacity.sum())))
-        if len(wants) > 1:
-            _fill(left, fit, capacity, count)
+        if len(requests) > 1:
+            _fill(left, pod_class, capacity, count)
     return placed
 
 
-def _fill(room: Ints, fit: PodClass, capacity: Ints, count: int) -> None:
+def _fill(room: Ints, pod_class: PodClass, capacity: Ints, count: int) -> None:
     order = np.argsort(capacity, kind="stable")
     sorted_capacity = capacity[order]
     before = np.cumsum(sorted_capacity) - sorted_capacity
     filled = np.clip(count - before, 0, sorted_capacity)
-    for line, amount in fit.amounts:
-        room[line, order] -= filled * amount
+    for resource, amount in pod_class.amounts:
+        room[resource, order] -= filled * amount
 
 
-def reserve_pods(grid: NodeCapacity, want: PodSetRequest, *, now: bool) -> list[int]:
+def reserve_pods(capacity: NodeCapacity, request: PodSetRequest, *, now: bool) -> list[int]:
     """Take room for as many pods as fit, at most what is wanted; the node of each."""
-    rows: list[int] = []
-    cursor = want.pod_class.idle if now else want.pod_class.future_idle
-    while len(rows) < want.pods and (row := cursor.find()) >= 0:
-        grid.reserve(row, want.pod_class, now=now)
-        rows.append(row)
-    return rows
+    nodes: list[int] = []
+    cursor = request.pod_class.idle if now else request.pod_class.future_idle
+    while len(nodes) < request.pods and (node := cursor.find()) >= 0:
+        capacity.reserve(node, request.pod_class, now=now)
+        nodes.append(node)
+    return nodes
 
 
-def unreserve_pods(grid: NodeCapacity, fit: PodClass, rows: Sequence[int], *, now: bool) -> None:
+def unreserve_pods(
+    capacity: NodeCapacity, pod_class: PodClass, nodes: Sequence[int], *, now: bool
+) -> None:
     """Undo `place`; its cursor must be brought back to where it stood."""
-    for row in rows:
-        grid.unreserve(row, fit, now=now)
+    for node in nodes:
+        capacity.unreserve(node, pod_class, now=now)

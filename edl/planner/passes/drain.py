@@ -41,25 +41,25 @@ _MAY_COME_BACK: Final = frozenset(
 """Nobody can tell a pod there to leave, and its node may be back at any moment."""
 
 
-def drains(state: ClusterState, board: Snapshot, busy: frozenset[JobKey]) -> tuple[Drain, ...]:
+def drains(state: ClusterState, snapshot: Snapshot, busy: frozenset[JobKey]) -> tuple[Drain, ...]:
     """Pods that are to be made anew elsewhere; `busy` jobs have something else to do."""
     tainted = [node for node in state.nodes if node.taints]
     going = {node.name: taint for node in tainted if (taint := _interruption(node))}
     cordoned = {node.name for node in tainted if _is_cordoned(node)} - going.keys()
     if not going and not cordoned:
         return ()
-    standings = [
+    allocations = [
         one
-        for one in board.allocations
+        for one in snapshot.allocations
         if one.job.key not in busy
         and not one.job.problem
         and one.role in roles_with_movable_pods(one.job)
     ]
     # First who must: room that they need is not there for who only may.
-    leaving = {one: lost for one in standings if (lost := _forced(board, one, going))}
-    rest = [one for one in standings if one not in leaving]
-    leaving |= _offers(board, rest, cordoned)
-    return tuple(leaving[one] for one in standings if one in leaving)
+    leaving = {one: lost for one in allocations if (lost := _forced(snapshot, one, going))}
+    rest = [one for one in allocations if one not in leaving]
+    leaving |= _offers(snapshot, rest, cordoned)
+    return tuple(leaving[one] for one in allocations if one in leaving)
 
 
 def draining_nodes(nodes: Iterable[Node]) -> frozenset[str]:
@@ -94,16 +94,16 @@ def roles_with_movable_pods(job: TrainingJob) -> Iterator[Role]:
             yield role
 
 
-def _forced(board: Snapshot, standing: RoleAllocation, going: dict[str, str]) -> Drain | None:
+def _forced(snapshot: Snapshot, allocation: RoleAllocation, going: dict[str, str]) -> Drain | None:
     """Off nodes that are taken away."""
-    role = standing.role
-    stays, rows = board.eligibility.tolerated(role.shape), board.capacity.index
-    lost = [pod for pod in _bound(role) if pod.node in going and not stays[rows[pod.node]]]
+    role = allocation.role
+    stays, nodes = snapshot.eligibility.tolerated(role.shape), snapshot.capacity.index
+    lost = [pod for pod in _bound(role) if pod.node in going and not stays[nodes[pod.node]]]
     first = keeping_one_ready(role, lost)
     if not first:
         return None
-    reserve_pods(board.capacity, PodSetRequest(standing.pod_class, len(first)), now=True)
-    return _moved(standing.job, role, first, going)
+    reserve_pods(snapshot.capacity, PodSetRequest(allocation.pod_class, len(first)), now=True)
+    return _moved(allocation.job, role, first, going)
 
 
 def keeping_one_ready(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
@@ -117,53 +117,53 @@ def keeping_one_ready(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
 
 
 def _offers(
-    board: Snapshot, standings: Sequence[RoleAllocation], cordoned: set[str]
+    snapshot: Snapshot, allocations: Sequence[RoleAllocation], cordoned: set[str]
 ) -> dict[RoleAllocation, Drain]:
     """Of roles that the plan places, and then of others: never both where they might meet.
 
     kube-scheduler would put an ungated pod wherever there is room, also where a gated one is to go.
     """
     found: dict[RoleAllocation, Drain] = {}
-    gated, ungated = [*pending_gated_pods(board)], [*pending_ungated_pods(board)]
-    ungated += [one.pod_class for one in board.allocations if one.created and not one.role.gated]
-    for one in sorted(standings, key=lambda one: not one.role.gated):
+    gated, ungated = [*pending_gated_pods(snapshot)], [*pending_ungated_pods(snapshot)]
+    ungated += [one.pod_class for one in snapshot.allocations if one.created and not one.role.gated]
+    for one in sorted(allocations, key=lambda one: not one.role.gated):
         others = ungated if one.role.gated else gated
         if any(one.pod_class.competes_with(other) for other in others):
             continue
-        if offer := _offered(board, one, cordoned):
+        if offer := _offered(snapshot, one, cordoned):
             found[one] = offer
             gated += [one.pod_class] * one.role.gated
     return found
 
 
-def _offered(board: Snapshot, standing: RoleAllocation, cordoned: set[str]) -> Drain | None:
+def _offered(snapshot: Snapshot, allocation: RoleAllocation, cordoned: set[str]) -> Drain | None:
     """Off nodes that are only cordoned."""
-    job, role, fit = standing.job, standing.role, standing.pod_class
-    stays = board.eligibility.tolerated(role.shape)
+    job, role, pod_class = allocation.job, allocation.role, allocation.pod_class
+    stays = snapshot.eligibility.tolerated(role.shape)
     # The highest index first: extras before the minimum.
     pods = reversed(_bound(role))
-    last = next((pod for pod in pods if _may_move(board, pod, cordoned, stays)), None)
-    row = fit.idle.find() if last else NO_NODE
-    if last is None or row == NO_NODE or not _are_whole(job, role, last):
+    last = next((pod for pod in pods if _may_move(snapshot, pod, cordoned, stays)), None)
+    node = pod_class.idle.find() if last else NO_NODE
+    if last is None or node == NO_NODE or not _are_whole(job, role, last):
         return None
-    if not quota_allows_replacement(board, job, role):
+    if not quota_allows_replacement(snapshot, job, role):
         return None
-    board.capacity.reserve(row, fit, now=True)
+    snapshot.capacity.reserve(node, pod_class, now=True)
     return _moved(job, role, [last], {})
 
 
-def quota_allows_replacement(board: Snapshot, job: TrainingJob, role: Role) -> bool:
+def quota_allows_replacement(snapshot: Snapshot, job: TrainingJob, role: Role) -> bool:
     """Its replacement counts what it counts itself, which an overdrawn quota refuses."""
-    bill = board.quotas.pod_request(job, role)
-    return bill is None or bill.allows(0, now=True)
+    quota_request = snapshot.quotas.pod_request(job, role)
+    return quota_request is None or quota_request.allows(0, now=True)
 
 
 def _bound(role: Role) -> list[Pod]:
     return [pod for pod in role.pods if pod.node and not (pod.terminating or pod.ended)]
 
 
-def _may_move(board: Snapshot, pod: Pod, cordoned: set[str], stays: Mask) -> bool:
-    return pod.node in cordoned and not stays[board.capacity.index[pod.node]]
+def _may_move(snapshot: Snapshot, pod: Pod, cordoned: set[str], stays: Mask) -> bool:
+    return pod.node in cordoned and not stays[snapshot.capacity.index[pod.node]]
 
 
 def _are_whole(job: TrainingJob, role: Role, last: Pod) -> bool:

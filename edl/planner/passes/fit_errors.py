@@ -19,32 +19,34 @@ from edl.planner.passes.admission.topology_placement import closest_fit, fits_em
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 
 
-def gang_fit_error(board: Snapshot, found: Gang, reach: Ints) -> Reason:
+def gang_fit_error(snapshot: Snapshot, found: Gang, reach: Ints) -> Reason:
     """Why a gang does not fit, or never can.
 
     `reach`: the room on `soon`, and what extras hold that yield to it.
     """
     needs = tuple(
-        ResourceNeed(role.name, want.pods, want.pod_class.shape.requests)
-        for role, want in zip(found.roles, found.requests, strict=True)
+        ResourceNeed(role.name, request.pods, request.pod_class.shape.requests)
+        for role, request in zip(found.roles, found.requests, strict=True)
     )
-    for want in found.requests:
-        if not want.pod_class.eligible.any():
-            return reasons.no_node(replace(no_node_error(board, want.pod_class), needs=needs))
-    never = not fits_empty_cluster(board, found)
+    for request in found.requests:
+        if not request.pod_class.eligible.any():
+            return reasons.no_node(replace(no_node_error(snapshot, request.pod_class), needs=needs))
+    never = not fits_empty_cluster(snapshot, found)
     room, horizon = (
-        (board.capacity_without_training_jobs(), Horizon.EMPTY)
+        (snapshot.capacity_without_training_jobs(), Horizon.EMPTY)
         if never
         else (reach, Horizon.FUTURE_IDLE)
     )
-    near = closest_fit(board, found, room, horizon)
+    near = closest_fit(snapshot, found, room, horizon)
     if near and near[1] == found.pods and not never:  # rules or budgets keep it from extras
-        room = board.capacity.future_idle
-        near = closest_fit(board, found, room, horizon)
+        room = snapshot.capacity.future_idle
+        near = closest_fit(snapshot, found, room, horizon)
     if near is None:
         return reasons.no_node(no_domain_error(found, needs))
     gang, fitting = near
-    missing = Shortage(needs, fitting, scarcest(board, room, gang.requests, horizon), gang.domains)
+    missing = Shortage(
+        needs, fitting, scarcest(snapshot, room, gang.requests, horizon), gang.domains
+    )
     return reasons.never(missing) if never else reasons.gang(missing)
 
 
@@ -54,10 +56,10 @@ def no_domain_error(found: Gang, needs: tuple[ResourceNeed, ...] = ()) -> NoElig
     return NoEligibleNode(NodeRule.TOPOLOGY, labels, needs)
 
 
-def no_node_error(board: Snapshot, fit: PodClass) -> NoEligibleNode:
+def no_node_error(snapshot: Snapshot, pod_class: PodClass) -> NoEligibleNode:
     """Which rule keeps a shape off every node."""
-    eligibility, shape = board.eligibility, fit.shape
-    if not board.capacity.schedulable.any():
+    eligibility, shape = snapshot.eligibility, pod_class.shape
+    if not snapshot.capacity.schedulable.any():
         return NoEligibleNode(NodeRule.UNSCHEDULABLE)
     if not eligibility.selected(shape).any():
         wanted = shape.node_selector
@@ -67,24 +69,29 @@ def no_node_error(board: Snapshot, fit: PodClass) -> NoEligibleNode:
     return NoEligibleNode(NodeRule.OTHERS_UNSCHEDULABLE)
 
 
-def scarcest(board: Snapshot, room: Ints, wants: Sequence[PodSetRequest], horizon: Horizon) -> Lack:
+def scarcest(
+    snapshot: Snapshot, room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon
+) -> Lack:
     """Of what there is least, counted in pods of the want that fits worst."""
-    placed = pack(room, wants, horizon)
-    worst = min(zip(wants, placed, strict=True), key=lambda pair: pair[1] / max(pair[0].pods, 1))
-    fit = worst[0].pod_class
-    if not fit.amounts:
+    placed = pack(room, requests, horizon)
+    worst = min(zip(requests, placed, strict=True), key=lambda pair: pair[1] / max(pair[0].pods, 1))
+    pod_class = worst[0].pod_class
+    if not pod_class.amounts:
         return Lack(Scarce.NODES)
-    ruled = fit.constraints is not None or fit.share_allocator is not None
-    if ruled and int(_plain_capacity(room, fit).sum()) >= worst[0].pods:
-        return Lack(Scarce.DEVICES if fit.constraints is None else Scarce.RULES)
+    ruled = pod_class.constraints is not None or pod_class.share_allocator is not None
+    if ruled and int(_plain_capacity(room, pod_class).sum()) >= worst[0].pods:
+        return Lack(Scarce.DEVICES if pod_class.constraints is None else Scarce.RULES)
     alone = [
-        (int(np.where(fit.eligible, np.maximum(room[line] // amount, 0), 0).sum()), line)
-        for line, amount in fit.amounts
+        (
+            int(np.where(pod_class.eligible, np.maximum(room[resource] // amount, 0), 0).sum()),
+            resource,
+        )
+        for resource, amount in pod_class.amounts
     ]
-    return Lack(Scarce.RESOURCE, board.capacity.resources[min(alone)[1]])
+    return Lack(Scarce.RESOURCE, snapshot.capacity.resources[min(alone)[1]])
 
 
-def _plain_capacity(room: Ints, fit: PodClass) -> Ints:
+def _plain_capacity(room: Ints, pod_class: PodClass) -> Ints:
     """How many pods each node takes by its sums, whoever is there."""
-    most = by_scarcest_resource(room[line] // amount for line, amount in fit.amounts)
-    return np.where(fit.eligible, np.maximum(most, 0), 0)
+    most = by_scarcest_resource(room[resource] // amount for resource, amount in pod_class.amounts)
+    return np.where(pod_class.eligible, np.maximum(most, 0), 0)

@@ -27,26 +27,29 @@ class GrowthCeiling:
         self._idle_to_keep = self.snapshot.capacity.idle_to_keep(self.snapshot.limits.load_ceiling)
         self._least = _Least(self._idle_to_keep)
 
-    def allows(self, fit: PodClass, *, now: bool) -> bool:
+    def allows(self, pod_class: PodClass, *, now: bool) -> bool:
         """Whether one more pod stays below it; `now`: also before leaving pods are gone."""
-        grid = self.snapshot.capacity
-        soon, at_once = grid.total_future_idle, grid.total_idle if now else grid.total_future_idle
-        for line, least in self._least[fit]:
-            if soon[line] < least or at_once[line] < least:
+        capacity = self.snapshot.capacity
+        soon, at_once = (
+            capacity.total_future_idle,
+            capacity.total_idle if now else capacity.total_future_idle,
+        )
+        for resource, least in self._least[pod_class]:
+            if soon[resource] < least or at_once[resource] < least:
                 return False
         return True
 
-    def exceeded(self, fit: PodClass, idle: list[int]) -> str:
+    def exceeded(self, pod_class: PodClass, idle: list[int]) -> str:
         """The resource that one more pod would take above the ceiling, or nothing."""
-        for line, least in self._least[fit]:
-            if idle[line] < least:
-                return self.snapshot.capacity.resources[line]
+        for resource, least in self._least[pod_class]:
+            if idle[resource] < least:
+                return self.snapshot.capacity.resources[resource]
         return ""
 
     def holds(self) -> bool:
         """Whether the ceiling holds as it is."""
         idle = self.snapshot.capacity.total_future_idle
-        return all(idle[line] >= least for line, least in self._idle_to_keep.items())
+        return all(idle[resource] >= least for resource, least in self._idle_to_keep.items())
 
 
 class _Least(dict[PodClass, ResourceAmounts]):
@@ -55,114 +58,129 @@ class _Least(dict[PodClass, ResourceAmounts]):
     def __init__(self, kept: dict[int, int]) -> None:
         self._kept = kept
 
-    def __missing__(self, fit: PodClass) -> ResourceAmounts:
+    def __missing__(self, pod_class: PodClass) -> ResourceAmounts:
         kept = self._kept
-        found = tuple((line, amount + kept[line]) for line, amount in fit.amounts if line in kept)
-        self[fit] = found
+        found = tuple(
+            (resource, amount + kept[resource])
+            for resource, amount in pod_class.amounts
+            if resource in kept
+        )
+        self[pod_class] = found
         return found
 
 
-def grow(board: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
+def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
     """Give idle room away; whoever could take more but found none is returned."""
     asking = [
-        standing
-        for standing in board.allocations
-        if len(standing.placements) < standing.max_replicas
-        and (standing.reserves_capacity or not standing.hold_reason)
+        allocation
+        for allocation in snapshot.allocations
+        if len(allocation.placements) < allocation.max_replicas
+        and (allocation.reserves_capacity or not allocation.hold_reason)
     ]
     # Room only gets less while it is given away: who finds none now will find none.
-    full = {fit for fit in {standing.pod_class for standing in asking} if fit.is_full()}
-    stuck = [standing for standing in asking if standing.pod_class in full]
+    full = {
+        pod_class
+        for pod_class in {allocation.pod_class for allocation in asking}
+        if pod_class.is_full()
+    }
+    stuck = [allocation for allocation in asking if allocation.pod_class in full]
     by_share: defaultdict[float, list[RoleAllocation]] = defaultdict(list)
-    for standing in asking:
-        if standing.pod_class not in full:
-            by_share[board.satisfaction(standing)].append(standing)
+    for allocation in asking:
+        if allocation.pod_class not in full:
+            by_share[snapshot.satisfaction(allocation)].append(allocation)
     levels = list(by_share)
     heapify(levels)
-    homes = AnchorNodes(board.allocations) if board.policy.colocate else None
-    share = board.policy.satisfaction
+    anchors = AnchorNodes(snapshot.allocations) if snapshot.policy.colocate else None
+    share = snapshot.policy.satisfaction
     while levels:
-        level = heappop(levels)
-        for standing in sorted(by_share.pop(level), key=attrgetter("rank")):
-            while add_replica(board, ceiling, standing, homes):
-                size = len(standing.placements)
-                if size >= standing.max_replicas:
+        reclaim_priority = heappop(levels)
+        for allocation in sorted(by_share.pop(reclaim_priority), key=attrgetter("rank")):
+            while add_replica(snapshot, ceiling, allocation, anchors):
+                size = len(allocation.placements)
+                if size >= allocation.max_replicas:
                     break
-                if (next_level := share(standing, size)) > level:
+                if (next_level := share(allocation, size)) > reclaim_priority:
                     if next_level not in by_share:
                         heappush(levels, next_level)
-                    by_share[next_level].append(standing)
+                    by_share[next_level].append(allocation)
                     break
             else:
-                stuck.append(standing)
+                stuck.append(allocation)
     return stuck
 
 
 def add_replica(
-    board: Snapshot, ceiling: GrowthCeiling, standing: RoleAllocation, homes: AnchorNodes | None
+    snapshot: Snapshot,
+    ceiling: GrowthCeiling,
+    allocation: RoleAllocation,
+    anchors: AnchorNodes | None,
 ) -> bool:
     """One replica more: now, or as room that is kept for it until leaving pods have freed it."""
     # What is allowed and found at once is so soon, too: the usual case asks once.
-    at_once = _comes_at_once(board, ceiling, standing)
-    if not (at_once or _is_allowed(ceiling, standing)):
+    at_once = _comes_at_once(snapshot, ceiling, allocation)
+    if not (at_once or _is_allowed(ceiling, allocation)):
         return False
-    soon = standing.pod_class.future_idle
-    if at_once and (row := _row(board, standing, homes, now=True)) != NO_NODE:
-        standing.place(board.capacity, row, now=True)
+    soon = allocation.pod_class.future_idle
+    if at_once and (node := _row(snapshot, allocation, anchors, now=True)) != NO_NODE:
+        allocation.place(snapshot.capacity, node, now=True)
         return True
     # What restarts takes its size when it starts: it would restart at once for room to come.
-    restarts = standing.starts and standing.restarts_to_resize and not standing.hold_reason
+    restarts = allocation.starts and allocation.restarts_to_resize and not allocation.hold_reason
     if restarts or soon.find() == NO_NODE:
         return False
-    row = _row(board, standing, homes, now=False)
-    if row != NO_NODE:
-        standing.place(board.capacity, row, now=False)
+    node = _row(snapshot, allocation, anchors, now=False)
+    if node != NO_NODE:
+        allocation.place(snapshot.capacity, node, now=False)
         return True
     return False
 
 
-def could_reserve(ceiling: GrowthCeiling, standing: RoleAllocation, room: Ints) -> bool:
+def could_reserve(ceiling: GrowthCeiling, allocation: RoleAllocation, room: Ints) -> bool:
     """Whether budgets, ceiling and a node allow one more where this room is free."""
-    if standing.quota_request and not standing.quota_request.allows(now=False):
+    if allocation.quota_request and not allocation.quota_request.allows(now=False):
         return False
     idle = room[:, ceiling.snapshot.capacity.schedulable].sum(axis=1).tolist()
-    if len(standing.placements) >= standing.role.min and ceiling.exceeded(standing.pod_class, idle):
-        return False
-    return bool(standing.pod_class.pods_per_node(room, Horizon.FUTURE_IDLE).any())
-
-
-def _is_allowed(ceiling: GrowthCeiling, standing: RoleAllocation) -> bool:
-    """Whether budgets and ceiling have room for one more, when leaving pods are gone."""
-    if standing.quota_request and not standing.quota_request.allows(now=False):
-        return False
-    return len(standing.placements) < standing.role.min or ceiling.allows(
-        standing.pod_class, now=False
-    )
-
-
-def _comes_at_once(board: Snapshot, ceiling: GrowthCeiling, standing: RoleAllocation) -> bool:
-    """Whether nothing but room keeps one more from coming now."""
-    if (
-        standing.hold_reason
-        or standing.gave_replicas
-        or (standing.quota_request and not standing.quota_request.allows(now=True))
+    if len(allocation.placements) >= allocation.role.min and ceiling.exceeded(
+        allocation.pod_class, idle
     ):
         return False
-    if len(standing.placements) < standing.role.min:
+    return bool(allocation.pod_class.pods_per_node(room, Horizon.FUTURE_IDLE).any())
+
+
+def _is_allowed(ceiling: GrowthCeiling, allocation: RoleAllocation) -> bool:
+    """Whether budgets and ceiling have room for one more, when leaving pods are gone."""
+    if allocation.quota_request and not allocation.quota_request.allows(now=False):
+        return False
+    return len(allocation.placements) < allocation.role.min or ceiling.allows(
+        allocation.pod_class, now=False
+    )
+
+
+def _comes_at_once(snapshot: Snapshot, ceiling: GrowthCeiling, allocation: RoleAllocation) -> bool:
+    """Whether nothing but room keeps one more from coming now."""
+    if (
+        allocation.hold_reason
+        or allocation.gave_replicas
+        or (allocation.quota_request and not allocation.quota_request.allows(now=True))
+    ):
+        return False
+    if len(allocation.placements) < allocation.role.min:
         return True
     calm = (
-        board.growth_limit == inf
-        or standing.starts
-        or board.satisfaction(standing) < board.growth_limit
+        snapshot.growth_limit == inf
+        or allocation.starts
+        or snapshot.satisfaction(allocation) < snapshot.growth_limit
     )
-    return calm and ceiling.allows(standing.pod_class, now=True)
+    return calm and ceiling.allows(allocation.pod_class, now=True)
 
 
-def _row(board: Snapshot, standing: RoleAllocation, homes: AnchorNodes | None, *, now: bool) -> int:
+def _row(
+    snapshot: Snapshot, allocation: RoleAllocation, anchors: AnchorNodes | None, *, now: bool
+) -> int:
     """Near the others where its user or the policy says so, else the fullest node."""
-    near = standing.job.topology.preferred
-    if near and (row := node_in_preferred_domain(board, standing, now=now)) != NO_NODE:
-        return row
-    if homes is not None and (row := homes.node_for(standing, now=now)) != NO_NODE:
-        return row
-    return standing.pod_class.idle.find() if now else standing.pod_class.future_idle.find()
+    near = allocation.job.topology.preferred
+    if near and (node := node_in_preferred_domain(snapshot, allocation, now=now)) != NO_NODE:
+        return node
+    if anchors is not None and (node := anchors.node_for(allocation, now=now)) != NO_NODE:
+        return node
+    return allocation.pod_class.idle.find() if now else allocation.pod_class.future_idle.find()

@@ -37,9 +37,9 @@ class SchedulingTurns:
     def run(self) -> None:
         growing = _growing(self.snapshot)
         starts = [
-            (number, key, standings)
-            for number, (key, (_, standings)) in enumerate(self.decisions.admitted.items())
-            if not all(one.role.gated for one in standings)
+            (number, key, allocations)
+            for number, (key, (_, allocations)) in enumerate(self.decisions.admitted.items())
+            if not all(one.role.gated for one in allocations)
         ]
         if not (growing or starts):
             return
@@ -53,12 +53,12 @@ class SchedulingTurns:
         # Without preemption it costs a claim time, but nobody what was done already.
         claims = self.decisions.pipelined if self.snapshot.limits.preempt else []
         kept = Precedence(self.snapshot, [*claims], gated, self._cost)
-        for number, key, standings in starts:
+        for number, key, allocations in starts:
             pods: Counter[PodClass] = Counter()
-            for one in standings:
+            for one in allocations:
                 pods[one.pod_class] += one.allocated
             if kept.hinders(number, pods, self._ahead) or (self._ahead and self._collides(pods)):
-                self._postpone(key, standings, number)
+                self._postpone(key, allocations, number)
             else:
                 self._ahead += pods
 
@@ -88,7 +88,9 @@ class SchedulingTurns:
         policy, together = self.snapshot.policy, self._ahead.copy()
         for one in growing:
             together[one.pod_class] += one.created
-        scarce = {fit for fit in together if self._may_stay_pending(fit, together)}
+        scarce = {
+            pod_class for pod_class in together if self._may_stay_pending(pod_class, together)
+        }
 
         def turn(one: RoleAllocation) -> tuple[bool, bool, float, float, int]:
             gave = last_resizes.gave_replica(policy.rebalance_code, one.role)
@@ -100,48 +102,55 @@ class SchedulingTurns:
     def _collides(self, pods: Counter[PodClass]) -> bool:
         """Whether these, or pods ahead of them, may find no node if all come together."""
         after = self._ahead + pods
-        met = (fit for fit in after if any(self._cost(fit, other) for other in pods))
-        return any(self._may_stay_pending(fit, after) for fit in met)
+        met = (
+            pod_class for pod_class in after if any(self._cost(pod_class, other) for other in pods)
+        )
+        return any(self._may_stay_pending(pod_class, after) for pod_class in met)
 
-    def _may_stay_pending(self, fit: PodClass, coming: Counter[PodClass]) -> bool:
-        others = ((other, pods) for other, pods in coming.items() if other is not fit)
-        harm = sum(pods * self._cost(fit, other) for other, pods in others)
-        return harm > 0 and self._room(fit) - harm < coming[fit]
+    def _may_stay_pending(self, pod_class: PodClass, coming: Counter[PodClass]) -> bool:
+        others = ((other, pods) for other, pods in coming.items() if other is not pod_class)
+        harm = sum(pods * self._cost(pod_class, other) for other, pods in others)
+        return harm > 0 and self._room(pod_class) - harm < coming[pod_class]
 
-    def _room(self, fit: PodClass) -> int:
+    def _room(self, pod_class: PodClass) -> int:
         """How many pods of a shape find a node, if no others come."""
-        if fit not in self._capacity:
-            room = fit.pods_by_capacity(self.snapshot.capacity.observed_idle, Horizon.OBSERVED)
-            self._capacity[fit] = int(room.sum())
-        return self._capacity[fit]
+        if pod_class not in self._capacity:
+            room = pod_class.pods_by_capacity(
+                self.snapshot.capacity.observed_idle, Horizon.OBSERVED
+            )
+            self._capacity[pod_class] = int(room.sum())
+        return self._capacity[pod_class]
 
-    def _cost(self, fit: PodClass, other: PodClass) -> int:
+    def _cost(self, pod_class: PodClass, other: PodClass) -> int:
         """How many pods of a shape one pod of another may keep from a node at most."""
-        pair = (fit, other)
+        pair = (pod_class, other)
         if pair not in self._costs:
-            meet = fit is other or bool((fit.eligible & other.eligible).any())
-            self._costs[pair] = max_displaced(fit, other) if meet else 0
+            meet = pod_class is other or bool((pod_class.eligible & other.eligible).any())
+            self._costs[pair] = max_displaced(pod_class, other) if meet else 0
         return self._costs[pair]
 
-    def _postpone(self, key: JobKey, standings: Sequence[RoleAllocation], number: int) -> None:
+    def _postpone(self, key: JobKey, allocations: Sequence[RoleAllocation], number: int) -> None:
         """Its room stays taken: what this plan gave of it to others would be in its way."""
         del self.decisions.admitted[key]
-        rows = [[seat.node for seat in one.placements if seat.holds_idle] for one in standings]
-        wants = [PodSetRequest(one.pod_class, one.allocated) for one in standings]
-        self._postponed.append(PipelinedPods(wants, rows, number))
+        nodes = [
+            [placement.node for placement in one.placements if placement.holds_idle]
+            for one in allocations
+        ]
+        requests = [PodSetRequest(one.pod_class, one.allocated) for one in allocations]
+        self._postponed.append(PipelinedPods(requests, nodes, number))
         self.snapshot.allocations = [
-            one for one in self.snapshot.allocations if one not in standings
+            one for one in self.snapshot.allocations if one not in allocations
         ]
         self.snapshot.rechecks.append(self.snapshot.limits.pending_limit)
         self.decisions.enqueue(key, reasons.PLACED_FIRST)
         self.decisions.queue.sort(key=self.snapshot.queue_rank)
 
 
-def _growing(board: Snapshot) -> list[RoleAllocation]:
+def _growing(snapshot: Snapshot) -> list[RoleAllocation]:
     """Ungated roles that run, and get more than their minimum now."""
     return [
         one
-        for one in board.allocations
+        for one in snapshot.allocations
         if one.changed
         and one.grows
         and not (one.starts or one.role.gated)
@@ -150,39 +159,39 @@ def _growing(board: Snapshot) -> list[RoleAllocation]:
     ]
 
 
-def defer_growth(board: Snapshot, standing: RoleAllocation) -> None:
+def defer_growth(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     """Keep the room of its extras for it, until those have their nodes who come first."""
-    standing.hold_reason = standing.hold_reason or reasons.PLACED_FIRST
-    standing.defer(board.capacity, standing.growth)
+    allocation.hold_reason = allocation.hold_reason or reasons.PLACED_FIRST
+    allocation.defer(snapshot.capacity, allocation.growth)
 
 
-def pending_ungated_pods(board: Snapshot) -> Counter[PodClass]:
+def pending_ungated_pods(snapshot: Snapshot) -> Counter[PodClass]:
     """Pods that kube-scheduler has yet to place; those that wait for long wait for room."""
-    limit = board.limits.pending_limit
+    limit = snapshot.limits.pending_limit
     coming: Counter[PodClass] = Counter()
-    for one in board.unsettled:
+    for one in snapshot.unsettled:
         if not one.role.gated:
             waiting = (found.since for found in one.unscheduled)
             coming[one.pod_class] += sum(
-                1 for since in waiting if since and not board.has_passed(since, limit)
+                1 for since in waiting if since and not snapshot.has_passed(since, limit)
             )
     return +coming
 
 
-def pending_gated_pods(board: Snapshot) -> Counter[PodClass]:
+def pending_gated_pods(snapshot: Snapshot) -> Counter[PodClass]:
     """Gated pods that come, or have yet to be bound."""
     found: Counter[PodClass] = Counter()
-    for one in board.allocations:
+    for one in snapshot.allocations:
         if one.role.gated and (one.starts or one.unscheduled):
             found[one.pod_class] += sum(
-                seat.holds_idle and seat.node != NO_NODE for seat in one.placements
+                placement.holds_idle and placement.node != NO_NODE for placement in one.placements
             )
     return +found
 
 
-def _is_on_its_way(board: Snapshot, ledger: Decisions) -> bool:
+def _is_on_its_way(snapshot: Snapshot, decisions: Decisions) -> bool:
     """Whether some role makes room, or did so a while ago: some pods never leave."""
-    if ledger.suspended or any(one.reason for one in board.allocations):
+    if decisions.suspended or any(one.reason for one in snapshot.allocations):
         return True
-    last = max(change_times(board), default=None)
-    return last is not None and not board.has_passed(last, board.limits.queue_patience)
+    last = max(change_times(snapshot), default=None)
+    return last is not None and not snapshot.has_passed(last, snapshot.limits.queue_patience)

@@ -80,40 +80,46 @@ class Preemption:
         found = victim_candidates(self.snapshot.allocations, self._resizable)
         self._victims = sorted(found, key=lambda victim: victim.order)
 
-    def run(self, asker: Preemptor, bill: QuotaRequest | None = None) -> Reservation | None:
+    def run(
+        self, preemptor: Preemptor, quota_request: QuotaRequest | None = None
+    ) -> Reservation | None:
         """Room for all that is asked for, or nothing and no change."""
-        chosen = self._choose(asker)
+        chosen = self._choose(preemptor)
         if not chosen:
             return None
         self._evict(chosen)
-        claim = Reservation(self.snapshot.capacity, list(asker.requests), quota_request=bill)
-        if not reserve_capacity(claim, self.reclaimable, asker.reclaim_priority, whole=True):
+        reservation = Reservation(
+            self.snapshot.capacity, list(preemptor.requests), quota_request=quota_request
+        )
+        if not reserve_capacity(
+            reservation, self.reclaimable, preemptor.reclaim_priority, whole=True
+        ):
             self._restore(chosen)
             return None
-        record_eviction(claim.evicted, asker.reason)
-        self._suspend(chosen, reasons.preempted(asker.reason))
-        return claim
+        record_eviction(reservation.evicted, preemptor.reason)
+        self._suspend(chosen, reasons.preempted(preemptor.reason))
+        return reservation
 
-    def as_many_as_possible(self, asker: Preemptor) -> list[int]:
+    def as_many_as_possible(self, preemptor: Preemptor) -> list[int]:
         """Room for as many pods of the one want as can be had; their nodes."""
-        (want,) = asker.requests
-        most = pack(self._most(asker), [want], Horizon.EMPTY)[0]
-        claim = (
-            self.run(asker._replace(requests=(PodSetRequest(want.pod_class, most),)))
+        (request,) = preemptor.requests
+        most = pack(self._most(preemptor), [request], Horizon.EMPTY)[0]
+        reservation = (
+            self.run(preemptor._replace(requests=(PodSetRequest(request.pod_class, most),)))
             if most
             else None
         )
-        return claim.nodes[0] if claim else []
+        return reservation.nodes[0] if reservation else []
 
-    def _most(self, asker: Preemptor) -> Ints:
+    def _most(self, preemptor: Preemptor) -> Ints:
         """The room if all extras and all victims within reach were gone."""
-        freed = self._freed.get(asker.priority)
+        freed = self._freed.get(preemptor.priority)
         if freed is None:
             freed = np.zeros_like(self.snapshot.capacity.future_idle)
-            for victim in self._below(asker.priority):
+            for victim in self._below(preemptor.priority):
                 add_holdings(freed, victim, 1)
-            self._freed[asker.priority] = freed
-        found: Ints = self.reclaimable.capacity.with_idle(asker.reclaim_priority) + freed
+            self._freed[preemptor.priority] = freed
+        found: Ints = self.reclaimable.capacity.with_idle(preemptor.reclaim_priority) + freed
         return found
 
     def _below(self, priority: int) -> list[Victim]:
@@ -121,41 +127,43 @@ class Preemption:
             : bisect_left(self._victims, priority, key=lambda one: one.job.priority)
         ]
 
-    def _choose(self, asker: Preemptor) -> list[Victim]:
+    def _choose(self, preemptor: Preemptor) -> list[Victim]:
         """Whom to suspend so that all these pods fit; nobody if they would not fit even then."""
-        pods = [want.pods for want in asker.requests]
-        found = self._below(asker.priority)
-        if not found or pack(self._most(asker), asker.requests, Horizon.EMPTY) != pods:
+        pods = [request.pods for request in preemptor.requests]
+        found = self._below(preemptor.priority)
+        if not found or pack(self._most(preemptor), preemptor.requests, Horizon.EMPTY) != pods:
             return []
         return select_victims(
             found,
             FreedCapacity(
-                self.reclaimable.capacity.with_idle(asker.reclaim_priority), asker.requests
+                self.reclaimable.capacity.with_idle(preemptor.reclaim_priority), preemptor.requests
             ),
         )
 
     def _evict(self, chosen: Iterable[Victim]) -> None:
         for victim in chosen:
-            for standing in victim.allocations:
-                while standing.placements:
-                    extra = standing in self._resizable and standing.size > standing.min_replicas
+            for allocation in victim.allocations:
+                while allocation.placements:
+                    extra = (
+                        allocation in self._resizable and allocation.size > allocation.min_replicas
+                    )
                     rise = self.reclaimable.evict if extra else self._evict_replica
-                    victim.evicted.append((standing, rise(standing), extra))
-                self.reclaimable.requeue(standing)
+                    victim.evicted.append((allocation, rise(allocation), extra))
+                self.reclaimable.requeue(allocation)
 
-    def _evict_replica(self, standing: RoleAllocation) -> Placement:
-        return standing.evict(self.snapshot.capacity)
+    def _evict_replica(self, allocation: RoleAllocation) -> Placement:
+        return allocation.evict(self.snapshot.capacity)
 
     def _restore(self, chosen: Sequence[Victim]) -> None:
         for victim in reversed(chosen):
             while victim.evicted:
-                standing, seat, extra = victim.evicted.pop()
+                allocation, placement, extra = victim.evicted.pop()
                 if extra:
-                    self.reclaimable.restore(standing, seat)
+                    self.reclaimable.restore(allocation, placement)
                 else:
-                    standing.restore(self.snapshot.capacity, seat)
-            for standing in self._resizable.intersection(victim.allocations):
-                self.reclaimable.requeue(standing)
+                    allocation.restore(self.snapshot.capacity, placement)
+            for allocation in self._resizable.intersection(victim.allocations):
+                self.reclaimable.requeue(allocation)
 
     def _suspend(self, chosen: Sequence[Victim], reason: Reason) -> None:
         gone = set(chosen)
@@ -169,36 +177,42 @@ class Preemption:
 
     def drop_suspended(self) -> None:
         """Take those that were suspended out of the plan."""
-        board, gone = self.snapshot, self.decisions.suspended
-        board.allocations = [found for found in board.allocations if found.job.key not in gone]
-        board.jobs = [job for job in board.jobs if job.key not in gone]
+        snapshot, gone = self.snapshot, self.decisions.suspended
+        snapshot.allocations = [
+            found for found in snapshot.allocations if found.job.key not in gone
+        ]
+        snapshot.jobs = [job for job in snapshot.jobs if job.key not in gone]
 
 
 def victim_candidates(
-    standings: Iterable[RoleAllocation], movable: AbstractSet[RoleAllocation]
+    allocations: Iterable[RoleAllocation], movable: AbstractSet[RoleAllocation]
 ) -> Iterator[Victim]:
     """Started jobs; a start that is half done is completed first."""
-    started = [found for found in standings if not (found.starts or found.job.problem)]
+    started = [found for found in allocations if not (found.starts or found.job.problem)]
     started.sort(key=lambda found: found.rank)
     for _, group in groupby(started, key=lambda found: found.queue_rank):
         roles = list(group)
         if not any(role.suspended for role in roles[0].job.live):
-            yield Victim(roles[0].job, roles, [_held(one, extras=one in movable) for one in roles])
+            yield Victim(
+                roles[0].job, roles, [_held(one, reclaimable=one in movable) for one in roles]
+            )
 
 
-def _held(standing: RoleAllocation, *, extras: bool) -> PodsByNode:
-    seats = standing.placements[: standing.min_replicas] if extras else standing.placements
-    rows = [seat.node for seat in seats if seat.node != NO_NODE]
+def _held(allocation: RoleAllocation, *, reclaimable: bool) -> PodsByNode:
+    placements = (
+        allocation.placements[: allocation.min_replicas] if reclaimable else allocation.placements
+    )
+    nodes = [placement.node for placement in placements if placement.node != NO_NODE]
     return PodsByNode(
-        standing.pod_class, *np.unique(np.array(rows, dtype=np.int64), return_counts=True)
+        allocation.pod_class, *np.unique(np.array(nodes, dtype=np.int64), return_counts=True)
     )
 
 
 def add_holdings(room: Ints, victim: Victim, sign: int) -> None:
     """Give what a victim holds to this room, or take it back (-1)."""
     for held in victim.holdings:
-        for line, amount in held.pod_class.amounts:
-            room[line, held.nodes] += sign * amount * held.pods
+        for resource, amount in held.pod_class.amounts:
+            room[resource, held.nodes] += sign * amount * held.pods
 
 
 class FreedCapacity:
@@ -207,32 +221,35 @@ class FreedCapacity:
     What one victim changes is counted on its own nodes, so that many victims cost no more each.
     """
 
-    def __init__(self, room: Ints, wants: Sequence[PodSetRequest]) -> None:
-        self._available, self._requests = room, wants
-        self._capacity = [want.pod_class.pods_by_resources(room) for want in wants]
+    def __init__(self, room: Ints, requests: Sequence[PodSetRequest]) -> None:
+        self._available, self._requests = room, requests
+        self._capacity = [request.pod_class.pods_by_resources(room) for request in requests]
         self._total = [int(found.sum()) for found in self._capacity]
-        self._exact = len(wants) == 1 and wants[0].pod_class.is_unconstrained
+        self._exact = len(requests) == 1 and requests[0].pod_class.is_unconstrained
 
     def change(self, victim: Victim, sign: int) -> None:
         add_holdings(self._available, victim, sign)
         for held in victim.holdings:
-            for at, want in enumerate(self._requests):
+            for at, request in enumerate(self._requests):
                 capacity = self._capacity[at]
-                found = want.pod_class.pods_by_resources(self._available[:, held.nodes], held.nodes)
+                found = request.pod_class.pods_by_resources(
+                    self._available[:, held.nodes], held.nodes
+                )
                 self._total[at] += int(found.sum()) - int(capacity[held.nodes].sum())
                 capacity[held.nodes] = found
 
     def may_suffice(self) -> bool:
         """Whether there is room for each want alone, by sums."""
         return all(
-            total >= want.pods for total, want in zip(self._total, self._requests, strict=True)
+            total >= request.pods
+            for total, request in zip(self._total, self._requests, strict=True)
         )
 
     def suffices(self) -> bool:
         if self._exact or not self.may_suffice():
             return self.may_suffice()
         placed = pack(self._available, self._requests, Horizon.EMPTY)
-        return placed == [want.pods for want in self._requests]
+        return placed == [request.pods for request in self._requests]
 
 
 def select_victims(found: Sequence[Victim], relief: FreedCapacity) -> list[Victim]:

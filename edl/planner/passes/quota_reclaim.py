@@ -8,21 +8,21 @@ from edl.planner.snapshot.decisions import record_eviction
 from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order
 
 
-def reclaim_quotas(board: Snapshot) -> None:
+def reclaim_quotas(snapshot: Snapshot) -> None:
     """Shrink whoever counts in an overdrawn budget, in the order in which extras yield."""
-    for line in board.quotas.lines.values():
-        if line.quota.takes_back and line.future_remaining < 0:
+    for quota in snapshot.quotas.lines.values():
+        if quota.spec.takes_back and quota.future_remaining < 0:
             counting = [
                 found
-                for found in board.allocations
-                if found.resizable and found.quota_request and found.quota_request.amount(line)
+                for found in snapshot.allocations
+                if found.resizable and found.quota_request and found.quota_request.amount(quota)
             ]
-            extras = Reclaimable(board, counting, reclaim_order(board))
-            while line.future_remaining < 0 and (standing := extras.next(inf)):
-                extras.evict(standing)
-                record_eviction([standing], reasons.above_budget(line.quota))
-                extras.requeue(standing)
-            for standing in counting:
-                standing.unscheduled = [
-                    one for one in standing.unscheduled if one.position < standing.size
+            reclaimable = Reclaimable(snapshot, counting, reclaim_order(snapshot))
+            while quota.future_remaining < 0 and (allocation := reclaimable.next(inf)):
+                reclaimable.evict(allocation)
+                record_eviction([allocation], reasons.above_budget(quota.spec))
+                reclaimable.requeue(allocation)
+            for allocation in counting:
+                allocation.unscheduled = [
+                    one for one in allocation.unscheduled if one.position < allocation.size
                 ]

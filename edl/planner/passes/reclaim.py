@@ -55,19 +55,21 @@ class Reservation:
     _positions: list[CursorPosition] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._positions = [want.pod_class.future_idle.position() for want in self.requests]
-        self.nodes = [reserve_pods(self.capacity, want, now=False) for want in self.requests]
+        self._positions = [request.pod_class.future_idle.position() for request in self.requests]
+        self.nodes = [reserve_pods(self.capacity, request, now=False) for request in self.requests]
         if self.quota_request:
             self.quota_request.reserve(now=False)
 
     @property
     def missing(self) -> list[PodSetRequest]:
         pairs = zip(self.requests, self.nodes, strict=True)
-        return [PodSetRequest(want.pod_class, want.pods - len(rows)) for want, rows in pairs]
+        return [
+            PodSetRequest(request.pod_class, request.pods - len(nodes)) for request, nodes in pairs
+        ]
 
     def all_placed(self) -> bool:
         pairs = zip(self.requests, self.nodes, strict=True)
-        return all(len(rows) >= want.pods for want, rows in pairs)
+        return all(len(nodes) >= request.pods for request, nodes in pairs)
 
     def complete(self) -> bool:
         return self.all_placed() and self._allowed()
@@ -78,147 +80,161 @@ class Reservation:
     def _within_quota(self) -> bool:
         return self.quota_request is None or self.quota_request.within_quota()
 
-    def reclaim(self, extras: Reclaimable, level: float) -> None:
+    def reclaim(self, reclaimable: Reclaimable, reclaim_priority: float) -> None:
         """Take extras until all is placed or nothing is left; first those that help."""
         if self.quota_request and not self._within_quota():
-            self._pass(extras, level, self.quota_request.is_relieved_by, self._within_quota)
+            self._pass(
+                reclaimable, reclaim_priority, self.quota_request.is_relieved_by, self._within_quota
+            )
         if not self.all_placed():
-            room = extras.capacity.with_idle(level)
+            room = reclaimable.capacity.with_idle(reclaim_priority)
             helps = [
-                want.pod_class.pods_per_node(room, Horizon.EMPTY) > 0
-                for want in self.missing
-                if want.pods
+                request.pod_class.pods_per_node(room, Horizon.EMPTY) > 0
+                for request in self.missing
+                if request.pods
             ]
             useful = reduce(np.logical_or, helps).tolist()
-            self._pass(extras, level, lambda found: _on(found, useful), self.complete)
+            self._pass(
+                reclaimable, reclaim_priority, lambda found: _on(found, useful), self.complete
+            )
         if not self.complete():
-            self._pass(extras, level, self._in_the_way(), self.complete)
-        self._reprieve(extras)
+            self._pass(reclaimable, reclaim_priority, self._in_the_way(), self.complete)
+        self._reprieve(reclaimable)
 
     def _in_the_way(self) -> Callable[[RoleAllocation], bool]:
         """Whether a role has extras on nodes that its pods may use.
 
         All have where rules about other pods decide, or sums over the cluster.
         """
-        missing = [want.pod_class for want in self.missing if want.pods]
-        if not self._allowed() or any(fit.constraints for fit in missing):
+        missing = [request.pod_class for request in self.missing if request.pods]
+        if not self._allowed() or any(pod_class.constraints for pod_class in missing):
             return lambda _: True
-        usable = reduce(np.logical_or, (fit.eligible for fit in missing)).tolist()
+        usable = reduce(np.logical_or, (pod_class.eligible for pod_class in missing)).tolist()
         return lambda one: any(
-            seat.node != NO_NODE and usable[seat.node]
-            for seat in one.placements[one.min_replicas :]
+            placement.node != NO_NODE and usable[placement.node]
+            for placement in one.placements[one.min_replicas :]
         )
 
     def _pass(
         self,
-        extras: Reclaimable,
-        level: float,
+        reclaimable: Reclaimable,
+        reclaim_priority: float,
         useful: Callable[[RoleAllocation], bool],
         done: Callable[[], bool],
     ) -> None:
         aside = []
-        while not done() and (standing := extras.next(level)):
-            if not useful(standing):
-                aside.append(standing)
+        while not done() and (allocation := reclaimable.next(reclaim_priority)):
+            if not useful(allocation):
+                aside.append(allocation)
                 continue
-            seat = extras.evict(standing)
-            self.evicted.setdefault(standing, []).append(seat)
-            self._place_missing(seat.node)
-            extras.requeue(standing)
-        for standing in aside:
-            extras.requeue(standing)
+            placement = reclaimable.evict(allocation)
+            self.evicted.setdefault(allocation, []).append(placement)
+            self._place_missing(placement.node)
+            reclaimable.requeue(allocation)
+        for allocation in aside:
+            reclaimable.requeue(allocation)
 
-    def _place_missing(self, row: int) -> None:
+    def _place_missing(self, node: int) -> None:
         """Place what is missing where room came back."""
-        for (fit, count), rows in zip(self.requests, self.nodes, strict=True):
-            if row == NO_NODE or not fit.eligible[row]:
+        for (pod_class, count), nodes in zip(self.requests, self.nodes, strict=True):
+            if node == NO_NODE or not pod_class.eligible[node]:
                 continue
-            while len(rows) < count and fit.fits(row, now=False):
-                self.capacity.reserve(row, fit, now=False)
-                rows.append(row)
+            while len(nodes) < count and pod_class.fits(node, now=False):
+                self.capacity.reserve(node, pod_class, now=False)
+                nodes.append(node)
 
-    def _reprieve(self, extras: Reclaimable) -> None:
+    def _reprieve(self, reclaimable: Reclaimable) -> None:
         """Whoever yielded last gets back first; of each role the lowest replica."""
         met, taken = self.complete(), _Taken(self.requests, self.nodes)
-        for standing, seats in reversed(list(self.evicted.items())):
-            while seats and self._reprieves(extras, standing, taken, met=met):
-                seats.pop()
-            extras.requeue(standing)
-            if not seats:
-                del self.evicted[standing]
+        for allocation, placements in reversed(list(self.evicted.items())):
+            while placements and self._reprieves(reclaimable, allocation, taken, met=met):
+                placements.pop()
+            reclaimable.requeue(allocation)
+            if not placements:
+                del self.evicted[allocation]
 
     def _reprieves(
-        self, extras: Reclaimable, standing: RoleAllocation, taken: "_Taken", *, met: bool
+        self, reclaimable: Reclaimable, allocation: RoleAllocation, taken: "_Taken", *, met: bool
     ) -> bool:
-        seat = self.evicted[standing][-1]
-        if taken.keeps_off(standing.pod_class, seat):
+        placement = self.evicted[allocation][-1]
+        if taken.keeps_off(allocation.pod_class, placement):
             return False
-        extras.restore(standing, seat)
+        reclaimable.restore(allocation, placement)
         if met and not self._allowed():
-            extras.evict(standing)
+            reclaimable.evict(allocation)
             return False
         return True
 
-    def discard(self, extras: Reclaimable) -> None:
+    def discard(self, reclaimable: Reclaimable) -> None:
         """All as it was before the claim."""
-        for want, rows, mark in zip(self.requests, self.nodes, self._positions, strict=True):
-            unreserve_pods(self.capacity, want.pod_class, rows, now=False)
-            want.pod_class.future_idle.restore(mark)
-            rows.clear()
+        for request, nodes, mark in zip(self.requests, self.nodes, self._positions, strict=True):
+            unreserve_pods(self.capacity, request.pod_class, nodes, now=False)
+            request.pod_class.future_idle.restore(mark)
+            nodes.clear()
         if self.quota_request:
             self.quota_request.release(now=False)
-        for standing, seats in reversed(self.evicted.items()):
-            for seat in reversed(seats):
-                extras.restore(standing, seat)
-            extras.requeue(standing)
+        for allocation, placements in reversed(self.evicted.items()):
+            for placement in reversed(placements):
+                reclaimable.restore(allocation, placement)
+            reclaimable.requeue(allocation)
         self.evicted.clear()
 
 
 class _Taken:
     """The places of a claim's pods: nothing else has come since its first replica yielded."""
 
-    def __init__(self, wants: Sequence[PodSetRequest], placed: Sequence[Sequence[int]]) -> None:
-        self._nodes = {row for rows in placed for row in rows}
+    def __init__(self, requests: Sequence[PodSetRequest], placed: Sequence[Sequence[int]]) -> None:
+        self._nodes = {node for nodes in placed for node in nodes}
         self._domains: defaultdict[ConstraintCount, set[int]] = defaultdict(set)
-        for want, rows in zip(wants, placed, strict=True):
-            for count in want.pod_class.constraints.carried if want.pod_class.constraints else ():
-                self._domains[count].update(at for row in rows if (at := count.of[row]) >= 0)
+        for request, nodes in zip(requests, placed, strict=True):
+            for count in (
+                request.pod_class.constraints.carried if request.pod_class.constraints else ()
+            ):
+                self._domains[count].update(at for node in nodes if (at := count.of[node]) >= 0)
 
-    def keeps_off(self, fit: PodClass, seat: Placement) -> bool:
+    def keeps_off(self, pod_class: PodClass, placement: Placement) -> bool:
         """Whether a replica that has yielded may not come back to its node."""
-        if seat.node == NO_NODE:
+        if placement.node == NO_NODE:
             return False
-        if fit.constraints is not None and fit.constraints.is_repelled_by(seat.node, self._domains):
+        if pod_class.constraints is not None and pod_class.constraints.is_repelled_by(
+            placement.node, self._domains
+        ):
             return True
-        return seat.node in self._nodes and not fit.readmits(
-            seat.node, now=seat.holds_idle, bound=not (seat.is_new or seat.holds_idle)
+        return placement.node in self._nodes and not pod_class.readmits(
+            placement.node,
+            now=placement.holds_idle,
+            bound=not (placement.is_new or placement.holds_idle),
         )
 
 
-def _on(standing: RoleAllocation, useful: Sequence[bool]) -> bool:
-    row = standing.placements[-1].node
-    return row != NO_NODE and useful[row]
+def _on(allocation: RoleAllocation, useful: Sequence[bool]) -> bool:
+    node = allocation.placements[-1].node
+    return node != NO_NODE and useful[node]
 
 
-def reserve_capacity(claim: Reservation, extras: Reclaimable, level: float, *, whole: bool) -> bool:
+def reserve_capacity(
+    reservation: Reservation, reclaimable: Reclaimable, reclaim_priority: float, *, whole: bool
+) -> bool:
     """Reserve room on `soon` for a claim, if need be taking extras within its level.
 
     `whole`: all pods or none (a gang), and whether it was all; else as many as can be had.
     """
-    if claim.complete():
+    if reservation.complete():
         return True
-    missing = claim.missing
-    reachable = pack(extras.capacity.with_idle(level), missing, Horizon.EMPTY)
+    missing = reservation.missing
+    reachable = pack(reclaimable.capacity.with_idle(reclaim_priority), missing, Horizon.EMPTY)
     if not whole:
-        claim.requests = [
-            PodSetRequest(want.pod_class, len(rows) + found)
-            for want, rows, found in zip(claim.requests, claim.nodes, reachable, strict=True)
+        reservation.requests = [
+            PodSetRequest(request.pod_class, len(nodes) + found)
+            for request, nodes, found in zip(
+                reservation.requests, reservation.nodes, reachable, strict=True
+            )
         ]
-    elif reachable != [want.pods for want in missing]:
-        claim.discard(extras)
+    elif reachable != [request.pods for request in missing]:
+        reservation.discard(reclaimable)
         return False
-    claim.reclaim(extras, level)
-    if whole and not claim.complete():
-        claim.discard(extras)
+    reservation.reclaim(reclaimable, reclaim_priority)
+    if whole and not reservation.complete():
+        reservation.discard(reclaimable)
         return False
     return True

@@ -19,56 +19,64 @@ if TYPE_CHECKING:
 class AnchorNodes:
     """The nodes that hold what a job cannot do without: its servers, index 0 of who decides."""
 
-    def __init__(self, standings: Iterable[RoleAllocation]) -> None:
+    def __init__(self, allocations: Iterable[RoleAllocation]) -> None:
         self._nodes: defaultdict[JobKey, list[int]] = defaultdict(list)
-        for standing in standings:
-            role = standing.role
-            seats = standing.placements if role.serves else standing.placements[: int(role.decides)]
-            rows = self._nodes[standing.job.key]
-            rows += [seat.node for seat in seats if seat.node != NO_NODE and seat.node not in rows]
+        for allocation in allocations:
+            role = allocation.role
+            placements = (
+                allocation.placements if role.serves else allocation.placements[: int(role.decides)]
+            )
+            nodes = self._nodes[allocation.job.key]
+            nodes += [
+                placement.node
+                for placement in placements
+                if placement.node != NO_NODE and placement.node not in nodes
+            ]
 
-    def last_is_elsewhere(self, standing: RoleAllocation) -> bool:
+    def last_is_elsewhere(self, allocation: RoleAllocation) -> bool:
         """Whether its highest index, the next to go, is elsewhere."""
-        return standing.placements[-1].node not in self._nodes[standing.job.key]
+        return allocation.placements[-1].node not in self._nodes[allocation.job.key]
 
-    def node_for(self, standing: RoleAllocation, *, now: bool) -> int:
+    def node_for(self, allocation: RoleAllocation, *, now: bool) -> int:
         """A node of these where one more replica fits; NOWHERE if there is none."""
-        fit = standing.pod_class
-        for row in self._nodes[standing.job.key]:
-            if fit.eligible[row] and fit.fits(row, now=now):
-                return row
+        pod_class = allocation.pod_class
+        for node in self._nodes[allocation.job.key]:
+            if pod_class.eligible[node] and pod_class.fits(node, now=now):
+                return node
         return NO_NODE
 
 
-def place_on_one_node(board: Snapshot, wants: Sequence[PodSetRequest]) -> list[list[int]] | None:
+def place_on_one_node(
+    snapshot: Snapshot, requests: Sequence[PodSetRequest]
+) -> list[list[int]] | None:
     """Room for all pods on one node that is free now, where most is left; None, and no change."""
-    row = _roomiest(board, wants)
+    node = _roomiest(snapshot, requests)
     # Rules about who may be beside whom are the cursors' to keep.
-    if row == NO_NODE or any(want.pod_class.constraints for want in wants):
+    if node == NO_NODE or any(request.pod_class.constraints for request in requests):
         return None
-    placed: list[list[int]] = [[] for _ in wants]
-    for want, rows in zip(wants, placed, strict=True):
-        while len(rows) < want.pods and want.pod_class.allows(row, now=True):
-            board.capacity.reserve(row, want.pod_class, now=True)
-            rows.append(row)
-    if all(len(rows) == want.pods for want, rows in zip(wants, placed, strict=True)):
+    placed: list[list[int]] = [[] for _ in requests]
+    for request, nodes in zip(requests, placed, strict=True):
+        while len(nodes) < request.pods and request.pod_class.allows(node, now=True):
+            snapshot.capacity.reserve(node, request.pod_class, now=True)
+            nodes.append(node)
+    if all(len(nodes) == request.pods for request, nodes in zip(requests, placed, strict=True)):
         return placed
-    for want, rows in zip(wants, placed, strict=True):
-        unreserve_pods(board.capacity, want.pod_class, rows, now=True)
+    for request, nodes in zip(requests, placed, strict=True):
+        unreserve_pods(snapshot.capacity, request.pod_class, nodes, now=True)
     return None
 
 
-def _roomiest(board: Snapshot, wants: Sequence[PodSetRequest]) -> int:
+def _roomiest(snapshot: Snapshot, requests: Sequence[PodSetRequest]) -> int:
     """The node that holds the gang most often."""
     total: defaultdict[int, int] = defaultdict(int)
-    for fit, pods in wants:
-        for line, amount in fit.amounts:
-            total[line] += amount * pods
-    eligible = np.all([fit.eligible for fit, _ in wants], axis=0)
+    for pod_class, pods in requests:
+        for resource, amount in pod_class.amounts:
+            total[resource] += amount * pods
+    eligible = np.all([pod_class.eligible for pod_class, _ in requests], axis=0)
     if not total or not eligible.any():
         return NO_NODE
-    free: Ints = np.minimum(board.capacity.idle, board.capacity.future_idle)
-    times = by_scarcest_resource(free[line] // amount for line, amount in total.items())
+    free: Ints = np.minimum(snapshot.capacity.idle, snapshot.capacity.future_idle)
+    times = by_scarcest_resource(free[resource] // amount for resource, amount in total.items())
     times = np.where(eligible, times, 0)
     best = int(np.argmax(times))
     return best if times[best] > 0 else NO_NODE

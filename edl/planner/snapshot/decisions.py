@@ -62,8 +62,8 @@ class Decisions:
         self.hold(key, reason, until)
         self.queue.append(key)
 
-    def pipeline(self, wants: Sequence[PodSetRequest], placed: Sequence[Sequence[int]]) -> None:
-        self.pipelined.append(PipelinedPods(wants, placed, len(self.admitted)))
+    def pipeline(self, requests: Sequence[PodSetRequest], placed: Sequence[Sequence[int]]) -> None:
+        self.pipelined.append(PipelinedPods(requests, placed, len(self.admitted)))
 
     def held_jobs(self) -> tuple[Held, ...]:
         """The queue first, in its order; `ahead` names the first few of it that may start."""
@@ -84,9 +84,9 @@ class Decisions:
         )
 
 
-def record_eviction(standings: Iterable[RoleAllocation], reason: Reason) -> None:
+def record_eviction(allocations: Iterable[RoleAllocation], reason: Reason) -> None:
     """Write down why these roles yield; what yields in this plan does not grow in it."""
-    for standing in standings:
-        standing.reason = standing.reason or reason
-        standing.hold_reason = standing.hold_reason or reason
-        standing.cooling_down = True
+    for allocation in allocations:
+        allocation.reason = allocation.reason or reason
+        allocation.hold_reason = allocation.hold_reason or reason
+        allocation.cooling_down = True

@@ -43,28 +43,28 @@ class PlacementByNode(dict[str, Placement]):
         return found
 
 
-def release_role(role: Role, nodes: dict[str, int], rows: PodClassState) -> None:
+def release_role(role: Role, nodes: dict[str, int], indexes: PodClassState) -> None:
     """A suspended or ended role: whatever still runs is on its way out."""
     bound = (pod for pod in role.pods if pod.node and not pod.ended and not pod.terminating)
-    rows.leaving.extend(nodes.get(pod.node, NO_NODE) for pod in bound)
+    indexes.leaving.extend(nodes.get(pod.node, NO_NODE) for pod in bound)
 
 
 def existing_placements(
-    job: TrainingJob, role: Role, nodes: dict[str, int], rows: PodClassState
+    job: TrainingJob, role: Role, nodes: dict[str, int], indexes: PodClassState
 ) -> ExistingPlacements:
     """The seats of a started role: `role.size` of them, the last one is given up first."""
     if home := _home(job, role):
-        return ExistingPlacements(list(map(rows.placements.__getitem__, home)), [])
+        return ExistingPlacements(list(map(indexes.placements.__getitem__, home)), [])
     live = [pod for pod in role.pods if not pod.ended and not pod.terminating]
     ranked = role.tandem and all(pod.index >= 0 for pod in live)
     keep = _ranked if ranked else _unranked
-    return keep(job, role, live, _Keeper(nodes, rows))
+    return keep(job, role, live, _Keeper(nodes, indexes))
 
 
 def _home(job: TrainingJob, role: Role) -> tuple[str, ...]:
     """The usual case, quickly: the nodes of all replicas in their order, or nothing."""
-    homes = (home for one, home in zip(job.roles, job.homes, strict=True) if one is role)
-    return next(homes, ())
+    anchors = (home for one, home in zip(job.roles, job.homes, strict=True) if one is role)
+    return next(anchors, ())
 
 
 @dataclass(slots=True)
@@ -73,8 +73,8 @@ class _Keeper:
     state: PodClassState
     existing: ExistingPlacements = field(default_factory=lambda: ExistingPlacements([], []))
 
-    def keep(self, row: int) -> None:
-        self.existing.placements.append(Placement(row, holds_idle=False, is_new=False))
+    def keep(self, node: int) -> None:
+        self.existing.placements.append(Placement(node, holds_idle=False, is_new=False))
 
     def pass_over(self) -> None:
         self.existing.placements.append(_DONE)

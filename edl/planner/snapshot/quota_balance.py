@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class QuotaLine:
     """One budget. Below 0 it is overdrawn: then nothing starts or grows on it."""
 
-    quota: Quota
+    spec: Quota
     remaining: int
     future_remaining: int
     head: JobKey | None = None
@@ -31,11 +31,11 @@ class QuotaLine:
     @property
     def without_training_jobs(self) -> int:
         """What there is if none of our training jobs runs."""
-        return self.quota.hard - self.quota.others
+        return self.spec.hard - self.spec.others
 
     @property
     def used(self) -> int:
-        return self.quota.hard - self.future_remaining
+        return self.spec.hard - self.future_remaining
 
 
 class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
@@ -45,11 +45,11 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
 
     def exceeded(self, pods: int = 1, *, now: bool) -> QuotaLine | None:
         """The first budget that does not allow as many more; `now`: before who leaves is gone."""
-        for line, cost in self.amounts:
+        for quota, cost in self.amounts:
             if (
-                min(line.remaining, line.future_remaining) if now else line.future_remaining
+                min(quota.remaining, quota.future_remaining) if now else quota.future_remaining
             ) < cost * pods:
-                return line
+                return quota
         return None
 
     def allows(self, pods: int = 1, *, now: bool) -> bool:
@@ -57,39 +57,39 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
 
     def within_quota(self) -> bool:
         """Whether what was taken is there."""
-        return all(line.future_remaining >= 0 for line, _ in self.amounts)
+        return all(quota.future_remaining >= 0 for quota, _ in self.amounts)
 
     def reserve(self, pods: int = 1, *, now: bool) -> None:
-        for line, cost in self.amounts:
-            line.future_remaining -= cost * pods
+        for quota, cost in self.amounts:
+            quota.future_remaining -= cost * pods
             if now:
-                line.remaining -= cost * pods
+                quota.remaining -= cost * pods
 
     def release(self, pods: int = 1, *, now: bool) -> None:
         self.reserve(-pods, now=now)
-        for line, _ in self.amounts:
-            line.refused = None
+        for quota, _ in self.amounts:
+            quota.refused = None
 
     def count_terminating(self, pods: int) -> None:
         """Pods that are leaving count until they are gone."""
-        for line, cost in self.amounts:
-            line.remaining -= cost * pods
+        for quota, cost in self.amounts:
+            quota.remaining -= cost * pods
 
-    def amount(self, line: QuotaLine) -> int:
+    def amount(self, quota: QuotaLine) -> int:
         """What one counts in this budget."""
-        return next((cost for found, cost in self.amounts if found is line), 0)
+        return next((cost for found, cost in self.amounts if found is quota), 0)
 
-    def is_relieved_by(self, standing: "RoleAllocation") -> bool:
+    def is_relieved_by(self, allocation: "RoleAllocation") -> bool:
         """Whether one replica less of this role counts less in a budget that is overdrawn."""
-        bill = standing.quota_request
-        return bill is not None and any(
-            line.future_remaining < 0 and bill.amount(line) for line, _ in self.amounts
+        quota_request = allocation.quota_request
+        return quota_request is not None and any(
+            quota.future_remaining < 0 and quota_request.amount(quota) for quota, _ in self.amounts
         )
 
     @property
     def head(self) -> JobKey | None:
         """Who goes first on one of these budgets."""
-        return next((line.head for line, _ in self.amounts if line.head), None)
+        return next((quota.head for quota, _ in self.amounts if quota.head), None)
 
 
 @dataclass(slots=True)
@@ -129,18 +129,22 @@ class QuotaUsage:
         found = tuple((self.lines[key], cost) for key, cost in sorted(costs.items()))
         return QuotaRequest(found) if found else None
 
-    def count_role(self, standing: "RoleAllocation") -> None:
+    def count_role(self, allocation: "RoleAllocation") -> None:
         """Count a started role: its replicas, those to come too, and its pods that leave."""
-        standing.quota_request = bill = self.pod_request(standing.job, standing.role)
-        if bill is not None:
-            bill.reserve(sum(seat.counts_in_quota for seat in standing.placements), now=True)
-            bill.count_terminating(_leaving(standing.role))
+        allocation.quota_request = quota_request = self.pod_request(allocation.job, allocation.role)
+        if quota_request is not None:
+            quota_request.reserve(
+                sum(placement.counts_in_quota for placement in allocation.placements), now=True
+            )
+            quota_request.count_terminating(_leaving(allocation.role))
 
     def count_pods(self, job: TrainingJob, role: Role, *, leaving: bool) -> None:
         """Count the pods of a role that takes no part in the plan any more."""
-        if bill := self.pod_request(job, role):
+        if quota_request := self.pod_request(job, role):
             pods = sum(not pod.ended for pod in role.pods)
-            bill.count_terminating(pods) if leaving else bill.reserve(pods, now=True)
+            quota_request.count_terminating(pods) if leaving else quota_request.reserve(
+                pods, now=True
+            )
 
 
 def _leaving(role: Role) -> int:

@@ -37,26 +37,28 @@ class ReclaimOrder(msgspec.Struct, frozen=True):
     """Smallest first; `Extras.next` compares its first part with the claim's level."""
 
 
-def reclaim_order(board: Snapshot) -> ReclaimOrder:
+def reclaim_order(snapshot: Snapshot) -> ReclaimOrder:
     """Demands, gangs and minimums take extras down to the floor, the lowest priority first.
 
     Under a policy that keeps jobs together then whose highest index is elsewhere.
     """
-    homes = AnchorNodes(board.allocations) if board.policy.colocate else None
+    anchors = AnchorNodes(snapshot.allocations) if snapshot.policy.colocate else None
 
-    def key(standing: RoleAllocation) -> tuple[float, bool, float]:
-        near = homes is not None and not homes.last_is_elsewhere(standing)
-        return standing.reclaim_priority, near, -board.satisfaction(standing)
+    def key(allocation: RoleAllocation) -> tuple[float, bool, float]:
+        near = anchors is not None and not anchors.last_is_elsewhere(allocation)
+        return allocation.reclaim_priority, near, -snapshot.satisfaction(allocation)
 
-    return ReclaimOrder(min_replicas=lambda standing: standing.min_replicas, key=key)
+    return ReclaimOrder(min_replicas=lambda allocation: allocation.min_replicas, key=key)
 
 
-def reclaim_priority_of(board: Snapshot, job: TrainingJob) -> float:
+def reclaim_priority_of(snapshot: Snapshot, job: TrainingJob) -> float:
     """Whose extras a job that waits may take: who has just come, only those of lower priorities."""
-    patience = board.policy.reclaim_delay
-    if patience and not board.has_passed(job.queued_at, patience):
+    patience = snapshot.policy.reclaim_delay
+    if patience and not snapshot.has_passed(job.queued_at, patience):
         return job.priority - 0.5
-    if board.any_nearly_done and board.has_passed(job.queued_at, board.limits.queue_patience):
+    if snapshot.any_nearly_done and snapshot.has_passed(
+        job.queued_at, snapshot.limits.queue_patience
+    ):
         return job.priority + NEARLY_DONE_MARGIN
     return job.priority
 
@@ -65,39 +67,39 @@ class ReclaimableCapacity:
     """The room that extras hold, by level of the claims that may have it."""
 
     def __init__(
-        self, grid: NodeCapacity, standings: Iterable[RoleAllocation], rules: ReclaimOrder
+        self, capacity: NodeCapacity, allocations: Iterable[RoleAllocation], rules: ReclaimOrder
     ) -> None:
-        self._capacity = grid
+        self._capacity = capacity
         self._by_priority: dict[float, Ints] = {}
-        rows: dict[tuple[float, PodClass], list[int]] = defaultdict(list)
-        for standing in standings:
-            seats = standing.placements[rules.min_replicas(standing) :]
-            rows[standing.reclaim_priority, standing.pod_class] += map(_node, seats)
-        for (level, fit), found in rows.items():
-            self._add_all(level, fit, np.array(found, dtype=np.int64))
+        nodes: dict[tuple[float, PodClass], list[int]] = defaultdict(list)
+        for allocation in allocations:
+            placements = allocation.placements[rules.min_replicas(allocation) :]
+            nodes[allocation.reclaim_priority, allocation.pod_class] += map(_node, placements)
+        for (reclaim_priority, pod_class), found in nodes.items():
+            self._add_all(reclaim_priority, pod_class, np.array(found, dtype=np.int64))
 
-    def _add_all(self, level: float, fit: PodClass, rows: Ints) -> None:
-        counts = np.bincount(rows[rows >= 0], minlength=len(self._capacity.index))
-        for line, amount in fit.amounts:
-            self._of(level)[line] += counts * amount
+    def _add_all(self, reclaim_priority: float, pod_class: PodClass, nodes: Ints) -> None:
+        counts = np.bincount(nodes[nodes >= 0], minlength=len(self._capacity.index))
+        for resource, amount in pod_class.amounts:
+            self._of(reclaim_priority)[resource] += counts * amount
 
-    def _of(self, level: float) -> Ints:
-        if level not in self._by_priority:
-            self._by_priority[level] = np.zeros_like(self._capacity.future_idle)
-        return self._by_priority[level]
+    def _of(self, reclaim_priority: float) -> Ints:
+        if reclaim_priority not in self._by_priority:
+            self._by_priority[reclaim_priority] = np.zeros_like(self._capacity.future_idle)
+        return self._by_priority[reclaim_priority]
 
-    def add(self, standing: RoleAllocation, seat: Placement, sign: int) -> None:
-        if seat.node != NO_NODE:
-            found = self._of(standing.reclaim_priority)
-            for line, amount in standing.pod_class.amounts:
-                found[line, seat.node] += sign * amount
+    def add(self, allocation: RoleAllocation, placement: Placement, sign: int) -> None:
+        if placement.node != NO_NODE:
+            found = self._of(allocation.reclaim_priority)
+            for resource, amount in allocation.pod_class.amounts:
+                found[resource, placement.node] += sign * amount
 
-    def with_idle(self, level: float) -> Ints:
+    def with_idle(self, reclaim_priority: float) -> Ints:
         """The room on `soon` if all extras within reach were gone."""
         found: Ints = self._capacity.future_idle.copy()
-        for key, extras in self._by_priority.items():
-            if key <= level:
-                found += extras
+        for key, reclaimable in self._by_priority.items():
+            if key <= reclaim_priority:
+                found += reclaimable
         return found
 
 
@@ -105,81 +107,89 @@ class Reclaimable:
     """Replicas that may be taken, the next to yield first."""
 
     def __init__(
-        self, board: Snapshot, standings: Sequence[RoleAllocation], rules: ReclaimOrder
+        self, snapshot: Snapshot, allocations: Sequence[RoleAllocation], rules: ReclaimOrder
     ) -> None:
-        self._capacity = board.capacity
+        self._capacity = snapshot.capacity
         self._order = rules
-        self.allocations = self._unsorted = standings
+        self.allocations = self._unsorted = allocations
         self._heap: list[tuple[float, bool, float, int, int, RoleAllocation]] = []
         self._latest: dict[RoleAllocation, int] = {}
-        self.capacity = ReclaimableCapacity(board.capacity, standings, rules)
+        self.capacity = ReclaimableCapacity(snapshot.capacity, allocations, rules)
 
-    def next(self, level: float) -> RoleAllocation | None:
+    def next(self, reclaim_priority: float) -> RoleAllocation | None:
         """The role that yields next to a claim of this level; it leaves the heap."""
         if self._unsorted:
             self._sort()
-        while self._heap and self._heap[0][0] <= level:
-            *_, serial, standing = heappop(self._heap)
-            if self._latest[standing] == serial:
-                return standing
+        while self._heap and self._heap[0][0] <= reclaim_priority:
+            *_, serial, allocation = heappop(self._heap)
+            if self._latest[allocation] == serial:
+                return allocation
         return None
 
     def _sort(self) -> None:
         """Most claims take nothing: only now the order of yielding matters."""
         latest, least, key = self._latest, self._order.min_replicas, self._order.key
-        latest |= {standing: latest.get(standing, 0) + 1 for standing in self._unsorted}
+        latest |= {allocation: latest.get(allocation, 0) + 1 for allocation in self._unsorted}
         self._heap += [
-            (*key(standing), -standing.rank, latest[standing], standing)
-            for standing in self._unsorted
-            if standing.size > least(standing)
+            (*key(allocation), -allocation.rank, latest[allocation], allocation)
+            for allocation in self._unsorted
+            if allocation.size > least(allocation)
         ]
         heapify(self._heap)
         self._unsorted = ()
 
-    def requeue(self, standing: RoleAllocation) -> None:
+    def requeue(self, allocation: RoleAllocation) -> None:
         """Into the heap again, as it stands now; an older entry counts no more."""
-        serial = self._latest.get(standing, 0) + 1
-        self._latest[standing] = serial
-        if standing.size > self._order.min_replicas(standing):
-            heappush(self._heap, (*self._order.key(standing), -standing.rank, serial, standing))
+        serial = self._latest.get(allocation, 0) + 1
+        self._latest[allocation] = serial
+        if allocation.size > self._order.min_replicas(allocation):
+            heappush(
+                self._heap, (*self._order.key(allocation), -allocation.rank, serial, allocation)
+            )
 
-    def exceeded_quota(self, bill: QuotaRequest, level: float) -> QuotaLine | None:
+    def exceeded_quota(
+        self, quota_request: QuotaRequest, reclaim_priority: float
+    ) -> QuotaLine | None:
         """The first budget that stays short although all extras within reach were gone."""
-        short = (line for line, cost in bill.amounts if not self._allows(line, cost, level))
+        short = (
+            resource
+            for resource, cost in quota_request.amounts
+            if not self._allows(resource, cost, reclaim_priority)
+        )
         return next(short, None)
 
-    def _allows(self, line: QuotaLine, cost: int, level: float) -> bool:
-        if line.future_remaining >= cost:
+    def _allows(self, quota: QuotaLine, cost: int, reclaim_priority: float) -> bool:
+        if quota.future_remaining >= cost:
             return True
-        if line.refused and cost >= line.refused[0] and level <= line.refused[1]:
+        if quota.refused and cost >= quota.refused[0] and reclaim_priority <= quota.refused[1]:
             return False
-        left = line.future_remaining
-        for standing in self.allocations:
-            if standing.quota_request and standing.reclaim_priority <= level:
-                extras = standing.size - self._order.min_replicas(standing)
-                left += max(extras, 0) * standing.quota_request.amount(line)
+        left = quota.future_remaining
+        for allocation in self.allocations:
+            if allocation.quota_request and allocation.reclaim_priority <= reclaim_priority:
+                reclaimable = allocation.size - self._order.min_replicas(allocation)
+                left += max(reclaimable, 0) * allocation.quota_request.amount(quota)
         if left < cost:
-            line.refused = (cost, level)
+            quota.refused = (cost, reclaim_priority)
         return left >= cost
 
-    def min_replicas(self, standing: RoleAllocation) -> int:
+    def min_replicas(self, allocation: RoleAllocation) -> int:
         """So many replicas of this role are no extras."""
-        return self._order.min_replicas(standing)
+        return self._order.min_replicas(allocation)
 
-    def move(self, standing: RoleAllocation, position: int, to: Placement) -> None:
+    def move(self, allocation: RoleAllocation, position: int, to: Placement) -> None:
         """An extra goes to another node; its own gives its room back soon."""
-        seat = standing.placements[position]
-        self._capacity.release(seat.node, standing.pod_class, now=seat.holds_idle)
-        self._capacity.reserve(to.node, standing.pod_class, now=to.holds_idle)
-        standing.assign(position, to)
-        self.capacity.add(standing, seat, -1)
-        self.capacity.add(standing, to, 1)
+        placement = allocation.placements[position]
+        self._capacity.release(placement.node, allocation.pod_class, now=placement.holds_idle)
+        self._capacity.reserve(to.node, allocation.pod_class, now=to.holds_idle)
+        allocation.assign(position, to)
+        self.capacity.add(allocation, placement, -1)
+        self.capacity.add(allocation, to, 1)
 
-    def evict(self, standing: RoleAllocation) -> Placement:
-        seat = standing.evict(self._capacity)
-        self.capacity.add(standing, seat, -1)
-        return seat
+    def evict(self, allocation: RoleAllocation) -> Placement:
+        placement = allocation.evict(self._capacity)
+        self.capacity.add(allocation, placement, -1)
+        return placement
 
-    def restore(self, standing: RoleAllocation, seat: Placement) -> None:
-        standing.restore(self._capacity, seat)
-        self.capacity.add(standing, seat, 1)
+    def restore(self, allocation: RoleAllocation, placement: Placement) -> None:
+        allocation.restore(self._capacity, placement)
+        self.capacity.add(allocation, placement, 1)

@@ -34,19 +34,23 @@ _MOST_WORTHWHILE: Final = 2
 """Doublings at most after any other: 20 minutes."""
 
 
-def backoff_of(board: Snapshot, standing: RoleAllocation) -> tuple[Reason, datetime] | None:
+def backoff_of(snapshot: Snapshot, allocation: RoleAllocation) -> tuple[Reason, datetime] | None:
     """Why, and until when, a role keeps its size after a change that reached nothing."""
-    job, role = standing.job, standing.role
-    why, changed = failed_change(board, job, role), last_change_time(job, role)
+    job, role = allocation.job, allocation.role
+    why, changed = failed_change(snapshot, job, role), last_change_time(job, role)
     if why is None or changed is None:
         return None
-    wait = _rest(board, role) if standing.restarts_to_resize else 2 * board.limits.pending_limit
-    return None if board.has_passed(changed, wait) else (why, changed + wait)
+    wait = (
+        _rest(snapshot, role)
+        if allocation.restarts_to_resize
+        else 2 * snapshot.limits.pending_limit
+    )
+    return None if snapshot.has_passed(changed, wait) else (why, changed + wait)
 
 
-def doubled_cooldown(cooldown: timedelta, standing: RoleAllocation) -> timedelta:
+def doubled_cooldown(cooldown: timedelta, allocation: RoleAllocation) -> timedelta:
     """How long it keeps its size after any other change, where the flags say so much."""
-    times = min(_before(standing.role), _MOST_WORTHWHILE) if standing.restarts_to_resize else 0
+    times = min(_before(allocation.role), _MOST_WORTHWHILE) if allocation.restarts_to_resize else 0
     return cooldown * (1 << times)
 
 
@@ -55,12 +59,12 @@ def last_change_time(job: TrainingJob, role: Role) -> datetime | None:
     return max(filter(None, (job.started_at, role.resized_at)), default=None)
 
 
-def failed_change(board: Snapshot, job: TrainingJob, role: Role) -> Reason | None:
+def failed_change(snapshot: Snapshot, job: TrainingJob, role: Role) -> Reason | None:
     """What is said of a last change that has reached nothing; None of any other."""
     if last_resizes.growth_failed(job.key, role) or last_resizes.was_unschedulable(role):
         return reasons.GROWS_LATER
-    key = last_resizes.reclaimed_for(board.policy.rebalance_code, role)
-    other = board.job(key) if key else None
+    key = last_resizes.reclaimed_for(snapshot.policy.rebalance_code, role)
+    other = snapshot.job(key) if key else None
     if other is None:
         return None
     if last_resizes.was_reclaimed(role):
@@ -68,9 +72,9 @@ def failed_change(board: Snapshot, job: TrainingJob, role: Role) -> Reason | Non
     return None if _changed_since(other, role.resized_at) else reasons.GROWS_LATER
 
 
-def gang_failure(board: Snapshot, job: TrainingJob) -> Reason:
+def gang_failure(snapshot: Snapshot, job: TrainingJob) -> Reason:
     """Why a gang is suspended that did not come together, with how often that was so before."""
-    if board.has_passed(job.started_at, _GANG_LASTING * board.limits.gang_limit):
+    if snapshot.has_passed(job.started_at, _GANG_LASTING * snapshot.limits.gang_limit):
         return reasons.GANG_PENDING
     starts = (
         role.last.attempts for role in job.live if role.last and last_resizes.was_admitted(role)
@@ -78,13 +82,13 @@ def gang_failure(board: Snapshot, job: TrainingJob) -> Reason:
     return replace(reasons.GANG_PENDING, attempts=max(starts, default=0))
 
 
-def gang_backoff_until(board: Snapshot, job: TrainingJob) -> datetime | None:
+def gang_backoff_until(snapshot: Snapshot, job: TrainingJob) -> datetime | None:
     """Until when a gang waits that did not come together; None if it does not."""
     failed = failed_starts(job.live)
     if not failed or job.started_at is None:
         return None
-    wait = 2 * board.limits.gang_limit * (1 << failed - 1)
-    return None if board.has_passed(job.started_at, wait) else job.started_at + wait
+    wait = 2 * snapshot.limits.gang_limit * (1 << failed - 1)
+    return None if snapshot.has_passed(job.started_at, wait) else job.started_at + wait
 
 
 def failed_starts(roles: Iterable[Role]) -> int:
@@ -93,16 +97,18 @@ def failed_starts(roles: Iterable[Role]) -> int:
     return max((min(last.attempts, _MOST) + 1 for last in failed if last), default=0)
 
 
-def with_attempts(board: Snapshot, job: TrainingJob, reason: Reason) -> Reason:
+def with_attempts(snapshot: Snapshot, job: TrainingJob, reason: Reason) -> Reason:
     """The reason of a job's next restart, with how many came before it."""
-    return replace(reason, attempts=max(_attempts(board, job, role) for role in job.live))
+    return replace(reason, attempts=max(_attempts(snapshot, job, role) for role in job.live))
 
 
-def _attempts(board: Snapshot, job: TrainingJob, role: Role) -> int:
-    if role.restart is Restart.NONE and not failed_change(board, job, role):
+def _attempts(snapshot: Snapshot, job: TrainingJob, role: Role) -> int:
+    if role.restart is Restart.NONE and not failed_change(snapshot, job, role):
         return 0
-    lasted = board.has_passed(last_change_time(job, role), _LASTING * _rest(board, role) / _VAIN)
-    return 0 if lasted and not failed_change(board, job, role) else min(_before(role) + 1, _MOST)
+    lasted = snapshot.has_passed(
+        last_change_time(job, role), _LASTING * _rest(snapshot, role) / _VAIN
+    )
+    return 0 if lasted and not failed_change(snapshot, job, role) else min(_before(role) + 1, _MOST)
 
 
 def _before(role: Role) -> int:
@@ -110,8 +116,8 @@ def _before(role: Role) -> int:
     return min(role.last.attempts, _MOST) if role.last else 0
 
 
-def _rest(board: Snapshot, role: Role) -> timedelta:
-    return _VAIN * board.limits.restart_cooldown * (1 << _before(role))
+def _rest(snapshot: Snapshot, role: Role) -> timedelta:
+    return _VAIN * snapshot.limits.restart_cooldown * (1 << _before(role))
 
 
 def _waits(job: TrainingJob) -> bool:

@@ -35,9 +35,9 @@ class Placement(NamedTuple):
 
 
 @lru_cache(maxsize=2**17)
-def _new_placement(row: int, now: bool) -> Placement:  # noqa: FBT001 - keyed by it
+def _new_placement(node: int, now: bool) -> Placement:  # noqa: FBT001 - keyed by it
     """A plan may give a hundred thousand: one value a node."""
-    return Placement(row, holds_idle=now, is_new=True)
+    return Placement(node, holds_idle=now, is_new=True)
 
 
 class Unscheduled(NamedTuple):
@@ -141,26 +141,26 @@ class RoleAllocation:
         """
         return self.job.priority + (0.5 if self.manual else NEARLY_DONE_MARGIN * self.nearly_done)
 
-    def place(self, grid: NodeCapacity, row: int, *, now: bool) -> None:
+    def place(self, capacity: NodeCapacity, node: int, *, now: bool) -> None:
         """One replica more."""
         self.changed = True
-        grid.reserve(row, self.pod_class, now=now)
-        self.placements.append(_new_placement(row, now))
+        capacity.reserve(node, self.pod_class, now=now)
+        self.placements.append(_new_placement(node, now))
         self.created += now
         self.pipelined += not now
         if self.quota_request:
             self.quota_request.reserve(now=now)
 
-    def place_pipelined(self, row: int) -> None:
+    def place_pipelined(self, node: int) -> None:
         """One replica more, for which a claim has taken the room."""
         self.changed = True
-        self.placements.append(_new_placement(row, False))  # noqa: FBT003 - keyed by it
+        self.placements.append(_new_placement(node, False))  # noqa: FBT003 - keyed by it
         self.pipelined += 1
 
-    def assign(self, position: int, seat: Placement) -> None:
+    def assign(self, position: int, placement: Placement) -> None:
         """A replica on its way is expected there; its room is taken already."""
         self.changed = True
-        self.placements[position] = seat
+        self.placements[position] = placement
 
     @property
     def growth(self) -> int:
@@ -171,44 +171,44 @@ class RoleAllocation:
     def grows(self) -> bool:
         return self.growth > 0
 
-    def defer(self, grid: NodeCapacity, count: int) -> None:
+    def defer(self, capacity: NodeCapacity, count: int) -> None:
         """Turn the last replicas that it takes now into room that is kept for them."""
-        seats, count, rows = self.placements, max(min(count, self.created), 0), []
+        placements, count, nodes = self.placements, max(min(count, self.created), 0), []
         self.created -= count
         self.pipelined += count
-        places = (at for at in reversed(range(len(seats))) if seats[at].holds_idle)
+        places = (at for at in reversed(range(len(placements))) if placements[at].holds_idle)
         for place in islice(places, count):
-            rows.append(seats[place].node)
-            seats[place] = _new_placement(rows[-1], False)  # noqa: FBT003 - keyed by it
-        grid.defer(rows, self.pod_class)
+            nodes.append(placements[place].node)
+            placements[place] = _new_placement(nodes[-1], False)  # noqa: FBT003 - keyed by it
+        capacity.defer(nodes, self.pod_class)
         if self.quota_request:
             self.quota_request.count_terminating(-count)
 
-    def _count(self, seat: Placement, pods: int) -> None:
-        if seat.is_new and seat.holds_idle:
+    def _count(self, placement: Placement, pods: int) -> None:
+        if placement.is_new and placement.holds_idle:
             self.created += pods
-        elif seat.is_new:
+        elif placement.is_new:
             self.pipelined += pods
 
-    def evict(self, grid: NodeCapacity) -> Placement:
+    def evict(self, capacity: NodeCapacity) -> Placement:
         """One replica less: the last seat's room comes back."""
         self.changed = True
-        seat = self.placements.pop()
-        self._count(seat, -1)
-        if seat.node != NO_NODE:
-            grid.release(seat.node, self.pod_class, now=seat.holds_idle)
-        if self.quota_request and seat.counts_in_quota:
-            self.quota_request.release(now=seat.is_new and seat.holds_idle)
-        return seat
+        placement = self.placements.pop()
+        self._count(placement, -1)
+        if placement.node != NO_NODE:
+            capacity.release(placement.node, self.pod_class, now=placement.holds_idle)
+        if self.quota_request and placement.counts_in_quota:
+            self.quota_request.release(now=placement.is_new and placement.holds_idle)
+        return placement
 
-    def restore(self, grid: NodeCapacity, seat: Placement) -> None:
+    def restore(self, capacity: NodeCapacity, placement: Placement) -> None:
         """Undo `rise` where nothing has taken its place: it stays, whatever rules say."""
-        if seat.node != NO_NODE:
-            grid.reserve(seat.node, self.pod_class, now=seat.holds_idle)
-        if self.quota_request and seat.counts_in_quota:
-            self.quota_request.reserve(now=seat.is_new and seat.holds_idle)
-        self.placements.append(seat)
-        self._count(seat, 1)
+        if placement.node != NO_NODE:
+            capacity.reserve(placement.node, self.pod_class, now=placement.holds_idle)
+        if self.quota_request and placement.counts_in_quota:
+            self.quota_request.reserve(now=placement.is_new and placement.holds_idle)
+        self.placements.append(placement)
+        self._count(placement, 1)
 
 
 def manual_size(role: Role) -> int | None:

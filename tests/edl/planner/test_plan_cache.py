@@ -254,13 +254,13 @@ def test_another_policy_or_limit_decides_anew() -> None:
 
 def test_pods_of_who_is_over_count_in_budgets_again_and_again() -> None:
     """Nobody ends them (clean-up None), and the quota counts them as long as they are there."""
-    charges, budget = (QuotaCharge("quota", "pods", 1),), Quota("ns", "quota", "pods", 3)
+    charges, quota = (QuotaCharge("quota", "pods", 1),), Quota("ns", "quota", "pods", 3)
     done = replace(role("worker", charges=charges, on=["a"]), ending=JobEnd.COMPLETE, pods=())
     over = job("over", done, role("ps", 2, 2, on=["a", "a"], charges=charges))
     over = replace(over, clean_up=CleanUp.NONE)
-    state = replace(cluster(node("a", 64), over), quotas=(budget,))
+    state = replace(cluster(node("a", 64), over), quotas=(quota,))
     memory = PlanCache()
     decide(state, POLICIES["fair"], Limits(), memory)
     new = worker("new", 2, 2, charges=charges)
-    later = replace(cluster(node("a", 64), over, new, seconds=1), quotas=(budget,))
+    later = replace(cluster(node("a", 64), over, new, seconds=1), quotas=(quota,))
     assert decide(later, POLICIES["fair"], Limits(), memory).admissions == ()

@@ -133,10 +133,10 @@ def test_throughput_never_moves_replicas_from_one_job_to_another() -> None:
 
 def nodes_of(policy: Policy, state: ClusterState, name: str = "mnist") -> list[set[str]]:
     """Of each role of a training job, the nodes on which the plan places its pods."""
-    board = run_passes(state, policy, ALL).snapshot
-    names = list(board.capacity.index)
-    mine = (one for one in board.allocations if one.job.key.name == name)
-    return [{names[seat.node] for seat in one.placements} for one in mine]
+    snapshot = run_passes(state, policy, ALL).snapshot
+    names = list(snapshot.capacity.index)
+    mine = (one for one in snapshot.allocations if one.job.key.name == name)
+    return [{names[placement.node] for placement in one.placements} for one in mine]
 
 
 def test_throughput_starts_a_job_on_one_node_where_most_room_is_left() -> None:
@@ -209,25 +209,27 @@ def test_a_minimum_that_was_raised_stays_unmet_without_extras(policy: Policy) ->
 
 def test_a_minimum_that_was_raised_takes_extras_as_far_as_its_budget_allows() -> None:
     charges = (QuotaCharge("edl.dev/gpu-budget", "GPUs", 1000),)
-    budget = Quota("ns", "edl.dev/gpu-budget", "GPUs", 3000)
+    quota = Quota("ns", "edl.dev/gpu-budget", "GPUs", 3000)
     raised = worker("raised", 4, 6, on=["a"] * 2, charges=charges)
     rich = worker("rich", 1, 9, on=["a"] * 6)
-    state = replace(cluster(node("a", 8), raised, rich), quotas=(budget,))
+    state = replace(cluster(node("a", 8), raised, rich), quotas=(quota,))
     assert sizes(plan_of(THROUGHPUT, state)) == {"rich": 5}
 
 
 def test_fulfilment_counts_replicas_where_minimum_and_maximum_are_equal() -> None:
     raised = run_passes(cluster(node("a", 8), worker("raised", 4, 4, on=["a"])), FIFO, ALL).snapshot
-    (standing,) = raised.allocations
-    assert [fulfilment(standing, size) for size in (2, 4, 5)] == [-2, 0, 1]
+    (allocation,) = raised.allocations
+    assert [fulfilment(allocation, size) for size in (2, 4, 5)] == [-2, 0, 1]
 
 
 def test_throughput_starts_a_job_on_the_one_node_that_holds_it_just_once() -> None:
     there = (node("a", 9, schedulable=False), node("b", 1), node("c", 2))
     state = cluster(*there, worker("mnist", 2, 2))
     found = run_passes(state, THROUGHPUT, ALL)
-    (standing,) = found.snapshot.allocations
-    assert [seat.node for seat in standing.placements] == [found.snapshot.capacity.index["c"]] * 2
+    (allocation,) = found.snapshot.allocations
+    assert [placement.node for placement in allocation.placements] == [
+        found.snapshot.capacity.index["c"]
+    ] * 2
 
 
 def test_throughput_counts_calm_from_the_job_that_moved_last() -> None:

@@ -16,23 +16,25 @@ if TYPE_CHECKING:
     from edl.model import Shape
 
 
-def fits_without_training_jobs(board: Snapshot, found: Gang) -> bool:
+def fits_without_training_jobs(snapshot: Snapshot, found: Gang) -> bool:
     """By room; and where rules about other pods decide, by placing it, for they add up nowhere."""
-    if not fits_empty_cluster(board, found):
+    if not fits_empty_cluster(snapshot, found):
         return False
-    binds = any(want.pod_class.constraints for want in found.requests)
+    binds = any(request.pod_class.constraints for request in found.requests)
     # Devices that would be free are not seen there, nor is who should be near.
-    if not binds or board.capacity.gpu_shares or _follows_ours(board, found):
+    if not binds or snapshot.capacity.gpu_shares or _follows_ours(snapshot, found):
         return True
-    there = take_snapshot(_without_ours(board.state, found.job), board.policy, board.limits)
+    there = take_snapshot(
+        _without_ours(snapshot.state, found.job), snapshot.policy, snapshot.limits
+    )
     return place_gang(there, gang_to_start(there, there.jobs[0])) is not None
 
 
-def _follows_ours(board: Snapshot, found: Gang) -> bool:
+def _follows_ours(snapshot: Snapshot, found: Gang) -> bool:
     """Whether it is to be near pods of another of our jobs."""
-    rules = filter(None, (want.pod_class.shape.constraints for want in found.requests))
+    rules = filter(None, (request.pod_class.shape.constraints for request in found.requests))
     terms = [term for one in rules for term in one.affinity]
-    others = (job for job in board.state.jobs if job.key != found.job.key)
+    others = (job for job in snapshot.state.jobs if job.key != found.job.key)
     return any(
         term.selector.matches(job.key.namespace, dict(role.labels))
         for job in others

@@ -39,7 +39,7 @@ class Gang(msgspec.Struct, frozen=True):
 
     @property
     def pods(self) -> int:
-        return sum(want.pods for want in self.requests)
+        return sum(request.pods for request in self.requests)
 
     @property
     def partial(self) -> bool:
@@ -85,7 +85,7 @@ class GangSignature(NamedTuple):
     topology: Topology
 
 
-def gang_to_start(board: Snapshot, job: TrainingJob, *, returns: bool = False) -> Gang:
+def gang_to_start(snapshot: Snapshot, job: TrainingJob, *, returns: bool = False) -> Gang:
     """What is missing to start this job: every suspended role at its start size.
 
     `returns`: at the size for which it was stopped.
@@ -93,27 +93,29 @@ def gang_to_start(board: Snapshot, job: TrainingJob, *, returns: bool = False) -
     roles = [role for role in job.live if role.suspended]
     size = _size_of_return if returns else start_size
     pairs = [
-        (role, PodSetRequest(board.pod_class_state(role.shape).pod_class, size(role)))
+        (role, PodSetRequest(snapshot.pod_class_state(role.shape).pod_class, size(role)))
         for role in roles
     ]
     if len(pairs) > 1:
         pairs.sort(
             key=lambda pair: (
                 pair[1].pod_class.follows_others,
-                -_hardness(board, pair[1].pod_class),
+                -_hardness(snapshot, pair[1].pod_class),
             )
         )
-    bill = board.quotas.request_of(job, [(role, want.pods) for role, want in pairs])
-    roles, wants = [role for role, _ in pairs], [want for _, want in pairs]
-    return Gang(job, tuple(roles), tuple(wants), returns, bill)
+    quota_request = snapshot.quotas.request_of(
+        job, [(role, request.pods) for role, request in pairs]
+    )
+    roles, requests = [role for role, _ in pairs], [request for _, request in pairs]
+    return Gang(job, tuple(roles), tuple(requests), returns, quota_request)
 
 
-def is_restarting(board: Snapshot, job: TrainingJob) -> bool:
+def is_restarting(snapshot: Snapshot, job: TrainingJob) -> bool:
     """Whether this job was stopped a moment ago, to start again at other sizes."""
     return any(
         role.suspended
         and last_resizes.stopped_to_resize(role)
-        and not board.has_passed(role.resized_at, board.limits.gang_limit)
+        and not snapshot.has_passed(role.resized_at, snapshot.limits.gang_limit)
         for role in job.live
     )
 
@@ -124,59 +126,65 @@ def _size_of_return(role: Role) -> int:
     return size if wanted is None else min(wanted, size)
 
 
-def _hardness(board: Snapshot, fit: PodClass) -> float:
+def _hardness(snapshot: Snapshot, pod_class: PodClass) -> float:
     """The largest part of an average node that one pod asks for (first fit decreasing)."""
     return max(
-        (amount / (board.resource_totals[line] or 1) for line, amount in fit.amounts), default=0.0
+        (
+            amount / (snapshot.resource_totals[resource] or 1)
+            for resource, amount in pod_class.amounts
+        ),
+        default=0.0,
     )
 
 
-def reserve_idle(board: Snapshot, wants: Sequence[PodSetRequest]) -> list[list[int]] | None:
+def reserve_idle(snapshot: Snapshot, requests: Sequence[PodSetRequest]) -> list[list[int]] | None:
     """Room for all pods at once that is free now and promised to nobody; None, and no change."""
-    for order in pack_orders(wants):
-        found = _place_in_order(board, [wants[at] for at in order])
+    for order in pack_orders(requests):
+        found = _place_in_order(snapshot, [requests[at] for at in order])
         if found is not None:
-            return [found[order.index(at)] for at in range(len(wants))]
+            return [found[order.index(at)] for at in range(len(requests))]
     return None
 
 
-def _place_in_order(board: Snapshot, wants: Sequence[PodSetRequest]) -> list[list[int]] | None:
-    marks = [want.pod_class.idle.position() for want in wants]
+def _place_in_order(
+    snapshot: Snapshot, requests: Sequence[PodSetRequest]
+) -> list[list[int]] | None:
+    marks = [request.pod_class.idle.position() for request in requests]
     placed: list[list[int]] = []
-    for want in wants:
-        placed.append(reserve_pods(board.capacity, want, now=True))
-        if len(placed[-1]) < want.pods:
+    for request in requests:
+        placed.append(reserve_pods(snapshot.capacity, request, now=True))
+        if len(placed[-1]) < request.pods:
             break
     else:
         return placed
-    for want, rows in zip(wants, placed, strict=False):
-        unreserve_pods(board.capacity, want.pod_class, rows, now=True)
-    for want, mark in zip(wants, marks, strict=True):
-        want.pod_class.idle.restore(mark)
+    for request, nodes in zip(requests, placed, strict=False):
+        unreserve_pods(snapshot.capacity, request.pod_class, nodes, now=True)
+    for request, mark in zip(requests, marks, strict=True):
+        request.pod_class.idle.restore(mark)
     return None
 
 
 def admit_roles(
-    board: Snapshot, found: Gang, placed: Sequence[Sequence[int]]
+    snapshot: Snapshot, found: Gang, placed: Sequence[Sequence[int]]
 ) -> list[RoleAllocation]:
     """The roles of a gang that starts in this plan; they may grow at once."""
-    standings = []
+    allocations = []
     numbers = {role.name: number for number, role in enumerate(found.job.roles)}
-    for role, want, rows in zip(found.roles, found.requests, placed, strict=True):
-        rank = board.queue_rank(found.job.key) * ROLES_PER_JOB + numbers[role.name]
-        standing = RoleAllocation(
-            found.job, role, rank, want.pod_class, board.cluster_fraction(want.pod_class)
+    for role, request, nodes in zip(found.roles, found.requests, placed, strict=True):
+        rank = snapshot.queue_rank(found.job.key) * ROLES_PER_JOB + numbers[role.name]
+        allocation = RoleAllocation(
+            found.job, role, rank, request.pod_class, snapshot.cluster_fraction(request.pod_class)
         )
-        standing.placements = [Placement(row, holds_idle=True, is_new=True) for row in rows]
-        standing.created = len(rows)
-        standing.min_replicas = want.pods
-        standing.max_replicas = _most_at_start(found, role, want.pods)
-        standing.starts = True
-        standing.quota_request = board.quotas.pod_request(found.job, role)
+        allocation.placements = [Placement(node, holds_idle=True, is_new=True) for node in nodes]
+        allocation.created = len(nodes)
+        allocation.min_replicas = request.pods
+        allocation.max_replicas = _most_at_start(found, role, request.pods)
+        allocation.starts = True
+        allocation.quota_request = snapshot.quotas.pod_request(found.job, role)
         if found.is_restarting:
-            cool_down_after_restart(board, standing)
-        standings.append(standing)
-    return standings
+            cool_down_after_restart(snapshot, allocation)
+        allocations.append(allocation)
+    return allocations
 
 
 def _most_at_start(found: Gang, role: Role, size: int) -> int:
@@ -188,21 +196,21 @@ def _most_at_start(found: Gang, role: Role, size: int) -> int:
     return max(size, most if role.remaining is None else min(most, role.remaining))
 
 
-def has_previous_pods(board: Snapshot, found: Gang) -> bool:
+def has_previous_pods(snapshot: Snapshot, found: Gang) -> bool:
     """Whether pods of an earlier start still hold nodes.
 
     On a node that is lost a pod may terminate for ever, and its room is nobody's anyway.
     """
     return any(
-        pod.node and not pod.ended and not (pod.terminating and _is_lost(board, pod.node))
+        pod.node and not pod.ended and not (pod.terminating and _is_lost(snapshot, pod.node))
         for role in found.roles
         for pod in role.pods
     )
 
 
-def _is_lost(board: Snapshot, node: str) -> bool:
-    row = board.capacity.index.get(node)
-    return row is None or not board.capacity.schedulable[row]
+def _is_lost(snapshot: Snapshot, node: str) -> bool:
+    at = snapshot.capacity.index.get(node)
+    return at is None or not snapshot.capacity.schedulable[at]
 
 
 def delays(found: Gang, head: Gang) -> bool:
@@ -217,11 +225,11 @@ def delays(found: Gang, head: Gang) -> bool:
         for other in found.requests
     ):
         return True
-    mine, bill = head.quota_request, found.quota_request
-    if mine is None or bill is None:
+    mine, quota_request = head.quota_request, found.quota_request
+    if mine is None or quota_request is None:
         return False
     return any(
-        line.future_remaining - cost < mine.amount(line)
-        for line, cost in bill.amounts
-        if mine.amount(line)
+        quota.future_remaining - cost < mine.amount(quota)
+        for quota, cost in quota_request.amounts
+        if mine.amount(quota)
     )

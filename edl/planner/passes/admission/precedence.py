@@ -42,15 +42,15 @@ class Precedence:
 
     def __post_init__(self) -> None:
         self._open = self.snapshot.capacity.future_idle.copy()
-        rows: defaultdict[PodClass, list[int]] = defaultdict(list)
-        for standing in self.snapshot.allocations:
-            rows[standing.pod_class] += [seat.node for seat in _loose(standing)]
-        for fit, found in rows.items():
-            _give(self._open, fit, found)
-        for fit, pods in self.gated.items():
+        nodes: defaultdict[PodClass, list[int]] = defaultdict(list)
+        for allocation in self.snapshot.allocations:
+            nodes[allocation.pod_class] += [placement.node for placement in _loose(allocation)]
+        for pod_class, found in nodes.items():
+            _give(self._open, pod_class, found)
+        for pod_class, pods in self.gated.items():
             whole, spare = (
-                self.snapshot.pod_class_state(fit.shape).pod_class,
-                self._room(fit) - pods,
+                self.snapshot.pod_class_state(pod_class.shape).pod_class,
+                self._room(pod_class) - pods,
             )
             self._spare[whole] = min(spare, self._spare.get(whole, spare))
 
@@ -61,63 +61,76 @@ class Precedence:
 
         `starts` are its pods, `ahead` those that others are about to place; by shape.
         """
-        for index, promise in enumerate(self.pipelined):
-            for position, want in enumerate(
-                promise.requests if promise.admitted_before <= number else ()
+        for index, pipelined in enumerate(self.pipelined):
+            for position, request in enumerate(
+                pipelined.requests if pipelined.admitted_before <= number else ()
             ):
-                if harm := self._harm(want.pod_class, starts.items()):
-                    others = (other for other in promise.requests if other is not want)
-                    harm += self._harm(want.pod_class, chain(others, ahead.items()))
-                    if self._capacity(index)[position] - harm < want.pods:
+                if harm := self._harm(request.pod_class, starts.items()):
+                    others = (other for other in pipelined.requests if other is not request)
+                    harm += self._harm(request.pod_class, chain(others, ahead.items()))
+                    if self._capacity(index)[position] - harm < request.pods:
                         return True
         return any(
-            harm + self._harm(fit, ahead.items()) > spare
-            for fit, spare in self._spare.items()
-            if (harm := self._harm(fit, starts.items()))
+            harm + self._harm(pod_class, ahead.items()) > spare
+            for pod_class, spare in self._spare.items()
+            if (harm := self._harm(pod_class, starts.items()))
         )
 
-    def _harm(self, fit: PodClass, pods: Iterable[tuple[PodClass, int] | PodSetRequest]) -> int:
-        return sum(count * self.cost(fit, other) for other, count in pods)
+    def _harm(
+        self, pod_class: PodClass, pods: Iterable[tuple[PodClass, int] | PodSetRequest]
+    ) -> int:
+        return sum(count * self.cost(pod_class, other) for other, count in pods)
 
-    def _room(self, fit: PodClass) -> int:
+    def _room(self, pod_class: PodClass) -> int:
         """How many pods of a shape there is room for, if nobody else were placed any more."""
-        if fit.share_allocator is not None:
-            return int(fit.pods_by_capacity(self._open, Horizon.EMPTY).sum())
-        rows = np.flatnonzero(fit.eligible)
-        return int(fit.pods_by_resources(self._open[:, rows], rows).sum())
+        if pod_class.share_allocator is not None:
+            return int(pod_class.pods_by_capacity(self._open, Horizon.EMPTY).sum())
+        nodes = np.flatnonzero(pod_class.eligible)
+        return int(pod_class.pods_by_resources(self._open[:, nodes], nodes).sum())
 
     def _capacity(self, index: int) -> list[int]:
         """How many pods of each want there is room for, if nobody else were placed any more."""
         if index not in self._capacities:
-            promise, room = self.pipelined[index], self._open.copy()
-            for want, rows in zip(promise.requests, promise.nodes, strict=False):
-                _give(room, want.pod_class, rows)
+            pipelined, room = self.pipelined[index], self._open.copy()
+            for request, nodes in zip(pipelined.requests, pipelined.nodes, strict=False):
+                _give(room, request.pod_class, nodes)
             found = [
-                int(want.pod_class.pods_by_capacity(room, Horizon.EMPTY).sum())
-                for want in promise.requests
+                int(request.pod_class.pods_by_capacity(room, Horizon.EMPTY).sum())
+                for request in pipelined.requests
             ]
             self._capacities[index] = found
         return self._capacities[index]
 
 
-def max_displaced(fit: PodClass, other: PodClass) -> int:
+def max_displaced(pod_class: PodClass, other: PodClass) -> int:
     """How many pods of a shape one pod of another keeps from a node at most, by their sums."""
-    if fit is other:
+    if pod_class is other:
         return 1
-    need = dict(fit.amounts)
+    amounts = dict(pod_class.amounts)
     return max(
-        (-(-amount // need[line]) for line, amount in other.amounts if line in need), default=0
+        (
+            -(-amount // amounts[resource])
+            for resource, amount in other.amounts
+            if resource in amounts
+        ),
+        default=0,
     )
 
 
-def _loose(standing: RoleAllocation) -> list[Placement]:
+def _loose(allocation: RoleAllocation) -> list[Placement]:
     """Seats of pods that the scheduler has yet to place."""
-    waiting = [standing.placements[at] for at, _, _ in standing.unscheduled if at < standing.size]
-    return waiting + [seat for seat in standing.placements if seat.is_new and seat.holds_idle]
+    waiting = [
+        allocation.placements[at] for at, _, _ in allocation.unscheduled if at < allocation.size
+    ]
+    return waiting + [
+        placement
+        for placement in allocation.placements
+        if placement.is_new and placement.holds_idle
+    ]
 
 
-def _give(room: "Ints", fit: PodClass, rows: Iterable[int]) -> None:
-    found = np.array([row for row in rows if row != NO_NODE], dtype=np.int64)
+def _give(room: "Ints", pod_class: PodClass, nodes: Iterable[int]) -> None:
+    found = np.array([node for node in nodes if node != NO_NODE], dtype=np.int64)
     counts = np.bincount(found, minlength=room.shape[1])
-    for line, amount in fit.amounts:
-        room[line] += counts * amount
+    for resource, amount in pod_class.amounts:
+        room[resource] += counts * amount

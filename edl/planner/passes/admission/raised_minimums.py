@@ -15,25 +15,34 @@ if TYPE_CHECKING:
     from edl.planner.packing.node_capacity import NodeCapacity
 
 
-def below_minimum(board: Snapshot) -> Iterator[RoleAllocation]:
+def below_minimum(snapshot: Snapshot) -> Iterator[RoleAllocation]:
     """Roles that run with fewer replicas than they should."""
-    return (one for one in board.allocations if one.size < one.role.min and one.resizable)
+    return (one for one in snapshot.allocations if one.size < one.role.min and one.resizable)
 
 
-def raise_to_minimum(grid: "NodeCapacity", extras: Reclaimable, standing: RoleAllocation) -> None:
+def raise_to_minimum(
+    capacity: "NodeCapacity", reclaimable: Reclaimable, allocation: RoleAllocation
+) -> None:
     """One replica at a time, of room that is free, and of extras of its priority and below."""
-    job, fit, bill = standing.job, standing.pod_class, standing.quota_request
-    while standing.size < standing.role.min and not (standing.hold_reason or standing.reason):
-        if bill and not bill.allows(now=False):
+    job, pod_class, quota_request = allocation.job, allocation.pod_class, allocation.quota_request
+    while allocation.size < allocation.role.min and not (
+        allocation.hold_reason or allocation.reason
+    ):
+        if quota_request and not quota_request.allows(now=False):
             return
-        claim = Reservation(grid, [PodSetRequest(fit, 1)])
-        if not reserve_capacity(claim, extras, job.priority + NEARLY_DONE_MARGIN, whole=True):
+        reservation = Reservation(capacity, [PodSetRequest(pod_class, 1)])
+        if not reserve_capacity(
+            reservation, reclaimable, job.priority + NEARLY_DONE_MARGIN, whole=True
+        ):
             return
-        record_eviction(claim.evicted, reasons.room_for_minimum(job.key))
-        ((row,),) = claim.nodes
+        record_eviction(reservation.evicted, reasons.room_for_minimum(job.key))
+        ((node,),) = reservation.nodes
         # The claim took it for soon only.
-        grid.release(row, fit, now=False)
-        standing.place(
-            grid, row, now=fit.fits(row, now=True) and (not bill or bill.allows(now=True))
+        capacity.release(node, pod_class, now=False)
+        allocation.place(
+            capacity,
+            node,
+            now=pod_class.fits(node, now=True)
+            and (not quota_request or quota_request.allows(now=True)),
         )
-        standing.min_replicas = standing.size
+        allocation.min_replicas = allocation.size

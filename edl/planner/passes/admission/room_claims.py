@@ -9,17 +9,23 @@ from edl.planner.snapshot.reclaimable import Reclaimable
 
 
 def reserve_for_gang(
-    board: Snapshot, extras: Reclaimable, found: Gang, level: float
+    snapshot: Snapshot, reclaimable: Reclaimable, found: Gang, reclaim_priority: float
 ) -> Reservation | None:
     """Room that is idle, or that extras within this level hold; None, and no change.
 
     In the domains that the gang requires, and near each other where it prefers that.
     """
     asks = found.job.topology
-    reach = extras.capacity.with_idle(level) if asks else board.capacity.future_idle
-    for kept in topology_placement.restricted_to_domains(board, found, reach, Horizon.FUTURE_IDLE):
-        for wants in topology_placement.in_preferred_domains(board, kept, reach):
-            claim = Reservation(board.capacity, list(wants), quota_request=found.quota_request)
-            if reserve_capacity(claim, extras, level, whole=True):
-                return claim
+    reach = (
+        reclaimable.capacity.with_idle(reclaim_priority) if asks else snapshot.capacity.future_idle
+    )
+    for kept in topology_placement.restricted_to_domains(
+        snapshot, found, reach, Horizon.FUTURE_IDLE
+    ):
+        for requests in topology_placement.in_preferred_domains(snapshot, kept, reach):
+            reservation = Reservation(
+                snapshot.capacity, list(requests), quota_request=found.quota_request
+            )
+            if reserve_capacity(reservation, reclaimable, reclaim_priority, whole=True):
+                return reservation
     return None

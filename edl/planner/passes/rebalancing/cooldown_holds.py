@@ -34,15 +34,15 @@ class CooldownHolds:
         turn, share = (self.snapshot.satisfaction(one), one.rank), self.snapshot.policy.satisfaction
         room = np.zeros_like(self.snapshot.capacity.future_idle)
         for other in self.snapshot.allocations:
-            for place, row in _kept(other):
+            for place, node in _kept(other):
                 if (share(other, place), other.rank) > turn:
-                    _add(room, other.pod_class, row)
+                    _add(room, other.pod_class, node)
         return room
 
-    def keep(self, fit: PodClass, row: int) -> None:
+    def keep(self, pod_class: PodClass, node: int) -> None:
         """A taker's pod comes to this node once the givers' have left."""
         for _, room in self._found.values():
-            _add(room, fit, row)
+            _add(room, pod_class, node)
 
     def would_reserve(self) -> bool:
         """Whether the next plan would reserve room for one of them."""
@@ -52,16 +52,16 @@ class CooldownHolds:
         )
 
 
-def _kept(standing: RoleAllocation) -> Iterator[tuple[int, int]]:
+def _kept(allocation: RoleAllocation) -> Iterator[tuple[int, int]]:
     """Its replicas that wait for room to come, the last one first: their places and nodes."""
-    for place in reversed(range(standing.size)):
-        seat = standing.placements[place]
-        if not seat.is_new:
+    for place in reversed(range(allocation.size)):
+        placement = allocation.placements[place]
+        if not placement.is_new:
             return
-        if not seat.holds_idle:
-            yield place, seat.node
+        if not placement.holds_idle:
+            yield place, placement.node
 
 
-def _add(room: Ints, fit: PodClass, row: int) -> None:
-    for line, amount in fit.amounts:
-        room[line, row] += amount
+def _add(room: Ints, pod_class: PodClass, node: int) -> None:
+    for resource, amount in pod_class.amounts:
+        room[resource, node] += amount

@@ -60,64 +60,71 @@ class Rebalance:
     def run(self, stuck: Sequence[RoleAllocation]) -> None:
         share = self.snapshot.policy.satisfaction
         heap = [
-            (share(taker, len(taker.placements)), taker.rank, taker)
-            for taker in stuck
-            if taker.resizable
+            (share(recipient, len(recipient.placements)), recipient.rank, recipient)
+            for recipient in stuck
+            if recipient.resizable
         ]
         heapify(heap)
         self._deferred = CooldownHolds(self.snapshot, self.ceiling)
-        if any(not taker.hold_reason for _, _, taker in heap):
+        if any(not recipient.hold_reason for _, _, recipient in heap):
             self.donors = Donors(self.snapshot, list(filter(_gives, self.snapshot.allocations)))
         while heap:
-            _, rank, taker = heappop(heap)
-            if self._takes_what_is_left(taker) or (not taker.hold_reason and self._serve(taker)):
-                if taker.size < taker.max_replicas:
-                    heappush(heap, (self.snapshot.satisfaction(taker), rank, taker))
-            elif taker.hold_reason:
-                self._deferred.add(taker)
+            _, rank, recipient = heappop(heap)
+            if self._takes_what_is_left(recipient) or (
+                not recipient.hold_reason and self._serve(recipient)
+            ):
+                if recipient.size < recipient.max_replicas:
+                    heappush(heap, (self.snapshot.satisfaction(recipient), rank, recipient))
+            elif recipient.hold_reason:
+                self._deferred.add(recipient)
         # Without what a giver takes elsewhere once its replica has left: so the next plan sees it.
-        less = (share(giver, giver.allocated) for giver in self._gave_up if giver.gave_replicas)
+        less = (share(donor, donor.allocated) for donor in self._gave_up if donor.gave_replicas)
         self.snapshot.growth_limit = min(self.snapshot.growth_limit, *less, inf)
         if self.snapshot.growth_limit < inf:
             self._wait()
         self._let_takers_go_first()
 
-    def _takes_what_is_left(self, taker: RoleAllocation) -> bool:
+    def _takes_what_is_left(self, recipient: RoleAllocation) -> bool:
         """A giver may have freed more than its taker needs: the next plan would hand that out."""
-        if not (self._took and add_replica(self.snapshot, self.ceiling, taker, None)):
+        if not (self._took and add_replica(self.snapshot, self.ceiling, recipient, None)):
             return False
-        self.donors.refresh(taker)
-        self._keep(taker)
+        self.donors.refresh(recipient)
+        self._keep(recipient)
         return True
 
-    def _keep(self, taker: RoleAllocation) -> None:
-        seat = taker.placements[-1]
-        if not seat.holds_idle:
-            self._deferred.keep(taker.pod_class, seat.node)
+    def _keep(self, recipient: RoleAllocation) -> None:
+        placement = recipient.placements[-1]
+        if not placement.holds_idle:
+            self._deferred.keep(recipient.pod_class, placement.node)
 
-    def _serve(self, taker: RoleAllocation) -> bool:
+    def _serve(self, recipient: RoleAllocation) -> bool:
         """One replica more for the least satisfied, if there is a way."""
         # Who gave meanwhile is less satisfied than when he was put into the heap.
-        kind, share = (taker.pod_class, taker.job.priority), self.snapshot.satisfaction(taker)
+        kind, share = (
+            (recipient.pod_class, recipient.job.priority),
+            self.snapshot.satisfaction(recipient),
+        )
         if share >= self._vain.get(kind, inf):
             return False
-        served = self._repack(taker) or self._move(taker)
+        served = self._repack(recipient) or self._move(recipient)
         if served:
             self._vain.clear()
-        elif taker.quota_request is None and self._gives_up(taker):
+        elif recipient.quota_request is None and self._gives_up(recipient):
             self._vain[kind] = share
         return served
 
-    def _gives_up(self, taker: RoleAllocation) -> bool:
+    def _gives_up(self, recipient: RoleAllocation) -> bool:
         """Whether there is no search left for this shape whose result may differ."""
-        return self._repacks_no_more() and (self._looks <= 0 or taker.pod_class in self._hopeless)
+        return self._repacks_no_more() and (
+            self._looks <= 0 or recipient.pod_class in self._hopeless
+        )
 
-    def _repack(self, taker: RoleAllocation) -> bool:
+    def _repack(self, recipient: RoleAllocation) -> bool:
         """Room among the seats of this plan costs nobody anything."""
         if self._repacks_no_more():
             return False
-        if defragment_for(self.snapshot, self.ceiling, taker):
-            self.donors.refresh(taker)
+        if defragment_for(self.snapshot, self.ceiling, recipient):
+            self.donors.refresh(recipient)
             # New seats of others may be on other nodes now.
             for moved in (one for one in self.donors.allocations if one.changed):
                 self.donors.refresh(moved)
@@ -138,139 +145,157 @@ class Rebalance:
         ]
         gives = self.snapshot.policy.rebalance_code
         gave = [one for one in growing if last_resizes.gave_replica(gives, one.role)]
-        for standing in gave if len(gave) < len(growing) else ():
-            defer_growth(self.snapshot, standing)
+        for allocation in gave if len(gave) < len(growing) else ():
+            defer_growth(self.snapshot, allocation)
 
     def _wait(self) -> None:
         """Growth beyond the givers waits until the moves are done (`Board.calm`)."""
         share, calm = self.snapshot.policy.satisfaction, self.snapshot.growth_limit
-        for standing in self.snapshot.allocations:
-            if standing.grows and not standing.starts:
-                sizes = range(standing.allocated - standing.growth, standing.allocated)
-                less = bisect_left(sizes, calm, key=partial(share, standing))
-                standing.defer(self.snapshot.capacity, len(sizes) - less)
+        for allocation in self.snapshot.allocations:
+            if allocation.grows and not allocation.starts:
+                sizes = range(allocation.allocated - allocation.growth, allocation.allocated)
+                less = bisect_left(sizes, calm, key=partial(share, allocation))
+                allocation.defer(self.snapshot.capacity, len(sizes) - less)
 
-    def _move(self, taker: RoleAllocation) -> bool:
+    def _move(self, recipient: RoleAllocation) -> bool:
         """From the others, as long as one more of them is ruled out by its restart."""
         while True:
             ruled_out = self.donors.ruled_out
-            if self._moves(taker):
+            if self._moves(recipient):
                 return True
             if self.donors.ruled_out == ruled_out:
                 return False
 
-    def _moves(self, taker: RoleAllocation) -> bool:
-        short = taker.quota_request is not None and not taker.quota_request.allows(now=False)
-        if not self.donors.any_for(taker):
+    def _moves(self, recipient: RoleAllocation) -> bool:
+        short = recipient.quota_request is not None and not recipient.quota_request.allows(
+            now=False
+        )
+        if not self.donors.any_for(recipient):
             return False
-        if not short and not self.donors.any_for(taker, taker.pod_class):
-            return self._takes_several(taker)
-        places = self.donors.candidates(taker)
-        helpful = self.donors.helpful(taker.pod_class, places)
-        if taker.quota_request and short:
-            if not self.donors.relieving_quotas(taker.quota_request, places, together=True).size:
+        if not short and not self.donors.any_for(recipient, recipient.pod_class):
+            return self._takes_several(recipient)
+        places = self.donors.candidates(recipient)
+        helpful = self.donors.helpful(recipient.pod_class, places)
+        if recipient.quota_request and short:
+            if not self.donors.relieving_quotas(
+                recipient.quota_request, places, together=True
+            ).size:
                 return False
-            helpful = self.donors.relieving_quotas(taker.quota_request, helpful, together=False)
+            helpful = self.donors.relieving_quotas(recipient.quota_request, helpful, together=False)
         if not helpful.size:
-            return self._takes_several(taker)
+            return self._takes_several(recipient)
         ruled_out = self.donors.ruled_out
-        if self._take_one(taker, self.donors.most_satisfied(helpful)):
-            self.donors.refresh(taker)
+        if self._take_one(recipient, self.donors.most_satisfied(helpful)):
+            self.donors.refresh(recipient)
             return True
-        return self.donors.ruled_out == ruled_out and self._takes_several(taker)
+        return self.donors.ruled_out == ruled_out and self._takes_several(recipient)
 
-    def _take_one(self, taker: RoleAllocation, giver: RoleAllocation) -> bool:
-        grid = self.snapshot.capacity
-        seat = giver.evict(grid)
+    def _take_one(self, recipient: RoleAllocation, donor: RoleAllocation) -> bool:
+        capacity = self.snapshot.capacity
+        placement = donor.evict(capacity)
         if self._deferred.would_reserve() or not (
-            self.ceiling.allows(taker.pod_class, now=False)
-            and taker.pod_class.allows(seat.node, now=False)
+            self.ceiling.allows(recipient.pod_class, now=False)
+            and recipient.pod_class.allows(placement.node, now=False)
         ):
-            giver.restore(grid, seat)
+            donor.restore(capacity, placement)
             return False
         now = (
-            seat.holds_idle
-            and not taker.gave_replicas
-            and taker.pod_class.fits(seat.node, now=True)
+            placement.holds_idle
+            and not recipient.gave_replicas
+            and recipient.pod_class.fits(placement.node, now=True)
         )
-        now = now and (taker.quota_request is None or taker.quota_request.allows(now=True))
-        taker.place(grid, seat.node, now=now)
-        self._gave(taker, [giver])
+        now = now and (recipient.quota_request is None or recipient.quota_request.allows(now=True))
+        recipient.place(capacity, placement.node, now=now)
+        self._gave(recipient, [donor])
         return True
 
-    def _takes_several(self, taker: RoleAllocation) -> bool:
-        if self._looks <= 0 or taker.pod_class in self._hopeless:
+    def _takes_several(self, recipient: RoleAllocation) -> bool:
+        if self._looks <= 0 or recipient.pod_class in self._hopeless:
             return False
-        places = self.donors.candidates(taker)
+        places = self.donors.candidates(recipient)
         self._looks -= len(places)
-        moved = self._take_several(taker, places)
-        self.donors.refresh(taker)
+        moved = self._take_several(recipient, places)
+        self.donors.refresh(recipient)
         return moved
 
-    def _take_several(self, taker: RoleAllocation, places: Ints) -> bool:
+    def _take_several(self, recipient: RoleAllocation, places: Ints) -> bool:
         """One pod may need the room of several, and so may the load ceiling."""
-        board, before = self.snapshot, self.snapshot.satisfaction(taker)
+        snapshot, before = self.snapshot, self.snapshot.satisfaction(recipient)
         rules = ReclaimOrder(
-            min_replicas=lambda giver: self._least(giver, before),
-            key=lambda giver: (0.0, False, -board.satisfaction(giver)),
+            min_replicas=lambda donor: self._least(donor, before),
+            key=lambda donor: (0.0, False, -snapshot.satisfaction(donor)),
         )
-        extras = Reclaimable(board, [self.donors.allocations[place] for place in places], rules)
-        claim = Reservation(
-            board.capacity,
-            [PodSetRequest(taker.pod_class, 1)],
+        reclaimable = Reclaimable(
+            snapshot, [self.donors.allocations[place] for place in places], rules
+        )
+        reservation = Reservation(
+            snapshot.capacity,
+            [PodSetRequest(recipient.pod_class, 1)],
             self.ceiling.holds,
-            taker.quota_request,
+            recipient.quota_request,
         )
-        if not reserve_capacity(claim, extras, np.inf, whole=True):
-            if taker.quota_request is None or taker.quota_request.allows(now=False):
-                self._hopeless.add(taker.pod_class)
+        if not reserve_capacity(reservation, reclaimable, np.inf, whole=True):
+            if recipient.quota_request is None or recipient.quota_request.allows(now=False):
+                self._hopeless.add(recipient.pod_class)
             return False
-        if board.policy.only_if_larger and _weight(claim) >= taker.cluster_fraction:
-            claim.discard(extras)
-            self._hopeless.add(taker.pod_class)
+        if snapshot.policy.only_if_larger and _weight(reservation) >= recipient.cluster_fraction:
+            reservation.discard(reclaimable)
+            self._hopeless.add(recipient.pod_class)
             return False
-        if self._deferred_would_take(claim):
-            claim.discard(extras)
-            self._hopeless.add(taker.pod_class)
+        if self._deferred_would_take(reservation):
+            reservation.discard(reclaimable)
+            self._hopeless.add(recipient.pod_class)
             return False
-        taker.place_pipelined(claim.nodes[0][0])
-        self._gave(taker, claim.evicted)
+        recipient.place_pipelined(reservation.nodes[0][0])
+        self._gave(recipient, reservation.evicted)
         return True
 
-    def _deferred_would_take(self, claim: Reservation) -> bool:
-        grid, ((row, *_), *_), (want, *_) = self.snapshot.capacity, claim.nodes, claim.requests
-        grid.release(row, want.pod_class, now=False)
-        if claim.quota_request:
-            claim.quota_request.release(now=False)
+    def _deferred_would_take(self, reservation: Reservation) -> bool:
+        capacity, ((node, *_), *_), (request, *_) = (
+            self.snapshot.capacity,
+            reservation.nodes,
+            reservation.requests,
+        )
+        capacity.release(node, request.pod_class, now=False)
+        if reservation.quota_request:
+            reservation.quota_request.release(now=False)
         would = self._deferred.would_reserve()
-        grid.reserve(row, want.pod_class, now=False)
-        if claim.quota_request:
-            claim.quota_request.reserve(now=False)
+        capacity.reserve(node, request.pod_class, now=False)
+        if reservation.quota_request:
+            reservation.quota_request.reserve(now=False)
         return would
 
-    def _least(self, giver: RoleAllocation, before: float) -> int:
-        share, sizes = self.snapshot.policy.satisfaction, range(giver.min_replicas, giver.size)
-        more = bisect_right(sizes, before, key=partial(share, giver))
-        return giver.min_replicas + more if sizes else giver.size
+    def _least(self, donor: RoleAllocation, before: float) -> int:
+        share, sizes = self.snapshot.policy.satisfaction, range(donor.min_replicas, donor.size)
+        more = bisect_right(sizes, before, key=partial(share, donor))
+        return donor.min_replicas + more if sizes else donor.size
 
-    def _gave(self, taker: RoleAllocation, givers: Iterable[RoleAllocation]) -> None:
+    def _gave(self, recipient: RoleAllocation, donors: Iterable[RoleAllocation]) -> None:
         self._took = True
-        self._keep(taker)
-        for giver in givers:
-            self.donors.refresh(giver)
-            if giver.size < giver.role.size:
-                giver.reason = giver.reason or reasons.gave(
-                    self.snapshot.policy.rebalance_code, taker.job.key
+        self._keep(recipient)
+        for donor in donors:
+            self.donors.refresh(donor)
+            if donor.size < donor.role.size:
+                donor.reason = donor.reason or reasons.gave(
+                    self.snapshot.policy.rebalance_code, recipient.job.key
                 )
-                self._gave_up.append(giver)
+                self._gave_up.append(donor)
 
 
-def _weight(claim: Reservation) -> float:
+def _weight(reservation: Reservation) -> float:
     """The part of the cluster that those who gave had there."""
-    return sum(giver.cluster_fraction * len(seats) for giver, seats in claim.evicted.items())
+    return sum(
+        donor.cluster_fraction * len(placements)
+        for donor, placements in reservation.evicted.items()
+    )
 
 
-def _gives(standing: RoleAllocation) -> bool:
+def _gives(allocation: RoleAllocation) -> bool:
     """A job that cannot be planned keeps what it has, and so does one that is nearly finished."""
-    stays = standing.manual or standing.cooling_down or standing.nearly_done or standing.job.missing
-    return standing.resizable and not stays
+    stays = (
+        allocation.manual
+        or allocation.cooling_down
+        or allocation.nearly_done
+        or allocation.job.missing
+    )
+    return allocation.resizable and not stays

@@ -85,79 +85,79 @@ def runs(name: str, pods: int, low: int = 1, high: int = 8, **fields: object) ->
 
 
 def test_room_says_which_resource_on_which_nodes_and_how_much() -> None:
-    (cause,) = growth("mnist", node("a", 4), busy(node("b", 4), room(3.5)), runs("mnist", 4))
-    assert isinstance(cause, InsufficientResources)
-    assert (cause.nodes, cause.node, cause.missing) == (2, "b", Resources.of({"cpu": 500}))
-    assert messages.cause(cause) == (
+    (blocker,) = growth("mnist", node("a", 4), busy(node("b", 4), room(3.5)), runs("mnist", 4))
+    assert isinstance(blocker, InsufficientResources)
+    assert (blocker.nodes, blocker.node, blocker.missing) == (2, "b", Resources.of({"cpu": 500}))
+    assert messages.cause(blocker) == (
         "Insufficient cpu for one worker (1 CPU): at most 500m CPU free on one of the 2 nodes "
         "that it may use"
     )
-    assert messages.remedy(cause) == "500m CPU more free on b"
+    assert messages.remedy(blocker) == "500m CPU more free on b"
 
 
 def test_two_resources_that_no_node_has_together_are_said_so() -> None:
     gpu = shape(2, gpu=1)
     things = (node("a", 1, gpu=1), node("b", 8), worker("mnist", 1, 1, shape=gpu))
-    (cause,) = start("mnist", *things)
-    assert messages.cause(cause) == (
+    (blocker,) = start("mnist", *things)
+    assert messages.cause(blocker) == (
         "one worker asks for 2 CPU, 1 nvidia.com/gpu, and no node has all of it at once"
     )
-    assert messages.remedy(cause) == "smaller pods, or a node with 2 CPU, 1 nvidia.com/gpu"
+    assert messages.remedy(blocker) == "smaller pods, or a node with 2 CPU, 1 nvidia.com/gpu"
 
 
 def test_two_resources_that_no_node_has_free_together_are_said_so() -> None:
     gpu = shape(2, gpu=1)
     full = busy(node("a", 2, gpu=1), room(1))
-    (cause,) = start("mnist", full, node("b", 8), worker("mnist", 1, 1, shape=gpu))
-    assert messages.cause(cause) == (
+    (blocker,) = start("mnist", full, node("b", 8), worker("mnist", 1, 1, shape=gpu))
+    assert messages.cause(blocker) == (
         "Insufficient cpu for one worker (2 CPU, 1 nvidia.com/gpu): none of the 2 nodes that it "
         "may use has all of it free at once"
     )
-    assert messages.remedy(cause) == "1 CPU more free on a"
+    assert messages.remedy(blocker) == "1 CPU more free on a"
 
 
 @pytest.mark.parametrize("taken", [0, 2])
 def test_a_pod_that_is_larger_than_any_node_is_not_sent_to_one_of_them(taken: float) -> None:
     nodes = [busy(node(name, 8), room(taken)) for name in ("a", "b")]
     large = worker("fat", 1, 1, shape=shape(9))
-    (cause,) = start("fat", *nodes, large)
+    (blocker,) = start("fat", *nodes, large)
     assert (
-        messages.cause(cause)
+        messages.cause(blocker)
         == "one worker asks for 9 CPU, the largest of the 2 nodes that it may use has 8 CPU"
     )
-    assert messages.remedy(cause) == "smaller pods, or a node with 9 CPU"
+    assert messages.remedy(blocker) == "smaller pods, or a node with 9 CPU"
 
 
 def test_what_it_names_is_what_it_lacks_whoever_else_asks_for_room() -> None:
     """In a full cluster, with others ahead, it is still one pod that is too large."""
     others = [runs("mnist", 4), worker("early", 4, 4, queued=-7200)]
-    causes = start("fat", node("a", 4), *others, worker("fat", 1, 1, shape=shape(9)))
+    blockers = start("fat", node("a", 4), *others, worker("fat", 1, 1, shape=shape(9)))
     assert (
-        messages.cause(causes[0])
+        messages.cause(blockers[0])
         == "one worker asks for 9 CPU, the only node that it may use has 4 CPU"
     )
-    assert messages.remedy(causes[0]).startswith("smaller pods, or ")
+    assert messages.remedy(blockers[0]).startswith("smaller pods, or ")
 
 
 def test_a_device_that_no_node_has_is_said_so() -> None:
-    (cause,) = start("gpu", node("a", 8), worker("gpu", 2, 2, shape=shape(1, gpu=8)))
-    assert messages.cause(cause) == (
+    (blocker,) = start("gpu", node("a", 8), worker("gpu", 2, 2, shape=shape(1, gpu=8)))
+    assert messages.cause(blocker) == (
         "one worker asks for 8 nvidia.com/gpu, and no node that it may use has any"
     )
-    assert messages.remedy(cause) == "smaller pods, or 2 nodes with 1 CPU, 8 nvidia.com/gpu each"
+    assert messages.remedy(blocker) == "smaller pods, or 2 nodes with 1 CPU, 8 nvidia.com/gpu each"
 
 
 def test_a_gang_names_each_role_that_does_not_fit() -> None:
     cast = job("mnist", role("ps", 3, 3), role("worker", 4, 4, shape=shape(2)))
-    causes = start("mnist", node("a", 2), cast)
-    assert [(cause.kind, getattr(cause, "role", "")) for cause in causes] == [
+    blockers = start("mnist", node("a", 2), cast)
+    assert [(blocker.kind, getattr(blocker, "role", "")) for blocker in blockers] == [
         ("Room", "worker"),
         ("Room", "ps"),
     ]
-    assert messages.cause(causes[0]) == (
+    assert messages.cause(blockers[0]) == (
         "Insufficient cpu for 4 worker (2 CPU each): no CPU free on the only node that it may use"
     )
-    assert messages.remedy(causes[0]) == "room for 4 more pods of 2 CPU, on nodes like a"
+    assert messages.remedy(blockers[0]) == "room for 4 more pods of 2 CPU, on nodes like a"
 
 
 def test_an_explanation_counts_pods_as_the_plan_does() -> None:
@@ -180,38 +180,40 @@ def test_rules_about_other_pods_are_no_want_of_room() -> None:
     )
     nodes = [node(name, 8, labels={"host": name}) for name in "ab"]
     alone = shape(1, constraints=apart)
-    (cause,) = start("mnist", *nodes, worker("mnist", 3, 3, shape=alone))
-    assert isinstance(cause, ConstraintsUnsatisfied)
-    assert messages.cause(cause) == (
+    (blocker,) = start("mnist", *nodes, worker("mnist", 3, 3, shape=alone))
+    assert isinstance(blocker, ConstraintsUnsatisfied)
+    assert messages.cause(blocker) == (
         "its pod (anti-)affinity or topology spread rules keep one more worker off the 2 "
         "nodes that it may use"
     )
-    assert messages.remedy(cause) == "one more node like a, with 1 CPU free and no pod there yet"
+    assert messages.remedy(blocker) == "one more node like a, with 1 CPU free and no pod there yet"
     running = worker("mnist", 1, 9, on=["a", "b"], shape=alone)
-    (cause,) = growth("mnist", *nodes, running)
-    assert isinstance(cause, ConstraintsUnsatisfied)
+    (blocker,) = growth("mnist", *nodes, running)
+    assert isinstance(blocker, ConstraintsUnsatisfied)
     plan = decide(cluster(*nodes, worker("mnist", 3, 3, shape=alone)), POLICIES["fair"], ALL)
     assert "Insufficient nodes that its pod (anti-)affinity" in message(plan.held[0].reason)
 
 
 def test_no_node_at_all_names_the_rule() -> None:
-    wants = shape(1, node_selector=(("disk", "ssd"),))
-    (cause,) = start("mnist", node("a", 4), worker("mnist", 1, 1, shape=wants))
-    assert isinstance(cause, NoUsableNode)
-    assert messages.cause(cause) == (
+    requests = shape(1, node_selector=(("disk", "ssd"),))
+    (blocker,) = start("mnist", node("a", 4), worker("mnist", 1, 1, shape=requests))
+    assert isinstance(blocker, NoUsableNode)
+    assert messages.cause(blocker) == (
         "no node matches its node selector disk=ssd: worker may use none of the nodes"
     )
-    assert messages.remedy(cause) == "a node that worker may use, with 1 CPU free for each pod"
+    assert messages.remedy(blocker) == "a node that worker may use, with 1 CPU free for each pod"
 
 
 def test_the_load_ceiling_says_how_much_is_idle_and_stays_so() -> None:
-    (cause,) = growth("mnist", node("a", 10), runs("mnist", 9, high=12), limits=Limits())
-    assert isinstance(cause, LoadCeiling)
-    assert messages.cause(cause) == (
+    (blocker,) = growth("mnist", node("a", 10), runs("mnist", 9, high=12), limits=Limits())
+    assert isinstance(blocker, LoadCeiling)
+    assert messages.cause(blocker) == (
         "the load ceiling of 97 % keeps 300m CPU idle: 1 CPU are, and one more worker asks for "
         "1 CPU"
     )
-    assert messages.remedy(cause) == "a load ceiling of 100 %, or 300m CPU more idle in the cluster"
+    assert (
+        messages.remedy(blocker) == "a load ceiling of 100 %, or 300m CPU more idle in the cluster"
+    )
 
 
 def test_a_max_and_what_hides_behind_it_are_both_named() -> None:
@@ -225,22 +227,22 @@ def test_a_max_and_what_hides_behind_it_are_both_named() -> None:
 
 
 def test_a_manual_size_is_named_with_the_way_out() -> None:
-    (cause,) = growth("mnist", node("a", 8), runs("mnist", 4, wanted=4))
-    assert messages.cause(cause) == "worker is at its manual size, 4"
-    assert messages.remedy(cause) == "another manual size of worker, or none (scale --auto)"
+    (blocker,) = growth("mnist", node("a", 8), runs("mnist", 4, wanted=4))
+    assert messages.cause(blocker) == "worker is at its manual size, 4"
+    assert messages.remedy(blocker) == "another manual size of worker, or none (scale --auto)"
 
 
 def test_work_items_bound_the_pods() -> None:
     items = {"resizing": ResizePolicy.ITEMS, "tandem": False, "remaining": 3}
-    (cause,) = growth("mnist", node("a", 8), runs("mnist", 3, **items))
-    assert messages.cause(cause) == "worker has 3 work items left to do, and a pod for each"
+    (blocker,) = growth("mnist", node("a", 8), runs("mnist", 3, **items))
+    assert messages.cause(blocker) == "worker has 3 work items left to do, and a pod for each"
 
 
 def test_a_cooldown_says_until_when() -> None:
-    (cause,) = growth("mnist", node("a", 8), runs("mnist", 2, resized_at=at(-4)))
-    assert isinstance(cause, TimedHold)
-    assert cause.until == at(6)
-    assert messages.cause(cause) == "cooldown after its last start or resize (until 12:00:06 UTC)"
+    (blocker,) = growth("mnist", node("a", 8), runs("mnist", 2, resized_at=at(-4)))
+    assert isinstance(blocker, TimedHold)
+    assert blocker.until == at(6)
+    assert messages.cause(blocker) == "cooldown after its last start or resize (until 12:00:06 UTC)"
 
 
 def test_whoever_gets_the_room_first_is_named() -> None:
@@ -253,20 +255,20 @@ def test_whoever_gets_the_room_first_is_named() -> None:
 
 
 def test_pending_pods_of_others_come_first_too() -> None:
-    causes = growth("mnist", node("a", 4), runs("mnist", 4, low=4), demand("web-1", shape(1), 1))
-    assert [cause.kind for cause in causes] == ["Room", "Others"]
-    assert messages.cause(causes[1]) == "room goes first to pending pods such as web/web-1"
+    blockers = growth("mnist", node("a", 4), runs("mnist", 4, low=4), demand("web-1", shape(1), 1))
+    assert [blocker.kind for blocker in blockers] == ["Room", "Others"]
+    assert messages.cause(blockers[1]) == "room goes first to pending pods such as web/web-1"
 
 
 def test_each_limit_of_a_quota_is_told_by_itself() -> None:
     charges = tuple(QuotaCharge(QUOTA, name, 2000) for name in ("limits.cpu", "requests.cpu"))
     waits = worker("waits", 4, 4, charges=charges)
-    budgets = (Quota("ns", QUOTA, "limits.cpu", 3000), Quota("ns", QUOTA, "requests.cpu", 4000))
+    quotas = (Quota("ns", QUOTA, "limits.cpu", 3000), Quota("ns", QUOTA, "requests.cpu", 4000))
     there = situation(node("a", 9), waits)
-    found = explain(replace(there, state=replace(there.state, quotas=budgets)), waits.key)
+    found = explain(replace(there, state=replace(there.state, quotas=quotas)), waits.key)
     assert found is not None
     assert found.start_blockers is not None
-    assert [messages.remedy(cause) for cause in found.start_blockers.blockers] == [
+    assert [messages.remedy(blocker) for blocker in found.start_blockers.blockers] == [
         f"8 limits.cpu in {QUOTA} of namespace ns",
         f"8 requests.cpu in {QUOTA} of namespace ns",
     ]
@@ -279,15 +281,15 @@ def test_who_waits_behind_another_is_told_whom() -> None:
     found = explained("late", *things, limits=Limits())
     assert (found.position, found.ahead) == (2, (first.key,))
     assert found.start_blockers is not None
-    (cause,) = found.start_blockers.blockers
-    assert messages.cause(cause) == "the job that has waited longest starts first: ns/first"
+    (blocker,) = found.start_blockers.blockers
+    assert messages.cause(blocker) == "the job that has waited longest starts first: ns/first"
 
 
 def test_room_that_is_being_freed_is_promised() -> None:
     high = worker("high", 2, 2, priority=1)
-    (cause,) = start("high", node("a", 4), runs("mnist", 4), high)
-    assert isinstance(cause, InProgress)
-    assert (messages.cause(cause), messages.remedy(cause)) == (
+    (blocker,) = start("high", node("a", 4), runs("mnist", 4), high)
+    assert isinstance(blocker, InProgress)
+    assert (messages.cause(blocker), messages.remedy(blocker)) == (
         "2 pods wait for other pods to terminate; ns/mnist makes room",
         "",
     )
@@ -300,7 +302,7 @@ def test_who_restarts_to_grow_waits_for_all_of_its_room() -> None:
     (only,) = found.roles
     assert (found.plan.resizes, only.after) == ((), 2), "one place is free, another will be"
     assert only.blockers is not None
-    assert [type(cause) for cause in only.blockers.blockers] == [InProgress]
+    assert [type(blocker) for blocker in only.blockers.blockers] == [InProgress]
 
 
 def test_what_is_promised_comes_by_itself() -> None:
@@ -313,45 +315,45 @@ def test_what_is_promised_comes_by_itself() -> None:
 
 
 def test_a_paused_job_is_told_what_it_lacks_besides() -> None:
-    causes = start("mnist", busy(node("a", 4), room(4)), worker("mnist", 1, 1, paused=True))
-    assert [cause.kind for cause in causes] == ["Itself", "Room"]
-    assert messages.remedy(causes[0]) == "resuming it (kubectl edl resume)"
+    blockers = start("mnist", busy(node("a", 4), room(4)), worker("mnist", 1, 1, paused=True))
+    assert [blocker.kind for blocker in blockers] == ["Itself", "Room"]
+    assert messages.remedy(blockers[0]) == "resuming it (kubectl edl resume)"
 
 
 def test_a_fixed_role_always_has_as_many() -> None:
-    (cause,) = growth("mnist", node("a", 8), worker("mnist", 2, 2, on=["a", "a"]))
-    assert isinstance(cause, OwnCondition)
-    assert messages.cause(cause) == "worker always has 2"
+    (blocker,) = growth("mnist", node("a", 8), worker("mnist", 2, 2, on=["a", "a"]))
+    assert isinstance(blocker, OwnCondition)
+    assert messages.cause(blocker) == "worker always has 2"
 
 
 def test_a_budget_says_how_much_is_left_and_needed() -> None:
-    budget = Quota("ns", QUOTA, "requests.cpu", 4000)
-    charged = runs("mnist", 4, charges=(QuotaCharge(budget.source, budget.resource, 1000),))
+    quota = Quota("ns", QUOTA, "requests.cpu", 4000)
+    charged = runs("mnist", 4, charges=(QuotaCharge(quota.source, quota.resource, 1000),))
     base = cluster(node("a", 8), charged)
     state = DecisionInput(
-        type(base)(base.observed_at, base.nodes, base.jobs, quotas=(budget,)),
+        type(base)(base.observed_at, base.nodes, base.jobs, quotas=(quota,)),
         POLICIES["fair"],
         ALL,
     )
     found = explain(state, JobKey("ns", "mnist"))
     assert found is not None
     assert found.roles[0].blockers is not None
-    (cause,) = found.roles[0].blockers.blockers
-    assert isinstance(cause, QuotaExceeded)
-    assert messages.cause(cause) == (
+    (blocker,) = found.roles[0].blockers.blockers
+    assert isinstance(blocker, QuotaExceeded)
+    assert messages.cause(blocker) == (
         'ResourceQuota "team" of namespace ns allows 4 requests.cpu: 0 left, needs 1'
     )
-    assert messages.remedy(cause) == '5 requests.cpu in ResourceQuota "team" of namespace ns'
+    assert messages.remedy(blocker) == '5 requests.cpu in ResourceQuota "team" of namespace ns'
 
 
 def test_a_quota_of_pods_lacks_one_where_one_more_is_needed() -> None:
-    budget = Quota("ns", QUOTA, "pods", 4)
-    charged = runs("mnist", 4, charges=(QuotaCharge(budget.source, budget.resource, 1),))
-    state = replace(cluster(node("a", 8), charged), quotas=(budget,))
+    quota = Quota("ns", QUOTA, "pods", 4)
+    charged = runs("mnist", 4, charges=(QuotaCharge(quota.source, quota.resource, 1),))
+    state = replace(cluster(node("a", 8), charged), quotas=(quota,))
     found = explain(DecisionInput(state, POLICIES["fair"], ALL), JobKey("ns", "mnist"))
     assert found is not None
     assert found.roles[0].blockers is not None
-    assert found.roles[0].blockers.blockers == (QuotaExceeded(budget, needed=1, left=0, lacks=1),)
+    assert found.roles[0].blockers.blockers == (QuotaExceeded(quota, needed=1, left=0, lacks=1),)
 
 
 @pytest.mark.parametrize("operator", ["Gt", "Lt"])
@@ -388,8 +390,8 @@ def test_room_for_several_pods_is_mended_by_more_nodes_and_for_one_by_a_larger_o
     for pods, nodes in ((2, 3), (1, 1)):
         full, mnist = busy(node("a", 8), room(4)), worker("mnist", pods, pods, shape=shape(8))
         there = situation(full, mnist)
-        (cause,) = start("mnist", full, mnist)
-        mended = without(there, JobKey("ns", "mnist"), [cause])
+        (blocker,) = start("mnist", full, mnist)
+        mended = without(there, JobKey("ns", "mnist"), [blocker])
         assert len(mended.state.nodes) == nodes
 
 
@@ -402,7 +404,7 @@ def test_a_job_that_gets_the_room_a_second_time_hides_nothing_else() -> None:
     stops = found.roles[0].blockers
     assert stops is not None
     assert stops.complete
-    assert {type(cause) for cause in stops.blockers} == {
+    assert {type(blocker) for blocker in stops.blockers} == {
         LoadCeiling,
         Outranked,
         InsufficientResources,
@@ -417,8 +419,8 @@ def test_a_queued_job_for_which_room_is_kept_is_named_before_it_starts() -> None
     found = explained("mine", node("a", 1), node("b", 2), mine, other, queued)
     (only,) = found.roles
     assert only.blockers is not None
-    first = [cause for cause in only.blockers.blockers if isinstance(cause, Outranked)]
-    assert [cause.jobs for cause in first] == [(JobKey("ns", "queued"),)]
+    first = [blocker for blocker in only.blockers.blockers if isinstance(blocker, Outranked)]
+    assert [blocker.jobs for blocker in first] == [(JobKey("ns", "queued"),)]
     assert only.blockers.complete
 
 
@@ -454,6 +456,6 @@ def test_room_that_goes_into_gaps_again_is_asked_for_once_more() -> None:
     stops = found.roles[0].blockers
     assert stops is not None
     assert stops.complete
-    assert [cause.pods for cause in stops.blockers if isinstance(cause, InsufficientResources)] == [
-        2
-    ]
+    assert [
+        blocker.pods for blocker in stops.blockers if isinstance(blocker, InsufficientResources)
+    ] == [2]

@@ -32,17 +32,17 @@ def size(state: ClusterState, key: JobKey, role: str) -> int:
     return 0 if found.suspended else found.size
 
 
-def size_after(situation: DecisionInput, key: JobKey, role: str) -> int:
+def size_after(given: DecisionInput, key: JobKey, role: str) -> int:
     """As the next plan has it."""
-    plan = decide(situation.state, situation.policy, situation.limits)
+    plan = decide(given.state, given.policy, given.limits)
     starts = (dict(one.sizes).get(role) for one in plan.admissions if one.job == key)
     moves = (one.after for one in plan.resizes if (one.job, one.role) == (key, role))
-    return next(filter(None, (*starts, *moves)), size(situation.state, key, role))
+    return next(filter(None, (*starts, *moves)), size(given.state, key, role))
 
 
-def explained(situation: DecisionInput) -> Iterator[Explanation]:
-    for one in situation.state.jobs:
-        found = explain(situation, one.key)
+def explained(given: DecisionInput) -> Iterator[Explanation]:
+    for one in given.state.jobs:
+        found = explain(given, one.key)
         assert found is not None
         yield found
 
@@ -56,25 +56,25 @@ def stopped(found: Explanation) -> Iterator[tuple[str, int, Blockers]]:
             yield one.role, one.after, one.blockers
 
 
-def gets_more(situation: DecisionInput, found: Explanation, role: str, stops: Blockers) -> int:
+def gets_more(given: DecisionInput, found: Explanation, role: str, stops: Blockers) -> int:
     """Its size with all changed that is named."""
-    return size_after(without_blockers(situation, found.job, stops.blockers), found.job, role)
+    return size_after(without_blockers(given, found.job, stops.blockers), found.job, role)
 
 
 def is_promised(stops: Blockers) -> bool:
-    return any(isinstance(cause, InProgress) for cause in stops.blockers)
+    return any(isinstance(blocker, InProgress) for blocker in stops.blockers)
 
 
 @drawn(100, state=states(), policy=st.sampled_from(sorted(POLICIES)))
 def test_with_all_changed_that_it_names_a_job_gets_more(
     reached: Reached, policy: str, state: ClusterState
 ) -> None:
-    situation, looked = DecisionInput(state, POLICIES[policy], LIMITS), 0
-    for found in explained(situation):
+    given, looked = DecisionInput(state, POLICIES[policy], LIMITS), 0
+    for found in explained(given):
         for name, after, stops in stopped(found):
             if stops.complete and not is_promised(stops):
                 looked += 1
-                assert gets_more(situation, found, name, stops) > after, (found.job, name, stops)
+                assert gets_more(given, found, name, stops) > after, (found.job, name, stops)
     reached(looked)
 
 
@@ -82,13 +82,13 @@ def test_with_all_changed_that_it_names_a_job_gets_more(
 def test_with_all_changed_that_it_names_a_job_with_a_topology_gets_more(
     reached: Reached, state: ClusterState
 ) -> None:
-    situation, looked = DecisionInput(state, POLICIES["fair"], LIMITS), 0
-    for found in explained(situation):
+    given, looked = DecisionInput(state, POLICIES["fair"], LIMITS), 0
+    for found in explained(given):
         asks = next(job.topology.required for job in state.jobs if job.key == found.job)
         for name, after, stops in stopped(found) if asks else ():
             if stops.complete and not is_promised(stops):
                 looked += 1
-                assert gets_more(situation, found, name, stops) > after, (found.job, name, stops)
+                assert gets_more(given, found, name, stops) > after, (found.job, name, stops)
     reached(looked)
 
 
@@ -148,6 +148,6 @@ def test_nothing_is_left_open_but_what_nobody_can_change(
         for _, _, stops in stopped(found):
             looked += 1
             assert stops.complete or any(
-                isinstance(cause, OwnCondition) for cause in stops.blockers
+                isinstance(blocker, OwnCondition) for blocker in stops.blockers
             )
     reached(looked)

@@ -22,29 +22,29 @@ R0, R1 = Domain(RACK, "r0"), Domain(RACK, "r1")
 
 
 def explained(*things: object) -> tuple[DecisionInput, Explanation]:
-    situation = DecisionInput(cluster(*things), POLICIES["fair"], ALL)  # type: ignore[arg-type]
-    found = explain(situation, JobKey("ns", "mnist"))
+    given = DecisionInput(cluster(*things), POLICIES["fair"], ALL)  # type: ignore[arg-type]
+    found = explain(given, JobKey("ns", "mnist"))
     assert found is not None
-    return situation, found
+    return given, found
 
 
-def tried(situation: DecisionInput, stops: Blockers | None, after: int) -> tuple[Blocker, ...]:
+def tried(given: DecisionInput, stops: Blockers | None, after: int) -> tuple[Blocker, ...]:
     """The causes, after the job has got more with all of them put right."""
     assert stops is not None
     assert stops.complete
-    better = without_blockers(situation, JobKey("ns", "mnist"), stops.blockers)
+    better = without_blockers(given, JobKey("ns", "mnist"), stops.blockers)
     assert size_after(better, JobKey("ns", "mnist"), "worker") > after
     return stops.blockers
 
 
 def growth(*things: object, after: int) -> tuple[Blocker, ...]:
-    situation, found = explained(*things)
-    return tried(situation, found.roles[-1].blockers, after)
+    given, found = explained(*things)
+    return tried(given, found.roles[-1].blockers, after)
 
 
 def start(*things: object) -> tuple[Blocker, ...]:
-    situation, found = explained(*things)
-    return tried(situation, found.start_blockers, 0)
+    given, found = explained(*things)
+    return tried(given, found.start_blockers, 0)
 
 
 def test_a_job_whose_domain_is_full_says_so_though_others_have_room() -> None:
@@ -62,14 +62,14 @@ def test_a_job_without_a_topology_names_no_domain() -> None:
 
 
 def test_room_that_is_missing_is_missing_in_the_domain() -> None:
-    (cause,) = growth(*racks(4, 1), asking(in_one(), 2, 9, on=["r1-a", "r1-b"]), after=2)
-    assert isinstance(cause, InsufficientResources)
-    assert (cause.domains, cause.nodes, cause.node) == ((R1,), 2, "r1-a")
-    assert messages.cause(cause) == (
+    (blocker,) = growth(*racks(4, 1), asking(in_one(), 2, 9, on=["r1-a", "r1-b"]), after=2)
+    assert isinstance(blocker, InsufficientResources)
+    assert (blocker.domains, blocker.nodes, blocker.node) == ((R1,), 2, "r1-a")
+    assert messages.cause(blocker) == (
         "Insufficient cpu for one worker (1 CPU): no CPU free on the 2 nodes that it may use in "
         f"{RACK}=r1"
     )
-    assert messages.remedy(cause) == "1 CPU more free on r1-a"
+    assert messages.remedy(blocker) == "1 CPU more free on r1-a"
 
 
 def test_a_role_names_the_domains_of_its_job_and_its_own() -> None:
@@ -79,9 +79,9 @@ def test_a_role_names_the_domains_of_its_job_and_its_own() -> None:
         role("ps", 1, 1, on=["r0-b"], topology=topology),
         role("worker", 2, 4, on=["r1-a", "r1-b"], topology=topology),
     )
-    (cause,) = growth(*racks(9, 1), mine, after=2)
-    assert isinstance(cause, InsufficientResources)
-    assert cause.domains == (Domain(BLOCK, "b0"), R1)
+    (blocker,) = growth(*racks(9, 1), mine, after=2)
+    assert isinstance(blocker, InsufficientResources)
+    assert blocker.domains == (Domain(BLOCK, "b0"), R1)
 
 
 @pytest.mark.parametrize("label", [RACK, HOST])
@@ -93,13 +93,13 @@ def test_a_start_lacks_room_in_the_domain_that_comes_nearest(label: str) -> None
         for name in "ab"
     ]
     pods = 8 if label == RACK else 5
-    (cause,) = start(*nodes, asking(in_one(label), pods))
-    assert isinstance(cause, InsufficientResources)
-    assert (cause.wanted - cause.fitting, cause.node) == (2, "r0-a")
-    (domain,) = cause.domains
+    (blocker,) = start(*nodes, asking(in_one(label), pods))
+    assert isinstance(blocker, InsufficientResources)
+    assert (blocker.wanted - blocker.fitting, blocker.node) == (2, "r0-a")
+    (domain,) = blocker.domains
     assert domain == (R0 if label == RACK else Domain(HOST, "r0-a"))
     assert (
-        messages.remedy(cause)
+        messages.remedy(blocker)
         == {
             RACK: f"room for 2 more pods of 1 CPU, on nodes like r0-a in {RACK}=r0",
             HOST: "room for 2 more pods of 1 CPU on r0-a",
@@ -109,20 +109,20 @@ def test_a_start_lacks_room_in_the_domain_that_comes_nearest(label: str) -> None
 
 def test_a_pod_that_is_larger_than_the_nodes_of_its_domain() -> None:
     mine = asking(in_one(), 1, 2, on=["r0-a"], shape=shape(3))
-    (cause,) = growth(*racks(2, 9), mine, after=1)
-    assert isinstance(cause, TooLarge)
-    assert messages.cause(cause) == (
+    (blocker,) = growth(*racks(2, 9), mine, after=1)
+    assert isinstance(blocker, TooLarge)
+    assert messages.cause(blocker) == (
         "one worker asks for 3 CPU, the largest of the 2 nodes that it may use in "
         f"{RACK}=r0 has 2 CPU"
     )
-    assert messages.remedy(cause) == f"smaller pods, or a node with 3 CPU in {RACK}=r0"
+    assert messages.remedy(blocker) == f"smaller pods, or a node with 3 CPU in {RACK}=r0"
 
 
 def test_a_domain_whose_nodes_are_cordoned() -> None:
     nodes = [replace(one, schedulable=one.name[:2] != "r0") for one in racks(2, 2)]
-    (cause,) = growth(*nodes, asking(in_one(), 1, 2, on=["r0-a"]), after=1)
-    assert isinstance(cause, NoUsableNode)
-    assert messages.remedy(cause) == (
+    (blocker,) = growth(*nodes, asking(in_one(), 1, 2, on=["r0-a"]), after=1)
+    assert isinstance(blocker, NoUsableNode)
+    assert messages.remedy(blocker) == (
         f"a node that worker may use in {RACK}=r0, with 1 CPU free for each pod"
     )
 
@@ -132,9 +132,9 @@ def test_a_label_that_no_node_has_is_what_is_missing() -> None:
     cast = job(
         "mnist", role("ps", 1, 1, topology=topology), role("worker", 2, 2, topology=topology)
     )
-    causes = start(*racks(4), cast)
-    assert [type(one) for one in causes] == [NoUsableNode, NoUsableNode]
-    (first, _) = causes
+    blockers = start(*racks(4), cast)
+    assert [type(one) for one in blockers] == [NoUsableNode, NoUsableNode]
+    (first, _) = blockers
     assert isinstance(first, NoUsableNode)
     assert first.rule.rule is NodeRule.TOPOLOGY
     assert messages.cause(first) == (

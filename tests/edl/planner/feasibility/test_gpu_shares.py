@@ -144,9 +144,9 @@ def test_where_devices_have_room_in_sum_for_just_the_pods_that_wait_devices_lack
 
 def test_devices_of_nodes_that_its_pods_may_not_use_are_no_room_in_sum() -> None:
     here, there = ({"zone": name} for name in ("here", "there"))
-    wants = replace(part(600), node_selector=(("zone", "here"),))
+    requests = replace(part(600), node_selector=(("zone", "here"),))
     nodes = shared("a", gpus(1000), labels=here), shared("b", gpus(0), labels=there)
-    mine = worker("mnist", 1, 1, shape=wants)
+    mine = worker("mnist", 1, 1, shape=requests)
     assert lack(*nodes, mine) == Lack(Scarce.RESOURCE, SHARED_GPU)
 
 
@@ -272,12 +272,12 @@ def decided(
     state: ClusterState, policy: str = "fair", *, preempt: bool = False
 ) -> tuple[Snapshot, dict[int, list[tuple[GpuUsage, GpuUsage]]]]:
     """The board after everything was decided, and what was free before, by row."""
-    board = take_snapshot(state, POLICIES[policy], Limits(load_ceiling=1, preempt=preempt))
-    assert board.capacity.gpu_shares is not None
-    gpus = board.capacity.gpu_shares.gpus
-    before = {row: [(gpu.idle, gpu.future_idle) for gpu in gpus[row]] for row in gpus.nodes}
-    allocate(board, Decisions(), GrowthCeiling(board))
-    return board, before
+    snapshot = take_snapshot(state, POLICIES[policy], Limits(load_ceiling=1, preempt=preempt))
+    assert snapshot.capacity.gpu_shares is not None
+    gpus = snapshot.capacity.gpu_shares.gpus
+    before = {at: [(gpu.idle, gpu.future_idle) for gpu in gpus[at]] for at in gpus.nodes}
+    allocate(snapshot, Decisions(), GrowthCeiling(snapshot))
+    return snapshot, before
 
 
 def crowded() -> ClusterState:
@@ -297,19 +297,20 @@ def crowded() -> ClusterState:
 def test_no_device_is_overcommitted_and_sums_agree(
     *, state: ClusterState, policy: str, preempt: bool
 ) -> None:
-    board, before = decided(state, policy, preempt=preempt)
-    assert board.capacity.gpu_shares is not None
-    line = board.capacity.resources.index(SHARED_GPU)
-    for row, found in board.capacity.gpu_shares.gpus.items():
-        for gpu, (now, soon) in zip(found, before[row], strict=True):
+    snapshot, before = decided(state, policy, preempt=preempt)
+    assert snapshot.capacity.gpu_shares is not None
+    resource = snapshot.capacity.resources.index(SHARED_GPU)
+    for at, found in snapshot.capacity.gpu_shares.gpus.items():
+        for gpu, (now, soon) in zip(found, before[at], strict=True):
             assert gpu.future_idle.compute >= min(soon.compute, 0)
             assert gpu.future_idle.memory >= min(soon.memory, 0)
             assert gpu.idle.compute >= min(now.compute, 0)
             assert gpu.idle.memory >= min(now.memory, 0)
         assert (
-            sum(gpu.future_idle.compute for gpu in found) == board.capacity.future_idle[line, row]
+            sum(gpu.future_idle.compute for gpu in found)
+            == snapshot.capacity.future_idle[resource, at]
         )
-        assert sum(gpu.idle.compute for gpu in found) == board.capacity.idle[line, row]
+        assert sum(gpu.idle.compute for gpu in found) == snapshot.capacity.idle[resource, at]
 
 
 @settings(max_examples=60, deadline=None)
@@ -325,7 +326,7 @@ def test_a_claim_in_vain_leaves_the_devices_as_they_were(size: int) -> None:
     rich = running("rich", 1, "gpu-0", "gpu-1", "gpu-2", share=400)
     huge = worker("huge", size, size, shape=part(2000), queued=-9000)
     used = shared("a", gpus(1000, 400, 400))
-    board, before = decided(state_of(used, rich, huge))
-    assert board.capacity.gpu_shares is not None
-    after = [(gpu.idle, gpu.future_idle) for gpu in board.capacity.gpu_shares.gpus[0]]
+    snapshot, before = decided(state_of(used, rich, huge))
+    assert snapshot.capacity.gpu_shares is not None
+    after = [(gpu.idle, gpu.future_idle) for gpu in snapshot.capacity.gpu_shares.gpus[0]]
     assert (after == before[0]) is (size > 1)

@@ -322,8 +322,8 @@ def test_pods_are_placed_exactly_where_the_scheduler_would_let_them(
     street: Street, found: PodConstraints, selector: tuple[tuple[str, str], ...]
 ) -> None:
     wanted = shape(1, constraints=found, node_selector=selector)
-    board = board_of(state_of(street, worker("train", 1, 1, shape=wanted)))
-    fit = board.pod_class_state(wanted).pod_class
+    snapshot = board_of(state_of(street, worker("train", 1, 1, shape=wanted)))
+    pod_class = snapshot.pod_class_state(wanted).pod_class
     room = Counter({one.name: one.allocatable.get("cpu") // 1000 for one in street.nodes})
     for _ in range(9):
         # Nobody is placed where only those who leave make it a place.
@@ -332,17 +332,17 @@ def test_pods_are_placed_exactly_where_the_scheduler_would_let_them(
             one.name
             for number, one in enumerate(street.nodes)
             if room[one.name]
-            and fit.eligible[number]
+            and pod_class.eligible[number]
             and street.allows(wanted, one)
             and later.allows(wanted, one)
         }
-        rows = reserve_pods(board.capacity, PodSetRequest(fit, 1), now=True)
-        assert {street.nodes[row].name for row in rows} <= allowed
-        assert bool(rows) == bool(allowed), "a single pod is placed if there is a place"
-        if not rows:
+        nodes = reserve_pods(snapshot.capacity, PodSetRequest(pod_class, 1), now=True)
+        assert {street.nodes[at].name for at in nodes} <= allowed
+        assert bool(nodes) == bool(allowed), "a single pod is placed if there is a place"
+        if not nodes:
             return
-        room[street.nodes[rows[0]].name] -= 1
-        street.pods.append(Placed(street.nodes[rows[0]], found))
+        room[street.nodes[nodes[0]].name] -= 1
+        street.pods.append(Placed(street.nodes[nodes[0]], found))
 
 
 @pytest.mark.laws
@@ -353,20 +353,20 @@ def test_what_is_undone_leaves_no_trace(
 ) -> None:
     shapes = [shape(1, constraints=found) for found in both]
     cast = job("train", *(role(f"role-{n}", pods, pods, shape=s) for n, s in enumerate(shapes)))
-    board = board_of(state_of(street, cast))
-    found = gang_to_start(board, board.jobs[0])
-    before = counted(board)
-    if reserve_idle(board, found.requests) is None:
-        assert counted(board) == before
-        assert reserve_idle(board, found.requests) is None
+    snapshot = board_of(state_of(street, cast))
+    found = gang_to_start(snapshot, snapshot.jobs[0])
+    before = counted(snapshot)
+    if reserve_idle(snapshot, found.requests) is None:
+        assert counted(snapshot) == before
+        assert reserve_idle(snapshot, found.requests) is None
 
 
-def counted(board: Snapshot) -> list[tuple[object, ...]]:
-    crowd = board.capacity.topology
-    assert crowd is not None
+def counted(snapshot: Snapshot) -> list[tuple[object, ...]]:
+    topology = snapshot.capacity.topology
+    assert topology is not None
     return [
         (sorted(one.pods.items()), sorted(one.future_pods.items()))
-        for one in crowd._counts.values()  # noqa: SLF001
+        for one in topology._counts.values()  # noqa: SLF001
     ]
 
 
@@ -384,23 +384,23 @@ def test_after_a_plan_everybody_is_counted_where_he_sits(
         one = worker(f"job-{number}", 1, 5, shape=shape(1, constraints=found), on=on)
         jobs.append(one)
     state = state_of(street, *jobs)
-    board = board_of(state)
-    allocate(board, Decisions(), GrowthCeiling(board))
+    snapshot = board_of(state)
+    allocate(snapshot, Decisions(), GrowthCeiling(snapshot))
     fresh = [
         (street.nodes[one.node], found.pod_class.shape)
-        for found in board.allocations
+        for found in snapshot.allocations
         for one in found.placements
         if one.node != NO_NODE
     ]
     expected = Street(street.nodes, list(street.pods))
     expected.pods += [Placed(on, found.constraints) for on, found in fresh if found.constraints]
-    assert soon(board) == soon(board_of(_standing(expected, state)))
+    assert soon(snapshot) == soon(board_of(_standing(expected, state)))
 
 
-def soon(board: Snapshot) -> list[list[tuple[int, int]]]:
-    crowd = board.capacity.topology
-    assert crowd is not None
-    return [sorted(one.future_pods.items()) for one in crowd._counts.values()]  # noqa: SLF001
+def soon(snapshot: Snapshot) -> list[list[tuple[int, int]]]:
+    topology = snapshot.capacity.topology
+    assert topology is not None
+    return [sorted(one.future_pods.items()) for one in topology._counts.values()]  # noqa: SLF001
 
 
 def _standing(street: Street, state: ClusterState) -> ClusterState:
@@ -417,8 +417,8 @@ def test_pods_that_terminate_hold_their_place_until_they_are_gone() -> None:
     held_back = worker("train", 2, 2, shape=ruled(**ALONE), on=["node-0"])
     part = replace(held_back.roles[0], size=2, pods=(*held_back.roles[0].pods, gone))
     state = cluster(*hosts("a", "a"), replace(held_back, roles=(part,)))
-    fit = board_of(state).pod_class_state(part.shape).pod_class
-    assert (fit.idle.find(), fit.future_idle.find()) == (NO_NODE, 1)
+    pod_class = board_of(state).pod_class_state(part.shape).pod_class
+    assert (pod_class.idle.find(), pod_class.future_idle.find()) == (NO_NODE, 1)
 
 
 PLANE = Taint("node-role.kubernetes.io/control-plane", "", "NoSchedule")

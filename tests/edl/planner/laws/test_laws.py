@@ -147,8 +147,8 @@ def test_only_the_lower_and_equal_priority_makes_room(
     asks = max((job.priority for job in state.jobs if waits(job)), default=-1)
     above = {job.key: job for job in state.jobs if job.priority > asks and not waits(job)}
     plan = Way(replace(way.policy, balances=False), way.limits).plan(state)
-    extras = any(role.size > role.min for job in above.values() for role in job.roles)
-    reached(extras)
+    reclaimable = any(role.size > role.min for job in above.values() for role in job.roles)
+    reached(reclaimable)
     shrinks = [found.job for found in plan.resizes if found.after < found.before]
     assert not [key for key in shrinks if key in above]
 
@@ -247,19 +247,21 @@ def test_a_higher_priority_never_waits_for_extras_of_a_lower(
     high = worker("high", 1, 1, shape=shape(1.5), priority=9, queued=-60)
     run = tuple(job for job in state.jobs if not waits(job) and not job.paused)
     state = replace(state, jobs=(*run, high), demands=())
-    fits = room_without_extras(state, high)
-    reached(fits and not room_without_extras(state, high, extras=False))
+    pod_classes = room_without_extras(state, high)
+    reached(pod_classes and not room_without_extras(state, high, extras=False))
     plan = way.plan(state)
     shrinks = any(found.after < found.before for found in plan.resizes)
-    assert shrinks or not fits or high.key in {found.job for found in plan.admissions}
+    assert shrinks or not pod_classes or high.key in {found.job for found in plan.admissions}
 
 
-def room_without_extras(state: ClusterState, asks: TrainingJob, *, extras: bool = True) -> bool:
+def room_without_extras(
+    state: ClusterState, asks: TrainingJob, *, reclaimable: bool = True
+) -> bool:
     """Whether one pod fits a node on which others have only their minimums, or all they have."""
     (role,) = asks.roles
     mask = Eligibility(state.nodes).mask(role.shape)
     free = {found.name: found.allocatable - found.used for found in state.nodes}
-    for part in (part for job in state.jobs for part in job.roles if extras):
+    for part in (part for job in state.jobs for part in job.roles if reclaimable):
         movable = part.resizing is not ResizePolicy.FIXED
         for pod in part.pods[part.min :] if movable else ():
             free[pod.node] += part.shape.requests
@@ -273,19 +275,19 @@ def room_without_extras(state: ClusterState, asks: TrainingJob, *, extras: bool 
 def test_no_node_is_filled_beyond_its_allocatable(
     reached: Reached, way: Way, state: ClusterState
 ) -> None:
-    board = take_snapshot(state, way.policy, way.limits)
-    now, soon = board.capacity.idle.copy(), board.capacity.future_idle.copy()
-    allocate(board, Decisions(), GrowthCeiling(board))
-    reached((board.capacity.future_idle != soon).any())
-    assert (board.capacity.idle >= np.minimum(now, 0)).all()
-    assert (board.capacity.future_idle >= np.minimum(soon, 0)).all()
+    snapshot = take_snapshot(state, way.policy, way.limits)
+    now, soon = snapshot.capacity.idle.copy(), snapshot.capacity.future_idle.copy()
+    allocate(snapshot, Decisions(), GrowthCeiling(snapshot))
+    reached((snapshot.capacity.future_idle != soon).any())
+    assert (snapshot.capacity.idle >= np.minimum(now, 0)).all()
+    assert (snapshot.capacity.future_idle >= np.minimum(soon, 0)).all()
     assert (
-        board.capacity.total_future_idle
-        == board.capacity.future_idle[:, board.capacity.schedulable].sum(axis=1).tolist()
+        snapshot.capacity.total_future_idle
+        == snapshot.capacity.future_idle[:, snapshot.capacity.schedulable].sum(axis=1).tolist()
     )
     assert (
-        board.capacity.total_idle
-        == board.capacity.idle[:, board.capacity.schedulable].sum(axis=1).tolist()
+        snapshot.capacity.total_idle
+        == snapshot.capacity.idle[:, snapshot.capacity.schedulable].sum(axis=1).tolist()
     )
 
 

@@ -52,18 +52,19 @@ def _charged(part: Role) -> Role:
 
 @drawn(state=budgeted())
 def test_nothing_is_taken_beyond_a_budget(reached: Reached, state: ClusterState) -> None:
-    board = take_snapshot(state, POLICIES["fair"], Limits())
+    snapshot = take_snapshot(state, POLICIES["fair"], Limits())
     before = {
-        name: (line.remaining, line.future_remaining) for name, line in board.quotas.lines.items()
+        name: (line.remaining, line.future_remaining)
+        for name, line in snapshot.quotas.lines.items()
     }
-    allocate(board, Decisions(), GrowthCeiling(board))
+    allocate(snapshot, Decisions(), GrowthCeiling(snapshot))
     reached(
         any(
             before[name] != (at.remaining, at.future_remaining)
-            for name, at in board.quotas.lines.items()
+            for name, at in snapshot.quotas.lines.items()
         )
     )
-    for name, line in board.quotas.lines.items():
+    for name, line in snapshot.quotas.lines.items():
         now, soon = before[name]
         assert line.remaining >= min(now, 0)
         assert line.future_remaining >= min(soon, 0)
@@ -72,22 +73,22 @@ def test_nothing_is_taken_beyond_a_budget(reached: Reached, state: ClusterState)
 @drawn(state=budgeted())
 def test_the_books_agree_with_the_seats(reached: Reached, state: ClusterState) -> None:
     """What is left soon is what replicas, and what is kept for the queue, do not count."""
-    board = take_snapshot(state, POLICIES["fair"], Limits())
-    before = {line: line.future_remaining for line in board.quotas.lines.values()}
-    counted = {line: _seated(board.allocations, line) for line in before}
-    ledger = Decisions()
-    allocate(board, ledger, GrowthCeiling(board))
+    snapshot = take_snapshot(state, POLICIES["fair"], Limits())
+    before = {line: line.future_remaining for line in snapshot.quotas.lines.values()}
+    counted = {line: _seated(snapshot.allocations, line) for line in before}
+    decisions = Decisions()
+    allocate(snapshot, decisions, GrowthCeiling(snapshot))
     reached(any(line.future_remaining != soon for line, soon in before.items()))
     for line, soon in before.items():
-        left = soon + counted[line] - _seated(board.allocations, line)
+        left = soon + counted[line] - _seated(snapshot.allocations, line)
         assert line.future_remaining <= left
-        assert line.future_remaining == left or ledger.held
+        assert line.future_remaining == left or decisions.held
 
 
-def _seated(standings: list[RoleAllocation], line: QuotaLine) -> int:
+def _seated(allocations: list[RoleAllocation], line: QuotaLine) -> int:
     return sum(
         found.quota_request.amount(line) * sum(one.counts_in_quota for one in found.placements)
-        for found in standings
+        for found in allocations
         if found.quota_request
     )
 
@@ -96,10 +97,10 @@ def _seated(standings: list[RoleAllocation], line: QuotaLine) -> int:
 def test_the_order_of_the_input_does_not_matter(
     reached: Reached, state: ClusterState, random: Random
 ) -> None:
-    jobs, budgets = list(state.jobs), list(state.quotas)
+    jobs, quotas = list(state.jobs), list(state.quotas)
     random.shuffle(jobs)
-    random.shuffle(budgets)
-    mixed = replace(state, jobs=tuple(jobs), quotas=tuple(budgets))
+    random.shuffle(quotas)
+    mixed = replace(state, jobs=tuple(jobs), quotas=tuple(quotas))
     plan = plan_for(state)
     reached(plan.resizes or plan.admissions)
     assert plan_for(mixed) == plan
@@ -109,13 +110,13 @@ def test_the_order_of_the_input_does_not_matter(
 def test_deciding_and_acting_soon_changes_nothing_any_more(
     reached: Reached, state: ClusterState
 ) -> None:
-    budgets, found = state.quotas, plan_for(state)
+    quotas, found = state.quotas, plan_for(state)
     plans = [found]
     for _ in range(40):
         wait = found.recheck_after or timedelta(seconds=60)
         changed = found.admissions or found.resizes or found.suspensions
         state = replace(
-            act(state, found, after=timedelta(seconds=2) if changed else wait), quotas=budgets
+            act(state, found, after=timedelta(seconds=2) if changed else wait), quotas=quotas
         )
         found = plan_for(state)
         plans.append(found)

@@ -133,11 +133,11 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def no_node_is_promised_more_than_it_has(self) -> None:
-        board = take_snapshot(self.state, self.way.policy, self.way.limits)
-        now, soon = board.capacity.idle.copy(), board.capacity.future_idle.copy()
-        allocate(board, Decisions(), GrowthCeiling(board))
-        assert (board.capacity.idle >= np.minimum(now, 0)).all()
-        assert (board.capacity.future_idle >= np.minimum(soon, 0)).all()
+        snapshot = take_snapshot(self.state, self.way.policy, self.way.limits)
+        now, soon = snapshot.capacity.idle.copy(), snapshot.capacity.future_idle.copy()
+        allocate(snapshot, Decisions(), GrowthCeiling(snapshot))
+        assert (snapshot.capacity.idle >= np.minimum(now, 0)).all()
+        assert (snapshot.capacity.future_idle >= np.minimum(soon, 0)).all()
 
     def check_plan(self) -> None:
         plan, known = self.plan, {one.key: one for one in self.state.jobs}

@@ -35,14 +35,17 @@ def app(name: str) -> Selector:
 class Plain:
     """Looks at all nodes for each pod, in the order in which they were when it began."""
 
-    def __init__(self, board: Snapshot, fit: PodClass, *, now: bool) -> None:
-        self._grid, self._fit, self._is_now = board.capacity, fit, now
-        rows = np.flatnonzero(fit.eligible)
-        left = [board.capacity.future_idle[line, rows] // amount for line, amount in fit.amounts]
-        self._order = rows[np.argsort(np.min(left, axis=0), kind="stable")].tolist()
+    def __init__(self, snapshot: Snapshot, pod_class: PodClass, *, now: bool) -> None:
+        self._grid, self._fit, self._is_now = snapshot.capacity, pod_class, now
+        indexes = np.flatnonzero(pod_class.eligible)
+        left = [
+            snapshot.capacity.future_idle[resource, indexes] // amount
+            for resource, amount in pod_class.amounts
+        ]
+        self._order = indexes[np.argsort(np.min(left, axis=0), kind="stable")].tolist()
 
     def find(self) -> int:
-        rows = self._order
+        indexes = self._order
         near = self._fit.constraints.affinity if self._fit.constraints else None
         if near and near.has_no_match(now=self._is_now):
             room = self._grid.idle if self._is_now else self._grid.future_idle
@@ -50,8 +53,8 @@ class Plain:
             of = near.counts[0].of
             total = {at: sum(one for one, other in zip(capacity, of, strict=True) if other == at)
                      for at in of if at >= 0}  # fmt: skip
-            rows = sorted(rows, key=lambda row: -total.get(of[row], 0))
-        return next((row for row in rows if self._fit.fits(row, now=self._is_now)), -1)
+            indexes = sorted(indexes, key=lambda index: -total.get(of[index], 0))
+        return next((index for index in indexes if self._fit.fits(index, now=self._is_now)), -1)
 
 
 @st.composite
@@ -108,24 +111,24 @@ def test_a_cursor_finds_what_a_search_through_all_nodes_finds(
         for at in data.draw(st.sets(st.integers(0, 17), max_size=4))
     )
     state = replace(cluster(*found, *jobs), foreign_pods=others)
-    board = take_snapshot(state, POLICIES["fair"], Limits())
-    fits = [board.pod_class_state(one).pod_class for one in own]
+    snapshot = take_snapshot(state, POLICIES["fair"], Limits())
+    pod_classes = [snapshot.pod_class_state(one).pod_class for one in own]
     now = data.draw(st.booleans())
-    cursors = [fit.idle if now else fit.future_idle for fit in fits]
-    plain = [Plain(board, fit, now=now) for fit in fits]
+    cursors = [pod_class.idle if now else pod_class.future_idle for pod_class in pod_classes]
+    plain = [Plain(snapshot, pod_class, now=now) for pod_class in pod_classes]
     placed: list[tuple[int, int]] = []
     for kind in data.draw(st.lists(st.sampled_from("ppppppgu"), max_size=60)):
         at = data.draw(st.integers(0, 1))
         if kind == "g" and placed:
-            gone, row = placed.pop(data.draw(st.integers(0, len(placed) - 1)))
-            board.capacity.release(row, fits[gone], now=now)
+            gone, index = placed.pop(data.draw(st.integers(0, len(placed) - 1)))
+            snapshot.capacity.release(index, pod_classes[gone], now=now)
             continue
         expected, mark = plain[at].find(), cursors[at].position()
         assert cursors[at].find() == expected
         if expected >= 0:
-            board.capacity.reserve(expected, fits[at], now=now)
+            snapshot.capacity.reserve(expected, pod_classes[at], now=now)
             if kind == "u":
-                board.capacity.unreserve(expected, fits[at], now=now)
+                snapshot.capacity.unreserve(expected, pod_classes[at], now=now)
                 cursors[at].restore(mark)
             else:
                 placed.append((at, expected))
@@ -133,36 +136,36 @@ def test_a_cursor_finds_what_a_search_through_all_nodes_finds(
 
 def test_room_that_came_back_to_a_node_is_found_again() -> None:
     state = cluster(node("one", 1), node("two", 1), worker("w", 1, 1, shape=shape(1)))
-    board = take_snapshot(state, POLICIES["fair"], Limits())
-    fit = board.pod_class_state(shape(1)).pod_class
-    cursor = fit.future_idle
+    snapshot = take_snapshot(state, POLICIES["fair"], Limits())
+    pod_class = snapshot.pod_class_state(shape(1)).pod_class
+    cursor = pod_class.future_idle
     for _ in range(2):
-        board.capacity.reserve(cursor.find(), fit, now=False)
+        snapshot.capacity.reserve(cursor.find(), pod_class, now=False)
     assert cursor.find() == -1
-    board.capacity.release(0, fit, now=False)
+    snapshot.capacity.release(0, pod_class, now=False)
     assert cursor.find() == 0
 
 
 def test_a_cursor_finds_the_same_nodes_again_when_placements_are_undone() -> None:
-    room = {row: 1 + row % 3 for row in range(900)}
-    nodes = (node(f"node-{row:03}", pods) for row, pods in room.items())
-    board = take_snapshot(
+    room = {at: 1 + at % 3 for at in range(900)}
+    nodes = (node(f"node-{at:03}", pods) for at, pods in room.items())
+    snapshot = take_snapshot(
         cluster(*nodes, worker("w", 1, 1, shape=shape(1))), POLICIES["fair"], Limits()
     )
-    fit = board.pod_class_state(shape(1)).pod_class
-    expected = [row for row in sorted(room, key=room.__getitem__) for _ in range(room[row])]
+    pod_class = snapshot.pod_class_state(shape(1)).pod_class
+    expected = [at for at in sorted(room, key=room.__getitem__) for _ in range(room[at])]
 
     def place(pods: int) -> list[int]:
-        rows = []
+        indexes = []
         for _ in range(pods):
-            rows.append(fit.idle.find())
-            board.capacity.reserve(rows[-1], fit, now=True)
-        return rows
+            indexes.append(pod_class.idle.find())
+            snapshot.capacity.reserve(indexes[-1], pod_class, now=True)
+        return indexes
 
     assert place(500) == expected[:500]
-    mark = fit.idle.position()
-    for row in place(1000):
-        board.capacity.unreserve(row, fit, now=True)
-    fit.idle.restore(mark)
+    mark = pod_class.idle.position()
+    for at in place(1000):
+        snapshot.capacity.unreserve(at, pod_class, now=True)
+    pod_class.idle.restore(mark)
     assert place(1300) == expected[500:]
-    assert fit.idle.find() == -1
+    assert pod_class.idle.find() == -1

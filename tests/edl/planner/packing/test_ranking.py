@@ -33,18 +33,23 @@ def test_a_ranking_that_follows_placements_is_the_one_that_reads_all_nodes_anew(
     cpus: list[int], moves: list[tuple[int, int, bool, int]], pods: tuple[int, int]
 ) -> None:
     there = board(cpus)
-    fits = [there.pod_class_state(shape(1)).pod_class, there.pod_class_state(shape(2)).pod_class]
-    wants = [PodSetRequest(fit, count) for fit, count in zip(fits, pods, strict=True)]
-    for row, which, now, comes in moves:
+    pod_classes = [
+        there.pod_class_state(shape(1)).pod_class,
+        there.pod_class_state(shape(2)).pod_class,
+    ]
+    requests = [
+        PodSetRequest(pod_class, count) for pod_class, count in zip(pod_classes, pods, strict=True)
+    ]
+    for at, which, now, comes in moves:
         for followed in (True, False):
-            there.ranking("rack", wants, now=followed)
+            there.ranking("rack", requests, now=followed)
         if comes:
-            there.capacity.reserve(row, fits[which], pods=comes - 2, now=now)
+            there.capacity.reserve(at, pod_classes[which], pods=comes - 2, now=now)
         else:
-            there.capacity.defer([row], fits[which])
+            there.capacity.defer([at], pod_classes[which])
         for followed, horizon in ((True, Horizon.IDLE), (False, Horizon.FUTURE_IDLE)):
             room = there.capacity.available if followed else there.capacity.future_available
-            anew = DomainRanking(there.domains("rack"), fits, room, horizon)
-            kept = there.ranking("rack", wants, now=followed)
-            assert list(kept.tightest(wants)) == list(anew.tightest(wants))
-            assert list(kept.roomiest(wants)) == list(anew.roomiest(wants))
+            anew = DomainRanking(there.domains("rack"), pod_classes, room, horizon)
+            kept = there.ranking("rack", requests, now=followed)
+            assert list(kept.tightest(requests)) == list(anew.tightest(requests))
+            assert list(kept.roomiest(requests)) == list(anew.roomiest(requests))

@@ -80,11 +80,11 @@ def test_nothing_moves_where_a_quota_would_keep_it_from_coming_back() -> None:
     charges = (QuotaCharge('ResourceQuota "team"', "pods", 1),)
     mine = spread("one", charges=charges)
     nodes = tuple(replace(one, allocatable=one.allocatable + shape(1).requests) for one in CLUSTER)
-    budget = Quota("ns", 'ResourceQuota "team"', "pods", 23)
+    quota = Quota("ns", 'ResourceQuota "team"', "pods", 23)
     state = cluster(
         *nodes, mine, spread("two", 3, resizing=ResizePolicy.FIXED), demand("pin", pinned(2))
     )
-    plan = plan_for(replace(state, quotas=(budget,)))
+    plan = plan_for(replace(state, quotas=(quota,)))
     assert plan.drains == ()
     assert sizes(plan) == {"one": 23}
 
@@ -149,8 +149,8 @@ def test_the_last_ready_replica_moves_once_another_is_ready() -> None:
 
 
 def test_what_shrinks_for_a_pod_of_one_node_keeps_its_replicas_on_all_others() -> None:
-    board = run_passes(cluster(*FULL, demand("pin", pinned(3))), POLICIES["fair"], ALL).snapshot
-    row = board.capacity.index["node-2"]
-    for standing in board.allocations:
-        on = Counter(seat.node for seat in standing.placements)
-        assert [on[other] for other in range(len(NODES)) if other != row] == [4] * 5
+    snapshot = run_passes(cluster(*FULL, demand("pin", pinned(3))), POLICIES["fair"], ALL).snapshot
+    index = snapshot.capacity.index["node-2"]
+    for allocation in snapshot.allocations:
+        on = Counter(placement.node for placement in allocation.placements)
+        assert [on[other] for other in range(len(NODES)) if other != index] == [4] * 5

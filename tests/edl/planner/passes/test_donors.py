@@ -17,13 +17,16 @@ def board_of(state: ClusterState) -> Snapshot:
 
 def test_a_role_that_has_given_is_looked_at_where_its_last_replica_is_now() -> None:
     nodes = [node(name, 1, labels={"name": name}) for name in "abc"]
-    giver = worker("giver", 1, 3, on=["a", "b", "c"])
-    taker = worker("taker", 1, 1, shape=shape(1, node_selector=(("name", "b"),)))
-    board = board_of(cluster(*nodes, giver, taker))
-    (standing,) = board.allocations
-    givers = Donors(board, [standing])
-    fit, all_places = board.pod_class_state(taker.roles[0].shape).pod_class, np.arange(1)
-    assert list(givers.helpful(fit, all_places)) == []
-    standing.evict(board.capacity)
-    givers.refresh(standing)
-    assert list(givers.helpful(fit, all_places)) == [0]
+    donor = worker("giver", 1, 3, on=["a", "b", "c"])
+    recipient = worker("taker", 1, 1, shape=shape(1, node_selector=(("name", "b"),)))
+    snapshot = board_of(cluster(*nodes, donor, recipient))
+    (allocation,) = snapshot.allocations
+    donors = Donors(snapshot, [allocation])
+    pod_class, all_places = (
+        snapshot.pod_class_state(recipient.roles[0].shape).pod_class,
+        np.arange(1),
+    )
+    assert list(donors.helpful(pod_class, all_places)) == []
+    allocation.evict(snapshot.capacity)
+    donors.refresh(allocation)
+    assert list(donors.helpful(pod_class, all_places)) == [0]

@@ -204,8 +204,8 @@ QUOTA = 'ResourceQuota "team"'
 
 def limited(hard: int, mine: TrainingJob) -> ClusterState:
     """A cordoned node, room elsewhere, and a quota of this many pods beside one pod of others."""
-    budget = Quota("ns", QUOTA, "pods", hard, others=1)
-    return replace(cluster(HOME, going("a", CORDON), node("b", 9), mine), quotas=(budget,))
+    quota = Quota("ns", QUOTA, "pods", hard, others=1)
+    return replace(cluster(HOME, going("a", CORDON), node("b", 9), mine), quotas=(quota,))
 
 
 @pytest.mark.parametrize(("hard", "leaves"), [(2, []), (3, [("pod-1",)])], ids=["over", "full"])

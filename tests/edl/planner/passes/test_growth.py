@@ -312,7 +312,7 @@ def test_growth_leaves_the_room_of_a_claim_alone_while_that_is_on_its_way(
     """The claim waits for all of node a, or half of it; growth could land there instead of b."""
     mine = worker("mnist", 1, 2, on=["b"], started_at=at(-moved))
     others = worker("web", 1, 1, on=["b"], started_at=at(-moved))
-    claim = worker("late", pods, pods, shape=shape(4))
-    plan = plan_for(cluster(leaving("a", 8), node("b", 3), mine, others, claim), ALL)
+    reservation = worker("late", pods, pods, shape=shape(4))
+    plan = plan_for(cluster(leaving("a", 8), node("b", 3), mine, others, reservation), ALL)
     assert sizes(plan) == found
     assert "to terminate" in told(plan)["late"]

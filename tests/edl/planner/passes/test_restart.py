@@ -58,9 +58,9 @@ def test_a_manual_size_does_not_wait_for_the_cooldown() -> None:
 
 def test_who_was_stopped_to_make_room_comes_back_without_what_it_gave() -> None:
     """Also at a manual size: else it would be stopped for the same claim again, and so on."""
-    claim = worker("claim", 2, 2, priority=1)
+    reservation = worker("claim", 2, 2, priority=1)
     running = restarting("mnist", 1, 3, on=["a"] * 3, wanted=3)
-    state = cluster(node("a", 3), running, claim)
+    state = cluster(node("a", 3), running, reservation)
     restarts = 0
     for _ in range(9):
         plan = plan_for(state)
@@ -281,11 +281,11 @@ def test_what_gave_a_replica_that_found_no_place_does_not_take_it_again_soon() -
     """The scheduler put its pods elsewhere: the job for which it restarted did not grow."""
     on_b = shape(1, node_selector=(("zone", "b"),))
     nodes = (node("a", 3), node("b", 1, labels={"zone": "b"}))
-    taker = restarting("taker", 1, 3, on=["b"], shape=on_b)
-    why = reasons.restarted(reasons.gave(Code.FAIR_SHARING, taker.key))
+    recipient = restarting("taker", 1, 3, on=["b"], shape=on_b)
+    why = reasons.restarted(reasons.gave(Code.FAIR_SHARING, recipient.key))
     since = at(-COOLDOWN)
     gave = restarting("gave", 1, 3, on=["a", "a"], last=why, started_at=since, resized_at=since)
-    plan = plan_for(cluster(*nodes, gave, taker))
+    plan = plan_for(cluster(*nodes, gave, recipient))
     assert plan.resizes == ()
     assert held(plan)["gave"] == reasons.GROWS_LATER
     grew = restarting("taker", 1, 3, on=["b"], shape=on_b, resized_at=at(1 - COOLDOWN))

@@ -22,22 +22,24 @@ from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.states import cluster, job, node, role, shape
 
 
-def is_enough(board: Snapshot, chosen: Sequence[Victim], wants: Sequence[PodSetRequest]) -> bool:
-    room = board.capacity.future_idle.copy()
+def is_enough(
+    snapshot: Snapshot, chosen: Sequence[Victim], requests: Sequence[PodSetRequest]
+) -> bool:
+    room = snapshot.capacity.future_idle.copy()
     for victim in chosen:
         add_holdings(room, victim, 1)
-    return pack(room, wants, Horizon.EMPTY) == [want.pods for want in wants]
+    return pack(room, requests, Horizon.EMPTY) == [request.pods for request in requests]
 
 
 def plainly_spared(
-    board: Snapshot, found: Sequence[Victim], wants: Sequence[PodSetRequest]
+    snapshot: Snapshot, found: Sequence[Victim], requests: Sequence[PodSetRequest]
 ) -> list[Victim]:
     """The first that are enough; then each that the others are enough without, the last first."""
     first = (list(found[:count]) for count in range(1, len(found) + 1))
-    chosen = next(some for some in first if is_enough(board, some, wants))
+    chosen = next(some for some in first if is_enough(snapshot, some, requests))
     for victim in reversed(chosen):
         rest = [other for other in chosen if other is not victim]
-        if is_enough(board, rest, wants):
+        if is_enough(snapshot, rest, requests):
             chosen = rest
     return chosen
 
@@ -68,15 +70,15 @@ def crowded(draw: st.DrawFn) -> ClusterState:
 def test_the_same_gangs_make_room_as_if_room_were_counted_anew_for_each_of_them(
     state: ClusterState, asked: list[tuple[int, int]]
 ) -> None:
-    board = take_snapshot(state, POLICIES["fair"], Limits())
-    found = list(victim_candidates(board.allocations, frozenset()))
-    wants = [
-        PodSetRequest(board.pod_class_state(shape(cpu)).pod_class, pods) for cpu, pods in asked
+    snapshot = take_snapshot(state, POLICIES["fair"], Limits())
+    found = list(victim_candidates(snapshot.allocations, frozenset()))
+    requests = [
+        PodSetRequest(snapshot.pod_class_state(shape(cpu)).pod_class, pods) for cpu, pods in asked
     ]
-    assume(is_enough(board, found, wants) and not is_enough(board, (), wants))
-    chosen = select_victims(found, FreedCapacity(board.capacity.future_idle.copy(), wants))
+    assume(is_enough(snapshot, found, requests) and not is_enough(snapshot, (), requests))
+    chosen = select_victims(found, FreedCapacity(snapshot.capacity.future_idle.copy(), requests))
     event(f"{len(chosen)} of {len(found)}")
-    assert is_enough(board, chosen, wants)
+    assert is_enough(snapshot, chosen, requests)
     assert [one.job.key for one in chosen] == [
-        one.job.key for one in plainly_spared(board, found, wants)
+        one.job.key for one in plainly_spared(snapshot, found, requests)
     ]

@@ -30,8 +30,8 @@ def gpu_budget(gpus: float, namespace: str = "ns") -> Quota:
 
 
 def limited(*things: Node | TrainingJob, by: Quota | tuple[Quota, ...]) -> ClusterState:
-    budgets = by if isinstance(by, tuple) else (by,)
-    return replace(cluster(*things), quotas=budgets)
+    quotas = by if isinstance(by, tuple) else (by,)
+    return replace(cluster(*things), quotas=quotas)
 
 
 def elsewhere(found: TrainingJob, namespace: str = "other") -> TrainingJob:
@@ -107,11 +107,11 @@ def test_pods_that_leave_count_until_they_are_gone() -> None:
 
 def test_a_replica_that_waits_for_room_gives_back_no_more_than_it_took() -> None:
     state = limited(node("a", 4), worker("mnist", 1, 3, on=["a"], charges=PODS), by=quota(3))
-    board = take_snapshot(state, POLICIES["fair"], Limits())
-    (standing,), (line,) = board.allocations, board.quotas.lines.values()
-    standing.place(board.capacity, 0, now=False)
+    snapshot = take_snapshot(state, POLICIES["fair"], Limits())
+    (allocation,), (line,) = snapshot.allocations, snapshot.quotas.lines.values()
+    allocation.place(snapshot.capacity, 0, now=False)
     assert (line.remaining, line.future_remaining) == (2, 1)
-    standing.evict(board.capacity)
+    allocation.evict(snapshot.capacity)
     assert (line.remaining, line.future_remaining) == (2, 2)
 
 

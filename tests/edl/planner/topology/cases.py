@@ -108,10 +108,10 @@ def decided(case: Case) -> dict[str, list[str]]:
 
 def domains(case: Case, hosts: Mapping[str, Sequence[str]], where: str) -> list[str]:
     """The domain of each pod in the order of ranks; `where` is LEVEL or ROLE@LEVEL."""
-    part, _, level = where.rpartition("@")
+    part, _, reclaim_priority = where.rpartition("@")
     labels = {found.name: found.labels or {} for found in _nodes(case)}
     names = [name for each, on in hosts.items() if part in ("", each) for name in on]
-    return [labels[name].get(key(level), "") for name in names]
+    return [labels[name].get(key(reclaim_priority), "") for name in names]
 
 
 def agrees(expected: str, found: Sequence[str]) -> bool:
@@ -130,18 +130,20 @@ def is_consecutive(found: Sequence[str]) -> bool:
     return len(runs) == len({*runs})
 
 
-def key(level: str) -> str:
+def key(reclaim_priority: str) -> str:
     """The node label of a level."""
-    return "kubernetes.io/hostname" if level == HOST else f"example.com/{level}"
+    return (
+        "kubernetes.io/hostname" if reclaim_priority == HOST else f"example.com/{reclaim_priority}"
+    )
 
 
 def nearest(plan: Plan) -> str:
     """The domains that a training job waits for, and how many of its pods fit: `b1-r2:3`."""
     (found,) = plan.held
-    cause = found.reason.about
-    if not (isinstance(cause, Shortage) and cause.domains):
+    blocker = found.reason.about
+    if not (isinstance(blocker, Shortage) and blocker.domains):
         return ""
-    return f"{'|'.join(domain.value for domain in cause.domains)}:{cause.fitting}"
+    return f"{'|'.join(domain.value for domain in blocker.domains)}:{blocker.fitting}"
 
 
 def _token(token: str) -> tuple[frozenset[str], int]:
@@ -165,7 +167,7 @@ def _topology(case: Case) -> Topology:
     required = (part.rpartition("=") for part in case.required.split(",") if part)
     preferred = (part for part in case.preferred.split(",") if part)
     return Topology(
-        tuple(sorted((name, key(level)) for name, _, level in required)),
+        tuple(sorted((name, key(reclaim_priority)) for name, _, reclaim_priority in required)),
         tuple(map(key, preferred)),
     )
 
@@ -186,12 +188,12 @@ def _role(ask: Ask, topology: Topology) -> Role:
 
 
 def _nodes(case: Case) -> Iterator[Node]:
-    for line in filter(None, map(str.strip, case.tree.splitlines())):
-        path, _, hosts = line.partition(":")
+    for quota in filter(None, map(str.strip, case.tree.splitlines())):
+        path, _, hosts = quota.partition(":")
         names = path.split("/") if path else []
         labels = {
-            key(level): "-".join(names[: depth + 1])
-            for depth, level in enumerate(case.levels[: len(names)])
+            key(reclaim_priority): "-".join(names[: depth + 1])
+            for depth, reclaim_priority in enumerate(case.levels[: len(names)])
         }
         for name, amount in _amounts(hosts):
             yield replace(node(name, labels={**labels, key(HOST): name}), allocatable=amount)

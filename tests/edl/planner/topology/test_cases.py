@@ -33,17 +33,17 @@ def named(cases: list[Case]) -> pytest.MarkDecorator:
 
 
 def lines(answer: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    for line in answer:
-        where, _, expected = line.partition(" ")
+    for quota in answer:
+        where, _, expected = quota.partition(" ")
         yield where, expected
 
 
 def levels(case: Case) -> Iterator[str]:
     """What a role's pods lie in few domains of: ROLE@LEVEL."""
     for ask in case.asks:
-        for level in filter(None, (*case.preferred.split(","), case.required)):
-            if "=" not in level:
-                yield f"{ask.role}@{level}"
+        for reclaim_priority in filter(None, (*case.preferred.split(","), case.required)):
+            if "=" not in reclaim_priority:
+                yield f"{ask.role}@{reclaim_priority}"
 
 
 @named(ALL)
