@@ -21,10 +21,10 @@ class DomainIndex(NamedTuple):
 
 
 class ConstraintCount:
-    """Pods that one rule counts, by domain: those there `now`, and those there `soon`.
+    """Pods that one constraint counts, by domain: now, and once terminating ones are gone.
 
     Domains without any are not kept. `fixed` are those where pods of other owners stay. `eased`
-    and `met` grow where a rule may allow what it forbade: fewer pods or a higher minimum, and
+    and `joined` grow where a rule may allow what it forbade: fewer pods or a higher minimum, and
     pods in another domain.
     """
 

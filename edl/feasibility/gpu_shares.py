@@ -36,7 +36,7 @@ class _Gpu:
 
     memory: int
     observed: GpuUsage
-    """`now` before this plan took anything."""
+    """`idle` before this plan reserved anything."""
     idle: GpuUsage
     future_idle: GpuUsage
     empty: GpuUsage
@@ -68,7 +68,7 @@ class _Place(NamedTuple):
 
     gpus: tuple[_Gpu, ...]
     holds_idle: bool = False
-    """Taken from `now` too."""
+    """Taken from `idle` too."""
     bound: bool = False
     """A pod is there in truth: if it comes back, then to these."""
     before: tuple[GpuUsage, ...] = ()
@@ -225,7 +225,7 @@ def _times(free: GpuUsage, part: GpuUsage) -> int:
 
 
 class GpuShares:
-    """A `Packing` for each shape with a share; all of them follow what the grid takes and gives."""
+    """A `ShareAllocator` for each shape with a share; all of them follow each reservation."""
 
     def __init__(self, nodes: Sequence[Node], roles: Iterable[Role]) -> None:
         self.gpus = GpusByNode(nodes)
@@ -235,7 +235,7 @@ class GpuShares:
             self._add_pods(role)
 
     def checkpoint(self) -> GpuCheckpoint:
-        """How all of them stand, to come `back_to` when placements are undone."""
+        """How all of them stand, for `restore` when reservations are undone."""
         packings = self._allocators.values()
         return GpuCheckpoint(
             {

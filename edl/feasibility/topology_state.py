@@ -53,7 +53,7 @@ _Mark: TypeAlias = _Matching | _Repelling | HostPort
 
 
 class TopologyState:
-    """A `Binding` for each shape with rules; their counts follow what the grid takes and gives."""
+    """A `ConstraintState` for each shape with constraints; its counts follow each reservation."""
 
     def __init__(
         self, nodes: Sequence[Node], eligibility: Eligibility, all_rules: Iterable[PodConstraints]

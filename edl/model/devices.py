@@ -56,7 +56,7 @@ class GpuUsage(NamedTuple):
 
 
 class Device(NamedTuple):
-    """One GPU of a node. `used` is what bound pods hold; `leaving` the terminating part of it."""
+    """One GPU of a node. `used` is what bound pods hold; `releasing` the terminating part of it."""
 
     uuid: str = ""
     """Empty while nobody has a share of it: only the pods that hold one tell."""

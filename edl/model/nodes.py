@@ -88,7 +88,7 @@ class Node(msgspec.Struct, frozen=True):
     """A node and the room that is taken on it.
 
     `used` sums the requests of every bound pod that has not ended, ours and others', terminating
-    ones included: their room is busy until they are gone. `leaving` is the terminating part of it.
+    ones included: their room is busy until they are gone. `releasing` is their part of it.
     """
 
     name: str

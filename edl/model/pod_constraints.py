@@ -63,7 +63,7 @@ class PodConstraints(msgspec.Struct, frozen=True):
 class ForeignPods(msgspec.Struct, frozen=True):
     """Pods of other owners on one node, bound and not ended, whom rules of ours may count.
 
-    `leaving` is the terminating part of them.
+    `terminating` of them are about to end.
     """
 
     node: str

@@ -1,6 +1,6 @@
 """What was decided last: while nothing differs that a plan is made from, it is decided still.
 
-A plan depends on the clock by `Board.past` alone, which notes when time will say otherwise.
+A plan depends on the clock by `Snapshot.has_passed` alone, which notes when that changes.
 """
 
 from collections.abc import Iterable

@@ -37,7 +37,7 @@ class Environment:
         demands: Iterable[Demand],
         neighbours: Iterable[ForeignPods] = (),
     ) -> ClusterState:
-        """The cluster as the reconciler would observe it now; `neighbours` besides the world's."""
+        """The cluster as the reconciler would observe it now; `foreign_pods` are more."""
         world = self.world
         return ClusterState(
             observed_at=self.moment,

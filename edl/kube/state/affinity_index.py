@@ -116,7 +116,7 @@ def met(
     pods: Callable[[], Iterable[PodFacts]],
     known: AffinityCache | None = None,
 ) -> ClusterState:
-    """The state with its `neighbours`, and with rules on the shapes of whom others' speak of.
+    """The state with its `foreign_pods`, and with rules on the shapes of whom others' speak of.
 
     The same with or without `known`, which is renewed.
     """

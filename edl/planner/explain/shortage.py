@@ -86,7 +86,7 @@ def growth_shortage(
 
 
 def reachable_capacity(snapshot: Snapshot, job: TrainingJob) -> Ints:
-    """The room on `soon`, and what extras hold that yield to a job that waits."""
+    """The future idle capacity, and that of replicas that a waiting job may reclaim."""
     movable = [found for found in snapshot.allocations if found.resizable]
     reclaim_priority = max(reclaim_priority_of(snapshot, job), job.priority)
     return Reclaimable(snapshot, movable, reclaim_order(snapshot)).capacity.with_idle(
@@ -188,7 +188,7 @@ def _is_ruled(pod_class: PodClass) -> bool:
 
 
 def _least_missing(snapshot: Snapshot, room: Ints, pod_class: PodClass, nodes: Ints) -> int:
-    """The place in `rows` of the node that lacks the smallest part of what a pod asks for."""
+    """The position in `nodes` of the node that lacks the smallest part of what a pod asks for."""
     totals = snapshot.resource_totals
     lacks = np.zeros(len(nodes))
     for resource, amount in pod_class.amounts:

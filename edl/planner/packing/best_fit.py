@@ -40,7 +40,7 @@ class BestFitCursor:
     """The nodes where one more pod fits, fullest first (best fit).
 
     Room only shrinks while pods are placed, so a node that was full is never looked at again,
-    unless room came back to it (`Grid.freed`). Of few nodes each is looked at anew.
+    unless room came back to it (`NodeCapacity.freed_nodes`). Of few nodes each is looked at anew.
     """
 
     __slots__ = (
@@ -104,7 +104,7 @@ class BestFitCursor:
         return bool(self._ahead)
 
     def position(self) -> CursorPosition:
-        """Where it stands, to come `back_to` when placements are undone."""
+        """Where it stands, for `restore` when reservations are undone."""
         return max(self._at - _MANY, 0), self._seen
 
     def restore(self, mark: CursorPosition) -> None:

@@ -35,7 +35,7 @@ class TopologyDomains(NamedTuple):
 class DomainRanking:
     """Domains in the order in which pods of some shapes use them, by the room of their nodes.
 
-    A node is read again where pods came to it or left it since (`touched`), so that a plan reads
+    A node is read again where pods came to it or left it since (`changed_nodes`): a plan reads
     all nodes once for each set of shapes.
     """
 

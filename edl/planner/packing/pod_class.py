@@ -132,7 +132,7 @@ class PodClass:
     def readmits(self, node: int, *, now: bool, bound: bool) -> bool:
         """Whether a node to which others came has room for a pod that has left it.
 
-        `bound`: it is there in truth; `now`: it takes its room at once.
+        `bound`: its pod is bound to the node; `now`: it takes idle capacity.
         """
         if self.share_allocator is not None and not self.share_allocator.readmits(
             node, now=now, bound=bound

@@ -22,7 +22,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 def gang_fit_error(snapshot: Snapshot, found: Gang, reach: Ints) -> Reason:
     """Why a gang does not fit, or never can.
 
-    `reach`: the room on `soon`, and what extras hold that yield to it.
+    `reach`: the future idle capacity, and that of replicas that it may reclaim.
     """
     needs = tuple(
         ResourceNeed(role.name, request.pods, request.pod_class.shape.requests)

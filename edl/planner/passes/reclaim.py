@@ -38,10 +38,10 @@ def _always() -> bool:
 
 @dataclass(slots=True)
 class Reservation:
-    """Pods that want room on `soon`: placed as far as they fit, then by taking extras.
+    """Pods that need future idle capacity: placed as far as they fit, then by reclaiming replicas.
 
-    `enough` is a further condition for being complete (the load ceiling). `bill` is what all of
-    them count in budgets: taken at once, and met when enough has been given back.
+    `condition` must hold too (the load ceiling). `quota_request` is what all of them count in
+    quotas: reserved at once, and within quota when enough has been released.
     """
 
     capacity: NodeCapacity
@@ -215,7 +215,7 @@ def _on(allocation: RoleAllocation, useful: Sequence[bool]) -> bool:
 def reserve_capacity(
     reservation: Reservation, reclaimable: Reclaimable, reclaim_priority: float, *, whole: bool
 ) -> bool:
-    """Reserve room on `soon` for a claim, if need be taking extras within its level.
+    """Complete a reservation, if need be by reclaiming replicas up to a reclaim priority.
 
     `whole`: all pods or none (a gang), and whether it was all; else as many as can be had.
     """

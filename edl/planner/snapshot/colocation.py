@@ -1,4 +1,4 @@
-"""Pods of one job near each other: on one node if possible (`Policy.together`)."""
+"""Pods of one job near each other: on one node if possible (`Policy.colocate`)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -25,7 +25,7 @@ class PipelinedPods(NamedTuple):
 
 
 class ReplicaMove(NamedTuple):
-    """One replica leaves a node; `now`: the room that it goes to is free already."""
+    """One replica leaves a node; `at_once`: its new node has idle capacity for it already."""
 
     allocation: RoleAllocation
     node: int

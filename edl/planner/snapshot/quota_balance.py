@@ -1,7 +1,7 @@
 """What is left of the budgets of namespaces while a plan is made.
 
-As with nodes, who gets what is decided on what will be left `soon`, and what is left `now` as well
-is taken in this plan: quotas count pods until they are gone.
+As with nodes, a plan decides on the future remainder; replicas that the present remainder allows
+too start in this plan: quotas count pods until they are gone.
 """
 
 from collections.abc import Iterable, Sequence
@@ -44,7 +44,7 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
     amounts: tuple[tuple[QuotaLine, int], ...]
 
     def exceeded(self, pods: int = 1, *, now: bool) -> QuotaLine | None:
-        """The first budget that does not allow as many more; `now`: before who leaves is gone."""
+        """The first quota that allows no `pods` more; `now`: before terminating ones are gone."""
         for quota, cost in self.amounts:
             if (
                 min(quota.remaining, quota.future_remaining) if now else quota.future_remaining

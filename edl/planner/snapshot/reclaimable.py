@@ -34,7 +34,7 @@ class ReclaimOrder(msgspec.Struct, frozen=True):
 
     min_replicas: Callable[[RoleAllocation], int]
     key: Callable[[RoleAllocation], tuple[float, bool, float]]
-    """Smallest first; `Extras.next` compares its first part with the claim's level."""
+    """Smallest first; `Reclaimable.next` compares its first part with the reclaim priority."""
 
 
 def reclaim_order(snapshot: Snapshot) -> ReclaimOrder:
@@ -95,7 +95,7 @@ class ReclaimableCapacity:
                 found[resource, placement.node] += sign * amount
 
     def with_idle(self, reclaim_priority: float) -> Ints:
-        """The room on `soon` if all extras within reach were gone."""
+        """The future idle capacity if all reclaimable replicas within reach were evicted."""
         found: Ints = self._capacity.future_idle.copy()
         for key, reclaimable in self._by_priority.items():
             if key <= reclaim_priority:

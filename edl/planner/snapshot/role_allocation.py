@@ -27,7 +27,7 @@ class Placement(NamedTuple):
 
     node: int
     holds_idle: bool
-    """Its room is taken from `now` too: it is not a bound pod, whose room comes back only soon."""
+    """It takes idle capacity too; that of a bound pod comes back once the pod is gone."""
     is_new: bool
     """Given in this plan: the replica does not exist yet."""
     counts_in_quota: bool = True
@@ -53,9 +53,9 @@ class Unscheduled(NamedTuple):
 class RoleAllocation:
     """Mutable within one decision.
 
-    `seats` in the order of keeping: the last one goes first, and fresh ones come after all others.
+    `placements` in the order of keeping: the last one goes first, and new ones follow all others.
 
-    `floor` and `cap` bound the size; `held` is why the role may not grow in this plan.
+    `hold_reason` is why the role may not grow in this plan.
     """
 
     job: TrainingJob
@@ -71,7 +71,7 @@ class RoleAllocation:
     max_replicas: int = 0
     hold_reason: Reason | None = None
     hold_until: datetime | None = None
-    """When `held` ends, where time alone ends it."""
+    """When the hold ends, where time alone ends it."""
     reserves_capacity: bool = True
     """While held, room for its growth is kept for it (a cooldown ends soon)."""
     cooling_down: bool = False
@@ -202,7 +202,7 @@ class RoleAllocation:
         return placement
 
     def restore(self, capacity: NodeCapacity, placement: Placement) -> None:
-        """Undo `rise` where nothing has taken its place: it stays, whatever rules say."""
+        """Undo `evict` where nothing has taken its place: it stays, whatever constraints say."""
         if placement.node != NO_NODE:
             capacity.reserve(placement.node, self.pod_class, now=placement.holds_idle)
         if self.quota_request and placement.counts_in_quota:

@@ -25,7 +25,7 @@ from edl.planner.snapshot.role_allocation import (
 
 
 class Gang(msgspec.Struct, frozen=True):
-    """`roles` and `wants` in the same order, the hardest to place first."""
+    """`roles` and `requests` in the same order, the hardest to place first."""
 
     job: TrainingJob
     roles: tuple[Role, ...]

@@ -34,7 +34,7 @@ class Precedence:
     cost: Callable[[PodClass, PodClass], int]
     """How many pods of a shape one pod of another may keep from a node at most."""
     _open: "Ints" = field(init=False)
-    """The room on `soon`, and that of all pods which the scheduler has yet to place."""
+    """The future idle capacity, and that of all pods which the scheduler has yet to place."""
 
     _capacities: dict[int, list[int]] = field(default_factory=dict)
     _spare: dict[PodClass, int] = field(default_factory=dict)

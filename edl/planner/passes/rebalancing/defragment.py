@@ -53,7 +53,7 @@ def defragment_for(snapshot: Snapshot, ceiling: GrowthCeiling, recipient: RoleAl
     for (allocation, place), node in zip(asked, found, strict=True):
         if place < allocation.size:
             allocation.placements[place] = allocation.placements[place]._replace(node=node)
-    # It was taken with the others: `sit` takes it again, with what it counts.
+    # It was reserved with the others: `place` reserves it again, quotas included.
     node = found[asked.index((recipient, recipient.size))]
     snapshot.capacity.release(node, recipient.pod_class, now=True)
     recipient.place(snapshot.capacity, node, now=True)

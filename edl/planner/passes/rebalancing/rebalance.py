@@ -149,7 +149,7 @@ class Rebalance:
             defer_growth(self.snapshot, allocation)
 
     def _wait(self) -> None:
-        """Growth beyond the givers waits until the moves are done (`Board.calm`)."""
+        """Growth beyond the donors waits until the moves are done (`Snapshot.growth_limit`)."""
         share, calm = self.snapshot.policy.satisfaction, self.snapshot.growth_limit
         for allocation in self.snapshot.allocations:
             if allocation.grows and not allocation.starts:
