@@ -80,7 +80,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
             else one
             for one in self.state.quotas
         )
-        return self._with_state(budgets=tuple(quotas))
+        return self._with_state(quotas=tuple(quotas))
 
     def with_limits(self, limits: Limits) -> "DecisionInput":
         return replace(self, limits=limits)

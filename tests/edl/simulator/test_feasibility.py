@@ -104,7 +104,7 @@ def running(result: Result, name: str) -> float | None:
 
 # -- neighbours --------------------------------------------------------------------------------
 
-ALONE = {"apart": (PodAffinityTerm(HOST, app("train")),)}
+ALONE = {"anti_affinity": (PodAffinityTerm(HOST, app("train")),)}
 
 
 @pytest.mark.parametrize("manner", [FAIR, Plain()])
@@ -227,9 +227,9 @@ _SPREADS = st.builds(
 )
 _PORTS = st.just((HostPort("TCP", 80, "10.0.0.1"),))
 _RULES = st.one_of(
-    st.fixed_dictionaries({"apart": st.tuples(_TERMS)}),
+    st.fixed_dictionaries({"anti_affinity": st.tuples(_TERMS)}),
     st.fixed_dictionaries({"spread": st.tuples(_SPREADS)}),
-    st.fixed_dictionaries({"near": st.tuples(_TERMS)}),
+    st.fixed_dictionaries({"affinity": st.tuples(_TERMS)}),
     st.fixed_dictionaries({"ports": _PORTS}),
     st.just({}),
 )

@@ -141,7 +141,7 @@ def test_only_who_waits_for_a_node_gets_one() -> None:
 def test_who_is_moved_in_the_same_round_gets_none() -> None:
     job = served(*waiting("worker", 0, 1))
     moved = Drain(KEY, "worker", ("mnist-worker-0-abcde",), because("its node goes"))
-    assert placed(job, "n1", "n1", evacuations=(moved,)) == ["mnist-worker-1-abcde"]
+    assert placed(job, "n1", "n1", drains=(moved,)) == ["mnist-worker-1-abcde"]
 
 
 def test_a_job_that_does_not_go_on_is_not_placed() -> None:

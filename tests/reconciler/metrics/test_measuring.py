@@ -230,7 +230,7 @@ def plan_key(plan: Plan) -> JobKey:
 def _renamed(plan: Plan, key: JobKey) -> Plan:
     changed: dict[str, Any] = {
         name: tuple(replace(entry, job=key) for entry in getattr(plan, name))
-        for name in ("admissions", "resizes", "suspensions", "evacuations")
+        for name in ("admissions", "resizes", "suspensions", "drains")
     }
     return replace(plan, **changed)
 

@@ -38,7 +38,7 @@ def shared(name: str, devices: tuple[Device, ...], **fields: object) -> Node:
     thousandths = Resources.of({SHARED_GPU: 1000 * len(devices)})
     used = Resources.of({SHARED_GPU: sum(one.used.compute for one in devices)})
     leaving = Resources.of({SHARED_GPU: sum(one.releasing.compute for one in devices)})
-    sums = {"allocatable": made.allocatable + thousandths, "used": used, "leaving": leaving}
+    sums = {"allocatable": made.allocatable + thousandths, "used": used, "releasing": leaving}
     return replace(made, devices=devices, **sums)
 
 

@@ -71,9 +71,9 @@ def hosts(*zones: str, cpu: float = 8) -> list[Node]:
     ]
 
 
-ALONE = {"apart": (PodAffinityTerm(HOST, app("train")),)}
+ALONE = {"anti_affinity": (PodAffinityTerm(HOST, app("train")),)}
 EVENLY = {"spread": (TopologySpread(ZONE, app("train"), 1),)}
-TOGETHER = {"near": (PodAffinityTerm(ZONE, app("train")),)}
+TOGETHER = {"affinity": (PodAffinityTerm(ZONE, app("train")),)}
 
 
 def test_one_worker_a_node_starts_only_with_as_many_nodes() -> None:
@@ -449,9 +449,9 @@ def test_a_zone_that_its_pods_do_not_select_is_a_domain_of_a_spread_unless_affin
     "rules",
     [
         {"spread": (TopologySpread(HOST, app("train"), 1),)},
-        {"near": (PodAffinityTerm(ZONE, app("cache")),)},
+        {"affinity": (PodAffinityTerm(ZONE, app("cache")),)},
     ],
-    ids=["spread", "near"],
+    ids=["spread", "affinity"],
 )
 def test_nobody_waits_for_a_gang_whose_rules_no_end_of_others_would_meet(
     rules: dict[str, object],

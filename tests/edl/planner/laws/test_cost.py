@@ -46,8 +46,8 @@ def one_gang(size: int, **rules: object) -> ClusterState:
         )
         for n in range(size)
     ]
-    pods = size if "apart" in rules else 3 * size
-    pods = pods // 6 if "near" in rules else pods
+    pods = size if "anti_affinity" in rules else 3 * size
+    pods = pods // 6 if "affinity" in rules else pods
     return cluster(*found, worker("train", pods, pods, shape=shape(1, constraints=bound)))
 
 
@@ -82,8 +82,8 @@ STATES: dict[str, Callable[[int], ClusterState]] = {
     "spread over hosts": partial(one_gang, spread=spread_over("host")),
     "spread over racks": partial(one_gang, spread=spread_over("rack")),
     "spread over zones and hosts": partial(one_gang, spread=spread_over("zone", "host")),
-    "apart on hosts": partial(one_gang, apart=terms("host")),
-    "together in a zone": partial(one_gang, near=terms("zone")),
+    "apart on hosts": partial(one_gang, anti_affinity=terms("host")),
+    "together in a zone": partial(one_gang, affinity=terms("zone")),
     "victims of one gang": preempted,
     "victims of a gang of two roles": partial(preempted, roles=2),
 }

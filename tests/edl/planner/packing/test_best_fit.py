@@ -82,12 +82,12 @@ def rules(draw: st.DrawFn, own: str) -> PodConstraints:
     def term() -> PodAffinityTerm:
         return PodAffinityTerm(draw(st.sampled_from(KEYS)), app(draw(st.sampled_from(NAMES))))
 
-    kinds = draw(st.sets(st.sampled_from(["apart", "near", "spread"]), min_size=1))
+    kinds = draw(st.sets(st.sampled_from(["anti_affinity", "affinity", "spread"]), min_size=1))
     fields: dict[str, Any] = {}
-    if "apart" in kinds:
-        fields["apart"] = (term(),)
-    if "near" in kinds:
-        fields["near"] = (term(),)
+    if "anti_affinity" in kinds:
+        fields["anti_affinity"] = (term(),)
+    if "affinity" in kinds:
+        fields["affinity"] = (term(),)
     if "spread" in kinds:
         keys = draw(st.lists(st.sampled_from(KEYS), min_size=1, max_size=2, unique=True))
         fields["spread"] = tuple(

@@ -85,7 +85,7 @@ CASES: Final = (
         WAITS,
         required="host",
         taken="x3=1",
-        nodes={"x3": {"leaving": room(1)}},
+        nodes={"x3": {"releasing": room(1)}},
     ),
     Case(
         "the number of pods that a host takes is counted",
