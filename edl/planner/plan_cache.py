@@ -25,7 +25,7 @@ class _Decision(msgspec.Struct, frozen=True):
     policy: Policy
     limits: Limits
     plan: Plan
-    restless: frozenset[str]
+    draining_nodes: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class PlanCache:
 
     _last: _Decision | None = None
 
-    def recall(self, state: ClusterState, policy: Policy, limits: Limits) -> Plan | None:
+    def get(self, state: ClusterState, policy: Policy, limits: Limits) -> Plan | None:
         """The last plan, if it is the one for this state, too."""
         last = self._last
         if last is None or (last.policy, last.limits) != (policy, limits):
@@ -49,8 +49,8 @@ class PlanCache:
         self._last = replace(last, state=state, plan=plan)
         return plan
 
-    def keep(
-        self, state: ClusterState, plan: Plan, board: Snapshot, *, waits: bool = False
+    def put(
+        self, state: ClusterState, plan: Plan, snapshot: Snapshot, *, waits: bool = False
     ) -> None:
         """A plan is of use again only if it does nothing: what it does changes the state.
 
@@ -61,12 +61,12 @@ class PlanCache:
             plan.admissions
             or plan.resizes
             or plan.suspensions
-            or plan.evacuations
-            or plan.placements
+            or plan.drains
+            or plan.node_assignments
         )
         if not (acts or waits):
             self._last = _Decision(
-                state, board.policy, board.limits, plan, draining_nodes(state.nodes)
+                state, snapshot.policy, snapshot.limits, plan, draining_nodes(state.nodes)
             )
 
 
@@ -77,22 +77,22 @@ def _is_alike(last: _Decision, state: ClusterState) -> bool:
         len(before.jobs) == len(state.jobs)
         and before.nodes == state.nodes
         and before.demands == state.demands
-        and before.budgets == state.budgets
-        and before.neighbours == state.neighbours
+        and before.quotas == state.quotas
+        and before.foreign_pods == state.foreign_pods
         and before.teams == state.teams
         and before.namespace_teams == state.namespace_teams
         and before.team_usage == state.team_usage
         and before.autoscaled == state.autoscaled
         and all(
-            old is new or _view(old, last.restless) == _view(new, last.restless)
+            old is new or _view(old, last.draining_nodes) == _view(new, last.draining_nodes)
             for old, new in zip(before.jobs, state.jobs, strict=True)
         )
     )
 
 
-def _view(job: TrainingJob, restless: frozenset[str]) -> _View:
+def _view(job: TrainingJob, draining: frozenset[str]) -> _View:
     """All of a job but what only its own life is about, never its place in the plan."""
-    seen = any(pod.node in restless for role in job.roles for pod in role.pods)
+    seen = any(pod.node in draining for role in job.roles for pod in role.pods)
     roles = tuple(_role(role, seen=seen) for role in job.roles)
     return replace(job, roles=(), surroundings={}), roles
 

@@ -9,7 +9,7 @@ from certs.secrets import Installed, rotate, usual
 from certs.secrets import renew as renewed
 from edl.errors import Forbidden, NotFound
 from edl.kube.cluster import Cluster
-from edl.model import Target
+from edl.model import ObjectRef
 from kubectl_edl.certificates.view import (
     Shown,
     certs_report,
@@ -48,12 +48,15 @@ def listed(connection: ClusterConnection, now: datetime) -> Report:
     return certs_report(found, now).hinting(hints if believed else ())
 
 
-def _authority_of(cluster: Cluster) -> Callable[[Target], Iterator[Shown]]:
+def _authority_of(cluster: Cluster) -> Callable[[ObjectRef], Iterator[Shown]]:
     return lambda where: of_authority(authorities(cluster), where)
 
 
 def _read(
-    cluster: Cluster, secret: Target, shown: Callable[[Target], Iterator[Shown]], hints: list[str]
+    cluster: Cluster,
+    secret: ObjectRef,
+    shown: Callable[[ObjectRef], Iterator[Shown]],
+    hints: list[str],
 ) -> list[Shown]:
     where = place(secret)
     try:

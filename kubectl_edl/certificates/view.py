@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from certs.bundle import CertificateError, Issuer, KeyPair, each_certificate
 from certs.secrets import Installed
 from certs.verify import CertificateInfo, facts_of, is_signed_by
-from edl.model import Target
+from edl.model import ObjectRef
 from kubectl_edl.client.certificate_store import Trusted, days_left
 from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.documents.field_kinds import API_VERSION
@@ -37,18 +37,18 @@ class Shown:
     """A certificate, what it is for, and where it lies; `problem` where it cannot be read."""
 
     what: str
-    where: Target
+    where: ObjectRef
     facts: CertificateInfo | None
     problem: str = ""
 
 
-def of_authority(authorities: Sequence[bytes], where: Target) -> Iterator[Shown]:
+def of_authority(authorities: Sequence[bytes], where: ObjectRef) -> Iterator[Shown]:
     """The authority, and those before it that are still trusted."""
     for place, one in enumerate(authorities):
         yield _shown("predecessor" if place else "authority", where, one)
 
 
-def of_pair(pair: KeyPair, where: Target) -> Iterator[Shown]:
+def of_pair(pair: KeyPair, where: ObjectRef) -> Iterator[Shown]:
     """What is served with."""
     yield _shown("serving", where, pair.certificate)
 
@@ -87,13 +87,13 @@ def _signed(pair: KeyPair, issuer: Issuer) -> bool:
     return is_signed_by(pair.certificate, issuer.authority.certificate)
 
 
-def place(where: Target) -> str:
+def place(where: ObjectRef) -> str:
     """`Secret edl-system/edl-webhook-tls`, or a webhook configuration's kind and name."""
     name = f"{where.namespace}/{where.name}" if where.namespace else where.name
     return f"{where.kind} {name}"
 
 
-def _shown(what: str, where: Target, certificate: bytes) -> Shown:
+def _shown(what: str, where: ObjectRef, certificate: bytes) -> Shown:
     try:
         return Shown(what, where, facts_of(certificate))
     except CertificateError as error:

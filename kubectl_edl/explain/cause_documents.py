@@ -6,20 +6,20 @@ from functools import singledispatch
 from edl.messages import cause, remedy
 from edl.model import Domain
 from edl.model.blockers import (
-    Bound,
-    Cause,
-    Itself,
-    Kept,
+    AtBound,
+    Blocker,
+    OwnCondition,
+    ConstraintsUnsatisfied,
     LoadCeiling,
-    NoNode,
-    Others,
-    Promised,
-    Room,
-    Spent,
+    NoUsableNode,
+    Outranked,
+    InProgress,
+    InsufficientResources,
+    QuotaExceeded,
     TooLarge,
-    Until,
+    TimedHold,
 )
-from edl.planner.explain.explanation import Stops
+from edl.planner.explain.explanation import Blockers
 from edl.quantities import Resources
 from edl.visibility.namespace_queue import PublishedStops
 from kubectl_edl.model.training_job_view import time_text
@@ -28,10 +28,10 @@ from kubectl_edl.output.documents.shared_documents import DomainDocument
 from kubectl_edl.queue.view import quantities
 
 
-def stops_document(stops: Stops | None) -> BlockersDocument | None:
+def stops_document(stops: Blockers | None) -> BlockersDocument | None:
     if stops is None:
         return None
-    return {"complete": stops.complete, "blockers": [_with_fields(one) for one in stops.causes]}
+    return {"complete": stops.complete, "blockers": [_with_fields(one) for one in stops.blockers]}
 
 
 def published_document(stops: PublishedStops | None) -> BlockersDocument | None:
@@ -46,17 +46,17 @@ def published_document(stops: PublishedStops | None) -> BlockersDocument | None:
 
 
 @singledispatch
-def _with_fields(one: Cause) -> BlockerDocument:
+def _with_fields(one: Blocker) -> BlockerDocument:
     """Its type, the sentences, and what its type has besides."""
     raise TypeError(f"no document for {one!r}")
 
 
-def _plain(one: Cause) -> BlockerDocument:
+def _plain(one: Blocker) -> BlockerDocument:
     return {"type": one.kind.value, "message": cause(one), "remediation": remedy(one)}
 
 
 @_with_fields.register
-def _(one: Room) -> BlockerDocument:
+def _(one: InsufficientResources) -> BlockerDocument:
     return {
         **_plain(one),
         "role": one.role,
@@ -86,7 +86,7 @@ def _(one: TooLarge) -> BlockerDocument:
 
 
 @_with_fields.register
-def _(one: NoNode) -> BlockerDocument:
+def _(one: NoUsableNode) -> BlockerDocument:
     return {
         **_plain(one),
         "role": one.role,
@@ -98,7 +98,7 @@ def _(one: NoNode) -> BlockerDocument:
 
 
 @_with_fields.register
-def _(one: Kept) -> BlockerDocument:
+def _(one: ConstraintsUnsatisfied) -> BlockerDocument:
     return {
         **_plain(one),
         "role": one.role,
@@ -126,8 +126,8 @@ def _(one: LoadCeiling) -> BlockerDocument:
 
 
 @_with_fields.register
-def _(one: Spent) -> BlockerDocument:
-    quota = one.budget
+def _(one: QuotaExceeded) -> BlockerDocument:
+    quota = one.quota
     return {
         **_plain(one),
         "quota": {"source": quota.source, "resource": quota.resource},
@@ -137,7 +137,7 @@ def _(one: Spent) -> BlockerDocument:
 
 
 @_with_fields.register
-def _(one: Bound) -> BlockerDocument:
+def _(one: AtBound) -> BlockerDocument:
     return {
         **_plain(one),
         "role": one.role,
@@ -147,7 +147,7 @@ def _(one: Bound) -> BlockerDocument:
 
 
 @_with_fields.register
-def _(one: Until) -> BlockerDocument:
+def _(one: TimedHold) -> BlockerDocument:
     return {
         **_plain(one),
         "reason": one.reason.code.value,
@@ -156,7 +156,7 @@ def _(one: Until) -> BlockerDocument:
 
 
 @_with_fields.register
-def _(one: Others) -> BlockerDocument:
+def _(one: Outranked) -> BlockerDocument:
     return {
         **_plain(one),
         "reason": one.rule.value,
@@ -167,12 +167,12 @@ def _(one: Others) -> BlockerDocument:
 
 
 @_with_fields.register
-def _(one: Promised) -> BlockerDocument:
+def _(one: InProgress) -> BlockerDocument:
     return {**_plain(one), "reason": one.reason.code.value}
 
 
 @_with_fields.register
-def _(one: Itself) -> BlockerDocument:
+def _(one: OwnCondition) -> BlockerDocument:
     return {**_plain(one), "reason": one.reason.code.value, "hindrance": one.what.value}
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from edl.domain_counts import DomainCounts, NodeLabels, counted, labels_of
 from edl.messages import message, messages
 from edl.model import ClusterState, JobKey, Reason, Topology, TrainingJob
-from edl.planner.plan import Admission, Evacuation, Plan, Resize, Suspension
+from edl.planner.plan import Admission, Drain, Plan, Resize, Suspension
 from kubectl_edl.model.training_job_view import job_names
 
 
@@ -57,12 +57,12 @@ def moves(state: ClusterState, plan: Plan) -> tuple[PlannedChange, ...]:
         *(_suspension(jobs[one.job], one) for one in plan.suspensions),
         *(_resize(one, jobs[one.job].topology, labels) for one in plan.resizes),
         *(_admission(one, jobs[one.job].topology, labels) for one in plan.admissions),
-        *map(_eviction, plan.evacuations),
+        *map(_eviction, plan.drains),
     )
     return tuple(replace(one, job_names=job_names(jobs[one.job])) for one in found)
 
 
-def _eviction(one: Evacuation) -> PlannedChange:
+def _eviction(one: Drain) -> PlannedChange:
     return PlannedChange(
         one.job, PlannedAction.EVICT, (), one.reason, message(one.reason), one.pods
     )

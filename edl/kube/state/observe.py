@@ -142,8 +142,8 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
         nodes=_nodes(objects.nodes, by_node, devices),
         jobs=jobs,
         demands=_demands(asking, teams, objects.claims, view),
-        bare=_bare(objects, alone, wide),
-        budgets=budgets(objects.quotas, objects.namespaces, jobs, alone),
+        bare_jobs=_bare(objects, alone, wide),
+        quotas=budgets(objects.quotas, objects.namespaces, jobs, alone),
         teams=objects.teams,
         namespace_teams=teams or {},
         team_usage=held.by_team(teams, ours, view),
@@ -176,7 +176,7 @@ def _with_pods(node: Node, pods: Sequence[PodFacts]) -> Node:
     return replace(
         node,
         used=_sum(pod.shape for pod in pods),
-        leaving=_sum(pod.shape for pod in pods if pod.leaving),
+        releasing=_sum(pod.shape for pod in pods if pod.leaving),
         devices=node.devices
         and gpu_sharing.occupied(
             node.devices, [(pod.hold, pod.leaving) for pod in pods if pod.hold]

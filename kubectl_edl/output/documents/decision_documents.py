@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from edl.model import CaveatCode, Phase
-from edl.model.blockers import Bounds, CauseKind, Hindrance
+from edl.model.blockers import SizeBound, BlockerKind, JobCondition
 from edl.model.scarcity import NodeRule, Scarce
 from kubectl_edl.output.documents.field_kinds import QUANTITY
 from kubectl_edl.output.documents.shared_documents import (
@@ -68,7 +68,7 @@ class QuotaNameDocument(TypedDict):
 class BlockerDocument(TypedDict):
     """The fields behind `remediation` depend on the type."""
 
-    type: Annotated[str, CauseKind, "What kind of blocker it is."]
+    type: Annotated[str, BlockerKind, "What kind of blocker it is."]
     message: Annotated[str, "What is in the way."]
     remediation: Annotated[str, "What would change it; empty where it passes by itself."]
     role: NotRequired[Annotated[str, "Role."]]
@@ -91,14 +91,14 @@ class BlockerDocument(TypedDict):
     needed: NotRequired[Annotated[str, QUANTITY, "LoadCeiling, Budget: what is needed."]]
     quota: NotRequired[Annotated[QuotaNameDocument, "Budget: the quota."]]
     available: NotRequired[Annotated[str, QUANTITY, "Budget: what is left of the quota."]]
-    limitedBy: NotRequired[Annotated[str, Bounds, "Bound: what limits the replicas."]]
+    limitedBy: NotRequired[Annotated[str, SizeBound, "Bound: what limits the replicas."]]
     replicas: NotRequired[Annotated[int, "Bound: the limit."]]
     reason: NotRequired[Annotated[ReasonCode, "Until, Promised, Itself, Others: the rule."]]
     notBefore: NotRequired[Annotated[Timestamp | None, "Until: when it ends."]]
     blockedBy: NotRequired[Annotated[list[str], "Others: training jobs, as namespace/name."]]
     pendingPods: NotRequired[Annotated[list[str], "Others: pods of other owners, examples."]]
     roles: NotRequired[Annotated[list[RoleReplicasDocument], "Others: roles of this job itself."]]
-    hindrance: NotRequired[Annotated[str, Hindrance, "Itself: what about the job."]]
+    hindrance: NotRequired[Annotated[str, JobCondition, "Itself: what about the job."]]
 
 
 class BlockersDocument(TypedDict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypedDict
 
-from edl.model import Ending, Phase, Resizing
+from edl.model import JobEnd, Phase, ResizePolicy
 from kubectl_edl.output.documents.shared_documents import (
     CooldownDocument,
     CreatedDocument,
@@ -45,8 +45,8 @@ class RoleDocument(TypedDict):
     manualReplicas: Annotated[int | None, "The manual size (kubectl edl scale); null: automatic."]
     runningReplicas: Annotated[int, "Pods that run."]
     pendingReplicas: Annotated[int, "Pods that are missing or do not run; queued: its minimum."]
-    resizePolicy: Annotated[str, Resizing, "How it takes a new size."]
-    result: Annotated[str | None, Ending, "How its Job ended; null while it has not."]
+    resizePolicy: Annotated[str, ResizePolicy, "How it takes a new size."]
+    result: Annotated[str | None, JobEnd, "How its Job ended; null while it has not."]
     lastScaleTime: Annotated[Timestamp | None, "When it was last resized."]
     reason: Annotated[ReasonCode | None, "Why it has this size."]
     message: Annotated[str, "The same as a sentence."]
