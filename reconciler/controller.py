@@ -10,7 +10,7 @@ import msgspec
 from edl.kube.writer.executor import StepExecutor, StepReport, never
 from edl.model import ClusterState
 from edl.planner.plan import Plan
-from edl.steps import Broken, Steps
+from edl.steps import StepError, Steps
 from edl.writes import Step
 from reconciler.backoff import AFTER_CONFLICT, AFTER_FAILURE, ExponentialBackoff, JobBackoff
 from reconciler.leader_election import Clocks, LeaderState
@@ -105,7 +105,7 @@ class Controller:
         soonest = min(time for time in (again, asked, retry) if time is not None)
         return max(soonest, SOONEST, self._rest)
 
-    def _leave_out(self, broken: Sequence[Broken]) -> None:
+    def _leave_out(self, broken: Sequence[StepError]) -> None:
         """Log it at intervals, not each round."""
         now = self._clocks.monotonic()
         for found in broken:

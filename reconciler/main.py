@@ -22,7 +22,7 @@ from edl.kube.api.client import ApiClient, connect
 from edl.kube.auth.access_review import MissingRights, render
 from edl.kube.auth.kubeconfig import ConfigOverrides
 from edl.kube.cluster import Cluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.planner import settings as planner
 from edl.planner.decide import decide
 from edl.planner.plan_cache import PlanCache
@@ -180,7 +180,7 @@ def _awake_or_not() -> float:
 def _elector(settings: ReconcilerSettings, api: ApiClient, clocks: Clocks) -> LeaderElector:
     """Its requests time out early enough to retry before the leadership expires."""
     terms = LeaseSettings(settings.lease_duration, settings.renew_deadline, settings.retry_period)
-    lease = Target("Lease", settings.namespace, contract.RECONCILER_LEASE)
+    lease = ObjectRef("Lease", settings.namespace, contract.RECONCILER_LEASE)
     one_of_two = api.once(terms.renew_within / 2)
     return LeaderElector(one_of_two, lease, settings.identity or own_identity(), clocks, terms)
 

@@ -16,7 +16,7 @@ from certs.rotation import RotationTimings
 from certs.secrets import Installed
 from certs.verify import facts_of
 from edl.errors import EdlError
-from edl.model import Target
+from edl.model import ObjectRef
 from reconciler.backoff import AFTER_FAILURE
 from reconciler.controller import FOLLOWING
 from reconciler.leader_election import LeaderState
@@ -152,7 +152,7 @@ class WebhookCertificates:
         self._every = every
         self._failures = 0
         self._trouble = ""
-        self._missing: tuple[Target, ...] = ()
+        self._missing: tuple[ObjectRef, ...] = ()
 
     def run(self, leadership: LeaderState, ended: Event) -> None:
         pause = 0.0
@@ -181,7 +181,7 @@ class WebhookCertificates:
         self._failures, self._trouble = 0, ""
         return self._every.total_seconds()
 
-    def _tell(self, missing: tuple[Target, ...]) -> None:
+    def _tell(self, missing: tuple[ObjectRef, ...]) -> None:
         """Log when a configuration disappears, and when all exist again."""
         if missing != self._missing:
             names = " and ".join(f"{target.kind} {target.name}" for target in missing)

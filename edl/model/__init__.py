@@ -7,17 +7,23 @@ from edl.model.cluster_state import ClusterState, Demand
 from edl.model.devices import Caveat, CaveatCode, ClaimRef, Device, DeviceTemplate, GpuUsage, Share
 from edl.model.jobs import (
     Clearing,
-    Ending,
-    Resizing,
+    JobEnd,
+    ResizePolicy,
     Role,
     ScaleDeadline,
     StartRefusal,
     TrainingJob,
 )
 from edl.model.nodes import Assignment, Node, Shape, Taint, Toleration
-from edl.model.object_refs import JobKey, Owner, Target
+from edl.model.object_refs import JobKey, ObjectRef, Owner
 from edl.model.phase import Phase
-from edl.model.pod_constraints import HostPort, Neighbours, PodConstraints, Term, TopologySpread
+from edl.model.pod_constraints import (
+    ForeignPods,
+    HostPort,
+    PodAffinityTerm,
+    PodConstraints,
+    TopologySpread,
+)
 from edl.model.pods import (
     Leaving,
     Pod,
@@ -45,17 +51,19 @@ __all__ = [
     "Device",
     "DeviceTemplate",
     "Domain",
-    "Ending",
+    "ForeignPods",
     "GpuUsage",
     "HostPort",
+    "JobEnd",
     "JobKey",
     "Labels",
     "Leaving",
-    "Neighbours",
     "Node",
+    "ObjectRef",
     "Owner",
     "Phase",
     "Pod",
+    "PodAffinityTerm",
     "PodConstraints",
     "PodPhase",
     "ProvisionalPod",
@@ -66,7 +74,7 @@ __all__ = [
     "Reason",
     "Reclaim",
     "Requirement",
-    "Resizing",
+    "ResizePolicy",
     "Restart",
     "Role",
     "ScaleDeadline",
@@ -76,10 +84,8 @@ __all__ = [
     "Share",
     "StartRefusal",
     "Taint",
-    "Target",
     "Team",
     "Teams",
-    "Term",
     "Toleration",
     "Topology",
     "TopologySpread",

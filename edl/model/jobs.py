@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from edl.contract import CleanUp
 from edl.model.devices import Caveat, DeviceTemplate
 from edl.model.nodes import Assignment, Shape
-from edl.model.object_refs import JobKey, Owner, Target
+from edl.model.object_refs import JobKey, ObjectRef, Owner
 from edl.model.pods import Leaving, Pod, Provisioning
 from edl.model.quotas import QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
@@ -21,7 +21,7 @@ from edl.model.selectors import Labels
 from edl.model.topology_domains import Topology
 
 
-class Resizing(StrEnum):
+class ResizePolicy(StrEnum):
     """How a role takes a new size."""
 
     FIXED = "fixed"
@@ -32,7 +32,7 @@ class Resizing(StrEnum):
     """The whole training job is suspended and starts again at the new size, from its checkpoint."""
 
 
-class Ending(StrEnum):
+class JobEnd(StrEnum):
     """How a Job ended."""
 
     COMPLETE = "Complete"
@@ -92,7 +92,7 @@ class Role(msgspec.Struct, frozen=True):
     max: int
     size: int
     suspended: bool
-    resizing: Resizing
+    resizing: ResizePolicy
     decides: bool
     serves: bool
     tandem: bool
@@ -104,7 +104,7 @@ class Role(msgspec.Struct, frozen=True):
     account: str = ""
     """The ServiceAccount of its pods, empty for the namespace's default."""
     resized_at: datetime | None = None
-    ending: Ending | None = None
+    ending: JobEnd | None = None
     ended_at: datetime | None = None
     wedged: bool = False
     """Its end is decided, and cannot be recorded while it is suspended."""
@@ -200,7 +200,7 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     provisioning: Provisioning = Provisioning()
     mode: str = ""
     clean_up: CleanUp = CleanUp.RUNNING
-    surroundings: Mapping[Target, str] = msgspec.field(default_factory=dict)
+    surroundings: Mapping[ObjectRef, str] = msgspec.field(default_factory=dict)
     """What stands around it already, by uid: Service, PodDisruptionBudgets, a launcher's rights."""
     pods: tuple[Owner, ...] = ()
     """The bare pods that form it, where no Jobs do: nobody queues or resizes them."""

@@ -43,25 +43,25 @@ class Suspension(msgspec.Struct, frozen=True):
     reason: Reason
 
 
-class Evacuation(msgspec.Struct, frozen=True):
+class Drain(msgspec.Struct, frozen=True):
     """Pods of one role that leave their nodes; the Job makes their indexes again elsewhere."""
 
     job: JobKey
     role: str
     pods: tuple[str, ...]
     reason: Reason
-    clears: tuple[str, ...] = ()
+    cleared_nodes: tuple[str, ...] = ()
     """The nodes that they are moved off for a pod that may use few nodes."""
 
 
-class Placement(msgspec.Struct, frozen=True):
+class NodeAssignment(msgspec.Struct, frozen=True):
     """The nodes of pods that wait behind the gate `edl.dev/placement`, all of one role."""
 
     job: JobKey
     role: str
     nodes: tuple[tuple[str, str], ...]
     """(pod, node)"""
-    replaced: tuple[str, ...] = ()
+    replaced_pods: tuple[str, ...] = ()
     """Pods that were given a node and cannot be bound to it: they are ended, and made again."""
 
 
@@ -100,8 +100,8 @@ class Plan(msgspec.Struct, frozen=True):
     suspensions: tuple[Suspension, ...] = ()
     held: tuple[Held, ...] = ()
     recheck_after: timedelta | None = None
-    evacuations: tuple[Evacuation, ...] = ()
-    placements: tuple[Placement, ...] = ()
+    drains: tuple[Drain, ...] = ()
+    node_assignments: tuple[NodeAssignment, ...] = ()
     requests: tuple[ProvisioningRequest, ...] = ()
     """All that ask for nodes: what is there of jobs that are not named goes."""
     unprovisioned: tuple[JobKey, ...] = ()

@@ -7,7 +7,7 @@ from edl import contract, messages
 from edl.annotations import job_history
 from edl.annotations.job_history import HistoryEntry, Operation
 from edl.frameworks import FRAMEWORKS
-from edl.model import ProvisioningFailure, Reason, Resizing, Restart, Role, TrainingJob
+from edl.model import ProvisioningFailure, Reason, ResizePolicy, Restart, Role, TrainingJob
 from edl.planner.plan import Admission, Suspension
 from edl.planner.snapshot import last_resizes
 from edl.spec import addresses
@@ -66,7 +66,7 @@ def _starting(job: TrainingJob, admission: Admission) -> list[Role]:
     """
     names = {name for name, _ in admission.sizes}
     starting = [role for role in job.live if role.name in names]
-    return sorted(starting, key=lambda role: role.resizing is not Resizing.RESTART)
+    return sorted(starting, key=lambda role: role.resizing is not ResizePolicy.RESTART)
 
 
 def _begun(role: Role, now: datetime, failure: ProvisioningFailure | None) -> dict[str, str | None]:
@@ -88,7 +88,7 @@ def _template(told: Mapping[str, str], role: Role) -> Json:
 def _told(
     job: TrainingJob, role: Role, size: int, why: tuple[Reason, str], now: datetime
 ) -> dict[str, str]:
-    again = Operation.RESTARTED if last_resizes.restarts(role) else Operation.RESUMED
+    again = Operation.RESTARTED if last_resizes.stopped_to_resize(role) else Operation.RESUMED
     # Of a start that was left half done the others have begun before.
     operation = again if job.started_at and role.history else Operation.STARTED
     return job_history.annotation(
@@ -100,7 +100,11 @@ def told_at_start(job: TrainingJob, sizes: Mapping[str, int]) -> Mapping[str, st
     """Annotations of pods: these sizes' cluster, for frameworks that must know who really runs."""
     framework = FRAMEWORKS[job.framework]
     mode = framework.mode(job.mode, tuple(sizes))
-    if not framework.at_start or not mode or not (mode.resizing is Resizing.RESTART or mode.told):
+    if (
+        not framework.at_start
+        or not mode
+        or not (mode.resizing is ResizePolicy.RESTART or mode.told)
+    ):
         return {}
     members = {role.name: _members(job, role, sizes[role.name]) for role in job.roles}
     return framework.at_start(members)

@@ -11,7 +11,7 @@ import msgspec
 from edl.forecast.estimate import Certainty, Estimate
 from edl.messages import cause, message, remedy
 from edl.model import DEFAULT_TEAM, ClusterState, JobKey
-from edl.planner.explain.explanation import Stops
+from edl.planner.explain.explanation import Blockers
 from edl.planner.plan import Held, Plan
 from edl.visibility.namespace_queue import (
     MOST_BYTES,
@@ -35,7 +35,7 @@ class Insight(msgspec.Struct, frozen=True):
     """What a plan does not say of a queued training job; None where it was not worked out."""
 
     estimate: Estimate | None = None
-    start: Stops | None = None
+    start: Blockers | None = None
 
 
 def documents(
@@ -115,10 +115,10 @@ def _estimate(found: Estimate | None) -> PublishedEstimate | None:
     return PublishedEstimate(found.certainty, at)
 
 
-def _stops(found: Stops, reader: QueueReader) -> PublishedStops:
-    causes = [reader.allowed(one) for one in found.causes[:_MOST_CAUSES]]
+def _stops(found: Blockers, reader: QueueReader) -> PublishedStops:
+    causes = [reader.allowed(one) for one in found.blockers[:_MOST_CAUSES]]
     return PublishedStops(
-        found.complete and len(found.causes) <= _MOST_CAUSES,
+        found.complete and len(found.blockers) <= _MOST_CAUSES,
         tuple(
             PublishedCause(one.kind.value, _text(cause(one)), _text(remedy(one))) for one in causes
         ),

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import structs
 
 from edl import contract
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.visibility.namespace_queue import CONFIG_MAP, KEY, NamespaceQueue, render
 from edl.writes import Create, Delete, Patch, Write
 
@@ -66,5 +66,5 @@ def _write(namespace: str, found: PublishedQueue | None, wanted: NamespaceQueue)
     return Create(target, manifest)
 
 
-def _target(namespace: str) -> Target:
-    return Target("ConfigMap", namespace, CONFIG_MAP)
+def _target(namespace: str) -> ObjectRef:
+    return ObjectRef("ConfigMap", namespace, CONFIG_MAP)

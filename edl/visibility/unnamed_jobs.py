@@ -8,7 +8,7 @@ import msgspec
 from msgspec import structs
 
 from edl.model import JobKey
-from edl.model.blockers import Others
+from edl.model.blockers import Outranked
 from edl.model.reason_codes import PendingPods
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -43,7 +43,7 @@ class QueueReader(msgspec.Struct, frozen=True):
         changed = {name: self._allowed(getattr(told, name)) for name in told.__struct_fields__}
         if isinstance(told, PendingPods):
             changed["example"] = self._pod(told.example)
-        if isinstance(told, Others):
+        if isinstance(told, Outranked):
             changed["pods"] = tuple(dict.fromkeys(map(self._pod, told.pods)))
         return structs.replace(told, **changed)
 

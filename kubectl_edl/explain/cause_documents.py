@@ -8,16 +8,16 @@ from edl.model import Domain
 from edl.model.blockers import (
     AtBound,
     Blocker,
-    OwnCondition,
     ConstraintsUnsatisfied,
+    InProgress,
+    InsufficientResources,
     LoadCeiling,
     NoUsableNode,
     Outranked,
-    InProgress,
-    InsufficientResources,
+    OwnCondition,
     QuotaExceeded,
-    TooLarge,
     TimedHold,
+    TooLarge,
 )
 from edl.planner.explain.explanation import Blockers
 from edl.quantities import Resources

@@ -4,19 +4,20 @@ from collections.abc import Iterator, Sequence
 
 from edl.messages import cause, remedy
 from edl.model import JobKey
-from edl.model.blockers import Hindrance, Itself
-from edl.planner.explain.explanation import Explanation, Stops
+from edl.model.blockers import JobCondition, OwnCondition
+from edl.planner.explain.explanation import Blockers, Explanation
 from edl.visibility.namespace_queue import PublishedStops
 
 
 def stop_sections(found: Explanation, roles: Sequence[str]) -> Iterator[str]:
     """Why it does not start, or why each of these roles has no more."""
-    if found.start:
-        yield _stops(f"Why {found.job.name} does not start:", found.start)
+    if found.start_blockers:
+        yield _stops(f"Why {found.job.name} does not start:", found.start_blockers)
     for role in found.roles:
-        if role.stops and role.role in roles and not _is_fixed(role.stops):
+        if role.blockers and role.role in roles and not _is_fixed(role.blockers):
             yield _stops(
-                f"Why not one more {role.role} (now {role.now}, next {role.after}):", role.stops
+                f"Why not one more {role.role} (now {role.before}, next {role.after}):",
+                role.blockers,
             )
 
 
@@ -26,13 +27,15 @@ def told_stops(job: JobKey, stops: PublishedStops) -> str:
     return _listed(f"Why {job.name} does not start:", told, complete=stops.complete)
 
 
-def _is_fixed(stops: Stops) -> bool:
+def _is_fixed(stops: Blockers) -> bool:
     """The table says it."""
-    return any(isinstance(one, Itself) and one.what is Hindrance.FIXED for one in stops.causes)
+    return any(
+        isinstance(one, OwnCondition) and one.what is JobCondition.FIXED for one in stops.blockers
+    )
 
 
-def _stops(title: str, stops: Stops) -> str:
-    told = [(cause(one), remedy(one)) for one in stops.causes]
+def _stops(title: str, stops: Blockers) -> str:
+    told = [(cause(one), remedy(one)) for one in stops.blockers]
     return _listed(title, told, complete=stops.complete)
 
 

@@ -9,7 +9,7 @@ from edl.frameworks.base import Cooldown
 from edl.inject.warnings import request_warnings
 from edl.messages.device_messages import caveat
 from edl.model import Caveat, Reason, Role
-from edl.planner.explain.explanation import Explanation, RoleExplained
+from edl.planner.explain.explanation import Explanation, RoleExplanation
 from kubectl_edl.client.pending_pods import Unplaced
 from kubectl_edl.explain.cause_documents import published_document, stops_document
 from kubectl_edl.explain.explained_job import Explained
@@ -190,13 +190,13 @@ def _role_rows(explained: Explained) -> Iterator[tuple[str, ...]]:
     for shown in explained.view.roles:
         role, one = shown.role, told.get(shown.role.name)
         if role.name in explained.roles:
-            sizes = (one.now, one.after) if one else (shown.size, shown.size)
+            sizes = (one.before, one.after) if one else (shown.size, shown.size)
             figures = (*sizes, role.min, role.max)
             yield (role.name, *map(str, figures), _why(role, one).message)
 
 
-def _why(role: Role, one: RoleExplained | None) -> Why:
-    return why_of(one.why) if one and one.why else why_of_role(role)
+def _why(role: Role, one: RoleExplanation | None) -> Why:
+    return why_of(one.reason) if one and one.reason else why_of_role(role)
 
 
 def _pod_row(pod: Unplaced, now: datetime) -> tuple[str, ...]:
@@ -229,7 +229,7 @@ def _document(explained: Explained) -> "TrainingJobExplanationDocument":
             {"role": role, "type": one.code.value, "subject": one.subject, "message": caveat(one)}
             for role, one in _caveats(explained)
         ],
-        "start": stops_document(found.start)
+        "start": stops_document(found.start_blockers)
         if found
         else published_document(published.start if published else None),
         "roles": _role_documents(explained, found) if found else [],
@@ -256,10 +256,10 @@ def _role_documents(explained: Explained, found: Explanation) -> "list[Explained
     return [
         {
             "name": one.role,
-            "replicas": one.now,
+            "replicas": one.before,
             "nextReplicas": one.after,
             **_why(roles[one.role], one).document,
-            "scaleUp": stops_document(one.stops),
+            "scaleUp": stops_document(one.blockers),
         }
         for one in found.roles
         if one.role in explained.roles

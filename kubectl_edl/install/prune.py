@@ -8,7 +8,7 @@ from typing import Final
 from edl import contract
 from edl.errors import NotFound
 from edl.kube.cluster import RESOURCES, ListOptions, PluginCluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.visibility.queue_writes import SELECTOR
 from kubectl_edl.cli.command_errors import TimedOut
@@ -43,24 +43,24 @@ KINDS: Final = (
 _PAUSE: Final = 0.5
 
 
-def installed(cluster: PluginCluster) -> tuple[Target, ...]:
+def installed(cluster: PluginCluster) -> tuple[ObjectRef, ...]:
     """Everything that carries our label, in the order of `KINDS`."""
     return tuple(target for kind in KINDS for target in _labelled(cluster, kind))
 
 
-def published(cluster: PluginCluster) -> tuple[Target, ...]:
+def published(cluster: PluginCluster) -> tuple[ObjectRef, ...]:
     """What the reconciler told users in their namespaces: it is of no use without it."""
     listing = cluster.list(ListOptions("ConfigMap", labels=SELECTOR, name=CONFIG_MAP))
     found = (json.loads(item)["metadata"] for item in listing.items)
-    return tuple(Target("ConfigMap", one["namespace"], one["name"]) for one in found)
+    return tuple(ObjectRef("ConfigMap", one["namespace"], one["name"]) for one in found)
 
 
-def superseded(cluster: PluginCluster, wanted: Sequence[Target]) -> tuple[Target, ...]:
+def superseded(cluster: PluginCluster, wanted: Sequence[ObjectRef]) -> tuple[ObjectRef, ...]:
     """What is installed and no longer wanted."""
     return tuple(target for target in installed(cluster) if target not in set(wanted))
 
 
-def remove(cluster: PluginCluster, targets: Sequence[Target]) -> Iterator[Target]:
+def remove(cluster: PluginCluster, targets: Sequence[ObjectRef]) -> Iterator[ObjectRef]:
     """Each that was there."""
     for target in targets:
         try:
@@ -71,7 +71,7 @@ def remove(cluster: PluginCluster, targets: Sequence[Target]) -> Iterator[Target
 
 
 def wait_until_gone(
-    world: CliContext, cluster: PluginCluster, targets: Sequence[Target], timeout: timedelta
+    world: CliContext, cluster: PluginCluster, targets: Sequence[ObjectRef], timeout: timedelta
 ) -> None:
     """Raise TimedOut, naming what is still there."""
     until = world.now() + timeout
@@ -85,11 +85,11 @@ def wait_until_gone(
         world.sleep(_PAUSE)
 
 
-def _labelled(cluster: PluginCluster, kind: str) -> Iterator[Target]:
+def _labelled(cluster: PluginCluster, kind: str) -> Iterator[ObjectRef]:
     namespace = contract.SYSTEM_NAMESPACE if RESOURCES[kind].namespaced else ""
     try:
         listing = cluster.list(ListOptions(kind, namespace, PART_OF))
     except NotFound:  # a kind of another project's, which is not in this cluster
         return
     for item in listing.items:
-        yield Target(kind, namespace, json.loads(item)["metadata"]["name"])
+        yield ObjectRef(kind, namespace, json.loads(item)["metadata"]["name"])

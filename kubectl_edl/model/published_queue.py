@@ -11,7 +11,7 @@ from msgspec import structs
 
 from edl.errors import ClusterError, Forbidden, NotFound
 from edl.forecast.estimate import Certainty, Estimate
-from edl.model import JobKey, Target
+from edl.model import JobKey, ObjectRef
 from edl.model.reason_codes import code_of
 from edl.visibility.namespace_queue import (
     CONFIG_MAP,
@@ -64,7 +64,7 @@ def read_published(
     connection: ClusterConnection, now: datetime, hints: list[str], namespace: str = ""
 ) -> PublishedView | None:
     """None where nothing is published, or where it cannot be read, which `hints` say then."""
-    target = Target("ConfigMap", namespace or connection.namespace, CONFIG_MAP)
+    target = ObjectRef("ConfigMap", namespace or connection.namespace, CONFIG_MAP)
     where = f"ConfigMap {target.namespace}/{CONFIG_MAP}"
     try:
         found = connection.cluster.get(target)

@@ -11,7 +11,7 @@ from edl.forecast.estimate import Certainty
 from edl.forecast.forecast import forecast
 from edl.model import JobKey
 from edl.planner.explain.explanation import explain
-from edl.planner.explain.what_if_state import Situation
+from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan import Held
 from edl.planner.settings import Settings
 from edl.visibility.queue_documents import Insight
@@ -20,7 +20,7 @@ from reconciler.metrics.state_metrics import LastDecision
 if TYPE_CHECKING:
     from edl.forecast.estimate import Estimate
     from edl.model import Reason
-    from edl.planner.explain.explanation import Stops
+    from edl.planner.explain.explanation import Blockers
 
 PART: Final = 0.05
 """Of the time: the process that works this out is the one that decides."""
@@ -36,7 +36,7 @@ class QueueInsights:
         self._monotonic = monotonic
         self._rested = float("-inf")
         self._estimates: dict[JobKey, Estimate] = {}
-        self._starts: dict[JobKey, tuple[Reason, Stops]] = {}
+        self._starts: dict[JobKey, tuple[Reason, Blockers]] = {}
         """In the order in which they were worked out."""
 
     def refreshed(self, decided: LastDecision, waiting: Sequence[Held]) -> Mapping[JobKey, Insight]:
@@ -76,14 +76,14 @@ class QueueInsights:
 
     def _explain(self, decided: LastDecision, waiting: Sequence[Held], until: float) -> None:
         """Those that have none first, then those whose is oldest; one at least."""
-        situation = Situation(decided.state, self._settings.value(), self._settings.limits)
+        situation = DecisionInput(decided.state, self._settings.value(), self._settings.limits)
         reasons = {one.job: one.reason for one in waiting}
         new = [key for key in reasons if key not in self._starts]
         for key in (*new, *tuple(self._starts)):
             self._starts.pop(key, None)
             found = explain(situation, key)
-            if found and found.start:
-                self._starts[key] = (reasons[key], found.start)
+            if found and found.start_blockers:
+                self._starts[key] = (reasons[key], found.start_blockers)
             if self._monotonic() > until:
                 return
 

@@ -11,7 +11,7 @@ from edl import contract
 from edl.errors import ClusterError
 from edl.kube.api.client import connect
 from edl.kube.cluster import Cluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.visibility.queue_writes import LABELS
 from edl.writes import Json
 from sandbox import Sandbox
@@ -58,11 +58,11 @@ def strangers_pod() -> Json:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec}
 
 
-def pod_of(at: Stage) -> Target:
-    return Target("Pod", at.namespace, "web")
+def pod_of(at: Stage) -> ObjectRef:
+    return ObjectRef("Pod", at.namespace, "web")
 
 
-def tried(thief: Cluster, target: Target, body: Json) -> str:
+def tried(thief: Cluster, target: ObjectRef, body: Json) -> str:
     """What is said to a patch; empty where it is done."""
     try:
         thief.patch(target, body)
@@ -71,7 +71,7 @@ def tried(thief: Cluster, target: Target, body: Json) -> str:
     return ""
 
 
-def made(thief: Cluster, target: Target, fields: Json, *, dry_run: bool = False) -> str:
+def made(thief: Cluster, target: ObjectRef, fields: Json, *, dry_run: bool = False) -> str:
     metadata = {"name": target.name, "namespace": target.namespace} | fields.pop("metadata", {})
     try:
         body = {"kind": target.kind, "metadata": metadata, **fields}
@@ -120,7 +120,7 @@ def test_it_changes_no_image(at: Stage, thief: Cluster) -> None:
     at.apply(elastic("items"))
     at.until_runs("items", 1)
     found = at.pods("items")[0]
-    target = Target("Pod", at.namespace, found["metadata"]["name"])
+    target = ObjectRef("Pod", at.namespace, found["metadata"]["name"])
     evil = [one | {"image": "evil"} for one in found["spec"]["containers"]]
     assert "changes no image" in tried(thief, target, {"spec": {"containers": evil}})
     assert at.pods("items")[0]["spec"]["containers"][0]["image"] == "none"
@@ -131,7 +131,7 @@ def test_it_gives_rights_only_where_the_namespace_consents(at: Stage, thief: Clu
     job = at.job("items")["metadata"]
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "items", "uid": job["uid"]}
     owned = {"labels": {contract.JOB: "items"}, "ownerReferences": [owner]}
-    target = Target("RoleBinding", at.namespace, "mine")
+    target = ObjectRef("RoleBinding", at.namespace, "mine")
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edl-launcher"}
     api = {"apiVersion": "rbac.authorization.k8s.io/v1", "roleRef": role}
     here = {"kind": "ServiceAccount", "name": "default", "namespace": at.namespace}
@@ -159,13 +159,13 @@ def test_it_has_no_token_made_for_itself(at: Stage, thief: Cluster) -> None:
     notes = {"kubernetes.io/service-account.name": "default"}
     owned = {"labels": {contract.JOB: "items"}, "ownerReferences": [owner], "annotations": notes}
     token = {"apiVersion": "v1", "type": "kubernetes.io/service-account-token", "metadata": owned}
-    assert "would fill" in made(thief, Target("Secret", at.namespace, "token"), token)
+    assert "would fill" in made(thief, ObjectRef("Secret", at.namespace, "token"), token)
 
 
 def test_in_its_own_namespace_it_makes_the_secrets_of_the_certificate_and_no_others(
     room: Sandbox, thief: Cluster
 ) -> None:
-    own = Target("Secret", contract.SYSTEM_NAMESPACE, "other")
+    own = ObjectRef("Secret", contract.SYSTEM_NAMESPACE, "other")
     assert "no business" in made(thief, own, {"apiVersion": "v1"})
     notes = {"annotations": {"kubernetes.io/service-account.name": "edl-webhook"}}
     for secret in (usual().authority, usual().serving):
@@ -178,7 +178,9 @@ def test_in_its_own_namespace_it_makes_the_secrets_of_the_certificate_and_no_oth
 def test_it_writes_the_queues_that_it_made_and_no_other_config_map(
     at: Stage, thief: Cluster
 ) -> None:
-    queue, other = (Target("ConfigMap", at.namespace, name) for name in ("edl-queue", "settings"))
+    queue, other = (
+        ObjectRef("ConfigMap", at.namespace, name) for name in ("edl-queue", "settings")
+    )
     ours = {"apiVersion": "v1", "metadata": {"labels": LABELS}}
     assert "edl-queue" in made(thief, other, dict(ours))
     assert "edl-queue" in made(thief, queue, {"apiVersion": "v1"})
@@ -194,5 +196,5 @@ def test_it_writes_the_queues_that_it_made_and_no_other_config_map(
 
 
 def test_it_stays_out_of_the_clusters_own_namespaces(thief: Cluster) -> None:
-    made_there = made(thief, Target("Secret", "kube-system", "x"), {"apiVersion": "v1"})
+    made_there = made(thief, ObjectRef("Secret", "kube-system", "x"), {"apiVersion": "v1"})
     assert "no business" in made_there

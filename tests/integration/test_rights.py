@@ -19,7 +19,7 @@ from edl.errors import ClusterError, EdlError, NotFound
 from edl.kube.api.client import connect
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions
 from edl.kube.writer.event_recorder import write_event
-from edl.model import ClusterState, Code, JobKey, Target
+from edl.model import ClusterState, Code, JobKey, ObjectRef
 from edl.planner.decide import decide
 from edl.planner.limits import Autoscaler, Limits
 from edl.planner.plan import Held, Plan
@@ -43,10 +43,10 @@ pytestmark = pytest.mark.integration
 CLOCKS = Clocks(lambda: datetime.now(UTC), time.monotonic)
 PLAN = partial(decide, policy=POLICIES["fair"], limits=Limits(autoscaler=Autoscaler.PRESENT))
 ACCOUNT = f"{contract.SYSTEM_NAMESPACE}:edl-reconciler"
-LEASE = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
+LEASE = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 GRANTS = grants(render.load(), "edl-reconciler", "edl-reconciler-settings")
 KEPT = grants(render.load(), "edl-reconciler-certificates")
-CONFIGURATIONS = [Target(kind, "", CONFIGURATION) for kind in WEBHOOK_KINDS]
+CONFIGURATIONS = [ObjectRef(kind, "", CONFIGURATION) for kind in WEBHOOK_KINDS]
 PUBLISHED = [grant for grant in GRANTS if grant.resource == "configmaps"]
 WATCHED = [grant for grant in GRANTS if grant.verb in ("list", "watch") and grant not in PUBLISHED]
 ELECTED = [grant for grant in GRANTS if grant.resource == "leases"]
@@ -249,7 +249,7 @@ def test_without_it_nobody_leads(room: Sandbox, account: Noted, grant: Grant) ->
 
 @pytest.mark.parametrize("grant", TOLD, ids=str)
 def test_an_event_is_made_and_counted_up(room: Sandbox, account: Noted, grant: Grant) -> None:
-    about = Target("Job", "default", "items")
+    about = ObjectRef("Job", "default", "items")
     note = Note(about, f"uid-{grant}", Action.STARTED, Code.ADMITTED, "1 of 1 runs")
     now = datetime.now(UTC)
     if grant.verb != "create":

@@ -21,7 +21,7 @@ from edl.model import (
     DeviceTemplate,
     JobKey,
     ProvisioningFailure,
-    Resizing,
+    ResizePolicy,
     Role,
     ScaleDeadline,
     Shape,
@@ -231,7 +231,7 @@ def _failures(manifest: Mapping[str, Any]) -> int:
 
 def _lost(manifest: Mapping[str, Any], spec: JobSpec) -> bool:
     roles = [seat.role for seat in spec.cast]
-    together = frameworks.resizing(spec.framework, spec.mode, roles) is Resizing.RESTART
+    together = frameworks.resizing(spec.framework, spec.mode, roles) is ResizePolicy.RESTART
     then = whole(_notes(manifest).get(contract.FAILURES_AT_START, ""))
     return together and then is not None and _failures(manifest) > then
 

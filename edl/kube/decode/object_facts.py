@@ -34,12 +34,12 @@ from edl.model import (
     ClaimRef,
     Labels,
     Node,
+    ObjectRef,
     Pod,
     PodPhase,
     ProvisionalPod,
     Shape,
     Taint,
-    Target,
 )
 from edl.model.object_refs import JOB_TYPE
 from edl.parsing import namespace_policy
@@ -115,8 +115,8 @@ class OwnedObjectRef(msgspec.Struct, frozen=True, gc=False):
     uid: str = ""
 
     @property
-    def target(self) -> Target:
-        return Target(self.kind, self.namespace, self.name)
+    def target(self) -> ObjectRef:
+        return ObjectRef(self.kind, self.namespace, self.name)
 
 
 def node(raw: bytes) -> Node:

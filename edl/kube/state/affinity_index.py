@@ -36,20 +36,20 @@ class AntiAffinityIndex:
 
     def pod(self, change: Delta[PodFacts]) -> None:
         for pod, sign in ((change.before, -1), (change.after, 1)):
-            if pod and pod.shape.rules and not pod.provisional:
+            if pod and pod.shape.constraints and not pod.provisional:
                 self._add(pod, sign)
 
     @classmethod
     def of(cls, pods: Iterable[PodFacts]) -> "AntiAffinityIndex":
         found = cls()
         for pod in pods:
-            if pod.shape.rules and not pod.provisional:
+            if pod.shape.constraints and not pod.provisional:
                 found._add(pod, 1)
         return found
 
     def _add(self, pod: PodFacts, sign: int) -> None:
-        rules = pod.shape.rules
-        if rules and rules.apart and pod.holds_room:
+        rules = pod.shape.constraints
+        if rules and rules.anti_affinity and pod.holds_room:
             known = rules in self._pods
             self._pods[rules] += sign
             if not self._pods[rules]:
@@ -79,7 +79,7 @@ class AffinityCache:
     def ask(self, repelling: frozenset[PodConstraints], own: list[PodConstraints]) -> None:
         """By the selectors of these rules from now on."""
         if (repelling, own) != (self.repelling, self.own):
-            others = (term.selector for rules in repelling for term in rules.apart)
+            others = (term.selector for rules in repelling for term in rules.anti_affinity)
             mine = (found for rules in own for found in rules.selectors)
             self.repelling, self.own = repelling, own
             self.asked = Selectors(chain(others, mine))
@@ -105,7 +105,7 @@ class AffinityCache:
 
 def met_by_each_other(jobs: tuple[TrainingJob, ...]) -> tuple[TrainingJob, ...]:
     """The jobs; a shape that another job's rules select carries what they say of it."""
-    rules = (role.shape.rules for job in jobs for role in job.roles if role.shape.rules)
+    rules = (role.shape.constraints for job in jobs for role in job.roles if role.shape.constraints)
     asked = Selectors(found for one in dict.fromkeys(rules) for found in one.selectors)
     return tuple(_spoken_of(job, asked) for job in jobs) if asked else jobs
 
@@ -120,8 +120,10 @@ def met(
 
     The same with or without `known`, which is renewed.
     """
-    own = [role.shape.rules for job in state.jobs for role in job.roles if role.shape.rules]
-    own += [demand.shape.rules for demand in state.demands if demand.shape.rules]
+    own = [
+        role.shape.constraints for job in state.jobs for role in job.roles if role.shape.constraints
+    ]
+    own += [demand.shape.constraints for demand in state.demands if demand.shape.constraints]
     known = known or AffinityCache()
     known.ask(repelling.rules, own)
     jobs, asked = known.jobs(state.jobs), known.asked
@@ -129,7 +131,7 @@ def met(
         return state
     ours = {role.uid for job in jobs for role in job.roles}
     strangers = (pod for pod in pods() if pod.holds_room and pod.job not in ours)
-    return replace(state, jobs=jobs, neighbours=_neighbours(strangers, asked))
+    return replace(state, jobs=jobs, foreign_pods=_neighbours(strangers, asked))
 
 
 def _spoken_of(job: TrainingJob, asked: Selectors) -> TrainingJob:
@@ -140,9 +142,11 @@ def _spoken_of(job: TrainingJob, asked: Selectors) -> TrainingJob:
 
 
 def _labelled(namespace: str, role: Role, asked: Selectors) -> Role:
-    if role.shape.rules or next(asked.matching(namespace, role.labels), None) is None:
+    if role.shape.constraints or next(asked.matching(namespace, role.labels), None) is None:
         return role
-    return replace(role, shape=replace(role.shape, rules=PodConstraints(namespace, role.labels)))
+    return replace(
+        role, shape=replace(role.shape, constraints=PodConstraints(namespace, role.labels))
+    )
 
 
 def _neighbours(pods: Iterable[PodFacts], asked: Selectors) -> tuple[ForeignPods, ...]:
@@ -161,13 +165,15 @@ def _neighbours(pods: Iterable[PodFacts], asked: Selectors) -> tuple[ForeignPods
         ForeignPods(node, rules, pods, leaving[node, rules])
         for (node, rules), pods in there.items()
     )
-    return tuple(sorted(found, key=lambda one: (one.node, repr(one.rules))))
+    return tuple(sorted(found, key=lambda one: (one.node, repr(one.constraints))))
 
 
 def _counted(pod: PodFacts, asked: Selectors) -> PodConstraints | None:
     """What rules can see of a pod; None where none looks at it."""
-    own = pod.shape.rules
-    if own and (own.apart or own.ports):
-        return PodConstraints(pod.namespace, pod.labels, apart=own.apart, ports=own.ports)
+    own = pod.shape.constraints
+    if own and (own.anti_affinity or own.ports):
+        return PodConstraints(
+            pod.namespace, pod.labels, anti_affinity=own.anti_affinity, ports=own.ports
+        )
     seen = next(asked.matching(pod.namespace, pod.labels), None) is not None
     return PodConstraints(pod.namespace, pod.labels) if seen else None

@@ -19,7 +19,7 @@ from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, ResolvedShape, concerned, resolve
 from edl.kube.state import pod_admission, replacements
-from edl.model import JobKey, Pod, Provisioning, Role, Shape, Target, TrainingJob
+from edl.model import JobKey, ObjectRef, Pod, Provisioning, Role, Shape, TrainingJob
 from edl.parsing import namespace_policy
 from edl.quantities import SHARED_GPU
 from edl.spec.job_spec import JobSpec
@@ -82,12 +82,14 @@ def _provisioning(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Provis
     )
 
 
-def _templates(key: JobKey, roles: Sequence[Role], devices: DeviceView | None) -> Iterator[Target]:
+def _templates(
+    key: JobKey, roles: Sequence[Role], devices: DeviceView | None
+) -> Iterator[ObjectRef]:
     """The ResourceClaimTemplates of its roles that were made."""
     known = devices.templates if devices else {}
     for role in roles:
         if role.template and ObjectKey(key.namespace, role.template.name) in known:
-            yield Target("ResourceClaimTemplate", key.namespace, role.template.name)
+            yield ObjectRef("ResourceClaimTemplate", key.namespace, role.template.name)
 
 
 def _roles(around: TrainingJobInputs, cast: Sequence[str]) -> tuple[Role, ...]:

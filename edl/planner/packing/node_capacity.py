@@ -1,6 +1,6 @@
-"""The cluster's room as two arrays, resources x nodes: what is free now, and what soon will be.
+"""The nodes' capacity as two arrays, resources x nodes: what is idle, and what soon will be.
 
-Who gets what is decided on `soon`; what also fits on `now` is done in this plan.
+A plan decides on `future_idle`; replicas that `idle` holds as well start in this plan.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,172 +18,188 @@ if TYPE_CHECKING:
     from edl.feasibility.eligibility import Mask
     from edl.feasibility.gpu_shares import GpuShares
     from edl.feasibility.topology_state import TopologyState
-    from edl.planner.packing.pod_class import Fit
+    from edl.planner.packing.pod_class import PodClass
 
 
 Ints = NDArray[np.int64]
-Need = tuple[tuple[int, int], ...]
+ResourceAmounts = tuple[tuple[int, int], ...]
 """(row of the grid, amount) of each resource that a pod asks for; never an amount of 0."""
 
-Line = tuple["memoryview[int]", "memoryview[int]", int, int]
+ResourceCells = tuple["memoryview[int]", "memoryview[int]", int, int]
 """What is free of one resource soon and now, by node; its row of the grid, and an amount of it."""
 
-EVERY: Final = slice(None)
+ALL_NODES: Final = slice(None)
 """All nodes."""
 
 _MOST: Final = 2**48
 """Cells stay below 2^48 (256 TiB of memory a node), so that sums over nodes stay in int64."""
 
 
-class Grid:
-    """Free room. `now` and `soon` are int64[resources, nodes]; nodes are sorted by name.
+class NodeCapacity:
+    """`idle` and `future_idle` are int64[resources, nodes]; nodes are sorted by name.
 
     Changing one value of an array through a memoryview costs a tenth of doing it through numpy,
     and growth changes a hundred thousand of them; both see the same memory.
     """
 
     def __init__(
-        self, nodes: Sequence[Node], names: Iterable[str], crowd: "TopologyState | None" = None
+        self, nodes: Sequence[Node], names: Iterable[str], topology: "TopologyState | None" = None
     ) -> None:
-        self.names = lines(names)
-        self.nodes = [node.name for node in nodes]
-        self.rows = {name: row for row, name in enumerate(self.nodes)}
-        self.open: Mask = np.array([node.schedulable for node in nodes], dtype=np.bool_)
-        self._open = self.open.tolist()
+        self.resources = resource_names(names)
+        self.node_names = [node.name for node in nodes]
+        self.index = {name: at for at, name in enumerate(self.node_names)}
+        self.schedulable: Mask = np.array([node.schedulable for node in nodes], dtype=np.bool_)
+        self._schedulable = self.schedulable.tolist()
         self.allocatable = self._columns([node.allocatable for node in nodes])
-        self.before = self.allocatable - self._columns([node.used for node in nodes])
-        """`now` before this plan took anything."""
-        self.now = self.before.copy()
-        self.soon = self.before + self._columns([node.leaving for node in nodes])
-        self._now = [memoryview(line) for line in self.now]
-        self._soon = [memoryview(line) for line in self.soon]
-        self.crowd = crowd
+        self.observed_idle = self.allocatable - self._columns([node.used for node in nodes])
+        """`idle` before this plan reserved anything."""
+        self.idle = self.observed_idle.copy()
+        self.future_idle = self.observed_idle + self._columns([node.releasing for node in nodes])
+        self._idle = [memoryview(resource) for resource in self.idle]
+        self._future_idle = [memoryview(resource) for resource in self.future_idle]
+        self.topology = topology
         """Who is beside whom, where rules ask."""
-        self.devices: GpuShares | None = None
+        self.gpu_shares: GpuShares | None = None
         """GPUs one by one, where pods share them."""
-        self.touched: list[int] = []
+        self.changed_nodes: list[int] = []
         """Nodes whose room changed, one after another."""
-        self.freed: list[int] = []
+        self.freed_nodes: list[int] = []
         """Nodes to which room came back, in order: cursors look at them again."""
-        self.idle_now: list[int] = []
-        self.idle_soon: list[int] = []
-        self.count_idle()
+        self.total_idle: list[int] = []
+        self.total_future_idle: list[int] = []
+        self.sum_idle()
 
     def _columns(self, amounts: Sequence[Resources]) -> Ints:
-        lines = [dict(found.items) for found in amounts]
-        table = [[line.get(name, 0) for line in lines] for name in self.names]
-        return _within(table).reshape(len(self.names), len(lines))
+        by_node = [dict(found.items) for found in amounts]
+        table = [[one.get(name, 0) for one in by_node] for name in self.resources]
+        return _within(table).reshape(len(self.resources), len(by_node))
 
-    def count_idle(self) -> None:
+    def sum_idle(self) -> None:
         """Sum what is idle on schedulable nodes, after changing the arrays as a whole."""
-        self.idle_now = self.now[:, self.open].sum(axis=1).tolist()
-        self.idle_soon = self.soon[:, self.open].sum(axis=1).tolist()
+        self.total_idle = self.idle[:, self.schedulable].sum(axis=1).tolist()
+        self.total_future_idle = self.future_idle[:, self.schedulable].sum(axis=1).tolist()
 
-    def idle(self, rows: Ints | slice = EVERY) -> Ints:
+    def available(self, nodes: Ints | slice = ALL_NODES) -> Ints:
         """The room that is free now and promised to no pod; int64[resources, rows]."""
-        found: Ints = np.minimum(self.now[:, rows], self.soon[:, rows])
+        found: Ints = np.minimum(self.idle[:, nodes], self.future_idle[:, nodes])
         return found
 
-    def free_soon(self, rows: Ints | slice = EVERY) -> Ints:
+    def future_available(self, nodes: Ints | slice = ALL_NODES) -> Ints:
         """The room that will be free, promised to no pod; int64[resources, rows]."""
-        found: Ints = self.soon[:, rows]
+        found: Ints = self.future_idle[:, nodes]
         return found
 
-    def need(self, requests: Resources) -> Need:
+    def amounts(self, requests: Resources) -> ResourceAmounts:
         found = dict(requests.items)
         return tuple(
-            (line, min(found[name], 2 * _MOST))
-            for line, name in enumerate(self.names)
+            (resource, min(found[name], 2 * _MOST))
+            for resource, name in enumerate(self.resources)
             if found.get(name, 0) > 0
         )
 
-    def lines(self, need: Need) -> list[Line]:
+    def cells_to_change(self, amounts: ResourceAmounts) -> list[ResourceCells]:
         """What a pod takes of each resource, with the lines that it takes it from."""
-        return [(self._soon[line], self._now[line], line, amount) for line, amount in need]
+        return [
+            (self._future_idle[resource], self._idle[resource], resource, amount)
+            for resource, amount in amounts
+        ]
 
-    def cells(self, need: Need, *, now: bool) -> list[tuple["memoryview[int]", int]]:
+    def cells_to_compare(
+        self, amounts: ResourceAmounts, *, now: bool
+    ) -> list[tuple["memoryview[int]", int]]:
         """The lines that a pod's need is compared with, each with its amount."""
-        soon = [(self._soon[line], amount) for line, amount in need]
-        return [(self._now[line], amount) for line, amount in need] + soon if now else soon
+        soon = [(self._future_idle[resource], amount) for resource, amount in amounts]
+        return (
+            [(self._idle[resource], amount) for resource, amount in amounts] + soon if now else soon
+        )
 
-    def fits(self, row: int, need: Need, *, now: bool) -> bool:
-        return all(cells[row] >= amount for cells, amount in self.cells(need, now=now))
+    def fits(self, node: int, amounts: ResourceAmounts, *, now: bool) -> bool:
+        return all(
+            cells[node] >= amount for cells, amount in self.cells_to_compare(amounts, now=now)
+        )
 
-    def take(self, row: int, fit: "Fit", pods: int = 1, *, now: bool) -> None:
+    def reserve(self, node: int, pod_class: "PodClass", pods: int = 1, *, now: bool) -> None:
         """Reserve room for pods of this shape, or free it (a negative number of pods).
 
         `now`: at present as well as after the pods that leave are gone; else only after that.
         """
-        counts, idle_soon, idle_now = self._open[row], self.idle_soon, self.idle_now
-        self.touched.append(row)
-        for soon, at_once, line, amount in fit.lines:
+        counts, idle_soon, idle_now = (
+            self._schedulable[node],
+            self.total_future_idle,
+            self.total_idle,
+        )
+        self.changed_nodes.append(node)
+        for soon, at_once, resource, amount in pod_class.cells:
             less = amount * pods
-            soon[row] -= less
+            soon[node] -= less
             if counts:
-                idle_soon[line] -= less
+                idle_soon[resource] -= less
             if now:
-                at_once[row] -= less
+                at_once[node] -= less
                 if counts:
-                    idle_now[line] -= less
-        if fit.binding is not None:
-            fit.binding.change(row, pods, now=now)
-        if fit.packing is not None:
-            fit.packing.change(row, pods, now=now)
+                    idle_now[resource] -= less
+        if pod_class.constraints is not None:
+            pod_class.constraints.change(node, pods, now=now)
+        if pod_class.share_allocator is not None:
+            pod_class.share_allocator.change(node, pods, now=now)
 
-    def untake(self, row: int, fit: "Fit", *, now: bool) -> None:
-        """Undo a `take` that no cursor has seen since."""
-        self.take(row, fit, -1, now=now)
+    def unreserve(self, node: int, pod_class: "PodClass", *, now: bool) -> None:
+        """Undo a `reserve` that no cursor has seen since."""
+        self.reserve(node, pod_class, -1, now=now)
 
-    def give(self, row: int, fit: "Fit", *, now: bool) -> None:
-        """The opposite of `take`; a bound pod gives its room back soon, not now."""
-        self.untake(row, fit, now=now)
-        self.freed.append(row)
+    def release(self, node: int, pod_class: "PodClass", *, now: bool) -> None:
+        """The opposite of `reserve`; a bound pod's capacity is idle again only once it is gone."""
+        self.unreserve(node, pod_class, now=now)
+        self.freed_nodes.append(node)
 
-    def add(self, row: int, need: Need, sign: int) -> None:
+    def add(self, node: int, amounts: ResourceAmounts, sign: int) -> None:
         """Room that others' pods hold comes, or goes again (-1): in `before` as well."""
-        counted = self._open[row]
-        for line, amount in need:
+        counted = self._schedulable[node]
+        for resource, amount in amounts:
             more = sign * amount
-            self.before[line, row] += more
-            self._soon[line][row] += more
-            self._now[line][row] += more
+            self.observed_idle[resource, node] += more
+            self._future_idle[resource][node] += more
+            self._idle[resource][node] += more
             if counted:
-                self.idle_soon[line] += more
-                self.idle_now[line] += more
-        self.touched.append(row)
+                self.total_future_idle[resource] += more
+                self.total_idle[resource] += more
+        self.changed_nodes.append(node)
         if sign > 0:
-            self.freed.append(row)
+            self.freed_nodes.append(node)
 
-    def postpone(self, rows: Sequence[int], fit: "Fit") -> None:
-        """Give back at once what pods took `now` as well as soon; it stays taken soon."""
-        self.freed += rows
-        self.touched += rows
-        if not fit.is_plain:  # shapes that count pods count them again
-            for row in rows:
-                self.untake(row, fit, now=True)
-                self.take(row, fit, now=False)
+    def defer(self, nodes: Sequence[int], pod_class: "PodClass") -> None:
+        """Give back the idle capacity of pods; their future idle capacity stays reserved."""
+        self.freed_nodes += nodes
+        self.changed_nodes += nodes
+        if not pod_class.is_unconstrained:  # shapes that count pods count them again
+            for node in nodes:
+                self.unreserve(node, pod_class, now=True)
+                self.reserve(node, pod_class, now=False)
             return
-        counted = sum(map(self._open.__getitem__, rows))
-        for line, amount in fit.need:
-            cells = self._now[line]
-            for row in rows:
-                cells[row] += amount
-            self.idle_now[line] += amount * counted
+        counted = sum(map(self._schedulable.__getitem__, nodes))
+        for resource, amount in pod_class.amounts:
+            cells = self._idle[resource]
+            for node in nodes:
+                cells[node] += amount
+            self.total_idle[resource] += amount * counted
 
-    def kept_idle(self, ceiling: float) -> dict[int, int]:
+    def idle_to_keep(self, ceiling: float) -> dict[int, int]:
         """By line: how much of all schedulable cpu and memory growth must leave idle."""
-        totals = self.allocatable[:, self.open].sum(axis=1).tolist()
-        lines = [self.names.index(name) for name in (CPU, MEMORY)]
-        return {line: totals[line] - int(totals[line] * Fraction(str(ceiling))) for line in lines}
+        totals = self.allocatable[:, self.schedulable].sum(axis=1).tolist()
+        lines = [self.resources.index(name) for name in (CPU, MEMORY)]
+        return {
+            resource: totals[resource] - int(totals[resource] * Fraction(str(ceiling)))
+            for resource in lines
+        }
 
 
-def fewest(pods: Iterable[Ints]) -> Ints:
+def by_scarcest_resource(pods: Iterable[Ints]) -> Ints:
     """How many each node takes, by how many each resource is enough for; int64[nodes]."""
     # Ten times as fast as np.min over a list, which it would first make into one array.
     return reduce(np.minimum, pods)
 
 
-def lines(names: Iterable[str]) -> tuple[str, ...]:
+def resource_names(names: Iterable[str]) -> tuple[str, ...]:
     """The resources of a grid on which these are asked for."""
     return tuple(sorted({CPU, MEMORY, *names}))
 
@@ -192,6 +208,6 @@ def _within(table: list[list[int]]) -> Ints:
     try:
         found: Ints = np.array(table, dtype=np.int64)
     except OverflowError:  # nobody has so much; what is read may be any number
-        table = [[max(min(amount, _MOST), -_MOST) for amount in line] for line in table]
+        table = [[max(min(amount, _MOST), -_MOST) for amount in resource] for resource in table]
         found = np.array(table, dtype=np.int64)
     return np.clip(found, -_MOST, _MOST)

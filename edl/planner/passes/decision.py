@@ -7,135 +7,149 @@ from operator import attrgetter
 from edl import phases, reasons
 from edl.feasibility.gpu_shares import Horizon
 from edl.model import Reason
-from edl.planner.packing.pod_class import Fit, Want
-from edl.planner.passes.fit_errors import no_node, short
-from edl.planner.passes.growth import Ceiling
-from edl.planner.passes.node_assignment import placements
+from edl.planner.packing.pod_class import PodClass, PodSetRequest
+from edl.planner.passes.fit_errors import no_node_error, scarcest
+from edl.planner.passes.growth import GrowthCeiling
+from edl.planner.passes.node_assignment import node_assignments
 from edl.planner.plan import Admission, Plan, ProvisioningRequest, Resize, Suspension
 from edl.planner.snapshot import last_resizes
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.decisions import Ledger
-from edl.planner.snapshot.restart_backoff import counted
-from edl.planner.snapshot.role_allocation import NOWHERE, Standing, target
-from edl.planner.snapshot.topology_choice import ranked
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.decisions import Decisions
+from edl.planner.snapshot.restart_backoff import with_attempts
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, manual_size
+from edl.planner.snapshot.topology_choice import in_domain_order
 
 
 @dataclass(slots=True)
 class Decision:
     """Reads the board after everything has been decided."""
 
-    board: Board
-    ceiling: Ceiling
-    ledger: Ledger
-    _no_room: dict[Fit, Reason] = field(default_factory=dict)
+    snapshot: Snapshot
+    ceiling: GrowthCeiling
+    decisions: Decisions
+    _fit_errors: dict[PodClass, Reason] = field(default_factory=dict)
 
     def plan(self) -> Plan:
-        suspended = self.ledger.suspended
-        standings = [
+        suspended = self.decisions.suspended
+        allocations = [
             found
-            for found in sorted(self.board.standings, key=attrgetter("rank"))
+            for found in sorted(self.snapshot.allocations, key=attrgetter("rank"))
             if found.job.key not in suspended
         ]
-        resizes = list(self._resizes(standings))
-        for standing in standings:
-            self._explain(standing)
+        resizes = list(self._resizes(allocations))
+        for allocation in allocations:
+            self._explain(allocation)
         return Plan(
             admissions=tuple(self._admissions()),
             # Shrinks first: they free the room that growth needs.
             resizes=tuple(sorted(resizes, key=lambda resize: resize.after > resize.before)),
             suspensions=tuple(Suspension(key, reason) for key, reason in suspended.items()),
-            held=self.ledger.all_held(),
-            placements=placements(self.board),
-            recheck_after=min(self.board.wake, default=None),
+            held=self.decisions.held_jobs(),
+            node_assignments=node_assignments(self.snapshot),
+            recheck_after=min(self.snapshot.rechecks, default=None),
             requests=tuple(self._requests()),
-            unprovisioned=tuple(self.ledger.unprovisioned),
+            unprovisioned=tuple(self.decisions.unprovisioned),
         )
 
     def _requests(self) -> Iterator[ProvisioningRequest]:
-        image = self.board.limits.provisional_image
-        for key, pods in self.ledger.requests.items():
+        image = self.snapshot.limits.provisional_image
+        for key, pods in self.decisions.requests.items():
             yield ProvisioningRequest(key, tuple(pods.items()), image)
 
     def _admissions(self) -> Iterator[Admission]:
-        for key, (reason, standings) in self.ledger.admitted.items():
-            sizes = {standing.role.name: standing.lasting for standing in standings}
-            cast = [role.name for role in standings[0].job.roles if role.name in sizes]
-            gated = (standing for standing in standings if standing.role.gated)
-            nodes = tuple((standing.role.name, self._assigned(standing)) for standing in gated)
+        for key, (reason, allocations) in self.decisions.admitted.items():
+            sizes = {allocation.role.name: allocation.allocated for allocation in allocations}
+            cast = [role.name for role in allocations[0].job.roles if role.name in sizes]
+            gated = (allocation for allocation in allocations if allocation.role.gated)
+            nodes = tuple(
+                (allocation.role.name, self._assigned(allocation)) for allocation in gated
+            )
             found = tuple((name, sizes[name]) for name in cast)
             grown = [
-                reasons.grown(standing.lasting, standing.role.max)
-                for standing in standings
-                if standing.lasting > standing.floor
+                reasons.grown(allocation.allocated, allocation.role.max)
+                for allocation in allocations
+                if allocation.allocated > allocation.min_replicas
             ]
-            why = reasons.grew_smaller(reason) if _in_vain(standings) else reason
+            why = reasons.grew_smaller(reason) if _in_vain(allocations) else reason
             yield Admission(key, found, why, tuple(grown), nodes)
 
-    def _assigned(self, standing: Standing) -> tuple[str, ...]:
+    def _assigned(self, allocation: RoleAllocation) -> tuple[str, ...]:
         """The nodes of the replicas that it gets in this plan, in the order of their indexes."""
-        names = self.board.grid.nodes
-        rows = [seat.row for seat in standing.seats if seat.fresh and seat.now]
-        return tuple(names[row] for row in ranked(self.board, standing, rows))
+        names = self.snapshot.capacity.node_names
+        nodes = [
+            placement.node
+            for placement in allocation.placements
+            if placement.is_new and placement.holds_idle
+        ]
+        return tuple(names[node] for node in in_domain_order(self.snapshot, allocation, nodes))
 
-    def _resizes(self, standings: Iterable[Standing]) -> Iterator[Resize]:
-        for standing in standings:
-            if not standing.moved:
+    def _resizes(self, allocations: Iterable[RoleAllocation]) -> Iterator[Resize]:
+        for allocation in allocations:
+            if not allocation.changed:
                 continue
-            before, after = standing.role.size, standing.after
-            if before != after and not standing.starts:
-                manual = target(standing.role)
+            before, after = allocation.role.size, allocation.planned_size
+            if before != after and not allocation.starts:
+                manual = manual_size(allocation.role)
                 grown = (
                     reasons.MANUAL
                     if manual is not None
-                    else reasons.grown(after, standing.role.max)
+                    else reasons.grown(after, allocation.role.max)
                 )
-                reason = (standing.reason if after < before else None) or grown
-                job, restart = standing.job, standing.restarts
+                reason = (allocation.reason if after < before else None) or grown
+                job, restart = allocation.job, allocation.restarts_to_resize
                 if restart:
-                    reason = counted(self.board, job, reason)
-                grows = standing.role.gated and after > before and not restart
-                nodes = self._assigned(standing) if grows else ()
-                yield Resize(job.key, standing.role.name, before, after, reason, restart, nodes)
+                    reason = with_attempts(self.snapshot, job, reason)
+                grows = allocation.role.gated and after > before and not restart
+                nodes = self._assigned(allocation) if grows else ()
+                yield Resize(job.key, allocation.role.name, before, after, reason, restart, nodes)
 
-    def _explain(self, standing: Standing) -> None:
-        key = standing.job.key
-        if standing.reason or standing.starts or key in self.ledger.held:
+    def _explain(self, allocation: RoleAllocation) -> None:
+        key = allocation.job.key
+        if allocation.reason or allocation.starts or key in self.decisions.held:
             return
-        if unready := phases.unready(standing.job):
-            self.ledger.hold(key, unready)
-        elif standing.after < standing.cap:
-            reason = standing.held or self.why_no_more(standing)
-            self.ledger.hold(key, reason, standing.until)
+        if unready := phases.unready(allocation.job):
+            self.decisions.hold(key, unready)
+        elif allocation.planned_size < allocation.max_replicas:
+            reason = allocation.hold_reason or self.why_no_more(allocation)
+            self.decisions.hold(key, reason, allocation.hold_until)
 
-    def why_no_more(self, standing: Standing) -> Reason:
+    def why_no_more(self, allocation: RoleAllocation) -> Reason:
         """What keeps a role that could use more from it, where nothing holds it."""
-        if standing.promised and self._calms(standing):
+        if allocation.pipelined and self._waits_for_rebalancing(allocation):
             return reasons.MOVING
-        if standing.promised:
-            return reasons.leaving(standing.promised)
-        if standing.bill and (line := standing.bill.short(now=False)):
-            return reasons.in_budget(line.budget, standing.bill.cost(line), line.used)
-        fit = standing.fit
-        if fit not in self._no_room:
-            self._no_room[fit] = self._no_room_for(fit)
-        return self._no_room[fit]
+        if allocation.pipelined:
+            return reasons.leaving(allocation.pipelined)
+        if allocation.quota_request and (quota := allocation.quota_request.exceeded(now=False)):
+            return reasons.in_budget(quota.spec, allocation.quota_request.amount(quota), quota.used)
+        pod_class = allocation.pod_class
+        if pod_class not in self._fit_errors:
+            self._fit_errors[pod_class] = self._fit_error(pod_class)
+        return self._fit_errors[pod_class]
 
-    def _calms(self, standing: Standing) -> bool:
-        return self.board.policy.share(standing, standing.lasting) >= self.board.calm
+    def _waits_for_rebalancing(self, allocation: RoleAllocation) -> bool:
+        return (
+            self.snapshot.policy.satisfaction(allocation, allocation.allocated)
+            >= self.snapshot.growth_limit
+        )
 
-    def _no_room_for(self, fit: Fit) -> Reason:
-        grid = self.board.grid
-        if not fit.eligible.any():
-            return reasons.no_node(no_node(self.board, fit))
-        over = self.ceiling.over(fit, grid.idle_soon) or self.ceiling.over(fit, grid.idle_now)
-        if over and fit.soon.find() != NOWHERE:
-            return reasons.ceiling(self.board.limits.load_ceiling, over)
-        lacks = short(self.board, grid.soon, [Want(fit, 1)], Horizon.FUTURE_IDLE)
-        return reasons.no_room(fit.shape.requests, lacks, self.board.kept_to(fit))
+    def _fit_error(self, pod_class: PodClass) -> Reason:
+        capacity = self.snapshot.capacity
+        if not pod_class.eligible.any():
+            return reasons.no_node(no_node_error(self.snapshot, pod_class))
+        over = self.ceiling.exceeded(
+            pod_class, capacity.total_future_idle
+        ) or self.ceiling.exceeded(pod_class, capacity.total_idle)
+        if over and pod_class.future_idle.find() != NO_NODE:
+            return reasons.ceiling(self.snapshot.limits.load_ceiling, over)
+        lacks = scarcest(
+            self.snapshot, capacity.future_idle, [PodSetRequest(pod_class, 1)], Horizon.FUTURE_IDLE
+        )
+        return reasons.no_room(pod_class.shape.requests, lacks, self.snapshot.domains_of(pod_class))
 
 
-def _in_vain(standings: Iterable[Standing]) -> bool:
+def _in_vain(allocations: Iterable[RoleAllocation]) -> bool:
     """Whether they were stopped to grow, and start smaller: they would be stopped again soon."""
     return any(
-        last_resizes.grows(found.role) and found.lasting < found.role.size for found in standings
+        last_resizes.stopped_to_grow(found.role) and found.allocated < found.role.size
+        for found in allocations
     )

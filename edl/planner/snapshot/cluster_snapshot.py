@@ -21,69 +21,76 @@ from edl.model import (
     TrainingJob,
 )
 from edl.planner.limits import Autoscaler, Limits
-from edl.planner.packing.domain_capacity import Domains, Ranking, domains
-from edl.planner.packing.node_capacity import Grid, Ints
-from edl.planner.packing.pod_class import Fit, Want
+from edl.planner.packing.domain_capacity import DomainRanking, TopologyDomains, topology_domains
+from edl.planner.packing.node_capacity import Ints, NodeCapacity
+from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.policies import Policy
-from edl.planner.snapshot.existing_placements import Rows, There
-from edl.planner.snapshot.quota_balance import Budgets
-from edl.planner.snapshot.role_allocation import Standing
+from edl.planner.snapshot.existing_placements import PlacementByNode, PodClassState
+from edl.planner.snapshot.quota_balance import QuotaUsage
+from edl.planner.snapshot.role_allocation import RoleAllocation
 
 _RANKED: Final = 2**20
 """Nodes that rankings remember together: some 50 MiB."""
 
 
 @dataclass(slots=True)
-class Board:
+class Snapshot:
     """Mutable, and gone with the decision. `jobs` take part, in their total order."""
 
     state: ClusterState
     """What it was read from."""
     policy: Policy
     limits: Limits
-    grid: Grid
+    capacity: NodeCapacity
     eligibility: Eligibility
-    at: datetime = field(init=False)
-    everyone: list[TrainingJob] = field(init=False)
+    observed_at: datetime = field(init=False)
+    all_jobs: list[TrainingJob] = field(init=False)
     """Every training job, in the total order."""
     demands: list[Demand] = field(init=False)
-    budgets: Budgets = field(init=False)
-    there: There = field(init=False)
+    quotas: QuotaUsage = field(init=False)
+    placements: PlacementByNode = field(init=False)
     jobs: list[TrainingJob] = field(default_factory=list)
-    standings: list[Standing] = field(default_factory=list)
-    restless: list[Standing] = field(default_factory=list)
+    allocations: list[RoleAllocation] = field(default_factory=list)
+    unsettled: list[RoleAllocation] = field(default_factory=list)
     """Those of `standings` about which there is more to decide than who gets and who gives room."""
-    rows: dict[Shape, Rows] = field(default_factory=dict)
-    calm: float = inf
+    pod_classes: dict[Shape, PodClassState] = field(default_factory=dict)
+    growth_limit: float = inf
     """While replicas move for equal shares, only roles less satisfied than every giver grow.
 
     Others would have to give next; and the scheduler might put their pods where the giver's were.
     """
-    finishing: bool = False
+    any_nearly_done: bool = False
     """Whether anybody who runs is nearly finished."""
-    wake: list[timedelta] = field(default_factory=list)
+    rechecks: list[timedelta] = field(default_factory=list)
     """How long until time alone may change the plan."""
-    totals: list[int] = field(init=False)
+    resource_totals: list[int] = field(init=False)
     """Of each resource of the grid, what all schedulable nodes have together."""
-    bulks: dict[Fit, float] = field(default_factory=dict)
-    _domains: dict[str, Domains] = field(default_factory=dict)
-    _rankings: dict[tuple[str, tuple[Fit, ...], bool], Ranking] = field(default_factory=dict)
-    _within: dict[tuple[Fit, str, int], Fit] = field(default_factory=dict)
+    cluster_fractions: dict[PodClass, float] = field(default_factory=dict)
+    _domains: dict[str, TopologyDomains] = field(default_factory=dict)
+    _rankings: dict[tuple[str, tuple[PodClass, ...], bool], DomainRanking] = field(
+        default_factory=dict
+    )
+    _within_domain: dict[tuple[PodClass, str, int], PodClass] = field(default_factory=dict)
     """Shapes that are kept to a domain: by label, and by the domain's number."""
     _ranked: int = 0
     """The nodes in all of `_rankings`."""
-    _kept_to: dict[Fit, tuple[Domain, ...]] = field(default_factory=dict)
-    _empty: Ints | None = None
+    _domains_of: dict[PodClass, tuple[Domain, ...]] = field(default_factory=dict)
+    _without_training_jobs: Ints | None = None
     _jobs: dict[JobKey, TrainingJob] = field(default_factory=dict)
-    _places: dict[JobKey, int] = field(default_factory=dict)
-    _known: dict[int, Rows] = field(default_factory=dict)
-    """`rows` by the identity of their shapes."""
+    _queue_ranks: dict[JobKey, int] = field(default_factory=dict)
+    _known: dict[int, PodClassState] = field(default_factory=dict)
+    """`pod_classes` by the identity of their shapes."""
 
     def __post_init__(self) -> None:
-        self.at, self.demands = self.state.observed_at, list(self.state.demands)
-        self.everyone = sorted(self.state.jobs, key=order)
-        self.budgets, self.there = Budgets(self.state.budgets), There(self.grid.rows)
-        self.totals = self.grid.allocatable[:, self.grid.open].sum(axis=1).tolist()
+        self.observed_at, self.demands = self.state.observed_at, list(self.state.demands)
+        self.all_jobs = sorted(self.state.jobs, key=queue_order)
+        self.quotas, self.placements = (
+            QuotaUsage(self.state.quotas),
+            PlacementByNode(self.capacity.index),
+        )
+        self.resource_totals = (
+            self.capacity.allocatable[:, self.capacity.schedulable].sum(axis=1).tolist()
+        )
 
     @property
     def autoscaled(self) -> bool:
@@ -94,132 +101,147 @@ class Board:
     def free_provisional(self, pods: Iterable[ProvisionalPod], sign: int = 1) -> None:
         """The room that provisional pods hold is there for their training job; -1: no more."""
         for pod in pods:
-            if (row := self.grid.rows.get(pod.node)) is not None:
-                self.grid.add(row, self.grid.need(pod.requests), sign)
+            if (node := self.capacity.index.get(pod.node)) is not None:
+                self.capacity.add(node, self.capacity.amounts(pod.requests), sign)
 
-    def rows_of(self, shape: Shape) -> Rows:
+    def pod_class_state(self, shape: Shape) -> PodClassState:
         known = self._known.get(id(shape))
-        if known is not None and known.fit.shape is shape:
+        if known is not None and known.pod_class.shape is shape:
             return known
-        found = self.rows.get(shape)
+        found = self.pod_classes.get(shape)
         if found is None:
-            found = Rows(Fit(self.grid, shape, self.eligibility.mask(shape)), self.there)
-            self.rows[shape] = found
-        if found.fit.shape is shape:
+            found = PodClassState(
+                PodClass(self.capacity, shape, self.eligibility.mask(shape)), self.placements
+            )
+            self.pod_classes[shape] = found
+        if found.pod_class.shape is shape:
             self._known[id(shape)] = found
         return found
 
-    def domains(self, label: str) -> Domains:
+    def domains(self, label: str) -> TopologyDomains:
         """The nodes by the value of a label."""
         found = self._domains.get(label)
         if found is None:
-            found = self._domains[label] = domains(label, self.eligibility.values(label))
+            found = self._domains[label] = topology_domains(label, self.eligibility.values(label))
         return found
 
-    def ranking(self, label: str, wants: Sequence[Want], *, now: bool) -> Ranking:
+    def ranking(self, label: str, requests: Sequence[PodSetRequest], *, now: bool) -> DomainRanking:
         """The domains by the room that is idle now, or that will be soon, promised to no pod."""
-        fits = tuple(want.fit for want in wants)
-        found = self._rankings.get((label, fits, now))
+        pod_classes = tuple(request.pod_class for request in requests)
+        found = self._rankings.get((label, pod_classes, now))
         if found is None:
-            room = self.grid.idle if now else self.grid.free_soon
+            room = self.capacity.available if now else self.capacity.future_available
             horizon = Horizon.IDLE if now else Horizon.FUTURE_IDLE
-            found = Ranking(self.domains(label), fits, room, horizon, self.grid.touched)
-            if all(fit.is_plain for fit in fits):  # else what fits depends on more than its node
+            found = DomainRanking(
+                self.domains(label), pod_classes, room, horizon, self.capacity.changed_nodes
+            )
+            if all(
+                pod_class.is_unconstrained for pod_class in pod_classes
+            ):  # else what fits depends on more than its node
                 self._ranked += found.size
                 if self._ranked > _RANKED:
                     self._rankings.clear()
                     self._ranked = found.size
-                self._rankings[label, fits, now] = found
+                self._rankings[label, pod_classes, now] = found
         return found
 
-    def within(self, fit: Fit, label: str, number: int) -> Fit:
+    def within_domain(self, pod_class: PodClass, label: str, number: int) -> PodClass:
         """The same shape on the nodes of one domain."""
-        key = (fit, label, number)
-        found = self._within.get(key)
+        key = (pod_class, label, number)
+        found = self._within_domain.get(key)
         if found is None:
             domains = self.domains(label)
-            found = self._within[key] = fit.within(domains.mask(number))
-            self._kept_to[found] = (*self.kept_to(fit), Domain(label, domains.values[number]))
+            found = self._within_domain[key] = pod_class.within(domains.mask(number))
+            self._domains_of[found] = (
+                *self.domains_of(pod_class),
+                Domain(label, domains.values[number]),
+            )
         return found
 
-    def kept_to(self, fit: Fit) -> tuple[Domain, ...]:
-        """The domains on whose nodes a shape is, by `within`."""
-        return self._kept_to.get(fit, ())
+    def domains_of(self, pod_class: PodClass) -> tuple[Domain, ...]:
+        """The domains that `within_domain` restricts a pod class to."""
+        return self._domains_of.get(pod_class, ())
 
-    def share(self, standing: Standing, more: int = 0) -> float:
+    def satisfaction(self, allocation: RoleAllocation, more: int = 0) -> float:
         """How satisfied the policy finds this role, with `more` replicas."""
-        return self.policy.share(standing, len(standing.seats) + more)
+        return self.policy.satisfaction(allocation, len(allocation.placements) + more)
 
-    def bulk(self, fit: Fit) -> float:
+    def cluster_fraction(self, pod_class: PodClass) -> float:
         """The part of the schedulable nodes' room that one pod takes, averaged over resources."""
-        found = self.bulks.get(fit)
+        found = self.cluster_fractions.get(pod_class)
         if found is None:
-            parts = ((amount, self.totals[line]) for line, amount in fit.need)
-            found = sum(amount / total for amount, total in parts if total) / len(self.totals)
-            self.bulks[fit] = found
+            parts = (
+                (amount, self.resource_totals[resource]) for resource, amount in pod_class.amounts
+            )
+            found = sum(amount / total for amount, total in parts if total) / len(
+                self.resource_totals
+            )
+            self.cluster_fractions[pod_class] = found
         return found
 
-    def past(self, since: datetime | None, wait: timedelta) -> bool:
+    def has_passed(self, since: datetime | None, wait: timedelta) -> bool:
         """Whether `wait` is over. If it is not, the plan is looked at again when it is."""
         if since is None:
             return False
-        left = wait - (self.at - since)
+        left = wait - (self.observed_at - since)
         if left <= timedelta():
             return True
-        self.wake.append(left)
+        self.rechecks.append(left)
         return False
 
-    def place_of(self, key: JobKey) -> int:
+    def queue_rank(self, key: JobKey) -> int:
         """A job's place in the total order."""
-        if not self._places:
-            self._places = {job.key: place for place, job in enumerate(self.everyone)}
-        return self._places[key]
+        if not self._queue_ranks:
+            self._queue_ranks = {job.key: place for place, job in enumerate(self.all_jobs)}
+        return self._queue_ranks[key]
 
-    def job_of(self, key: JobKey) -> TrainingJob | None:
+    def job(self, key: JobKey) -> TrainingJob | None:
         if not self._jobs:
-            self._jobs = {job.key: job for job in self.everyone}
+            self._jobs = {job.key: job for job in self.all_jobs}
         return self._jobs.get(key)
 
-    def ours_gone(self) -> Ints:
+    def capacity_without_training_jobs(self) -> Ints:
         """The room if none of our training jobs ran; int64[resources, nodes]."""
-        if self._empty is None:
-            self._empty = self.grid.before + self._held()
-        return self._empty
+        if self._without_training_jobs is None:
+            self._without_training_jobs = self.capacity.observed_idle + self._held()
+        return self._without_training_jobs
 
     def _held(self) -> Ints:
         """What the pods of our training jobs hold; int64[resources, nodes]."""
-        rows: defaultdict[Fit, list[int]] = defaultdict(list)
-        for job in self.everyone:
+        nodes: defaultdict[PodClass, list[int]] = defaultdict(list)
+        for job in self.all_jobs:
             for role, home in zip(job.roles, job.homes, strict=True):
                 names = home or (pod.node for pod in role.pods if pod.node and not pod.ended)
-                found = rows[self.rows_of(role.shape).fit]
-                found.extend(self.there[name].row for name in names)
-        return self._summed(rows)
+                found = nodes[self.pod_class_state(role.shape).pod_class]
+                found.extend(self.placements[name].node for name in names)
+        return self._summed(nodes)
 
-    def free_surplus(self) -> None:
+    def release_leaving(self) -> None:
         """Pods that are on their way out free their room soon."""
-        leaving = {rows.fit: rows.surplus for rows in self.rows.values() if rows.surplus}
+        leaving = {
+            nodes.pod_class: nodes.leaving for nodes in self.pod_classes.values() if nodes.leaving
+        }
         if leaving:
-            self.grid.soon += self._summed(leaving)
+            self.capacity.future_idle += self._summed(leaving)
             self._rankings.clear()
-        self.grid.count_idle()
-        for fit, rows in leaving.items():
-            fit.leave(rows)
+        self.capacity.sum_idle()
+        for pod_class, nodes in leaving.items():
+            pod_class.count_leaving(nodes)
 
-    def _summed(self, rows: Mapping[Fit, Sequence[int]]) -> Ints:
+    def _summed(self, nodes: Mapping[PodClass, Sequence[int]]) -> Ints:
         """What pods of these shapes take on these nodes; int64[resources, nodes]."""
-        room = np.zeros_like(self.grid.before)
-        for fit, found in rows.items():
+        room = np.zeros_like(self.capacity.observed_idle)
+        for pod_class, found in nodes.items():
             there = np.array(found, dtype=np.int64)
-            counts = np.bincount(there[there >= 0], minlength=len(self.grid.rows))
-            for line, amount in fit.need:
-                room[line] += counts * amount
+            counts = np.bincount(there[there >= 0], minlength=len(self.capacity.index))
+            for resource, amount in pod_class.amounts:
+                room[resource] += counts * amount
         return room
 
 
-Order: TypeAlias = tuple[int, datetime, JobKey]
+QueueOrder: TypeAlias = tuple[int, datetime, JobKey]
 
 
-def order(job: TrainingJob) -> Order:
+def queue_order(job: TrainingJob) -> QueueOrder:
     """The total order: priority, then first come first served."""
     return (-job.priority, job.queued_at, job.key)

@@ -19,44 +19,44 @@ def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapsh
     """Read the state, independent of its order."""
     nodes = sorted(state.nodes, key=lambda node: node.name)
     eligibility = Eligibility(nodes)
-    grid = NodeCapacity(nodes, _asked(state), topology_state_of(state, nodes, eligibility))
-    grid.devices = gpu_shares_of(nodes, (role for job in state.jobs for role in job.roles))
-    board = Snapshot(state, policy, limits, grid, eligibility)
-    for place, job in enumerate(board.everyone):
-        _stand(board, job, place)
-    for job in board.everyone:
+    capacity = NodeCapacity(nodes, _asked(state), topology_state_of(state, nodes, eligibility))
+    capacity.gpu_shares = gpu_shares_of(nodes, (role for job in state.jobs for role in job.roles))
+    snapshot = Snapshot(state, policy, limits, capacity, eligibility)
+    for place, job in enumerate(snapshot.all_jobs):
+        _stand(snapshot, job, place)
+    for job in snapshot.all_jobs:
         # Its own pods come in their place, and they go.
         if job.provisioning.pods and not job.suspended:
-            board.free_provisional(job.provisioning.held)
-    board.finishing = any(one.finishing for one in board.standings)
-    board.free_surplus()
-    return board
+            snapshot.free_provisional(job.provisioning.held)
+    snapshot.any_nearly_done = any(one.nearly_done for one in snapshot.allocations)
+    snapshot.release_leaving()
+    return snapshot
 
 
-def _stand(board: Snapshot, job: TrainingJob, place: int) -> None:
+def _stand(snapshot: Snapshot, job: TrainingJob, place: int) -> None:
     """The started roles of a job; what is left of the others."""
     over = phases.ending(job) is not None
     stays_on = job.clean_up is CleanUp.NONE
-    standings = []
+    allocations = []
     for number, role in enumerate(job.roles):
         if role.ending is not None or role.suspended or (over and not stays_on):
-            release_role(role, board.grid.rows, board.rows_of(role.shape))
-            board.budgets.count_pods(job, role, leaving=True)
+            release_role(role, snapshot.capacity.index, snapshot.pod_class_state(role.shape))
+            snapshot.quotas.count_pods(job, role, leaving=True)
         elif over:
-            board.budgets.count_pods(job, role, leaving=False)
+            snapshot.quotas.count_pods(job, role, leaving=False)
         else:
-            standings.append(started_role(board, job, role, place * ROLES_PER_JOB + number))
+            allocations.append(started_role(snapshot, job, role, place * ROLES_PER_JOB + number))
     if job.live and not over:
-        board.jobs.append(job)
-    board.standings += standings
-    if job.paused or not all(map(_is_whole, standings)):
-        board.restless += standings
+        snapshot.jobs.append(job)
+    snapshot.allocations += allocations
+    if job.paused or not all(map(_is_whole, allocations)):
+        snapshot.unsettled += allocations
 
 
-def _is_whole(standing: RoleAllocation) -> bool:
+def _is_whole(allocation: RoleAllocation) -> bool:
     """Whether neither its size nor what happened to its pods asks for anything."""
-    job, role = standing.job, standing.role
-    if standing.unbound:
+    job, role = allocation.job, allocation.role
+    if allocation.unscheduled:
         return False
     wanted = manual_size(role)
     most = role.max if wanted is None else wanted

@@ -14,12 +14,12 @@ from edl import contract
 from edl.model import (
     HostPort,
     JobKey,
+    ObjectRef,
+    PodAffinityTerm,
     PodConstraints,
     Requirement,
     Role,
     Selector,
-    Target,
-    Term,
     Toleration,
     TopologySpread,
     TrainingJob,
@@ -52,7 +52,7 @@ def naming(job: TrainingJob, role: Role) -> Callable[[int], str]:
 
 def create(job: TrainingJob, role: Role, named: str, image: str) -> Create:
     """Owned by the first Job of its training job alone: they go together."""
-    target = Target("Pod", job.key.namespace, named)
+    target = ObjectRef("Pod", job.key.namespace, named)
     manifest = owned(job, target, {"spec": _spec(job, role, image)})
     metadata = manifest["metadata"] | {
         "labels": _labels(job.key, role.name)
@@ -77,8 +77,8 @@ def _spec(job: TrainingJob, role: Role, image: str) -> Json:
             "capabilities": {"drop": ["ALL"]},
         },
     }
-    if role.shape.rules and role.shape.rules.ports:
-        container["ports"] = [_port(port) for port in role.shape.rules.ports]
+    if role.shape.constraints and role.shape.constraints.ports:
+        container["ports"] = [_port(port) for port in role.shape.constraints.ports]
     return _scheduling(job, role) | {
         "containers": [container],
         "priorityClassName": contract.PROVISIONAL_PRIORITY,
@@ -110,8 +110,8 @@ def _affinity(job: TrainingJob, role: Role) -> Iterator[tuple[str, Json]]:
     if role.shape.affinity:
         terms = [_node_term(term) for term in role.shape.affinity]
         yield "nodeAffinity", {_REQUIRED: {"nodeSelectorTerms": terms}}
-    rules = role.shape.rules or PodConstraints("", ())
-    near = [_term(job.key, role, term) for term in rules.near]
+    rules = role.shape.constraints or PodConstraints("", ())
+    near = [_term(job.key, role, term) for term in rules.affinity]
     near += [
         {"topologyKey": label, "labelSelector": {"matchLabels": _siblings(job.key, named)}}
         for named, label in job.topology.required
@@ -119,8 +119,11 @@ def _affinity(job: TrainingJob, role: Role) -> Iterator[tuple[str, Json]]:
     ]
     if near:
         yield "podAffinity", {_REQUIRED: near}
-    if rules.apart:
-        yield "podAntiAffinity", {_REQUIRED: [_term(job.key, role, one) for one in rules.apart]}
+    if rules.anti_affinity:
+        yield (
+            "podAntiAffinity",
+            {_REQUIRED: [_term(job.key, role, one) for one in rules.anti_affinity]},
+        )
 
 
 def _siblings(key: JobKey, role: str) -> dict[str, str]:
@@ -128,7 +131,7 @@ def _siblings(key: JobKey, role: str) -> dict[str, str]:
     return _labels(key, role) if role else {contract.PROVISIONAL: key.name}
 
 
-def _term(key: JobKey, role: Role, term: Term) -> Json:
+def _term(key: JobKey, role: Role, term: PodAffinityTerm) -> Json:
     if _is_own(key, role, term.selector):
         own = {"matchLabels": _siblings(key, role.name)}
         return {"topologyKey": term.key, "labelSelector": own}
@@ -141,7 +144,7 @@ def _term(key: JobKey, role: Role, term: Term) -> Json:
 
 
 def _spread(key: JobKey, role: Role) -> Iterator[Json]:
-    for one in role.shape.rules.spread if role.shape.rules else ():
+    for one in role.shape.constraints.spread if role.shape.constraints else ():
         if one.selector is not None:
             yield _constraint(key, role, one, one.selector)
 

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from edl import contract, reasons
 from edl.annotations import provisioning_failures
-from edl.model import ClusterState, JobKey, ProvisionalPod, Role, Target, TrainingJob
+from edl.model import ClusterState, JobKey, ObjectRef, ProvisionalPod, Role, TrainingJob
 from edl.planner.plan import Plan, ProvisioningRequest
 from edl.steps import preconditioned_patches
 from edl.steps.provisioning import provisional_pods
@@ -115,4 +115,4 @@ def _removed(job: TrainingJob, pods: Sequence[ProvisionalPod]) -> tuple[Step, ..
 
 
 def _deletions(job: TrainingJob, pods: Sequence[ProvisionalPod]) -> Iterator[Delete]:
-    return (Delete(Target("Pod", job.key.namespace, pod.name), uid=pod.uid) for pod in pods)
+    return (Delete(ObjectRef("Pod", job.key.namespace, pod.name), uid=pod.uid) for pod in pods)

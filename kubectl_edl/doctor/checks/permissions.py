@@ -14,7 +14,7 @@ from edl.errors import Forbidden
 from edl.kube.auth.access_review import AccessRight, is_granted, listed, whoami
 from edl.kube.auth.user_roles import EDITOR, VIEWER
 from edl.kube.cluster import Cluster
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import CertificateStore, keeper
@@ -106,7 +106,7 @@ def ours(patient: Patient) -> Findings:
 def _account(patient: Patient, name: str) -> str:
     """The ServiceAccount of its Deployment; that of the manifests where none is seen."""
     try:
-        deployment = found(patient, Target("Deployment", _SYSTEM, name))
+        deployment = found(patient, ObjectRef("Deployment", _SYSTEM, name))
     except Forbidden:
         return name
     if deployment is None:

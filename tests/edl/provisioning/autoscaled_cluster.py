@@ -17,7 +17,7 @@ from edl.kube.cluster import ListOptions
 from edl.kube.state.observe import observe
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.kube.writer.executor import perform
-from edl.model import ClusterState, Target
+from edl.model import ClusterState, ObjectRef
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
@@ -55,7 +55,7 @@ class AutoscaledCluster:
         self._coming: list[datetime] = []
 
     def create(self, kind: str, namespace: str, body: Json) -> Json:
-        return self.api.create(Target(kind, namespace, body["metadata"]["name"]), body)
+        return self.api.create(ObjectRef(kind, namespace, body["metadata"]["name"]), body)
 
     def node(self, name: str, cpu: int = PER_NODE) -> None:
         capacity = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
@@ -115,7 +115,7 @@ class AutoscaledCluster:
         return sum(bool(one["spec"].get("nodeName")) for one in self.pods(job))
 
     def job(self, name: str) -> Json:
-        return self.api.get(Target("Job", "lab", name))
+        return self.api.get(ObjectRef("Job", "lab", name))
 
     def notes(self, name: str) -> Json:
         found: Json = self.job(name)["metadata"]["annotations"]
@@ -151,10 +151,10 @@ class AutoscaledCluster:
             self.now += timedelta(seconds=5)
 
     def annotate(self, job: str, notes: dict[str, str]) -> None:
-        self.api.patch(Target("Job", "lab", job), {"metadata": {"annotations": notes}})
+        self.api.patch(ObjectRef("Job", "lab", job), {"metadata": {"annotations": notes}})
 
     def delete_pod(self, name: str) -> None:
-        self.api.delete(Target("Pod", "lab", name))
+        self.api.delete(ObjectRef("Pod", "lab", name))
 
     def _make_pods(self) -> None:
         """The Job controller."""
@@ -165,7 +165,7 @@ class AutoscaledCluster:
             for index in sorted(wanted - there):
                 self.create("Pod", "lab", _pod(job, index))
             for index in sorted(there - wanted):
-                self.api.delete(Target("Pod", "lab", f"{name}-{index}"))
+                self.api.delete(ObjectRef("Pod", "lab", f"{name}-{index}"))
 
     def _schedule(self) -> None:
         """kube-scheduler: the highest priority first, and lower ones go for it."""
@@ -175,7 +175,7 @@ class AutoscaledCluster:
                 continue
             node = self._fitting(one) or self._preempting(one)
             if node:
-                target = Target("Pod", "lab", one["metadata"]["name"])
+                target = ObjectRef("Pod", "lab", one["metadata"]["name"])
                 self.api.patch(target, {"spec": {"nodeName": node}})
 
     def _fitting(self, pod: Json) -> str:
@@ -187,7 +187,7 @@ class AutoscaledCluster:
             if _priority(victim) < _priority(pod) and victim["spec"].get("nodeName"):
                 name = victim["spec"]["nodeName"]
                 if _fits(pod, name, self._free()[name] + _cpu(victim)):
-                    self.api.delete(Target("Pod", "lab", victim["metadata"]["name"]))
+                    self.api.delete(ObjectRef("Pod", "lab", victim["metadata"]["name"]))
                     return str(name)
         return ""
 

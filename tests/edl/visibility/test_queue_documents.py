@@ -12,9 +12,9 @@ from edl import reasons
 from edl.forecast.estimate import Certainty, Estimate
 from edl.messages import cause, message
 from edl.model import JobKey, Reason, Team, Teams
-from edl.model.blockers import Cause, Others, Until
+from edl.model.blockers import Blocker, Outranked, TimedHold
 from edl.model.reason_codes import About, Code, Minimum, Other, PendingPods
-from edl.planner.explain.explanation import Stops
+from edl.planner.explain.explanation import Blockers
 from edl.planner.plan import Held, Plan
 from edl.visibility.namespace_queue import MOST_BYTES, MOST_JOBS, MOST_TEAMS, TeamCount, render
 from edl.visibility.queue_documents import Insight, documents
@@ -98,8 +98,8 @@ def test_of_many_jobs_the_first_are_told_of_and_the_others_counted() -> None:
 
 def test_a_document_is_never_too_large_for_a_config_map() -> None:
     long = Reason(Code.INVALID, reasons.quoted(Code.INVALID, "é" * 5000).about)
-    causes = tuple(Until(long, at(1)) for _ in range(50))
-    insight = Insight(start=Stops(causes))
+    causes = tuple(TimedHold(long, at(1)) for _ in range(50))
+    insight = Insight(start=Blockers(causes))
     insights = {f"job_{number}": insight for number in range(1, 200)}
     queue = told(held(*map(key, range(1, 200)), reason=long), **insights)["ns"]
     assert 0 < len(queue.items) < MOST_JOBS
@@ -141,12 +141,12 @@ def test_a_new_decision_of_the_same_situation_is_the_same_document() -> None:
 def test_jobs_of_others_are_counted_and_ones_own_are_named(
     reader: QueueReader, jobs: tuple[JobKey, ...], reads: str
 ) -> None:
-    assert cause(reader.allowed(Others(Code.NOT_PLANNED, jobs))) == reads
+    assert cause(reader.allowed(Outranked(Code.NOT_PLANNED, jobs))) == reads
 
 
 def test_pods_of_others_are_not_named() -> None:
     pods = ("acquisitions/falcon-1", "ns/mine", "web/shop")
-    assert cause(MINE.allowed(Others(Code.NOT_PLANNED, (), pods))) == (
+    assert cause(MINE.allowed(Outranked(Code.NOT_PLANNED, (), pods))) == (
         "room goes first to pending pods such as a pod of another namespace, "
         "pending pods such as ns/mine"
     )
@@ -156,7 +156,7 @@ def test_pods_of_others_are_not_named() -> None:
 
 @pytest.mark.parametrize("about", [Other(SECRET), Minimum(SECRET)])
 def test_a_reason_inside_a_cause_names_nobody_either(about: Other | Minimum) -> None:
-    found = MINE.allowed(Until(Reason(Code.RECLAIMED, about), at(60)))
+    found = MINE.allowed(TimedHold(Reason(Code.RECLAIMED, about), at(60)))
     assert "falcon" not in cause(found)
     assert "a job of team deals" in cause(found)
 
@@ -174,7 +174,7 @@ def _with_keys(union: object) -> Iterator[tuple[type[msgspec.Struct], str, objec
 
 
 @pytest.mark.parametrize(
-    ("struct", "field", "value"), [*_with_keys(About), *_with_keys(Cause)], ids=str
+    ("struct", "field", "value"), [*_with_keys(About), *_with_keys(Blocker)], ids=str
 )
 def test_whatever_names_a_job_is_rewritten(
     struct: type[msgspec.Struct], field: str, value: object

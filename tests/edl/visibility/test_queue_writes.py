@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.visibility.namespace_queue import KEY, NamespaceQueue, PublishedJob, parse
 from edl.visibility.queue_writes import LABELS, PublishedQueue, queue_writes
 from edl.writes import Create, Delete, Patch
@@ -12,8 +12,8 @@ ONE = NamespaceQueue(at(0), 1, (PublishedJob("bert", "QueueOrder", "waits", 1),)
 MOVED = replace(ONE, changed_at=at(60), items=(replace(ONE.items[0], position=2),))
 
 
-def target(namespace: str) -> Target:
-    return Target("ConfigMap", namespace, "edl-queue")
+def target(namespace: str) -> ObjectRef:
+    return ObjectRef("ConfigMap", namespace, "edl-queue")
 
 
 def test_what_is_not_there_is_created_with_our_labels() -> None:

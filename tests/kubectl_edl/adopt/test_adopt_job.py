@@ -6,7 +6,7 @@ import yaml
 
 from edl import contract
 from edl.errors import Invalid
-from edl.model import Target
+from edl.model import ObjectRef
 from kubectl_edl.resources.source_manifest import reborn
 from tests.kubectl_edl.create.test_create import completing
 from tests.kubectl_edl.fenced import Behind, overtaken, refusing
@@ -67,8 +67,8 @@ def test_what_the_new_job_needs_of_its_namespace_is_a_hint(stage: Stage) -> None
     stage.wrapped = completing()
     launcher = job("ring-launcher")
     launcher["spec"] = {"template": launcher["spec"]["template"]}
-    stage.cluster.create(Target("Job", "default", "ring-launcher"), launcher)
-    stage.cluster.create(Target("Namespace", "", "default"), {"metadata": {"name": "default"}})
+    stage.cluster.create(ObjectRef("Job", "default", "ring-launcher"), launcher)
+    stage.cluster.create(ObjectRef("Namespace", "", "default"), {"metadata": {"name": "default"}})
     labels = ("--job", "ring", "--role", "launcher", "--roles", "launcher=1,worker=2")
     line = ("adopt", "ring-launcher", "--framework", "horovod", *labels, "--recreate", "--yes")
     assert stage.run(*line).err == (
@@ -148,7 +148,7 @@ def test_a_new_job_that_is_refused_is_not_lost(stage: Stage) -> None:
 @pytest.mark.parametrize("timeout", ["10", "10s"])
 def test_a_job_that_does_not_go_is_waited_for_so_long(stage: Stage, timeout: str) -> None:
     class Lasting(Behind):
-        def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
+        def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
             """A finalizer holds it."""
 
     stage.wrapped = lambda cluster: cast("Cluster", Lasting(cluster))
@@ -200,7 +200,7 @@ def test_an_elastic_job_of_unknown_source_is_not_guessed(stage: Stage) -> None:
     found = stage.run("adopt", "bert", "--max", "8", "--recreate", "-y")
     assert found.code == 1
     assert "from the file: kubectl edl adopt -f FILE …" in found.err
-    assert stage.cluster.get(Target("Job", "default", "bert"))
+    assert stage.cluster.get(ObjectRef("Job", "default", "bert"))
 
 
 def test_a_job_that_changes_meanwhile_is_read_again(stage: Stage) -> None:

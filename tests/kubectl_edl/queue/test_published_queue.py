@@ -8,7 +8,7 @@ import pytest
 
 from edl import contract
 from edl.forecast.estimate import Certainty
-from edl.model import Target
+from edl.model import ObjectRef
 from edl.visibility.namespace_queue import (
     CONFIG_MAP,
     KEY,
@@ -67,7 +67,7 @@ def test_the_published_queue_says_its_age_and_counts_to_scripts(stage: Stage) ->
 def test_what_was_right_lately_is_not_called_old(stage: Stage) -> None:
     publish(stage, "bert", position=2, seconds_ago=3600)
     notes = {contract.QUEUE_AS_OF: "2026-11-21T11:59:55+00:00"}
-    target = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
+    target = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
     stage.cluster.patch(target, {"metadata": {"annotations": notes}})
     stage.wrapped = fenced("Node")
     assert "published it 5s ago" in stage.run("queue").err

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from edl.errors import Forbidden, NotFound, Unreachable
 from edl.forecast.estimate import Certainty
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import JobKey, Target, TrainingJob
+from edl.model import JobKey, ObjectRef, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.plan import Held, Plan
 from edl.planner.settings import Settings
@@ -49,21 +49,23 @@ class Counting(FakeCluster):
         self.error: ClusterError | None = None
         self.refuses = ""
 
-    def _counted(self, verb: str, target: Target) -> None:
+    def _counted(self, verb: str, target: ObjectRef) -> None:
         self.writes.append(f"{verb} {target.namespace}")
         if self.error and self.refuses in ("", target.namespace):
             raise self.error
 
-    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def create(
+        self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Json:
         self._counted("create", target)
         return super().create(target, manifest, dry_run=dry_run)
 
-    def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         self._counted("patch", target)
         return super().patch(target, body, dry_run=dry_run)
 
     def delete(
-        self, target: Target, *, version: str = "", uid: str = "", dry_run: bool = False
+        self, target: ObjectRef, *, version: str = "", uid: str = "", dry_run: bool = False
     ) -> None:
         self._counted("delete", target)
         super().delete(target, version=version, uid=uid, dry_run=dry_run)
@@ -128,8 +130,8 @@ def _bodies(keys: list[JobKey]) -> list[TrainingJob]:
     return [replace(worker(key.name, 1, 1, shape=shape(cpu=8)), key=key) for key in keys]
 
 
-def queue(namespace: str) -> Target:
-    return Target("ConfigMap", namespace, "edl-queue")
+def queue(namespace: str) -> ObjectRef:
+    return ObjectRef("ConfigMap", namespace, "edl-queue")
 
 
 @pytest.fixture

@@ -19,12 +19,12 @@ from edl.contract import Provision
 from edl.feasibility.gpu_shares import Horizon
 from edl.model import Reason, Shape, TrainingJob
 from edl.planner.packing.node_capacity import Ints
-from edl.planner.packing.pod_class import Want, pack, place
-from edl.planner.passes.admission.gang import Gang, place_now
-from edl.planner.passes.admission.topology_placement import Rows, kept_at
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.decisions import Ledger
-from edl.planner.snapshot.role_allocation import MOVING, NOWHERE
+from edl.planner.packing.pod_class import PodSetRequest, pack, reserve_pods
+from edl.planner.passes.admission.gang import Gang, reserve_idle
+from edl.planner.passes.admission.topology_placement import NodesByRequest, kept_at
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.decisions import Decisions
+from edl.planner.snapshot.role_allocation import NO_NODE, RESIZABLE
 from edl.quantities import DEVICE_CLASS
 
 
@@ -32,8 +32,8 @@ from edl.quantities import DEVICE_CLASS
 class NodeRequests:
     """What the queued gangs of one plan ask for. Without an autoscaler it does nothing."""
 
-    board: Board
-    ledger: Ledger
+    board: Snapshot
+    ledger: Decisions
     _left: int = field(init=False)
     """How many gangs more may begin to ask."""
     _asking: list[Gang] = field(default_factory=list)
@@ -67,30 +67,31 @@ class NodeRequests:
             and not self._is_late(found)
         )
 
-    def place(self, found: Gang) -> tuple[Gang, Rows] | None:
+    def place(self, found: Gang) -> tuple[Gang, NodesByRequest] | None:
         """Where its provisional pods are, and wherever there is room for the others."""
         held = [
-            rows[: want.pods] for rows, want in zip(self._rows(found), found.wants, strict=True)
+            nodes[: request.pods]
+            for nodes, request in zip(self._rows(found), found.requests, strict=True)
         ]
         gang = kept_at(self.board, found, held) if any(held) else None
         if gang is None:
             return None
-        grid = self.board.grid
+        capacity = self.board.capacity
         taken = []
-        for (fit, _), rows in zip(gang.wants, held, strict=True):
-            for row in rows:
-                if fit.eligible[row] and fit.takes(row, now=True):
-                    grid.take(row, fit, now=True)
-                    taken.append((row, fit))
+        for (pod_class, _), nodes in zip(gang.requests, held, strict=True):
+            for node in nodes:
+                if pod_class.eligible[node] and pod_class.fits(node, now=True):
+                    capacity.reserve(node, pod_class, now=True)
+                    taken.append((node, pod_class))
         if len(taken) == sum(map(len, held)):
             rest = [
-                Want(fit, pods - len(rows))
-                for (fit, pods), rows in zip(gang.wants, held, strict=True)
+                PodSetRequest(pod_class, pods - len(nodes))
+                for (pod_class, pods), nodes in zip(gang.requests, held, strict=True)
             ]
-            if (more := place_now(self.board, rest)) is not None:
-                return gang, [rows + others for rows, others in zip(held, more, strict=True)]
-        for row, fit in taken:
-            grid.untake(row, fit, now=True)
+            if (more := reserve_idle(self.board, rest)) is not None:
+                return gang, [nodes + others for nodes, others in zip(held, more, strict=True)]
+        for node, pod_class in taken:
+            capacity.unreserve(node, pod_class, now=True)
         return None
 
     def ask(
@@ -130,36 +131,44 @@ class NodeRequests:
         for found in self._asking:
             asked = self.ledger.requests.get(found.job.key, {})
             held = Counter(pod.role for pod in found.job.provisioning.held)
-            for role, want in zip(found.roles, found.wants, strict=True):
+            for role, request in zip(found.roles, found.requests, strict=True):
                 more = asked.get(role.name, 0) - held[role.name]
-                place(self.board.grid, Want(want.fit, max(more, 0)), now=True)
+                reserve_pods(
+                    self.board.capacity, PodSetRequest(request.pod_class, max(more, 0)), now=True
+                )
 
     def _pods(self, found: Gang, reach: Ints) -> list[int]:
         """Of each want, how many provisional pods there are to be."""
-        held, wants = [len(rows) for rows in self._rows(found)], list(self._wants(found))
+        held, requests = [len(nodes) for nodes in self._rows(found)], list(self._wants(found))
         # Where it needs a domain, nobody knows in which one nodes come.
-        fit = held if found.job.topology.required else pack(reach, wants, Horizon.FUTURE_IDLE)
-        missing = [max(want.pods - count, 0) for want, count in zip(wants, fit, strict=True)]
+        pod_class = (
+            held if found.job.topology.required else pack(reach, requests, Horizon.FUTURE_IDLE)
+        )
+        missing = [
+            max(request.pods - count, 0) for request, count in zip(requests, pod_class, strict=True)
+        ]
         if not any(missing):  # by their sums they fit, and rules are in the way
-            missing = [want.pods for want in wants]
+            missing = [request.pods for request in requests]
         return [
-            max(min(count + more, want.pods), 0)
-            for count, more, want in zip(held, missing, wants, strict=True)
+            max(min(count + more, request.pods), 0)
+            for count, more, request in zip(held, missing, requests, strict=True)
         ]
 
-    def _wants(self, found: Gang) -> Iterator[Want]:
+    def _wants(self, found: Gang) -> Iterator[PodSetRequest]:
         """Its pods, or those of its maximum."""
         most = found.job.provisioning.wish is Provision.MAXIMUM
-        for role, want in zip(found.roles, found.wants, strict=True):
-            grows = most and role.resizing in MOVING and role.wanted is None
-            yield Want(want.fit, max(role.max, want.pods) if grows else want.pods)
+        for role, request in zip(found.roles, found.requests, strict=True):
+            grows = most and role.resizing in RESIZABLE and role.wanted is None
+            yield PodSetRequest(
+                request.pod_class, max(role.max, request.pods) if grows else request.pods
+            )
 
     def _rows(self, found: Gang) -> list[list[int]]:
         """The nodes of its provisional pods, by want."""
-        grid, pods = self.board.grid, found.job.provisioning.held
-        rows = [(pod.role, grid.rows.get(pod.node, NOWHERE)) for pod in pods]
+        capacity, pods = self.board.capacity, found.job.provisioning.held
+        nodes = [(pod.role, capacity.index.get(pod.node, NO_NODE)) for pod in pods]
         return [
-            [row for name, row in rows if name == role.name and row != NOWHERE]
+            [node for name, node in nodes if name == role.name and node != NO_NODE]
             for role in found.roles
         ]
 
@@ -175,7 +184,7 @@ class NodeRequests:
     def _is_late(self, found: Gang) -> bool:
         """Whether the nodes that it asked for should be there by now."""
         limit = self.board.limits.provisioning_timeout
-        return self.board.past(found.job.provisioning.since, limit)
+        return self.board.has_passed(found.job.provisioning.since, limit)
 
     def _rests_until(self, job: TrainingJob) -> datetime | None:
         """Until when nothing is asked for, after nodes that did not come.
@@ -183,10 +192,10 @@ class NodeRequests:
         A time that lies still further ahead was written by a clock that is wrong.
         """
         failure = job.provisioning.failure
-        if failure is None or failure.at > self.board.at + timedelta(minutes=1):
+        if failure is None or failure.at > self.board.observed_at + timedelta(minutes=1):
             return None
         pause = provisioning_failures.pause(failure)
-        return None if self.board.past(failure.at, pause) else failure.at + pause
+        return None if self.board.has_passed(failure.at, pause) else failure.at + pause
 
 
 def is_provisionable(shape: Shape) -> bool:

@@ -13,241 +13,276 @@ from msgspec.structs import replace
 
 from edl.feasibility.gpu_shares import Horizon
 from edl.model import Domain
-from edl.planner.packing.domain_capacity import Domains, Ranking
+from edl.planner.packing.domain_capacity import DomainRanking, TopologyDomains
 from edl.planner.packing.node_capacity import Ints
-from edl.planner.packing.pack_order import most, placed
-from edl.planner.packing.pod_class import Want
-from edl.planner.passes.admission.gang import Gang, place_now
-from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.role_allocation import NOWHERE
+from edl.planner.packing.pack_order import count_in_best_order, pack_in_best_order
+from edl.planner.packing.pod_class import PodSetRequest
+from edl.planner.passes.admission.gang import Gang, reserve_idle
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.role_allocation import NO_NODE
 from edl.planner.snapshot.topology_choice import domain_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from edl.planner.packing.pod_class import Fit
+    from edl.planner.packing.pod_class import PodClass
 
 _COMBINED: Final = 32
 """Combinations of domains that are tried where several roles require one of their own."""
 
-Rows: TypeAlias = list[list[int]]
+NodesByRequest: TypeAlias = list[list[int]]
 """Of each want the nodes of its pods."""
 _Required: TypeAlias = Sequence[tuple[str, str]]
 _Reach: TypeAlias = tuple[Ints | None, Horizon]
 """Room by node, None for what is idle and followed as pods are placed."""
 
 
-def place(board: Board, found: Gang) -> tuple[Gang, Rows] | None:
+def place_gang(snapshot: Snapshot, found: Gang) -> tuple[Gang, NodesByRequest] | None:
     """Room for all pods that is free now and promised to nobody; None, and no change.
 
     The gang is kept to the domains that it requires, also when it grows.
     """
-    for gang in kept(board, found):
-        rows = _close(board, gang.wants, found.job.topology.preferred)
-        if rows is not None:
-            return gang, rows
+    for gang in restricted_to_domains(snapshot, found):
+        nodes = _close(snapshot, gang.requests, found.job.topology.preferred)
+        if nodes is not None:
+            return gang, nodes
     return None
 
 
-def place_again(board: Board, found: Gang) -> tuple[Gang, Rows] | None:
+def place_on_previous_nodes(snapshot: Snapshot, found: Gang) -> tuple[Gang, NodesByRequest] | None:
     """The nodes of its last start, where they have room for all pods; None, and no change.
 
     A job that gave replicas by its restart thereby leaves their nodes to the job that takes them.
     """
     wanted = [
-        [board.grid.rows.get(role.assigned.node(index), NOWHERE) for index in range(want.pods)]
-        for role, want in zip(found.roles, found.wants, strict=True)
+        [
+            snapshot.capacity.index.get(role.assigned.node(index), NO_NODE)
+            for index in range(request.pods)
+        ]
+        for role, request in zip(found.roles, found.requests, strict=True)
     ]
-    gang = None if any(NOWHERE in rows for rows in wanted) else kept_at(board, found, wanted)
+    gang = None if any(NO_NODE in nodes for nodes in wanted) else kept_at(snapshot, found, wanted)
     if gang is None:
         return None
-    placed: list[tuple[int, Fit]] = []
-    for (fit, _), rows in zip(gang.wants, wanted, strict=True):
-        for row in rows:
-            if not (fit.eligible[row] and fit.takes(row, now=True)):
+    placed: list[tuple[int, PodClass]] = []
+    for (pod_class, _), nodes in zip(gang.requests, wanted, strict=True):
+        for node in nodes:
+            if not (pod_class.eligible[node] and pod_class.fits(node, now=True)):
                 for taken, by in placed:
-                    board.grid.untake(taken, by, now=True)
+                    snapshot.capacity.unreserve(taken, by, now=True)
                 return None
-            board.grid.take(row, fit, now=True)
-            placed.append((row, fit))
+            snapshot.capacity.reserve(node, pod_class, now=True)
+            placed.append((node, pod_class))
     return gang, wanted
 
 
-def kept(
-    board: Board, found: Gang, room: Ints | None = None, horizon: Horizon = Horizon.IDLE
+def restricted_to_domains(
+    snapshot: Snapshot, found: Gang, room: Ints | None = None, horizon: Horizon = Horizon.IDLE
 ) -> Iterator[Gang]:
     """The gang kept to domains that seem to have room for it, the best fit first.
 
     As it is where it requires no topology. Without `room`, in what is idle.
     """
-    every = _kept(board, found, found.job.topology.required, (room, horizon))
+    every = _kept(snapshot, found, found.job.topology.required, (room, horizon))
     return islice(every, _COMBINED)
 
 
-def _kept(board: Board, gang: Gang, required: _Required, reach: _Reach) -> Iterator[Gang]:
+def _kept(snapshot: Snapshot, gang: Gang, required: _Required, reach: _Reach) -> Iterator[Gang]:
     if not required:
         yield gang
         return
     (role, label), *rest = required
-    wants, domains = _wants(gang, role), board.domains(label)
-    fixed = domain_of(board, gang.job, role, label)
-    numbers: Iterable[int] = [fixed if wants else NOWHERE]
-    if wants and fixed == NOWHERE:
-        numbers = _ranking(board, label, wants, reach).tightest(wants)
+    requests, domains = _wants(gang, role), snapshot.domains(label)
+    fixed = domain_of(snapshot, gang.job, role, label)
+    numbers: Iterable[int] = [fixed if requests else NO_NODE]
+    if requests and fixed == NO_NODE:
+        numbers = _ranking(snapshot, label, requests, reach).tightest(requests)
     for number in numbers:
-        yield from _kept(board, _keep(board, gang, role, domains, number), rest, reach)
+        yield from _kept(snapshot, _keep(snapshot, gang, role, domains, number), rest, reach)
 
 
-def _ranking(board: Board, label: str, wants: Sequence[Want], reach: _Reach) -> Ranking:
+def _ranking(
+    snapshot: Snapshot, label: str, requests: Sequence[PodSetRequest], reach: _Reach
+) -> DomainRanking:
     room, horizon = reach
     if room is None:
-        return board.ranking(label, wants, now=True)
-    fits = [want.fit for want in wants]
-    return Ranking(board.domains(label), fits, lambda rows: room[:, rows], horizon)
+        return snapshot.ranking(label, requests, now=True)
+    pod_classes = [request.pod_class for request in requests]
+    return DomainRanking(
+        snapshot.domains(label), pod_classes, lambda nodes: room[:, nodes], horizon
+    )
 
 
-def kept_at(board: Board, found: Gang, rows: Sequence[Sequence[int]]) -> Gang | None:
+def kept_at(snapshot: Snapshot, found: Gang, nodes: Sequence[Sequence[int]]) -> Gang | None:
     """The gang kept to the domains of these nodes; None where they are not what it requires."""
     gang = found
     for role, label in found.job.topology.required:
-        domains = board.domains(label)
+        domains = snapshot.domains(label)
         mine = [
-            taken for one, taken in zip(gang.roles, rows, strict=True) if role in ("", one.name)
+            taken for one, taken in zip(gang.roles, nodes, strict=True) if role in ("", one.name)
         ]
-        numbers = {int(domains.rows[row]) for taken in mine for row in taken}
-        if len(numbers) > 1 or NOWHERE in numbers:
+        numbers = {int(domains.of_nodes[node]) for taken in mine for node in taken}
+        if len(numbers) > 1 or NO_NODE in numbers:
             return None
         for number in numbers:
-            gang = _keep(board, gang, role, domains, number)
+            gang = _keep(snapshot, gang, role, domains, number)
     return gang
 
 
-def nearest(board: Board, found: Gang, room: Ints, horizon: Horizon) -> tuple[Gang, int] | None:
+def closest_fit(
+    snapshot: Snapshot, found: Gang, room: Ints, horizon: Horizon
+) -> tuple[Gang, int] | None:
     """The gang kept to the domains where most of its pods fit, and how many do.
 
     None where no node that it may use is in such a domain.
     """
     gang = found
     for role, label in found.job.topology.required:
-        wants, domains = _wants(gang, role), board.domains(label)
-        number = domain_of(board, gang.job, role, label)
-        if number == NOWHERE:
-            ranking = _ranking(board, label, wants, (room, horizon))
-            number = next(chain(ranking.roomiest(wants), _usable(wants, domains)), NOWHERE)
-        if wants and number == NOWHERE:
+        requests, domains = _wants(gang, role), snapshot.domains(label)
+        number = domain_of(snapshot, gang.job, role, label)
+        if number == NO_NODE:
+            ranking = _ranking(snapshot, label, requests, (room, horizon))
+            number = next(chain(ranking.roomiest(requests), _usable(requests, domains)), NO_NODE)
+        if requests and number == NO_NODE:
             return None
-        gang = _keep(board, gang, role, domains, number)
-    return gang, most(room, gang.wants, horizon)
+        gang = _keep(snapshot, gang, role, domains, number)
+    return gang, count_in_best_order(room, gang.requests, horizon)
 
 
-def fits_empty(board: Board, found: Gang) -> bool:
+def fits_empty_cluster(snapshot: Snapshot, found: Gang) -> bool:
     """Whether it could start if none of our training jobs ran."""
-    room = board.ours_gone()
-    every = kept(board, found, room, Horizon.EMPTY)
-    return any(most(room, gang.wants, Horizon.EMPTY) == found.pods for gang in every)
+    room = snapshot.capacity_without_training_jobs()
+    every = restricted_to_domains(snapshot, found, room, Horizon.EMPTY)
+    return any(
+        count_in_best_order(room, gang.requests, Horizon.EMPTY) == found.pods for gang in every
+    )
 
 
-def near(board: Board, found: Gang, room: Ints) -> Iterator[tuple[Want, ...]]:
+def in_preferred_domains(
+    snapshot: Snapshot, found: Gang, room: Ints
+) -> Iterator[tuple[PodSetRequest, ...]]:
     """Its pods in one domain of those that it prefers, the narrowest first; at last as they are."""
     for label in reversed(found.job.topology.preferred):
-        domains = board.domains(label)
-        ranking = _ranking(board, label, found.wants, (room, Horizon.FUTURE_IDLE))
-        for number in islice(ranking.tightest(found.wants), 1):
-            yield _within(board, found.wants, domains, number)
-    yield found.wants
+        domains = snapshot.domains(label)
+        ranking = _ranking(snapshot, label, found.requests, (room, Horizon.FUTURE_IDLE))
+        for number in islice(ranking.tightest(found.requests), 1):
+            yield _within(snapshot, found.requests, domains, number)
+    yield found.requests
 
 
-def _close(board: Board, wants: Sequence[Want], labels: Sequence[str]) -> Rows | None:
+def _close(
+    snapshot: Snapshot, requests: Sequence[PodSetRequest], labels: Sequence[str]
+) -> NodesByRequest | None:
     """All pods in the fewest domains of each label, that of the widest first; None: no change.
 
     One domain of a narrow label is one of the wider ones, so that the narrowest are tried first.
     """
     for depth in range(len(labels), 0, -1):
         label = labels[depth - 1]
-        domains = board.domains(label)
-        for number in board.ranking(label, wants, now=True).tightest(wants):
-            rows = _spread(board, _within(board, wants, domains, number), labels[depth:])
-            if rows is not None:
-                return rows
-    return _spread(board, wants, labels)
+        domains = snapshot.domains(label)
+        for number in snapshot.ranking(label, requests, now=True).tightest(requests):
+            nodes = _spread(snapshot, _within(snapshot, requests, domains, number), labels[depth:])
+            if nodes is not None:
+                return nodes
+    return _spread(snapshot, requests, labels)
 
 
-def _spread(board: Board, wants: Sequence[Want], labels: Sequence[str]) -> Rows | None:
+def _spread(
+    snapshot: Snapshot, requests: Sequence[PodSetRequest], labels: Sequence[str]
+) -> NodesByRequest | None:
     """In several domains of each label, the fewest of the widest first; None: no change."""
     if not labels:
-        return place_now(board, wants)
-    domains = board.domains(labels[0])
+        return reserve_idle(snapshot, requests)
+    domains = snapshot.domains(labels[0])
     if len(labels) == 1:
-        return _over(board, wants, domains) or place_now(board, wants)
-    there = _fewest(board, wants, domains)
-    return _spread(board, there, labels[1:]) or place_now(board, wants)
+        return _over(snapshot, requests, domains) or reserve_idle(snapshot, requests)
+    there = _fewest(snapshot, requests, domains)
+    return _spread(snapshot, there, labels[1:]) or reserve_idle(snapshot, requests)
 
 
-def _fewest(board: Board, wants: Sequence[Want], domains: Domains) -> Sequence[Want]:
+def _fewest(
+    snapshot: Snapshot, requests: Sequence[PodSetRequest], domains: TopologyDomains
+) -> Sequence[PodSetRequest]:
     """The pods kept to the fewest domains that hold all of them; as they are without such."""
-    room, left, chosen = board.grid.idle(), [*wants], list[int]()
-    ranking = board.ranking(domains.label, wants, now=True)
-    for number in ranking.roomiest(wants):
+    room, left, chosen = snapshot.capacity.available(), [*requests], list[int]()
+    ranking = snapshot.ranking(domains.label, requests, now=True)
+    for number in ranking.roomiest(requests):
         if number in chosen:
             continue
         last = ranking.tightest(left)
         chosen.append(next((one for one in last if one not in chosen), number))
-        there = _within(board, left, domains, chosen[-1])
-        counts = placed(room, there, Horizon.IDLE)
-        left = [Want(fit, pods - count) for (fit, pods), count in zip(left, counts, strict=True)]
-        if not any(want.pods for want in left):
-            mask = np.isin(domains.rows, chosen)
-            return [Want(fit.within(mask), pods) for fit, pods in wants]
-    return wants
-
-
-def _over(board: Board, wants: Sequence[Want], domains: Domains) -> Rows | None:
-    """In several domains: the roomiest first, and the rest in the one that fits it best."""
-    rows: Rows = [[] for _ in wants]
-    left = [*wants]
-    ranking = board.ranking(domains.label, wants, now=True)
-    for number in ranking.roomiest(wants):
-        there = _within(board, left, domains, next(ranking.tightest(left), number))
-        counts = placed(board.grid.idle(), there, Horizon.IDLE)
-        part = [Want(want.fit, count) for want, count in zip(there, counts, strict=True)]
-        found = place_now(board, part) or [[] for _ in wants]
-        rows = [taken + more for taken, more in zip(rows, found, strict=True)]
+        there = _within(snapshot, left, domains, chosen[-1])
+        counts = pack_in_best_order(room, there, Horizon.IDLE)
         left = [
-            Want(want.fit, want.pods - len(taken)) for want, taken in zip(wants, rows, strict=True)
+            PodSetRequest(pod_class, pods - count)
+            for (pod_class, pods), count in zip(left, counts, strict=True)
         ]
-        if not any(want.pods for want in left):
-            return rows
-    for want, taken in zip(wants, rows, strict=True):
-        for row in taken:
-            board.grid.give(row, want.fit, now=True)
+        if not any(request.pods for request in left):
+            mask = np.isin(domains.of_nodes, chosen)
+            return [PodSetRequest(pod_class.within(mask), pods) for pod_class, pods in requests]
+    return requests
+
+
+def _over(
+    snapshot: Snapshot, requests: Sequence[PodSetRequest], domains: TopologyDomains
+) -> NodesByRequest | None:
+    """In several domains: the roomiest first, and the rest in the one that fits it best."""
+    nodes: NodesByRequest = [[] for _ in requests]
+    left = [*requests]
+    ranking = snapshot.ranking(domains.label, requests, now=True)
+    for number in ranking.roomiest(requests):
+        there = _within(snapshot, left, domains, next(ranking.tightest(left), number))
+        counts = pack_in_best_order(snapshot.capacity.available(), there, Horizon.IDLE)
+        part = [
+            PodSetRequest(request.pod_class, count)
+            for request, count in zip(there, counts, strict=True)
+        ]
+        found = reserve_idle(snapshot, part) or [[] for _ in requests]
+        nodes = [taken + more for taken, more in zip(nodes, found, strict=True)]
+        left = [
+            PodSetRequest(request.pod_class, request.pods - len(taken))
+            for request, taken in zip(requests, nodes, strict=True)
+        ]
+        if not any(request.pods for request in left):
+            return nodes
+    for request, taken in zip(requests, nodes, strict=True):
+        for node in taken:
+            snapshot.capacity.release(node, request.pod_class, now=True)
     return None
 
 
-def _wants(gang: Gang, role: str) -> list[Want]:
+def _wants(gang: Gang, role: str) -> list[PodSetRequest]:
     """Those of one role, "" for all."""
-    pairs = zip(gang.roles, gang.wants, strict=True)
-    return [want for one, want in pairs if role in ("", one.name)]
+    pairs = zip(gang.roles, gang.requests, strict=True)
+    return [request for one, request in pairs if role in ("", one.name)]
 
 
-def _keep(board: Board, gang: Gang, role: str, domains: Domains, number: int) -> Gang:
+def _keep(snapshot: Snapshot, gang: Gang, role: str, domains: TopologyDomains, number: int) -> Gang:
     """With a role, "" for all, kept to one domain; as it is for NOWHERE."""
-    if number == NOWHERE:
+    if number == NO_NODE:
         return gang
-    wants = [
-        _within(board, (want,), domains, number)[0] if role in ("", one.name) else want
-        for one, want in zip(gang.roles, gang.wants, strict=True)
+    requests = [
+        _within(snapshot, (request,), domains, number)[0] if role in ("", one.name) else request
+        for one, request in zip(gang.roles, gang.requests, strict=True)
     ]
     domain = Domain(domains.label, domains.values[number], role)
-    return replace(gang, wants=tuple(wants), domains=(*gang.domains, domain))
+    return replace(gang, requests=tuple(requests), domains=(*gang.domains, domain))
 
 
-def _within(board: Board, wants: Sequence[Want], domains: Domains, number: int) -> tuple[Want, ...]:
+def _within(
+    snapshot: Snapshot, requests: Sequence[PodSetRequest], domains: TopologyDomains, number: int
+) -> tuple[PodSetRequest, ...]:
     label = domains.label
-    return tuple(Want(board.within(fit, label, number), pods) for fit, pods in wants)
+    return tuple(
+        PodSetRequest(snapshot.within_domain(pod_class, label, number), pods)
+        for pod_class, pods in requests
+    )
 
 
-def _usable(wants: Sequence[Want], domains: Domains) -> list[int]:
+def _usable(requests: Sequence[PodSetRequest], domains: TopologyDomains) -> list[int]:
     """A domain with nodes that the pods may use, full as it is."""
-    usable = np.all([want.fit.eligible for want in wants], axis=0) & (domains.rows != NOWHERE)
-    found: list[int] = domains.rows[usable][:1].tolist()
+    usable = np.all([request.pod_class.eligible for request in requests], axis=0) & (
+        domains.of_nodes != NO_NODE
+    )
+    found: list[int] = domains.of_nodes[usable][:1].tolist()
     return found

@@ -248,7 +248,7 @@ def test_a_higher_priority_never_waits_for_extras_of_a_lower(
     run = tuple(job for job in state.jobs if not waits(job) and not job.paused)
     state = replace(state, jobs=(*run, high), demands=())
     pod_classes = room_without_extras(state, high)
-    reached(pod_classes and not room_without_extras(state, high, extras=False))
+    reached(pod_classes and not room_without_extras(state, high, reclaimable=False))
     plan = way.plan(state)
     shrinks = any(found.after < found.before for found in plan.resizes)
     assert shrinks or not pod_classes or high.key in {found.job for found in plan.admissions}
