@@ -14,7 +14,7 @@ import pytest
 
 from edl.errors import NotFound
 from edl.kube.api.client import ApiClient, connect
-from edl.model import Target
+from edl.model import ObjectRef
 from sandbox import Sandbox
 from tests.temporary_namespace import temporary
 
@@ -71,7 +71,7 @@ def start(sandbox: Sandbox, namespace: str, tmp_path: Path) -> Iterator[Start]:
 
 def holder(api: ApiClient, namespace: str) -> str:
     try:
-        lease = api.get(Target("Lease", namespace, "edl-reconciler"))
+        lease = api.get(ObjectRef("Lease", namespace, "edl-reconciler"))
     except NotFound:
         return ""
     return str(lease["spec"]["holderIdentity"])
@@ -104,7 +104,7 @@ def test_a_leader_that_is_killed_is_replaced_when_its_lease_ran_out(
     start("second")
     first.kill()
     seconds_until(lambda: holder(api, namespace) == "second")
-    lease = api.get(Target("Lease", namespace, "edl-reconciler"))
+    lease = api.get(ObjectRef("Lease", namespace, "edl-reconciler"))
     assert lease["spec"]["leaseTransitions"] == 1
 
 

@@ -55,7 +55,7 @@ class AdmissionQueue:
     _reclaimable: Reclaimable | None = None
     _preempting: Preemption | None = None
     expects_shrinks: bool = False
-    """Whether a job waits for which running jobs will shrink in a moment (`Policy.reclaim_delay`)."""
+    """A job waits for which running jobs will shrink in a moment (`Policy.reclaim_delay`)."""
     _heads: list[Gang] = field(default_factory=list)
     """Gangs that have waited so long that no gang behind starts first if it could delay them."""
     _refused: dict[tuple[GangSignature, float], Reason] = field(default_factory=dict)
@@ -257,7 +257,7 @@ class AdmissionQueue:
         return (found, at_one) if at_one else topology_placement.place_gang(self.snapshot, found)
 
     def _reserve(self, found: Gang) -> bool:
-        """Future idle capacity, all or none; the pods start when it is idle. Whether there is any."""
+        """Future idle capacity for all pods, or none; they start when it is idle."""
         job = found.job
         reclaim_priority = reclaim_priority_of(self.snapshot, job)
         if found.quota_request and (
