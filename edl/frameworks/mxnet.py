@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.frameworks.base import Env, Framework, LiveFile, Mode, Needs, RoleKind
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 
@@ -174,14 +174,14 @@ FRAMEWORK: Final = Framework(
     worker=_WORKER,
     deciders=(_SCHEDULER, _TUNER, _WORKER),
     modes=(
-        Mode("dist", Resizing.RESTART, role=_SCHEDULER, needed=_DIST, roles=_DIST),
+        Mode("dist", ResizePolicy.RESTART, role=_SCHEDULER, needed=_DIST, roles=_DIST),
         # A role list with servers but without a scheduler lacks it by mistake.
-        Mode("dist", Resizing.RESTART, role=_SERVER, needed=_DIST, roles=_DIST),
-        Mode("tune", Resizing.FIXED, role=_TUNER, needed=_TUNE, roles=_TUNE),
-        Mode("local", Resizing.FIXED, roles=(_WORKER,), single=(_WORKER,)),
+        Mode("dist", ResizePolicy.RESTART, role=_SERVER, needed=_DIST, roles=_DIST),
+        Mode("tune", ResizePolicy.FIXED, role=_TUNER, needed=_TUNE, roles=_TUNE),
+        Mode("local", ResizePolicy.FIXED, roles=(_WORKER,), single=(_WORKER,)),
         Mode(
             "fork",
-            Resizing.LIVE,
+            ResizePolicy.LIVE,
             role=_SCHEDULER,
             needed=_DIST,
             roles=_DIST,

@@ -9,7 +9,7 @@ from edl.contract import CleanUp, KubeShare, Provision, RestartPolicy
 from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, Mode
-from edl.model import Resizing
+from edl.model import ResizePolicy
 from edl.parsing import name_checks, topology_labels
 from edl.parsing.manifest_reader import MOST_REPLICAS, ManifestReader
 from edl.spec.job_spec import POD_POLICIES, JobSpec, RoleBounds
@@ -213,7 +213,7 @@ def _check_role(
     if seat.max > 1 and (limit := framework.only_one(seat.role, mode)):
         form.found(path, f"{seat.max} × {seat.role}", limit)
     completions = form.completions
-    if mode.resizing is Resizing.ITEMS and completions is not None and seat.max > completions:
+    if mode.resizing is ResizePolicy.ITEMS and completions is not None and seat.max > completions:
         form.found(
             path,
             f"max {seat.max} is above spec.completions {completions}",
@@ -233,11 +233,11 @@ def _check_ranks(form: ManifestReader) -> None:
         )
 
 
-def _resizing(framework: Framework, seat: RoleBounds, mode: Mode | None, size: int) -> Resizing:
+def _resizing(framework: Framework, seat: RoleBounds, mode: Mode | None, size: int) -> ResizePolicy:
     """Equal min and max mean a fixed size, unless the current size differs after an edit."""
     kind = framework.kinds.get(seat.role)
     elastic = kind and kind.resizable and not seat.min == seat.max == size
-    return mode.resizing if mode and elastic else Resizing.FIXED
+    return mode.resizing if mode and elastic else ResizePolicy.FIXED
 
 
 def _wanted(form: ManifestReader, framework: Framework, seat: RoleBounds) -> int | None:

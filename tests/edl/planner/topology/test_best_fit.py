@@ -41,15 +41,13 @@ def ours(room: dict[Path, int], pods: int, preferred: str) -> tuple[int, ...]:
 @pytest.mark.parametrize(
     ("preferred", "level"), [("block,rack,host", 1), ("block,rack,host", 2), ("block,rack", 1)]
 )
-def test_a_gang_is_in_no_more_domains_than_by_kueues_best_fit(
-    preferred: str, reclaim_priority: int
-) -> None:
+def test_a_gang_is_in_no_more_domains_than_by_kueues_best_fit(preferred: str, level: int) -> None:
     depth = len(preferred.split(","))
     for seed in DRAWN:
         room, pods = cluster(seed)
         mine, theirs = (
             ours(room, pods, preferred)[:depth],
-            kueue(room, pods, reclaim_priority)[:depth],
+            kueue(room, pods, level)[:depth],
         )
         assert mine <= theirs, (seed, mine, theirs)
 
@@ -64,7 +62,7 @@ def test_few_gangs_are_in_more_domains_than_need_be() -> None:
 
 
 def test_the_fewest_domains_are_no_more_than_best_fit_finds() -> None:
-    for seed, reclaim_priority in product(range(100), (0, 1, 2)):
+    for seed, level in product(range(100), (0, 1, 2)):
         room, pods = cluster(seed)
         if len(room) <= 8:
-            assert fewest(room, pods) <= kueue(room, pods, reclaim_priority)
+            assert fewest(room, pods) <= kueue(room, pods, level)
