@@ -27,7 +27,7 @@ _READABLE: Final = 0o644
 
 
 def archive(wheel: Path) -> bytes:
-    """What krew unpacks: the same bytes for the same wheel, whoever makes it."""
+    """The archive that krew unpacks: the same bytes for the same wheel."""
     files = [KREW / "kubectl-edl", ROOT / "LICENSE", ROOT / "requirements.lock", wheel]
     packed = io.BytesIO()
     # No time of today: a checksum says what is inside.

@@ -20,7 +20,10 @@ class Planning(Part, frozen=True):
     """The reconciler's options about how it decides; what is not set is its own default."""
 
     policy: (
-        Annotated[Policy, Meta(description="Who grows and who yields.", examples=["throughput"])]
+        Annotated[
+            Policy,
+            Meta(description="Which jobs scale up, and which scale down.", examples=["throughput"]),
+        ]
         | UnsetType
     ) = UNSET
     priority_weight: (
@@ -28,7 +31,7 @@ class Planning(Part, frozen=True):
             dict[Priority, Annotated[float, Meta(gt=0)]],
             Meta(
                 description="From this priority (a PriorityClass's value) on a job's share counts"
-                " so many times.",
+                " this many times.",
                 examples=[{"1000": 2}],
             ),
         ]
@@ -168,7 +171,7 @@ class Planning(Part, frozen=True):
             str,
             Meta(
                 min_length=1,
-                description="Of the pods that ask for nodes: they run nothing.",
+                description="Image of the pods that ask for nodes: they run nothing.",
                 examples=["example/pause:1"],
             ),
         ]

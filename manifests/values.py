@@ -41,7 +41,7 @@ class Resources(Part, frozen=True):
 
 
 class ClientCertificate(Part, frozen=True):
-    """Who may send reviews, where the API servers can be told to show a certificate."""
+    """Client certificates of the API servers, where they can be configured."""
 
     enabled: Annotated[
         bool,
@@ -63,7 +63,7 @@ class Webhook(Part, frozen=True):
     """The webhook's pods."""
 
     replicas: Replicas = 2
-    resources: Annotated[Resources, Meta(description="Of each pod.")] = Resources(
+    resources: Annotated[Resources, Meta(description="Resources of each pod.")] = Resources(
         requests={"cpu": "100m", "memory": "128Mi"}, limits={"memory": "384Mi"}
     )
     client_certificate: Annotated[
@@ -75,7 +75,7 @@ class Reconciler(Part, frozen=True):
     """The reconciler's pods, one of which leads."""
 
     replicas: Replicas = 2
-    resources: Annotated[Resources, Meta(description="Of each pod.")] = Resources(
+    resources: Annotated[Resources, Meta(description="Resources of each pod.")] = Resources(
         requests={"cpu": "200m", "memory": "256Mi"}, limits={"memory": "1Gi"}
     )
     planning: Annotated[
@@ -100,7 +100,8 @@ class Pods(Part, frozen=True):
         str, Meta(min_length=1, description="They must run before what waits for them.")
     ] = "system-cluster-critical"
     annotations: Annotated[
-        dict[str, str], Meta(description="Of the pods: for meshes, collectors, and the like.")
+        dict[str, str],
+        Meta(description="Annotations of the pods: for meshes, collectors, and the like."),
     ] = msgspec.field(default_factory=dict)
     image_pull_secrets: Annotated[
         tuple[Name, ...],
@@ -162,7 +163,7 @@ class Fence(Part, frozen=True):
 
 
 class CertManager(Part, frozen=True):
-    """Somebody else who issues certificates."""
+    """cert-manager as the issuer of certificates."""
 
     enabled: Annotated[
         bool,
@@ -180,7 +181,9 @@ class Values(Part, frozen=True):
             description="Where the cluster finds the image. Launchers take kubectl from it, too.",
         ),
     ] = "kubectl-edl:0.1.0"
-    log_level: Annotated[LogLevel, Meta(description="Of webhook and reconciler.")] = "info"
+    log_level: Annotated[LogLevel, Meta(description="Log level of webhook and reconciler.")] = (
+        "info"
+    )
     webhook: Annotated[Webhook, Meta(description="Completes labelled Jobs and pods.")] = Webhook()
     reconciler: Annotated[
         Reconciler, Meta(description="Queues, starts, grows and shrinks training jobs.")
@@ -198,7 +201,7 @@ class Values(Part, frozen=True):
     ] = NetworkPolicy()
     fence: Annotated[Fence, Meta(description="What RBAC cannot say about ours.")] = Fence()
     cert_manager: Annotated[
-        CertManager, Meta(description="Who issues the webhook's certificate.")
+        CertManager, Meta(description="The issuer of the webhook's certificate.")
     ] = CertManager()
     monitoring: Annotated[Monitoring, Meta(description="Metrics, alerts and a dashboard.")] = (
         Monitoring()
@@ -256,4 +259,4 @@ _WORDS: Final = {
     "logLevel": get_args(LogLevel),
     "autoscaler": get_args(AutoscalerMode),
 }
-"""Of each value, by its last name, that takes only some."""
+"""The allowed values, by the last part of the name, where they are limited."""

@@ -115,7 +115,7 @@ _OPTIONS: Final = (
     click.option(
         "--provisional-image",
         default=_USUAL.provisional_image,
-        help="Of the pods that ask for nodes. They go when they are bound, so it need not start.",
+        help="Image of the pods that ask for nodes; it need not start: bound ones are deleted.",
     ),
 )
 

@@ -169,7 +169,7 @@ def up(name: str, kubernetes: str | None, karpenter: bool, pool: NodePool, **sha
 
 @main.command(epilog=_examples("down --name other", "down --all"))
 @_name
-@click.option("--all", "every", is_flag=True, help="Every sandbox in EDL_STATE, whoever uses it.")
+@click.option("--all", "every", is_flag=True, help="Every sandbox in EDL_STATE, of any process.")
 def down(name: str, every: bool) -> None:  # noqa: FBT001 - click passes flags so
     """End a sandbox and remove its files, whatever state it is in."""
     names = status.names(_root()) if every else [name]

@@ -259,7 +259,7 @@ class Sandbox:
         return SandboxError(f"sandbox {self.name} was made {how}: {down}")
 
     def _release(self) -> str | None:
-        """Of Kubernetes, decided when it is made; None: of the user's own binaries."""
+        """The Kubernetes release, fixed at creation; None for the user's own binaries."""
         if self._places.binaries:
             return None
         facts = read_facts(self._layout.facts)

@@ -1,4 +1,4 @@
-"""A cluster that somebody else runs, with the face of a Sandbox: for tests on kind and others."""
+"""An existing cluster with the interface of a Sandbox: for tests on kind and others."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def write_facts(path: Path, facts: Facts) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nobody listens on."""
+    """Free ports of 127.0.0.1."""
     chosen = random.SystemRandom().sample(PORTS, len(PORTS))
     free = (port for port in chosen if _is_free(port))
     return [next(free) for _ in range(count)]

@@ -194,7 +194,7 @@ class LogRequest(msgspec.Struct, frozen=True):
     follow: bool = False
     """Go on until the container ends."""
     previous: bool = False
-    """Of the container that ran before the last restart."""
+    """Logs of the container that ran before the last restart."""
     tail: int | None = None
     since: int | None = None
     """Seconds back."""
@@ -259,7 +259,7 @@ class PluginCluster(Cluster, Protocol):
     ) -> Json:
         """Server-side apply: create it, or make it say what `manifest` says.
 
-        Raise Conflict when somebody else has written a field otherwise, unless `force`.
+        Raise Conflict if another manager owns a field with another value, unless `force`.
         """
         ...
 

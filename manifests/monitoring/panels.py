@@ -68,7 +68,7 @@ ROWS: Final = (
             ),
             Panel(
                 "Wait until the first start",
-                "Of jobs that were started in the last hour.",
+                "Jobs that were started in the last hour.",
                 "s",
                 _quantiles("edl_queue_wait_seconds", _HOUR),
             ),
@@ -143,7 +143,7 @@ ROWS: Final = (
         (
             Panel(
                 "Requested of allocatable",
-                "Of schedulable nodes, by resource.",
+                "Schedulable nodes, by resource.",
                 "percentunit",
                 (
                     Query(
@@ -250,7 +250,7 @@ ROWS: Final = (
             ),
             Panel(
                 "Bad requests a minute",
-                "What was no review: not from the API server, or not whole.",
+                "Malformed requests: not from the API server, or incomplete.",
                 "short",
                 (
                     Query(
@@ -261,7 +261,7 @@ ROWS: Final = (
             ),
             Panel(
                 "Certificate: days left",
-                "Of what is served with, the replica that is worst off; renewed at a third.",
+                "The earliest expiry of all replicas; renewed when a third of its life is left.",
                 "d",
                 (
                     Query(

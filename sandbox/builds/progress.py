@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-EVERY = 20.0  # seconds between two lines where nobody watches live
+EVERY = 20.0  # seconds between two lines where the output is not a terminal
 WIDTH = 100
 
 

@@ -40,7 +40,7 @@ def build(image: Image, bench: Bench, say: Callable[[str], None]) -> Path:
                 making.make(target, image, borrowed, bench, say)
                 _forget_earlier(bench.cache, image, keep=1 + EARLIER)
                 if _target(image, borrowed, bench.cache) != target:
-                    # A file was edited meanwhile: nobody knows which of the two was copied.
+                    # A file was edited meanwhile: it is unknown which version was copied.
                     target.unlink()
     os.utime(target)
     return target
@@ -49,7 +49,7 @@ def build(image: Image, bench: Bench, say: Callable[[str], None]) -> Path:
 def prune(images: Sequence[Image], bench: Bench, say: Callable[[str], None]) -> None:
     """Drop what these images were before: archives, and layers that none consists of any more.
 
-    Steps of stages that are no part of an image are run again by its next build. Raises BuildError.
+    Steps of stages that are not part of an image run again in its next build. Raises BuildError.
     """
     making.require_root("the cache of images is root's")
     with contextlib.ExitStack() as builds:

@@ -1,7 +1,7 @@
-"""What this machine's own apt and pip are told, for the RUN steps of a build.
+"""This machine's configuration of apt and pip, for the RUN steps of a build.
 
-It is mounted for the time of a step: proxies, mirrors and certificates of this machine are no part
-of an image. What stays are the mount points, as empty files.
+It is mounted for the time of a step: proxies, mirrors and certificates of this machine do not
+become part of an image. What stays are the mount points, as empty files.
 """
 
 from __future__ import annotations

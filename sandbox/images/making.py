@@ -38,7 +38,7 @@ def require(image: Image) -> None:
 
 
 def require_root(reason: str) -> None:
-    """Raises BuildError for everybody else."""
+    """Raises BuildError for other users."""
     if os.geteuid() != 0:
         raise BuildError(f"{reason}: run this as root, with sudo -E")
 

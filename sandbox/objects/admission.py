@@ -1,4 +1,4 @@
-"""How the API server tells webhooks who it is: by its own certificate, to those that ask for one.
+"""The API server's client certificate for webhooks that ask for one.
 
 kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers: to authenticate
 API servers.

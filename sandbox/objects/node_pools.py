@@ -127,4 +127,4 @@ def _among(what: str, named: tuple[object, ...], allowed: tuple[object, ...]) ->
 
 def _duration(what: str, text: str) -> None:
     if not DURATION.fullmatch(text):
-        raise SandboxError(f"{what}: {text!r} is no duration: write it like 20s or 1m30s")
+        raise SandboxError(f"{what}: {text!r} is not a duration: write it like 20s or 1m30s")

@@ -33,7 +33,7 @@ LOOPBACK = "127.0.0.1"
 # kwok renews a Lease after a quarter of it: a load that thousands of nodes must be able to afford.
 LEASE_SECONDS = 160
 GRACE_SECONDS = 200  # a node whose Lease is this old counts as lost
-# Go collects its garbage when a heap has grown by so many per cent. A cluster of a few minutes has
+# Go collects garbage when a heap has grown by this percentage. A cluster of a few minutes has
 # memory to spare: by default a sixth of the API server's processor time goes into that.
 LAZY = {"GOGC": "400"}
 # Requests per second that a client allows itself: never the bottleneck of a load test.
@@ -88,7 +88,7 @@ def _etcd(cast: Cast) -> tuple[str, ...]:
         f"--listen-client-urls={cast.etcd_url}",
         f"--advertise-client-urls={cast.etcd_url}",
         f"--listen-peer-urls=http://{LOOPBACK}:0",  # there are no peers
-        # Whoever may write here is master of the cluster: only who has our certificate.
+        # Write access to etcd is control of the cluster: it requires our client certificate.
         "--client-cert-auth",
         f"--trusted-ca-file={layout.ca}",
         f"--cert-file={layout.certificate(SERVER)}",

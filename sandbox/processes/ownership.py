@@ -1,8 +1,8 @@
-"""Which processes belong to a sandbox, as the kernel tells it.
+"""Which processes belong to a sandbox, according to the kernel.
 
 Every process is started with two variables in its environment: its sandbox's folder and its
 component. The kernel keeps them with the process, so that no pid file can be stale, half written or
-lost, and a pid that was given to somebody else is never mistaken for ours.
+lost, and a pid that was reused by another program is never mistaken for ours.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def await_end(process: Process) -> None:
 
 
 def ended(process: Process, within: float) -> bool:
-    """Whether the process ends within so many seconds; its ports and files are free then.
+    """Whether the process ends within this many seconds; its ports and files are free then.
 
     A process that ends loses its memory, and with it the environment that read() looks for, before
     its open files: only a pid descriptor tells when all of it is gone.

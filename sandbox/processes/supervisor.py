@@ -155,7 +155,7 @@ class Supervisor:
 
 
 def _end_kindly(chosen: Sequence[Process]) -> None:
-    """SIGTERM to all, and 5 s for them to end; who still runs then is left to end_all()."""
+    """SIGTERM to all, and 5 s for them to end; processes that still run are left to end_all()."""
     for process in chosen:
         ownership.send(process, signal.SIGTERM)
     deadline = time.monotonic() + STOP_GRACE

@@ -88,7 +88,7 @@ class Isolation:
         return f"mkdir -p '{own}'", f"mount --bind '{own}' {path}"
 
     def _shield(self, name: str) -> tuple[str, ...]:
-        """A file in place of a kernel setting: who writes it changes nothing."""
+        """A file in place of a kernel setting: writes to it change nothing."""
         if not Path("/proc/sys", name).exists():
             return ()
         own = self.folder / "settings" / name.replace("/", ".")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 NUMBERS: Final = range(256)
 ROUTES: Final = Path("/proc/net/route")
-WIDE: Final = 16  # a route to so many addresses may be divided: the more exact one wins
+WIDE: Final = 16  # a route to a whole range may be divided: the more exact one wins
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """`ApiClient`: the `Cluster` of a real API server; only what is used is ever decoded.
 
-Reads are repeated when that is safe, writes never: who writes decides again from fresh state.
+Reads are retried where that is safe, writes never: the writer decides again from fresh state.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PAGE_SIZE: Final = 1000
 WATCH_SECONDS: Final = 300
 _WATCH_SILENCE: Final = WATCH_SECONDS * 2 + 30.0
 _LOG_SILENCE: Final = 600.0
-"""Who trains may have nothing to say for long; whoever follows asks again after that."""
+"""Seconds of silence after which a followed log is requested again."""
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):

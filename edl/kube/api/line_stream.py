@@ -114,6 +114,6 @@ def events(response: urllib3.BaseHTTPResponse, request: ApiCall) -> LineStream[R
 
 
 def text(response: urllib3.BaseHTTPResponse, request: ApiCall) -> LineStream[str]:
-    """One log: bytes that are no UTF-8 become marks."""
+    """One log: bytes that are not UTF-8 become replacement characters."""
     what = f"the log of {request.name}"
     return LineStream(response, what, lambda line: line.decode(errors="replace"), pieces=True)

@@ -1,4 +1,4 @@
-"""Requests to one API server, whatever they mean: who we are, how long we wait, what went wrong."""
+"""HTTP requests to one API server: credentials, timeouts, errors."""
 
 import re
 import time
@@ -47,7 +47,7 @@ class Transport:
     def send(
         self, method: str, path: str, seconds: float, body: bytes | None = None
     ) -> ApiResponse:
-        """The whole answer, whatever its status, if it begins within so many seconds.
+        """The whole answer, of any status, if it begins within this many seconds.
 
         Raises Unreachable when there is none.
         """
@@ -61,7 +61,7 @@ class Transport:
         self._login.pool.clear()
 
     def stream(self, path: str, silence: float) -> urllib3.BaseHTTPResponse:
-        """An answer that is read while it comes; it may be silent for so many seconds."""
+        """An answer that is read as a stream; it may be silent for this many seconds."""
         timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=silence)
         try:
             return self._once("GET", path, None, timeout)

@@ -45,7 +45,7 @@ class MissingRights(msgspec.Struct, frozen=True):
     """What the reconciler that leads may not write, as it says on its Lease."""
 
     user: str
-    """As whom the API server knows it."""
+    """The user name that the API server sees."""
     rights: tuple[str, ...] = ()
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""How to reach an API server and who we are there, from a kubeconfig or from inside a pod.
+"""Address and credentials of an API server, from a kubeconfig or from inside a pod.
 
 The kubernetes package would do this too. Importing its loader, with all kinds of the API, takes
 0.4 s of processor time and 20 MiB in each process, and no code here would go: the plugin cannot
@@ -161,7 +161,7 @@ def _authorization(chosen: SelectedContext, plugin: ExecPlugin | None) -> Callab
 
 
 class TokenFile:
-    """A bearer token in a file that somebody renews; read again every minute."""
+    """A bearer token in a file that is renewed from outside; read again every minute."""
 
     def __init__(self, path: Path, monotonic: Callable[[], float]) -> None:
         self._path = path

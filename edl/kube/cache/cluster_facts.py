@@ -33,7 +33,7 @@ class ClusterFacts(msgspec.Struct, frozen=True):
     claims: Sequence[ObjectKey] | None = None
     """PersistentVolumeClaims that pods can be placed with; None where they may not be read."""
     devices: DeviceObjects | None = None
-    """Of dynamic resource allocation; None where they may not be read, or there are none."""
+    """Objects of dynamic resource allocation; None if they may not be read, or do not exist."""
     autoscaled: bool = False
     """Whether an autoscaler of nodes is known by what the API server serves for it."""
     tags: Sequence[OwnedObjectRef] = ()

@@ -44,7 +44,7 @@ from edl.writes import Json
 SURROUNDINGS: Final = ("PodDisruptionBudget", "ServiceAccount", "RoleBinding")
 """Watched by our label only; of Services all, because a stranger may hold a job's name."""
 DEVICES: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
-"""Of dynamic resource allocation: older clusters do not serve them."""
+"""Kinds of dynamic resource allocation: older clusters do not serve them."""
 AUTOSCALERS: Final = ("NodePool", "ProvisioningRequest")
 """Karpenter's pools, and what cluster-autoscaler serves besides pending pods."""
 RULES: Final = (
@@ -140,7 +140,7 @@ class Stores(msgspec.Struct, frozen=True):
         return all(store.synced for _, store in self)
 
     def accept(self, kind: str, body: Json) -> None:
-        """Take what a write of ours returned; kinds that nobody watches are ignored."""
+        """Store what a write of this process returned; kinds that are not watched are ignored."""
         for selection, store in self:
             if selection.kind == kind:
                 store.accept(body)
@@ -173,10 +173,10 @@ class Stores(msgspec.Struct, frozen=True):
 def read_once(
     cluster: Cluster, missed: Callable[[str, Forbidden], None] = lambda _kind, _error: None
 ) -> ClusterFacts:
-    """One list of each kind, for who decides once and goes (the plugin). Raises ClusterError.
+    """One list of each kind, for a single decision (the plugin). Raises ClusterError.
 
-    What stands around a job matters only to who writes, and not every reader may see it. Of
-    RULES `missed` is told what may not be read.
+    Dependents of jobs matter to writers only, and not every reader may see them. `missed` gets
+    the kinds of RULES that may not be read.
     """
 
     def read(pair: tuple[ListOptions, Store[Any]]) -> None:

@@ -52,7 +52,7 @@ class Store(Generic[T]):
         self._synced = Event()
         self._served = True
         self._news: dict[ObjectKey, T | None] | None = None
-        """What was known of each object that differs, when somebody last asked for the news."""
+        """For each changed object, its facts at the last call of `changes`."""
 
     @property
     def synced(self) -> bool:
@@ -84,7 +84,7 @@ class Store(Generic[T]):
     def news(self, *, whole: bool = False) -> list[Delta[T]]:
         """What differs since the last call, for one reader. The first time, or `whole`: all.
 
-        Of an object that came and went, or changed often, only the difference in the end.
+        For an object that changed several times only the resulting difference.
         """
         with self._lock:
             news, self._news = self._news, {}

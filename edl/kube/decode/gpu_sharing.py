@@ -22,9 +22,9 @@ _MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
 """MiB of one GPU, by the same writer."""
 _WHOLE: Final = 1000
 _MOST_DEVICES: Final = 64
-"""Of a node that claims more only their sum counts."""
+"""Most GPUs that are told apart; of a node with more only the sum counts."""
 _UNKNOWN: Final = 2**40
-"""Where nobody counts a node's GPUs, KubeShare alone knows its room."""
+"""Without a count of a node's GPUs only KubeShare knows its capacity."""
 
 
 def held(request: str) -> int:
@@ -51,7 +51,7 @@ def share(labels: Mapping[str, str]) -> Share | None:
 
 
 class SharedGpuGroup(NamedTuple):
-    """Pods of a namespace that KubeShare schedules only when at least so many of them exist."""
+    """Pods of a namespace that KubeShare schedules only when at least this many exist."""
 
     name: str
     least: int
@@ -84,7 +84,7 @@ def hold(asked: Share | None, uuids: str, memory: str) -> GpuAllocation | None:
 
 
 def devices(labels: Mapping[str, str], allocatable: Resources) -> tuple[Device, ...]:
-    """A node's GPUs with nobody on them; none where nobody counts them."""
+    """A node's GPUs, all free; none if their number is unknown."""
     count = offered(labels, allocatable).get(SHARED_GPU) // _WHOLE
     label = labels.get(_MEMORY_LABEL, "")
     memory = int(label) * 2**20 if _COUNT.fullmatch(label) else 0
@@ -94,9 +94,9 @@ def devices(labels: Mapping[str, str], allocatable: Resources) -> tuple[Device, 
 def occupied(
     found: tuple[Device, ...], holds: Iterable[tuple[GpuAllocation, bool]]
 ) -> tuple[Device, ...]:
-    """The GPUs with who holds them; the flag says that he leaves. Independent of the order.
+    """The GPUs with the shares in use; the flag marks terminating pods. Independent of the order.
 
-    Who names no GPU is taken to be where most is left.
+    A share without a named GPU counts on the GPU with most capacity left.
     """
     parts = sorted((bool(one.uuids), one, leaving) for one, leaving in holds)
     gpus = {f" {place}": device for place, device in enumerate(found)}
@@ -112,7 +112,7 @@ def _emptiest(gpus: Mapping[str, Device]) -> str:
 
 
 def _unnamed(gpus: dict[str, Device]) -> Device:
-    """One that nobody has named yet; without any, its node has more GPUs than it tells."""
+    """A GPU that no pod has named yet; without any, the node has more GPUs than it reports."""
     name = next((name for name, device in sorted(gpus.items()) if not device.uuid), None)
     memory = next((device.memory for device in gpus.values()), 0)
     return gpus.pop(name) if name else Device(memory=memory)

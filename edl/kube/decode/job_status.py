@@ -20,10 +20,10 @@ _FINISHED: Final = frozenset({"Complete", "Failed"})
 
 
 def remaining(manifest: Mapping[str, Any]) -> int | None:
-    """Work items still to do, at work ones included; None where nobody knows the queue's length.
+    """Work items that are not complete; None if the length of the work queue is unknown.
 
-    A work queue (no `completions`) has only what is at work once one of its pods has succeeded:
-    the Job controller makes none any more.
+    In a work queue (no `completions`) only running pods count once one has succeeded: the Job
+    controller creates no more.
     """
     completions: int | None = manifest["spec"].get("completions")
     status = manifest.get("status", {})

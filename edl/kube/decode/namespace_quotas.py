@@ -52,7 +52,7 @@ class LimitRangeItem(msgspec.Struct, frozen=True, order=True, gc=False):
     least: Amounts = ()
     most: Amounts = ()
     ratio: tuple[tuple[str, str], ...] = ()
-    """Of the limit to the request, at most, as quantities."""
+    """The largest ratios of limit to request, as quantities."""
     limits: tuple[tuple[str, str], ...] = ()
     """`default`: of containers that name none, as quantities; like `requests`."""
     requests: tuple[tuple[str, str], ...] = ()

@@ -1,7 +1,7 @@
-"""What one object says about the cluster, read once a version: JSON → facts.
+"""The facts of one object, decoded once per version: JSON → facts.
 
 `Facts` are what the stores keep instead of objects: small, frozen, and equal when nothing that
-matters here has changed, so that a heartbeat of a node wakes nobody.
+matters here has changed, so that a heartbeat of a node causes no decision.
 """
 
 import re
@@ -147,7 +147,7 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
     owners = found.metadata.owner_references or ()
     jobs = [owner for owner in owners if (owner.api_version, owner.kind) == JOB_TYPE]
     job = next((owner.uid for owner in jobs if owner.controller), "")
-    # Of a Job of ours that is deleted, or that the watch has yet to bring: it asks by that Job.
+    # Its Job is managed but deleted, or not delivered by the watch yet: the pod asks by that Job.
     labels = found.metadata.labels
     ours = bool(job and labels.get(contract.FRAMEWORK))
     alone = bare_pod.read(raw) if labels.get(contract.FRAMEWORK) and not job else None

@@ -79,7 +79,7 @@ def _spreads(spec: Json, pod: PodIdentity) -> Iterator[TopologySpread]:
             found = _selector(entry, (pod.namespace,), dict(pod.labels))
             yield TopologySpread(
                 key=entry["topologyKey"],
-                # The scheduler counts nobody for an empty one, though it selects everybody.
+                # kube-scheduler counts no pod for an empty selector, although it selects all.
                 selector=found if found.requirements else None,
                 skew=entry["maxSkew"],
                 domains=entry.get("minDomains") or 1,

@@ -23,7 +23,7 @@ _Key: TypeAlias = tuple[bytes, ...]
 class ShapeInterner:
     """Shapes by the JSON they came from: pods of one template cost one look-up each.
 
-    `most`: so many are kept before all are forgotten; what was handed out stays.
+    `most`: beyond this many entries the cache is cleared; shapes in use stay valid.
     """
 
     def __init__(self, most: int = _MOST_KEPT) -> None:
@@ -96,7 +96,7 @@ class ShapeInterner:
         return self._one(ruled)
 
     def _one(self, shape: Shape) -> Shape:
-        """One object for all equal shapes: whoever compares them again and again is faster."""
+        """One object for all equal shapes: repeated comparisons are fast."""
         if len(self._interned) >= self._most:
             self._interned.clear()
         return self._interned.setdefault(shape, shape)
@@ -124,7 +124,7 @@ def _key(spec: PodSpec) -> _Key:
 
 
 def _asked(spec: Json) -> Json:
-    """Of a decoded spec all that `_shape` reads."""
+    """The fields of a decoded spec that `_shape` reads."""
     asked: Json = {name: spec[name] for name in _OWN if name in spec}
     for kind in ("containers", "initContainers"):
         asked[kind] = [

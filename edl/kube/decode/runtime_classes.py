@@ -39,7 +39,7 @@ class RuntimeReference(msgspec.Struct, frozen=True, gc=False):
 
 
 NO_CLASS: Final = RuntimeClassFacts("")
-"""Of pods that name none, and where RuntimeClasses may not be read."""
+"""For pods without a RuntimeClass, and where RuntimeClasses may not be read."""
 Known: TypeAlias = Mapping[str, RuntimeClassFacts] | None
 """By name; None where RuntimeClasses may not be read."""
 

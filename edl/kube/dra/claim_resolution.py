@@ -92,7 +92,7 @@ def resolve(shape: Shape, view: DeviceView | None, pods: int) -> ResolvedShape:
 
 
 class _Resolution:
-    """Of one shape, claim by claim."""
+    """The claims of one shape, one by one."""
 
     def __init__(self, view: DeviceView, pods: int) -> None:
         self._view = view

@@ -180,12 +180,12 @@ def _is_named(claim: ResourceClaimFacts | None) -> bool:
 
 
 def _may_have_devices(pod: PodFacts) -> bool:
-    """Of claims that it names, or of one that kube-scheduler makes for an extended resource."""
+    """Claims that a pod names, or the one that kube-scheduler makes for an extended resource."""
     return bool(pod.shape.claims) or any("/" in name for name, _ in pod.shape.requests.items)
 
 
 def _put(found: dict[_Key, _Value], key: _Key, value: _Value | None) -> None:
-    """`value` under its key; None is no value."""
+    """`value` under its key; None removes it."""
     if value is None:
         found.pop(key, None)
     else:

@@ -43,7 +43,7 @@ class _Device(NamedTuple):
     reach: DeviceReach | None
     resources: tuple[str, ...]
     takes: Amounts = ()
-    """Of counters, where it is a part of a device."""
+    """What it takes of counters, if it is a partition of a device."""
 
 
 class PodClaims(NamedTuple):
@@ -70,7 +70,7 @@ class DeviceInventory:
         self._wide: dict[DeviceId, _Device] = {}
         """Devices that several nodes can use: each of them is offered all."""
         self._counters: dict[partitions.Name, Decimal] = {}
-        """Of the pools whose devices are parts of others."""
+        """Counters of the pools whose devices are partitions of others."""
         self._claims: dict[ObjectKey, ResourceClaimFacts] = {}
         """The allocated ones."""
         self._held: defaultdict[DeviceId, set[ObjectKey]] = defaultdict(set)

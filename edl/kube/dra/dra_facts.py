@@ -40,7 +40,7 @@ class DeviceKind(msgspec.Struct, frozen=True, gc=False, order=True):
 
 
 class DeviceCount(msgspec.Struct, frozen=True, gc=False):
-    """So many devices of a kind; 0 for all that a node has (`allocationMode: All`)."""
+    """A number of devices of a kind; 0 for all that a node has (`allocationMode: All`)."""
 
     kind: DeviceKind
     count: int
@@ -70,14 +70,14 @@ class DeviceReach(msgspec.Struct, frozen=True, gc=False):
 
 
 class ResourceSliceFacts(msgspec.Struct, frozen=True, gc=False):
-    """A ResourceSlice. `devices` is their JSON list: who counts them decodes it."""
+    """A ResourceSlice. `devices` is their JSON list, decoded when they are counted."""
 
     name: str
     driver: str
     pool: str
     generation: int
     slices: int
-    """Of its pool's generation; with fewer no device of the pool is allocated."""
+    """Slices of its pool's generation; with fewer no device of the pool is allocated."""
     node: str = ""
     reach: DeviceReach | None = None
     """None where `node` says it, or each device does."""
@@ -104,7 +104,7 @@ class ResourceClaimFacts(msgspec.Struct, frozen=True, gc=False):
     owner: str = ""
     """The pod that it was made for, empty for one that pods name."""
     requested: RequestedDevices = RequestedDevices()
-    """Of one that pods name; what others ask for stands in their templates."""
+    """The requests of a claim that pods name; others are in their templates."""
     allocated: bool = False
     devices: tuple[DeviceId, ...] = ()
     """Those that it holds alone (without adminAccess)."""

@@ -1,7 +1,7 @@
 """Devices that are parts of one: what one of them holds, the others no longer have.
 
 A pool names counters, and each device of it how much it takes of them (KEP-4815). Devices of one
-kind are counted as so many as can be allocated together, taken in the order of their slices.
+kind count as the number that can be allocated together, taken in the order of their slices.
 """
 
 from collections import Counter as Tally
@@ -13,7 +13,7 @@ from edl.kube.dra.dra_schemas import CounterSet
 from edl.quantities import quantity
 
 Name: TypeAlias = tuple[str, str, str, str]
-"""Of a counter: its driver, pool, set, and its own."""
+"""The name of a counter: driver, pool, counter set, counter."""
 Amounts: TypeAlias = tuple[tuple[Name, Decimal], ...]
 
 

@@ -1,6 +1,6 @@
 """Pods of other owners that rules of our jobs may count, and which of our jobs rules speak of.
 
-Where no rule asks, which is the usual case, nothing is looked at but who has one.
+Fast path: without anti-affinity rules, only pods that define one are inspected.
 """
 
 from collections import Counter
@@ -86,7 +86,7 @@ class AffinityCache:
             self._others_ask = True
 
     def jobs(self, jobs: tuple[TrainingJob, ...]) -> tuple[TrainingJob, ...]:
-        """Them, with rules on the shapes of whom the selectors speak of."""
+        """The jobs, with rules on the shapes that the selectors match."""
         if not self.asked:
             self._jobs = {}
             return jobs
@@ -116,7 +116,7 @@ def met(
     pods: Callable[[], Iterable[PodFacts]],
     known: AffinityCache | None = None,
 ) -> ClusterState:
-    """The state with its `foreign_pods`, and with rules on the shapes of whom others' speak of.
+    """The state with its `foreign_pods`, and with rules on the shapes that others' rules select.
 
     The same with or without `known`, which is renewed.
     """

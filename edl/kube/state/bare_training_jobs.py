@@ -1,4 +1,4 @@
-"""From bare pods with our labels to training jobs of which nobody queues or resizes anything."""
+"""Training jobs of bare pods with our labels; they are neither queued nor resized."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
-"""Times of ours that are still to come: whoever wrote them had a clock that was wrong.
+"""Timestamps of ours that lie in the future: the process that wrote them had a wrong clock.
 
-What waits from such a moment would wait until the true clock has come there, hours perhaps. When
-it really was, nobody knows any more; so it counts as long ago. Times that Kubernetes wrote are left
+What waits from such a moment would wait until the true clock has come there, hours perhaps. The
+true time is unknown; so it counts as long ago. Times that Kubernetes wrote are left
 alone: if they lie ahead, the clock that is wrong is our own.
 """
 

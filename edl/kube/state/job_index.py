@@ -105,7 +105,7 @@ class JobIndex:
                 self._stale.add(key)
 
     def wide(self, found: ClusterScope) -> None:
-        """What counts for many: a new value of it is looked at by all whom it may concern."""
+        """Facts that many jobs depend on: a new value updates all jobs that may depend on it."""
         before, self._wide = self._wide, found
         everywhere = _for_all(before) != _for_all(found)
         changed = before.kubexec ^ found.kubexec
@@ -140,7 +140,7 @@ class JobIndex:
         return gathered(key, found) if found else None
 
     def _gathered_bare(self, key: JobKey) -> TrainingJob | None:
-        """Who is named like a training job of Jobs is no other one."""
+        """Bare pods with the name of a training job of Jobs do not form another one."""
         alone = self._alone.get(key)
         if not alone or key in self._jobs:
             return None
@@ -165,7 +165,7 @@ class JobIndex:
 
     @property
     def uids(self) -> Collection[str]:
-        """Of the Jobs of training jobs."""
+        """Facts about the Jobs of training jobs."""
         return self._ours
 
 

@@ -26,7 +26,7 @@ class _Load:
     used: Counter[str] = field(default_factory=Counter)
     leaving: Counter[str] = field(default_factory=Counter)
     holds: Counter[tuple[gpu_sharing.GpuAllocation, bool]] = field(default_factory=Counter)
-    """Of shared GPUs, and whether he who holds it leaves."""
+    """The use of shared GPUs, and whether the pod that uses it terminates."""
 
     def add(self, pod: PodFacts, sign: int) -> None:
         self.pods += sign

@@ -57,7 +57,7 @@ class ClusterScope(msgspec.Struct, frozen=True):
     priorities: Mapping[str, int]
     """By PriorityClass."""
     default: int
-    """The priority of who names no class."""
+    """The priority of pods without a class."""
     rules: Mapping[str, NamespaceConstraints] = msgspec.field(default_factory=dict)
     """By namespace, of those that have any."""
     runtimes: Known = None
@@ -252,7 +252,7 @@ def around(
 
 
 def _owned_by(job: JobFacts, pods: Mapping[str, Sequence[PodFacts]]) -> Sequence[PodFacts]:
-    """Those of its namespace: who may create a pod elsewhere may write any owner's uid on it."""
+    """Owners in the pod's own namespace only: a pod elsewhere can carry any owner's uid."""
     found = pods.get(job.uid, ())
     return [pod for pod in found if pod.namespace == job.key.namespace]
 

@@ -42,7 +42,7 @@ def _marked(role: Role, made: dict[int, datetime]) -> Role:
 
 
 def _late(job: TrainingJob) -> Iterator[Pod]:
-    """Those made when all who are older had been at work for long."""
+    """Pods created when all older ones had been running for a while."""
     mine = [(pod, _is_uncounted(role)) for role in job.live for pod in role.pods if _lives(pod)]
     pods = [pod for pod, _ in mine]
     for pod, uncounted in mine:

@@ -41,7 +41,7 @@ class TrainingJobInputs(msgspec.Struct, frozen=True):
     classes: Sequence[RuntimeClassFacts | None]
     """RuntimeClasses; None where it does not exist."""
     rules: NamespaceConstraints = NO_RULES
-    """Of its namespace."""
+    """Settings of its namespace."""
     devices: DeviceView | None = None
     """None where devices may not be read."""
 
@@ -140,7 +140,7 @@ def _unclaimed(job: JobFacts) -> Iterator[str]:
 
 
 def _grouped(role: Role) -> Role:
-    """KubeShare waits until a group has the pods that it asks for: so many are its minimum."""
+    """KubeShare waits until a group has the pods that it asks for: this number is its minimum."""
     group = gpu_sharing.group(dict(role.labels)) if role.shape.share else None
     if group is None or not role.min < group.least <= role.max:
         return role
@@ -195,7 +195,7 @@ def _pods(pods: Sequence[PodFacts]) -> tuple[Pod, ...]:
 
 
 def _priorities(around: TrainingJobInputs) -> Iterator[int]:
-    """Of pods whose PriorityClass was deleted, their own: they keep it."""
+    """Pods whose PriorityClass was deleted keep their own priority."""
     for pods, priority in zip(around.pods, around.priorities, strict=True):
         yield from [pod.priority for pod in pods] if priority is None else [priority]
 
@@ -211,7 +211,7 @@ def _clean_up(around: TrainingJobInputs) -> contract.CleanUp:
 def _problems(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
     yield from (job.problem for job in around.jobs if job.problem)
     yield from _disagreements(around, specs)
-    # What only a start needs may go later: who runs still shrinks, pauses and ends.
+    # What only a start needs may disappear later: running jobs still shrink, pause and end.
     if any(_waits(job) for job in around.jobs):
         yield from _obstacles(key, around, specs)
 
@@ -225,7 +225,7 @@ def _obstacles(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec])
     yield from _refused(around)
     yield from _too_few(around)
     yield from _ended_before(around)
-    if not any(job.started_at for job in around.jobs):  # who has trained so may go on so
+    if not any(job.started_at for job in around.jobs):  # jobs that have started may continue
         yield from _never_meet(specs)
     if any(job.execs for job in around.jobs) and not around.kubexec:
         yield namespace_policy.no_kubexec(key.namespace)

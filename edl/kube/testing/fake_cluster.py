@@ -121,7 +121,7 @@ class FakeCluster:
         force: bool = False,
         dry_run: bool = False,
     ) -> Json:
-        """Nobody else's fields are known here: `force` changes nothing."""
+        """Field ownership is not simulated: `force` changes nothing."""
         del force
         with self._lock:
             if _key(target) in self._objects:

@@ -63,7 +63,7 @@ class FakeHistory:
             return self._changes[len(self._changes) - (self.version - version) :]
 
     def forget(self) -> None:
-        """Drop all changes; who did not read them yet gets Gone."""
+        """Drop all changes; watches that did not read them yet get Gone."""
         with self.lock:
             self._changes.clear()
             self._forgotten = self.version

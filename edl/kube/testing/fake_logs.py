@@ -26,7 +26,7 @@ class FakeLogs:
             self.changed.notify_all()
 
     def end(self, pod: ObjectRef) -> None:
-        """Its containers have ended: who follows has seen all."""
+        """Its containers have ended: a followed log is complete."""
         with self.changed:
             self._ended.add(pod)
             self.changed.notify_all()

@@ -20,7 +20,7 @@ from edl.writes import Json, Note, Step
 _log: Final = logging.getLogger(__name__)
 _MOST_WAITING: Final = 10_000
 _SHARE: Final = 0.25
-"""Of the API server's time for us, at most: what Events tell of comes first."""
+"""The largest fraction of API requests for Events: the writes that they report come first."""
 PATIENCE: Final = 1.0
 """Seconds that an Event waits for writes which go on: then it is its turn, once."""
 _LONGEST_MESSAGE: Final = 1024

@@ -16,7 +16,7 @@ from edl.model import ObjectRef
 from edl.writes import Create, CreateKeys, Delete, Json, Note, Patch, Step, Write
 
 THREADS: Final = 16
-"""Writers: a busy API server answers late, and who releases much must be heard beside others."""
+"""Parallel writers: a busy API server answers late, and large releases need many requests."""
 
 
 class StepFailure(msgspec.Struct, frozen=True):
@@ -27,9 +27,9 @@ class StepFailure(msgspec.Struct, frozen=True):
 
 
 class StepReport(msgspec.Struct, frozen=True):
-    """What became of each step. Conflicts are no errors: decide again from fresh state.
+    """The outcome of each step. Conflicts are not errors: decide again from fresh state.
 
-    Nor is an object that is gone: the watch has yet to say so. `left` were never begun.
+    Neither is a deleted object, which the watch will deliver. `left` were never begun.
     """
 
     done: tuple[Step, ...] = ()
@@ -81,7 +81,7 @@ class ClusterWriter:
     def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> StepReport:
         """Wait for all steps that were begun. A failure ends its own step only; nothing is raised.
 
-        No step waits for another: one that takes long holds up nobody but itself.
+        No step waits for another: a slow one delays only itself.
         """
         waiting = deque(enumerate(steps))
         count = min(self._threads, len(steps))

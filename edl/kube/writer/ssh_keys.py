@@ -1,4 +1,4 @@
-"""SSH key pairs: made here, written once, kept by nobody."""
+"""SSH key pairs: generated here, written once, not kept in memory."""
 
 from base64 import b64encode
 from collections.abc import Mapping
