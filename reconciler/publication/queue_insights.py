@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from edl.planner.explain.explanation import Blockers
 
 PART: Final = 0.05
-"""Of the time: the process that works this out is the one that decides."""
+"""The fraction of the time that is spent here: the same process decides."""
 LONGEST: Final = 1.0
 """Seconds after which no further simulation or explanation is begun in one turn."""
 
