@@ -123,12 +123,9 @@ def _place(pod: Json, values: Values) -> None:
 
 def _configuration(document: Json, values: Values) -> None:
     for webhook in document["webhooks"]:
-        (named,) = (
-            each
-            for each in webhook["namespaceSelector"]["matchExpressions"]
-            if each["operator"] == "NotIn"
-        )
-        named["values"] += values.ignored_namespaces
+        for named in webhook["namespaceSelector"]["matchExpressions"]:
+            if named["operator"] == "NotIn":
+                named["values"] += values.ignored_namespaces
 
 
 def _network_policy(document: Json, values: Values) -> None:

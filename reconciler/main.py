@@ -29,6 +29,7 @@ from edl.planner.plan_cache import PlanCache
 from reconciler import decision_options, webhook_certificates
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
+from reconciler.publication.applied_teams import AppliedTeams
 from reconciler.publication.queue_insights import QueueInsights
 from reconciler.publication.queue_publisher import QueuePublisher
 from reconciler.webhook_certificates import CertificateMetrics, WebhookCertificates
@@ -122,6 +123,7 @@ def _process(settings: ReconcilerSettings) -> Manager:
     process = Manager(api, plan, clocks, elector)
     process.beside("rights", _rights(api, process, clocks, elector).run)
     process.beside("queue", _queue(settings, process.guarding(api), process, elector).run)
+    process.beside("teams", _teams(process.guarding(api), process).run)
     gauges = CertificateMetrics(process.metrics.registry)
     if settings.certifies.enabled:
         kept = _certificates(settings, api, clocks, process, gauges)
@@ -158,6 +160,11 @@ def _queue(
         confirm,
         _awake_or_not,
     )
+
+
+def _teams(cluster: Cluster, process: Manager) -> AppliedTeams:
+    invalid = process.metrics.teams_document_invalid
+    return AppliedTeams(cluster, lambda: process.team_source.reading, invalid)
 
 
 def _rights(

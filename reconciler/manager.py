@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from edl.kube.cache.informers import Stores, informers
+from edl.kube.cache.team_source import TeamSource
 from edl.kube.cluster import Cluster
 from edl.kube.state.incremental_state import IncrementalState
 from edl.kube.writer.event_recorder import EventRecorder, EventYieldingExecutor
@@ -60,6 +61,7 @@ class Manager:
         self._elector = elector
         self._leadership: LeaderState = elector or AlwaysLeader()
         self._stores = Stores.empty(self._alarm.ring)
+        self.team_source = TeamSource(self._stores.teams, cluster)
         self._informers = informers(cluster, self._stores, self._watched, self._heard)
         self._heard_at: dict[str, float] = {}
         for selection, _ in self._stores:
@@ -70,7 +72,9 @@ class Manager:
         self._announcer = EventRecorder(guarded, clocks.now)
         self._writer = ClusterWriter(guarded, self._stores.accept, self._announcer.announce)
         mind = DecisionPipeline(
-            IncrementalState(self._stores).state, decide, partial(steps, quiet=UnchangedJobs())
+            IncrementalState(self._stores, self.team_source.teams).state,
+            decide,
+            partial(steps, quiet=UnchangedJobs()),
         )
         journal = DecisionLog(self.metrics, clocks.monotonic, self._announcer.announce)
         actuator = EventYieldingExecutor(self._writer, self._announcer)

@@ -27,7 +27,8 @@ from webhook.webhook_metrics import WebhookMetrics
 
 ADVISE: Final = "/advise"
 """Reviews of objects that are not managed: an unreadable namespace never delays them."""
-_NAMESPACE: Final = "Namespace"
+_WITHOUT_POLICY: Final = ("Namespace", "ConfigMap")
+"""Kinds whose reviews do not ask what a namespace says."""
 _JSON: Final = "application/json"
 _TEXT: Final = "text/plain; charset=utf-8"
 _log: Final = logging.getLogger(__name__)
@@ -113,7 +114,7 @@ def _decoded() -> Review:
 
 def _policy(desk: RouteContext, review: Review) -> NamespacePolicy | None:
     """None when the namespace must be fetched first: that is left as a deferred call."""
-    if review.kind == _NAMESPACE or request.path == ADVISE:
+    if review.kind in _WITHOUT_POLICY or request.path == ADVISE:
         return SILENT
     known = desk.policies.known(review.namespace)
     if known is None:

@@ -18,7 +18,7 @@ from edl.inject.mutate_job import complete
 from edl.inject.pods import gpus, kubeshare, scheduling_gates, ttl
 from edl.inject.warnings import request_warnings, topology_warnings, unknown_keys
 from edl.model.object_refs import JOB_TYPE
-from edl.parsing import namespace_policy
+from edl.parsing import namespace_policy, team_config_map
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy
 from edl.parsing.parser import parse
 from edl.spec import index_rules
@@ -26,7 +26,7 @@ from edl.writes import Json
 
 
 class AdmissionRequest(msgspec.Struct, frozen=True):
-    """One admission request for a Job, a pod or a Namespace. `old` is None on CREATE."""
+    """One admission request for a Job, a pod, a Namespace or the teams. `old` is None on CREATE."""
 
     operation: Literal["CREATE", "UPDATE"]
     manifest: Json
@@ -70,6 +70,9 @@ def validate(request: AdmissionRequest, context: Context) -> None:
     _check_shapes(request)
     if request.manifest.get("kind") == "Namespace":
         namespace_policy.check(request.manifest, request.old)
+        return
+    if request.manifest.get("kind") == "ConfigMap":
+        team_config_map.check(request.manifest)
         return
     if _is_unlabelled(request) or _is_made_from_template(request.manifest):
         return

@@ -6,7 +6,7 @@ and its hints say what is missing.
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -26,6 +26,7 @@ from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.prefetch import PrefetchedLists, jobs_of
 
+_UNKNOWN: Final = {"ConfigMap": "teams are not known here, nor what they are guaranteed"}
 _Fact = TypeVar("_Fact")
 
 
@@ -140,7 +141,8 @@ def survey_cluster(cluster: Cluster, now: datetime, hints: list[str] | None = No
     state = observe(read_once(cluster, missed.__setitem__), now)
     if hints is not None:
         for kind, error in sorted(missed.items()):
-            hints.append(f"hint: what a {kind} adds or forbids is not known here: {error}")
+            what = _UNKNOWN.get(kind, f"what a {kind} adds or forbids is not known here")
+            hints.append(f"hint: {what}: {error}")
     return state
 
 

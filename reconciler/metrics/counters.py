@@ -46,6 +46,7 @@ class Metrics(msgspec.Struct, frozen=True):
     stall_seconds: Histogram
     leading: Gauge
     missing_rights: Gauge
+    teams_document_invalid: Gauge
 
     @classmethod
     def fresh(cls) -> "Metrics":
@@ -88,6 +89,11 @@ class Metrics(msgspec.Struct, frozen=True):
             missing_rights=Gauge(
                 "edl_missing_rights",
                 "Rights to write that this process needs and does not have, while it leads.",
+                registry=registry,
+            ),
+            teams_document_invalid=Gauge(
+                "edl_teams_document_invalid",
+                "1 while the ConfigMap edl-teams cannot be read: the teams before it stay.",
                 registry=registry,
             ),
         )

@@ -16,7 +16,7 @@ ROLES = (
 )
 NAMED = {
     *("edl-launcher", "edl-reconciler", "edl-webhook-authority", "edl-webhook-tls", "edl"),
-    "edl-queue",
+    *("edl-queue", "edl-teams", "edl-teams-applied"),
 }
 """Names of single objects, beside the kinds."""
 

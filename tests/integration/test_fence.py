@@ -195,6 +195,19 @@ def test_it_writes_the_queues_that_it_made_and_no_other_config_map(
         thief.delete(queue)
 
 
+def test_in_its_own_namespace_it_writes_the_teams_that_it_decides_by_and_no_others(
+    thief: Cluster,
+) -> None:
+    applied, teams, queue = (
+        ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, name)
+        for name in ("edl-teams-applied", "edl-teams", "edl-queue")
+    )
+    for other in (teams, queue):
+        assert "no business" in made(thief, other, {"metadata": {"labels": LABELS}})
+    assert made(thief, applied, {"apiVersion": "v1"}) == ""
+    assert tried(thief, applied, {"data": {"teams.yaml": "{}"}}) == ""
+
+
 def test_it_stays_out_of_the_clusters_own_namespaces(thief: Cluster) -> None:
     made_there = made(thief, ObjectRef("Secret", "kube-system", "x"), {"apiVersion": "v1"})
     assert "no business" in made_there

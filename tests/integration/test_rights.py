@@ -11,12 +11,14 @@ from datetime import UTC, datetime
 from functools import partial
 
 import pytest
+from prometheus_client import CollectorRegistry, Gauge
 
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS, ensure, read_pair, usual
 from dev.installation import install
 from edl import contract, reasons
 from edl.errors import ClusterError, EdlError, NotFound
 from edl.kube.api.client import connect
+from edl.kube.cache.team_source import APPLIED, TeamsReading
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions
 from edl.kube.writer.event_recorder import write_event
 from edl.model import ClusterState, Code, JobKey, ObjectRef
@@ -30,6 +32,7 @@ from manifests import render
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
 from reconciler.metrics.state_metrics import LastDecision
+from reconciler.publication.applied_teams import AppliedTeams
 from reconciler.publication.queue_insights import QueueInsights
 from reconciler.publication.queue_publisher import QueuePublisher
 from sandbox import Sandbox
@@ -47,7 +50,10 @@ LEASE = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 GRANTS = grants(render.load(), "edl-reconciler", "edl-reconciler-settings")
 KEPT = grants(render.load(), "edl-reconciler-certificates")
 CONFIGURATIONS = [ObjectRef(kind, "", CONFIGURATION) for kind in WEBHOOK_KINDS]
-PUBLISHED = [grant for grant in GRANTS if grant.resource == "configmaps"]
+PUBLISHED = [
+    grant for grant in GRANTS if grant.resource == "configmaps" and grant.name in ("", "edl-queue")
+]
+TEAMS = [grant for grant in GRANTS if grant.name == contract.TEAMS_APPLIED_CONFIG_MAP]
 WATCHED = [grant for grant in GRANTS if grant.verb in ("list", "watch") and grant not in PUBLISHED]
 ELECTED = [grant for grant in GRANTS if grant.resource == "leases"]
 TOLD = [grant for grant in GRANTS if grant.resource == "events"]
@@ -209,7 +215,7 @@ WRITES: dict[str, tuple[tuple[str, str], Scenario]] = {
 
 def test_every_right_is_in_one_of_these_tests() -> None:
     tested = {*map(str, WATCHED), *map(str, ELECTED), *map(str, TOLD), *WRITES}
-    tested |= set(map(str, PUBLISHED))
+    tested |= set(map(str, (*PUBLISHED, *TEAMS)))
     assert {str(grant) for grant in GRANTS} == tested
 
 
@@ -307,6 +313,29 @@ class Queue:
         keys = [JobKey(self.namespace, f"job-{number}") for number in range(jobs)]
         held = tuple(Held(key, reasons.UNOBSERVED, place) for place, key in enumerate(keys, 1))
         self.decided = LastDecision(ClusterState(datetime.now(UTC), (), ()), Plan(held=held))
+
+
+@pytest.mark.parametrize("grant", TEAMS, ids=str)
+def test_the_teams_that_are_decided_by_are_kept(
+    room: Sandbox, account: Noted, grant: Grant
+) -> None:
+    owner = connect(str(room.kubeconfig))
+    with suppress(NotFound):
+        owner.delete(APPLIED)
+    owner.create(APPLIED, {"data": {contract.TEAMS_KEY: "teams: [{name: before}]"}})
+
+    def kept() -> str:
+        data = {contract.TEAMS_KEY: "teams: [{name: after}]"}
+        reading = TeamsReading(data=data, version="1")
+        gauge = Gauge("invalid", "…", registry=CollectorRegistry())
+        AppliedTeams(account, lambda: reading, gauge).turn(leading=True)
+        return str(owner.get(APPLIED)["data"][contract.TEAMS_KEY])
+
+    with without(room, grant, ACCOUNT):
+        assert "before" in kept()
+    assert account.refused == {grant.asked}
+    assert "after" in kept()
+    owner.delete(APPLIED)
 
 
 # -- the webhook's certificate ---------------------------------------------------------------------

@@ -35,7 +35,9 @@ DEPLOYMENTS = all_of("Deployment")
 
 
 UNLABELLED, SETTINGS, KEYS = "namespaces.edl.dev", "settings.edl.dev", "keys.edl.dev"
-LABELLED = [webhook for webhook in WEBHOOKS if webhook["name"] not in (UNLABELLED, SETTINGS, KEYS)]
+TEAMS = "teams.edl.dev"
+OF_OTHERS = [webhook for webhook in WEBHOOKS if webhook["name"] != TEAMS]
+LABELLED = [webhook for webhook in OF_OTHERS if webhook["name"] not in (UNLABELLED, SETTINGS, KEYS)]
 
 
 def entry(name: str) -> Json:
@@ -53,7 +55,7 @@ def conditions(webhook: Json) -> str:
     return "\n".join(each["expression"] for each in webhook.get("matchConditions", ()))
 
 
-@pytest.mark.parametrize("webhook", WEBHOOKS)
+@pytest.mark.parametrize("webhook", OF_OTHERS)
 def test_nothing_of_the_system_ever_waits_for_us(webhook: Json) -> None:
     operator, values = selected(webhook["namespaceSelector"])["kubernetes.io/metadata.name"]
     assert (operator, set(values)) == ("NotIn", {"kube-system", contract.SYSTEM_NAMESPACE})
@@ -116,6 +118,17 @@ def test_no_namespace_waits_for_us() -> None:
     for part in ("annotations", "labels"):
         ours = f"object.metadata.{part}.exists(name, name.startsWith('{contract.PREFIX}'))"
         assert ours in conditions(webhook)
+
+
+def test_of_the_installation_only_the_teams_are_looked_at_and_do_not_wait_for_us() -> None:
+    webhook = entry(TEAMS)
+    (rule,) = webhook["rules"]
+    assert (rule["resources"], rule["operations"]) == (["configmaps"], ["CREATE", "UPDATE"])
+    assert selected(webhook["namespaceSelector"]) == {
+        "kubernetes.io/metadata.name": ("In", [contract.SYSTEM_NAMESPACE])
+    }
+    assert f"request.name == '{contract.TEAMS_CONFIG_MAP}'" in conditions(webhook)
+    assert webhook["failurePolicy"] == "Ignore"
 
 
 @pytest.mark.parametrize("webhook", LABELLED)

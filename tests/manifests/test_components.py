@@ -108,6 +108,7 @@ def test_ignored_namespaces_never_reach_the_webhook() -> None:
         webhook
         for document in installed(ignoredNamespaces=["istio-system"])
         for webhook in document.get("webhooks", ())
+        if webhook["name"] != "teams.edl.dev"  # about one object of the installation
     ]
     assert len(webhooks) >= 4
     ours = {"app.kubernetes.io/name": "edl", "edl.dev/injection": "enabled"}

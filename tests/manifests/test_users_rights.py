@@ -5,6 +5,7 @@ from itertools import product
 
 import pytest
 
+from edl import contract
 from edl.errors import Forbidden
 from edl.kube.api.api_errors import ApiCall, refusal
 from edl.kube.cache.informers import SURROUNDINGS, Stores
@@ -57,13 +58,15 @@ def test_every_way_of_installing_has_it(name: str) -> None:
 
 def test_a_viewer_reads_all_that_a_plan_is_made_from_and_changes_nothing() -> None:
     given = rights("edl-viewer")
-    planned = {one.kind for one, _ in Stores.empty()} - set(SURROUNDINGS)
-    for kind in planned:
-        known = RESOURCES[kind]
-        assert ("list", known.group, known.plural, "") in given
+    planned = {one for one, _ in Stores.empty() if one.kind not in SURROUNDINGS}
+    for one in planned:
+        known = RESOURCES[one.kind]
+        assert ("list", known.group, known.plural, one.name) in given
     assert {verb for verb, *_ in given} == READS
     assert not {"secrets", "pods/exec"} & {resource for _, _, resource, _ in given}
-    assert {name for _, _, resource, name in given if resource == "configmaps"} == {CONFIG_MAP}
+    assert {name for _, _, resource, name in given if resource == "configmaps"} == {
+        *(CONFIG_MAP, contract.TEAMS_CONFIG_MAP, contract.TEAMS_APPLIED_CONFIG_MAP)
+    }
 
 
 def test_all_that_doctor_asks_of_users_is_given_by_the_role_that_it_names() -> None:

@@ -6,12 +6,14 @@ from functools import partial
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from edl import contract
 from edl.errors import Forbidden, NotFound
 from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cache.informer import Informer
 from edl.kube.cache.store import Store
+from edl.kube.cache.team_source import TeamSource
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions, ObjectKey
 from edl.kube.decode import (
     job_facts,
@@ -20,6 +22,7 @@ from edl.kube.decode import (
     runtime_classes,
     volume_claims,
 )
+from edl.kube.decode.config_maps import ConfigMapFacts, config_map
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import LimitRangeFacts, QuotaFacts
 from edl.kube.decode.object_facts import (
@@ -47,9 +50,11 @@ DEVICES: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClai
 """Kinds of dynamic resource allocation: older clusters do not serve them."""
 AUTOSCALERS: Final = ("NodePool", "ProvisioningRequest")
 """Karpenter's pools, and what cluster-autoscaler serves besides pending pods."""
+TEAMS: Final = ListOptions("ConfigMap", contract.SYSTEM_NAMESPACE, name=contract.TEAMS_CONFIG_MAP)
+"""No other ConfigMap is asked for."""
 RULES: Final = (
     *("ResourceQuota", "LimitRange", "RuntimeClass", "PersistentVolumeClaim"),
-    *(*DEVICES, *AUTOSCALERS),
+    *("ConfigMap", *DEVICES, *AUTOSCALERS),
 )
 """Not every reader may list them, and most answers are right without."""
 
@@ -72,6 +77,8 @@ class Stores(msgspec.Struct, frozen=True):
     templates: Store[ClaimTemplateFacts]
     pools: Store[OwnedObjectRef]
     requests: Store[OwnedObjectRef]
+    teams: Store[ConfigMapFacts]
+    """The ConfigMap with the teams, where there is one."""
     tags: dict[str, Store[OwnedObjectRef]]
 
     @classmethod
@@ -93,6 +100,7 @@ class Stores(msgspec.Struct, frozen=True):
             templates=Store(dra.template, changed),
             pools=Store(partial(object_facts.tag, AUTOSCALERS[0]), changed),
             requests=Store(partial(object_facts.tag, AUTOSCALERS[1]), changed),
+            teams=Store(config_map, changed),
             tags={
                 kind: Store(partial(object_facts.tag, kind), changed)
                 for kind in ("Service", *SURROUNDINGS)
@@ -110,6 +118,7 @@ class Stores(msgspec.Struct, frozen=True):
         yield ListOptions("LimitRange"), self.ranges
         yield ListOptions("RuntimeClass"), self.runtimes
         yield ListOptions("PersistentVolumeClaim"), self.claims
+        yield TEAMS, self.teams
         yield from zip(map(ListOptions, DEVICES), self._devices, strict=True)
         yield from zip(map(ListOptions, AUTOSCALERS), (self.pools, self.requests), strict=True)
         for kind, store in self.tags.items():
@@ -196,7 +205,7 @@ def read_once(
     with ThreadPoolExecutor(len(pairs)) as pool:
         for _ in pool.map(read, pairs):
             pass  # raises what a list raised
-    return stores.snapshot()
+    return replace(stores.snapshot(), teams=TeamSource(stores.teams, cluster).teams())
 
 
 def fill(cluster: Cluster, selection: ListOptions, store: Store[Any]) -> None:

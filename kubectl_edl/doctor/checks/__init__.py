@@ -14,6 +14,7 @@ from kubectl_edl.doctor.checks import (
     permissions,
     reconciler_health,
     stuck_jobs,
+    team_document,
     webhook_calls,
     webhook_trust,
 )
@@ -58,6 +59,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Check("leader", reconciler_health.leads),
             Check("settings", reconciler_health.settings),
             Check("writes", reconciler_health.writes),
+            Check("teams", team_document.teams),
         ),
     ),
     Section("Rights", (Check("rights", permissions.ours), Check("your-rights", permissions.yours))),

@@ -74,6 +74,7 @@ YOURS: Final = (
             Rule(("list",), ("nodes", "namespaces", "pods", "services")),
             Rule(("list",), ("jobs",), "batch"),
             Rule(("list",), ("priorityclasses",), "scheduling.k8s.io"),
+            Rule(("list",), ("configmaps",), "", _SYSTEM, (contract.TEAMS_CONFIG_MAP,)),
         ),
         cluster_wide=True,
     ),

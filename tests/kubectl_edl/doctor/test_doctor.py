@@ -80,6 +80,7 @@ def test_a_healthy_installation_is_well_and_says_so(stage: Stage) -> None:
         "Reconciler\n"
         "  ✓ one leads, and renewed its Lease 0s ago\n"
         "  ✓ it decides by policy fair, load ceiling 97 %\n"
+        "  ✓ no teams are configured\n"
         "\n"
         "Rights\n"
         "  ✓ edl-webhook and edl-reconciler may do all that they must\n"
@@ -90,7 +91,7 @@ def test_a_healthy_installation_is_well_and_says_so(stage: Stage) -> None:
         "  ✓ none waits for room\n"
         "  ✓ nothing of ours is left behind by Jobs that are gone\n"
         "\n"
-        "All is well: 16 checks.\n"
+        "All is well: 17 checks.\n"
     )
 
 
@@ -784,3 +785,52 @@ def test_topologies_whose_labels_nodes_have_are_well(stage: Stage) -> None:
     notes = {contract.REQUIRED_TOPOLOGY: "example.com/rack"}
     stage.put(manifest | {"metadata": manifest["metadata"] | {"annotations": notes}})
     assert only(stage, "topology")[0] == "ok"
+
+
+# -- teams -----------------------------------------------------------------------------------------
+
+
+def teams(stage: Stage, text: str) -> None:
+    where = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_CONFIG_MAP)
+    stage.cluster.create(where, {"data": {contract.TEAMS_KEY: text}})
+
+
+def test_that_there_are_no_teams_is_well(stage: Stage) -> None:
+    assert only(stage, "teams") == ("ok", "no teams are configured", "")
+
+
+def test_a_document_of_teams_that_is_not_read_is_a_failure_with_each_finding(stage: Stage) -> None:
+    teams(stage, "teams: [{name: Vision, weight: 0}]")
+    found = checked(stage)["teams"]
+    assert [one["result"] for one in found] == ["failure", "failure"]
+    assert found[0]["message"].startswith(
+        "ConfigMap edl-system/edl-teams is not in effect, the teams before it are: "
+        "data[teams.yaml]: teams[0].name: "
+    )
+    assert found[0]["remediation"] == "kubectl edit configmap edl-teams -n edl-system"
+
+
+def test_guarantees_above_the_nodes_are_told_and_no_failure(stage: Stage) -> None:
+    stage.create(node("node-1", cpu="16"))
+    stage.create(node("node-2", cpu="16"))
+    teams(stage, "teams: [{name: a, guaranteed: {cpu: 30}}, {name: b, guaranteed: {cpu: 10}}]")
+    result, message, _ = only(stage, "teams")
+    assert (result, message) == (
+        "warning",
+        "teams are guaranteed 40 CPU, and the nodes have 32 CPU",
+    )
+
+
+def test_a_namespace_of_two_teams_is_told_with_the_one_that_has_it(stage: Stage) -> None:
+    stage.cluster.create(ObjectRef("Namespace", "", "vision-dev"), {})
+    teams(stage, "teams: [{name: a, namespaces: [vision-*]}, {name: b, namespaces: ['*-dev']}]")
+    result, message, _ = only(stage, "teams")
+    assert (result, message) == (
+        "warning",
+        "namespace vision-dev is claimed by a and b: it belongs to a",
+    )
+
+
+def test_teams_that_are_in_order_are_counted(stage: Stage) -> None:
+    teams(stage, "teams: [{name: a}, {name: b}]")
+    assert only(stage, "teams") == ("ok", "2 teams are configured", "")

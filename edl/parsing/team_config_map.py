@@ -1,0 +1,43 @@
+"""The ConfigMap `edl-teams`: from its `data` to `Teams`, or to every finding with its path."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from edl import contract
+from edl.errors import Denied, Finding
+from edl.model.teams import Teams
+from edl.parsing.team_document import parse_teams
+
+PATH: Final = f"data[{contract.TEAMS_KEY}]"
+_LONGEST: Final = 63
+
+
+def teams_of(data: Mapping[str, str]) -> Teams:
+    """No data at all is no teams. Raises Denied."""
+    if not data:
+        return Teams()
+    other = sorted(data.keys() - {contract.TEAMS_KEY})
+    findings = [
+        Finding(f"data[{name[:_LONGEST]}]", "unknown key", f"the only one is {contract.TEAMS_KEY}")
+        for name in other[:10]
+    ]
+    try:
+        found = parse_teams(data.get(contract.TEAMS_KEY, ""))
+    except Denied as denied:
+        findings += [
+            Finding(f"{PATH}: {one.path}", one.what, one.allowed) for one in denied.findings
+        ]
+        raise Denied(findings) from None
+    if findings:
+        raise Denied(findings)
+    return found
+
+
+def check(manifest: Mapping[str, object]) -> None:
+    """A manifest of it, as a client wrote it. Raises Denied."""
+    data = manifest.get("data") or {}
+    if manifest.get("binaryData"):
+        raise Denied([Finding("binaryData", "is not read", f"write {PATH}")])
+    if not isinstance(data, Mapping) or not all(isinstance(text, str) for text in data.values()):
+        raise Denied([Finding("data", "is no mapping of texts", f"write {PATH}")])
+    teams_of(data)

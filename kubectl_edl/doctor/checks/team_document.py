@@ -1,0 +1,79 @@
+"""Whether the teams are those that the ConfigMap says, and whether the nodes have what they owe."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from edl import contract
+from edl.errors import Denied, NotFound
+from edl.kube.cluster import ListOptions
+from edl.kube.decode.object_facts import namespace, node
+from edl.model import ObjectRef, Teams
+from edl.parsing.team_config_map import teams_of
+from edl.quantities import amount_text
+from kubectl_edl.doctor.checks.check import Diagnosis, Findings, Patient, failure, warning, well
+
+TEAMS: Final = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_CONFIG_MAP)
+_WHERE: Final = f"ConfigMap {TEAMS.namespace}/{TEAMS.name}"
+_EDIT: Final = f"kubectl edit configmap {TEAMS.name} -n {TEAMS.namespace}"
+_MOST: Final = 10
+
+
+def teams(patient: Patient) -> Findings:
+    """A document that cannot be read is a failure: the one before it goes on."""
+    try:
+        data = patient.connection.cluster.get(TEAMS).get("data") or {}
+        found = teams_of(data)
+    except NotFound:
+        yield well("no teams are configured")
+        return
+    except Denied as denied:
+        for one in denied.findings[:_MOST]:
+            yield failure(f"{_WHERE} is not in effect, the teams before it are: {one}", _EDIT)
+        if (more := len(denied.findings) - _MOST) > 0:
+            yield failure(f"{_WHERE}: and {more} more", _EDIT)
+        return
+    said = [*_above_nodes(patient, found), *_contradictions(patient, found)]
+    yield from said
+    if not said:
+        count = sum(1 for team in found if team.name != "default")
+        yield well(f"{count} teams are configured")
+
+
+def _above_nodes(patient: Patient, found: Teams) -> Iterator[Diagnosis]:
+    """Nodes come and go: what is guaranteed may be more than there is for a while."""
+    owed: defaultdict[str, int] = defaultdict(int)
+    for name in found.children.get("", ()):
+        for resource, amount in found.guaranteed[name]:
+            owed[resource] += amount
+    if not owed:
+        return
+    there = _allocatable(patient)
+    for resource, amount in sorted(owed.items()):
+        if amount > there.get(resource, 0):
+            have = amount_text(resource, there.get(resource, 0))
+            yield warning(
+                f"teams are guaranteed {amount_text(resource, amount)}, and the nodes have {have}",
+                "kubectl edl teams; lower a guarantee, or add nodes",
+            )
+
+
+def _allocatable(patient: Patient) -> Mapping[str, int]:
+    sums: defaultdict[str, int] = defaultdict(int)
+    for raw in patient.connection.cluster.list(ListOptions("Node")).items:
+        for resource, amount in node(raw).allocatable:
+            sums[resource] += amount
+    return sums
+
+
+def _contradictions(patient: Patient, found: Teams) -> Iterator[Diagnosis]:
+    """Namespaces that two teams claim by patterns or labels: the first by name has them."""
+    for raw in patient.connection.cluster.list(ListOptions("Namespace")).items:
+        facts = namespace(raw)
+        matching = found.matches(facts.name, dict(facts.labels))
+        if len(matching) > 1:
+            names = " and ".join(matching)
+            yield warning(
+                f"namespace {facts.name} is claimed by {names}: it belongs to {matching[0]}",
+                f"name it in the team that it belongs to: {_EDIT}",
+            )

@@ -1,0 +1,95 @@
+"""The leader keeps the document of the teams that it decides by: the next one may need it."""
+
+import logging
+from collections.abc import Callable
+from threading import Event
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client import Gauge
+
+from edl import contract
+from edl.errors import ClusterError, NotFound
+from edl.kube.cache.team_source import APPLIED, TeamsReading
+from edl.kube.cluster import Cluster
+from reconciler.controller import FOLLOWING
+from reconciler.leader_election import LeaderState
+from reconciler.leader_guard import NotLeading
+
+if TYPE_CHECKING:
+    from edl.writes import Json
+
+_log: Final = logging.getLogger(__name__)
+AFTER_ERROR: Final = 30.0
+"""Seconds."""
+_INVALID: Final = "ConfigMap %s/%s is not read, the teams stay as they were: %s"
+
+
+class AppliedTeams:
+    """Writes what differs, and says which documents are not read; all processes say so."""
+
+    def __init__(
+        self, cluster: Cluster, reading: Callable[[], TeamsReading], invalid: Gauge
+    ) -> None:
+        self._cluster = cluster
+        self._reading = reading
+        self._invalid = invalid
+        self._told: TeamsReading | None = None
+        self._written: TeamsReading | None = None
+
+    def run(self, leadership: LeaderState, ended: Event) -> None:
+        pause = 0.0
+        while not ended.wait(pause):
+            pause = self.turn(leading=leadership.leading)
+
+    def turn(self, *, leading: bool) -> float:
+        """Look once; seconds until the next look."""
+        reading = self._reading()
+        self._tell(reading)
+        if not leading:
+            self._written = None
+        if not leading or reading.version is None or reading is self._written:
+            return FOLLOWING
+        try:
+            self._write(reading)
+        except NotLeading:
+            return FOLLOWING
+        except ClusterError as error:
+            _log.warning("the document of the teams is not kept: %s", error)
+            return AFTER_ERROR
+        self._written = reading
+        return FOLLOWING
+
+    def _write(self, reading: TeamsReading) -> None:
+        try:
+            found: Json | None = self._cluster.get(APPLIED)
+        except NotFound:
+            found = None
+        before = (found or {}).get("data") or {}
+        if before == reading.data:
+            return
+        if found is None:
+            metadata = {"name": APPLIED.name, "namespace": APPLIED.namespace, "labels": _LABELS}
+            manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+            self._cluster.create(APPLIED, manifest | {"data": dict(reading.data)})
+            return
+        gone = dict.fromkeys(before.keys() - reading.data.keys())
+        version = found["metadata"]["resourceVersion"]
+        body = {"metadata": {"resourceVersion": version}, "data": {**gone, **reading.data}}
+        self._cluster.patch(APPLIED, body)
+
+    def _tell(self, reading: TeamsReading) -> None:
+        """Each document once."""
+        self._invalid.set(bool(reading.findings))
+        if self._told is None or self._told.version != reading.version:
+            if reading.findings:
+                place = contract.SYSTEM_NAMESPACE, contract.TEAMS_CONFIG_MAP
+                _log.warning(_INVALID, *place, " | ".join(map(str, reading.findings)))
+            elif self._told and self._told.findings:
+                _log.info("the document of the teams is read again")
+            self._told = reading
+
+
+_LABELS: Final = {
+    "app.kubernetes.io/name": "edl-reconciler",
+    "app.kubernetes.io/managed-by": contract.MANAGED_BY,
+}
