@@ -87,7 +87,7 @@ def test_a_url_replaces_the_service_and_keeps_the_path() -> None:
         *["https://127.0.0.1:8443/mutate"] * 3,
         *["https://127.0.0.1:8443/validate"] * 2,
         "https://127.0.0.1:8443/advise",
-        "https://127.0.0.1:8443/validate",
+        *["https://127.0.0.1:8443/validate"] * 2,
     ]
     assert {base64.b64decode(client["caBundle"]) for client in clients} == {b"PEM"}
     assert all("service" not in client for client in clients)

@@ -8,13 +8,13 @@ from edl.errors import EdlError, Forbidden, Unreachable
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.doctor.checks import (
     api_version,
+    configured_teams,
     installed_components,
     misplaced_keys,
     orphans,
     permissions,
     reconciler_health,
     stuck_jobs,
-    team_document,
     webhook_calls,
     webhook_trust,
 )
@@ -59,7 +59,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Check("leader", reconciler_health.leads),
             Check("settings", reconciler_health.settings),
             Check("writes", reconciler_health.writes),
-            Check("teams", team_document.teams),
+            Check("teams", configured_teams.teams),
         ),
     ),
     Section("Rights", (Check("rights", permissions.ours), Check("your-rights", permissions.yours))),
