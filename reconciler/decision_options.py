@@ -10,10 +10,11 @@ import click
 from edl.planner.limits import Autoscaler, Limits
 from edl.planner.policies import POLICIES
 from edl.planner.settings import LONGEST, Settings
+from reconciler.duration_range import DurationRange
 
 Command = Callable[..., None]
 _USUAL: Final = Limits()
-_SECONDS: Final = click.FloatRange(0, LONGEST)
+_SECONDS: Final = DurationRange(0, LONGEST)
 _MOST_OF_ITS_WORK: Final = 100.0
 _MOST_AT_ONCE: Final = 1000
 _WEIGHT: Final = re.compile(r"(?P<priority>-?[0-9]{1,10})=(?P<weight>[0-9]{1,6}(\.[0-9]{1,6})?)")
@@ -45,13 +46,13 @@ _OPTIONS: Final = (
     click.option(
         "--patience",
         type=_SECONDS,
-        help="Seconds in the queue before running jobs of its priority shrink for a job."
+        help="Time in the queue before running jobs of its priority shrink for a job."
         " Default: the policy's (throughput: 30, others: 0).",
     ),
     click.option(
         "--idle",
         type=_SECONDS,
-        help="Seconds without a start or a new size before jobs grow."
+        help="Time without a start or a new size before jobs grow."
         " Default: the policy's (throughput: 60, others: 0).",
     ),
     click.option("--load-ceiling", type=float, default=_USUAL.load_ceiling),
@@ -70,27 +71,25 @@ _OPTIONS: Final = (
         "--growth-cooldown",
         type=_SECONDS,
         default=_USUAL.growth_cooldown.total_seconds(),
-        help="Seconds between a start or a new size of a job and its next growth.",
+        help="Time between a start or a new size of a job and its next growth.",
     ),
     click.option(
         "--pending-limit",
         type=_SECONDS,
         default=_USUAL.pending_limit.total_seconds(),
-        help="Seconds in which a replica beyond the minimum must be on a node: else it is given"
-        " back.",
+        help="Time in which a replica beyond the minimum must be on a node: else it is given back.",
     ),
     click.option(
         "--restart-cooldown",
         type=_SECONDS,
         default=_USUAL.restart_cooldown.total_seconds(),
-        help="Seconds between restarts that give a job which cannot resize live another size.",
+        help="Time between restarts that give a job which cannot resize live another size.",
     ),
     click.option(
         "--gang-limit",
         type=_SECONDS,
         default=_USUAL.gang_limit.total_seconds(),
-        help="Seconds in which the minimum of a started job must be on nodes: else it queues"
-        " again.",
+        help="Time in which the minimum of a started job must be on nodes: else it queues again.",
     ),
     click.option(
         "--autoscaler",
@@ -103,8 +102,7 @@ _OPTIONS: Final = (
         "--provisioning-timeout",
         type=_SECONDS,
         default=_USUAL.provisioning_timeout.total_seconds(),
-        help="Seconds in which nodes must come that a queued job asks for: else it asks again"
-        " later.",
+        help="Time in which nodes must come that a queued job asks for: else it asks again later.",
     ),
     click.option(
         "--provisioning-parallelism",

@@ -19,12 +19,13 @@ from edl.errors import EdlError
 from edl.model import ObjectRef
 from reconciler.backoff import AFTER_FAILURE
 from reconciler.controller import FOLLOWING
+from reconciler.duration_range import DurationRange
 from reconciler.leader_election import LeaderState
 from reconciler.leader_guard import NotLeading
 
 _log: Final = logging.getLogger(__name__)
 _DAYS: Final = click.FloatRange(0, 36_500, min_open=True)
-_SECONDS: Final = click.FloatRange(0, 86_400, min_open=True)
+_SECONDS: Final = DurationRange(0, 86_400, min_open=True)
 
 
 class CertificateSettings(msgspec.Struct, frozen=True):
@@ -71,7 +72,7 @@ _OPTIONS: Final = (
         "--certificate-refresh",
         type=_SECONDS,
         default=CertificateSettings().refresh.total_seconds(),
-        help="Seconds between looks, and until every API server trusts a new authority.",
+        help="Time between looks, and until every API server trusts a new authority.",
     ),
 )
 

@@ -9,6 +9,7 @@ from math import ceil, inf
 from typing import Any, Final, TypeVar
 
 from edl import contract, device_templates
+from edl.durations import EXAMPLES, parse_duration
 from edl.errors import Finding
 from edl.parsing.yaml_values import misread, written
 from edl.quantities import quantity
@@ -18,10 +19,6 @@ from edl.writes import Json
 _WHOLE: Final = re.compile(r"[0-9]{1,9}")
 _SHARE: Final = re.compile(r"0\.0*[1-9][0-9]*")
 _FULL: Final = re.compile(r"1(\.0+)?")
-_UNITS: Final = ("days", "hours", "minutes", "seconds")
-_DURATION: Final = re.compile(
-    r"(?=.)" + "".join(f"((?P<{unit}>[0-9]{{1,7}}){unit[0]})?" for unit in _UNITS)
-)
 _PERCENT: Final = re.compile(r"(?P<number>[0-9]{1,3}(\.[0-9]{1,9})?)(?P<sign>%?)")
 _DEVICE_CLASS: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _POD_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
@@ -144,14 +141,14 @@ class ManifestReader:
         return int(text)
 
     def duration(self, name: str, least: str = "", most: str = "") -> timedelta | None:
-        """`60s`, `5m` or `2h30m`, within bounds of that form; None where it is absent or wrong."""
+        """Above 0, within bounds that are spelled as it is; None where it is absent or wrong."""
         text = self.annotations.get(name)
-        length = None if text is None else duration(text)
-        low, high = duration(least), duration(most)
+        length = None if text is None else parse_duration(text)
+        low, high = parse_duration(least), parse_duration(most)
         outside = length and ((low and length < low) or (high and length > high))
-        if text is not None and (length is None or outside):
+        if text is not None and (not length or outside):
             bounds = f"from {least} to {most}, " if least else ""
-            allowed = f"a time {bounds}such as 60s, 5m or 2h30m"
+            allowed = f"a time {bounds}such as {EXAMPLES}"
             self.found(self.annotation_path(name), f'"{text}"', allowed)
             return None
         return length
@@ -263,13 +260,6 @@ class ManifestReader:
         if amount < 1 or amount != int(amount):
             self.found(path, f'"{text}"', "whole bytes, such as 3Gi")
         return int(amount)
-
-
-def duration(text: str) -> timedelta | None:
-    """`60s`, `5m`, `2h30m` or `1d`; None for anything else, and for no time at all."""
-    match = _DURATION.fullmatch(text)
-    length = timedelta(**{unit: int(match[unit] or 0) for unit in _UNITS}) if match else None
-    return length or None
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:  # noqa: ANN401 — JSON enters here

@@ -12,7 +12,7 @@ from kubectl_edl.cli.candidates import plain_job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import FILENAMES_IF_ANY, Command, bundled, one_namespace
-from kubectl_edl.cli.param_types import Length
+from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.resources.manifest_sources import Named
 
 _HELP: Final = """Make an ordinary Job elastic.
@@ -58,7 +58,7 @@ _RECREATION: Final = (
     click.option("--recreate", is_flag=True, help="Delete the Job and create it again."),
     click.option("-y", "--yes", is_flag=True, help="Do not ask."),
     click.option(
-        "--timeout", type=Length(), default="120s", show_default=True, help="Until it is gone."
+        "--timeout", type=Duration(), default="120s", show_default=True, help="Until it is gone."
     ),
     click.option(
         "--dry-run",

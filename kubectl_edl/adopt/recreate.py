@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from edl import contract
+from edl.durations import duration_text
 from edl.errors import ClusterError, Conflict, NotFound
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
@@ -152,8 +153,8 @@ def _wait_until_gone(
         if now["metadata"]["uid"] != uid:
             raise Refused("another client created a Job of this name meanwhile")
         world.sleep(_PAUSE.total_seconds())
-    seconds = timeout.total_seconds()
-    raise Refused(f"it is still there after {seconds:g} s (a finalizer?); --timeout waits longer")
+    waited = duration_text(timeout)
+    raise Refused(f"it is still there after {waited} (a finalizer?); --timeout waits longer")
 
 
 def _unknown(name: str, connection: ClusterConnection) -> Exception:

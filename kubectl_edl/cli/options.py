@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 from kubectl_edl.cli.candidates import namespaces
 from kubectl_edl.cli.context import Scope
-from kubectl_edl.cli.param_types import Length
+from kubectl_edl.cli.param_types import Duration
 
 Command = Callable[..., None]
 Decorator = Callable[[Command], Command]
@@ -70,7 +70,7 @@ _SCOPE: Final = (
     click.option("--as", "as_user", hidden=True, help="User to impersonate."),
     click.option("--as-uid", hidden=True, help="UID to impersonate."),
     click.option("--as-group", "as_groups", multiple=True, hidden=True, help="Group of that user."),
-    click.option("--request-timeout", type=Length(), hidden=True, help="Of one request."),
+    click.option("--request-timeout", type=Duration(), hidden=True, help="Of one request."),
 )
 _ONE_NAMESPACE: Final = (_SCOPE[0], *_SCOPE[2:])
 

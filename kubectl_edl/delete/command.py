@@ -7,7 +7,7 @@ import click
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import DRY_RUNS, Command, bundled, one_namespace
-from kubectl_edl.cli.param_types import Length
+from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.delete.job_deletion import DeleteOptions
 from kubectl_edl.delete.job_deletion import delete as delete_jobs
 from kubectl_edl.model.job_selection import Choice, check, choosing
@@ -39,7 +39,11 @@ _HOW: Final = (
     ),
     click.option("--wait/--no-wait", default=True, help="Until they are gone; default: wait."),
     click.option(
-        "--timeout", type=Length(), default="120s", show_default=True, help="How long it may take."
+        "--timeout",
+        type=Duration(),
+        default="120s",
+        show_default=True,
+        help="Time limit.",
     ),
     click.option("--ignore-not-found", is_flag=True, help="What is not there is no error."),
     click.option("-o", "--output", type=click.Choice(("name",)), help="The names of the Jobs."),

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from edl import contract
+from edl.durations import duration_text
 from edl.errors import NotFound
 from edl.kube.cluster import ListOptions, PluginCluster
 from edl.model import ObjectRef
@@ -164,7 +165,7 @@ def _wait_until_gone(
         world.sleep(_PAUSE.total_seconds())
     names = ", ".join(job["metadata"]["name"] for job in left)
     raise TimedOut(
-        f"deleted, and after {how.timeout.total_seconds():g} s still there (a finalizer?): {names}"
+        f"deleted, and after {duration_text(how.timeout)} still there (a finalizer?): {names}"
     )
 
 

@@ -5,7 +5,7 @@ from typing import Final
 import click
 
 from kubectl_edl.cli.options import DRY_RUNS, Command, bundled
-from kubectl_edl.cli.param_types import Image, Length
+from kubectl_edl.cli.param_types import Duration, Image
 from kubectl_edl.install.install_release import InstallOptions
 from kubectl_edl.install.installation_values import InstallationChoice
 
@@ -42,7 +42,11 @@ _HOW: Final = (
     ),
     click.option("--wait/--no-wait", default=True, help="Until both are ready; default: wait."),
     click.option(
-        "--timeout", type=Length(), default="120s", show_default=True, help="How long it may take."
+        "--timeout",
+        type=Duration(),
+        default="120s",
+        show_default=True,
+        help="Time limit.",
     ),
     click.option("--force-conflicts", is_flag=True, help="Take fields that others have written."),
 )

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from edl import contract
+from edl.durations import duration_text
 from edl.errors import NotFound
 from edl.kube.cluster import RESOURCES, ListOptions, PluginCluster
 from edl.model import ObjectRef
@@ -79,7 +80,7 @@ def wait_until_gone(
         if world.now() >= until:
             names = ", ".join(f"{target.kind} {target.name}" for target in left)
             raise TimedOut(
-                f"{names} still there after {timeout.total_seconds():g} s; its finalizers and "
+                f"{names} still there after {duration_text(timeout)}; its finalizers and "
                 f"conditions say why: kubectl get {left[0].kind.lower()} {left[0].name} -o yaml"
             )
         world.sleep(_PAUSE)

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from edl import contract
+from edl.durations import duration_text
 from edl.kube.cluster import ListOptions, PluginCluster
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -28,9 +29,7 @@ def wait(world: CliContext, cluster: PluginCluster, timeout: timedelta) -> None:
             raise Refused(reason)
         if world.now() >= until:
             why = "; ".join([waiting, *_pending(cluster)])
-            raise TimedOut(
-                f"not ready after {timeout.total_seconds():g} s: {why}; kubectl edl doctor"
-            )
+            raise TimedOut(f"not ready after {duration_text(timeout)}: {why}; kubectl edl doctor")
         world.sleep(_PAUSE)
 
 

@@ -7,7 +7,7 @@ import click
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import Command, a_cluster, bundled
-from kubectl_edl.cli.param_types import Length
+from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.install import uninstall_release as installing
 from kubectl_edl.install.uninstall_release import UninstallOptions
 
@@ -36,7 +36,11 @@ _HOW: Final = (
     ),
     click.option("--wait/--no-wait", default=True, help="Until it is gone; default: wait."),
     click.option(
-        "--timeout", type=Length(), default="120s", show_default=True, help="How long it may take."
+        "--timeout",
+        type=Duration(),
+        default="120s",
+        show_default=True,
+        help="Time limit.",
     ),
 )
 

@@ -1,8 +1,8 @@
 """`kubectl edl logs`."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
@@ -16,6 +16,7 @@ from kubectl_edl.cli.candidates import job_names, role_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import Command, bundled, one_namespace
+from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.lookup import named_role, only, training_job
 from kubectl_edl.logs.follow_logs import FollowedPods, Follower, Output
@@ -41,30 +42,7 @@ Examples:
   # Why a chief was restarted
   kubectl edl logs mnist --role chief --previous
 """
-_DURATION: Final = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,8})s)?")
 _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
-
-
-class Duration(click.ParamType[int]):
-    """`90s`, `10m`, `1h30m`, in seconds."""
-
-    name = "duration"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        match = _DURATION.fullmatch(str(value))
-        seconds = (
-            sum(
-                int(part or 0) * unit
-                for part, unit in zip(match.groups(), (3600, 60, 1), strict=True)
-            )
-            if match
-            else 0
-        )
-        if not seconds:
-            self.fail(f'"{value}" is no duration; write 90s, 10m or 1h30m', param, ctx)
-        return seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +57,7 @@ class LogOptions:
     index: int | None = None
     container: str = ""
     tail: int | None = None
-    since: int | None = None
+    since: timedelta | None = None
 
     def wanted(self, name: str, job: TrainingJob) -> LogSelection:
         """The name of one of its Jobs chooses that one's role."""
@@ -101,7 +79,7 @@ _OPTIONS: Final = (
     click.option(
         "--tail", type=click.IntRange(min=0), metavar="N", help="The last lines of each log."
     ),
-    click.option("--since", type=Duration(), metavar="TIME", help="Not older than 90s, 10m, 1h."),
+    click.option("--since", type=Duration(above_zero=True), help="Not older than 90s, 10m, 1h."),
     click.option("-p", "--previous", is_flag=True, help="Of containers before their restart."),
     click.option("--timestamps", is_flag=True, help="Each line with its time."),
     click.option("--prefix/--no-prefix", default=True, help="Each line with its role and index."),

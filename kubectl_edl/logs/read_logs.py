@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from datetime import timedelta
 
 from edl import contract
 from edl.errors import Invalid, NotFound, Unreachable
@@ -17,10 +18,10 @@ from kubectl_edl.model.training_job_view import why
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """How much of each log; `since` in seconds back, None for all."""
+    """How much of each log; `since` is how old it may be, None for all."""
 
     tail: int | None = None
-    since: int | None = None
+    since: timedelta | None = None
     previous: bool = False
 
 
@@ -62,7 +63,11 @@ def read(
 
 def request(source: LogTarget, part: LogPart) -> LogRequest:
     return LogRequest(
-        source.pod, source.container, previous=part.previous, tail=part.tail, since=part.since
+        source.pod,
+        source.container,
+        previous=part.previous,
+        tail=part.tail,
+        since=None if part.since is None else max(round(part.since.total_seconds()), 1),
     )
 
 

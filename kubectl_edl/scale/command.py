@@ -5,12 +5,11 @@ from typing import Final, NamedTuple
 
 import click
 
-from edl.parsing.manifest_reader import duration
 from kubectl_edl.cli.candidates import job_names, role_names
 from kubectl_edl.cli.command_errors import Exit, exit_codes
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import Command, Writing, bundled, one_namespace, writing
-from kubectl_edl.cli.param_types import LengthText
+from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.scale import resize_script
 from kubectl_edl.scale.resize import Beside, ResizeTask, carry_out
 from kubectl_edl.scale.size_validation import SizeRequest
@@ -90,7 +89,9 @@ _ASKED: Final = (
     ),
     click.option("--auto", is_flag=True, help="Give a held size back to the reconciler."),
     click.option("--remove", metavar="WORKER[,…]", help="Workers that leave, by name."),
-    click.option("--timeout", type=LengthText(), help="How long a growth, and --wait, may take."),
+    click.option(
+        "--timeout", type=Duration(above_zero=True), help="How long a growth, and --wait, may take."
+    ),
     click.option("--min", type=click.IntRange(min=1), help="Fewest replicas."),
     click.option("--max", type=click.IntRange(min=1), help="Most replicas."),
     click.option(
@@ -126,8 +127,7 @@ def _asked(function: Command) -> Command:
 def scale(world: CliContext, job: str, asked: ScaleOptions, scope: Scope, writing: Writing) -> None:
     asked = _with_size(asked)
     _check(asked)
-    limit = duration(asked.timeout)
-    script = resize_script.hook(asked.script, asked.env, limit) if asked.script else None
+    script = resize_script.hook(asked.script, asked.env, asked.timeout) if asked.script else None
     wish = replace(asked, flags=scope.flags)
     errand = ResizeTask(world, world.connect(scope), job, wish, writing)
     carry_out(errand, Beside(asked.wait, script))

@@ -7,7 +7,6 @@ from typing import Final
 from edl import contract
 from edl.annotations.job_history import entries
 from edl.model import ObjectRef, TrainingJob
-from edl.parsing.manifest_reader import duration
 from edl.writes import Json, Patch
 from kubectl_edl.cli.change_report import say_changed
 from kubectl_edl.cli.command_errors import Refused, TakenBack
@@ -122,7 +121,7 @@ def _goal(decided: _Decided, wish: SizeRequest) -> Goal:
         size=found.size,
         removed=frozenset(pod.name for pod in found.removed),
         limited=found.limited,
-        timeout=duration(wish.timeout),
+        timeout=wish.timeout,
         known=entries(found.role.history),
     )
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from edl import contract
 from edl.annotations.job_history import HistoryEntry, Operation, entries
+from edl.durations import duration_text
 from edl.kube.cluster import ListOptions
 from edl.model import JobKey, Role, TrainingJob
 from edl.phases import ending
@@ -97,5 +98,5 @@ def _check_time(goal: Goal, begun: datetime, now: datetime) -> None:
     why = "; it was not taken back: does the reconciler run?" if goal.limited else ""
     raise TimedOut(
         f"{goal.job.name}: {goal.role} is not at {goal.size} after "
-        f"{goal.timeout.total_seconds():g} s{why}"
+        f"{duration_text(goal.timeout)}{why}"
     )

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from edl import contract
+from edl.durations import duration_text
 from edl.frameworks import FRAMEWORKS
 from edl.model import ObjectRef, Pod, ResizePolicy, Role, TrainingJob
 from edl.parsing.yaml_values import whole
@@ -17,7 +19,7 @@ class SizeRequest:
     """What the user asked for: a size to hold, or to give it back (`auto`), and new bounds.
 
     `remove` names workers that leave; without a size, what is left of the size now is held.
-    `timeout` (`60s`) is for a growth, which is taken back when it takes longer. `flags` follow the
+    `timeout` is for a growth, which is taken back when it takes longer. `flags` follow the
     commands that messages suggest.
     """
 
@@ -27,7 +29,7 @@ class SizeRequest:
     max: int | None = None
     role: str = ""
     remove: str = ""
-    timeout: str = ""
+    timeout: timedelta | None = None
     flags: str = ""
 
 
@@ -114,7 +116,7 @@ def _size_notes(
         return notes
     before = role.scaling.fallback if role.scaling else role.wanted
     limit = {
-        contract.SCALE_TIMEOUT: wish.timeout,
+        contract.SCALE_TIMEOUT: duration_text(wish.timeout) if wish.timeout else None,
         contract.SCALE_FALLBACK: None if before is None else str(before),
     }
     return notes | (limit if limited else dict.fromkeys(limit))
@@ -194,7 +196,9 @@ def _sentence(job: TrainingJob, role: Role, wish: SizeRequest, bounds: tuple[int
     if wish.size is not None:
         said.append(f"held at {wish.size} (min {low}, max {high})")
     if wish.timeout and wish.size is not None and wish.size > role.size:
-        said.append(f"taken back to {role.size} if it takes longer than {wish.timeout}")
+        said.append(
+            f"taken back to {role.size} if it takes longer than {duration_text(wish.timeout)}"
+        )
     if wish.auto:
         said.append(f"given back, sized by the reconciler again (min {low}, max {high})")
     return f"{job.key.name}: {role.name} {', '.join(said)}"

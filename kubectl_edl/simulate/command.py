@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -9,6 +10,7 @@ import click
 from edl.planner.policies import POLICIES
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.options import FORM, bundled, everywhere
+from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.simulate.options import SimulateOptions
 
 if TYPE_CHECKING:
@@ -56,6 +58,10 @@ docs/reference/outputs.md
 """
 
 
+_LONGEST: Final = timedelta(days=36_500)
+"""As of all times in a scenario."""
+
+
 def _one_file(_context: click.Context, _option: click.Parameter, names: tuple[str, ...]) -> str:
     if len(names) > 1:
         raise click.UsageError(f"-f {' -f '.join(names)}: one scenario; --trace may be repeated.")
@@ -77,7 +83,11 @@ _OPTIONS: Final = (
     ),
     click.option("--plain", is_flag=True, help="Also without kubectl-edl."),
     click.option("--seed", type=int, help="Of random draws; default: the scenario's."),
-    click.option("--until", metavar="TIME", help="Stop there; default: its horizon; live: 10m."),
+    click.option(
+        "--until",
+        type=Duration(above_zero=True, longest=_LONGEST),
+        help="Stop there; default: its horizon; live: 10m.",
+    ),
     click.option(
         "-o",
         "--output",

@@ -1,6 +1,7 @@
 """What `kubectl edl simulate` is asked for."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +13,7 @@ class SimulateOptions:
     policy: tuple[str, ...] = ()
     plain: bool = False
     seed: int | None = None
-    until: str = ""
+    until: timedelta | None = None
     output: str = "table"
     plot: str = ""
     live: bool = False

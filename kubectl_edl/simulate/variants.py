@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from edl.parsing.manifest_reader import duration
 from edl.planner.policies import POLICIES
 from edl.simulator import Elastic, Plain, from_state
 from kubectl_edl.cli.command_errors import Misused, Refused
@@ -21,7 +20,6 @@ from kubectl_edl.resources.manifest_sources import sources
 from kubectl_edl.simulate import plots, what_if
 from kubectl_edl.simulate.run_variants import Variant, run
 from kubectl_edl.simulate.scenario.csv_traces import trace
-from kubectl_edl.simulate.scenario.field_reader import LONGEST, TIME, TOO_LONG
 from kubectl_edl.simulate.scenario.job_names import told_apart
 from kubectl_edl.simulate.scenario.scenario_reader import read_scenario
 from kubectl_edl.simulate.view import runs_report
@@ -142,16 +140,7 @@ def _check_plot(asked: SimulateOptions) -> None:
 
 
 def _until(asked: SimulateOptions, usual: float) -> float:
-    if not asked.until:
-        return usual
-    length = duration(asked.until)
-    seconds = float(asked.until) if asked.until.isdecimal() else 0.0
-    if length is None and not seconds:
-        raise Misused(f"--until {asked.until}: no time; {TIME}")
-    seconds = length.total_seconds() if length else seconds
-    if seconds > LONGEST:
-        raise Misused(f"--until {asked.until}: {TOO_LONG}; {TIME}")
-    return seconds
+    return asked.until.total_seconds() if asked.until else usual
 
 
 def _text(path: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kubectl_edl.cli.options import bundled
-from kubectl_edl.cli.param_types import Length
+from kubectl_edl.cli.param_types import Duration
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -86,6 +86,6 @@ def waiting(function: Command) -> Command:
             type=_OneGoal(),
             help="Wait until it is Running, Succeeded, …, or reason=CODE; may be repeated.",
         ),
-        click.option("--timeout", type=Length(), help="With --for or -w: give up after that."),
+        click.option("--timeout", type=Duration(), help="With --for or -w: give up after that."),
     )
     return bundled(AwaitedPhase, "wanted", options)(function)

@@ -20,15 +20,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from math import inf
 from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
+from edl.durations import parse_duration
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.model import Shape
-from edl.parsing.manifest_reader import MOST_REPLICAS, duration
+from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.quantities import PODS, Resources
 from edl.simulator import ENDLESS, Amdahl, RoleSpec, Training, Work, Workload, length, queued
 from kubectl_edl.simulate.scenario.field_reader import LONGEST, TIME, TOO_LONG
@@ -160,13 +160,12 @@ class _Line:
 
 def _seconds(text: str) -> float:
     """Raises OverflowError for what is too long, ValueError for what is no time."""
-    found = duration(text)
-    seconds = found.total_seconds() if found else float(text)
-    if not 0 <= seconds < inf:
+    found = parse_duration(text)
+    if found is None:
         raise ValueError(text)
-    if seconds > LONGEST:
+    if found.total_seconds() > LONGEST:
         raise OverflowError(TOO_LONG)
-    return seconds
+    return found.total_seconds()
 
 
 def _above_zero(text: str) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Final
 
-from edl.parsing.manifest_reader import duration
+from edl.durations import parse_duration
 from kubectl_edl.simulate.scenario.field_reader import TIME, Field
 
 Pick = Callable[[str, object], object]
@@ -97,7 +97,7 @@ def _amount(value: object) -> float | None:
     """A number, or a time in seconds."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
-    length = duration(value) if isinstance(value, str) else None
+    length = parse_duration(value) if isinstance(value, str) else None
     return length.total_seconds() if length else None
 
 

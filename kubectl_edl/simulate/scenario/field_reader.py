@@ -1,6 +1,5 @@
 """Reading a scenario field by field: every finding with its file and line, all of them at once."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -8,8 +7,8 @@ from math import inf, isfinite
 from typing import Final
 
 from edl.convert.diagnostics import Place, path_of
+from edl.durations import parse_duration
 from edl.errors import Finding
-from edl.parsing.manifest_reader import duration
 from edl.quantities import Resources
 from kubectl_edl.resources.yaml_reader import Document
 from kubectl_edl.simulate.scenario.scenario_quantities import amount
@@ -18,7 +17,6 @@ TIME: Final = "seconds, or 90s, 5m, 2h30m, 1d"
 LONGEST: Final = 100 * 365 * 86_400
 """Seconds of the longest time: 100 years. Sums of some of them still have a date."""
 TOO_LONG: Final = "more than 100 years"
-_NO_TIME: Final = re.compile(r"(0[smhd]?)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +159,10 @@ class Field:
         if not self or (isinstance(self.value, int | float) and not isinstance(self.value, bool)):
             return self.number(default)
         text = self.value if isinstance(self.value, str) else ""
-        length = duration(text)
-        if length is None and not _NO_TIME.fullmatch(text):
+        if (length := parse_duration(text)) is None:
             self._misread(TIME)
             return default
-        return length.total_seconds() if length else 0.0
+        return length.total_seconds()
 
     def resources(self, names: Mapping[str, str]) -> Resources:
         """Quantities: `names` maps fields to resources."""

@@ -154,7 +154,7 @@ def test_a_job_that_does_not_go_is_waited_for_so_long(stage: Stage, timeout: str
     stage.wrapped = lambda cluster: cast("Cluster", Lasting(cluster))
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y", "--timeout", timeout)
     assert found.code == 1
-    assert "it is still there after 10 s (a finalizer?); --timeout waits longer" in found.err
+    assert "it is still there after 10s (a finalizer?); --timeout waits longer" in found.err
     assert stage.run("adopt", "resnet", *ELASTIC, "--timeout", "inf").code == 2
 
 

@@ -166,7 +166,7 @@ def test_what_a_finalizer_keeps_is_waited_for_and_named(stage: Stage) -> None:
     held(stage)
     found = stage.run("delete", "sweep", "-y", "--timeout", "1s")
     assert found.code == 5
-    assert found.err == ("error: deleted, and after 1 s still there (a finalizer?): sweep\n")
+    assert found.err == ("error: deleted, and after 1s still there (a finalizer?): sweep\n")
     assert stage.run("delete", "sweep", "-y", "--no-wait").code == 0
 
 

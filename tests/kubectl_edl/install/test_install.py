@@ -283,7 +283,7 @@ def test_a_dot_in_a_name_is_escaped_as_in_helm() -> None:
         (("-f", "."), 2, "File '.' is a directory."),
         (("--image", ""), 2, '"" is no image; one that the cluster can pull: registry.example/'),
         (("--image", "a b"), 2, '"a b" is no image'),
-        (("--timeout", "nan"), 2, "nan: no length of time, such as 30s, 5m or 2h30m"),
+        (("--timeout", "nan"), 2, "nan: no length of time, such as 60s, 5m, 2h30m or 1d"),
         (("--timeout", "-1"), 2, "-1: no length of time"),
         (("--timeout", "9999999d"), 2, "9999999d: longer than 365d"),
     ],
@@ -338,7 +338,7 @@ def test_a_wait_without_end_says_who_is_late_and_why() -> None:
     run = on.run("upgrade", "--timeout", "0")
     assert run.code == 5
     assert run.err == (
-        "error: not ready after 0 s: edl-webhook is not rolled out; pod edl-webhook-1: "
+        "error: not ready after 0s: edl-webhook is not rolled out; pod edl-webhook-1: "
         "0/3 nodes are available: 3 Insufficient cpu.; kubectl edl doctor\n"
     )
 

@@ -181,7 +181,7 @@ def test_what_does_not_come_in_time_is_exit_code_5(stage: Stage) -> None:
     stage.now = [NOW + timedelta(seconds=age) for age in range(0, 600, 20)]
     stage.between = [lambda: None] * 10
     found = stage.run("scale", "mnist", "3", "--wait", "--timeout", "60s")
-    assert (found.code, found.err) == (5, "error: mnist: worker is not at 3 after 60 s\n")
+    assert (found.code, found.err) == (5, "error: mnist: worker is not at 3 after 60s\n")
 
 
 def test_a_reconciler_that_never_answers_is_named(stage: Stage) -> None:
@@ -326,7 +326,7 @@ def test_a_launcher_that_does_not_run_is_said_before_anything_changes(stage: Sta
     ("arguments", "words"),
     [
         (["--remove", "worker-1", "--auto"], "--remove holds a size and --auto gives it back"),
-        (["6", "--timeout", "soon"], "soon: no length of time, such as 30s, 5m or 2h30m"),
+        (["6", "--timeout", "soon"], "soon: no length of time, such as 60s, 5m, 2h30m or 1d"),
         (["6", "--timeout", "0"], "0: no length of time"),
         (["--auto", "--script", "x"], "--script tells of workers that come or go"),
         (["6", "--env", "A=b"], "--env is for --script."),

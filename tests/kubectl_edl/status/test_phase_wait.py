@@ -145,7 +145,7 @@ def test_a_watch_with_a_timeout_ends_well(stage: Stage) -> None:
     ("options", "problem"),
     [
         (("--for", "Happy"), "Invalid value for '--for'"),
-        (("--timeout", "soon"), "soon: no length of time, such as 30s, 5m or 2h30m"),
+        (("--timeout", "soon"), "soon: no length of time, such as 60s, 5m, 2h30m or 1d"),
         (("--timeout", "5m"), "--timeout ends a wait: add --for PHASE or -w."),
         (("-l", "team=vision"), "A name and a selector (-l) exclude each other: leave out one."),
     ],
