@@ -26,9 +26,10 @@ from edl.model import ObjectRef
 from edl.planner import settings as planner
 from edl.planner.decide import decide
 from edl.planner.plan_cache import PlanCache
-from reconciler import decision_options, webhook_certificates
+from reconciler import webhook_certificates
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
+from reconciler.options import decision_options
 from reconciler.publication.applied_teams import AppliedTeams
 from reconciler.publication.queue_insights import QueueInsights
 from reconciler.publication.queue_publisher import QueuePublisher

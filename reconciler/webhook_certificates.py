@@ -19,9 +19,9 @@ from edl.errors import EdlError
 from edl.model import ObjectRef
 from reconciler.backoff import AFTER_FAILURE
 from reconciler.controller import FOLLOWING
-from reconciler.duration_range import DurationRange
 from reconciler.leader_election import LeaderState
 from reconciler.leader_guard import NotLeading
+from reconciler.options.duration_range import DurationRange
 
 _log: Final = logging.getLogger(__name__)
 _DAYS: Final = click.FloatRange(0, 36_500, min_open=True)

@@ -9,8 +9,8 @@ import yaml
 from edl.planner.policies import POLICIES
 from manifests import chart_files, installation, values
 from manifests.planning import Planning, Policy
-from reconciler.decision_options import options as planning_options
 from reconciler.main import main as reconciler_command
+from reconciler.options.decision_options import options as planning_options
 
 WEBHOOK, RECONCILER = "edl-webhook", "edl-reconciler"
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from edl.planner.settings import Settings
-from reconciler import decision_options
+from reconciler.options import decision_options
 
 
 def given(*arguments: str) -> Settings:

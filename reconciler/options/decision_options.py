@@ -10,7 +10,7 @@ import click
 from edl.planner.limits import Autoscaler, Limits
 from edl.planner.policies import POLICIES
 from edl.planner.settings import LONGEST, Settings
-from reconciler.duration_range import DurationRange
+from reconciler.options.duration_range import DurationRange
 
 Command = Callable[..., None]
 _USUAL: Final = Limits()
