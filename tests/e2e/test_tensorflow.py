@@ -56,13 +56,13 @@ def lasting(training: Training) -> dict[str, dict[str, str]]:
 
 def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls) -> None:
     training.example("tensorflow", steps=800, pace=0.2, held={"digits-worker": 1})
-    until_trained(training, 50, ["digits-worker-0"])
+    until_trained(training, 20, ["digits-worker-0"])
     pods = lasting(training)
     moments = []
     for size in (3, 2):
         moments.append(time.time())
         training.scale("digits-worker", size)
-        until_trained(training, 50, [f"digits-worker-{index}" for index in range(size)])
+        until_trained(training, 20, [f"digits-worker-{index}" for index in range(size)])
     assert lasting(training) == pods
     assert [training.restarts(job).popitem()[1] for job in LASTING] == [0, 0]
     until_complete(training)

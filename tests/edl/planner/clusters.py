@@ -1,11 +1,12 @@
 """Any small cluster: hypothesis strategies for states that a real one could be in.
 
-They are made once: to make them anew for each draw takes longer than to draw.
+They are made once, those within the others too: to make them anew for each draw takes longer than
+to draw.
 """
 
 from collections.abc import Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Final
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -19,7 +20,18 @@ if TYPE_CHECKING:
     from edl.model import Demand
 
 GPU_TAINT = Taint("gpu", "yes", "NoSchedule")
-_WANTED = st.sampled_from([None] * 7 + [0, 3, 14])
+Value = TypeVar("Value")
+_YES, _NO = (True,), (False,)
+
+
+@lru_cache(maxsize=None, typed=True)
+def one_of(*values: Value) -> st.SearchStrategy[Value]:
+    return st.sampled_from(values)
+
+
+@cache
+def some_of(count: int, *values: Value) -> st.SearchStrategy[list[Value]]:
+    return st.lists(one_of(*values), min_size=count, max_size=count)
 
 
 @cache
@@ -28,11 +40,11 @@ def nodes(draw: st.DrawFn) -> list[Node]:
     return [
         node(
             f"node-{number}",
-            draw(st.sampled_from([2, 4, 7, 12])),
-            gpu=draw(st.sampled_from([0, 0, 2])),
-            schedulable=draw(st.sampled_from([True, True, True, True, True, False])),
-            labels={"zone": draw(st.sampled_from("ab"))},
-            taints=draw(st.sampled_from([(), (), (), (), (GPU_TAINT,)])),
+            draw(one_of(2, 4, 7, 12)),
+            gpu=draw(one_of(0, 0, 2)),
+            schedulable=draw(one_of(*[True] * 5, *_NO)),
+            labels={"zone": draw(one_of("a", "b"))},
+            taints=draw(one_of((), (), (), (), (GPU_TAINT,))),
         )
         for number in range(draw(st.integers(1, 5)))
     ]
@@ -52,16 +64,16 @@ def shapes() -> st.SearchStrategy[Shape]:
 @cache
 @st.composite
 def roles(draw: st.DrawFn, name: str) -> Role:
-    low = draw(st.sampled_from([1, 1, 2, 3]))
-    high = low + draw(st.sampled_from([8, 4, 4, 2, 1, 0]))
+    low = draw(one_of(1, 1, 2, 3))
+    high = low + draw(one_of(8, 4, 4, 2, 1, 0))
     kinds = (
         [ResizePolicy.FIXED]
         if high == low
         else [ResizePolicy.LIVE, ResizePolicy.LIVE, *ResizePolicy]
     )
-    found = draw(st.sampled_from(kinds))
+    found = draw(one_of(*kinds))
     high = low if found is ResizePolicy.FIXED else high
-    wanted = draw(_WANTED)
+    wanted = draw(one_of(*[None] * 7, 0, 3, 14))
     return role(
         name,
         low,
@@ -70,20 +82,20 @@ def roles(draw: st.DrawFn, name: str) -> Role:
         resizing=found,
         tandem=found is not ResizePolicy.ITEMS,
         wanted=wanted if high > low else None,
-        progress=draw(st.sampled_from([None, None, None, 0.5, 0.95])),
+        progress=draw(one_of(None, None, None, 0.5, 0.95)),
     )
 
 
 @cache
 @st.composite
 def jobs(draw: st.DrawFn, number: int) -> TrainingJob:
-    cast = draw(st.sampled_from([("worker",), ("worker",), ("ps", "worker")]))
+    cast = draw(one_of(("worker",), ("worker",), ("ps", "worker")))
     return job(
         f"job-{number}",
         *(draw(roles(name)) for name in cast),
         queued=-draw(st.integers(0, 900)),
-        priority=draw(st.sampled_from([0, 0, 1, 2])),
-        paused=draw(st.sampled_from([False] * 15 + [True])),
+        priority=draw(one_of(0, 0, 1, 2)),
+        paused=draw(one_of(*[False] * 15, *_YES)),
     )
 
 
@@ -114,13 +126,13 @@ def states(
     for number in range(draw(st.integers(min(3, most_jobs), most_jobs))):
         one = draw(jobs(number))
         may = all(mask.mask(part.shape).any() for part in one.roles)
-        if may and not one.paused and draw(st.sampled_from(runs)):
+        if may and not one.paused and draw(one_of(*runs)):
             running.append(_running(draw, one, free, mask))
         else:
             waiting.append(one)
     wanted: list[Demand] = [
         demand(f"pod-{number}", draw(shapes()), draw(st.integers(1, 4)), draw(st.integers(0, 3)))
-        for number in range(draw(st.sampled_from(others)))
+        for number in range(draw(one_of(*others)))
     ]
     found = [_fitting(draw, one, running, spare) for one in free]
     return cluster(*found, *running, *waiting, *wanted)
@@ -136,10 +148,10 @@ def _running(
             node.name for node, may in zip(free, eligible.mask(part.shape), strict=True) if may
         ]
         size = draw(st.integers(part.min, part.max))
-        on = draw(st.lists(st.sampled_from(names), min_size=size, max_size=size))
+        on = draw(some_of(size, *names))
         pods = tuple(pod(index, name) for index, name in enumerate(on))
         started.append(replace(part, suspended=False, size=size, pods=pods))
-    began = draw(st.sampled_from([-3000, -3000, -3000, -5]))
+    began = draw(one_of(-3000, -3000, -3000, -5))
     return replace(one, roles=tuple(started), started_at=at(began))
 
 
@@ -151,6 +163,6 @@ def _fitting(
     for training in running:
         for part in training.roles:
             taken += part.shape.requests * sum(found.node == one.name for found in part.pods)
-    cpu = taken.get("cpu") / 1000 + draw(st.sampled_from(spare))
-    gpu = taken.get("nvidia.com/gpu") + draw(st.sampled_from([0, 0, 1]))
+    cpu = taken.get("cpu") / 1000 + draw(one_of(*spare))
+    gpu = taken.get("nvidia.com/gpu") + draw(one_of(0, 0, 1))
     return replace(one, allocatable=node(one.name, max(cpu, 1), gpu=gpu).allocatable)

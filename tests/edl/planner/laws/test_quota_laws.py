@@ -18,7 +18,7 @@ from edl.planner.snapshot.quota_balance import QuotaLine
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.acting import act
-from tests.edl.planner.clusters import states
+from tests.edl.planner.clusters import one_of, states
 from tests.edl.planner.plans import plan_for
 from tests.edl.planner.reached import Reached, drawn
 from tests.edl.planner.snapshot.test_quota_balance import PODS, gpu_budget, quota
@@ -33,7 +33,7 @@ def budgeted(draw: st.DrawFn) -> ClusterState:
     jobs = tuple(
         replace(
             found,
-            key=JobKey(draw(st.sampled_from(["ns", "other"])), found.key.name),
+            key=JobKey(draw(one_of("ns", "other")), found.key.name),
             roles=tuple(_charged(part) for part in found.roles),
         )
         for found in state.jobs

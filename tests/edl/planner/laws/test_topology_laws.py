@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, Node, Topology, TrainingJob
 from tests.edl.planner.acting import act
-from tests.edl.planner.clusters import MOST_WAIT, ROOMY, states
+from tests.edl.planner.clusters import MOST_WAIT, ROOMY, one_of, states
 from tests.edl.planner.reached import Reached, law
 from tests.edl.planner.ways import Way
 
@@ -28,6 +28,9 @@ PREFERRED = (Topology(preferred=(RACK,)), Topology(preferred=(RACK, HOST)))
 ROUNDS = 6
 
 
+_RACKS = st.sampled_from([{RACK: "r1"}, {RACK: "r2"}, {RACK: "r2"}, {}])
+
+
 @st.composite
 def racks(
     draw: st.DrawFn, topologies: Sequence[Topology] = (*REQUIRED, *PREFERRED, Topology())
@@ -37,12 +40,12 @@ def racks(
     nodes = tuple(
         replace(one, labels={**(one.labels or {}), HOST: one.name, **rack})
         for one in state.nodes
-        for rack in [draw(st.sampled_from([{RACK: "r1"}, {RACK: "r2"}, {RACK: "r2"}, {}]))]
+        for rack in [draw(_RACKS)]
     )
     named = {one.name: one for one in nodes}
     jobs = []
     for one in state.jobs:
-        topology = draw(st.sampled_from(topologies))
+        topology = draw(one_of(*topologies))
         asks = replace(
             one, roles=tuple(replace(part, gated=True, topology=topology) for part in one.roles)
         )
