@@ -204,7 +204,7 @@ def _(found: QuotaExceeded) -> str:
 def _(found: QuotaExceeded) -> str:
     budget = found.quota
     enough = budget.text(budget.hard + found.lacks)
-    return f"{enough} {budget.resource} in {budget.source} of namespace {budget.namespace}"
+    return f"{enough} {budget.resource} in {budget.place}"
 
 
 def _short(requests: Resources, most: Resources) -> Resources:

@@ -28,8 +28,9 @@ class Quota(msgspec.Struct, frozen=True):
     """
 
     namespace: str
+    """Empty where it holds in several: a team's limit."""
     source: str
-    """As users read it: `ResourceQuota "team"`, `edl.dev/gpu-budget`."""
+    """As users read it: `ResourceQuota "team"`, `edl.dev/gpu-budget`, `limit of team vision`."""
     resource: str
     """As the source spells it: `requests.cpu`, `pods`, `GPUs`."""
     hard: Amount
@@ -43,6 +44,10 @@ class Quota(msgspec.Struct, frozen=True):
         name = self.resource.removeprefix("requests.").removeprefix("limits.")
         return amount_text(SHARED_GPU if name == GPUS else name, amount).partition(" ")[0]
 
+    @property
+    def place(self) -> str:
+        """The source, and the namespace in which it holds."""
+        return f"{self.source} of namespace {self.namespace}" if self.namespace else self.source
+
     def __str__(self) -> str:
-        allowed = f"{self.text(self.hard)} {self.resource}"
-        return f"{self.source} of namespace {self.namespace} allows {allowed}"
+        return f"{self.place} allows {self.text(self.hard)} {self.resource}"

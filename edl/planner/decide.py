@@ -16,12 +16,14 @@ from edl.planner.passes.pending_turns import SchedulingTurns
 from edl.planner.passes.quiet_period import hold_growth_until_quiet
 from edl.planner.passes.quota_reclaim import reclaim_quotas
 from edl.planner.passes.rebalancing.rebalance import Rebalance
+from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
 from edl.planner.plan import Drain, Plan
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.take_snapshot import take_snapshot
+from edl.planner.snapshot.team_balance import NO_TEAM
 
 
 def decide(
@@ -77,5 +79,7 @@ def allocate(snapshot: Snapshot, decisions: Decisions, ceiling: GrowthCeiling) -
     hold_growth_until_quiet(snapshot, asked=queue.expects_shrinks)
     stuck = grow(snapshot, ceiling)
     if snapshot.policy.balances:
-        Rebalance(snapshot, ceiling).run(stuck)
+        teams = snapshot.teams
+        team = TeamRebalance(snapshot, ceiling, teams).run(stuck) if teams else NO_TEAM
+        Rebalance(snapshot, ceiling, team).run(stuck)
     SchedulingTurns(snapshot, decisions).run()

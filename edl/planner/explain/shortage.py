@@ -26,8 +26,9 @@ from edl.planner.passes.fit_errors import no_domain_error, no_node_error
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
+from edl.planner.snapshot.reclaim_priority import ReclaimPriority
 from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, start_size
 from edl.quantities import Resources
 
 _PRECISION = 10_000
@@ -88,10 +89,11 @@ def growth_shortage(
 def reachable_capacity(snapshot: Snapshot, job: TrainingJob) -> Ints:
     """The future idle capacity, and that of replicas that a waiting job may reclaim."""
     movable = [found for found in snapshot.allocations if found.resizable]
-    reclaim_priority = max(reclaim_priority_of(snapshot, job), job.priority)
-    return Reclaimable(snapshot, movable, reclaim_order(snapshot)).capacity.with_idle(
-        reclaim_priority
-    )
+    priority = max(reclaim_priority_of(snapshot, job), ReclaimPriority(job.priority))
+    roles = [(role, start_size(role)) for role in job.live if role.suspended]
+    request = snapshot.quotas.request_of(job, roles)
+    scope = snapshot.reclaim_scope(priority, request.team if request else None)
+    return Reclaimable(snapshot, movable, reclaim_order(snapshot)).capacity.with_idle(scope)
 
 
 def quota_shortage(quota: QuotaLine, quota_request: QuotaRequest, comes: int) -> QuotaExceeded:
@@ -107,7 +109,7 @@ def _given_back(snapshot: Snapshot, quota: QuotaLine, priority: int) -> int:
         for allocation in snapshot.allocations
         if allocation.resizable
         and allocation.quota_request
-        and allocation.reclaim_priority <= priority
+        and allocation.reclaim_priority <= ReclaimPriority(priority)
     )
 
 

@@ -26,6 +26,7 @@ from edl.planner.passes.reclaim import Reservation
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import ReplicaMove
+from edl.planner.snapshot.reclaim_priority import ReclaimScope
 from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 
@@ -37,7 +38,7 @@ class Displacement:
     snapshot: Snapshot
     reclaimable: Reclaimable
     reservation: Reservation
-    reclaim_priority: float
+    scope: ReclaimScope
     reason: Reason
     moves: list[ReplicaMove] = field(default_factory=list)
 
@@ -60,7 +61,7 @@ class Displacement:
     def _target(self, pod_class: PodClass) -> int:
         """The node that lacks least for one more pod, of those that extras can make room on."""
         soon = self.snapshot.capacity.future_idle
-        room = self.reclaimable.capacity.with_idle(self.reclaim_priority)
+        room = self.reclaimable.capacity.with_idle(self.scope)
         nodes = np.flatnonzero(pod_class.pods_per_node(room, Horizon.EMPTY) > 0)
         if not nodes.size:
             return NO_NODE
@@ -78,7 +79,7 @@ class Displacement:
         }
         found: list[tuple[RoleAllocation, int]] = []
         seen = []
-        while _short(lacking) and (allocation := self.reclaimable.next(self.reclaim_priority)):
+        while _short(lacking) and (allocation := self.reclaimable.next(self.scope)):
             seen.append(allocation)
             for position in self._positions(allocation, node):
                 if not any(

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heapify, heappop, heappush
 from math import inf
 from operator import attrgetter
@@ -9,6 +10,7 @@ from operator import attrgetter
 from edl.feasibility.gpu_shares import Horizon
 from edl.planner.packing.node_capacity import Ints, ResourceAmounts
 from edl.planner.packing.pod_class import PodClass
+from edl.planner.passes.team_growth import grow_in_turn
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
@@ -84,6 +86,11 @@ def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
         if pod_class.is_full()
     }
     stuck = [allocation for allocation in asking if allocation.pod_class in full]
+    if snapshot.teams:
+        anchors = AnchorNodes(snapshot.allocations) if snapshot.policy.colocate else None
+        rest = [allocation for allocation in asking if allocation.pod_class not in full]
+        add = partial(add_replica, snapshot, ceiling, anchors=anchors)
+        return stuck + grow_in_turn(snapshot.teams, snapshot.policy, rest, add)
     by_share: defaultdict[float, list[RoleAllocation]] = defaultdict(list)
     for allocation in asking:
         if allocation.pod_class not in full:

@@ -23,18 +23,24 @@ from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, record_eviction
 from edl.planner.snapshot.quota_balance import QuotaRequest
+from edl.planner.snapshot.reclaim_priority import Reach, ReclaimScope
 from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 
 
 class Preemptor(NamedTuple):
-    """Who finds no room, although extras up to `level` would go."""
+    """Who finds no room, although all extras in its scope would go.
+
+    Where its team says so, jobs may go that borrow what it is guaranteed.
+    """
 
     requests: tuple[PodSetRequest, ...]
     priority: int
-    reclaim_priority: float
+    scope: ReclaimScope
     reason: Reason
     """What is said to those who make room."""
+    by_priority: bool = True
+    """Whether jobs of a lower priority may go; those that borrow from its team go anyway."""
 
 
 class PodsByNode(NamedTuple):
@@ -55,6 +61,12 @@ class Victim:
     """What it holds besides extras, which claims may take anyway."""
     evicted: list[tuple[RoleAllocation, Placement, bool]] = field(default_factory=list)
     """What has been taken off, the first first; the last says whether it was an extra."""
+
+    def count(self, sign: int) -> None:
+        """In its team, as if it had gone (-1), or again (1)."""
+        for one in self.allocations:
+            if one.quota_request and one.quota_request.team:
+                one.quota_request.team.reserve(sign * one.size)
 
     @property
     def order(self) -> tuple[int, bool, int]:
@@ -91,9 +103,7 @@ class Preemption:
         reservation = Reservation(
             self.snapshot.capacity, list(preemptor.requests), quota_request=quota_request
         )
-        if not reserve_capacity(
-            reservation, self.reclaimable, preemptor.reclaim_priority, whole=True
-        ):
+        if not reserve_capacity(reservation, self.reclaimable, preemptor.scope, whole=True):
             self._restore(chosen)
             return None
         record_eviction(reservation.evicted, preemptor.reason)
@@ -113,13 +123,30 @@ class Preemption:
 
     def _most(self, preemptor: Preemptor) -> Ints:
         """The room if all extras and all victims within reach were gone."""
-        freed = self._freed.get(preemptor.priority)
+        freed = None if preemptor.scope.right else self._freed.get(preemptor.priority)
         if freed is None:
             freed = np.zeros_like(self.snapshot.capacity.future_idle)
-            for victim in self._below(preemptor.priority):
+            for victim in self._within_reach(preemptor):
                 add_holdings(freed, victim, 1)
-            self._freed[preemptor.priority] = freed
-        found: Ints = self.reclaimable.capacity.with_idle(preemptor.reclaim_priority) + freed
+            if not preemptor.scope.right:
+                self._freed[preemptor.priority] = freed
+        found: Ints = self.reclaimable.capacity.with_idle(preemptor.scope) + freed
+        return found
+
+    def _within_reach(self, preemptor: Preemptor) -> list[Victim]:
+        """Jobs that may go, in their order; of a team no more than what it borrows."""
+        scope = preemptor.scope
+        if scope.right is None:
+            return self._below(preemptor.priority)
+        found: list[Victim] = []
+        for victim in self._victims:
+            reach = scope.reach(victim.allocations[0].team)
+            lower = preemptor.by_priority and victim.job.priority < preemptor.priority
+            if (reach is Reach.ALL and scope.reclaims_jobs) or (reach is not Reach.NONE and lower):
+                found.append(victim)
+                victim.count(-1)
+        for victim in found:
+            victim.count(1)
         return found
 
     def _below(self, priority: int) -> list[Victim]:
@@ -130,14 +157,12 @@ class Preemption:
     def _choose(self, preemptor: Preemptor) -> list[Victim]:
         """Whom to suspend so that all these pods fit; nobody if they would not fit even then."""
         pods = [request.pods for request in preemptor.requests]
-        found = self._below(preemptor.priority)
+        found = self._within_reach(preemptor)
         if not found or pack(self._most(preemptor), preemptor.requests, Horizon.EMPTY) != pods:
             return []
         return select_victims(
             found,
-            FreedCapacity(
-                self.reclaimable.capacity.with_idle(preemptor.reclaim_priority), preemptor.requests
-            ),
+            FreedCapacity(self.reclaimable.capacity.with_idle(preemptor.scope), preemptor.requests),
         )
 
     def _evict(self, chosen: Iterable[Victim]) -> None:

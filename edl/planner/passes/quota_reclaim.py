@@ -1,10 +1,9 @@
 """Jobs above a budget that takes back give up extras; minimums stay."""
 
-from math import inf
-
 from edl import reasons
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import record_eviction
+from edl.planner.snapshot.reclaim_priority import ALL_IN_REACH
 from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order
 
 
@@ -18,7 +17,7 @@ def reclaim_quotas(snapshot: Snapshot) -> None:
                 if found.resizable and found.quota_request and found.quota_request.amount(quota)
             ]
             reclaimable = Reclaimable(snapshot, counting, reclaim_order(snapshot))
-            while quota.future_remaining < 0 and (allocation := reclaimable.next(inf)):
+            while quota.future_remaining < 0 and (allocation := reclaimable.next(ALL_IN_REACH)):
                 reclaimable.evict(allocation)
                 record_eviction([allocation], reasons.above_budget(quota.spec))
                 reclaimable.requeue(allocation)

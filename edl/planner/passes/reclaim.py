@@ -25,6 +25,7 @@ from edl.planner.packing.pod_class import (
     unreserve_pods,
 )
 from edl.planner.snapshot.quota_balance import QuotaRequest
+from edl.planner.snapshot.reclaim_priority import ReclaimScope
 from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 
@@ -80,25 +81,21 @@ class Reservation:
     def _within_quota(self) -> bool:
         return self.quota_request is None or self.quota_request.within_quota()
 
-    def reclaim(self, reclaimable: Reclaimable, reclaim_priority: float) -> None:
+    def reclaim(self, reclaimable: Reclaimable, scope: ReclaimScope) -> None:
         """Take extras until all is placed or nothing is left; first those that help."""
         if self.quota_request and not self._within_quota():
-            self._pass(
-                reclaimable, reclaim_priority, self.quota_request.is_relieved_by, self._within_quota
-            )
+            self._pass(reclaimable, scope, self.quota_request.is_relieved_by, self._within_quota)
         if not self.all_placed():
-            room = reclaimable.capacity.with_idle(reclaim_priority)
+            room = reclaimable.capacity.with_idle(scope)
             helps = [
                 request.pod_class.pods_per_node(room, Horizon.EMPTY) > 0
                 for request in self.missing
                 if request.pods
             ]
             useful = reduce(np.logical_or, helps).tolist()
-            self._pass(
-                reclaimable, reclaim_priority, lambda found: _on(found, useful), self.complete
-            )
+            self._pass(reclaimable, scope, lambda found: _on(found, useful), self.complete)
         if not self.complete():
-            self._pass(reclaimable, reclaim_priority, self._in_the_way(), self.complete)
+            self._pass(reclaimable, scope, self._in_the_way(), self.complete)
         self._reprieve(reclaimable)
 
     def _in_the_way(self) -> Callable[[RoleAllocation], bool]:
@@ -118,12 +115,12 @@ class Reservation:
     def _pass(
         self,
         reclaimable: Reclaimable,
-        reclaim_priority: float,
+        scope: ReclaimScope,
         useful: Callable[[RoleAllocation], bool],
         done: Callable[[], bool],
     ) -> None:
         aside = []
-        while not done() and (allocation := reclaimable.next(reclaim_priority)):
+        while not done() and (allocation := reclaimable.next(scope)):
             if not useful(allocation):
                 aside.append(allocation)
                 continue
@@ -213,16 +210,16 @@ def _on(allocation: RoleAllocation, useful: Sequence[bool]) -> bool:
 
 
 def reserve_capacity(
-    reservation: Reservation, reclaimable: Reclaimable, reclaim_priority: float, *, whole: bool
+    reservation: Reservation, reclaimable: Reclaimable, scope: ReclaimScope, *, whole: bool
 ) -> bool:
-    """Complete a reservation, if need be by reclaiming replicas up to a reclaim priority.
+    """Complete a reservation, if need be by reclaiming replicas within its scope.
 
     `whole`: all pods or none (a gang), and whether it was all; else as many as can be had.
     """
     if reservation.complete():
         return True
     missing = reservation.missing
-    reachable = pack(reclaimable.capacity.with_idle(reclaim_priority), missing, Horizon.EMPTY)
+    reachable = pack(reclaimable.capacity.with_idle(scope), missing, Horizon.EMPTY)
     if not whole:
         reservation.requests = [
             PodSetRequest(request.pod_class, len(nodes) + found)
@@ -233,7 +230,7 @@ def reserve_capacity(
     elif reachable != [request.pods for request in missing]:
         reservation.discard(reclaimable)
         return False
-    reservation.reclaim(reclaimable, reclaim_priority)
+    reservation.reclaim(reclaimable, scope)
     if whole and not reservation.complete():
         reservation.discard(reclaimable)
         return False

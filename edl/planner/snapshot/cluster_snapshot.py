@@ -27,7 +27,9 @@ from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.policies import Policy
 from edl.planner.snapshot.existing_placements import PlacementByNode, PodClassState
 from edl.planner.snapshot.quota_balance import QuotaUsage
+from edl.planner.snapshot.reclaim_priority import ReclaimPriority, ReclaimScope
 from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.snapshot.team_balance import TeamBalance, TeamCharge
 
 _RANKED: Final = 2**20
 """Nodes that rankings remember together: some 50 MiB."""
@@ -47,6 +49,8 @@ class Snapshot:
     all_jobs: list[TrainingJob] = field(init=False)
     """Every training job, in the total order."""
     demands: list[Demand] = field(init=False)
+    teams: TeamBalance | None = None
+    """None where no teams are configured."""
     quotas: QuotaUsage = field(init=False)
     placements: PlacementByNode = field(init=False)
     jobs: list[TrainingJob] = field(default_factory=list)
@@ -84,13 +88,14 @@ class Snapshot:
     def __post_init__(self) -> None:
         self.observed_at, self.demands = self.state.observed_at, list(self.state.demands)
         self.all_jobs = sorted(self.state.jobs, key=queue_order)
-        self.quotas, self.placements = (
-            QuotaUsage(self.state.quotas),
-            PlacementByNode(self.capacity.index),
-        )
+        self.placements = PlacementByNode(self.capacity.index)
         self.resource_totals = (
             self.capacity.allocatable[:, self.capacity.schedulable].sum(axis=1).tolist()
         )
+        if self.state.teams:
+            totals = dict(zip(self.capacity.resources, self.resource_totals, strict=True))
+            self.teams = TeamBalance(self.state.teams, self.state.team_usage, totals)
+        self.quotas = QuotaUsage(self.state, self.teams)
 
     @property
     def autoscaled(self) -> bool:
@@ -178,6 +183,25 @@ class Snapshot:
             )
             self.cluster_fractions[pod_class] = found
         return found
+
+    def demand_charge(self, demand: Demand, pods: int) -> TeamCharge:
+        """What so many of these pods count in their team. Only where teams are configured."""
+        if self.teams is None:
+            raise ValueError("no teams are configured")
+        amounts = (demand.shape.requests * pods).items
+        return self.teams.charge(self.teams.number(demand.team), amounts)
+
+    def reclaim_scope(
+        self, priority: ReclaimPriority, charge: TeamCharge | None, pods: int = 1
+    ) -> ReclaimScope:
+        """Which replicas so many pods may take that count so in their team.
+
+        Of pods that count already it is asked with 0.
+        """
+        if charge is None:
+            return ReclaimScope(priority)
+        idle = dict(zip(self.capacity.resources, self.capacity.total_future_idle, strict=True))
+        return ReclaimScope(priority, charge.right(idle, pods))
 
     def has_passed(self, since: datetime | None, wait: timedelta) -> bool:
         """Whether `wait` is over. If it is not, the plan is looked at again when it is."""

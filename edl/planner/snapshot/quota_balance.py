@@ -4,15 +4,17 @@ As with nodes, a plan decides on the future remainder; replicas that the present
 too start in this plan: quotas count pods until they are gone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from edl.model import JobKey, Pod, Quota, Role, TrainingJob
+from edl.model import ClusterState, JobKey, Pod, Quota, Role, TrainingJob
+from edl.planner.snapshot.team_balance import NO_TEAM, TeamBalance, TeamCharge, team_limits
 
 if TYPE_CHECKING:
+    from edl.planner.snapshot.reclaim_priority import ReclaimScope
     from edl.planner.snapshot.role_allocation import RoleAllocation
 
 
@@ -25,8 +27,8 @@ class QuotaLine:
     future_remaining: int
     head: JobKey | None = None
     """Who has waited for it so long that nobody behind starts on it first."""
-    refused: tuple[int, float] | None = None
-    """An amount that a claim of this level could not have, since something was given back."""
+    refused: tuple[int, "ReclaimScope"] | None = None
+    """An amount that a claim of this scope could not have, since something was given back."""
 
     @property
     def without_training_jobs(self) -> int:
@@ -42,6 +44,10 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
     """What pods count in the budgets of their namespace: one pod of a role, or a whole gang."""
 
     amounts: tuple[tuple[QuotaLine, int], ...]
+    team: TeamCharge | None = None
+    """What they count in their team, where teams are configured."""
+    unlent: QuotaLine | None = None
+    """Stands for what teams keep that lend nothing."""
 
     def exceeded(self, pods: int = 1, *, now: bool) -> QuotaLine | None:
         """The first quota that allows no `pods` more; `now`: before terminating ones are gone."""
@@ -50,7 +56,11 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
                 min(quota.remaining, quota.future_remaining) if now else quota.future_remaining
             ) < cost * pods:
                 return quota
-        return None
+        return None if self.lends(pods) else self.unlent
+
+    def lends(self, pods: int = 1) -> bool:
+        """Whether so many more leave what teams keep that lend nothing."""
+        return self.unlent is None or self.team is None or self.team.lends(pods)
 
     def allows(self, pods: int = 1, *, now: bool) -> bool:
         return self.exceeded(pods, now=now) is None
@@ -64,6 +74,8 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
             quota.future_remaining -= cost * pods
             if now:
                 quota.remaining -= cost * pods
+        if self.team:
+            self.team.reserve(pods)
 
     def release(self, pods: int = 1, *, now: bool) -> None:
         self.reserve(-pods, now=now)
@@ -94,39 +106,59 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
 
 @dataclass(slots=True)
 class QuotaUsage:
-    """All budgets of one plan. Without any, nobody has a bill."""
+    """All budgets of one plan, teams' limits among them. Without any, nobody has a bill."""
 
-    quotas: Iterable[Quota]
+    state: ClusterState
+    teams: TeamBalance | None
     lines: dict[tuple[str, str, str], QuotaLine] = field(init=False)
+    _limits: dict[int, list[tuple[str, str, str]]] = field(default_factory=dict)
+    """By team, its limits and those of the teams above it, as keys of `lines`."""
+    _unlent: QuotaLine | None = None
     _requests: dict[object, QuotaRequest | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.lines = {
-            (found.namespace, found.source, found.resource): QuotaLine(found, left, left)
-            for found in sorted(self.quotas, key=repr)
-            for left in [found.hard - found.others]
-        }
+        state, teams = self.state, self.teams
+        limits = team_limits(state.teams, state.team_usage) if teams else {}
+        found = [*state.quotas, *(quota for quotas in limits.values() for quota in quotas)]
+        self.lines = {_key(quota): _line(quota) for quota in sorted(found, key=repr)}
+        if teams:
+            for number, name in enumerate(teams.names):
+                path = state.teams.path(name)
+                self._limits[number] = [_key(one) for team in path for one in limits[team]]
+            self._unlent = _line(teams.unlent) if teams.keepers else None
 
     def pod_request(self, job: TrainingJob, role: Role) -> QuotaRequest | None:
         """What one pod of this role counts; None if nothing."""
-        if not (role.charges and self.lines):
+        key: tuple[object, ...]
+        if self.teams:
+            # By identity: the state keeps the shape, and to hash one costs far more.
+            key = (job.key.namespace, role.charges, id(role.shape))
+        elif role.charges and self.lines:
+            key = (job.key.namespace, role.charges)
+        else:
             return None
-        key = (job.key.namespace, role.charges)
         if key not in self._requests:
             self._requests[key] = self.request_of(job, [(role, 1)])
         return self._requests[key]
 
     def request_of(self, job: TrainingJob, pods: Sequence[tuple[Role, int]]) -> QuotaRequest | None:
         """What so many pods of each of these roles count together; None if nothing."""
-        if not self.lines:
+        if not (self.lines or self.teams):
             return None
         costs: dict[tuple[str, str, str], int] = {}
+        total: dict[str, int] = {}
+        team = self.teams.number(self.state.team_of(job.key.namespace)) if self.teams else NO_TEAM
         for role, count in pods:
+            for name, amount in role.shape.requests if self.teams and count else ():
+                total[name] = total.get(name, 0) + amount * count
             for source, resource, amount in role.charges:
                 key = (job.key.namespace, source, resource)
                 if key in self.lines and count:
                     costs[key] = costs.get(key, 0) + amount * count
+        costs |= {key: total[key[2]] for key in self._limits.get(team, ()) if total.get(key[2])}
         found = tuple((self.lines[key], cost) for key, cost in sorted(costs.items()))
+        if self.teams:
+            return QuotaRequest(found, self.teams.charge(team, total.items()), self._unlent)
         return QuotaRequest(found) if found else None
 
     def count_role(self, allocation: "RoleAllocation") -> None:
@@ -145,6 +177,15 @@ class QuotaUsage:
             quota_request.count_terminating(pods) if leaving else quota_request.reserve(
                 pods, now=True
             )
+
+
+def _key(quota: Quota) -> tuple[str, str, str]:
+    return quota.namespace, quota.source, quota.resource
+
+
+def _line(quota: Quota) -> QuotaLine:
+    left = quota.hard - quota.others
+    return QuotaLine(quota, left, left)
 
 
 def _leaving(role: Role) -> int:

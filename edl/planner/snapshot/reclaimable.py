@@ -1,40 +1,46 @@
 """Replicas above a minimum, which claims may take: whose goes next, and the room of all of them.
 
 The lowest priority first, then whom the policy finds most satisfied, and of each role its last
-replica.
+replica. Between teams, what is borrowed returns to its owner first, from the team furthest above
+its guarantee.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from heapq import heapify, heappop, heappush
-from operator import attrgetter
-from typing import Final
+from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import NamedTuple, TypeAlias
 
 import msgspec
-import numpy as np
 
 from edl.model import TrainingJob
-from edl.planner.packing.node_capacity import Ints, NodeCapacity
-from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
-from edl.planner.snapshot.role_allocation import (
-    NEARLY_DONE_MARGIN,
-    NO_NODE,
-    Placement,
-    RoleAllocation,
+from edl.planner.snapshot.reclaim_priority import (
+    NONE_RECLAIMABLE,
+    Margin,
+    Reach,
+    ReclaimPriority,
+    ReclaimScope,
 )
+from edl.planner.snapshot.reclaimable_capacity import (
+    PlainReclaimableCapacity,
+    TeamReclaimableCapacity,
+)
+from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
+from edl.planner.snapshot.team_balance import NO_TEAM
 
-_node: Final = attrgetter("node")
+YieldKey: TypeAlias = tuple[ReclaimPriority, bool, float]
+"""Reclaim priority, near its others, satisfaction turned round."""
+_Rank: TypeAlias = tuple[bool, ReclaimPriority, tuple[float, ...], bool, float, int]
 
 
 class ReclaimOrder(msgspec.Struct, frozen=True):
     """Which replicas may be taken: how far down each role goes, and which role yields first."""
 
     min_replicas: Callable[[RoleAllocation], int]
-    key: Callable[[RoleAllocation], tuple[float, bool, float]]
-    """Smallest first; `Reclaimable.next` compares its first part with the reclaim priority."""
+    key: Callable[[RoleAllocation], YieldKey]
+    """Smallest first; `Reclaimable.next` compares its first part with a claim's priority."""
 
 
 def reclaim_order(snapshot: Snapshot) -> ReclaimOrder:
@@ -44,63 +50,31 @@ def reclaim_order(snapshot: Snapshot) -> ReclaimOrder:
     """
     anchors = AnchorNodes(snapshot.allocations) if snapshot.policy.colocate else None
 
-    def key(allocation: RoleAllocation) -> tuple[float, bool, float]:
+    def key(allocation: RoleAllocation) -> YieldKey:
         near = anchors is not None and not anchors.last_is_elsewhere(allocation)
         return allocation.reclaim_priority, near, -snapshot.satisfaction(allocation)
 
     return ReclaimOrder(min_replicas=lambda allocation: allocation.min_replicas, key=key)
 
 
-def reclaim_priority_of(snapshot: Snapshot, job: TrainingJob) -> float:
+def reclaim_priority_of(snapshot: Snapshot, job: TrainingJob) -> ReclaimPriority:
     """Whose extras a job that waits may take: who has just come, only those of lower priorities."""
     patience = snapshot.policy.reclaim_delay
     if patience and not snapshot.has_passed(job.queued_at, patience):
-        return job.priority - 0.5
+        return ReclaimPriority(job.priority, Margin.DELAYED)
     if snapshot.any_nearly_done and snapshot.has_passed(
         job.queued_at, snapshot.limits.queue_patience
     ):
-        return job.priority + NEARLY_DONE_MARGIN
-    return job.priority
+        return ReclaimPriority(job.priority, Margin.NEARLY_DONE)
+    return ReclaimPriority(job.priority)
 
 
-class ReclaimableCapacity:
-    """The room that extras hold, by level of the claims that may have it."""
-
-    def __init__(
-        self, capacity: NodeCapacity, allocations: Iterable[RoleAllocation], rules: ReclaimOrder
-    ) -> None:
-        self._capacity = capacity
-        self._by_priority: dict[float, Ints] = {}
-        nodes: dict[tuple[float, PodClass], list[int]] = defaultdict(list)
-        for allocation in allocations:
-            placements = allocation.placements[rules.min_replicas(allocation) :]
-            nodes[allocation.reclaim_priority, allocation.pod_class] += map(_node, placements)
-        for (reclaim_priority, pod_class), found in nodes.items():
-            self._add_all(reclaim_priority, pod_class, np.array(found, dtype=np.int64))
-
-    def _add_all(self, reclaim_priority: float, pod_class: PodClass, nodes: Ints) -> None:
-        counts = np.bincount(nodes[nodes >= 0], minlength=len(self._capacity.index))
-        for resource, amount in pod_class.amounts:
-            self._of(reclaim_priority)[resource] += counts * amount
-
-    def _of(self, reclaim_priority: float) -> Ints:
-        if reclaim_priority not in self._by_priority:
-            self._by_priority[reclaim_priority] = np.zeros_like(self._capacity.future_idle)
-        return self._by_priority[reclaim_priority]
-
-    def add(self, allocation: RoleAllocation, placement: Placement, sign: int) -> None:
-        if placement.node != NO_NODE:
-            found = self._of(allocation.reclaim_priority)
-            for resource, amount in allocation.pod_class.amounts:
-                found[resource, placement.node] += sign * amount
-
-    def with_idle(self, reclaim_priority: float) -> Ints:
-        """The future idle capacity if all reclaimable replicas within reach were evicted."""
-        found: Ints = self._capacity.future_idle.copy()
-        for key, reclaimable in self._by_priority.items():
-            if key <= reclaim_priority:
-                found += reclaimable
-        return found
+class _Entry(NamedTuple):
+    key: YieldKey
+    last: int
+    """Among equals the last in the total order yields first: its rank turned round."""
+    serial: int
+    allocation: RoleAllocation
 
 
 class Reclaimable:
@@ -111,65 +85,117 @@ class Reclaimable:
     ) -> None:
         self._capacity = snapshot.capacity
         self._order = rules
+        self._teams = snapshot.teams
         self.allocations = self._unsorted = allocations
-        self._heap: list[tuple[float, bool, float, int, int, RoleAllocation]] = []
+        self._heaps: defaultdict[int, list[_Entry]] = defaultdict(list)
+        """By team; one where no teams are configured."""
         self._latest: dict[RoleAllocation, int] = {}
-        self.capacity = ReclaimableCapacity(snapshot.capacity, allocations, rules)
+        self._scope: ReclaimScope | None = None
+        self._turns: list[tuple[_Rank, int]] = []
+        """Teams in the order in which they yield to `_scope`, perhaps out of date."""
+        plain = self._teams is None
+        kind: type[PlainReclaimableCapacity | TeamReclaimableCapacity] = (
+            PlainReclaimableCapacity if plain else TeamReclaimableCapacity
+        )
+        extras = [(one, one.placements[rules.min_replicas(one) :]) for one in allocations]
+        self.capacity: PlainReclaimableCapacity | TeamReclaimableCapacity = kind(
+            snapshot.capacity, extras
+        )
 
-    def next(self, reclaim_priority: float) -> RoleAllocation | None:
-        """The role that yields next to a claim of this level; it leaves the heap."""
+    def next(self, scope: ReclaimScope) -> RoleAllocation | None:
+        """The role that yields next to a claim; it leaves the heap."""
         if self._unsorted:
             self._sort()
-        while self._heap and self._heap[0][0] <= reclaim_priority:
-            *_, serial, allocation = heappop(self._heap)
-            if self._latest[allocation] == serial:
-                return allocation
+        if self._teams is not None:
+            return self._next_of_teams(scope)
+        heap = self._heaps[NO_TEAM]
+        while heap and heap[0].key[0] <= scope.priority:
+            entry = heappop(heap)
+            if self._latest[entry.allocation] == entry.serial:
+                return entry.allocation
         return None
+
+    def _next_of_teams(self, scope: ReclaimScope) -> RoleAllocation | None:
+        if self._scope is not scope:
+            self._scope = scope
+            ranks = ((self._rank(team, scope), team) for team in self._heaps)
+            self._turns = [(rank, team) for rank, team in ranks if rank]
+            heapify(self._turns)
+        turns = self._turns
+        while turns:
+            before, team = turns[0]
+            rank = self._rank(team, scope)
+            if rank is None:
+                heappop(turns)
+            elif rank > before:
+                heapreplace(turns, (rank, team))
+            else:
+                return heappop(self._heaps[team]).allocation
+        return None
+
+    def _rank(self, team: int, scope: ReclaimScope) -> _Rank | None:
+        """When a team yields; None if it has nothing, or nothing for this claim."""
+        heap = self._heaps[team]
+        while heap and self._is_past(heap[0]):
+            heappop(heap)
+        reach = scope.reach(team) if heap else Reach.NONE
+        if reach is Reach.NONE or self._teams is None:
+            return None
+        (priority, near, satisfied), last = heap[0].key, heap[0].last
+        if reach is Reach.BY_PRIORITY and priority > scope.priority:
+            return None
+        above = tuple(-share for share in self._teams.shares(team))
+        owned = reach is Reach.ALL
+        return not owned, NONE_RECLAIMABLE if owned else priority, above, near, satisfied, last
+
+    def _is_past(self, entry: "_Entry") -> bool:
+        """Whether the role was queued again since, or has nothing more to give."""
+        one = entry.allocation
+        return self._latest[one] != entry.serial or one.size <= self._order.min_replicas(one)
 
     def _sort(self) -> None:
         """Most claims take nothing: only now the order of yielding matters."""
-        latest, least, key = self._latest, self._order.min_replicas, self._order.key
+        latest, least = self._latest, self._order.min_replicas
         latest |= {allocation: latest.get(allocation, 0) + 1 for allocation in self._unsorted}
-        self._heap += [
-            (*key(allocation), -allocation.rank, latest[allocation], allocation)
-            for allocation in self._unsorted
-            if allocation.size > least(allocation)
-        ]
-        heapify(self._heap)
+        for allocation in self._unsorted:
+            if allocation.size > least(allocation):
+                self._heaps[allocation.team].append(self._entry(allocation))
+        for heap in self._heaps.values():
+            heapify(heap)
         self._unsorted = ()
+
+    def _entry(self, allocation: RoleAllocation) -> "_Entry":
+        serial = self._latest[allocation]
+        return _Entry(self._order.key(allocation), -allocation.rank, serial, allocation)
 
     def requeue(self, allocation: RoleAllocation) -> None:
         """Into the heap again, as it stands now; an older entry counts no more."""
-        serial = self._latest.get(allocation, 0) + 1
-        self._latest[allocation] = serial
+        self._latest[allocation] = self._latest.get(allocation, 0) + 1
         if allocation.size > self._order.min_replicas(allocation):
-            heappush(
-                self._heap, (*self._order.key(allocation), -allocation.rank, serial, allocation)
-            )
+            heappush(self._heaps[allocation.team], self._entry(allocation))
+            if self._scope and (rank := self._rank(allocation.team, self._scope)):
+                heappush(self._turns, (rank, allocation.team))
 
-    def exceeded_quota(
-        self, quota_request: QuotaRequest, reclaim_priority: float
-    ) -> QuotaLine | None:
+    def exceeded_quota(self, quota_request: QuotaRequest, scope: ReclaimScope) -> QuotaLine | None:
         """The first budget that stays short although all extras within reach were gone."""
         short = (
-            resource
-            for resource, cost in quota_request.amounts
-            if not self._allows(resource, cost, reclaim_priority)
+            quota for quota, cost in quota_request.amounts if not self._allows(quota, cost, scope)
         )
-        return next(short, None)
+        found = next(short, None)
+        return found or (quota_request.unlent if not quota_request.lends() else None)
 
-    def _allows(self, quota: QuotaLine, cost: int, reclaim_priority: float) -> bool:
+    def _allows(self, quota: QuotaLine, cost: int, scope: ReclaimScope) -> bool:
         if quota.future_remaining >= cost:
             return True
-        if quota.refused and cost >= quota.refused[0] and reclaim_priority <= quota.refused[1]:
+        if quota.refused and cost >= quota.refused[0] and scope.within(quota.refused[1]):
             return False
         left = quota.future_remaining
         for allocation in self.allocations:
-            if allocation.quota_request and allocation.reclaim_priority <= reclaim_priority:
+            if allocation.quota_request and scope.includes(allocation):
                 reclaimable = allocation.size - self._order.min_replicas(allocation)
                 left += max(reclaimable, 0) * allocation.quota_request.amount(quota)
         if left < cost:
-            quota.refused = (cost, reclaim_priority)
+            quota.refused = (cost, scope)
         return left >= cost
 
     def min_replicas(self, allocation: RoleAllocation) -> int:

@@ -10,16 +10,14 @@ from edl.model import Pod, Reason, ResizePolicy, Role, TrainingJob
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.quota_balance import QuotaRequest
+from edl.planner.snapshot.reclaim_priority import Margin, ReclaimPriority
+from edl.planner.snapshot.team_balance import NO_TEAM
 
 NO_NODE = -1
 ROLES_PER_JOB: Final = 1000
 """More roles than a cast has: a role's rank is its job's place times this, plus its own."""
 RESIZABLE = (ResizePolicy.LIVE, ResizePolicy.ITEMS, ResizePolicy.RESTART)
 """Roles that take a new size: while they run, or by a restart of their training job."""
-
-
-NEARLY_DONE_MARGIN: Final = 0.25
-"""So far above its priority is who is nearly finished, when somebody must yield."""
 
 
 class Placement(NamedTuple):
@@ -91,6 +89,12 @@ class RoleAllocation:
     """What one more replica counts in budgets; None where there are none."""
 
     @property
+    def team(self) -> int:
+        """The number of its team, where teams are configured."""
+        charge = self.quota_request.team if self.quota_request else None
+        return charge.team if charge else NO_TEAM
+
+    @property
     def size(self) -> int:
         return len(self.placements)
 
@@ -134,12 +138,13 @@ class RoleAllocation:
         return self.role.resizing is ResizePolicy.RESTART
 
     @property
-    def reclaim_priority(self) -> float:
-        """Claims of this level and above may take its extras; manual sizes: only a priority above.
+    def reclaim_priority(self) -> ReclaimPriority:
+        """Claims of this and above may take its extras; manual sizes: only a priority above.
 
         Who is nearly finished leaves soon: a queued job of its priority waits for that a while.
         """
-        return self.job.priority + (0.5 if self.manual else NEARLY_DONE_MARGIN * self.nearly_done)
+        margin = Margin.NEARLY_DONE if self.nearly_done else Margin.NONE
+        return ReclaimPriority(self.job.priority, Margin.MANUAL if self.manual else margin)
 
     def place(self, capacity: NodeCapacity, node: int, *, now: bool) -> None:
         """One replica more."""

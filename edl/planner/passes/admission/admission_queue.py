@@ -1,10 +1,9 @@
 """Who gets room first: what is started already, then others' pods and the queue, by priority."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
-from math import inf
+from typing import TypeAlias
 
 from edl import phases, reasons
 from edl.feasibility.gpu_shares import Horizon
@@ -12,6 +11,7 @@ from edl.model import Demand, Reason, TrainingJob
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest, reserve_pods
 from edl.planner.passes.admission import topology_placement
+from edl.planner.passes.admission.claim_order import Claim, claim_order, in_team_order
 from edl.planner.passes.admission.empty_cluster import fits_without_training_jobs
 from edl.planner.passes.admission.gang import (
     Gang,
@@ -34,16 +34,20 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import place_on_one_node
 from edl.planner.snapshot.decisions import Decisions, record_eviction
 from edl.planner.snapshot.quota_balance import QuotaLine
+from edl.planner.snapshot.reclaim_priority import (
+    ALL_IN_REACH,
+    NONE_IN_REACH,
+    Margin,
+    ReclaimPriority,
+    ReclaimScope,
+)
 from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
 from edl.planner.snapshot.restart_backoff import gang_backoff_until, gang_failure
-from edl.planner.snapshot.role_allocation import (
-    NEARLY_DONE_MARGIN,
-    NO_NODE,
-    Placement,
-    RoleAllocation,
-)
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
+from edl.planner.snapshot.team_balance import TeamCharge
 
-_FIRST = datetime.min.replace(tzinfo=UTC)
+_Question: TypeAlias = tuple[GangSignature, ReclaimPriority, tuple[int, int] | None]
+"""What a gang asks for, and what it may take of others for it."""
 
 
 @dataclass(slots=True)
@@ -58,7 +62,7 @@ class AdmissionQueue:
     """A job waits for which running jobs will shrink in a moment (`Policy.reclaim_delay`)."""
     _heads: list[Gang] = field(default_factory=list)
     """Gangs that have waited so long that no gang behind starts first if it could delay them."""
-    _refused: dict[tuple[GangSignature, float], Reason] = field(default_factory=dict)
+    _refused: dict[_Question, Reason] = field(default_factory=dict)
     """What did not fit at a level, and why: asking for the same again would find no more room."""
     _fits_without_jobs: dict[GangSignature, bool] = field(default_factory=dict)
     """Whether it would fit in a cluster without training jobs."""
@@ -95,27 +99,40 @@ class AdmissionQueue:
             for found in gangs
             if not (found.partial or (found.is_restarting and self._return(found)))
         ]
-        claims: list[Demand | Gang | RoleAllocation] = [
+        claims: list[Claim] = [
             *self.snapshot.demands,
             *whole,
             *below_minimum(self.snapshot),
         ]
-        for reservation in sorted(claims, key=_order):
-            if isinstance(reservation, Demand):
-                self._demand(reservation)
-            elif isinstance(reservation, RoleAllocation):
-                self._leave()
-                if reservation.job.key in self.decisions.suspended:
-                    continue
-                raise_to_minimum(self.snapshot.capacity, self.reclaimable, reservation)
-            else:
-                self._gang(
-                    gang_to_start(self.snapshot, reservation.job)
-                    if reservation.is_restarting
-                    else reservation
-                )
+        teams = snapshot.teams
+        ordered = in_team_order(teams, claims, self._charge) if teams else None
+        for claim in ordered or sorted(claims, key=claim_order):
+            self._serve(claim)
         self._leave()
         self._nodes.reserve()
+
+    def _serve(self, claim: Claim) -> None:
+        if isinstance(claim, Demand):
+            self._demand(claim)
+        elif isinstance(claim, RoleAllocation):
+            self._leave()
+            if claim.job.key not in self.decisions.suspended:
+                raise_to_minimum(self.snapshot, self.reclaimable, claim)
+        else:
+            again = claim.is_restarting
+            self._gang(gang_to_start(self.snapshot, claim.job) if again else claim)
+
+    def _charge(self, claim: Claim) -> TeamCharge:
+        """What it counts in its team as a whole."""
+        if isinstance(claim, Demand):
+            return self.snapshot.demand_charge(claim, claim.count)
+        request = claim.quota_request
+        if isinstance(claim, RoleAllocation):
+            lacks = max(claim.role.min - claim.size, 0)
+            request = self.snapshot.quotas.request_of(claim.job, [(claim.role, lacks)])
+        if request is None or request.team is None:
+            raise ValueError(f"{claim.job.key}: no team")
+        return request.team
 
     def _startable(self) -> Iterator[TrainingJob]:
         for job in self.snapshot.jobs:
@@ -139,15 +156,15 @@ class AdmissionQueue:
         reservation = Reservation(
             self.snapshot.capacity, [PodSetRequest(allocation.pod_class, len(lacking))]
         )
-        reclaim_priority, reason = (
-            job.priority + NEARLY_DONE_MARGIN,
-            reasons.room_for_minimum(job.key),
-        )
-        reserve_capacity(reservation, self.reclaimable, reclaim_priority, whole=False)
-        record_eviction(reservation.evicted, reason)
+        reason = reasons.room_for_minimum(job.key)
+        charge = allocation.quota_request.team if allocation.quota_request else None
+        priority = ReclaimPriority(job.priority, Margin.NEARLY_DONE)
+        scope = self.snapshot.reclaim_scope(priority, charge, 0)
+        reserve_capacity(reservation, self.reclaimable, scope, whole=False)
+        self._evicted(reservation.evicted, reason)
         rest = PodSetRequest(allocation.pod_class, len(lacking) - len(reservation.nodes[0]))
         nodes = reservation.nodes[0] + self._preempt(
-            Preemptor((rest,), job.priority, reclaim_priority, reason)
+            Preemptor((rest,), job.priority, scope, reason)
         )
         for position, node in zip(lacking, nodes, strict=False):
             allocation.assign(position, Placement(node, holds_idle=False, is_new=False))
@@ -182,7 +199,7 @@ class AdmissionQueue:
             if placed is not None:
                 self._admit(*placed, found.reason)
             return placed is not None
-        reservation = reserve_for_gang(self.snapshot, self.reclaimable, found, -inf)
+        reservation = reserve_for_gang(self.snapshot, self.reclaimable, found, NONE_IN_REACH)
         if reservation:
             self.decisions.pipeline(reservation.requests, reservation.nodes)
             self.decisions.hold(key, reasons.PREVIOUS_PODS)
@@ -197,35 +214,34 @@ class AdmissionQueue:
             reservation = Reservation(
                 self.snapshot.capacity, [PodSetRequest(pod_class, demand.count - len(nodes))]
             )
-            reclaim_priority, reason = (
-                demand.priority + NEARLY_DONE_MARGIN,
-                reasons.room_for_demand(demand),
-            )
-            moves = Displacement(
-                self.snapshot, self.reclaimable, reservation, reclaim_priority, reason
-            ).run()
+            reason = reasons.room_for_demand(demand)
+            priority = ReclaimPriority(demand.priority, Margin.NEARLY_DONE)
+            teams = self.snapshot.teams
+            charge = self.snapshot.demand_charge(demand, demand.count) if teams else None
+            scope = self.snapshot.reclaim_scope(priority, charge)
+            moves = Displacement(self.snapshot, self.reclaimable, reservation, scope, reason).run()
             self.decisions.moves += moves
-            reserve_capacity(reservation, self.reclaimable, reclaim_priority, whole=False)
-            record_eviction([*reservation.evicted, *moved_allocations(moves)], reason)
+            reserve_capacity(reservation, self.reclaimable, scope, whole=False)
+            self._evicted([*reservation.evicted, *moved_allocations(moves)], reason)
             nodes += reservation.nodes[0]
             rest = PodSetRequest(pod_class, demand.count - len(nodes))
-            nodes += self._preempt(Preemptor((rest,), demand.priority, reclaim_priority, reason))
+            nodes += self._preempt(Preemptor((rest,), demand.priority, scope, reason))
+        if self.snapshot.teams:
+            self.snapshot.demand_charge(demand, 1).reserve(len(nodes))
         if nodes:
             self.decisions.pipeline([PodSetRequest(pod_class, len(nodes))], [nodes])
 
     def _gang(self, found: Gang) -> None:
         key = found.job.key
         self._nodes.keep(found)
-        if head := next((one for one in self._heads if delays(found, one)), None):
+        if head := next((one for one in self._heads if self._waits_for(found, one)), None):
             self.decisions.enqueue(key, reasons.goes_first(head.job.key))
         elif until := gang_backoff_until(self.snapshot, found.job):
             self.decisions.enqueue(key, reasons.GANG_AGAIN_LATER, until)
         elif found.quota_request and found.quota_request.head:
             self.decisions.enqueue(key, reasons.goes_first(found.quota_request.head))
         elif not found.job.provisioning.pods and (
-            refused := self._refused.get(
-                (found.signature, reclaim_priority_of(self.snapshot, found.job))
-            )
+            refused := self._refused.get(_question(found, self._scope(found)))
         ):
             self._pass_over(found, refused)
         else:
@@ -247,6 +263,14 @@ class AdmissionQueue:
             return
         self.snapshot.free_provisional(held, -1)
 
+    def _waits_for(self, found: Gang, head: Gang) -> bool:
+        """Not within its guarantee for a gang of another team that would borrow."""
+        mine = found.quota_request.team if found.quota_request else None
+        theirs = head.quota_request.team if head.quota_request else None
+        if mine and theirs and mine.team != theirs.team and mine.is_covered():
+            return theirs.is_covered() and delays(found, head)
+        return delays(found, head)
+
     def _placed(self, found: Gang) -> tuple[Gang, topology_placement.NodesByRequest] | None:
         if not _allowed(found):
             return None
@@ -258,16 +282,15 @@ class AdmissionQueue:
 
     def _reserve(self, found: Gang) -> bool:
         """Future idle capacity for all pods, or none; they start when it is idle."""
-        job = found.job
-        reclaim_priority = reclaim_priority_of(self.snapshot, job)
+        job, scope = found.job, self._scope(found)
         if found.quota_request and (
-            quota := self.reclaimable.exceeded_quota(found.quota_request, reclaim_priority)
+            quota := self.reclaimable.exceeded_quota(found.quota_request, scope)
         ):
             self._nodes.drop(found)
             self._above_budget(found, quota, found.quota_request.amount(quota))
             return False
         suspended = len(self.decisions.suspended)
-        if reservation := self._claim(found, reclaim_priority):
+        if reservation := self._claim(found, scope):
             self.decisions.pipeline(reservation.requests, reservation.nodes)
             victims = [*self.decisions.suspended][suspended:]
             donors = {one.job.key for one in reservation.evicted}.union(victims) - {job.key}
@@ -278,32 +301,44 @@ class AdmissionQueue:
             )
             self._nodes.keep_held(found)
             return True
-        reason = gang_fit_error(self.snapshot, found, self._reach(job))
-        self._refused[found.signature, reclaim_priority] = reason
-        self.expects_shrinks = self.expects_shrinks or reclaim_priority < job.priority
+        reason = gang_fit_error(self.snapshot, found, self._reach(found))
+        self._refused[_question(found, scope)] = reason
+        less = scope.priority < ReclaimPriority(job.priority)
+        self.expects_shrinks = self.expects_shrinks or less
         self._pass_over(found, reason)
         return False
 
-    def _reach(self, job: TrainingJob) -> Ints:
-        """The room on `soon`, with what extras hold that yield to a job now."""
-        return self.reclaimable.capacity.with_idle(
-            max(reclaim_priority_of(self.snapshot, job), job.priority)
-        )
+    def _reach(self, found: Gang) -> Ints:
+        """The room on `soon`, with what extras hold that yield to a gang now."""
+        scope, usual = self._scope(found), ReclaimPriority(found.job.priority)
+        most = scope._replace(priority=max(scope.priority, usual))
+        return self.reclaimable.capacity.with_idle(most)
 
-    def _claim(self, found: Gang, reclaim_priority: float) -> Reservation | None:
+    def _scope(self, found: Gang) -> ReclaimScope:
+        priority = reclaim_priority_of(self.snapshot, found.job)
+        charge = found.quota_request.team if found.quota_request else None
+        return self.snapshot.reclaim_scope(priority, charge)
+
+    def _evicted(self, evicted: Iterable[RoleAllocation], reason: Reason) -> None:
+        """Replicas that yield to a claim: their teams hold less than before."""
+        found = list(evicted)
+        record_eviction(found, reason)
+        if self.snapshot.teams and found:
+            self.snapshot.teams.changes += 1
+
+    def _claim(self, found: Gang, scope: ReclaimScope) -> Reservation | None:
         """Room for all its pods, of extras, then of whole gangs; None, and no change."""
         if found.partial and (reservation := self._claim_of_own(found)):
             return reservation
         job = found.job
         to_start = reasons.room_for_minimum if found.partial else reasons.room_for_job
         reason = to_start(job.key)
-        if reservation := reserve_for_gang(
-            self.snapshot, self.reclaimable, found, reclaim_priority
-        ):
-            record_eviction(reservation.evicted, reason)
+        if reservation := reserve_for_gang(self.snapshot, self.reclaimable, found, scope):
+            self._evicted(reservation.evicted, reason)
             return reservation
         # Who came to nothing before would suspend them in vain, and again.
-        if found.failed_before or not self.snapshot.limits.preempt:
+        by_priority = self.snapshot.limits.preempt
+        if found.failed_before or not (by_priority or scope.reclaims_jobs):
             return None
         room = (
             self.snapshot.capacity_without_training_jobs()
@@ -313,8 +348,9 @@ class AdmissionQueue:
         for kept in topology_placement.restricted_to_domains(
             self.snapshot, found, room, Horizon.EMPTY
         ):
-            preemptor = Preemptor(kept.requests, job.priority, reclaim_priority, reason)
+            preemptor = Preemptor(kept.requests, job.priority, scope, reason, by_priority)
             if reservation := self._preemption.run(preemptor, found.quota_request):
+                self._evicted(reservation.evicted, reason)
                 return reservation
         return None
 
@@ -331,7 +367,7 @@ class AdmissionQueue:
         if not reserve_capacity(
             reservation,
             Reclaimable(self.snapshot, own, reclaim_order(self.snapshot)),
-            inf,
+            ALL_IN_REACH,
             whole=True,
         ):
             return None
@@ -341,8 +377,10 @@ class AdmissionQueue:
 
     def _preempt(self, preemptor: Preemptor) -> list[int]:
         """Nodes for as many pods as gangs of a lower priority can make room for."""
-        if not (self.snapshot.limits.preempt and preemptor.requests[0].pods):
+        may = self.snapshot.limits.preempt or preemptor.scope.reclaims_jobs
+        if not (may and preemptor.requests[0].pods):
             return []
+        preemptor = preemptor._replace(by_priority=self.snapshot.limits.preempt)
         return self._preemption.as_many_as_possible(preemptor)
 
     @property
@@ -359,7 +397,7 @@ class AdmissionQueue:
 
     def _pass_over(self, found: Gang, reason: Reason) -> None:
         """Held for want of room; a gang that has waited long is passed no more (backfill)."""
-        reason, until = self._nodes.ask(found, reason, partial(self._reach, found.job))
+        reason, until = self._nodes.ask(found, reason, partial(self._reach, found))
         self.decisions.enqueue(found.job.key, reason, until)
         patience = self.snapshot.limits.queue_patience
         # Time makes no head of what fits nowhere: no plan is looked at again for it.
@@ -397,15 +435,6 @@ def _allowed(found: Gang) -> bool:
     return found.quota_request is None or found.quota_request.allows(now=True)
 
 
-def _order(
-    reservation: Demand | Gang | RoleAllocation,
-) -> tuple[int, bool, datetime, tuple[str, ...]]:
-    """Priority, then others' pods, then first come first served."""
-    if isinstance(reservation, Demand):
-        return (
-            -reservation.priority,
-            False,
-            _FIRST,
-            (reservation.example, repr(reservation.shape)),
-        )
-    return (-reservation.job.priority, True, reservation.job.queued_at, reservation.job.key)
+def _question(found: Gang, scope: ReclaimScope) -> _Question:
+    right = scope.right
+    return found.signature, scope.priority, right and (right.team, right.covered_by)

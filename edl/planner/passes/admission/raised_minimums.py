@@ -1,18 +1,18 @@
 """A minimum that its user raised: what is missing to it is no extra, whatever the policy is."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Final
 
 from edl import reasons
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import record_eviction
+from edl.planner.snapshot.reclaim_priority import Margin, ReclaimPriority
 from edl.planner.snapshot.reclaimable import Reclaimable
-from edl.planner.snapshot.role_allocation import NEARLY_DONE_MARGIN, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 
-if TYPE_CHECKING:
-    from edl.planner.packing.node_capacity import NodeCapacity
+_MARGIN: Final = Margin.NEARLY_DONE
 
 
 def below_minimum(snapshot: Snapshot) -> Iterator[RoleAllocation]:
@@ -21,19 +21,20 @@ def below_minimum(snapshot: Snapshot) -> Iterator[RoleAllocation]:
 
 
 def raise_to_minimum(
-    capacity: "NodeCapacity", reclaimable: Reclaimable, allocation: RoleAllocation
+    snapshot: Snapshot, reclaimable: Reclaimable, allocation: RoleAllocation
 ) -> None:
     """One replica at a time, of room that is free, and of extras of its priority and below."""
     job, pod_class, quota_request = allocation.job, allocation.pod_class, allocation.quota_request
+    capacity, priority = snapshot.capacity, ReclaimPriority(allocation.job.priority, _MARGIN)
+    charge = quota_request.team if quota_request else None
     while allocation.size < allocation.role.min and not (
         allocation.hold_reason or allocation.reason
     ):
         if quota_request and not quota_request.allows(now=False):
             return
         reservation = Reservation(capacity, [PodSetRequest(pod_class, 1)])
-        if not reserve_capacity(
-            reservation, reclaimable, job.priority + NEARLY_DONE_MARGIN, whole=True
-        ):
+        scope = snapshot.reclaim_scope(priority, charge)
+        if not reserve_capacity(reservation, reclaimable, scope, whole=True):
             return
         record_eviction(reservation.evicted, reasons.room_for_minimum(job.key))
         ((node,),) = reservation.nodes

@@ -16,8 +16,6 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Final
 
-import numpy as np
-
 from edl import reasons
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
@@ -29,8 +27,10 @@ from edl.planner.passes.rebalancing.donors import Donors
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.reclaim_priority import ALL_IN_REACH, NONE_RECLAIMABLE
 from edl.planner.snapshot.reclaimable import Reclaimable, ReclaimOrder
 from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.snapshot.team_balance import NO_TEAM
 
 _LOOKS: Final = 8_192
 """At so many givers a plan looks in its searches for several to one taker; the next one goes on."""
@@ -44,6 +44,8 @@ class Rebalance:
 
     snapshot: Snapshot
     ceiling: GrowthCeiling
+    team: int = NO_TEAM
+    """That of donors and recipients, where teams are configured."""
     donors: Donors = field(init=False)
     _looks: int = _LOOKS
     _repacks: int = _REPACKS
@@ -62,12 +64,13 @@ class Rebalance:
         heap = [
             (share(recipient, len(recipient.placements)), recipient.rank, recipient)
             for recipient in stuck
-            if recipient.resizable
+            if recipient.resizable and recipient.team == self.team
         ]
         heapify(heap)
         self._deferred = CooldownHolds(self.snapshot, self.ceiling)
         if any(not recipient.hold_reason for _, _, recipient in heap):
-            self.donors = Donors(self.snapshot, list(filter(_gives, self.snapshot.allocations)))
+            donors = [one for one in self.snapshot.allocations if one.team == self.team]
+            self.donors = Donors(self.snapshot, list(filter(_gives, donors)))
         while heap:
             _, rank, recipient = heappop(heap)
             if self._takes_what_is_left(recipient) or (
@@ -223,7 +226,7 @@ class Rebalance:
         snapshot, before = self.snapshot, self.snapshot.satisfaction(recipient)
         rules = ReclaimOrder(
             min_replicas=lambda donor: self._least(donor, before),
-            key=lambda donor: (0.0, False, -snapshot.satisfaction(donor)),
+            key=lambda donor: (NONE_RECLAIMABLE, False, -snapshot.satisfaction(donor)),
         )
         reclaimable = Reclaimable(
             snapshot, [self.donors.allocations[place] for place in places], rules
@@ -234,7 +237,7 @@ class Rebalance:
             self.ceiling.holds,
             recipient.quota_request,
         )
-        if not reserve_capacity(reservation, reclaimable, np.inf, whole=True):
+        if not reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True):
             if recipient.quota_request is None or recipient.quota_request.allows(now=False):
                 self._hopeless.add(recipient.pod_class)
             return False

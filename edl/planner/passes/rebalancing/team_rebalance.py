@@ -1,0 +1,112 @@
+"""Replicas move between teams in a full cluster: what is borrowed returns to who is owed it.
+
+A replica moves to the team that is furthest below its share, from one that stays above it. So what
+strictly improves is the sorted list of the teams' shares (leximin), and no move is undone. A team
+within its guarantee has the share 0: it takes of all that borrow, and nothing is taken of it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from edl import reasons
+from edl.planner.packing.pod_class import PodClass, PodSetRequest
+from edl.planner.passes.growth import GrowthCeiling
+from edl.planner.passes.reclaim import Reservation, reserve_capacity
+from edl.planner.passes.team_growth import turn_of
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.reclaim_priority import ALL_IN_REACH
+from edl.planner.snapshot.reclaimable import Reclaimable, ReclaimOrder, reclaim_order
+from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.snapshot.team_balance import TeamBalance
+
+_TRIES: Final = 16
+"""Searches of one plan; the next one goes on."""
+
+
+@dataclass(slots=True)
+class TeamRebalance:
+    """Moves replicas to the first team of those that could grow, until no move is fair."""
+
+    snapshot: Snapshot
+    ceiling: GrowthCeiling
+    balance: TeamBalance
+
+    def run(self, stuck: Sequence[RoleAllocation]) -> int:
+        """The team that is furthest below its share of those that could grow, after all moves."""
+        waiting = [one for one in stuck if one.resizable and not one.restarts_to_resize]
+        hopeless: set[tuple[int, PodClass]] = set()
+        tries = _TRIES
+        while found := self._first(waiting, hopeless):
+            if not self._may_take(found) or tries <= 0:
+                break
+            tries -= 1
+            if not self._serve(found):
+                hopeless.add((found.team, found.pod_class))
+            elif found.size >= found.max_replicas:
+                waiting.remove(found)
+        first = self._first([one for one in stuck if one.size < one.max_replicas], set())
+        return first.team if first else -1
+
+    def _first(
+        self, waiting: Iterable[RoleAllocation], hopeless: set[tuple[int, PodClass]]
+    ) -> RoleAllocation | None:
+        policy = self.snapshot.policy
+        may = (one for one in waiting if (one.team, one.pod_class) not in hopeless)
+        return min(may, key=lambda one: turn_of(self.balance, policy, one), default=None)
+
+    def _may_take(self, recipient: RoleAllocation) -> bool:
+        """Whether it may grow now, and some team has a larger share."""
+        charge = recipient.quota_request
+        if recipient.hold_reason or charge is None or not charge.allows(now=False):
+            return False
+        teams = {one.team for one in self.snapshot.allocations}
+        return any(self._gives(recipient.team, team) for team in teams)
+
+    def _gives(self, team: int, other: int) -> bool:
+        """Whether a team has more than another, where their paths part."""
+        pair = self._parted(team, other)
+        return pair is not None and self.balance.share(pair[1]) > self.balance.share(pair[0])
+
+    def _parted(self, team: int, other: int) -> tuple[int, int] | None:
+        """Where the paths of two teams part, each one's own; None where one is above the other."""
+        mine = self.balance.below_common(other, team)
+        theirs = self.balance.below_common(team, other)
+        return (mine[-1], theirs[-1]) if mine and theirs else None
+
+    def _serve(self, recipient: RoleAllocation) -> bool:
+        usual = reclaim_order(self.snapshot)
+        order = ReclaimOrder(lambda donor: self._least(recipient.team, donor), usual.key)
+        donors = [one for one in self.snapshot.allocations if _may_give(one, recipient)]
+        reclaimable = Reclaimable(self.snapshot, donors, order)
+        request = recipient.quota_request
+        reservation = Reservation(
+            self.snapshot.capacity,
+            [PodSetRequest(recipient.pod_class, 1)],
+            self.ceiling.holds,
+            request,
+        )
+        if not reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True):
+            return False
+        recipient.place_pipelined(reservation.nodes[0][0])
+        for donor in reservation.evicted:
+            if donor.size < donor.role.size:
+                code = self.snapshot.policy.rebalance_code
+                donor.reason = donor.reason or reasons.gave(code, recipient.job.key)
+        return True
+
+    def _least(self, team: int, donor: RoleAllocation) -> int:
+        """How many replicas a donor keeps at least: all, where its team would fall below `team`."""
+        pair = self._parted(team, donor.team)
+        charge = donor.quota_request.team if donor.quota_request else None
+        if pair is None or charge is None:
+            return donor.size
+        above = self.balance.below_common(team, donor.team)
+        stays = all(self.balance.borrows(one) for one in above)
+        after = self.balance.share(pair[1], charge, -1)
+        return donor.min_replicas if stays and after > self.balance.share(pair[0]) else donor.size
+
+
+def _may_give(donor: RoleAllocation, recipient: RoleAllocation) -> bool:
+    stays = donor.manual or donor.cooling_down or donor.nearly_done or donor.job.missing
+    return donor.resizable and not (stays or donor.starts) and donor.team != recipient.team

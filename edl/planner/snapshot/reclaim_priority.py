@@ -1,0 +1,94 @@
+"""Whose replicas a claim may take: by priority inside a team, by guarantees between teams."""
+
+from enum import Enum, IntEnum, auto
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from edl.planner.snapshot.role_allocation import RoleAllocation
+    from edl.planner.snapshot.team_balance import TeamBalance
+
+
+class Margin(IntEnum):
+    """Within one priority: who asks less urgently, and who keeps replicas longer."""
+
+    DELAYED = -2
+    """A claim that has just come takes of lower priorities alone."""
+    NONE = 0
+    NEARLY_DONE = 1
+    """A job that ends soon; claims that may take its replicas all the same."""
+    MANUAL = 2
+    """A size that its user asked for."""
+
+
+class ReclaimPriority(NamedTuple):
+    """Ordered: a claim takes replicas of its own reclaim priority and below."""
+
+    priority: int
+    margin: Margin = Margin.NONE
+
+
+NONE_RECLAIMABLE: Final = ReclaimPriority(-(2**63))
+ALL_RECLAIMABLE: Final = ReclaimPriority(2**63)
+
+
+class Reach(Enum):
+    """What a claim may take of a team's replicas."""
+
+    NONE = auto()
+    BY_PRIORITY = auto()
+    ALL = auto()
+    """Borrowed capacity returns to its owner, whatever the borrower's priority is."""
+
+
+class TeamRight(NamedTuple):
+    """What a claim of one team may take of others.
+
+    `covered_by` is the lowest team of its path within whose guarantee it stays, NO_TEAM if it
+    borrows. `scarce` are the resources, by their place in the balance, that it lacks.
+    """
+
+    balance: "TeamBalance"
+    team: int
+    covered_by: int
+    scarce: tuple[int, ...] = ()
+
+    def reach(self, team: int) -> Reach:
+        """As the balance is now."""
+        if team == self.team:
+            return Reach.BY_PRIORITY
+        above = self.balance.below_common(self.team, team)
+        if not all(self.balance.borrows(one, self.scarce) for one in above):
+            return Reach.NONE
+        covered = self.covered_by
+        owner = covered >= 0 and covered not in self.balance.paths[team]
+        return Reach.ALL if owner else Reach.BY_PRIORITY
+
+
+class ReclaimScope(NamedTuple):
+    """Which replicas a claim may take. `right` is None where no teams are configured."""
+
+    priority: ReclaimPriority
+    right: TeamRight | None = None
+
+    def reach(self, team: int) -> Reach:
+        return Reach.BY_PRIORITY if self.right is None else self.right.reach(team)
+
+    def includes(self, allocation: "RoleAllocation") -> bool:
+        reach = self.reach(allocation.team)
+        if reach is Reach.BY_PRIORITY:
+            return allocation.reclaim_priority <= self.priority
+        return reach is Reach.ALL
+
+    @property
+    def reclaims_jobs(self) -> bool:
+        """Whether whole jobs go that borrow what it is guaranteed."""
+        return self.right is not None and self.right.covered_by in self.right.balance.reclaims_jobs
+
+    def within(self, other: "ReclaimScope") -> bool:
+        """Whether it takes nothing that another could not."""
+        mine, others = self.right and self.right[1:], other.right and other.right[1:]
+        return mine == others and self.priority <= other.priority
+
+
+ALL_IN_REACH: Final = ReclaimScope(ALL_RECLAIMABLE)
+NONE_IN_REACH: Final = ReclaimScope(NONE_RECLAIMABLE)

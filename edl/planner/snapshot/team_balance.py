@@ -1,0 +1,208 @@
+"""What teams hold, owe and are owed while a plan is made.
+
+As quotas, they count on the future: pods that terminate count no more. A team's figures hold what
+the teams below it use. Only resources that some team is guaranteed are compared; where none is,
+those of all nodes.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from edl.model import Quota, Reclaim, Teams
+from edl.planner.snapshot.reclaim_priority import TeamRight
+from edl.quantities import PODS, Resources
+
+NO_TEAM: Final = -1
+BORROWED: Final = 1000
+"""More levels than any hierarchy has."""
+
+
+class TeamCharge(msgspec.Struct, frozen=True, eq=False):
+    """What pods of one team count: one pod of a role, or a whole gang."""
+
+    balance: "TeamBalance"
+    team: int
+    amounts: tuple[tuple[int, int], ...]
+    """(place of the resource, amount)"""
+
+    def reserve(self, pods: int) -> None:
+        used = self.balance.used
+        for team in self.balance.paths[self.team]:
+            row = used[team]
+            for at, amount in self.amounts:
+                row[at] += amount * pods
+
+    def covered_by(self, pods: int = 1) -> int:
+        """The lowest team within whose guarantee so many more stay; NO_TEAM if they borrow."""
+        balance = self.balance
+        for team in balance.paths[self.team]:
+            owed, used = balance.owed[team], balance.used[team]
+            named = [(at, amount) for at, amount in self.amounts if at in owed]
+            if named and all(used[at] + amount * pods <= owed[at] for at, amount in named):
+                return team
+        return NO_TEAM
+
+    def is_covered(self) -> bool:
+        """Whether as many more stay within the guarantee of a team of its path."""
+        return self.covered_by() != NO_TEAM
+
+    def levels_up(self) -> int:
+        """How far above its team the guarantee is that covers as many more; 0 for its own.
+
+        More than any path has where they would borrow.
+        """
+        covered = self.covered_by()
+        return BORROWED if covered == NO_TEAM else self.balance.paths[self.team].index(covered)
+
+    def right(self, idle: Mapping[str, int], pods: int = 1) -> TeamRight:
+        """What so many more may take of other teams; `idle` capacity of the cluster by resource."""
+        names = self.balance.resources
+        scarce = tuple(at for at, amount in self.amounts if idle.get(names[at], 0) < amount * pods)
+        return TeamRight(self.balance, self.team, self.covered_by(pods), scarce)
+
+    def lends(self, pods: int = 1) -> bool:
+        """Whether so many more leave what teams keep that lend nothing."""
+        return not self.balance.keepers or self.balance.lends(self, pods)
+
+
+class TeamBalance:
+    """Teams by number, parents before their children."""
+
+    def __init__(
+        self, teams: Teams, usage: Mapping[str, Resources], totals: Mapping[str, int]
+    ) -> None:
+        """`usage`: what others hold, by team; `totals`: what schedulable nodes have."""
+        self.names = teams.top_down
+        self.numbers = {name: number for number, name in enumerate(self.names)}
+        self.paths = [tuple(self.numbers[one] for one in teams.path(name)) for name in self.names]
+        governed = {resource for owed in teams.guaranteed.values() for resource, _ in owed}
+        self.resources = tuple(sorted(governed or set(totals) - {PODS}))
+        self._places = {resource: at for at, resource in enumerate(self.resources)}
+        self.owed = [self._placed(teams.guaranteed[name]) for name in self.names]
+        """By team, what it is guaranteed by the place of the resource."""
+        self.used = [[0] * len(self.resources) for _ in self.names]
+        self._totals = [totals.get(resource, 0) for resource in self.resources]
+        self._scales = [
+            [1 / (total * teams[name].weight) if total > 0 else 0.0 for total in self._totals]
+            for name in self.names
+        ]
+        self.keepers = tuple(
+            number for number, name in enumerate(self.names) if not teams[name].lend
+        )
+        """Teams that lend nothing."""
+        self._children = [
+            tuple(self.numbers[child] for child in teams.children.get(name, ()))
+            for name in self.names
+        ]
+        self._tops = tuple(self.numbers[name] for name in teams.children.get("", ()))
+        self.reclaims_jobs = frozenset(
+            number for number, name in enumerate(self.names) if teams[name].reclaim is Reclaim.JOBS
+        )
+        """Teams whose guarantee may take whole jobs of borrowers."""
+        self.changes = 0
+        """How often replicas were taken for a claim: what teams hold only grows between."""
+        self._common: dict[tuple[int, int], tuple[int, ...]] = {}
+        for name, amounts in sorted(usage.items()):
+            self.charge(self.number(name), amounts).reserve(1)
+
+    @property
+    def unlent(self) -> Quota:
+        """What stands for capacity that teams keep."""
+        kept = (at for team in self.keepers for at in self.owed[team])
+        at = next(kept, 0)
+        source = f"capacity that team {self.names[self.keepers[0]]} does not lend"
+        return Quota("", source, self.resources[at], self._totals[at], self._totals[at])
+
+    def number(self, name: str) -> int:
+        """Of a team; of `default` for an unknown one."""
+        return self.numbers.get(name, self.numbers["default"])
+
+    def charge(self, team: int, amounts: Iterable[tuple[str, int]]) -> TeamCharge:
+        return TeamCharge(self, team, tuple(sorted(self._placed(amounts).items())))
+
+    def _placed(self, amounts: Iterable[tuple[str, int]]) -> dict[int, int]:
+        places = self._places
+        return {places[name]: amount for name, amount in amounts if name in places}
+
+    def below_common(self, team: int, other: int) -> tuple[int, ...]:
+        """Of the path of `other`, the teams below the lowest that both belong to."""
+        found = self._common.get((team, other))
+        if found is None:
+            mine = set(self.paths[team])
+            found = tuple(one for one in self.paths[other] if one not in mine)
+            self._common[team, other] = found
+        return found
+
+    def borrows(self, team: int, scarce: Sequence[int] = ()) -> bool:
+        """Whether a team holds more than its guarantee, of these resources if there are any.
+
+        A team within all that it is guaranteed borrows nothing: what else its pods use comes along.
+        """
+        owed, used = self.owed[team], self.used[team]
+        if owed and not any(used[at] > amount for at, amount in owed.items()):
+            return False
+        return not scarce or any(used[at] > owed.get(at, 0) for at in scarce)
+
+    def share(self, team: int, charge: TeamCharge | None = None, pods: int = 0) -> float:
+        """Its weighted dominant share of what is borrowed, with so many pods more.
+
+        The largest part of the cluster of any resource that it uses beyond its guarantee.
+        """
+        owed, scales = self.owed[team], self._scales[team]
+        more = {at: amount * pods for at, amount in charge.amounts} if charge else {}
+        most = 0.0
+        for at, used in enumerate(self.used[team]):
+            above = used + more.get(at, 0) - owed.get(at, 0)
+            if above > 0 and (found := above * scales[at]) > most:
+                most = found
+        return most
+
+    def shares(self, team: int) -> tuple[float, ...]:
+        """Those of its path, the top first: the order in which teams are compared."""
+        return tuple(map(self.share, reversed(self.paths[team])))
+
+    def lends(self, charge: TeamCharge, pods: int) -> bool:
+        """Whether what all use, and what is kept from others, stays below what nodes have."""
+        before = self._taken()
+        charge.reserve(pods)
+        after = self._taken()
+        charge.reserve(-pods)
+        return all(after[at] <= max(self._totals[at], before[at]) for at, _ in charge.amounts)
+
+    def _taken(self) -> list[int]:
+        kept = [self._kept(top) for top in self._tops]
+        used = [self.used[top] for top in self._tops]
+        return [sum(column) for column in zip(*kept, *used, strict=True)]
+
+    def _kept(self, team: int) -> list[int]:
+        """What is unused of guarantees that are not lent, from this team down."""
+        below = [self._kept(child) for child in self._children[team]]
+        kept = [sum(column) for column in zip(*below, strict=True)] or [0] * len(self.resources)
+        if team in self.keepers:
+            for at, amount in self.owed[team].items():
+                kept[at] = max(kept[at], amount - self.used[team][at])
+        return kept
+
+
+def team_limits(teams: Teams, usage: Mapping[str, Resources]) -> Mapping[str, Sequence[Quota]]:
+    """Each team's limits as budgets of all its namespaces, with what others hold in them."""
+    held: dict[str, Resources] = {}
+    for name, amounts in usage.items():
+        for team in teams.path(name if name in teams else "default"):
+            held[team] = held.get(team, Resources()) + amounts
+    return {
+        team.name: [
+            Quota(
+                namespace="",
+                source=f"limit of team {team.name}",
+                resource=resource,
+                hard=most,
+                others=held.get(team.name, Resources()).get(resource),
+                takes_back=True,
+            )
+            for resource, most in team.limit
+        ]
+        for team in teams
+    }

@@ -1,0 +1,328 @@
+"""Laws of teams, in any small cluster."""
+
+from collections.abc import Sequence
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import assume
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from edl.model import ClusterState, Code, JobKey, Reclaim, Team, Teams, TrainingJob
+from edl.model.reason_codes import Minimum, Other, PendingPods
+from edl.planner.decide import allocate
+from edl.planner.passes.growth import GrowthCeiling
+from edl.planner.policies import POLICIES
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.decisions import Decisions
+from edl.planner.snapshot.reclaim_priority import ReclaimPriority, ReclaimScope
+from edl.planner.snapshot.take_snapshot import take_snapshot
+from edl.planner.snapshot.team_balance import TeamBalance
+from edl.quantities import Resources
+from tests.edl.planner import teams as teamed
+from tests.edl.planner.acting import act
+from tests.edl.planner.clusters import ALL_RUN, ROOMY, states
+from tests.edl.planner.plans import ALL, plan_for
+from tests.edl.planner.reached import Reached, drawn, law
+from tests.edl.planner.states import cluster, node, worker
+from tests.edl.planner.ways import Way, wait
+
+if TYPE_CHECKING:
+    from edl.planner.snapshot.role_allocation import RoleAllocation
+
+pytestmark = pytest.mark.laws
+
+NAMES = ("a", "b", "c")
+OWED = (None, 0, 2, 4, 12)
+SOME = (False, False, False, False, True)
+TREES = (
+    (("a", ""), ("b", ""), ("c", "")),
+    (("top", ""), ("a", "top"), ("b", "top"), ("c", "")),
+    (("top", ""), ("mid", "top"), ("a", "mid"), ("b", "mid"), ("c", "top")),
+)
+
+
+@st.composite
+def trees(
+    draw: st.DrawFn,
+    owed: Sequence[int | None] = OWED,
+    limited: Sequence[bool] = SOME,
+    keeps: Sequence[bool] = SOME,
+) -> Teams:
+    """Teams at one to three levels, each with a namespace of its name."""
+    found = []
+    for name, parent in draw(st.sampled_from(TREES)):
+        cores = draw(st.sampled_from(owed)) if name in NAMES else None
+        most = 3 * max(one or 0 for one in owed)
+        found.append(
+            teamed.team(
+                name,
+                cores,
+                parent,
+                limit=(("cpu", draw(st.integers(most // 3, most)) * 1000),)
+                if draw(st.sampled_from(limited)) and name in NAMES
+                else (),
+                weight=draw(st.sampled_from([1.0, 1.0, 2.0, 0.5])),
+                lend=not draw(st.sampled_from(keeps)),
+                reclaim=draw(st.sampled_from(Reclaim)),
+            )
+        )
+    return Teams.of(found)
+
+
+def split(draw: st.DrawFn, state: ClusterState, found: Teams) -> ClusterState:
+    """Its jobs and waiting pods belong to any of the teams."""
+    jobs = tuple(
+        replace(job, key=JobKey(draw(st.sampled_from(NAMES)), job.key.name)) for job in state.jobs
+    )
+    demands = tuple(
+        replace(one, team=draw(st.sampled_from([*NAMES, "default"]))) for one in state.demands
+    )
+    return replace(
+        state,
+        jobs=jobs,
+        demands=demands,
+        teams=found,
+        namespace_teams={name: name for name in NAMES},
+    )
+
+
+@st.composite
+def any_state(
+    draw: st.DrawFn,
+    owed: Sequence[int | None] = OWED,
+    limited: Sequence[bool] = SOME,
+    **fields: object,
+) -> ClusterState:
+    found = draw(trees(owed, limited))
+    return split(draw, draw(states(**fields)), found)  # type: ignore[arg-type]
+
+
+@st.composite
+def uniform(draw: st.DrawFn, *, idle: int = 0) -> ClusterState:
+    """Elastic jobs of pods with one core each on one node, which they fill but for some cores."""
+    jobs, used = [], 0
+    for number in range(draw(st.integers(2, 6))):
+        low = draw(st.integers(1, 3))
+        size = draw(st.integers(low, low + 6))
+        job = worker(f"j{number}", low, low + 12, on=["n"] * size, priority=draw(st.integers(0, 2)))
+        jobs.append(job)
+        used += size
+    for number in range(0 if idle else draw(st.integers(1, 3))):
+        low = draw(st.integers(1, 6))
+        jobs.append(worker(f"q{number}", low, low, priority=draw(st.integers(0, 2))))
+    free = idle and draw(st.integers(4, idle))
+    found = draw(trees((None, None, 0, 2) if idle else (4, 8, None), (False,), (False,)))
+    return split(draw, cluster(node("n", used + free), *jobs), found)
+
+
+def decided(state: ClusterState) -> tuple[Snapshot, Decisions, TeamBalance]:
+    snapshot, decisions = take_snapshot(state, POLICIES["fair"], ALL), Decisions()
+    allocate(snapshot, decisions, GrowthCeiling(snapshot))
+    assert snapshot.teams
+    return snapshot, decisions, snapshot.teams
+
+
+def within(amounts: Resources, owed: Resources) -> bool:
+    return bool(owed) and all(amounts.get(name) <= most for name, most in owed)
+
+
+@law(any_state(owed=(40, 40, 4, None), limited=(False,), runs=ALL_RUN, others=(0, 1, 2)))
+def test_a_team_within_its_guarantee_loses_nothing_to_others(
+    reached: Reached, state: ClusterState, way: Way
+) -> None:
+    plan, found = way.plan(state), state.teams
+    held, after = teamed.before(state), teamed.after(state, plan)
+    safe = [
+        team.name
+        for team in found
+        for owed in [found.guaranteed[team.name]]
+        if within(held[team.name], owed)
+        and within(after[team.name], owed)
+        and not any(map(_asks, _below(state, team.name)))
+    ]
+    reached(safe and (plan.suspensions or plan.resizes))
+    for name in safe:
+        mine = {job.key for job in _below(state, name)}
+        lost = [one for one in plan.resizes if one.after < one.before and one.job in mine]
+        for one in (*lost, *(found for found in plan.suspensions if found.job in mine)):
+            taker = _taker(state, one.reason.about)
+            assert taker is None or name in found.path(taker)
+
+
+def _asks(job: TrainingJob) -> bool:
+    return any(role.suspended or role.size < role.min for role in job.live)
+
+
+def _below(state: ClusterState, name: str) -> list[TrainingJob]:
+    return [job for job in state.jobs if name in state.teams.path(state.team_of(job.key.namespace))]
+
+
+def _taker(state: ClusterState, about: object) -> str | None:
+    """The team for which replicas yield."""
+    match about:
+        case Other(job) | Minimum(job):
+            return state.team_of(job.namespace)
+        case PendingPods(example):
+            return next(one.team for one in state.demands if one.example == example)
+    return None
+
+
+@drawn(state=uniform())
+def test_no_borrower_keeps_extras_while_an_owner_waits(
+    reached: Reached, state: ClusterState
+) -> None:
+    snapshot, decisions, _ = decided(state)
+    waiting = [
+        (job, charge)
+        for job in snapshot.jobs
+        if decisions.held.get(job.key)
+        and decisions.held[job.key].code is Code.INSUFFICIENT_CAPACITY
+        and job.key in decisions.queue
+        for charge in [_charge(snapshot, job)]
+        if charge.is_covered()
+    ]
+    reached(waiting or any(one.reason for one in snapshot.allocations))
+    for job, charge in waiting:
+        scope = snapshot.reclaim_scope(ReclaimPriority(job.priority), charge)
+        extras = _reclaimed(snapshot, scope)
+        idle = dict(
+            zip(snapshot.capacity.resources, snapshot.capacity.total_future_idle, strict=True)
+        )
+        assert idle["cpu"] // 1000 + extras < job.roles[0].min
+
+
+def _reclaimed(snapshot: Snapshot, scope: ReclaimScope) -> int:
+    """How many replicas a claim can take, one after the other; they count as gone no longer."""
+    gone: list[RoleAllocation] = []
+    while True:
+        may = (
+            one
+            for one in snapshot.allocations
+            if one.resizable
+            and one.size - gone.count(one) > one.min_replicas
+            and not one.starts
+            and scope.includes(one)
+        )
+        if (found := next(may, None)) is None or found.quota_request is None:
+            break
+        found.quota_request.reserve(-1, now=False)
+        gone.append(found)
+    for one in gone:
+        if one.quota_request:
+            one.quota_request.reserve(1, now=False)
+    return len(gone)
+
+
+def _charge(snapshot: Snapshot, job: TrainingJob):  # type: ignore[no-untyped-def] # noqa: ANN202
+    request = snapshot.quotas.request_of(job, [(role, role.min) for role in job.roles])
+    assert request
+    assert request.team
+    return request.team
+
+
+@drawn(state=uniform(idle=20))
+def test_idle_capacity_is_shared_within_a_replica_of_weighted_dominant_shares(
+    reached: Reached, state: ClusterState
+) -> None:
+    snapshot, _, balance = decided(state)
+    got = {one.team for one in snapshot.allocations if one.growth > 0}
+    could = [one for one in snapshot.allocations if one.size < one.max_replicas]
+    compared = 0
+    for one in could:
+        charge = one.quota_request.team if one.quota_request else None
+        for team in got - {one.team}:
+            mine, theirs = (
+                balance.below_common(team, one.team),
+                balance.below_common(one.team, team),
+            )
+            if charge and mine and theirs:
+                compared += 1
+                less = balance.share(theirs[-1], balance.charge(team, [("cpu", 1000)]), -1)
+                assert less <= balance.share(mine[-1]) + 1e-9
+    reached(compared)
+
+
+@law(any_state(), random=st.randoms(use_true_random=False))
+def test_the_order_of_the_input_does_not_matter(
+    reached: Reached, state: ClusterState, way: Way, random: Random
+) -> None:
+    jobs, found, names = list(state.jobs), list(state.teams), list(state.namespace_teams.items())
+    for one in (jobs, found, names):
+        random.shuffle(one)  # type: ignore[arg-type]
+    mixed = replace(state, jobs=tuple(jobs), teams=Teams.of(found), namespace_teams=dict(names))
+    plan = way.plan(state)
+    reached(plan.resizes or plan.admissions)
+    assert way.plan(mixed) == plan
+
+
+@law(any_state(spare=ROOMY))
+def test_one_team_alone_decides_as_none_does(
+    reached: Reached, state: ClusterState, way: Way
+) -> None:
+    alone = replace(state, teams=Teams.of([Team("a")]), namespace_teams={})
+    alone = replace(alone, demands=tuple(replace(one, team="default") for one in alone.demands))
+    none = replace(state, teams=Teams())
+    plan = way.plan(none)
+    reached(plan.resizes or plan.admissions)
+    assert way.plan(alone) == plan
+
+
+@drawn(state=any_state())
+def test_deciding_and_acting_soon_changes_nothing_any_more(
+    reached: Reached, state: ClusterState
+) -> None:
+    _settles(reached, state)
+
+
+@drawn(state=any_state(spare=ROOMY))
+def test_so_it_is_with_room_to_share(reached: Reached, state: ClusterState) -> None:
+    _settles(reached, state)
+
+
+def _settles(reached: Reached, state: ClusterState) -> None:
+    kept = {name: getattr(state, name) for name in ("teams", "namespace_teams")}
+    found = plan_for(state)
+    plans = [found]
+    for _ in range(40):
+        state = replace(act(state, found, after=wait(found)), **kept)
+        found = plan_for(state)
+        plans.append(found)
+    reached(any(plan.resizes or plan.suspensions for plan in plans))
+    given_up = [one.reason.code for plan in plans for one in plan.suspensions]
+    assume(given_up.count(Code.GANG_UNSCHEDULABLE) <= 1)
+    assert found == replace(found, admissions=(), resizes=(), suspensions=())
+
+
+@drawn(state=any_state())
+def test_the_books_agree_with_the_placements_at_each_level(
+    reached: Reached, state: ClusterState
+) -> None:
+    """What teams hold is what their replicas do, and what is kept for those that wait."""
+    snapshot, decisions, balance = decided(state)
+    reached(snapshot.allocations)
+    counted = TeamBalance(state.teams, state.team_usage, {"cpu": 1})
+    for one in snapshot.allocations:
+        if one.quota_request and one.quota_request.team:
+            pods = sum(found.counts_in_quota for found in one.placements)
+            amounts = [(name, amount) for name, amount in one.role.shape.requests]
+            counted.charge(one.team, amounts).reserve(pods)
+    for resource in set(balance.resources) & set(counted.resources):
+        at, there = balance.resources.index(resource), counted.resources.index(resource)
+        for number in range(len(balance.names)):
+            assert balance.used[number][at] >= counted.used[number][there]
+            if not (decisions.held or state.demands or decisions.suspended):
+                assert balance.used[number][at] == counted.used[number][there]
+
+
+@law(any_state(limited=(True,), spare=ROOMY))
+def test_no_team_is_brought_above_its_limit(
+    reached: Reached, state: ClusterState, way: Way
+) -> None:
+    plan = way.plan(state)
+    before, after = teamed.before(state), teamed.after(state, plan)
+    limited = [(team.name, *limit) for team in state.teams for limit in team.limit]
+    reached(limited and (plan.resizes or plan.admissions))
+    for name, resource, most in limited:
+        assert after[name].get(resource) <= max(most, before[name].get(resource))

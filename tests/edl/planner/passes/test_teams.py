@@ -1,0 +1,249 @@
+"""Guaranteed capacity is lent while it is idle, and returns to its owner without killing jobs."""
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from edl.messages import message
+from edl.model import ClusterState, Code, Reclaim, TrainingJob
+from edl.planner.decide import decide
+from edl.planner.limits import Limits
+from edl.planner.plan import Plan
+from edl.planner.policies import POLICIES
+from tests.edl.planner import teams
+from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
+from tests.edl.planner.states import cluster, demand, node, shape, worker
+from tests.edl.planner.teams import of, team, with_teams
+
+
+def running(name: str, low: int, high: int, on: list[str], **fields: object) -> TrainingJob:
+    return worker(name, low, high, on=on, **fields)
+
+
+def suspended(plan: Plan) -> set[str]:
+    return {one.job.name for one in plan.suspensions}
+
+
+def borrowing(reclaim: Reclaim = Reclaim.REPLICAS, **fields: object) -> ClusterState:
+    """Eight cores of which `a` is owed four; `b` holds all of them, and a gang of `a` waits."""
+    jobs = [
+        *of("b", running("b1", 1, 4, ["n1"] * 4), running("b2", 2, 4, ["n2"] * 4)),
+        *of("a", worker("a1", 3, 4, **{"queued": -5, **fields})),
+    ]
+    state = cluster(node("n1"), node("n2"), *jobs)
+    return with_teams(state, team("a", 4, reclaim=reclaim), team("b"))
+
+
+def test_borrowed_replicas_return_to_their_owner_within_one_decision() -> None:
+    plan = plan_for(borrowing())
+    assert held(plan)["a1"].code is Code.PODS_TERMINATING
+    assert sum(sizes(plan).values()) == 5
+    assert suspended(plan) == set()
+
+
+def test_an_owner_comes_whatever_the_borrowers_priority_is() -> None:
+    state = borrowing()
+    high = [replace(job, priority=9 if job.key.namespace == "b" else 0) for job in state.jobs]
+    plan = plan_for(replace(state, jobs=tuple(high)))
+    assert sum(sizes(plan).values()) == 5
+
+
+def test_without_a_guarantee_a_higher_priority_keeps_its_replicas() -> None:
+    state = borrowing()
+    high = [replace(job, priority=9 if job.key.namespace == "b" else 0) for job in state.jobs]
+    plan = plan_for(with_teams(replace(state, jobs=tuple(high)), team("a"), team("b")))
+    assert sizes(plan) == {}
+    assert held(plan)["a1"].code is Code.INSUFFICIENT_CAPACITY
+
+
+def test_what_a_team_is_owed_is_not_taken_by_any_priority() -> None:
+    jobs = [
+        *of("b", running("b1", 1, 4, ["n1"] * 4)),
+        *of("a", worker("a1", 2, 2, queued=-5, priority=9)),
+    ]
+    state = with_teams(cluster(node("n1"), *jobs), team("b", 4), team("a"))
+    for limits in (ALL, replace(ALL, preempt=True)):
+        plan = plan_for(state, limits)
+        assert sizes(plan) == {}
+        assert suspended(plan) == set()
+
+
+def test_the_team_furthest_above_its_guarantee_gives_first() -> None:
+    jobs = [
+        *of("b", running("b1", 1, 4, ["n1"] * 4)),
+        *of("c", running("c1", 1, 4, ["n2"] * 4)),
+        *of("a", worker("a1", 1, 1, queued=-5)),
+    ]
+    state = cluster(node("n1"), node("n2"), *jobs)
+    plan = plan_for(with_teams(state, team("a", 1), team("b", 2), team("c", 1)))
+    assert sizes(plan) == {"c1": 3}
+    plan = plan_for(with_teams(state, team("a", 1), team("b", 1), team("c", 2)))
+    assert sizes(plan) == {"b1": 3}
+
+
+def fixed(reclaim: Reclaim) -> ClusterState:
+    jobs = [
+        *of("b", running("b1", 2, 2, ["n1"] * 2, queued=-900)),
+        *of("b", running("b2", 2, 2, ["n1"] * 2, queued=-800)),
+        *of("a", worker("a1", 2, 2, queued=-5)),
+    ]
+    return with_teams(cluster(node("n1"), *jobs), team("a", 2, reclaim=reclaim), team("b", 1))
+
+
+def test_whole_jobs_go_only_where_the_owner_says_so_and_only_as_many_as_needed() -> None:
+    assert suspended(plan_for(fixed(Reclaim.REPLICAS))) == set()
+    plan = plan_for(fixed(Reclaim.JOBS))
+    assert suspended(plan) == {"b2"}
+    assert held(plan)["a1"].code is Code.PODS_TERMINATING
+
+
+def test_no_job_is_taken_of_a_team_within_its_guarantee() -> None:
+    state = fixed(Reclaim.JOBS)
+    state = with_teams(state, team("a", 2, reclaim=Reclaim.JOBS), team("b", 4))
+    assert suspended(plan_for(state)) == set()
+
+
+def test_an_owner_starts_before_a_borrower_of_a_higher_priority() -> None:
+    jobs = [
+        *of("b", worker("b1", 3, 3, priority=9)),
+        *of("a", worker("a1", 3, 3)),
+    ]
+    state = with_teams(cluster(node("n1"), *jobs), team("a", 4), team("b"))
+    assert started(plan_for(state)) == {"a1": {"worker": 3}}
+
+
+def test_inside_a_team_priority_decides() -> None:
+    jobs = of("a", worker("a1", 3, 3, queued=-900), worker("a2", 3, 3, priority=1))
+    state = with_teams(cluster(node("n1"), *jobs), team("a", 4))
+    assert started(plan_for(state)) == {"a2": {"worker": 3}}
+
+
+def test_of_borrowers_the_team_furthest_below_its_share_starts_first() -> None:
+    jobs = [
+        *of("b", running("b1", 1, 1, ["n1"]), worker("b2", 1, 1, queued=-900)),
+        *of("c", worker("c1", 1, 1, queued=-5)),
+    ]
+    state = with_teams(cluster(node("n1", 2), *jobs), team("a", 0), team("b"), team("c"))
+    assert started(plan_for(state)) == {"c1": {"worker": 1}}
+
+
+def test_a_gang_may_start_on_borrowed_capacity() -> None:
+    state = with_teams(cluster(node("n1"), *of("b", worker("b1", 4, 4))), team("a", 4), team("b"))
+    assert started(plan_for(state)) == {"b1": {"worker": 4}}
+
+
+def test_what_is_not_lent_is_kept_for_its_team() -> None:
+    mine = team("a", 3, lend=False)
+    jobs = [*of("b", worker("b1", 1, 4)), *of("a")]
+    state = with_teams(cluster(node("n1"), *jobs), mine, team("b"))
+    assert started(plan_for(state)) == {"b1": {"worker": 1}}
+    jobs = of("a", worker("a1", 3, 4))
+    assert started(plan_for(with_teams(cluster(node("n1"), *jobs), mine, team("b")))) == {
+        "a1": {"worker": 4}
+    }
+
+
+def test_a_limit_holds_a_start_and_growth_and_says_so() -> None:
+    jobs = of("a", running("a1", 1, 8, ["n1"]), worker("a2", 3, 3))
+    mine = team("a", 0, limit=(("cpu", 3000),))
+    plan = plan_for(with_teams(cluster(node("n1", 8), *jobs), mine))
+    assert sizes(plan) == {"a1": 3}
+    reason = held(plan)["a2"]
+    assert reason.code is Code.QUOTA_EXCEEDED
+    assert message(reason) == "limit of team a allows 3 cpu: needs 3; 1 used, 2 left"
+
+
+def test_a_limit_counts_the_teams_below() -> None:
+    jobs = [*of("a", running("a1", 2, 8, ["n1"] * 2)), *of("b", worker("b1", 1, 8))]
+    top = team("top", limit=(("cpu", 3000),))
+    state = cluster(node("n1", 8), *jobs)
+    plan = plan_for(with_teams(state, top, team("a", parent="top"), team("b", parent="top")))
+    assert (started(plan), sizes(plan)) == ({"b1": {"worker": 1}}, {})
+
+
+def test_a_lowered_limit_takes_extras_back_and_no_minimum() -> None:
+    jobs = of("a", running("a1", 2, 4, ["n1"] * 4))
+    for cores, size in ((3, 3), (1, 2)):
+        mine = team("a", 0, limit=(("cpu", cores * 1000),))
+        assert sizes(plan_for(with_teams(cluster(node("n1"), *jobs), mine))) == {"a1": size}
+
+
+def test_idle_capacity_is_shared_by_weight() -> None:
+    jobs = [*of("a", running("a1", 1, 20, ["n1"])), *of("b", running("b1", 1, 20, ["n1"]))]
+    state = cluster(node("n1", 12), *jobs)
+    plan = plan_for(with_teams(state, team("a", weight=2.0), team("b")))
+    assert sizes(plan) == {"a1": 8, "b1": 4}
+
+
+def test_growth_within_a_guarantee_comes_before_any_that_borrows() -> None:
+    jobs = [*of("a", running("a1", 1, 20, ["n1"])), *of("b", running("b1", 1, 20, ["n1"]))]
+    state = cluster(node("n1", 12), *jobs)
+    assert sizes(plan_for(with_teams(state, team("a", 9), team("b")))) == {"a1": 10, "b1": 2}
+
+
+def test_idle_capacity_is_shared_at_each_level() -> None:
+    jobs = [
+        *of("a", running("a1", 1, 20, ["n1"])),
+        *of("b", running("b1", 1, 20, ["n1"])),
+        *of("c", running("c1", 1, 20, ["n1"])),
+    ]
+    tree = (team("x"), team("a", parent="x"), team("b", parent="x"), team("c"))
+    plan = plan_for(with_teams(cluster(node("n1", 12), *jobs), *tree))
+    assert sizes(plan) == {"a1": 3, "b1": 3, "c1": 6}
+
+
+def test_growth_within_a_guarantee_takes_borrowed_replicas_back() -> None:
+    jobs = [*of("a", running("a1", 1, 4, ["n1"])), *of("b", running("b1", 1, 7, ["n1"] * 7))]
+    state = with_teams(cluster(node("n1", 8), *jobs), team("a", 4), team("b"))
+    assert sizes(plan_for(state)) == {"b1": 4}
+
+
+def test_an_ancestors_unused_guarantee_covers_against_others_but_not_against_a_sibling() -> None:
+    tree = (team("x", 8), team("a", 4, "x"), team("b", 2, "x"), team("c"))
+    jobs = [*of("b", worker("b1", 4, 4)), *of("c", running("c1", 1, 8, ["n1"] * 8, priority=9))]
+    state = with_teams(cluster(node("n1", 8), *jobs), *tree)
+    assert sizes(plan_for(state)) == {"c1": 4}
+    jobs = [
+        *of("b", worker("b1", 4, 4)),
+        *of("a", running("a1", 1, 4, ["n1"] * 4)),
+        *of("c", running("c1", 4, 4, ["n1"] * 4, priority=9)),
+    ]
+    state = with_teams(cluster(node("n1", 8), *jobs), *tree)
+    assert sizes(plan_for(state)) == {}
+
+
+def test_pods_of_others_count_and_claim_for_their_team() -> None:
+    ask = replace(demand("web-1", shape(2)), team="a")
+    jobs = of("b", running("b1", 1, 4, ["n1"] * 4, priority=9))
+    state = with_teams(cluster(node("n1"), ask, *jobs), team("a", 2), team("b"))
+    assert sizes(plan_for(state)) == {"b1": 2}
+    used = {"a": shape(2).requests}
+    full = replace(state, team_usage=used)
+    assert sizes(plan_for(full)) == {}
+
+
+def test_moving_a_namespace_or_lowering_a_guarantee_kills_nothing() -> None:
+    state = borrowing()
+    for tree in ((team("a", 2), team("b")), (team("b", 8),), ()):
+        plan = plan_for(with_teams(state, *tree))
+        assert suspended(plan) == set()
+
+
+def test_a_guarantee_that_nodes_do_not_have_is_no_error() -> None:
+    plan = plan_for(with_teams(borrowing(), team("a", 4000), team("b")))
+    assert held(plan)["a1"].code is Code.PODS_TERMINATING
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_owner_gets_its_room_under_every_policy(policy: str) -> None:
+    limits = Limits(load_ceiling=1, queue_patience=timedelta(hours=9))
+    state = borrowing()
+    state = replace(
+        state,
+        jobs=tuple(
+            replace(job, queued_at=job.queued_at - timedelta(minutes=5)) for job in state.jobs
+        ),
+    )
+    plan = decide(state, POLICIES[policy], limits)
+    assert teams.after(state, plan)["b"].get("cpu") == 5000
