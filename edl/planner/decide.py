@@ -23,7 +23,7 @@ from edl.planner.policies import Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.take_snapshot import take_snapshot
-from edl.planner.snapshot.team_balance import NO_TEAM
+from edl.planner.teams.team_balance import NO_TEAM
 
 
 def decide(

@@ -26,9 +26,9 @@ from edl.planner.passes.fit_errors import no_domain_error, no_node_error
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
-from edl.planner.snapshot.reclaim_priority import ReclaimPriority
 from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, start_size
+from edl.planner.teams.reclaim_priority import ReclaimPriority
 from edl.quantities import Resources
 
 _PRECISION = 10_000

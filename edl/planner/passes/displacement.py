@@ -26,9 +26,9 @@ from edl.planner.passes.reclaim import Reservation
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import ReplicaMove
-from edl.planner.snapshot.reclaim_priority import ReclaimScope
 from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
+from edl.planner.teams.reclaim_priority import ReclaimScope
 
 
 @dataclass(slots=True)

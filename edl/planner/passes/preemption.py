@@ -23,9 +23,9 @@ from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, record_eviction
 from edl.planner.snapshot.quota_balance import QuotaRequest
-from edl.planner.snapshot.reclaim_priority import Reach, ReclaimScope
 from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
+from edl.planner.teams.reclaim_priority import Reach, ReclaimScope
 
 
 class Preemptor(NamedTuple):

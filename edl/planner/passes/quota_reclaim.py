@@ -3,8 +3,8 @@
 from edl import reasons
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import record_eviction
-from edl.planner.snapshot.reclaim_priority import ALL_IN_REACH
 from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order
+from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 
 
 def reclaim_quotas(snapshot: Snapshot) -> None:

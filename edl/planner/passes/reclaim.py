@@ -25,9 +25,9 @@ from edl.planner.packing.pod_class import (
     unreserve_pods,
 )
 from edl.planner.snapshot.quota_balance import QuotaRequest
-from edl.planner.snapshot.reclaim_priority import ReclaimScope
 from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
+from edl.planner.teams.reclaim_priority import ReclaimScope
 
 if TYPE_CHECKING:
     from edl.feasibility.constraints import ConstraintCount

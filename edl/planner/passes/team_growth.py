@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from edl.planner.policies import Policy
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.snapshot.team_balance import BORROWED, TeamBalance
+from edl.planner.teams.team_balance import BORROWED, TeamBalance
 
 Turn: TypeAlias = tuple[int, tuple[float, ...], float, int]
 """How far up the guarantee is, the shares of its team's path, its satisfaction, its rank."""

@@ -27,9 +27,9 @@ from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.policies import Policy
 from edl.planner.snapshot.existing_placements import PlacementByNode, PodClassState
 from edl.planner.snapshot.quota_balance import QuotaUsage
-from edl.planner.snapshot.reclaim_priority import ReclaimPriority, ReclaimScope
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.snapshot.team_balance import TeamBalance, TeamCharge
+from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope, TeamRight
+from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 
 _RANKED: Final = 2**20
 """Nodes that rankings remember together: some 50 MiB."""
@@ -201,7 +201,8 @@ class Snapshot:
         if charge is None:
             return ReclaimScope(priority)
         idle = dict(zip(self.capacity.resources, self.capacity.total_future_idle, strict=True))
-        return ReclaimScope(priority, charge.right(idle, pods))
+        covered, scarce = charge.covered_by(pods), charge.scarce(idle, pods)
+        return ReclaimScope(priority, TeamRight(charge.balance, charge.team, covered, scarce))
 
     def has_passed(self, since: datetime | None, wait: timedelta) -> bool:
         """Whether `wait` is over. If it is not, the plan is looked at again when it is."""

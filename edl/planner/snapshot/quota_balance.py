@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from edl.model import ClusterState, JobKey, Pod, Quota, Role, TrainingJob
-from edl.planner.snapshot.team_balance import NO_TEAM, TeamBalance, TeamCharge, team_limits
+from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge, team_limits
 
 if TYPE_CHECKING:
-    from edl.planner.snapshot.reclaim_priority import ReclaimScope
     from edl.planner.snapshot.role_allocation import RoleAllocation
+    from edl.planner.teams.reclaim_priority import ReclaimScope
 
 
 @dataclass(slots=True, eq=False)

@@ -16,19 +16,19 @@ from edl.model import TrainingJob
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
-from edl.planner.snapshot.reclaim_priority import (
+from edl.planner.snapshot.reclaimable_capacity import (
+    PlainReclaimableCapacity,
+    TeamReclaimableCapacity,
+)
+from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
+from edl.planner.teams.reclaim_priority import (
     NONE_RECLAIMABLE,
     Margin,
     Reach,
     ReclaimPriority,
     ReclaimScope,
 )
-from edl.planner.snapshot.reclaimable_capacity import (
-    PlainReclaimableCapacity,
-    TeamReclaimableCapacity,
-)
-from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
-from edl.planner.snapshot.team_balance import NO_TEAM
+from edl.planner.teams.team_balance import NO_TEAM
 
 YieldKey: TypeAlias = tuple[ReclaimPriority, bool, float]
 """Reclaim priority, near its others, satisfaction turned round."""

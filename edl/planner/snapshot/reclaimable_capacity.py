@@ -9,8 +9,8 @@ import numpy as np
 
 from edl.planner.packing.node_capacity import Ints, NodeCapacity
 from edl.planner.packing.pod_class import PodClass
-from edl.planner.snapshot.reclaim_priority import Reach, ReclaimPriority, ReclaimScope
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
+from edl.planner.teams.reclaim_priority import Reach, ReclaimPriority, ReclaimScope
 
 _node: Final = attrgetter("node")
 Extras: TypeAlias = Iterable[tuple[RoleAllocation, Sequence[Placement]]]

@@ -10,8 +10,8 @@ from edl.model import Pod, Reason, ResizePolicy, Role, TrainingJob
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.quota_balance import QuotaRequest
-from edl.planner.snapshot.reclaim_priority import Margin, ReclaimPriority
-from edl.planner.snapshot.team_balance import NO_TEAM
+from edl.planner.teams.reclaim_priority import Margin, ReclaimPriority
+from edl.planner.teams.team_balance import NO_TEAM
 
 NO_NODE = -1
 ROLES_PER_JOB: Final = 1000

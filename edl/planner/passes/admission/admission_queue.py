@@ -34,17 +34,17 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import place_on_one_node
 from edl.planner.snapshot.decisions import Decisions, record_eviction
 from edl.planner.snapshot.quota_balance import QuotaLine
-from edl.planner.snapshot.reclaim_priority import (
+from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
+from edl.planner.snapshot.restart_backoff import gang_backoff_until, gang_failure
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
+from edl.planner.teams.reclaim_priority import (
     ALL_IN_REACH,
     NONE_IN_REACH,
     Margin,
     ReclaimPriority,
     ReclaimScope,
 )
-from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
-from edl.planner.snapshot.restart_backoff import gang_backoff_until, gang_failure
-from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
-from edl.planner.snapshot.team_balance import TeamCharge
+from edl.planner.teams.team_balance import TeamCharge
 
 _Question: TypeAlias = tuple[GangSignature, ReclaimPriority, tuple[int, int] | None]
 """What a gang asks for, and what it may take of others for it."""

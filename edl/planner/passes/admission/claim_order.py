@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from edl.model import Demand
 from edl.planner.passes.admission.gang import Gang
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.snapshot.team_balance import BORROWED, TeamBalance, TeamCharge
+from edl.planner.teams.team_balance import BORROWED, TeamBalance, TeamCharge
 
 Claim: TypeAlias = Demand | Gang | RoleAllocation
 _Order: TypeAlias = tuple[int, bool, datetime, tuple[str, ...]]

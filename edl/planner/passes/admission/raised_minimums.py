@@ -8,9 +8,9 @@ from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import record_eviction
-from edl.planner.snapshot.reclaim_priority import Margin, ReclaimPriority
 from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.teams.reclaim_priority import Margin, ReclaimPriority
 
 _MARGIN: Final = Margin.NEARLY_DONE
 

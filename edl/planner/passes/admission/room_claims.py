@@ -5,8 +5,8 @@ from edl.planner.passes.admission import topology_placement
 from edl.planner.passes.admission.gang import Gang
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.reclaim_priority import ReclaimScope
 from edl.planner.snapshot.reclaimable import Reclaimable
+from edl.planner.teams.reclaim_priority import ReclaimScope
 
 
 def reserve_for_gang(

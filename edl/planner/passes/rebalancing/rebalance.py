@@ -27,10 +27,10 @@ from edl.planner.passes.rebalancing.donors import Donors
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.reclaim_priority import ALL_IN_REACH, NONE_RECLAIMABLE
 from edl.planner.snapshot.reclaimable import Reclaimable, ReclaimOrder
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.snapshot.team_balance import NO_TEAM
+from edl.planner.teams.reclaim_priority import ALL_IN_REACH, NONE_RECLAIMABLE
+from edl.planner.teams.team_balance import NO_TEAM
 
 _LOOKS: Final = 8_192
 """At so many givers a plan looks in its searches for several to one taker; the next one goes on."""

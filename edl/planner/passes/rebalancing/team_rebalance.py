@@ -15,10 +15,10 @@ from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.passes.team_growth import turn_of
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.reclaim_priority import ALL_IN_REACH
 from edl.planner.snapshot.reclaimable import Reclaimable, ReclaimOrder, reclaim_order
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.snapshot.team_balance import TeamBalance
+from edl.planner.teams.reclaim_priority import ALL_IN_REACH
+from edl.planner.teams.team_balance import TeamBalance
 
 _TRIES: Final = 16
 """Searches of one plan; the next one goes on."""

@@ -16,9 +16,9 @@ from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
-from edl.planner.snapshot.reclaim_priority import ReclaimPriority, ReclaimScope
 from edl.planner.snapshot.take_snapshot import take_snapshot
-from edl.planner.snapshot.team_balance import TeamBalance
+from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope
+from edl.planner.teams.team_balance import TeamBalance
 from edl.quantities import Resources
 from tests.edl.planner import teams as teamed
 from tests.edl.planner.acting import act

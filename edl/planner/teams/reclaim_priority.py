@@ -1,11 +1,9 @@
 """Whose replicas a claim may take: by priority inside a team, by guarantees between teams."""
 
 from enum import Enum, IntEnum, auto
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from edl.planner.snapshot.role_allocation import RoleAllocation
-    from edl.planner.snapshot.team_balance import TeamBalance
+from edl.planner.teams.team_balance import TeamBalance
 
 
 class Margin(IntEnum):
@@ -40,6 +38,16 @@ class Reach(Enum):
     """Borrowed capacity returns to its owner, whatever the borrower's priority is."""
 
 
+class Holder(Protocol):
+    """A role with replicas above its minimum."""
+
+    @property
+    def team(self) -> int: ...
+
+    @property
+    def reclaim_priority(self) -> ReclaimPriority: ...
+
+
 class TeamRight(NamedTuple):
     """What a claim of one team may take of others.
 
@@ -47,7 +55,7 @@ class TeamRight(NamedTuple):
     borrows. `scarce` are the resources, by their place in the balance, that it lacks.
     """
 
-    balance: "TeamBalance"
+    balance: TeamBalance
     team: int
     covered_by: int
     scarce: tuple[int, ...] = ()
@@ -73,7 +81,7 @@ class ReclaimScope(NamedTuple):
     def reach(self, team: int) -> Reach:
         return Reach.BY_PRIORITY if self.right is None else self.right.reach(team)
 
-    def includes(self, allocation: "RoleAllocation") -> bool:
+    def includes(self, allocation: Holder) -> bool:
         reach = self.reach(allocation.team)
         if reach is Reach.BY_PRIORITY:
             return allocation.reclaim_priority <= self.priority

@@ -11,7 +11,6 @@ from typing import Final
 import msgspec
 
 from edl.model import Quota, Reclaim, Teams
-from edl.planner.snapshot.reclaim_priority import TeamRight
 from edl.quantities import PODS, Resources
 
 NO_TEAM: Final = -1
@@ -56,11 +55,10 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
         covered = self.covered_by()
         return BORROWED if covered == NO_TEAM else self.balance.paths[self.team].index(covered)
 
-    def right(self, idle: Mapping[str, int], pods: int = 1) -> TeamRight:
-        """What so many more may take of other teams; `idle` capacity of the cluster by resource."""
+    def scarce(self, idle: Mapping[str, int], pods: int = 1) -> tuple[int, ...]:
+        """The resources of which less is idle than so many more need, by their places."""
         names = self.balance.resources
-        scarce = tuple(at for at, amount in self.amounts if idle.get(names[at], 0) < amount * pods)
-        return TeamRight(self.balance, self.team, self.covered_by(pods), scarce)
+        return tuple(at for at, amount in self.amounts if idle.get(names[at], 0) < amount * pods)
 
     def lends(self, pods: int = 1) -> bool:
         """Whether so many more leave what teams keep that lend nothing."""
