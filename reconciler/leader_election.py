@@ -87,6 +87,9 @@ class LeaderElector:
         self._troubled = False
         self._told = False
         self._notes: Mapping[str, str | None] = {}
+        self._left: Mapping[str, str] = {}
+        self.inherited: Mapping[str, str] = {}
+        """The annotations of the Lease as they were when this process last began to lead."""
 
     def publish(self, notes: Mapping[str, str | None]) -> None:
         """While we hold the Lease it carries these annotations, and those published before.
@@ -94,6 +97,10 @@ class LeaderElector:
         None removes the annotation, whichever process wrote it.
         """
         self._notes = {**self._notes, **notes}
+
+    def leave(self, name: str, note: str) -> None:
+        """As long as this process leads the Lease carries it, for the next leader to inherit."""
+        self._left = {**self._left, name: note}
 
     @property
     def leading(self) -> bool:
@@ -167,6 +174,7 @@ class LeaderElector:
             self._write({"renewTime": self._time()})
         elif self._is_free(now):
             transitions = int(_spec(self._seen).get("leaseTransitions") or 0) + 1
+            self._left, self.inherited = {}, dict(self._seen["metadata"].get("annotations") or {})
             self._write(self._claim(transitions))
         else:
             return float("-inf")
@@ -190,7 +198,8 @@ class LeaderElector:
         return not _holder(seen) or now > self._seen_at + lasts
 
     def _write(self, spec: Mapping[str, Any]) -> None:
-        metadata = {"resourceVersion": _version(self._seen or {}), "annotations": dict(self._notes)}
+        notes = {**self._notes, **self._left}
+        metadata = {"resourceVersion": _version(self._seen or {}), "annotations": notes}
         body = {"metadata": metadata, "spec": spec}
         self._seen = self._cluster.patch(self._lease, body)
 

@@ -27,6 +27,7 @@ from reconciler.metrics.counters import Metrics
 from reconciler.metrics.decision_log import DecisionLog
 from reconciler.probes import Health, Page, Pages, pages, serve
 from reconciler.trigger import DebouncedTrigger
+from reconciler.unneeded_nodes import NoLegacy, UnneededNodes
 
 _log: Final = logging.getLogger(__name__)
 _HANGS_AFTER: Final = 60.0
@@ -71,9 +72,10 @@ class Manager:
         guarded = self.guarding(cluster)
         self._announcer = EventRecorder(guarded, clocks.now)
         self._writer = ClusterWriter(guarded, self._stores.accept, self._announcer.announce)
+        unneeded = UnneededNodes(elector or NoLegacy())
         mind = DecisionPipeline(
-            IncrementalState(self._stores, self.team_source.teams).state,
-            decide,
+            unneeded.observing(IncrementalState(self._stores, self.team_source.teams).state),
+            unneeded.deciding(decide),
             partial(steps, quiet=UnchangedJobs()),
         )
         journal = DecisionLog(self.metrics, clocks.monotonic, self._announcer.announce)

@@ -69,6 +69,7 @@ CLEARED: Final = "edl.dev/cleared"
 START_REFUSED: Final = "edl.dev/start-refused"
 PROVISIONING_FAILED: Final = "edl.dev/provisioning-failed"
 SETTINGS: Final = "edl.dev/settings"
+UNNEEDED_NODES: Final = "edl.dev/unneeded-nodes"
 MISSING_RIGHTS: Final = "edl.dev/missing-rights"
 QUEUE_AS_OF: Final = "edl.dev/queue-as-of"
 CLUSTER: Final = "edl.dev/cluster"
@@ -102,6 +103,15 @@ GPU_BUDGET: Final = "edl.dev/gpu-budget"
 # Labels of provisional pods, which ask an autoscaler for nodes.
 PROVISIONAL: Final = "edl.dev/provisional"
 PROVISIONAL_ROLE: Final = "edl.dev/provisional-role"
+# What autoscalers of nodes read.
+DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
+"""On pods and on nodes."""
+SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+UNDISRUPTED: Final = {DO_NOT_DISRUPT: "true", SAFE_TO_EVICT: "false"}
+"""On pods that no autoscaler is to move."""
+SCALE_DOWN_DISABLED: Final = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+NODE_POOL: Final = "karpenter.sh/nodepool"
+"""Label of the nodes that Karpenter made."""
 
 HOSTS_GATE: Final = "edl.dev/hosts"
 """Scheduling gate of a launcher's pods; the patch that writes the first host list removes it."""

@@ -192,6 +192,12 @@ WRITTEN: Final[tuple[ContractEntry, ...]] = (
         f"on its Lease `{contract.RECONCILER_LEASE}`: the policy and the limits it decides by",
     ),
     ours(
+        contract.UNNEEDED_NODES,
+        RECONCILER,
+        "JSON",
+        f"on its Lease `{contract.RECONCILER_LEASE}`: since when nothing but extras needs a node",
+    ),
+    ours(
         contract.MISSING_RIGHTS,
         RECONCILER,
         "JSON",

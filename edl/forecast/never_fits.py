@@ -34,4 +34,4 @@ def _emptied(state: ClusterState, job: TrainingJob) -> ClusterState:
 
 
 def _empty(node: Node) -> Node:
-    return replace(node, used=Resources(), releasing=Resources(), schedulable=True)
+    return replace(node, used=Resources(), releasing=Resources(), schedulable=True, tenants=0)

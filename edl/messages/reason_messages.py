@@ -60,6 +60,8 @@ _PLAIN: Final[Mapping[Code, str]] = {
     Code.GROWTH_UNSCHEDULABLE: "not all pods of its larger size found a node",
     Code.POD_LOST: "a pod was lost, and the others cannot go on without it",
     Code.CONTAINER_RESTARTED: "a container restarted, and the other pods cannot go on with it",
+    Code.NODE_UNNEEDED: "left nodes that nothing else needs: an autoscaler may remove them",
+    Code.NEEDED_NODES_ONLY: "grows only on nodes that are needed anyway: others may be removed",
     Code.PLACEMENT_ORDER: "waiting for pods ahead of it to be scheduled",
     Code.MINIMUM_FIRST: "starts with its minimum, and is scaled up when those pods are scheduled",
     Code.PODS_TERMINATING: "waiting for its previous pods to terminate",

@@ -40,6 +40,8 @@ class ClusterState(msgspec.Struct, frozen=True):
     """Pods of other owners that rules of `jobs` and `demands` may count, in any order."""
     autoscaled: bool = False
     """Whether the API server serves what an autoscaler of nodes brings along."""
+    unneeded_since: tuple[tuple[str, datetime], ...] = ()
+    """(node, when a plan first found it in `Plan.unneeded`), as far as that is remembered."""
     teams: Teams = Teams()
     namespace_teams: Mapping[str, str] = msgspec.field(default_factory=dict)
     """The team of each namespace, by name; of those that are not named it is `default`."""

@@ -101,3 +101,8 @@ class Node(msgspec.Struct, frozen=True):
     taints: tuple[Taint, ...] = ()
     devices: tuple[Device, ...] = ()
     """Its GPUs, where KubeShare hands them out and somebody counts them."""
+    tenants: int = 0
+    """Pods that would have to go elsewhere if it were removed: bound, neither ended nor leaving, no
+    DaemonSet's, not the node's own."""
+    kept: bool = False
+    """Its annotations tell autoscalers to let it be."""

@@ -111,6 +111,8 @@ class Pod(msgspec.Struct, frozen=True):
     """Its users' own as text (`edl.node_affinity.kept`), while it waits for a node of the plan."""
     devices: tuple[str, ...] = ()
     """The GPUs of which KubeShare gave it a share."""
+    says_disruption: bool = False
+    """Its template says itself, while it waits for a node, what autoscalers may do with it."""
 
     @property
     def gated(self) -> bool:

@@ -17,6 +17,7 @@ from edl.planner.passes.quiet_period import hold_growth_until_quiet
 from edl.planner.passes.quota_reclaim import reclaim_quotas
 from edl.planner.passes.rebalancing.rebalance import Rebalance
 from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
+from edl.planner.passes.vacating import Vacating
 from edl.planner.plan import Drain, Plan
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import Policy
@@ -70,13 +71,17 @@ def _busy(plan: Plan) -> frozenset[JobKey]:
 
 def allocate(snapshot: Snapshot, decisions: Decisions, ceiling: GrowthCeiling) -> None:
     """Give every replica of the plan its place, those first who come first."""
+    vacating = Vacating(snapshot, decisions)
+    decisions.unneeded = vacating.names
     suspend_jobs(snapshot, decisions)
     shrink_to_limits(snapshot)
     reclaim_quotas(snapshot)
     assign_gated_pods(snapshot)
+    vacating.vacate()
     queue = AdmissionQueue(snapshot, decisions)
     queue.run()
     hold_growth_until_quiet(snapshot, asked=queue.expects_shrinks)
+    vacating.keep_growth_to_needed_nodes()
     stuck = grow(snapshot, ceiling)
     if snapshot.policy.balances:
         teams = snapshot.teams

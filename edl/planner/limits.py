@@ -19,6 +19,16 @@ class Autoscaler(StrEnum):
     NONE = "none"
 
 
+class GrowthMode(StrEnum):
+    """On which nodes replicas above the minimum run."""
+
+    AUTOSCALER = "autoscaler"
+    """On needed nodes where there is an autoscaler (`Limits.autoscaler`), else on any."""
+    NEEDED_NODES = "needed-nodes"
+    """On those that minimums or pods of other owners need anyway: extras keep no node alive."""
+    ANY_NODE = "any-node"
+
+
 class Limits(msgspec.Struct, frozen=True):
     """What growth may take, and how long things may wait.
 
@@ -57,6 +67,10 @@ class Limits(msgspec.Struct, frozen=True):
     """So many queued gangs ask for nodes at once, the first of the queue."""
     provisional_image: str = "rancher/mirrored-pause:3.10"
     """What pods would run that ask for nodes. They go when they are bound, so it need not start."""
+    growth: GrowthMode = GrowthMode.AUTOSCALER
+    idle_node_after: timedelta = timedelta(minutes=10)
+    """Extras leave a node that they alone keep so long; cluster-autoscaler's default for nodes that
+    it finds unneeded."""
 
     def __post_init__(self) -> None:
         if self.provisioning_parallelism < 1:

@@ -106,3 +106,5 @@ class Plan(msgspec.Struct, frozen=True):
     """All that ask for nodes: what is there of jobs that are not named goes."""
     unprovisioned: tuple[JobKey, ...] = ()
     """Those whose nodes did not come in time."""
+    unneeded: tuple[str, ...] = ()
+    """Nodes that an autoscaler could remove, if replicas above the minimum left them."""

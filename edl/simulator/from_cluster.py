@@ -1,6 +1,6 @@
 """What-if: a world that begins as a cluster stands."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
@@ -61,10 +61,13 @@ def _without(nodes: Iterable[Node], jobs: Iterable[TrainingJob]) -> tuple[Node, 
     held: defaultdict[str, Resources] = defaultdict(Resources)
     leaving: defaultdict[str, Resources] = defaultdict(Resources)
     shares: defaultdict[str, list[tuple[Share, Pod]]] = defaultdict(list)
+    tenants: Counter[str] = Counter()
     for shape, pod in _bound(jobs):
         held[pod.node] += shape.requests
         if pod.terminating:
             leaving[pod.node] += shape.requests
+        else:
+            tenants[pod.node] += 1
         if shape.share is not None:
             shares[pod.node].append((shape.share, pod))
     return tuple(
@@ -73,6 +76,7 @@ def _without(nodes: Iterable[Node], jobs: Iterable[TrainingJob]) -> tuple[Node, 
             used=_positive(node.used - held[node.name]),
             releasing=_positive(node.releasing - leaving[node.name]),
             devices=_vacated(node.devices, shares[node.name]),
+            tenants=max(node.tenants - tenants[node.name], 0),
         )
         for node in nodes
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from edl import contract, node_affinity, reasons
-from edl.model import JobKey, Pod, TrainingJob
+from edl.model import JobKey, Pod, ResizePolicy, Role, TrainingJob
 from edl.planner.plan import NodeAssignment
 from edl.steps import pod_removal, preconditioned_patches
 from edl.steps.start import told_at_start
@@ -39,13 +39,25 @@ def _given(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> 
     annotations = {**told, contract.PLACED_AT: preconditioned_patches.timestamp(now)}
     nodes = {(one.role, pod): node for one in found for pod, node in one.nodes}
     return tuple(
-        Step(job.key, (_patch(job.key, pod, nodes[role.name, pod.name], annotations),))
+        Step(
+            job.key,
+            (_patch(job.key, pod, nodes[role.name, pod.name], annotations | _stays(role, pod)),),
+        )
         for role in job.live
         if not role.suspended
         for pod in role.pods
         if (role.name, pod.name) in nodes and pod.name not in role.removing
         if pod.unplaced and pod.active
     )
+
+
+def _stays(role: Role, pod: Pod) -> dict[str, str]:
+    """No autoscaler is to move a pod of the minimum: its training job would lose work.
+
+    An extra may go at any time, and so may a work item. What its template says wins.
+    """
+    extra = pod.index >= role.min or role.resizing is ResizePolicy.ITEMS
+    return {} if extra or pod.says_disruption else dict(contract.UNDISRUPTED)
 
 
 def _patch(key: JobKey, pod: Pod, node: str, annotations: dict[str, str]) -> Patch:

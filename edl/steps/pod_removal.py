@@ -16,7 +16,9 @@ from edl.planner.plan import Drain
 from edl.steps import preconditioned_patches
 from edl.writes import Delete, Patch, Write
 
-_MOVES: Final = frozenset({Code.NODE_TERMINATING, Code.NODE_UNSCHEDULABLE, Code.RECLAIMED})
+_MOVES: Final = frozenset(
+    {Code.NODE_TERMINATING, Code.NODE_UNSCHEDULABLE, Code.NODE_UNNEEDED, Code.RECLAIMED}
+)
 """Why pods move and come back at the same size."""
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from edl.planner.limits import Autoscaler, Limits
+from edl.planner.limits import Autoscaler, GrowthMode, Limits
 from edl.planner.policies import POLICIES
 from edl.planner.settings import LONGEST, Settings
 from reconciler.options.duration_range import DurationRange
@@ -115,6 +115,19 @@ _OPTIONS: Final = (
         default=_USUAL.provisional_image,
         help="Image of the pods that ask for nodes; it need not start: bound ones are deleted.",
     ),
+    click.option(
+        "--growth",
+        type=click.Choice([mode.value for mode in GrowthMode]),
+        default=_USUAL.growth.value,
+        help="Nodes of replicas above the minimum: only those that are needed anyway, so that an"
+        " autoscaler may remove others, or any. autoscaler: needed-nodes where there is one.",
+    ),
+    click.option(
+        "--idle-node-after",
+        type=_SECONDS,
+        default=_USUAL.idle_node_after.total_seconds(),
+        help="Seconds until replicas above the minimum leave a node that nothing else needs.",
+    ),
 )
 
 
@@ -142,6 +155,8 @@ def take(given: dict[str, Any]) -> Settings:
             provisioning_timeout=timedelta(seconds=given.pop("provisioning_timeout")),
             provisioning_parallelism=given.pop("provisioning_parallelism"),
             provisional_image=given.pop("provisional_image"),
+            growth=GrowthMode(given.pop("growth")),
+            idle_node_after=timedelta(seconds=given.pop("idle_node_after")),
         ),
         weights=tuple(given.pop("priority_weight")),
         waits=tuple(

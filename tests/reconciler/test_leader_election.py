@@ -116,6 +116,27 @@ def test_what_a_former_holder_said_goes_where_the_next_one_knows_nothing_of_it(
     assert fake.get(LEASE)["metadata"]["annotations"] == {"mood": "kind"}
 
 
+def test_a_leader_inherits_what_the_last_one_left_and_never_what_it_left_itself_before(
+    ann: LeaderElector, bob: LeaderElector, fake: FakeCluster
+) -> None:
+    ann.attempt()
+    ann.leave("memory", "of ann")
+    ann.attempt()
+    assert fake.get(LEASE)["metadata"]["annotations"] == {"memory": "of ann"}
+    ann.release()
+    assert bob.attempt()
+    assert bob.inherited == {"memory": "of ann"}
+    bob.attempt()
+    assert fake.get(LEASE)["metadata"]["annotations"] == {"memory": "of ann"}
+    bob.leave("memory", "of bob")
+    bob.attempt()
+    bob.release()
+    ann.attempt()  # it sees who led meanwhile
+    assert ann.attempt()
+    assert ann.inherited == {"memory": "of bob"}
+    assert fake.get(LEASE)["metadata"]["annotations"] == {"memory": "of bob"}
+
+
 def test_who_renews_leads_for_ever(ann: LeaderElector, bob: LeaderElector, time: Time) -> None:
     for _ in range(100):
         assert ann.attempt()

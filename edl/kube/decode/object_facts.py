@@ -48,6 +48,8 @@ from edl.parsing.yaml_values import whole
 from edl.quantities import Resources
 
 _TRUE: Final = "True"
+_OF_THEIR_NODE: Final = ("DaemonSet", "Node")
+"""Owners whose pods go with their node."""
 _NAMED: Final = b'"metadata.name"'
 _NODE: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _pods: Final = msgspec.json.Decoder(PodObject)
@@ -81,11 +83,18 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     """The PersistentVolumeClaims that it names while it asks."""
     provisional: ProvisionalPod | None = None
     """It asks for a node of the training job of `job`, and runs nothing."""
+    of_node: bool = False
+    """A DaemonSet's, or the node's own: no autoscaler keeps a node for it."""
 
     @property
     def holds_room(self) -> bool:
         """Whether its node counts it; so it does until a terminating pod is gone."""
         return bool(self.node) and not self.ended
+
+    @property
+    def keeps_node(self) -> bool:
+        """Whether it would have to go elsewhere if its node were removed."""
+        return self.holds_room and not (self.leaving or self.of_node)
 
 
 class PriorityClassFacts(msgspec.Struct, frozen=True, gc=False):
@@ -126,6 +135,7 @@ def node(raw: bytes) -> Node:
     ready = any(entry.type == "Ready" and entry.status == _TRUE for entry in conditions)
     name = intern(found.metadata.name)
     allocatable = Resources.parse(found.status.allocatable)
+    notes = found.metadata.annotations
     return Node(
         name=name,
         allocatable=allocatable + gpu_sharing.offered(_labels(found.metadata), allocatable),
@@ -137,6 +147,7 @@ def node(raw: bytes) -> Node:
         taints=tuple(
             Taint(taint.key, taint.value, taint.effect) for taint in found.spec.taints or ()
         ),
+        kept=contract.TRUE in (notes.do_not_disrupt, notes.scale_down_disabled),
     )
 
 
@@ -175,6 +186,7 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
         hold=gpu_sharing.hold(share, notes.gpus, notes.gpu_memory),
         claims=volume_claims.named(who.namespace, found.spec.volumes) if asking else (),
         provisional=_provisional(found, shape) if asks else None,
+        of_node=any(owner.kind in _OF_THEIR_NODE for owner in owners),
     )
 
 
@@ -269,6 +281,7 @@ def _job_pod(found: PodObject, alone: BarePod | None) -> Pod:
         placed_at=time(notes.placed_at) if assigned else None,
         node_affinity=_own_affinity(found) if waits else node_affinity.ANYWHERE,
         devices=tuple(name for name in notes.gpus.split(",") if name),
+        says_disruption=waits and (notes.do_not_disrupt, notes.safe_to_evict) != (None, None),
     )
 
 

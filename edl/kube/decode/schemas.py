@@ -48,6 +48,15 @@ class NamespaceObject(ObjectPart, frozen=True):
     metadata: NamespaceMetadata
 
 
+class NodeAnnotations(msgspec.Struct, frozen=True, gc=False):
+    do_not_disrupt: str = msgspec.field(name=contract.DO_NOT_DISRUPT, default="")
+    scale_down_disabled: str = msgspec.field(name=contract.SCALE_DOWN_DISABLED, default="")
+
+
+class NodeMetadata(ObjectMeta, frozen=True):
+    annotations: NodeAnnotations = NodeAnnotations()
+
+
 class TaintObject(ObjectPart, frozen=True):
     key: str
     effect: str
@@ -71,7 +80,7 @@ class NodeStatus(ObjectPart, frozen=True):
 
 
 class NodeObject(ObjectPart, frozen=True):
-    metadata: ObjectMeta
+    metadata: NodeMetadata
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
@@ -114,6 +123,8 @@ class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
     placed_at: str = msgspec.field(name=contract.PLACED_AT, default="")
     gpus: str = msgspec.field(name=contract.SHARED_GPU_UUID, default="")
     gpu_memory: str = msgspec.field(name=contract.SHARED_GPU_MEMORY, default="")
+    do_not_disrupt: str | None = msgspec.field(name=contract.DO_NOT_DISRUPT, default=None)
+    safe_to_evict: str | None = msgspec.field(name=contract.SAFE_TO_EVICT, default=None)
 
 
 class PodMetadata(ObjectPart, frozen=True):

@@ -23,6 +23,7 @@ class _Load:
     """
 
     pods: int = 0
+    tenants: int = 0
     used: Counter[str] = field(default_factory=Counter)
     leaving: Counter[str] = field(default_factory=Counter)
     holds: Counter[tuple[gpu_sharing.GpuAllocation, bool]] = field(default_factory=Counter)
@@ -30,6 +31,7 @@ class _Load:
 
     def add(self, pod: PodFacts, sign: int) -> None:
         self.pods += sign
+        self.tenants += sign * pod.keeps_node
         if pod.hold:
             self.holds[pod.hold, pod.leaving] += sign
         for name, amount in pod.shape.requests.items:
@@ -97,4 +99,4 @@ class NodeUsageIndex:
             return node
         used, leaving = Resources.of(load.used), Resources.of(load.leaving)
         devices = node.devices and gpu_sharing.occupied(node.devices, load.holds.elements())
-        return replace(node, used=used, releasing=leaving, devices=devices)
+        return replace(node, used=used, releasing=leaving, devices=devices, tenants=load.tenants)

@@ -177,6 +177,7 @@ def _with_pods(node: Node, pods: Sequence[PodFacts]) -> Node:
         node,
         used=_sum(pod.shape for pod in pods),
         releasing=_sum(pod.shape for pod in pods if pod.leaving),
+        tenants=sum(pod.keeps_node for pod in pods),
         devices=node.devices
         and gpu_sharing.occupied(
             node.devices, [(pod.hold, pod.leaving) for pod in pods if pod.hold]

@@ -61,6 +61,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
                 used=Resources(),
                 releasing=Resources(),
                 labels=_labels(like, name),
+                tenants=0,
             )
             for name in new
         )

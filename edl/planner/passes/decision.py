@@ -46,6 +46,7 @@ class Decision:
             suspensions=tuple(Suspension(key, reason) for key, reason in suspended.items()),
             held=self.decisions.held_jobs(),
             node_assignments=node_assignments(self.snapshot),
+            unneeded=self.decisions.unneeded,
             recheck_after=min(self.snapshot.rechecks, default=None),
             requests=tuple(self._requests()),
             unprovisioned=tuple(self.decisions.unprovisioned),

@@ -46,7 +46,9 @@ class Decisions:
     """Those of `held` that wait in the queue, the first first."""
     pipelined: list[PipelinedPods] = field(default_factory=list)
     moves: list[ReplicaMove] = field(default_factory=list)
-    """Replicas that leave a node for pods which may use few nodes."""
+    """Replicas that leave a node for pods which may use few nodes, or so that it can be removed."""
+    unneeded: tuple[str, ...] = ()
+    """Nodes that nothing but extras needs."""
 
     requests: dict[JobKey, dict[str, int]] = field(default_factory=dict)
     """Provisional pods that there are to be, by role, of jobs that ask for nodes."""

@@ -3,6 +3,7 @@
 Whether a pod may come to a node is the planner's own answer: `Eligibility`, rules and devices.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -40,6 +41,8 @@ class SimulatedNodes:
         self._rules = rules or PodRules((), ())
         self._devices: dict[str, tuple[Device, ...]] = {}
         """By node, named, and with what our pods hold."""
+        self._tenants: Counter[str] = Counter()
+        """Pods that came to each node and have not been told to end."""
         self._given: list[Node] = []
         self._nodes: list[Node] = []
         self._stale: set[int] = set()
@@ -63,6 +66,7 @@ class SimulatedNodes:
         self.used = np.delete(self.used, column, axis=1)
         self.leaving = np.delete(self.leaving, column, axis=1)
         self._devices.pop(name, None)
+        self._tenants.pop(name, None)
         self._set([one for one in self._given if one.name != name])
 
     def change(self, node: Node) -> None:
@@ -102,6 +106,7 @@ class SimulatedNodes:
         """A pod comes there; `devices`: those that it already has a share of."""
         place = Place(node, devices or self._chosen(shape, node))
         self._change(self.used, shape, node, 1)
+        self._tenants[node] += 1
         self._hold(shape, place, used=1)
         if shape.constraints:
             self._rules.come(shape.constraints, node)
@@ -110,6 +115,7 @@ class SimulatedNodes:
     def leave(self, shape: Shape, place: Place) -> None:
         """A pod there has been told to end."""
         self._change(self.leaving, shape, place.node, 1)
+        self._tenants[place.node] -= 1
         self._hold(shape, place, leaving=1)
         if shape.constraints:
             self._rules.leave(shape.constraints, place.node)
@@ -119,6 +125,8 @@ class SimulatedNodes:
         self._change(self.used, shape, place.node, -1)
         if leaving:
             self._change(self.leaving, shape, place.node, -1)
+        else:
+            self._tenants[place.node] -= 1
         self._hold(shape, place, used=-1, leaving=-int(leaving))
         if shape.constraints:
             self._rules.go(shape.constraints, place.node, leaving=leaving)
@@ -192,6 +200,7 @@ class SimulatedNodes:
                 used=self._amounts(self.used, column),
                 releasing=self._amounts(self.leaving, column),
                 devices=self._devices.get(self._given[column].name, ()),
+                tenants=self._given[column].tenants + self._tenants[self._given[column].name],
             )
         self._stale = set()
         return tuple(self._nodes)

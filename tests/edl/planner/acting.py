@@ -4,6 +4,7 @@ Removed pods are gone, or leave while they hold their nodes for one more round (
 ones are bound where they fit (fullest node first), others stay pending.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
@@ -12,7 +13,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.annotations import clearings
+from edl.annotations import clearings, unneeded_nodes
 from edl.contract import PLACEMENT_GATE
 from edl.feasibility.eligibility import Eligibility
 from edl.model import (
@@ -59,9 +60,32 @@ def act(
         replace(one, roles=tuple(_bind(part, now, choose) for part in one.roles))
         for one in sorted(jobs, key=lambda one: (-one.priority, one.queued_at, one.key))
     )
-    filled = tuple(replace(one, used=one.allocatable - free[one.name]) for one in nodes)
+    tenants = _tenants(state, bound)
+    filled = tuple(
+        replace(one, used=one.allocatable - free[one.name], tenants=tenants[one.name])
+        for one in nodes
+    )
     kept = tuple(found for found in demands if found.count)
-    return ClusterState(now + after, filled, bound, kept)
+    since = unneeded_nodes.noted(state.unneeded_since, plan.unneeded, now)
+    return replace(
+        state, observed_at=now + after, nodes=filled, jobs=bound, demands=kept, unneeded_since=since
+    )
+
+
+def _tenants(before: ClusterState, after: tuple[TrainingJob, ...]) -> dict[str, int]:
+    """Pods that keep each node: of others as many as before, and ours as they are now."""
+    was, now = _active(before.jobs), _active(after)
+    return {one.name: one.tenants - was[one.name] + now[one.name] for one in before.nodes}
+
+
+def _active(jobs: tuple[TrainingJob, ...]) -> Counter[str]:
+    return Counter(
+        each.node
+        for one in jobs
+        for part in one.roles
+        for each in part.pods
+        if each.node and each.active
+    )
 
 
 def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> TrainingJob:  # noqa: FBT001

@@ -115,16 +115,17 @@ def cluster(*things: Node | TrainingJob | Demand, seconds: float = 0) -> Cluster
 
 
 def _with_use(found: Node, jobs: tuple[TrainingJob, ...]) -> Node:
-    used, leaving = found.used, found.releasing
+    used, leaving, tenants = found.used, found.releasing, found.tenants
     for training in jobs:
         for part in training.roles:
             here = [one for one in part.pods if one.node == found.name and not one.ended]
             going = sum(one.terminating for one in here)
             used += part.shape.requests * len(here)
             leaving += part.shape.requests * going
-    return replace(found, used=used, releasing=leaving)
+            tenants += len(here) - going
+    return replace(found, used=used, releasing=leaving, tenants=tenants)
 
 
 def busy(found: Node, by: Resources) -> Node:
     """The node with other owners' pods on it."""
-    return replace(found, used=found.used + by)
+    return replace(found, used=found.used + by, tenants=found.tenants + 1)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, Code
 from edl.planner.decide import decide
-from edl.planner.limits import Limits
+from edl.planner.limits import GrowthMode, Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES, Policy, weighted
 from tests.edl.planner.acting import quiet
@@ -28,6 +28,7 @@ class Way:
 
 WAYS = {name: Way(policy) for name, policy in POLICIES.items()}
 WAYS["weighted"] = Way(weighted(POLICIES["fair"], {1: 3, 2: 0.5}))
+WAYS["needed nodes"] = Way(POLICIES["fair"], replace(LIMITS, growth=GrowthMode.NEEDED_NODES))
 WAYS["preempting"] = Way(POLICIES["fair"], replace(LIMITS, preempt=True))
 
 

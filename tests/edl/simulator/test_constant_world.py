@@ -80,3 +80,15 @@ def test_a_cluster_rests_when_a_churn_is_over(seed: int) -> None:
     world, over = churn(seed)
     found = moves(world, Elastic(POLICIES["fair"]), until=over + 900)
     assert [move for move in found if move.at > over + 600] == []
+
+
+def test_a_node_counts_the_pods_that_would_have_to_go_elsewhere_without_it() -> None:
+    differing: list[float] = []
+
+    def decided(now: float, state: ClusterState, _: Plan) -> None:
+        for node in state.nodes:
+            staying = node.used.get("pods") - node.releasing.get("pods")
+            differing.extend([now] if node.tenants != staying else [])
+
+    simulate(mix(5), Elastic(POLICIES["fair"]), 300, Watcher(decided=decided))
+    assert differing == []

@@ -1,6 +1,7 @@
 """Pods of gated roles are given their nodes one by one, by a patch that says all at once."""
 
 import json
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
@@ -81,6 +82,8 @@ def test_a_pod_gets_its_node_and_loses_its_gate_in_one_patch() -> None:
             "annotations": {
                 contract.ASSIGNED_NODE: "n1",
                 contract.PLACED_AT: "2026-01-01T12:00:00Z",
+                contract.DO_NOT_DISRUPT: "true",
+                contract.SAFE_TO_EVICT: "false",
             },
         },
         "spec": {
@@ -88,6 +91,27 @@ def test_a_pod_gets_its_node_and_loses_its_gate_in_one_patch() -> None:
             "schedulingGates": [{"name": "example.com/quota"}],
         },
     }
+
+
+def told_to_autoscalers(*workers: Pod, **fields: object) -> list[Mapping[str, object]]:
+    """What the patch that gives each of three workers its node says, where two are the minimum."""
+    found = gated("worker", 2, 4, size=3, pods=workers or waiting("worker", 0, 1, 2), **fields)
+    plan = Plan(node_assignments=(placement("n1", "n1", "n2"),))
+    patched = map(written, of_pods(training(found, started_at=NOW), plan))
+    return [{key: one[key] for key in contract.UNDISRUPTED if key in one} for one in patched]
+
+
+def test_autoscalers_are_told_to_let_minimum_pods_be_and_no_extras() -> None:
+    assert told_to_autoscalers() == [contract.UNDISRUPTED, contract.UNDISRUPTED, {}]
+
+
+def test_a_work_item_that_is_moved_loses_little() -> None:
+    assert told_to_autoscalers(resizing=ResizePolicy.ITEMS) == [{}, {}, {}]
+
+
+def test_what_a_template_says_to_autoscalers_wins() -> None:
+    own = [replace(one, says_disruption=True) for one in waiting("worker", 0, 1, 2)]
+    assert told_to_autoscalers(*own) == [{}, {}, {}]
 
 
 def test_every_pod_has_a_step_of_its_own_so_that_they_are_written_together() -> None:

@@ -298,6 +298,40 @@ def test_a_pod_that_waits_for_its_node_tells_its_own_node_affinity() -> None:
     assert (found.assigned, found.placed_at) == ("", None)
 
 
+@pytest.mark.parametrize("key", [contract.DO_NOT_DISRUPT, contract.SAFE_TO_EVICT])
+@pytest.mark.parametrize("value", ["true", "false", ""])
+def test_a_pod_that_waits_for_its_node_tells_that_its_template_speaks_to_autoscalers(
+    key: str, value: str
+) -> None:
+    gates = {"schedulingGates": [{"name": contract.PLACEMENT_GATE}]}
+    found = pod_facts(manifests.job_pod("p", 0, "train", notes={key: value}, spec=gates)).pod
+    assert found is not None
+    assert found.says_disruption
+    assert not placeable(contract.PLACEMENT_GATE).says_disruption
+
+
+@pytest.mark.parametrize("key", [contract.DO_NOT_DISRUPT, contract.SCALE_DOWN_DISABLED])
+def test_a_node_is_kept_where_its_annotations_tell_autoscalers_so(key: str) -> None:
+    body = manifests.node()
+    assert not node_facts(body).kept
+    body["metadata"]["annotations"] = {key: "true", "other": "true"}
+    assert node_facts(body).kept
+    body["metadata"]["annotations"] = {key: "false"}
+    assert not node_facts(body).kept
+
+
+@pytest.mark.parametrize("kind", ["DaemonSet", "Node"])
+def test_pods_that_go_with_their_node_keep_none(kind: str) -> None:
+    owner = {"apiVersion": "v1", "kind": kind, "name": "it", "uid": "u", "controller": True}
+    assert pod_facts(manifests.pod("web", node="n1")).keeps_node
+    assert not pod_facts(manifests.pod("web")).keeps_node
+    assert not pod_facts(manifests.pod("web", node="n1", phase="Failed")).keeps_node
+    leaving = {"deletionTimestamp": manifests.CREATED}
+    assert not pod_facts(manifests.pod("web", node="n1", metadata=leaving)).keeps_node
+    own = {"ownerReferences": [owner]}
+    assert not pod_facts(manifests.pod("agent", node="n1", metadata=own)).keeps_node
+
+
 def test_a_placed_pod_tells_its_node_and_since_when_also_behind_another_gate() -> None:
     at = "2026-01-01T00:00:09Z"
     found = placeable(contract.HOSTS_GATE, assigned_node="gpu-1.lab", placed_at=at)

@@ -1,0 +1,43 @@
+"""Since when plans have found nodes unneeded: what a leader remembers, and leaves to the next one.
+
+It stands on the Lease, which is written anyway: no plan costs a write for it.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias
+
+import msgspec
+
+Since: TypeAlias = tuple[tuple[str, datetime], ...]
+"""(node, moment), sorted by name."""
+
+_MOST: Final = 1000
+"""Nodes that the Lease tells of, those first that have waited longest: some 60 KiB."""
+_AHEAD: Final = timedelta(minutes=1)
+"""So far clocks of two leaders may differ."""
+_decoder: Final = msgspec.json.Decoder(dict[str, datetime])
+
+
+def noted(before: Since, names: Iterable[str], now: datetime) -> Since:
+    """What is remembered once a plan has found these nodes unneeded."""
+    known = dict(before)
+    return tuple((name, known.get(name, now)) for name in sorted(names))
+
+
+def text(since: Since) -> str:
+    """The annotation that keeps it; whole seconds."""
+    longest = sorted(since, key=lambda found: (found[1], found[0]))[:_MOST]
+    kept = {name: moment.replace(microsecond=0) for name, moment in sorted(longest)}
+    return msgspec.json.encode(kept).decode()
+
+
+def read(annotation: str, now: datetime) -> Since:
+    """Nothing where there is none, or none of ours; whoever may write the Lease wrote it."""
+    try:
+        found = _decoder.decode(annotation)
+    except (msgspec.MsgspecError, RecursionError):
+        return ()
+    times = {name: moment for name, moment in found.items() if moment.tzinfo}
+    known = sorted((name, moment) for name, moment in times.items() if moment - now < _AHEAD)
+    return tuple(known) if len(known) <= _MOST else ()

@@ -1,0 +1,73 @@
+"""Since when plans have found nodes unneeded: kept between rounds, and for the next leader."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, Protocol
+
+from msgspec.structs import replace
+
+from edl import contract
+from edl.annotations import unneeded_nodes
+from edl.model import ClusterState
+from edl.planner.plan import Plan
+
+if TYPE_CHECKING:
+    from edl.annotations.unneeded_nodes import Since
+
+
+class Legacy(Protocol):
+    """What one leader leaves to the next."""
+
+    @property
+    def inherited(self) -> Mapping[str, str]: ...
+
+    def leave(self, name: str, note: str) -> None: ...
+
+
+class NoLegacy:
+    """Of a process that always leads: what it knows ends with it."""
+
+    inherited: Final[Mapping[str, str]] = {}
+
+    def leave(self, name: str, note: str) -> None:
+        """Nobody reads it."""
+
+
+class UnneededNodes:
+    """Read by the loop alone."""
+
+    def __init__(self, legacy: Legacy) -> None:
+        self._legacy = legacy
+        self._read: Mapping[str, str] | None = None
+        self._since: Since = ()
+
+    def observing(
+        self, observe: Callable[[datetime], ClusterState]
+    ) -> Callable[[datetime], ClusterState]:
+        """The same, with what is remembered."""
+
+        def observed(now: datetime) -> ClusterState:
+            self._inherit(now)
+            return replace(observe(now), unneeded_since=self._since)
+
+        return observed
+
+    def deciding(self, decide: Callable[[ClusterState], Plan]) -> Callable[[ClusterState], Plan]:
+        """The same, remembered."""
+
+        def decided(state: ClusterState) -> Plan:
+            plan = decide(state)
+            since = unneeded_nodes.noted(self._since, plan.unneeded, state.observed_at)
+            if since != self._since:
+                self._since = since
+                self._legacy.leave(contract.UNNEEDED_NODES, unneeded_nodes.text(since))
+            return plan
+
+        return decided
+
+    def _inherit(self, now: datetime) -> None:
+        """Once each time that this process begins to lead."""
+        inherited = self._legacy.inherited
+        if inherited is not self._read:
+            self._read = inherited
+            self._since = unneeded_nodes.read(inherited.get(contract.UNNEEDED_NODES, ""), now)

@@ -1,0 +1,219 @@
+"""Replicas above the minimum keep no node alive that an autoscaler could remove."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from edl import contract, reasons
+from edl.model import ClusterState, Node, ResizePolicy, TrainingJob
+from edl.planner.limits import GrowthMode
+from edl.planner.plan import Plan
+from edl.planner.snapshot.needed_nodes import REMOVED_WITHIN
+from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
+from tests.edl.planner.states import at, busy, cluster, job, node, pod, role, room, worker
+
+NEEDED = replace(ALL, growth=GrowthMode.NEEDED_NODES)
+LATER = NEEDED.idle_node_after.total_seconds()
+GONE = REMOVED_WITHIN.total_seconds()
+
+
+def plan(state: ClusterState, *unneeded: str, after: float = LATER) -> Plan:
+    """The plan where these nodes have been unneeded for so many seconds."""
+    since = state.observed_at - timedelta(seconds=after)
+    return plan_for(
+        replace(state, unneeded_since=tuple((name, since) for name in unneeded)), NEEDED
+    )
+
+
+def elastic(*on: str, low: int = 1, high: int = 4, **fields: Any) -> TrainingJob:  # noqa: ANN401
+    """One role that resizes live; kube-scheduler places its pods, on these nodes."""
+    return worker("job", low, high, on=on, **fields)
+
+
+def placed(*on: str, low: int = 1, high: int = 4) -> TrainingJob:
+    """A training job whose workers the plan places."""
+    workers = role("worker", low, high, on=on, decides=False)
+    return job("job", role("ps", on=("home",)), workers)
+
+
+def lowered(found: Plan) -> dict[str, int]:
+    assert all(one.reason == reasons.NODE_UNNEEDED for one in found.resizes)
+    return sizes(found)
+
+
+def test_extras_leave_a_node_that_they_alone_keep() -> None:
+    state = cluster(node("a", 2), node("b", 2), elastic("a", "a", "b", "b"))
+    assert lowered(plan(state, "b")) == {"job": 2}
+
+
+def test_they_stay_until_its_time_is_over() -> None:
+    state = cluster(node("a", 2), node("b", 2), elastic("a", "a", "b", "b"))
+    early = plan(state, "b", after=LATER - 1)
+    assert early.resizes == ()
+    assert early.unneeded == ("b",)
+    assert early.recheck_after == timedelta(seconds=1)
+
+
+def test_a_node_that_was_not_known_to_be_unneeded_is_looked_at_again_in_time() -> None:
+    state = cluster(node("a", 2), node("b", 2), elastic("a", "a", "b", "b"))
+    first = plan(state)
+    assert first.resizes == ()
+    assert first.recheck_after == NEEDED.idle_node_after
+
+
+@pytest.mark.parametrize("growth", [GrowthMode.ANY_NODE, GrowthMode.AUTOSCALER])
+def test_without_an_autoscaler_extras_stay_where_they_are(growth: GrowthMode) -> None:
+    state = cluster(node("a", 2), node("b", 2), elastic("a", "a", "b", "b"))
+    state = replace(state, unneeded_since=(("b", at(-9999)),))
+    found = plan_for(state, replace(ALL, growth=growth))
+    assert found == plan_for(replace(state, unneeded_since=()), ALL)
+    assert not found.resizes
+    assert not found.unneeded
+
+
+def test_the_cluster_says_whether_it_has_an_autoscaler() -> None:
+    state = cluster(node("a", 2), node("b", 2), elastic("a", "a", "b", "b"))
+    state = replace(state, autoscaled=True, unneeded_since=(("b", at(-LATER)),))
+    assert lowered(plan_for(state)) == {"job": 2}
+
+
+def pooled(name: str, cpu: float = 2, **fields: Any) -> Node:  # noqa: ANN401
+    return node(name, cpu, labels={contract.NODE_POOL: "default"}, **fields)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        busy(node("b", 3), room(1)),
+        node("b", 2, kept=True),
+    ],
+    ids=["pods of other owners are there", "its annotations tell autoscalers to let it be"],
+)
+def test_a_node_that_is_needed_anyway_keeps_its_extras(other: Node) -> None:
+    found = plan(cluster(node("a", 2), other, elastic("a", "a", "b", "b")), "b")
+    assert not found.resizes
+    assert not found.unneeded
+
+
+def test_where_karpenter_made_nodes_it_removes_no_others() -> None:
+    fixed = cluster(pooled("a"), node("b", 2), elastic("a", "a", "b", "b"))
+    assert plan(fixed, "b").resizes == ()
+    made = cluster(node("a", 2), pooled("b"), elastic("a", "a", "b", "b"))
+    assert lowered(plan(made, "b")) == {"job": 2}
+
+
+def test_minimum_pods_never_leave_a_node_for_it() -> None:
+    state = cluster(node("a", 2), node("b", 2), elastic("a", "a", "b", "b", low=3))
+    found = plan(state, "a", "b")
+    assert not found.resizes
+    assert not found.drains
+    assert not found.unneeded
+
+
+def test_a_size_that_its_user_set_is_no_extra() -> None:
+    state = cluster(node("a", 2), node("b", 2), elastic("a", "a", "b", "b", wanted=4))
+    assert plan(state, "b").resizes == ()
+
+
+def test_a_job_that_is_nearly_finished_keeps_its_nodes() -> None:
+    state = cluster(node("a", 2), node("b", 2), elastic("a", "a", "b", "b", progress=0.95))
+    assert plan(state, "b").resizes == ()
+
+
+def test_as_many_leave_as_extras_are_there_whatever_their_indexes_are() -> None:
+    state = cluster(node("a", 3), node("b", 2), elastic("a", "b", "a", "a", high=4))
+    assert lowered(plan(state, "b")) == {"job": 3}
+
+
+def test_the_room_that_they_left_is_kept_for_those_that_are_still_there() -> None:
+    """The autoscaler drains the node: kube-scheduler then finds room on the other one."""
+    hungry = worker("hungry", 1, 9, on=("a",))
+    state = cluster(node("a", 4), node("b", 2), elastic("a", "b", "a", high=3), hungry)
+    again = plan(state, "b")
+    assert not again.drains
+    assert not again.resizes
+    assert held(again)["hungry"].code is not reasons.NODE_UNNEEDED.code
+
+
+def test_pods_that_the_plan_places_move_where_there_is_room() -> None:
+    state = cluster(node("home", 3), node("b", 2), placed("home", "b"))
+    found = plan(state, "b")
+    assert [(one.pods, one.reason) for one in found.drains] == [(("pod-1",), reasons.NODE_UNNEEDED)]
+    assert found.resizes == ()
+
+
+def test_where_there_is_none_their_role_gets_smaller() -> None:
+    state = cluster(node("home", 2), node("b", 2), placed("home", "b"))
+    found = plan(state, "b")
+    assert found.drains == ()
+    assert lowered(found) == {"job": 1}
+
+
+def test_live_roles_leave_before_any_job_is_restarted() -> None:
+    ring = worker("ring", 1, 4, on=("a", "c"), resizing=ResizePolicy.RESTART)
+    state = cluster(node("a", 2), node("b", 1), node("c", 1), elastic("a", "b"), ring)
+    assert lowered(plan(state, "b", "c")) == {"job": 1}
+
+
+def test_of_restarts_the_smallest_comes_first_and_alone() -> None:
+    small = worker("small", 1, 2, on=("a", "b"), resizing=ResizePolicy.RESTART)
+    large = worker("large", 1, 3, on=("a", "a", "c"), resizing=ResizePolicy.RESTART)
+    state = cluster(node("a", 3), node("b", 1), node("c", 1), small, large)
+    assert lowered(plan(state, "b", "c")) == {"small": 1}
+
+
+def test_a_job_that_restarted_a_moment_ago_is_not_restarted_for_it() -> None:
+    ring = worker("ring", 1, 2, on=("a", "b"), resizing=ResizePolicy.RESTART, resized_at=at(-1))
+    assert plan(cluster(node("a", 1), node("b", 1), ring), "b").resizes == ()
+
+
+def test_growth_comes_to_nodes_that_are_needed_anyway() -> None:
+    state = cluster(node("home", 3), node("b", 9), placed("home", high=8))
+    assert sizes(plan(state, "b", after=0)) == {"job": 2}
+
+
+def test_what_grows_no_further_is_told_why() -> None:
+    state = cluster(node("home", 2), node("b", 9), placed("home", high=8))
+    found = plan(state, "b", after=0)
+    assert found.resizes == ()
+    assert held(found) == {"job": reasons.NEEDED_NODES_ONLY}
+
+
+def test_pods_that_kube_scheduler_places_wait_until_no_other_node_would_take_them() -> None:
+    state = cluster(node("a", 3), node("b", 9), elastic("a", high=8))
+    assert held(plan(state, "b", after=0)) == {"job": reasons.NEEDED_NODES_ONLY}
+    assert sizes(plan(cluster(node("a", 3), elastic("a", high=8)))) == {"job": 3}
+
+
+def test_a_start_may_use_any_node_and_its_extras_the_rest_of_it() -> None:
+    workers = role("worker", 2, 9, decides=False, gated=True)
+    waiting = job("job", role("ps"), workers)
+    found = plan(cluster(node("a", 4), node("b", 4), waiting), "a", "b", after=0)
+    assert started(found) == {"job": {"ps": 1, "worker": 3}}
+
+
+def test_a_minimum_that_lost_pods_gets_them_back_on_any_node() -> None:
+    state = cluster(
+        node("a", 1), node("b", 9), elastic("a", low=3, high=3, size=1, resizing=ResizePolicy.LIVE)
+    )
+    assert sizes(plan(state, "b", after=0)) == {"job": 3}
+
+
+def test_a_node_that_no_autoscaler_removes_is_used_again() -> None:
+    state = cluster(node("a", 2), node("b", 2), elastic("a", "a", high=4))
+    assert held(plan(state, "b", after=LATER + GONE - 1)) == {"job": reasons.NEEDED_NODES_ONLY}
+    again = plan(state, "b", after=LATER + GONE)
+    assert sizes(again) == {"job": 4}
+    full = cluster(node("a", 2), node("b", 2), elastic("a", "a", "b", "b"))
+    assert plan(full, "b", after=LATER + GONE).resizes == ()
+
+
+def test_a_pod_that_leaves_keeps_no_node() -> None:
+    leaving = elastic("a", "a", "b", low=1, size=2)
+    workers = replace(
+        leaving.roles[0], pods=(pod(0, "a"), pod(1, "a"), pod(2, "b", terminating=True))
+    )
+    state = cluster(node("a", 2), node("b", 2), replace(leaving, roles=(workers,)))
+    assert plan(state).unneeded == ("b",)

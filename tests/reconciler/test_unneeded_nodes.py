@@ -1,0 +1,91 @@
+"""Since when nodes are unneeded outlives rounds, and leaders."""
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from edl import contract
+from edl.annotations import unneeded_nodes
+from edl.model import ClusterState
+from edl.planner.plan import Plan
+from reconciler.unneeded_nodes import NoLegacy, UnneededNodes
+from tests.edl.planner.states import at, cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Lease:
+    """What stands on it for the next leader."""
+
+    def __init__(self) -> None:
+        self.inherited: Mapping[str, str] = {}
+        self.notes: dict[str, str] = {}
+
+    def leave(self, name: str, note: str) -> None:
+        self.notes[name] = note
+
+    def change_hands(self) -> None:
+        self.inherited, self.notes = dict(self.notes), {}
+
+
+def observed(memory: UnneededNodes, now: datetime) -> ClusterState:
+    return memory.observing(lambda moment: replace(cluster(), observed_at=moment))(now)
+
+
+def decide(memory: UnneededNodes, now: datetime, *names: str) -> None:
+    memory.deciding(lambda _: Plan(unneeded=names))(observed(memory, now))
+
+
+def test_a_node_is_unneeded_since_the_first_plan_that_found_it_so_without_a_break() -> None:
+    memory = UnneededNodes(NoLegacy())
+    decide(memory, at(0), "b")
+    decide(memory, at(5), "a", "b")
+    assert observed(memory, at(9)).unneeded_since == (("a", at(5)), ("b", at(0)))
+    decide(memory, at(9), "a")
+    decide(memory, at(12), "a", "b")
+    assert observed(memory, at(15)).unneeded_since == (("a", at(5)), ("b", at(12)))
+
+
+def test_the_next_leader_knows_it() -> None:
+    lease = Lease()
+    decide(UnneededNodes(lease), at(0), "a")
+    lease.change_hands()
+    assert observed(UnneededNodes(lease), at(60)).unneeded_since == (("a", at(0)),)
+
+
+def test_who_leads_again_knows_what_others_found_meanwhile() -> None:
+    lease = Lease()
+    first, second = UnneededNodes(lease), UnneededNodes(lease)
+    decide(first, at(0), "a", "b")
+    lease.change_hands()
+    decide(second, at(20), "b", "c")
+    lease.change_hands()
+    assert observed(first, at(60)).unneeded_since == (("b", at(0)), ("c", at(20)))
+
+
+def test_the_lease_is_told_only_what_differs() -> None:
+    lease = Lease()
+    memory = UnneededNodes(lease)
+    decide(memory, at(0), "a")
+    lease.notes.clear()
+    decide(memory, at(5), "a")
+    assert lease.notes == {}
+
+
+def test_what_nobody_of_us_wrote_counts_as_nothing() -> None:
+    now = at(0)
+    for text in ("", "no", "[]", '{"a": 1}', '{"a": "2026-01-01T12:00:00"}', "[" * 9999):
+        assert unneeded_nodes.read(text, now) == ()
+    later = unneeded_nodes.text((("a", now + timedelta(hours=1)),))
+    assert unneeded_nodes.read(later, now) == ()
+    many = tuple((f"node-{number:05}", now) for number in range(1001))
+    assert len(unneeded_nodes.read(unneeded_nodes.text(many), now)) == 1000
+    assert len(unneeded_nodes.text(many)) < 100_000
+
+
+def test_the_annotation_is_written_as_it_is_read() -> None:
+    since = (("a", at(0)), ("b", at(-30)))
+    assert unneeded_nodes.read(unneeded_nodes.text(since), at(0)) == since
+    assert contract.UNNEEDED_NODES.startswith(contract.PREFIX)
