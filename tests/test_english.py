@@ -16,7 +16,8 @@ import pytest
 
 ROOT: Final = Path(__file__).parents[1]
 HELD: Final = (
-    *("edl/kube", "manifests", "sandbox", "CHANGELOG.md"),
+    *("edl/kube", "manifests", "sandbox", "docs"),
+    *("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
     *("certs", "dev", "reconciler", "webhook", "edl/annotations", "edl/contract", "edl/convert"),
     *("edl/frameworks", "edl/inject", "edl/messages", "edl/parsing", "edl/spec"),
 )

@@ -13,7 +13,7 @@ _LONGEST: Final = 63
 
 
 def teams_of(data: Mapping[str, str]) -> Teams:
-    """No data at all is no teams. Raises Denied."""
+    """The teams in the data of the ConfigMap; empty data means none. Raises Denied."""
     if not data:
         return Teams()
     other = sorted(data.keys() - {contract.TEAMS_KEY})

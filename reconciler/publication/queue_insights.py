@@ -40,7 +40,7 @@ class QueueInsights:
         """In the order in which they were worked out."""
 
     def refreshed(self, decided: LastDecision, waiting: Sequence[Held]) -> Mapping[JobKey, Insight]:
-        """Of the jobs of `waiting`, in their order of importance."""
+        """Insights of the jobs in `waiting`, in their order of importance."""
         self._forget(waiting)
         begun = self._monotonic()
         if begun >= self._rested:

@@ -25,7 +25,7 @@ class TeamsReading(msgspec.Struct, frozen=True):
     data: Mapping[str, str] = msgspec.field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     version: str | None = None
-    """Of the ConfigMap that was looked at last; empty where there was none, None before that."""
+    """The last ConfigMap that was read; empty where there was none, None before that."""
 
 
 class TeamSource:
