@@ -33,7 +33,7 @@ def text(since: Since) -> str:
 
 
 def read(annotation: str, now: datetime) -> Since:
-    """Nothing where there is none, or none of ours; whoever may write the Lease wrote it."""
+    """Empty if it is missing or invalid: any client with rights on the Lease may write it."""
     try:
         found = _decoder.decode(annotation)
     except (msgspec.MsgspecError, RecursionError):

@@ -39,5 +39,5 @@ def check(manifest: Mapping[str, object]) -> None:
     if manifest.get("binaryData"):
         raise Denied([Finding("binaryData", "is not read", f"write {PATH}")])
     if not isinstance(data, Mapping) or not all(isinstance(text, str) for text in data.values()):
-        raise Denied([Finding("data", "is no mapping of texts", f"write {PATH}")])
+        raise Denied([Finding("data", "is not a mapping of strings", f"write {PATH}")])
     teams_of(data)

@@ -26,7 +26,7 @@ _log: Final = logging.getLogger(__name__)
 PERIOD: Final = 10.0
 """Seconds between two looks: no ConfigMap is written more often."""
 MOST_WRITES: Final = 50
-"""One look makes so many; what was written longest ago comes first, the rest with the next."""
+"""Writes per round; the documents that were written longest ago come first."""
 RELIST: Final = 300.0
 """Seconds after which it is looked anew at what stands there: others may have changed it."""
 AFTER_REFUSAL: Final = 120.0

@@ -59,7 +59,7 @@ def test_what_is_no_yaml_is_told_with_its_line() -> None:
 @pytest.mark.parametrize("data", [["a"], "text", {contract.TEAMS_KEY: 3}, {contract.TEAMS_KEY: {}}])
 def test_data_of_another_type_is_refused(data: object) -> None:
     (said,) = findings(manifest(data))
-    assert said == "data: is no mapping of texts; write data[teams.yaml]"
+    assert said == "data: is not a mapping of strings; write data[teams.yaml]"
 
 
 def test_binary_data_is_refused() -> None:
