@@ -19,6 +19,7 @@ from edl.model import ClusterState
 from edl.planner.plan import Plan
 from edl.steps import steps
 from edl.steps.unchanged import UnchangedJobs
+from reconciler.autoscaler_events import AutoscalerEvents
 from reconciler.controller import Controller, DecisionPipeline
 from reconciler.debug_plan import last_plan
 from reconciler.leader_election import AlwaysLeader, Clocks, LeaderElector, LeaderState
@@ -73,8 +74,10 @@ class Manager:
         self._announcer = EventRecorder(guarded, clocks.now)
         self._writer = ClusterWriter(guarded, self._stores.accept, self._announcer.announce)
         unneeded = UnneededNodes(elector or NoLegacy())
+        known = IncrementalState(self._stores, self.team_source.teams)
+        said = AutoscalerEvents(cluster, self._alarm.ring)
         mind = DecisionPipeline(
-            unneeded.observing(IncrementalState(self._stores, self.team_source.teams).state),
+            unneeded.observing(lambda now: said.seen(known.state(now))),
             unneeded.deciding(decide),
             partial(steps, quiet=UnchangedJobs()),
         )
@@ -86,6 +89,7 @@ class Manager:
             Thread(target=self._work, name="loop", daemon=True),
             Thread(target=self._campaign, name="elector", daemon=True),
         ]
+        self.beside("autoscaler", said.run)
 
     def guarding(self, cluster: Cluster) -> LeaderOnlyCluster:
         """`cluster`, to be written to while this process leads."""

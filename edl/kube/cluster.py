@@ -160,6 +160,8 @@ class ListOptions(msgspec.Struct, frozen=True):
     """A label selector, as the API spells it."""
     name: str = ""
     """Only objects of this name: a right may be limited to it."""
+    about: str = ""
+    """Only Events about objects of this name."""
 
 
 class RawList(msgspec.Struct, frozen=True):

@@ -56,9 +56,13 @@ ROWS: Final = (
         (
             Panel(
                 "Jobs in the queue",
-                "Training jobs that wait for their minimum, and all that are known.",
+                "Training jobs that wait for their minimum, of them for new nodes, and all known.",
                 "short",
-                (Query("max(edl_queued_jobs)", "queued"), Query("max(edl_jobs)", "known")),
+                (
+                    Query("max(edl_queued_jobs)", "queued"),
+                    Query("max(edl_provisioning_jobs)", "wait for nodes"),
+                    Query("max(edl_jobs)", "known"),
+                ),
             ),
             Panel(
                 "Longest wait",

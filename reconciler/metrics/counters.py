@@ -44,6 +44,8 @@ class Metrics(msgspec.Struct, frozen=True):
     act_seconds: Histogram
     queue_wait_seconds: Histogram
     stall_seconds: Histogram
+    provisioning_seconds: Histogram
+    provisioning_failures: Counter
     leading: Gauge
     missing_rights: Gauge
     teams_document_invalid: Gauge
@@ -84,6 +86,14 @@ class Metrics(msgspec.Struct, frozen=True):
                 "From the patch until pods of the new size work, and launchers know them.",
                 "decision",
                 buckets=_STALLS,
+            ),
+            provisioning_seconds=histogram(
+                "edl_provisioning_seconds",
+                "From the first provisional pod of a job to its start.",
+                buckets=_WAITS,
+            ),
+            provisioning_failures=counter(
+                "edl_provisioning_failures", "Jobs whose nodes did not come in time."
             ),
             leading=Gauge("edl_leading", "1 while this process acts.", registry=registry),
             missing_rights=Gauge(

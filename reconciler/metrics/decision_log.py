@@ -116,6 +116,8 @@ class DecisionLog:
         said = {(step.job, note.action) for step in report.done for note in step.notes}
         if not said:
             return
+        late = sum((key, Action.WAITING) in said for key in decided.plan.unprovisioned)
+        self._metrics.provisioning_failures.inc(late)
         jobs = {job.key: job for job in decided.state.jobs}
         for found in _decisions(decided.plan):
             if (found.job, _ACTIONS[found.word]) in said:
@@ -133,6 +135,9 @@ class DecisionLog:
         if found.word == "admitted" and job is not None and job.started_at is None:
             waited = (now - job.queued_at).total_seconds()
             self._metrics.queue_wait_seconds.observe(waited)
+        since = job.provisioning.since if job and found.word == "admitted" else None
+        if since is not None:
+            self._metrics.provisioning_seconds.observe((now - since).total_seconds())
 
 
 def _decisions(plan: Plan) -> Iterator[_Decision]:

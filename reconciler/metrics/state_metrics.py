@@ -64,6 +64,12 @@ def _jobs(decided: LastDecision) -> Iterator[GaugeMetricFamily]:
     held_by = Counter(held.reason.code for held in plan.held)
     text = "Training jobs that do not get what they could use."
     yield _by("edl_held_jobs", text, "reason", _counted(held_by, Code))
+    asking = [job.provisioning for job in state.jobs if job.provisioning.pods]
+    bound = sum(len(asked.held) for asked in asking)
+    pods = {"bound": float(bound), "pending": float(sum(len(one.pods) for one in asking) - bound)}
+    text = "Queued training jobs that ask an autoscaler for nodes."
+    yield _gauge("edl_provisioning_jobs", text, len(asking))
+    yield _by("edl_provisioning_pods", "Provisional pods.", "state", pods)
     yield _by("edl_replicas", "Replicas of started jobs.", "bound", _replicas(state.jobs))
 
 

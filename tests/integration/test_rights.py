@@ -21,7 +21,15 @@ from edl.kube.api.client import connect
 from edl.kube.cache.team_source import APPLIED, TeamsReading
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions
 from edl.kube.writer.event_recorder import write_event
-from edl.model import ClusterState, Code, JobKey, ObjectRef
+from edl.model import (
+    ClusterState,
+    Code,
+    JobKey,
+    ObjectRef,
+    ProvisionalPod,
+    Provisioning,
+    TrainingJob,
+)
 from edl.planner.decide import decide
 from edl.planner.limits import Autoscaler, Limits
 from edl.planner.plan import Held, Plan
@@ -29,6 +37,7 @@ from edl.planner.policies import POLICIES
 from edl.planner.settings import Settings
 from edl.writes import Action, Note
 from manifests import render
+from reconciler.autoscaler_events import AutoscalerEvents
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
 from reconciler.metrics.state_metrics import LastDecision
@@ -54,9 +63,11 @@ PUBLISHED = [
     grant for grant in GRANTS if grant.resource == "configmaps" and grant.name in ("", "edl-queue")
 ]
 TEAMS = [grant for grant in GRANTS if grant.name == contract.TEAMS_APPLIED_CONFIG_MAP]
-WATCHED = [grant for grant in GRANTS if grant.verb in ("list", "watch") and grant not in PUBLISHED]
+QUOTED = [grant for grant in GRANTS if grant.resource == "events" and grant.verb == "list"]
+ALONE = (*PUBLISHED, *TEAMS, *QUOTED)
+WATCHED = [grant for grant in GRANTS if grant.verb in ("list", "watch") and grant not in ALONE]
 ELECTED = [grant for grant in GRANTS if grant.resource == "leases"]
-TOLD = [grant for grant in GRANTS if grant.resource == "events"]
+TOLD = [grant for grant in GRANTS if grant.resource == "events" and grant.verb != "list"]
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +226,7 @@ WRITES: dict[str, tuple[tuple[str, str], Scenario]] = {
 
 def test_every_right_is_in_one_of_these_tests() -> None:
     tested = {*map(str, WATCHED), *map(str, ELECTED), *map(str, TOLD), *WRITES}
-    tested |= set(map(str, (*PUBLISHED, *TEAMS)))
+    tested |= set(map(str, ALONE))
     assert {str(grant) for grant in GRANTS} == tested
 
 
@@ -336,6 +347,20 @@ def test_the_teams_that_are_decided_by_are_kept(
     assert account.refused == {grant.asked}
     assert "after" in kept()
     owner.delete(APPLIED)
+
+
+@pytest.mark.parametrize("grant", QUOTED, ids=str)
+def test_what_an_autoscaler_says_is_read(room: Sandbox, account: Noted, grant: Grant) -> None:
+    now = datetime.now(UTC)
+    pod = ProvisionalPod("gang-0", "uid", "worker", "", now)
+    key, asked = JobKey("default", "gang"), Provisioning(pods=(pod,))
+    events = AutoscalerEvents(account, lambda: None)
+    events.seen(ClusterState(now, (), (TrainingJob(key, "none", (), now, provisioning=asked),)))
+    with without(room, grant, ACCOUNT):
+        events.look()
+        assert account.refused == {grant.asked}
+    events.look()
+    assert grant.asked in account.allowed
 
 
 # -- the webhook's certificate ---------------------------------------------------------------------

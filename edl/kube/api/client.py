@@ -236,9 +236,16 @@ def _refusal(request: ApiCall, answer: ApiResponse) -> ClusterError | None:
 def _query(selection: ListOptions) -> dict[str, str]:
     query = {
         "labelSelector": selection.labels,
-        "fieldSelector": f"metadata.name={selection.name}" if selection.name else "",
+        "fieldSelector": ",".join(_fields(selection)),
     }
     return {name: value for name, value in query.items() if value}
+
+
+def _fields(selection: ListOptions) -> Iterator[str]:
+    if selection.name:
+        yield f"metadata.name={selection.name}"
+    if selection.about:
+        yield f"involvedObject.name={selection.about}"
 
 
 def _log_query(wanted: LogRequest) -> dict[str, str]:

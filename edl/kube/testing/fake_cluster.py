@@ -240,6 +240,8 @@ def _selects(selection: ListOptions, key: FakeKey, body: Json) -> bool:
         return False
     if selection.name not in ("", key.name):
         return False
+    if selection.about not in ("", (body.get("involvedObject") or {}).get("name")):
+        return False
     return matches(selection.labels, body["metadata"].get("labels") or {})
 
 

@@ -25,9 +25,8 @@ def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapsh
     for place, job in enumerate(snapshot.all_jobs):
         _stand(snapshot, job, place)
     for job in snapshot.all_jobs:
-        # Its own pods come in their place, and they go.
-        if job.provisioning.pods and not job.suspended:
-            snapshot.free_provisional(job.provisioning.held)
+        # Any pod comes before them; for their job the queue takes this room, when its turn comes.
+        snapshot.free_provisional(job.provisioning.held)
     snapshot.any_nearly_done = any(one.nearly_done for one in snapshot.allocations)
     snapshot.release_leaving()
     return snapshot

@@ -202,6 +202,18 @@ def test_a_burst_of_gangs_makes_no_more_nodes_than_they_need() -> None:
     assert world.made == 12
 
 
+def test_provisional_pods_take_no_room_of_those_that_come_first() -> None:
+    """kube-scheduler binds them at once, before the pods of who has just started have nodes."""
+    world = AutoscaledCluster(delay=15)
+    for name in ("n1", "n2", "n3"):
+        world.node(name)
+    world.gang("first", 6)
+    world.gang("second", 4)
+    world.settle(120)
+    assert (world.running("first"), world.running("second")) == (6, 4)
+    assert world.made == 2
+
+
 def test_a_provisional_pod_that_was_preempted_is_made_again() -> None:
     world = AutoscaledCluster(delay=10_000)
     world.node("n1")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +13,15 @@ from edl import reasons
 from edl.errors import Conflict, Forbidden, Invalid, NotFound
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.kube.writer.executor import StepReport
-from edl.model import ClusterState, Code, JobKey, ObjectRef, PodPhase
+from edl.model import (
+    ClusterState,
+    Code,
+    JobKey,
+    ObjectRef,
+    PodPhase,
+    ProvisionalPod,
+    Provisioning,
+)
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
@@ -130,6 +139,26 @@ def test_who_is_gone_or_suspended_meanwhile_tells_no_stall(told: Told, after: Cl
     told.decides(Plan(), after)
     told.decides(Plan(), cluster(worker("a", 1, 4, on=["n", "n"])))
     assert told.value("edl_resize_stall_seconds_count", decision="grown") == 0
+
+
+def test_requests_for_nodes_are_counted_until_the_start_or_until_they_are_late(told: Told) -> None:
+    begun = cluster().observed_at - timedelta(seconds=40)
+    pods = tuple(
+        ProvisionalPod(f"p-{number}", f"uid-{number}", "worker", on, begun)
+        for number, on in enumerate(("n", "n", ""))
+    )
+    asks = replace(worker("a", 2, 4, queued=-90), provisioning=Provisioning(pods=pods))
+    told.decides(Plan(), cluster(asks))
+    assert told.value("edl_provisioning_jobs") == 1
+    assert told.value("edl_provisioning_pods", state="bound") == 2
+    assert told.value("edl_provisioning_pods", state="pending") == 1
+    told.decides(Plan(unprovisioned=(A,)), cluster(asks))
+    told.acts(Action.WAITING)
+    assert told.value("edl_provisioning_failures_total") == 1
+    plan = Plan(admissions=(Admission(A, (("worker", 2),), because("its gang fits")),))
+    told.decides(plan, cluster(asks))
+    told.acts(Action.STARTED)
+    assert told.value("edl_provisioning_seconds_sum") == 40
 
 
 def test_whoever_follows_tells_nothing_of_the_cluster(told: Told) -> None:

@@ -233,7 +233,7 @@ class AdmissionQueue:
 
     def _gang(self, found: Gang) -> None:
         key = found.job.key
-        self._nodes.keep(found)
+        self._nodes.hold(found)
         if head := next((one for one in self._heads if self._waits_for(found, one)), None):
             self.decisions.enqueue(key, reasons.goes_first(head.job.key))
         elif until := gang_backoff_until(self.snapshot, found.job):
@@ -249,8 +249,7 @@ class AdmissionQueue:
 
     def _start(self, found: Gang) -> None:
         """Where its provisional pods hold room, it comes in their place."""
-        held = found.job.provisioning.held if found.job.suspended else ()
-        self.snapshot.free_provisional(held)
+        self._nodes.free(found)
         if self._nodes.is_patient(found):
             self._pass_over(found, reasons.PLACED_FIRST)
         elif (
@@ -261,7 +260,7 @@ class AdmissionQueue:
             return
         elif self._reserve(found):
             return
-        self.snapshot.free_provisional(held, -1)
+        self._nodes.free(found, -1)
 
     def _waits_for(self, found: Gang, head: Gang) -> bool:
         """Not within its guarantee for a gang of another team that would borrow."""
@@ -274,7 +273,7 @@ class AdmissionQueue:
     def _placed(self, found: Gang) -> tuple[Gang, topology_placement.NodesByRequest] | None:
         if not _allowed(found):
             return None
-        if found.job.suspended and (there := self._nodes.place(found)):
+        if there := self._nodes.place(found):
             return there
         together = self.snapshot.policy.colocate and not found.job.topology
         at_one = place_on_one_node(self.snapshot, found.requests) if together else None

@@ -17,7 +17,7 @@ from edl import reasons
 from edl.annotations import provisioning_failures
 from edl.contract import Provision
 from edl.feasibility.gpu_shares import Horizon
-from edl.model import Reason, Shape, TrainingJob
+from edl.model import JobKey, ProvisionalPod, Reason, Shape, TrainingJob
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest, pack, reserve_pods
 from edl.planner.passes.admission.gang import Gang, reserve_idle
@@ -32,30 +32,48 @@ from edl.quantities import DEVICE_CLASS
 class NodeRequests:
     """What the queued gangs of one plan ask for. Without an autoscaler it does nothing."""
 
-    board: Snapshot
-    ledger: Decisions
+    snapshot: Snapshot
+    decisions: Decisions
     _left: int = field(init=False)
     """How many gangs more may begin to ask."""
     _asking: list[Gang] = field(default_factory=list)
+    _kept: dict[JobKey, list[ProvisionalPod]] = field(default_factory=dict)
+    """Provisional pods that hold room for their gang."""
 
     def __post_init__(self) -> None:
-        asking = sum(bool(job.provisioning.pods) and job.suspended for job in self.board.jobs)
-        self._left = self.board.limits.provisioning_parallelism - asking
+        asking = sum(bool(job.provisioning.pods) and job.suspended for job in self.snapshot.jobs)
+        self._left = self.snapshot.limits.provisioning_parallelism - asking
 
-    def keep(self, found: Gang) -> None:
-        """What it has asked for stays, as long as nothing else is decided about it."""
-        if self._may_ask(found) and found.job.provisioning.pods and not self._is_late(found):
-            held = Counter(pod.role for pod in found.job.provisioning.pods if not pod.gone)
-            self.ledger.requests[found.job.key] = dict(sorted(held.items()))
+    def hold(self, found: Gang) -> None:
+        """What it has asked for stays, as long as nothing else is decided; its room is taken.
+
+        Pods whose room went to others that come first hold none: these pods will preempt them.
+        """
+        asked, key = found.job.provisioning, found.job.key
+        if not asked.pods or not self._may_ask(found) or self._is_late(found):
+            return
+        there = Counter(pod.role for pod in asked.pods if not pod.gone)
+        self.decisions.requests[key] = dict(sorted(there.items()))
+        kept = self._kept[key] = []
+        for pod in asked.held:
+            node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
+            amounts = self.snapshot.capacity.amounts(pod.requests)
+            if node != NO_NODE and self.snapshot.capacity.fits(node, amounts, now=True):
+                self.snapshot.free_provisional((pod,), -1)
+                kept.append(pod)
+
+    def free(self, found: Gang, sign: int = 1) -> None:
+        """The room that is held for it is there for it; -1: it is held again."""
+        self.snapshot.free_provisional(self._kept.get(found.job.key, ()), sign)
 
     def keep_held(self, found: Gang) -> None:
-        """What holds room for it stays; it asks for no more."""
-        if found.job.key in self.ledger.requests:
+        """Those that have a node stay; it asks for no more."""
+        if found.job.key in self.decisions.requests:
             held = Counter(pod.role for pod in found.job.provisioning.held)
-            self.ledger.requests[found.job.key] = dict(sorted(held.items()))
+            self.decisions.requests[found.job.key] = dict(sorted(held.items()))
 
     def drop(self, found: Gang) -> None:
-        self.ledger.requests.pop(found.job.key, None)
+        self.decisions.requests.pop(found.job.key, None)
 
     def is_patient(self, found: Gang) -> bool:
         """Whether more pods than its minimum are to have nodes first, and may still get them."""
@@ -71,12 +89,12 @@ class NodeRequests:
         """Where its provisional pods are, and wherever there is room for the others."""
         held = [
             nodes[: request.pods]
-            for nodes, request in zip(self._rows(found), found.requests, strict=True)
+            for nodes, request in zip(self._nodes(found), found.requests, strict=True)
         ]
-        gang = kept_at(self.board, found, held) if any(held) else None
+        gang = kept_at(self.snapshot, found, held) if any(held) else None
         if gang is None:
             return None
-        capacity = self.board.capacity
+        capacity = self.snapshot.capacity
         taken = []
         for (pod_class, _), nodes in zip(gang.requests, held, strict=True):
             for node in nodes:
@@ -88,7 +106,7 @@ class NodeRequests:
                 PodSetRequest(pod_class, pods - len(nodes))
                 for (pod_class, pods), nodes in zip(gang.requests, held, strict=True)
             ]
-            if (more := reserve_idle(self.board, rest)) is not None:
+            if (more := reserve_idle(self.snapshot, rest)) is not None:
                 return gang, [nodes + others for nodes, others in zip(held, more, strict=True)]
         for node, pod_class in taken:
             capacity.unreserve(node, pod_class, now=True)
@@ -110,7 +128,7 @@ class NodeRequests:
             failure = job.provisioning.failure
             return reasons.not_provisioned(failure.message if failure else ""), until
         if self._is_late(found):
-            self.ledger.unprovisioned.append(job.key)
+            self.decisions.unprovisioned.append(job.key)
             return reasons.not_provisioned(job.provisioning.said), None
         if not job.provisioning.pods:
             if self._left <= 0:
@@ -119,42 +137,47 @@ class NodeRequests:
         pods = self._pods(found, reach())
         names = (role.name for role in found.roles)
         asked = {name: count for name, count in zip(names, pods, strict=True) if count}
-        self.ledger.requests[job.key] = dict(sorted(asked.items()))
+        self.decisions.requests[job.key] = dict(sorted(asked.items()))
         self._asking.append(found)
         waiting = sum(asked.values()) - len(job.provisioning.held)
         since = job.provisioning.since
-        until = since + self.board.limits.provisioning_timeout if since else None
+        until = since + self.snapshot.limits.provisioning_timeout if since else None
         return reasons.waits_for_nodes(waiting, job.provisioning.said), until
 
     def reserve(self) -> None:
         """kube-scheduler binds provisional pods where there is idle room: it is not for growth."""
         for found in self._asking:
-            asked = self.ledger.requests.get(found.job.key, {})
+            asked = self.decisions.requests.get(found.job.key, {})
             held = Counter(pod.role for pod in found.job.provisioning.held)
             for role, request in zip(found.roles, found.requests, strict=True):
                 more = asked.get(role.name, 0) - held[role.name]
                 reserve_pods(
-                    self.board.capacity, PodSetRequest(request.pod_class, max(more, 0)), now=True
+                    self.snapshot.capacity, PodSetRequest(request.pod_class, max(more, 0)), now=True
                 )
 
     def _pods(self, found: Gang, reach: Ints) -> list[int]:
-        """Of each want, how many provisional pods there are to be."""
-        held, requests = [len(nodes) for nodes in self._rows(found)], list(self._wants(found))
-        # Where it needs a domain, nobody knows in which one nodes come.
-        pod_class = (
-            held if found.job.topology.required else pack(reach, requests, Horizon.FUTURE_IDLE)
-        )
+        """Of each want, how many provisional pods there are to be.
+
+        Those that hold no room stay until they are preempted: others would be bound in their place.
+        """
+        held, requests = [len(nodes) for nodes in self._nodes(found)], list(self._requests(found))
+        bound = Counter(pod.role for pod in found.job.provisioning.held)
+        idle = [bound[role.name] - kept for role, kept in zip(found.roles, held, strict=True)]
+        # Where it needs a domain, nothing says in which one nodes come.
+        fitting = held
+        if not found.job.topology.required:
+            fitting = pack(reach, requests, Horizon.FUTURE_IDLE)
         missing = [
-            max(request.pods - count, 0) for request, count in zip(requests, pod_class, strict=True)
+            max(request.pods - count, 0) for request, count in zip(requests, fitting, strict=True)
         ]
         if not any(missing):  # by their sums they fit, and rules are in the way
             missing = [request.pods for request in requests]
         return [
-            max(min(count + more, request.pods), 0)
-            for count, more, request in zip(held, missing, requests, strict=True)
+            min(count + more, request.pods) + lost
+            for count, more, request, lost in zip(held, missing, requests, idle, strict=True)
         ]
 
-    def _wants(self, found: Gang) -> Iterator[PodSetRequest]:
+    def _requests(self, found: Gang) -> Iterator[PodSetRequest]:
         """Its pods, or those of its maximum."""
         most = found.job.provisioning.wish is Provision.MAXIMUM
         for role, request in zip(found.roles, found.requests, strict=True):
@@ -163,19 +186,16 @@ class NodeRequests:
                 request.pod_class, max(role.max, request.pods) if grows else request.pods
             )
 
-    def _rows(self, found: Gang) -> list[list[int]]:
-        """The nodes of its provisional pods, by want."""
-        capacity, pods = self.board.capacity, found.job.provisioning.held
-        nodes = [(pod.role, capacity.index.get(pod.node, NO_NODE)) for pod in pods]
-        return [
-            [node for name, node in nodes if name == role.name and node != NO_NODE]
-            for role in found.roles
-        ]
+    def _nodes(self, found: Gang) -> list[list[int]]:
+        """The nodes that provisional pods hold for it, by want."""
+        index, pods = self.snapshot.capacity.index, self._kept.get(found.job.key, ())
+        nodes = [(pod.role, index[pod.node]) for pod in pods]
+        return [[node for name, node in nodes if name == role.name] for role in found.roles]
 
     def _may_ask(self, found: Gang) -> bool:
         job = found.job
         return (
-            self.board.autoscaled
+            self.snapshot.autoscaled
             and job.provisioning.wish is not Provision.NEVER
             and job.suspended
             and all(is_provisionable(role.shape) for role in found.roles)
@@ -183,8 +203,8 @@ class NodeRequests:
 
     def _is_late(self, found: Gang) -> bool:
         """Whether the nodes that it asked for should be there by now."""
-        limit = self.board.limits.provisioning_timeout
-        return self.board.has_passed(found.job.provisioning.since, limit)
+        limit = self.snapshot.limits.provisioning_timeout
+        return self.snapshot.has_passed(found.job.provisioning.since, limit)
 
     def _rests_until(self, job: TrainingJob) -> datetime | None:
         """Until when nothing is asked for, after nodes that did not come.
@@ -192,10 +212,10 @@ class NodeRequests:
         A time that lies still further ahead was written by a clock that is wrong.
         """
         failure = job.provisioning.failure
-        if failure is None or failure.at > self.board.observed_at + timedelta(minutes=1):
+        if failure is None or failure.at > self.snapshot.observed_at + timedelta(minutes=1):
             return None
         pause = provisioning_failures.pause(failure)
-        return None if self.board.has_passed(failure.at, pause) else failure.at + pause
+        return None if self.snapshot.has_passed(failure.at, pause) else failure.at + pause
 
 
 def is_provisionable(shape: Shape) -> bool:

@@ -1,0 +1,102 @@
+"""What an autoscaler says of provisional pods: the newest of its Events, for people alone."""
+
+import json
+import logging
+from collections.abc import Callable, Iterable
+from threading import Event
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from edl.annotations import provisioning_failures
+from edl.errors import ClusterError
+from edl.kube.cluster import Cluster, ListOptions
+from edl.model import ClusterState, JobKey, ProvisionalPod, TrainingJob
+from edl.writes import Json
+from reconciler.leader_election import LeaderState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_log: Final = logging.getLogger(__name__)
+
+PAUSE: Final = 10.0
+"""Seconds between two looks."""
+_OTHERS: Final = frozenset({"", "default-scheduler", "kubelet", "kwok"})
+"""Who else speaks of pods that have no node."""
+
+
+class AutoscalerEvents:
+    """Of each job that asks, one pod's Events are read now and then, in a thread of their own."""
+
+    def __init__(self, cluster: Cluster, changed: Callable[[], None]) -> None:
+        self._cluster = cluster
+        self._changed = changed
+        self._asking: Mapping[JobKey, ProvisionalPod] = {}
+        self._said: Mapping[JobKey, str] = {}
+
+    def seen(self, state: ClusterState) -> ClusterState:
+        """The state with what is said; itself where nothing is."""
+        waiting = {job.key: _waiting(job) for job in state.jobs if job.provisioning.pods}
+        self._asking = {key: pod for key, pod in waiting.items() if pod}
+        said = self._said
+        if not any(key in said for key in waiting):
+            return state
+        jobs = tuple(_with(job, said.get(job.key, "")) for job in state.jobs)
+        return replace(state, jobs=jobs)
+
+    def run(self, leadership: LeaderState, ended: Event) -> None:
+        while not ended.wait(PAUSE):
+            if leadership.leading:
+                self.look()
+
+    def look(self) -> None:
+        """Read anew what is said of each; where it cannot be read, what was said stays."""
+        asking, said = self._asking, self._said
+        try:
+            found = {key: self._words(key, pod) or said.get(key, "") for key, pod in asking.items()}
+        except ClusterError as error:
+            _log.debug("what the autoscaler says is not known: %s", error)
+            return
+        self._said = {key: text for key, text in found.items() if text}
+        if self._said != said:
+            self._changed()
+
+    def _words(self, key: JobKey, pod: ProvisionalPod) -> str:
+        listing = self._cluster.list(ListOptions("Event", key.namespace, about=pod.name))
+        return words(map(json.loads, listing.items), pod.uid)
+
+
+def words(events: Iterable[Json], uid: str) -> str:
+    """What the newest Event of an autoscaler about an object says; empty without any."""
+    mine = [
+        event
+        for event in events
+        if (event.get("involvedObject") or {}).get("uid") == uid and _speaker(event) not in _OTHERS
+    ]
+    newest = max(mine, key=_moment, default={})
+    return provisioning_failures.quoted(str(newest.get("message") or ""))
+
+
+def _speaker(event: Json) -> str:
+    source = (event.get("source") or {}).get("component")
+    return str(event.get("reportingComponent") or source or "")
+
+
+def _moment(event: Json) -> str:
+    """RFC 3339 in UTC, which sorts as text."""
+    series = event.get("series") or {}
+    times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
+    return next((str(time) for time in times if time), "")
+
+
+def _waiting(job: TrainingJob) -> ProvisionalPod | None:
+    """One of its pods that have no node."""
+    pods = (pod for pod in job.provisioning.pods if not (pod.node or pod.gone))
+    return next(pods, None)
+
+
+def _with(job: TrainingJob, said: str) -> TrainingJob:
+    if not (said and job.provisioning.pods):
+        return job
+    return replace(job, provisioning=replace(job.provisioning, said=said))

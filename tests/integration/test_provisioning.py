@@ -1,0 +1,137 @@
+"""Queued gangs get their nodes from a real Karpenter, whole or not at all."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dev.installation import Installation, install, start_reconciler
+from edl import contract
+from edl.model import Code
+from edl.writes import Json
+from sandbox import Sandbox
+from sandbox.autoscaler import NAME, add_karpenter
+from sandbox.objects.node_pools import NodePool
+from tests.integration.support.stage import Stage, cast_of, elastic, stage
+
+pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(900)]
+
+POOL = NodePool(sizes=(16,), cpu_limit="640", node_delay="3s", consolidate_after="Never")
+CPU = "3900m"
+"""Four such pods fill a node."""
+OPTIONS = ("--provisioning-timeout=45", "--provisioning-parallelism=20")
+
+
+@pytest.fixture(scope="module")
+def autoscaled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """A cluster without nodes, with Karpenter and our reconciler."""
+    sandbox = Sandbox(f"provisioning-{time.time_ns()}")
+    try:
+        sandbox.up()
+        add_karpenter(sandbox, POOL)
+        yield install(sandbox, tmp_path_factory.mktemp("installation"), ("reconciler",), *OPTIONS)
+    finally:
+        sandbox.down()
+
+
+@pytest.fixture
+def at(autoscaled: Installation) -> Iterator[Stage]:
+    """A fresh namespace; its nodes are gone when the next test begins."""
+    with stage(autoscaled.cluster) as made:
+        made.within = 180.0
+        yield made
+        for kind in ("Job", "Pod"):
+            made.delete_all(kind)
+        made.kubectl("delete", "nodeclaims", "--all")
+        made.until(lambda: not nodes(made), "its nodes are gone")
+
+
+def gang(name: str, pods: int, cpu: str = CPU, **labels: str) -> Json:
+    words = {"framework": "tensorflow", "min": str(pods), "max": str(pods)} | labels
+    return elastic(name, cpu=cpu, labels=words, parallelism=pods)
+
+
+def nodes(at: Stage) -> list[str]:
+    return at.cluster.kubectl("get", "nodes", "-o", "name").split()
+
+
+def provisional(at: Stage) -> list[Json]:
+    return [one for one in at.all("Pod") if contract.PROVISIONAL in one["metadata"]["labels"]]
+
+
+def reason(at: Stage, job: str) -> Any:  # noqa: ANN401 — JSON
+    return at.job(job)["metadata"].get("annotations", {}).get(contract.REASON)
+
+
+def failed(at: Stage, job: str) -> int:
+    return int(at.job(job).get("status", {}).get("failed", 0))
+
+
+def test_from_zero_nodes_a_gang_starts_whole(at: Stage) -> None:
+    at.apply(gang("gang", 16))
+    at.until(lambda: reason(at, "gang") == Code.WAITING_FOR_NODES, "it waits for nodes")
+    at.until_runs("gang", 16)
+    at.until(lambda: not provisional(at), "its provisional pods are gone")
+    assert len(nodes(at)) == 4
+    assert failed(at, "gang") == 0
+
+
+def test_a_gang_of_several_roles_starts_on_the_nodes_that_came(at: Stage) -> None:
+    jobs = cast_of("tensorflow", "cast", "chief=1,worker=7", cpu=CPU, worker=7)
+    at.apply(*jobs)
+    at.until_runs("cast-worker", 7)
+    at.until_runs("cast-chief", 1)
+    at.until(lambda: not provisional(at), "its provisional pods are gone")
+    assert len(nodes(at)) == 2
+
+
+def test_a_burst_of_gangs_makes_no_more_nodes_than_they_need(at: Stage) -> None:
+    names = [f"gang-{number}" for number in range(6)]
+    at.apply(*(gang(name, 6) for name in names))
+    for name in names:
+        at.until_runs(name, 6)
+    at.until(lambda: not provisional(at), "their provisional pods are gone")
+    assert len(nodes(at)) <= 9.9, "36 pods fill 9 nodes"
+
+
+def test_extras_fill_what_is_left_of_the_nodes_that_came(at: Stage) -> None:
+    at.apply(gang("elastic", 5, max="40"))
+    at.until(lambda: at.running("elastic") == 8, "it fills both of its nodes")
+    assert len(nodes(at)) == 2
+
+
+def test_a_gang_that_cannot_be_provisioned_leaves_nothing_and_others_pass(at: Stage) -> None:
+    at.apply(gang("giant", 2, cpu="900"))
+    at.until(lambda: reason(at, "giant") == Code.WAITING_FOR_NODES, "it waits for nodes")
+    at.apply(gang("small", 4))
+    at.until_runs("small", 4)
+    at.until(lambda: reason(at, "giant") == Code.NODES_NOT_PROVISIONED, "its nodes do not come")
+    at.until(lambda: not provisional(at), "its provisional pods are gone")
+    assert "autoscaler" in at.message("giant")
+    assert at.size("giant") == 0
+
+
+def test_a_reconciler_that_dies_in_the_middle_leaves_no_second_request(
+    at: Stage, autoscaled: Installation
+) -> None:
+    at.apply(gang("gang", 16))
+    at.until(lambda: provisional(at), "it asks for nodes")
+    for _ in range(3):
+        autoscaled.cluster.kill("reconciler")
+        start_reconciler(autoscaled, "reconciler", *OPTIONS)
+        assert len(provisional(at)) <= 16
+    at.until_runs("gang", 16)
+    at.until(lambda: not provisional(at), "its provisional pods are gone")
+    assert len(nodes(at)) == 4
+
+
+def test_nodes_come_although_karpenter_was_away(at: Stage, autoscaled: Installation) -> None:
+    sandbox = autoscaled.cluster
+    assert isinstance(sandbox, Sandbox)
+    sandbox.stop(NAME)
+    at.apply(gang("gang", 4))
+    at.until(lambda: provisional(at), "it asks for nodes")
+    sandbox.start(NAME)
+    at.until_runs("gang", 4)
+    assert len(nodes(at)) == 1
