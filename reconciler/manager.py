@@ -28,7 +28,7 @@ from reconciler.metrics.counters import Metrics
 from reconciler.metrics.decision_log import DecisionLog
 from reconciler.probes import Health, Page, Pages, pages, serve
 from reconciler.trigger import DebouncedTrigger
-from reconciler.unneeded_nodes import NoLegacy, UnneededNodes
+from reconciler.unneeded_since import NoLegacy, UnneededNodes
 
 _log: Final = logging.getLogger(__name__)
 _HANGS_AFTER: Final = 60.0

@@ -17,7 +17,7 @@ from edl.planner.passes.quiet_period import hold_growth_until_quiet
 from edl.planner.passes.quota_reclaim import reclaim_quotas
 from edl.planner.passes.rebalancing.rebalance import Rebalance
 from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
-from edl.planner.passes.vacating import Vacating
+from edl.planner.passes.scale_down.vacating import Vacating
 from edl.planner.plan import Drain, Plan
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import Policy

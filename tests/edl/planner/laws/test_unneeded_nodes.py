@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edl.model import ClusterState, Code
+from edl.planner.passes.scale_down.needed_nodes import REMOVED_WITHIN
 from edl.planner.plan import Plan
-from edl.planner.snapshot.needed_nodes import REMOVED_WITHIN
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import ALL_RUN, ROOMY, states
 from tests.edl.planner.ways import WAYS, scheduled_otherwise, wait

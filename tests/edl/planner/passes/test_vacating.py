@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from edl import contract, reasons
 from edl.model import ClusterState, Node, ResizePolicy, TrainingJob
 from edl.planner.limits import GrowthMode
+from edl.planner.passes.scale_down.needed_nodes import REMOVED_WITHIN
 from edl.planner.plan import Plan
-from edl.planner.snapshot.needed_nodes import REMOVED_WITHIN
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
 from tests.edl.planner.states import at, busy, cluster, job, node, pod, role, room, worker
 

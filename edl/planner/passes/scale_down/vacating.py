@@ -14,9 +14,9 @@ from edl import reasons
 from edl.feasibility.eligibility import Mask
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.drain import quota_allows_replacement, roles_with_movable_pods
+from edl.planner.passes.scale_down.needed_nodes import given_up, only_needed, required, unneeded
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, ReplicaMove, record_eviction
-from edl.planner.snapshot.needed_nodes import given_up, only_needed, required, unneeded
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 
 

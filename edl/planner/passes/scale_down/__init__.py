@@ -1,0 +1,1 @@
+"""Nodes that an autoscaler removes: which are needed, and how extras leave the others."""
