@@ -96,12 +96,13 @@ class DecisionLog:
         fields = {"job": str(failure.step.job), "kind": kind, "error": str(failure.error)}
         _log.warning("a write failed; it will be tried again", extra={"fields": fields})
         decided = self._metrics.latest.decided
-        for job in decided.state.jobs if decided else ():
-            if job.key == failure.step.job and job.roles:
-                code = Code.START_REFUSED if failure.step.starts else Code.WRITE_REFUSED
-                why = reasons.quoted(code, str(failure.error))
-                note = preconditioned_patches.note(job.key, job.roles[0], Action.REFUSED, why)
-                self._announce(note)
+        jobs = decided.state.jobs if decided else ()
+        job = next((job for job in jobs if job.key == failure.step.job), None)
+        if job is not None and job.roles:
+            code = Code.START_REFUSED if failure.step.starts else Code.WRITE_REFUSED
+            why = reasons.quoted(code, str(failure.error))
+            note = preconditioned_patches.note(job.key, job.roles[0], Action.REFUSED, why)
+            self._announce(note)
 
     def left_out(self, broken: StepError) -> None:
         self._metrics.failures.labels("steps").inc()
