@@ -13,6 +13,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "create": "Write or create the Jobs of a training job.",
     "status": "Training jobs: sizes, bounds, what they wait for.",
     "queue": "Jobs that wait for room, for how much, and what is ahead of them.",
+    "teams": "What teams are guaranteed, use, borrow and lend; set and delete them.",
     "plan": "What the reconciler would do now, which jobs it holds, and why.",
     "explain": "Why a training job has its size, why not more, and what would change it.",
     "simulate": "What would become of these jobs: scenarios, traces, what-if on the cluster.",

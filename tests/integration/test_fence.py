@@ -182,7 +182,7 @@ def test_it_writes_the_queues_that_it_made_and_no_other_config_map(
         ObjectRef("ConfigMap", at.namespace, name) for name in ("edl-queue", "settings")
     )
     ours = {"apiVersion": "v1", "metadata": {"labels": LABELS}}
-    assert "edl-queue" in made(thief, other, dict(ours))
+    assert "belongs to a training job" in made(thief, other, dict(ours))
     assert "edl-queue" in made(thief, queue, {"apiVersion": "v1"})
     assert "no business" in made(thief, queue._replace(namespace="kube-system"), dict(ours))
     assert made(thief, queue, dict(ours)) == ""

@@ -31,6 +31,7 @@ from kubectl_edl.output.documents.decision_documents import (
 )
 from kubectl_edl.output.documents.field_kinds import KINDS
 from kubectl_edl.output.documents.simulation_documents import SimulationDocument, WhatIfDocument
+from kubectl_edl.output.documents.team_documents import TeamDocument
 from kubectl_edl.output.documents.training_job_documents import (
     QueuedTrainingJobDocument,
     TrainingJobDetailDocument,
@@ -56,6 +57,7 @@ class DocumentKind(NamedTuple):
 OUTPUTS: Final = (
     DocumentKind(TrainingJobDetailDocument, "status JOB", "status"),
     DocumentKind(QueuedTrainingJobDocument, listed="queue"),
+    DocumentKind(TeamDocument, listed="teams"),
     DocumentKind(PlanDocument, "plan"),
     DocumentKind(TrainingJobExplanationDocument, "explain JOB"),
     DocumentKind(TrainingJobHistoryDocument, "history JOB"),

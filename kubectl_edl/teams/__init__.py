@@ -1,0 +1,1 @@
+"""`kubectl edl teams`."""

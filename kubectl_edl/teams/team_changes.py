@@ -1,0 +1,94 @@
+"""Changes of the teams' ConfigMap: validated before they are written, never over others'."""
+
+from collections.abc import Callable
+from typing import Final
+
+from edl import contract
+from edl.errors import NotFound
+from edl.kube.cluster import PluginCluster
+from edl.model import ObjectRef
+from edl.parsing.team_config_map import teams_of
+from edl.parsing.team_document import parse_teams
+from edl.parsing.team_edits import has_comments, taken_away
+from edl.writes import Json, Patch
+from kubectl_edl.cli.context import CliContext, Scope
+from kubectl_edl.cli.interaction import confirmed
+from kubectl_edl.client.patcher import ACTUATORS, with_fresh_state
+from kubectl_edl.teams.options import TeamWriting
+
+PLACE: Final = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_CONFIG_MAP)
+_MOST: Final = 5
+
+
+def change_teams(
+    world: CliContext, scope: Scope, how: TeamWriting, edit: Callable[[str], str]
+) -> str:
+    """What stands behind a sentence about it; "unchanged" where nothing was to be done.
+
+    `edit` makes the new document of the old one. Raises Denied, and Refused where no terminal
+    can answer.
+    """
+    cluster = world.connect(scope).cluster
+    agreed: list[tuple[str, ...]] = []
+
+    def once() -> str:
+        found = _found(cluster)
+        text = _text(found)
+        before, new = parse_teams(text), edit(text)
+        after = parse_teams(new)
+        teams_of({contract.TEAMS_KEY: new})
+        if before == after:
+            return "unchanged"
+        lost = taken_away(before, after)
+        if not _agreed(world, how, lost, agreed):
+            return "left as it is"
+        if has_comments(text) and not _keeps_comments(text, new):
+            world.warn("hint: comments of the document are lost: it was written anew")
+        return _write(cluster, how, found, new)
+
+    return with_fresh_state(once, world.sleep)
+
+
+def _agreed(
+    world: CliContext, how: TeamWriting, lost: tuple[str, ...], agreed: list[tuple[str, ...]]
+) -> bool:
+    """Asked once for the same losses; a dry run takes nothing away."""
+    if not lost or how.yes or how.dry_run != "none" or lost in agreed:
+        return True
+    more = f" and {len(lost) - _MOST} more" if len(lost) > _MOST else ""
+    if not confirmed(world, f"{'; '.join(lost[:_MOST])}{more}. Go on?"):
+        return False
+    agreed.append(lost)
+    return True
+
+
+def _found(cluster: PluginCluster) -> Json | None:
+    try:
+        return cluster.get(PLACE)
+    except NotFound:
+        return None
+
+
+def _text(found: Json | None) -> str:
+    data = (found or {}).get("data") or {}
+    return str(data.get(contract.TEAMS_KEY, ""))
+
+
+def _keeps_comments(before: str, after: str) -> bool:
+    return not has_comments(before) or has_comments(after)
+
+
+def _write(cluster: PluginCluster, how: TeamWriting, found: Json | None, text: str) -> str:
+    data = {contract.TEAMS_KEY: text}
+    if found is None:
+        if how.dry_run != "client":
+            metadata = {"name": PLACE.name, "namespace": PLACE.namespace}
+            manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+            cluster.create(PLACE, manifest | {"data": data}, dry_run=how.dry_run == "server")
+        return f"written{_REMARKS[how.dry_run]}"
+    patcher = ACTUATORS[how.dry_run](cluster)
+    patcher.patch(Patch(PLACE, found["metadata"]["resourceVersion"], {"data": data}))
+    return f"written{patcher.remark}"
+
+
+_REMARKS: Final = {"none": "", "client": " (dry run)", "server": " (server dry run)"}

@@ -1,0 +1,81 @@
+"""The screen of `kubectl edl teams`."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from edl.quantities import Resources, amount_text
+from edl.visibility.team_figures import TeamFigures
+from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.report import Report
+from kubectl_edl.output.table import Column, Table
+from kubectl_edl.queue.view import quantities
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.team_documents import TeamDocument
+
+RESOURCE: Final = "team.edl.dev"
+_COLUMNS: Final = (
+    Column("TEAM"),
+    Column("NAMESPACES", spare=2),
+    Column("GUARANTEED"),
+    Column("USED"),
+    Column("BORROWED"),
+    Column("LENT", spare=1),
+    Column("LIMIT", wide=True),
+    Column("WEIGHT", wide=True),
+    Column("LEND", wide=True),
+    Column("RECLAIM", wide=True),
+    Column("WAITING"),
+)
+
+
+def teams_report(found: Sequence[TeamFigures], namespaces: Mapping[str, int]) -> Report:
+    """One line a team, each below its parent. `namespaces`: how many belong to each, by name."""
+    return Report(
+        sections=(Table(_COLUMNS, tuple(_row(one, namespaces) for one in found)),),
+        objects=tuple(_document(one, namespaces) for one in found),
+        names=tuple(f"{RESOURCE}/{one.team.name}" for one in found),
+        list_kind="TeamList",
+        nothing="No teams are configured.",
+    )
+
+
+def _row(one: TeamFigures, namespaces: Mapping[str, int]) -> tuple[str, ...]:
+    team = one.team
+    return (
+        "  " * one.level + team.name,
+        str(namespaces.get(team.name, 0)),
+        _amounts(one.guaranteed),
+        _amounts(one.used),
+        _amounts(one.borrowed),
+        _amounts(one.lent),
+        _amounts(Resources.of(dict(team.limit))),
+        f"{team.weight:g}",
+        "yes" if team.lend else "no",
+        team.reclaim.value,
+        str(one.waiting),
+    )
+
+
+def _amounts(found: Resources) -> str:
+    return ",".join(amount_text(name, amount).replace(" ", "") for name, amount in found)
+
+
+def _document(one: TeamFigures, namespaces: Mapping[str, int]) -> "TeamDocument":
+    team = one.team
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Team",
+        "metadata": {"name": team.name},
+        "parent": team.parent or None,
+        "namespaces": namespaces.get(team.name, 0),
+        "guaranteed": quantities(one.guaranteed),
+        "limit": quantities(team.limit),
+        "weight": team.weight,
+        "lend": team.lend,
+        "reclaim": team.reclaim.value,
+        "used": quantities(one.used),
+        "borrowed": quantities(one.borrowed),
+        "lent": quantities(one.lent),
+        "queuedTrainingJobs": one.waiting,
+    }

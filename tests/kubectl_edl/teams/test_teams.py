@@ -1,0 +1,168 @@
+"""`kubectl edl teams`: what teams have, and changes that are whole or not made."""
+
+import json
+
+import pytest
+
+from edl import contract
+from edl.errors import NotFound
+from edl.model import ObjectRef
+from tests.kubectl_edl.fenced import fenced, overtaken
+from tests.kubectl_edl.stage import Stage, job, node, pod
+
+PLACE = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_CONFIG_MAP)
+TEXT = """\
+teams:
+# the institute
+- name: research
+  guaranteed: {cpu: 12}
+- name: vision
+  parent: research
+  namespaces: [default]
+  guaranteed: {cpu: 8}
+"""
+
+
+def put(stage: Stage, text: str = TEXT) -> None:
+    stage.cluster.create(PLACE, {"data": {contract.TEAMS_KEY: text}})
+
+
+def document(stage: Stage) -> str:
+    try:
+        return str(stage.cluster.get(PLACE)["data"][contract.TEAMS_KEY])
+    except NotFound:
+        return ""
+
+
+@pytest.fixture
+def stage() -> Stage:
+    stage = Stage()
+    stage.create(node("node-1", cpu="16"))
+    for name in ("default", "other"):
+        stage.cluster.create(ObjectRef("Namespace", "", name), {})
+    return stage
+
+
+def test_the_tree_shows_what_each_has(stage: Stage) -> None:
+    put(stage)
+    running = stage.put(job("runs", framework="none", min="1", max="1"), suspend=False)
+    stage.create(pod(running, 0))
+    stage.put(job("waits", framework="none", min="50", max="50"))
+    lines = [line.split() for line in stage.run("teams").out.splitlines()]
+    assert lines[0] == [
+        *("TEAM", "NAMESPACES", "GUARANTEED", "USED", "BORROWED", "LENT", "WAITING"),
+    ]
+    assert lines[1:] == [
+        ["default", "1", "<none>", "<none>", "<none>", "<none>", "0"],
+        ["research", "0", "12CPU", "2CPU", "<none>", "<none>", "1"],
+        ["vision", "1", "8CPU", "2CPU", "<none>", "<none>", "1"],
+    ]
+
+
+def test_scripts_get_the_figures(stage: Stage) -> None:
+    put(stage)
+    found = json.loads(stage.run("teams", "-o", "json").out)
+    assert found["kind"] == "TeamList"
+    assert found["items"][2] == {
+        "apiVersion": "edl.dev/v1alpha1",
+        "kind": "Team",
+        "metadata": {"name": "vision"},
+        "parent": "research",
+        "namespaces": 1,
+        "guaranteed": {"cpu": "8000m"},
+        "limit": {},
+        "weight": 1.0,
+        "lend": True,
+        "reclaim": "replicas",
+        "used": {},
+        "borrowed": {},
+        "lent": {},
+        "queuedTrainingJobs": 0,
+    }
+    assert stage.run("teams", "-o", "name").out.splitlines()[2] == "team.edl.dev/vision"
+
+
+def test_without_teams_it_says_so(stage: Stage) -> None:
+    found = stage.run("teams")
+    assert (found.code, found.out, found.err) == (0, "", "No teams are configured.\n")
+
+
+def test_a_first_team_is_made_with_its_config_map(stage: Stage) -> None:
+    found = stage.run(
+        *("teams", "set", "vision", "--namespace", "vision-*", "--guaranteed", "cpu=8"),
+        *("--limit", "cpu=12", "--weight", "2", "--no-lend", "--reclaim", "jobs"),
+    )
+    assert (found.code, found.out, found.err) == (0, "team vision written\n", "")
+    assert document(stage) == (
+        "teams:\n- name: vision\n  namespaces:\n  - vision-*\n  guaranteed:\n    cpu: 8\n"
+        "  limit:\n    cpu: 12\n  weight: '2'\n  lend: false\n  reclaim: jobs\n"
+    )
+
+
+def test_a_change_leaves_the_rest_and_its_comments(stage: Stage) -> None:
+    put(stage)
+    assert stage.run("teams", "set", "vision", "--weight", "2").out == "team vision written\n"
+    assert document(stage).startswith("teams:\n# the institute\n- name: research\n")
+    assert stage.run("teams", "set", "vision", "--weight", "2").out == "team vision unchanged\n"
+
+
+def test_comments_that_cannot_stay_are_told(stage: Stage) -> None:
+    put(stage, "teams: [{name: a}]  # all\n")
+    found = stage.run("teams", "set", "b", "--weight", "2")
+    assert found.err == "hint: comments of the document are lost: it was written anew\n"
+
+
+def test_what_is_wrong_is_told_and_nothing_is_written(stage: Stage) -> None:
+    put(stage)
+    found = stage.run("teams", "set", "vision", "--guaranteed", "cpu=13")
+    assert found.code == 1
+    assert "12 CPU, and the teams below it are guaranteed 13 CPU" in found.err
+    assert document(stage) == TEXT
+    assert stage.run("teams", "set", "vision", "--guaranteed", "cpu").code == 2
+
+
+def test_less_is_asked_for_and_taken_on_yes(stage: Stage) -> None:
+    put(stage)
+    less = ("teams", "set", "vision", "--guaranteed", "cpu=4")
+    refused = stage.run(*less)
+    assert refused.code == 1
+    assert "team vision is guaranteed less cpu. Go on? No terminal can answer" in refused.err
+    stage.answers = "n\n"
+    assert stage.run(*less).out == "team vision left as it is\n"
+    assert document(stage) == TEXT
+    stage.answers = "y\n"
+    assert stage.run(*less).out == "team vision written\n"
+    assert stage.run("teams", "delete", "vision", "--yes").out == "team vision deleted\n"
+    assert "vision" not in document(stage)
+
+
+def test_a_team_with_others_below_it_stays(stage: Stage) -> None:
+    put(stage)
+    found = stage.run("teams", "delete", "research", "--yes")
+    assert found.code == 1
+    assert "vision is below it" in found.err
+
+
+@pytest.mark.parametrize("how", ["client", "server"])
+@pytest.mark.parametrize("text", ["", TEXT])
+def test_a_dry_run_writes_nothing(stage: Stage, how: str, text: str) -> None:
+    if text:
+        put(stage, text)
+    found = stage.run("teams", "set", "vision", "--guaranteed", "cpu=1", "--dry-run", how)
+    assert found.code == 0
+    assert "dry run" in found.out
+    assert document(stage) == text
+
+
+def test_a_change_of_others_meanwhile_is_not_lost(stage: Stage) -> None:
+    put(stage)
+    stage.wrapped = overtaken(2)
+    assert stage.run("teams", "set", "vision", "--weight", "2").out == "team vision written\n"
+
+
+def test_who_may_not_read_the_cluster_is_told(stage: Stage) -> None:
+    put(stage)
+    stage.wrapped = fenced("Node")
+    found = stage.run("teams")
+    assert found.code == 1
+    assert "may not list Node" in found.err
