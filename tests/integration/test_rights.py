@@ -333,7 +333,8 @@ def test_the_teams_that_are_decided_by_are_kept(
     owner = connect(str(room.kubeconfig))
     with suppress(NotFound):
         owner.delete(APPLIED)
-    owner.create(APPLIED, {"data": {contract.TEAMS_KEY: "teams: [{name: before}]"}})
+    before = {contract.TEAMS_KEY: "teams: [{name: before}]"}
+    owner.create(APPLIED, {"metadata": {"name": APPLIED.name}, "data": before})
 
     def kept() -> str:
         data = {contract.TEAMS_KEY: "teams: [{name: after}]"}
