@@ -14,9 +14,9 @@ from edl.steps import StepError, Steps
 from edl.writes import Step
 from reconciler.backoff import AFTER_CONFLICT, AFTER_FAILURE, ExponentialBackoff, JobBackoff
 from reconciler.leader_election import Clocks, LeaderState
+from reconciler.memory.refused_starts import RefusedStarts
 from reconciler.metrics.decision_log import DecisionLog
 from reconciler.metrics.state_metrics import LastDecision
-from reconciler.refused_starts import RefusedStarts
 from reconciler.trigger import DebouncedTrigger
 
 _log: Final = logging.getLogger(__name__)

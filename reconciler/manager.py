@@ -24,11 +24,11 @@ from reconciler.controller import Controller, DecisionPipeline
 from reconciler.debug_plan import last_plan
 from reconciler.leader_election import AlwaysLeader, Clocks, LeaderElector, LeaderState
 from reconciler.leader_guard import FORBIDDEN, LeaderOnlyCluster, WriteOutcome
+from reconciler.memory.unneeded_since import NoLegacy, UnneededNodes
 from reconciler.metrics.counters import Metrics
 from reconciler.metrics.decision_log import DecisionLog
 from reconciler.probes import Health, Page, Pages, pages, serve
 from reconciler.trigger import DebouncedTrigger
-from reconciler.unneeded_since import NoLegacy, UnneededNodes
 
 _log: Final = logging.getLogger(__name__)
 _HANGS_AFTER: Final = 60.0

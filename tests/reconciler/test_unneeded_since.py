@@ -9,7 +9,7 @@ from edl import contract
 from edl.annotations import unneeded_nodes
 from edl.model import ClusterState
 from edl.planner.plan import Plan
-from reconciler.unneeded_since import NoLegacy, UnneededNodes
+from reconciler.memory.unneeded_since import NoLegacy, UnneededNodes
 from tests.edl.planner.states import at, cluster
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""What the loop knows between rounds, besides what stands in the cluster."""
