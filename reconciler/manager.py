@@ -19,6 +19,7 @@ from edl.model import ClusterState
 from edl.planner.plan import Plan
 from edl.steps import steps
 from edl.steps.unchanged import UnchangedJobs
+from reconciler.autoscaler_events import AutoscalerEvents
 from reconciler.controller import Controller, DecisionPipeline
 from reconciler.debug_plan import last_plan
 from reconciler.leader_election import AlwaysLeader, Clocks, LeaderElector, LeaderState
@@ -26,7 +27,6 @@ from reconciler.leader_guard import FORBIDDEN, LeaderOnlyCluster, WriteOutcome
 from reconciler.memory.unneeded_since import NoLegacy, UnneededNodes
 from reconciler.metrics.counters import Metrics
 from reconciler.metrics.decision_log import DecisionLog
-from reconciler.autoscaler_events import AutoscalerEvents
 from reconciler.probes import Health, Page, Pages, pages, serve
 from reconciler.trigger import DebouncedTrigger
 

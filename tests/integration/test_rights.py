@@ -37,10 +37,10 @@ from edl.planner.policies import POLICIES
 from edl.planner.settings import Settings
 from edl.writes import Action, Note
 from manifests import render
+from reconciler.autoscaler_events import AutoscalerEvents
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
 from reconciler.metrics.state_metrics import LastDecision
-from reconciler.autoscaler_events import AutoscalerEvents
 from reconciler.publication.applied_teams import AppliedTeams
 from reconciler.publication.queue_insights import QueueInsights
 from reconciler.publication.queue_publisher import QueuePublisher
