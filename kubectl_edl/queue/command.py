@@ -25,7 +25,7 @@ _HELP: Final = """Show queued training jobs: what they wait for, which jobs are 
 Positions count over the whole cluster, as the reconciler does; 0 starts now. A job that can never
 start on the existing nodes has none, and is ahead of nobody; while no reconciler is at work a job
 that would start has none either. WAITING-FOR is what the minimum of all roles asks for together;
--o wide adds that minimum.
+-o wide adds that minimum, and the team with the place among its queued jobs (vision#2).
 
 STARTS estimates when: ~25m is in about 25 minutes, <~25m that at the latest, sooner if a job ends
 whose end is not known; unknown where it depends on such a job (-o json and kubectl edl explain name

@@ -27,6 +27,7 @@ _NAMESPACE: Final = Column("NAMESPACE")
 _COLUMNS: Final = (
     Column("NAME"),
     Column("PRIORITY", spare=2),
+    Column("TEAM", wide=True),
     Column("MINIMUM", wide=True),
     Column("WAITING-FOR"),
     Column("AHEAD", spare=1),
@@ -56,6 +57,10 @@ class WaitingJob:
     """Why the plan does not start it; None without a plan, or where it starts."""
     counted: tuple[TeamCount, ...] = ()
     """The jobs ahead by team, where they may not be named."""
+    team: str = ""
+    """Its namespace's; empty where no teams are configured, or where that is not known."""
+    position_in_team: int | None = None
+    """Among the queued jobs of its team, from 1."""
     as_of: datetime | None = None
     """When that was so, where the reconciler published it; None where it is of now."""
 
@@ -95,6 +100,7 @@ def _row(waiting: WaitingJob, now: datetime, namespace: str) -> tuple[str, ...]:
         *(() if namespace else (job.key.namespace,)),
         job.key.name,
         str(job.priority),
+        _team(waiting),
         ",".join(f"{role}={size}" for role, size in waiting.minimum),
         str(waiting.requests),
         _ahead(waiting, namespace),
@@ -103,6 +109,12 @@ def _row(waiting: WaitingJob, now: datetime, namespace: str) -> tuple[str, ...]:
         waiting.why.message,
         age(job.queued_at, now),
     )
+
+
+def _team(waiting: WaitingJob) -> str:
+    """`vision#2`: the second of its team."""
+    place = waiting.position_in_team
+    return f"{waiting.team}#{place}" if waiting.team and place else waiting.team
 
 
 def _position(waiting: WaitingJob) -> str:
@@ -139,6 +151,8 @@ def _document(waiting: WaitingJob) -> "QueuedTrainingJobDocument":
             "creationTimestamp": time_text(job.queued_at),
         },
         "position": waiting.position,
+        "team": waiting.team or None,
+        "positionInTeam": waiting.position_in_team,
         "priority": job.priority,
         "minReplicas": dict(waiting.minimum),
         "requests": quantities(waiting.requests),

@@ -1,6 +1,8 @@
 """Who waits, in the planner's order; where the cluster may not be read, in the order of arrival."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from math import inf
 from typing import Final
@@ -9,6 +11,7 @@ from edl.messages import message, messages
 from edl.model import ClusterState, JobKey, TrainingJob
 from edl.phases import waits
 from edl.planner.plan import Admission, Plan
+from edl.visibility.namespace_queue import PublishedJob
 from edl.visibility.queue_order import waiting as waiting_in
 from kubectl_edl.model.published_queue import PublishedView, estimate_of, why_of_published
 from kubectl_edl.model.training_job_view import Why, why
@@ -39,7 +42,17 @@ def in_plan(state: ClusterState, plan: Plan, stalled: str = "") -> tuple[Waiting
         )
         for one in waiting_in(state, plan)
     )
-    return (*starting, *held)
+    return tuple(_in_teams(state, (*starting, *held)))
+
+
+def _in_teams(state: ClusterState, queue: Iterable[WaitingJob]) -> Iterator[WaitingJob]:
+    """Each with its team, and its place among those of the team that have a position."""
+    places: Counter[str] = Counter()
+    for one in queue:
+        team = state.team_of(one.job.key.namespace)
+        places[team] += bool(one.position)
+        place = places[team] if team and one.position else None
+        yield replace(one, team=team, position_in_team=place)
 
 
 def _starts(one: Admission, starts: str) -> Why:
@@ -74,5 +87,16 @@ def _unplanned(job: TrainingJob, published: PublishedView | None) -> WaitingJob:
         why_of_published(found),
         estimate_of(found),
         counted=found.ahead,
+        team=published.queue.team,
+        position_in_team=_place_in_team(published.queue.team, found),
         as_of=published.as_of,
     )
+
+
+def _place_in_team(team: str, found: PublishedJob) -> int | None:
+    """None without teams, and where too many teams are ahead to count each apart."""
+    if not team or found.position is None:
+        return None
+    ahead = {one.team: one.jobs for one in found.ahead}
+    known = team in ahead or "" not in ahead
+    return ahead.get(team, 0) + 1 if known else None

@@ -112,6 +112,8 @@ class QueuedTrainingJobDocument(TypedDict):
     kind: Literal["QueuedTrainingJob"]
     metadata: CreatedDocument
     position: Annotated[int | None, "From 1 in the whole cluster, 0 starts now; null: none."]
+    team: Annotated[str | None, "Its namespace's; null without teams."]
+    positionInTeam: Annotated[int | None, "Among the queued jobs of its team; null: none."]
     priority: Annotated[int, "Priority."]
     minReplicas: Annotated[dict[str, int], "By role, the replicas that must fit at once."]
     requests: Annotated[Quantities, "What these request together."]

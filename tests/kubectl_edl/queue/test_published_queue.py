@@ -64,6 +64,23 @@ def test_the_published_queue_says_its_age_and_counts_to_scripts(stage: Stage) ->
     assert one["estimatedStart"]["time"] == "2026-11-21T12:30:00Z"
 
 
+@pytest.mark.parametrize(
+    ("ahead", "place"),
+    [
+        ((TeamCount(2, "speech"),), 1),
+        ((TeamCount(2, "vision"), TeamCount(5)), 3),
+        ((TeamCount(2, "speech"), TeamCount(5)), None),
+    ],
+)
+def test_the_place_in_the_team_is_known_where_its_jobs_are_counted(
+    stage: Stage, ahead: tuple[TeamCount, ...], place: int | None
+) -> None:
+    publish(stage, "bert", position=8, ahead=ahead, team="vision")
+    stage.wrapped = fenced("Node")
+    (one,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
+    assert (one["team"], one["positionInTeam"]) == ("vision", place)
+
+
 def test_what_was_right_lately_is_not_called_old(stage: Stage) -> None:
     publish(stage, "bert", position=2, seconds_ago=3600)
     notes = {contract.QUEUE_AS_OF: "2026-11-21T11:59:55+00:00"}
@@ -142,6 +159,7 @@ def publish(
     """The ConfigMap as the reconciler leaves it, with one job."""
     cause = PublishedCause("Room", "Insufficient CPU for 3 worker", "room for 3 more pods")
     seconds_ago = changed.pop("seconds_ago", 40)
+    team = changed.pop("team", "")
     one = PublishedJob(
         name,
         "InsufficientCapacity",
@@ -151,7 +169,7 @@ def publish(
         PublishedEstimate(Certainty.ABOUT, NOW + timedelta(minutes=30)),
         PublishedStops(complete=True, blockers=(cause,)),
     )
-    put_queue(stage, render(NamespaceQueue(NOW - timedelta(seconds=seconds_ago), 1, (one,))))
+    put_queue(stage, render(NamespaceQueue(NOW - timedelta(seconds=seconds_ago), 1, (one,), team)))
 
 
 def put_queue(stage: Stage, text: str) -> None:

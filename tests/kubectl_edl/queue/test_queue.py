@@ -16,6 +16,8 @@ from edl.model import (
     Role,
     Shape,
     StartRefusal,
+    Team,
+    Teams,
     TrainingJob,
 )
 from edl.planner.plan import Admission, Held, Plan
@@ -159,6 +161,8 @@ def test_the_queue_is_what_the_reconciler_would_decide(stage: Stage) -> None:
             "creationTimestamp": "2026-11-21T11:58:00Z",
         },
         "position": 1,
+        "team": None,
+        "positionInTeam": None,
         "priority": 0,
         "minReplicas": {"chief": 1, "ps": 4, "worker": 3},
         "requests": {"cpu": "16000m", "pods": "8"},
@@ -189,8 +193,28 @@ def test_a_declared_length_tells_when_the_next_one_starts(stage: Stage) -> None:
 
 def test_wide_adds_the_minimum_of_each_role(stage: Stage) -> None:
     lines = stage.run("queue", "-A", "-o", "wide").out.splitlines()
-    assert lines[0].split()[:5] == ["POSITION", "NAMESPACE", "NAME", "PRIORITY", "MINIMUM"]
-    assert lines[1].split()[4] == "chief=1,ps=4,worker=3"
+    assert lines[0].split()[:5] == ["POSITION", "NAMESPACE", "NAME", "PRIORITY", "TEAM"]
+    assert lines[0].split()[5] == "MINIMUM"
+    assert lines[1].split()[4:6] == ["<none>", "chief=1,ps=4,worker=3"]
+
+
+def test_a_team_stands_beside_its_jobs_with_their_place_in_it() -> None:
+    names = ("a/one", "b/two", "a/three", "x/four")
+    jobs = [queued(name.split("/")[1], namespace=name.split("/")[0]) for name in names]
+    of = {"a": "vision", "b": "speech"}
+    teamed = replace(
+        state(*jobs), teams=Teams.of([Team("vision"), Team("speech")]), namespace_teams=of
+    )
+    held = tuple(
+        Held(one.key, because("insufficient CPU"), place) for place, one in enumerate(jobs[:3], 1)
+    )
+    never = Held(jobs[3].key, because("too large"), never=True)
+    waiting = in_plan(teamed, Plan(held=(*held, never)))
+    assert [(one.team, one.position_in_team) for one in waiting] == [
+        *(("vision", 1), ("speech", 1), ("vision", 2), ("default", None)),
+    ]
+    lines = print_report(queue_report(waiting, NOW, ""), Layout(wide=True)).splitlines()
+    assert [line.split()[4] for line in lines[1:4]] == ["vision#1", "speech#1", "vision#2"]
 
 
 def test_positions_count_over_all_namespaces_but_only_ones_own_are_shown(stage: Stage) -> None:
