@@ -5,7 +5,8 @@ from itertools import accumulate
 from typing import Final
 
 from edl.writes import Json
-from manifests.monitoring.panels import ROWS, Panel
+from manifests.monitoring.panel_model import Panel
+from manifests.monitoring.panels import ROWS
 
 _HEIGHT: Final = 8
 _SOURCE: Final = {"type": "prometheus", "uid": "${source}"}

@@ -6,32 +6,8 @@ leader said fades after Prometheus' five minutes.
 
 from typing import Final
 
-import msgspec
-
-
-class Query(msgspec.Struct, frozen=True):
-    """One line of a panel; `legend` may name labels: `{{cause}}`."""
-
-    text: str
-    legend: str
-
-
-class Panel(msgspec.Struct, frozen=True):
-    """One panel; `unit` is Grafana's word, `width` in 24ths of the page."""
-
-    title: str
-    help: str
-    unit: str
-    queries: tuple[Query, ...]
-    width: int = 8
-    stacked: bool = False
-
-
-class Row(msgspec.Struct, frozen=True):
-    """Panels under a heading."""
-
-    title: str
-    panels: tuple[Panel, ...]
+from manifests.monitoring.panel_model import Panel, Query, Row
+from manifests.monitoring.team_panels import TEAMS
 
 
 def _quantiles(metric: str, window: str, by: str = "") -> tuple[Query, ...]:
@@ -94,6 +70,7 @@ ROWS: Final = (
             ),
         ),
     ),
+    TEAMS,
     Row(
         "Sizes",
         (

@@ -7,8 +7,9 @@ from typing import Final
 from prometheus_client import Metric, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from edl.model import ClusterState
+from edl.model import ClusterState, Team, Teams
 from edl.planner.plan import Plan
+from edl.quantities import CPU, Resources
 from reconciler.leader_guard import WriteOutcome
 from reconciler.metrics.counters import Metrics
 from reconciler.metrics.state_metrics import LastDecision
@@ -24,7 +25,8 @@ _CREATED: Final = "_created"
 _HEAD: Final = """\
 # Metrics
 
-Written by `python -m manifests.monitoring`. No label holds the name of a job, a node or a user.
+Written by `python -m manifests.monitoring`. No label holds the name of a job, a node or a user;
+those of teams do, of the first hundred.
 Besides these each process tells the usual `process_*`: memory, processor time, open files.
 Gauges of the cluster come from the leader alone: ask for their `max`.
 """
@@ -61,7 +63,8 @@ def _of_reconciler() -> Iterator[Metric]:
     """Each is touched once: a metric with labels is silent before."""
     metrics = Metrics.fresh()
     CertificateMetrics(metrics.registry)
-    metrics.latest.decided = LastDecision(ClusterState(_LONG_AGO, (), ()), Plan())
+    teams = Teams.of([Team("vision", guaranteed=Resources.of({CPU: 1}))])
+    metrics.latest.decided = LastDecision(ClusterState(_LONG_AGO, (), (), teams=teams), Plan())
     metrics.wrote(WriteOutcome("patch", "Job", "done", 0.0))
     metrics.watches.labels("Pod")
     metrics.event_age.labels("Pod")

@@ -16,6 +16,7 @@ from edl.model import ClusterState, Code, Phase, Role, TrainingJob
 from edl.phases import phase
 from edl.planner.plan import Plan
 from edl.quantities import CPU, MEMORY, PODS, SHARED_GPU, Resources
+from reconciler.metrics.team_metrics import team_gauges
 
 RESOURCES: Final[Mapping[str, tuple[str, float]]] = {
     CPU: ("cpu", 1e-3),
@@ -48,6 +49,8 @@ class LastDecisionCollector(Collector):
         if (decided := self.decided) is not None:
             yield from _jobs(decided)
             yield from _cluster(decided.state)
+            queued = (held.job for held in decided.plan.held if held.position or held.never)
+            yield from team_gauges(decided.state, queued, RESOURCES)
 
 
 def _jobs(decided: LastDecision) -> Iterator[GaugeMetricFamily]:

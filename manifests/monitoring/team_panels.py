@@ -1,0 +1,37 @@
+"""The row of the dashboard about teams; empty where none are configured."""
+
+from typing import Final
+
+from manifests.monitoring.panel_model import Panel, Query, Row
+
+
+def _share(state: str) -> str:
+    """The largest part of its guarantee, of any resource."""
+    owed = 'max by (team, resource) (edl_team_resources{state="guaranteed"}) > 0'
+    has = f'max by (team, resource) (edl_team_resources{{state="{state}"}})'
+    return f"max by (team) ({has} / ({owed}))"
+
+
+TEAMS: Final = Row(
+    "Teams",
+    (
+        Panel(
+            "Used of the guarantee",
+            "Of the resource of which a team uses most; above 1 it borrows.",
+            "percentunit",
+            (Query(_share("used"), "{{team}}"),),
+        ),
+        Panel(
+            "Lent of the guarantee",
+            "What others use of what a team is guaranteed.",
+            "percentunit",
+            (Query(_share("lent"), "{{team}}"),),
+        ),
+        Panel(
+            "Jobs that wait, by team",
+            "Training jobs in the queue, those of the teams below counted in.",
+            "short",
+            (Query("max by (team) (edl_team_queued_jobs)", "{{team}}"),),
+        ),
+    ),
+)

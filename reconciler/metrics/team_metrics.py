@@ -1,0 +1,49 @@
+"""What teams have, as gauges: read off the last decision when `/metrics` is scraped."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from prometheus_client.core import GaugeMetricFamily
+
+from edl.model import ClusterState, JobKey
+from edl.visibility.team_figures import TeamFigures, team_figures
+
+MOST: Final = 100
+"""Teams that are told of, from the top of the tree: their names are labels."""
+
+
+def team_gauges(
+    state: ClusterState, waiting: Iterable[JobKey], resources: Mapping[str, tuple[str, float]]
+) -> Iterator[GaugeMetricFamily]:
+    """`resources`: by our names the label, and what makes cores, bytes and pieces of integers."""
+    figures = sorted(team_figures(state, waiting), key=lambda one: (one.level, one.team.name))
+    amounts = GaugeMetricFamily(
+        "edl_team_resources",
+        "What a team is guaranteed, uses, borrows and lends, in cores, bytes and pieces.",
+        labels=["team", "resource", "state"],
+    )
+    queued = GaugeMetricFamily(
+        "edl_team_queued_jobs", "Training jobs of a team that wait in the queue.", labels=["team"]
+    )
+    for one in figures[:MOST]:
+        queued.add_metric([one.team.name], one.waiting)
+        for labels, value in _amounts(one, resources):
+            amounts.add_metric([one.team.name, *labels], value)
+    yield amounts
+    yield queued
+
+
+def _amounts(
+    one: TeamFigures, resources: Mapping[str, tuple[str, float]]
+) -> Iterator[tuple[tuple[str, str], float]]:
+    """Each resource that the team is guaranteed or uses, with zeros: series do not come and go."""
+    parts = {
+        "guaranteed": one.guaranteed,
+        "used": one.used,
+        "borrowed": one.borrowed,
+        "lent": one.lent,
+    }
+    for name, (label, scale) in resources.items():
+        if one.guaranteed.get(name) or one.used.get(name):
+            for state, amounts in parts.items():
+                yield (label, state), amounts.get(name) * scale
