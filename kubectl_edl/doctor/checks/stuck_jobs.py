@@ -179,6 +179,7 @@ def _rules(log: str) -> tuple[_Rule, ...]:
         _unreadable,
         _incomplete,
         partial(_unnoticed, log),
+        _unprovisioned,
         _half_started,
         _starting,
         _scaling,
@@ -224,6 +225,24 @@ def _unnoticed(log: str, job: TrainingJob, now: datetime) -> Diagnosis | None:
     return failure(
         f"{job.key} has been queued for {duration(waits)}, and no reconciler has looked at it",
         log,
+    )
+
+
+def _unprovisioned(job: TrainingJob, now: datetime) -> Diagnosis | None:
+    asked = job.provisioning
+    if phase(job) is not Phase.QUEUED or not (asked.failure or asked.pods):
+        return None
+    if asked.since and now - asked.since >= _NOTICED:
+        what = f"{job.key} has waited {duration(now - asked.since)} for nodes of an autoscaler"
+        pods = f"-l {contract.PROVISIONAL}={job.key.name}"
+        return warning(what, f"kubectl describe pods -n {job.key.namespace} {pods}")
+    if asked.failure is None:
+        return None
+    said = f": {asked.failure.message}" if asked.failure.message else ""
+    ago = duration(now - asked.failure.at)
+    return warning(
+        f"{job.key} asked for nodes {asked.failure.attempts} times in vain, last {ago} ago{said}",
+        _explain(job),
     )
 
 

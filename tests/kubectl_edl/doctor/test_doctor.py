@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from edl import contract
+from edl.annotations import provisioning_failures
 from edl.errors import Forbidden, Invalid, Unreachable
 from edl.kube.auth.access_review import MissingRights
-from edl.model import ObjectRef
+from edl.model import ObjectRef, ProvisioningFailure
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.doctor.checks import SECTIONS
@@ -834,3 +835,18 @@ def test_a_namespace_of_two_teams_is_told_with_the_one_that_has_it(stage: Stage)
 def test_teams_that_are_in_order_are_counted(stage: Stage) -> None:
     teams(stage, "teams: [{name: a}, {name: b}]")
     assert only(stage, "teams") == ("ok", "2 teams are configured", "")
+
+
+def test_a_job_whose_nodes_did_not_come_is_told_of_with_the_autoscalers_words(stage: Stage) -> None:
+    mnist(stage)
+    failure = ProvisioningFailure(NOW - timedelta(minutes=3), 2, "no instance type has 900 CPU")
+    notes = {
+        contract.REASON: "NodesNotProvisioned",
+        contract.PROVISIONING_FAILED: provisioning_failures.text(failure),
+    }
+    for name in ("mnist-chief", "mnist-ps", "mnist-worker"):
+        stage.patch(name, {"spec": {"suspend": True}, "metadata": {"annotations": notes}})
+    (one,) = checked(stage)["stuck"]
+    assert one["message"] == (
+        "default/mnist asked for nodes 2 times in vain, last 3m ago: no instance type has 900 CPU"
+    )
