@@ -18,7 +18,7 @@ from kubectl_edl.resources.manifest_sources import Named
 _HELP: Final = """Make an ordinary Job elastic.
 
 With -f: prints the manifests with the labels, for kubectl apply. Jobs, CronJobs and bare pods
-get them; with JOB only the one of that name; everything else comes out as it went in.
+get them; with JOB only the one of that name; everything else is unchanged.
 
 With JOB alone: a Job that exists. Its spec.template is immutable, so --recreate deletes it and
 creates it again with the labels; its pods end, and it starts from the beginning or its checkpoint.
@@ -56,7 +56,7 @@ _LABELS: Final = (
 
 _RECREATION: Final = (
     click.option("--recreate", is_flag=True, help="Delete the Job and create it again."),
-    click.option("-y", "--yes", is_flag=True, help="Do not ask."),
+    click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation."),
     click.option(
         "--timeout", type=Duration(), default="120s", show_default=True, help="Until it is gone."
     ),
@@ -99,7 +99,7 @@ def adopt(
     elif source.name:
         adopt_job(world, world.connect(scope), source.name, labels, recreation)
     else:
-        raise click.UsageError("What? Give a manifest with -f, or the name of a Job.")
+        raise click.UsageError("Specify a Job name or -f FILENAME.")
 
 
 COMMAND: Final = adopt

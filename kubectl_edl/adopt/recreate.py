@@ -94,7 +94,7 @@ def _plan(connection: ClusterConnection, target: ObjectRef, labels: Labels) -> R
     if controller := controller_of(found):
         raise Refused(
             f'Job "{target.name}" is made by {controller}, which would not know the labels: '
-            "label that one's manifest: kubectl edl adopt -f …"
+            "adopt its manifest: kubectl edl adopt -f …"
         )
     return Rebirth(target, found, labelled(source_of(found), labels))
 

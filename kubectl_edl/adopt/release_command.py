@@ -19,14 +19,14 @@ from kubectl_edl.resources.manifest_sources import Named
 
 _HELP: Final = """Stop managing a training job: its Jobs run on as ordinary ones.
 
-With JOB: takes our labels and annotations off every Job of the training job. What runs goes on
-running at the size that it has; what is queued stays suspended until you start it. It is not
+With JOB: removes our labels and annotations from every Job of the training job. Running pods keep
+running at the size that they have; a queued job stays suspended until you start it. It is not
 queued, resized or ended any more; its pods keep their environment and addresses. Where pods wait
 for the node that the plan has for them, those that come after this wait for you: it says how to let
 them go. Afterwards kubectl edl adopt --recreate is the way back.
 
 With -f: prints the manifests without the labels, for kubectl apply; with JOB only the one of that
-name, everything else comes out as it went in.
+name, everything else is unchanged.
 
 \b
 Examples:
@@ -63,7 +63,7 @@ def release(world: CliContext, named: Named, scope: Scope, writing: Writing) -> 
     elif named.name:
         release_job(world, world.connect(scope), named.name, writing)
     else:
-        raise click.UsageError("What? Give the name of a Job, or a manifest with -f.")
+        raise click.UsageError("Specify a Job name or -f FILENAME.")
 
 
 COMMAND: Final = release

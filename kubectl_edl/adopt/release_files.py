@@ -33,7 +33,7 @@ def release_files(stdin: TextIO, named: Named) -> Documents:
     if name and name not in remover.names:
         raise no_such_job_in(where, name, remover.names)
     whose = f'on Job "{name}"' if name else "on any Job, CronJob or Pod"
-    raise Refused(f"{where} has no label of {contract.PREFIX} {whose}: nothing to take off")
+    raise Refused(f"{where} has no label of {contract.PREFIX} {whose}: nothing to remove")
 
 
 class _Remover:

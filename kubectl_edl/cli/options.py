@@ -88,15 +88,15 @@ def _selector(_ctx: click.Context, _param: click.Parameter, text: str | None) ->
 SELECTOR: Final = click.option(
     "-l", "--selector", callback=_selector, help="Label selector, e.g. team=vision."
 )
-_WATCH: Final = click.option("-w", "--watch", is_flag=True, help="Go on and show what changes.")
+_WATCH: Final = click.option("-w", "--watch", is_flag=True, help="Watch for changes.")
 _PRINTED: Final = (
-    click.option("-o", "--output", type=FORM, help="Form of the answer, as kubectl's."),
+    click.option("-o", "--output", type=FORM, help="Output format."),
     click.option(
         "--color",
         type=click.Choice(COLOURS),
         help="Default: auto, on a terminal without NO_COLOR.",
     ),
-    click.option("--no-headers", is_flag=True, help="Rows without their titles."),
+    click.option("--no-headers", is_flag=True, help="Omit the header row."),
 )
 
 

@@ -49,6 +49,8 @@ class Image(click.ParamType[str]):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not is_image(value):
             self.fail(
-                f'"{value}" is no image; one that the cluster can pull: {EXAMPLE}', param, ctx
+                f'"{value}" is not an image; name one that the cluster can pull: {EXAMPLE}',
+                param,
+                ctx,
             )
         return value

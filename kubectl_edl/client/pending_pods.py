@@ -35,7 +35,7 @@ class Unplaced:
     why: str
     reason: str = ""
     claims: bool = False
-    """It waits for a PersistentVolumeClaim, whatever room there is."""
+    """It waits for a PersistentVolumeClaim, whatever capacity is free."""
 
 
 def unplaced(cluster: Cluster, namespace: str, jobs: Collection[str]) -> tuple[Unplaced, ...]:

@@ -82,7 +82,7 @@ class LeaseView:
         """`Lease edl-system/edl-reconciler was renewed 27s ago`."""
         return {
             Lead.EXPIRED: f"{WHERE} was renewed {duration(self.silence)} ago",
-            Lead.RELEASED: f"{WHERE} was given back",
+            Lead.RELEASED: f"{WHERE} was released",
             Lead.NEVER: f"{WHERE} was never renewed",
             Lead.ABSENT: f"there is no {WHERE}",
         }.get(self.lead, "")

@@ -11,8 +11,8 @@ from kubectl_edl.completion.shell_scripts import SCRIPTS
 _HELP: Final = """Print the script that completes kubectl edl in your shell.
 
 Commands, flags, their values, and what only the cluster knows: training jobs, roles, namespaces.
-kubectl asks kubectl_complete-edl for them, which lies on PATH beside kubectl-edl; the script loads
-kubectl's own completion where it is missing, and completes kubectl-edl by its own name, too.
+kubectl asks kubectl_complete-edl for them, which is installed on PATH with kubectl-edl; the script
+loads kubectl's own completion where it is missing, and completes kubectl-edl by its own name, too.
 In bash, kubectl's completion needs the package bash-completion.
 
 \b

@@ -30,7 +30,7 @@ operator that is not read here, such as an XGBoostJob: it comes out as it went i
 Examples:
   # One file
   kubectl edl convert -f tfjob.yaml | kubectl apply -f -
-  # A whole directory, with everything in it that is no training job
+  # A whole directory, with everything else that is in it
   kubectl edl convert -f jobs/ > converted.yaml
   # What is in the cluster
   kubectl get tfjobs -o yaml | kubectl edl convert -f -

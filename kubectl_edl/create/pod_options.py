@@ -121,14 +121,14 @@ class _Reader:
                 own[self._roles[match["role"]]] = match["value"]
             else:
                 known = ", ".join(dict.fromkeys(self._roles.values()))
-                what = f'"{text}" is for a role that is not in the cast'
+                what = f'"{text}" is for a role that the training job does not have'
                 self.findings.append(Finding(option, what, f"one of {known}"))
         return common | own
 
     def images(self, texts: Iterable[str], everybody: Iterable[str]) -> dict[str, str]:
         values = self.by_role("--image", texts, everybody)
         self.findings.extend(
-            Finding("--image", f'"{text}" is no image', f"write one such as {EXAMPLE}")
+            Finding("--image", f'"{text}" is not an image', f"write one such as {EXAMPLE}")
             for text in dict.fromkeys(values.values())
             if not is_image(text)
         )
@@ -149,7 +149,7 @@ class _Reader:
         pairs = self.pairs("--set", texts, _VARIABLE, "write NAME=VALUE")
         one_of = f"one of {', '.join(known)}"
         self.findings.extend(
-            Finding("--set", f'"{name}" is no setting', one_of)
+            Finding("--set", f'"{name}" is not a setting', one_of)
             for name, _ in pairs
             if name not in known
         )

@@ -72,7 +72,7 @@ def _strangers(framework: Framework, roles: Iterable[str]) -> list[Finding]:
 
 def _unreadable(framework: Framework, sizes: Mapping[str, str]) -> list[Finding]:
     return [
-        Finding(flag(framework, role), f'"{text}" is no size', problem)
+        Finding(flag(framework, role), f'"{text}" is not a size', problem)
         for role, text in sizes.items()
         if role in framework.kinds and (problem := _problem(text))
     ]

@@ -97,9 +97,8 @@ def listening(host: str, port: int) -> tuple[socket.socket, DashboardAddress]:
 def way_out(host: str, port: int, error: OSError) -> str:
     """Why it cannot listen there, and what to do instead."""
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-        return (
-            f"--address {host} is no address of this machine ({error.strerror}); such as 127.0.0.1"
-        )
+        why = f"is not an address of this machine ({error.strerror}); such as 127.0.0.1"
+        return f"--address {host} {why}"
     if error.errno == errno.EADDRINUSE:
         return (
             f"port {port} on {host} is taken, by another dashboard perhaps; "

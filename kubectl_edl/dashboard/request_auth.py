@@ -68,7 +68,7 @@ class RequestAuth:
             return None
         return AuthRefusal(
             HTTPStatus.MISDIRECTED_REQUEST,
-            f'Host "{asked.host}" is no name of this dashboard; open it by the address that '
+            f'Host "{asked.host}" is not a name of this dashboard; open it by the address that '
             "kubectl edl dashboard printed",
         )
 

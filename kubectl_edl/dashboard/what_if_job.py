@@ -66,7 +66,7 @@ class Imagination:
         jobs = [job for job in what_if.in_order(state.jobs) if job.live and job.key in shown]
         late = self.monotonic() + self.patience
         if not self._lock.acquire(timeout=self.patience):
-            raise Refused("others ask what if as well, and come first; try again in a moment")
+            raise Refused("another what-if is running; retry in a moment")
         try:
             runs = [self._as_is(state, by, late), self._run(_WHAT_IF, changed, by, late)]
         except _TooLongError:

@@ -30,7 +30,7 @@ Examples:
   kubectl edl delete --all --dry-run client -o name
 """
 _HOW: Final = (
-    click.option("-y", "--yes", is_flag=True, help="Do not ask."),
+    click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation."),
     click.option(
         "--dry-run",
         type=click.Choice(DRY_RUNS),
@@ -45,7 +45,7 @@ _HOW: Final = (
         show_default=True,
         help="Time limit.",
     ),
-    click.option("--ignore-not-found", is_flag=True, help="What is not there is no error."),
+    click.option("--ignore-not-found", is_flag=True, help="Do not fail when a job does not exist."),
     click.option("-o", "--output", type=click.Choice(("name",)), help="The names of the Jobs."),
 )
 

@@ -8,7 +8,7 @@ from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Exit
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
 
-_HELP: Final = """Look whether everything is well: each check in one sentence, with its fix.
+_HELP: Final = """Check the installation: one sentence per check, with its fix.
 
 The cluster's release, the webhook (by a dry run of a labelled Job: the API server must reach it),
 its certificates, the reconciler's leader, the accounts' rights and yours, and jobs that will not
@@ -19,7 +19,7 @@ Exit code 1 when anything is broken (✗). Warnings (!) do not count.
 
 \b
 Examples:
-  # Is everything well?
+  # Check everything
   kubectl edl doctor
   # The jobs of one namespace, and whether the webhook is asked there
   kubectl edl doctor -n team-a

@@ -32,7 +32,7 @@ _COLOURS: Final[Mapping[Verdict, str]] = {
     Verdict.WARNING: color.WAITS,
     Verdict.FAILURE: color.BAD,
 }
-CUT_SHORT: Final = "The other checks depend on this one, and were not made."
+CUT_SHORT: Final = "Remaining checks skipped: they depend on this one."
 
 
 def print_each(
@@ -73,7 +73,7 @@ def summary(sections: Sequence[Examined]) -> str:
     well = counts[Verdict.OK]
     bad = [_count(counts[Verdict.FAILURE], "failure"), _count(counts[Verdict.WARNING], "warning")]
     if not any(bad):
-        return f"All is well: {_count(well, 'check')}."
+        return f"All checks passed: {_count(well, 'check')}."
     rest = f", {_count(well, 'check')} {'is' if well == 1 else 'are'} well" if well else ""
     return f"{' and '.join(filter(None, bad))}{rest}."
 

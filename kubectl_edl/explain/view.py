@@ -84,7 +84,7 @@ def _header(explained: Explained, now: datetime) -> str:
         "Queue": explained.place,
         "Nearest": topology_view.nearest(_waits_for(explained)),
         **_when(explained, now),
-        "Held at": ", ".join(_held(role) for role in _wishes(explained)),
+        "Manual size": ", ".join(_held(role) for role in _wishes(explained)),
         "Cooldown": _pacing(explained),
         "Requests": _unrequested(explained),
         "Devices": "; ".join(f"{role}: {caveat(one)}" for role, one in _caveats(explained)),
@@ -129,7 +129,7 @@ def _held(role: Role) -> str:
     if role.suspended or short <= 0:
         return f"{role.name}={role.wanted}"
     return (
-        f"{role.name}={role.wanted}, {short} short: it grows into idle room, "
+        f"{role.name}={role.wanted}, {short} short: it is scaled up into idle capacity, "
         "and jobs of the same priority give none up for it"
     )
 

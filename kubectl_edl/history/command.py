@@ -21,9 +21,8 @@ _WARNINGS: Final = 10
 _HELP: Final = """List what a training job went through: starts, resizes, pauses, its end.
 
 It is kept on the Jobs themselves (edl.dev/history), so it outlives their Events: the last 50
-operations of each role. Below them stands what Kubernetes warned of in the last hour: the last ten
-Warning Events about its Jobs and pods; kubectl edl events has the others. Nothing here is of
-an earlier training job of this name.
+operations of each role. Below them are the last ten Warning Events of the last hour about its Jobs
+and pods; kubectl edl events has the others. An earlier training job of this name is not shown.
 
 \b
 PHASE is what became of it:

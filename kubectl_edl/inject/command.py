@@ -14,7 +14,7 @@ from kubectl_edl.cli.param_types import Image
 _HELP: Final = """Show what the webhook would do to the Jobs and pods in some manifests.
 
 No cluster is asked. What carries edl.dev/framework comes out completed, by the webhook's own
-function; everything else comes out as it went in, comments too. A folder stands for the .yaml,
+function; everything else is unchanged, comments too. A folder stands for the .yaml,
 .yml and .json files in it and below it. If anything is refused, nothing is printed but the
 findings of all documents. A completed manifest can be applied: the webhook finds nothing left to
 do.

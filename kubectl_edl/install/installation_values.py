@@ -103,7 +103,7 @@ def _set(found: Json, setting: str) -> Json:
     try:
         value = yaml.safe_load(text) if text else None
     except yaml.YAMLError:
-        raise click.UsageError(f'--set "{setting}": the value is no YAML.') from None
+        raise click.UsageError(f'--set "{setting}": the value is not YAML.') from None
     names: Sequence[str] = [name.replace("\\.", ".") for name in _DOT.split(path)]
     if unknown := values.unknown(names):
         raise click.UsageError(f'--set "{setting}": there is no such value; {unknown}.')

@@ -13,7 +13,7 @@ from kubectl_edl.install.uninstall_release import UninstallOptions
 
 _HELP: Final = """Take kubectl-edl out of a cluster: everything but your Jobs.
 
-Jobs that run go on at the size that they have. Queued Jobs stay suspended: their number, and
+Running Jobs keep their size. Queued Jobs stay suspended: their number, and
 how to start one by hand, is printed first. Each has its own ttlSecondsAfterFinished again. Nothing
 else of ours stays behind.
 
@@ -27,7 +27,7 @@ Examples:
 Exit code 5: deleted, but something is still there when the time is up; it may still go.
 """
 _HOW: Final = (
-    click.option("-y", "--yes", is_flag=True, help="Do not ask."),
+    click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation."),
     click.option(
         "--dry-run",
         type=click.Choice(("none", "client")),

@@ -27,8 +27,8 @@ from kubectl_edl.model.training_job_view import why
 
 _HELP: Final = """Print what the pods of a training job print.
 
-All roles, in the cast's order, then by index; each line begins with its role and index: [worker-3].
-With -f it goes on, takes in pods that come later, and ends when the training job has ended.
+All roles in their order, then by index; each line begins with its role and index: [worker-3].
+With -f it follows the logs, also of pods that are created later, until the training job has ended.
 JOB is a training job, or one of its Jobs for that role alone.
 
 \b
@@ -70,7 +70,7 @@ class LogOptions:
 
 
 _OPTIONS: Final = (
-    click.option("-f", "--follow", is_flag=True, help="Go on until the job has ended."),
+    click.option("-f", "--follow", is_flag=True, help="Follow the logs until the job has ended."),
     click.option(
         "--role", multiple=True, shell_complete=role_names, help="Only this one; repeatable."
     ),

@@ -43,7 +43,7 @@ def check(choice: Choice) -> None:
     """Raises click.UsageError unless it is one of the three ways to choose."""
     given = [bool(choice.names), bool(choice.selector), choice.everything]
     if not any(given):
-        raise click.UsageError("Which? Name training jobs, or give -l SELECTOR or --all.")
+        raise click.UsageError("Specify training jobs by name, -l SELECTOR or --all.")
     if given.count(True) > 1:
         raise click.UsageError(
             "Names, a selector (-l) and --all exclude each other: leave two out."

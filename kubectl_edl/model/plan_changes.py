@@ -90,12 +90,12 @@ def _admission(one: Admission, topology: Topology, labels: NodeLabels) -> Planne
 
 
 def short(state: ClusterState) -> Mapping[JobKey, str]:
-    """Of jobs with a manual size that they have not reached: `worker is held at 28, 9 short`."""
+    """Of jobs below their manual size: `worker has the manual size 28, 9 short`."""
     found: dict[JobKey, list[str]] = {}
     for job in state.jobs:
         for role in job.live:
             lacks = (role.wanted or 0) - role.size
             if lacks > 0 and not role.suspended:
-                text = f"{role.name} is held at {role.wanted}, {lacks} short"
+                text = f"{role.name} has the manual size {role.wanted}, {lacks} short"
                 found.setdefault(job.key, []).append(text)
     return {key: ", ".join(texts) for key, texts in found.items()}

@@ -28,7 +28,7 @@ def of_spec(spec: str) -> Columns:
     for title, colon, field in pairs:
         if not (colon and field):
             raise jsonpath.TemplateError(
-                f'"{title}{colon}" is no TITLE:FIELD, as NAME:.metadata.name'
+                f'"{title}{colon}" is not TITLE:FIELD, such as NAME:.metadata.name'
             )
     return _columns([title for title, _, _ in pairs], [field for _, _, field in pairs])
 

@@ -16,7 +16,7 @@ All of its pods end now, with their grace period; what they did not save is lost
 
 \b
 Examples:
-  # Make room for the rest of the day
+  # Free its nodes for the rest of the day
   kubectl edl pause mnist
   # All of an experiment
   kubectl edl pause -l experiment=lr-sweep

@@ -20,7 +20,7 @@ Examples:
   kubectl edl resume mnist
   # All that are paused in the namespace
   kubectl edl resume --all
-  # And see where it stands
+  # Then look at its position
   kubectl edl resume mnist && kubectl edl queue
 """
 _SWITCH: Final = Switch(

@@ -23,8 +23,8 @@ from kubectl_edl.queue.view import WaitingJob, queue_report
 _HELP: Final = """Show queued training jobs: what they wait for, which jobs are ahead, and why.
 
 Positions count over the whole cluster, as the reconciler does; 0 starts now. A job that can never
-start on the existing nodes has none, and is ahead of nobody; while no reconciler is at work a job
-that would start has none either. WAITING-FOR is what the minimum of all roles asks for together;
+start on the existing nodes has none, and blocks no other job; while no reconciler leads, a job that
+would start has none either. WAITING-FOR is what the minimum of all roles asks for together;
 -o wide adds that minimum, and the team with the place among its queued jobs (vision#2).
 
 STARTS estimates when: ~25m is in about 25 minutes, <~25m that at the latest, sooner if a job ends

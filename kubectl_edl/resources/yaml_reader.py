@@ -79,15 +79,15 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 (PyYAML's)
-        """A key that stands twice is refused: one of its values would be lost."""
+        """A key that occurs twice is refused: one of its values would be lost."""
         seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise yaml.constructor.ConstructorError(
-                    None, None, "a key is no text", key.start_mark
+                    None, None, "a key is not a string", key.start_mark
                 )
             if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
-                problem = f'"{key.value}" stands twice'
+                problem = f'"{key.value}" occurs twice'
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             seen.add(key.value)
         self.flatten_mapping(node)
@@ -212,7 +212,7 @@ def _object(pairs: list[tuple[str, Any]]) -> Json:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f'"{twice}" stands twice in an object')
+        raise ValueError(f'"{twice}" occurs twice in an object')
     return found
 
 

@@ -21,9 +21,9 @@ waits for idle capacity: jobs of the same priority give none of theirs up for it
 
 --remove names workers that are to leave (worker-3, or the name of a pod or host): they are taken
 off the host list, then end. A Job drops its highest index, so the highest worker leaves with each
-of them, and the index that was named comes back where there is room.
+of them, and the index that was named is created again when capacity is free.
 
---timeout takes a growth back that is not ready in time, to the size and the hold before.
+--timeout takes a growth back that is not ready in time, to the size before.
 
 --script runs in the launcher, with your own right to exec, as: sh SCRIPT host:slots,…
 with the workers that leave, before they do, or with those that came. If it fails, a shrink does
@@ -47,7 +47,7 @@ Examples:
   kubectl edl scale ctr worker=4
 
 \b
-With --wait (or --script) the exit code tells what came of it:
+With --wait (or --script) the exit code reports the outcome:
   0  the size is there and every worker is ready
   4  the growth did not come in time, or its script failed: it was taken back
   5  the time is up and nothing has been decided yet
@@ -87,7 +87,7 @@ _ASKED: Final = (
         type=_RoleReplicas(),
         help="The manual size, as the argument.",
     ),
-    click.option("--auto", is_flag=True, help="Give a held size back to the reconciler."),
+    click.option("--auto", is_flag=True, help="Return to automatic scaling."),
     click.option("--remove", metavar="WORKER[,…]", help="Workers that leave, by name."),
     click.option(
         "--timeout", type=Duration(above_zero=True), help="How long a growth, and --wait, may take."
@@ -151,16 +151,16 @@ def _with_size(asked: ScaleOptions) -> ScaleOptions:
 def _check(wish: ScaleOptions) -> None:
     given = (wish.size, wish.min, wish.max, wish.remove or None)
     if wish.auto and wish.size is not None:
-        raise click.UsageError(f"{wish.size} holds a size and --auto gives it back: choose one.")
+        raise click.UsageError(f"{wish.size} sets a manual size and --auto clears it: choose one.")
     if wish.auto and wish.remove:
-        raise click.UsageError("--remove holds a size and --auto gives it back: choose one.")
+        raise click.UsageError("--remove sets a manual size and --auto clears it: choose one.")
     if not wish.auto and all(value is None for value in given):
         raise click.UsageError("Specify --replicas=N, --remove, --auto, --min or --max.")
     if wish.min is not None and wish.max is not None and wish.min > wish.max:
         raise click.UsageError(f"--min {wish.min} is above --max {wish.max}.")
     if wish.script and wish.size is None and not wish.remove:
         raise click.UsageError(
-            "--script tells of workers that come or go: give a size or --remove."
+            "--script runs when workers are added or removed: add --replicas or --remove."
         )
     if wish.env and not wish.script:
         raise click.UsageError("--env is for --script.")

@@ -134,7 +134,7 @@ def _run_after(errand: ResizeTask, decided: _Decided, script: Hook) -> None:
     except Refused as error:
         before = decided.scaling.role.size
         with_fresh_state(_taking_back(errand, decided, before), errand.world.sleep)
-        raise TakenBack(f"{error}; held at {before} again") from None
+        raise TakenBack(f"{error}; the size is {before} again") from None
 
 
 def _taking_back(errand: ResizeTask, decided: _Decided, size: int) -> Callable[[], Json]:

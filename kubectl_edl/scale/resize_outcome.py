@@ -62,7 +62,7 @@ def _came(job: TrainingJob, goal: Goal) -> str | None:
     if ending(job) is not None:
         raise Refused(f"{goal.job.name} has ended meanwhile")
     if role.wanted != goal.size:
-        now = "given back" if role.wanted is None else f"held at {role.wanted}"
+        now = "sized automatically" if role.wanted is None else f"set to {role.wanted}"
         raise Refused(f"{goal.job.name}: another client changed it meanwhile: {goal.role} is {now}")
     names = {pod.name for pod in role.pods}
     if role.removing or names & goal.removed or not _is_there(role, goal):

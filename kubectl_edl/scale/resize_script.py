@@ -41,7 +41,7 @@ def hook(script: str, env: Sequence[str], timeout: timedelta | None) -> Hook:
     try:
         first, *rest = shlex.split(script)
     except ValueError:
-        raise click.UsageError(f"--script {script!r} is no command line.") from None
+        raise click.UsageError(f"--script {script!r} is not a command line.") from None
     limit = timeout or USUAL_TIMEOUT
     if not first.startswith("@"):
         return Hook((first, *rest), "", tuple(env), limit)

@@ -68,7 +68,7 @@ def chosen_role(job: TrainingJob, wish: SizeRequest) -> Role:
         why = job.problem or f"{job.framework}, roles {', '.join(role.name for role in job.roles)}"
         raise Refused(f"{name}: it has no role that can be resized ({why})")
     if wish.role and wish.role not in roles:
-        what = "is never resized" if _has(job, wish.role) else "is no role of it"
+        what = "is never resized" if _has(job, wish.role) else "is not one of its roles"
         raise Refused(f"{name}: {wish.role} {what}; --role is one of {known}")
     elastic = [role for role in roles.values() if role.resizing is not ResizePolicy.FIXED]
     candidates = [roles[wish.role]] if wish.role else elastic or list(roles.values())
@@ -154,7 +154,7 @@ def _check_told(name: str, role: Role, wish: SizeRequest, manifest: Json, framew
 def _anew(role: Role, wish: SizeRequest, manifest: Json, many: str, bound: str) -> str:
     if contract.ROLES in _annotations(manifest):
         return (
-            f"{many} takes a new training job, with {many} in the cast on each of its Jobs: "
+            f"{many} takes a new training job, with {many} in edl.dev/roles on each of its Jobs: "
             "kubectl edl adopt -f FILE --roles … | kubectl replace --force -f -"
         )
     return f"{many} takes a new Job: kubectl edl adopt {role.job}{wish.flags} {bound} --recreate"
@@ -169,8 +169,8 @@ def _outside(job: TrainingJob, wish: SizeRequest, held: int, bounds: tuple[int, 
     command = f"kubectl edl scale {job.key.name}{wish.flags}"
     if wish.size is None:
         return (
-            f"is held at {held}, outside {low}..{high}; hold another size with the new bounds, "
-            f"or give it back: {command} --auto"
+            f"has the manual size {held}, outside {low}..{high}; set another size with the new "
+            f"bounds, or clear it: {command} --auto"
         )
     if held < 1:
         way_out = f"to stop it: kubectl edl pause {job.key.name}{wish.flags}"
@@ -194,24 +194,24 @@ def _sentence(job: TrainingJob, role: Role, wish: SizeRequest, bounds: tuple[int
             f"{wish.remove} is removed" if "," not in wish.remove else f"{wish.remove} are removed"
         )
     if wish.size is not None:
-        said.append(f"held at {wish.size} (min {low}, max {high})")
+        said.append(f"set to {wish.size} (manual; min {low}, max {high})")
     if wish.timeout and wish.size is not None and wish.size > role.size:
         said.append(
             f"taken back to {role.size} if it takes longer than {duration_text(wish.timeout)}"
         )
     if wish.auto:
-        said.append(f"given back, sized by the reconciler again (min {low}, max {high})")
+        said.append(f"returned to automatic scaling (min {low}, max {high})")
     return f"{job.key.name}: {role.name} {', '.join(said)}"
 
 
 def next_step(role: Role, *, attended: bool) -> str:
     """What follows the patch; `attended`: a reconciler is at work, as far as is known."""
     if role.resizing is ResizePolicy.RESTART:
-        what = "the whole job restarts from its checkpoint when there is room"
+        what = "the whole job restarts from its checkpoint when capacity is free"
         return what if attended else f"once a reconciler runs, {what}"
     if attended:
-        return "the reconciler resizes it, and grows it when there is room"
-    return "once a reconciler runs, it is resized, and grows when there is room"
+        return "the reconciler will apply it; scale-up waits for free capacity"
+    return "once a reconciler runs, it is resized; scale-up waits for free capacity"
 
 
 def _has(job: TrainingJob, name: str) -> bool:

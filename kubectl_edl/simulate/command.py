@@ -24,7 +24,7 @@ scheduler, the kubelets and the time. Nothing is changed anywhere.
 
 With -f a scenario is played under each --policy, and with --plain also without kubectl-edl: Jobs
 run from their arrival at their max, and the scheduler takes pod by pod.
-With --live the cluster is played on from how it stands now, as it is and with what you ask for:
+With --live the cluster is simulated from now on, as it is and with what you ask for:
 more nodes, other bounds, another policy. Jobs end there as edl.dev/duration says, else never.
 
 \b
@@ -95,9 +95,11 @@ _OPTIONS: Final = (
         help="Default: table; wide: every job.",
     ),
     click.option("--plot", metavar="FILE", help="A picture: .png, .svg or .pdf."),
-    click.option("--live", is_flag=True, help="Go on from the cluster as it stands."),
+    click.option("--live", is_flag=True, help="Start from the live cluster."),
     click.option(
-        "--add-nodes", type=click.IntRange(0, 100_000), help="So many nodes more; with --live."
+        "--add-nodes",
+        type=click.IntRange(0, 100_000),
+        help="Add this number of nodes; with --live.",
     ),
     click.option("--like", metavar="NODE", help="What each has: as NODE, or cpu=16,memory=64Gi."),
     click.option(
@@ -133,6 +135,6 @@ def _check(asked: SimulateOptions) -> None:
     if not asked.live and changes:
         raise click.UsageError("--add-nodes, --like and --set change the cluster: add --live.")
     if not asked.live and not asked.filename:
-        raise click.UsageError("-f FILE or --live: what is to be simulated?")
+        raise click.UsageError("Specify -f FILE or --live.")
     if asked.like and not asked.add_nodes:
         raise click.UsageError("--like says which nodes: add --add-nodes COUNT.")

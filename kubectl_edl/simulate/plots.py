@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ENDINGS: Final = (".png", ".svg", ".pdf")
 _MISSING: Final = (
-    "plots need matplotlib beside the plugin: pipx inject kubectl-edl matplotlib,"
+    "plots need matplotlib in the plugin's environment: pipx inject kubectl-edl matplotlib,"
     " or pip install matplotlib in its environment"
 )
 _MOST_BARS: Final = 60

@@ -52,8 +52,8 @@ def _result(variant: Variant, until: float, watcher: Watcher) -> Result:
     try:
         return simulate(variant.world, variant.manner, until, watcher)
     except OverflowError as error:
-        what = f"{variant.name}: goes on beyond the year 9999, behind which there are no dates"
-        raise Refused(f"{what}; --until says how long to look") from error
+        what = f"{variant.name}: exceeds the maximum date (year 9999)"
+        raise Refused(f"{what}; set --until") from error
 
 
 @contextmanager

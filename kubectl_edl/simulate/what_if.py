@@ -72,7 +72,7 @@ def with_setting(state: ClusterState, setting: str, namespace: str) -> ClusterSt
     if match is None or match["field"] not in _FIELDS:
         raise Misused(f"--set {setting}: not understood; {_SET_FORM}")
     if not re.fullmatch(r"-?[0-9]{1,9}", match["value"]):
-        raise Misused(f'--set {setting}: "{match["value"]}" is no whole number')
+        raise Misused(f'--set {setting}: "{match["value"]}" is not a whole number')
     key = (match["namespace"] or namespace, match["name"])
     found = next((job for job in state.jobs if tuple(job.key) == key), None)
     if found is None:

@@ -40,10 +40,9 @@ def obstacles(
 def in_the_way(found: Iterable[Obstacle]) -> str:
     """A section of a screen, empty for none."""
     lines = [
-        f"  {number}. {one.what}\n     way out: {one.way_out}\n"
-        for number, one in enumerate(found, 1)
+        f"  {number}. {one.what}\n     fix: {one.way_out}\n" for number, one in enumerate(found, 1)
     ]
-    return "".join(("What is in the way:\n", *lines)) if lines else ""
+    return "".join(("Blockers:\n", *lines)) if lines else ""
 
 
 def _flags(view: JobView) -> str:

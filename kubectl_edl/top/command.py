@@ -29,22 +29,22 @@ Examples:
   kubectl edl top
   # One of them
   kubectl edl top mnist
-  # Where there is room
+  # Idle capacity by node
   kubectl edl top nodes
   # Totals
   kubectl edl top cluster
 """
-_JOBS_HELP: Final = """What training jobs request and use, and what they held for how long.
+_JOBS_HELP: Final = """What training jobs request and use, and their resource-hours.
 
-HELD counts resource-hours so far, from the history of sizes: GPU-hours, or CPU-hours of a job
+HOURS counts resource-hours so far, from the history of sizes: GPU-hours, or CPU-hours of a job
 without GPUs. A ">" says that the history does not reach back to the start; before what is used,
 that not all pods are measured yet.
 
---serial adds AT-MAX, what a fixed size of max would have held for the same work, chief and servers
-included, and VS-MAX, how HELD compares with it. "15% less" is what elastic sizes saved; "15% more"
-is what they cost: smaller sizes take longer, and the chief and the servers hold their pods all that
-time. It says how much of the work more replicas do not make faster (Amdahl's law, 0.05 for 5 %):
-the more, the less a large size brings.
+--serial adds AT-MAX, what a fixed size of max would have requested for the same work, chief and
+servers included, and VS-MAX, how HOURS compares with it. "15% less" is what elastic sizes saved;
+"15% more" is what they cost: smaller sizes take longer, and the chief and the servers keep their
+pods all that time. It says how much of the work more replicas do not make faster (Amdahl's law,
+0.05 for 5 %): the more, the less a large size brings.
 
 \b
 Examples:
@@ -65,7 +65,7 @@ idle on a node that takes no pods. GPUs are whole ones and KubeShare's shares to
 
 \b
 Examples:
-  # Where there is room
+  # Idle capacity by node
   kubectl edl top nodes
   # With what each offers
   kubectl edl top nodes -o wide
@@ -75,7 +75,7 @@ Examples:
 _CLUSTER_HELP: Final = """The whole cluster: offered, requested, idle, used.
 
 It needs the right to list nodes and all pods. QUEUED is what the minimum of all that waits asks
-for. What was held is that of kubectl edl top jobs.
+for. Resource-hours are those of kubectl edl top jobs.
 
 \b
 Examples:
@@ -87,7 +87,7 @@ Examples:
 -o json prints a ClusterUsage; its fields: docs/reference/outputs.md
 """
 _LINES: Final[Mapping[str, str]] = {
-    "jobs": "What training jobs request, use, and held for how long.",
+    "jobs": "What training jobs request and use, and their resource-hours.",
     "nodes": "Requested, idle and used on each node.",
     "cluster": "The same of the whole cluster.",
 }
@@ -152,7 +152,7 @@ def _order(args: list[str]) -> list[str]:
 
 COMMAND: Final = Listed(
     _LINES,
-    title="What of",
+    title="Commands",
     noun="view",
     load={"jobs": jobs, "nodes": nodes, "cluster": cluster}.__getitem__,
     order=_order,

@@ -36,7 +36,7 @@ _JOBS: Final = (
     Column("MEM-REQ"),
     Column("MEM-USED"),
     Column("GPU-REQ", spare=1),
-    Column("HELD", spare=1),
+    Column("HOURS", spare=1),
     Column("AGE"),
 )
 _COMPARED: Final = (Column("AT-MAX", spare=1), Column("VS-MAX", spare=1))
@@ -275,7 +275,7 @@ def _footer(found: ClusterUsage) -> str:
 
 
 def _held_so_far(hours: Hours) -> str:
-    held, against = f"Held so far: {_held(hours)}", _against(hours)
+    held, against = f"Resource-hours: {_held(hours)}", _against(hours)
     if not against:
         return held
     link = "as" if against == "the same" else "than"

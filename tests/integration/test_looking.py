@@ -235,7 +235,7 @@ def test_top_says_what_it_does_not_know_and_what_is_idle(shell: Shell) -> None:
     cluster = shell.kubectl("edl", "top", "cluster")
     assert cluster.returncode == 0, cluster.stderr
     assert "Training jobs: 1 (1 Running)" in cluster.stdout
-    assert re.search(r"Held so far: \S+ CPU-h", cluster.stdout)
+    assert re.search(r"Resource-hours: \S+ CPU-h", cluster.stdout)
 
 
 def test_top_adds_up_what_the_metrics_api_measures(shell: Shell) -> None:

@@ -148,4 +148,4 @@ def test_fish_completes_commands_flags_namespaces_and_jobs(
 
 def test_fish_offers_descriptions(shells: Shells) -> None:
     found = shells.fish("kubectl edl completion fish | source", "complete -C 'kubectl edl docto'")
-    assert found == "doctor\tWhether everything is well, and the fix for what is not.\n"
+    assert found == "doctor\tCheck the installation and suggest fixes.\n"

@@ -48,7 +48,7 @@ def stuck(patient: Patient) -> Findings:
 
 
 def unrequested(patient: Patient) -> Findings:
-    """Elastic roles whose pods ask for nothing: they grow to their max, whatever room there is.
+    """Elastic roles whose pods ask for nothing: they grow to their max, whatever capacity is free.
 
     Where a quota refuses such pods, `stuck` says so. Where rules of namespaces may not be read,
     only pods that exist tell: a LimitRange may give requests to others.
@@ -64,7 +64,7 @@ def unrequested(patient: Patient) -> Findings:
     for job, role in said[:_SHOWN]:
         yield warning(
             f"{job.key}: no container of {role.name} requests CPU or memory: its pods count as "
-            f"nothing, and all {role.max} run whatever room there is",
+            f"nothing, and all {role.max} run whatever capacity is free",
             f"kubectl edl explain {job.key.name} -n {job.key.namespace}  "
             "# then recreate it with resources.requests",
         )
@@ -101,7 +101,9 @@ def never(patient: Patient) -> Findings:
         )
     if not hopeless:
         tried = min(len(queued), _TRIED)
-        yield well(f"each of the {tried} queued could start" if queued else "none waits for room")
+        yield well(
+            f"each of the {tried} queued could start" if queued else "none waits for capacity"
+        )
 
 
 def topologies(patient: Patient) -> Findings:

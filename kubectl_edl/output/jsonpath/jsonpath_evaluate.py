@@ -99,7 +99,7 @@ def _slices(values: Values, step: Slice) -> Values:
 
 def _slice(value: object, step: Slice) -> Values:
     if not isinstance(value, list):
-        raise TemplateError(f"{_kind(value)} is no list, so it has no [{step.first or 0}]")
+        raise TemplateError(f"{_kind(value)} is not a list, so it has no [{step.first or 0}]")
     first, last = step.first or 0, len(value) if step.last is None else step.last
     first += len(value) if first < 0 else 0
     if last < 0 or (last == 0 and step.single):
@@ -126,7 +126,7 @@ def _filtered(values: Values, step: Filter) -> Values:
 
 def _items(value: object) -> Values:
     if not isinstance(value, list):
-        raise TemplateError(f"{_kind(value)} is no list, so [?(…)] cannot choose from it")
+        raise TemplateError(f"{_kind(value)} is not a list, so [?(…)] cannot choose from it")
     return value
 
 

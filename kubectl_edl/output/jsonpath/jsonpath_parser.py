@@ -55,7 +55,7 @@ def relaxed(text: str) -> Path:
     """
     match = _RELAXED.fullmatch(text)
     if match is None:
-        raise TemplateError(f'"{text}" is no field; metadata.name, .metadata.name or {{.phase}}')
+        raise TemplateError(f'"{text}" is not a field; metadata.name, .metadata.name or {{.phase}}')
     return _path(f".{match[1] or match[2]}")
 
 
@@ -172,7 +172,7 @@ class _Reader:
         try:
             return Number(int(text) if text.lstrip("+-").isdigit() else float(text))
         except ValueError:
-            raise self._wrong(f'"{text}" is no number') from None
+            raise self._wrong(f'"{text}" is not a number') from None
 
     def _peek(self) -> str:
         return self.text[self.at : self.at + 1]

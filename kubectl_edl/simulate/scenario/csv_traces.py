@@ -69,9 +69,9 @@ def _columns(where: str, names: Sequence[str]) -> Iterator[Finding]:
     allowed = f"allowed: {', '.join(COLUMNS)}"
     for name, number in Counter(names).items():
         if name not in COLUMNS:
-            yield Finding(f"{where}:1: {name}", "is no column", allowed)
+            yield Finding(f"{where}:1: {name}", "is not a column", allowed)
         elif number > 1:
-            yield Finding(f"{where}:1: {name}", "stands twice", "allowed: each column once")
+            yield Finding(f"{where}:1: {name}", "occurs twice", "allowed: each column once")
     if "submit" not in names:
         yield Finding(f"{where}:1: submit", "is missing", allowed)
 

@@ -187,7 +187,7 @@ class Field:
 
 def _no_field(name: str, names: Sequence[str]) -> str:
     close = get_close_matches(name, names, n=1)
-    return f"is no field here (did you mean {close[0]}?)" if close else "is no field here"
+    return f"is not a field here (did you mean {close[0]}?)" if close else "is not a field here"
 
 
 def _kind(value: object) -> str:

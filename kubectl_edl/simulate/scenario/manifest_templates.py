@@ -54,7 +54,7 @@ def _gathered(key: JobKey, facts: list[JobFacts]) -> TrainingJob:
     )
     if job.problem or job.missing:
         what = job.problem or f"without its {', '.join(job.missing)}"
-        raise ValueError(f"{key.name}: {what}; the whole cast")
+        raise ValueError(f"{key.name}: {what}; all roles")
     return job
 
 

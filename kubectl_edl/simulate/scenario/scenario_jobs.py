@@ -255,7 +255,7 @@ def _measured(field: Field) -> Curve:
     sizes = {size: part for size, part in field.parts() if _SIZE.fullmatch(size)}
     for size, part in field.parts():
         if size not in sizes:
-            part.found(f'"{size}" is no number of replicas', _SPEEDS)
+            part.found(f'"{size}" is not a number of replicas', _SPEEDS)
     try:
         pairs = [(int(size), part.number(1) if part else 0.0) for size, part in sizes.items()]
         return Measured(tuple(sorted(pairs))) if pairs else LINEAR

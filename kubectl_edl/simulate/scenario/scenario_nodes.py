@@ -62,7 +62,7 @@ def _change(field: Field) -> Change | None:
 def _known(field: Field, known: Mapping[str, Node]) -> Node | None:
     name = field.text()
     if name not in known:
-        field.found(f'"{name}" is no node', _example(known))
+        field.found(f'"{name}" is not a node', _example(known))
     return known.get(name)
 
 

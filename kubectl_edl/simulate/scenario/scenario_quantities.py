@@ -16,7 +16,7 @@ def amount(resource: str, value: object) -> Resources:
         raise ValueError(f"{value} is below 0; allowed: 0 or more")
     if _device(resource) and _number(value) % 1:
         share = _SHARE * resource.endswith("gpu")
-        raise ValueError(f"{value} is no whole number; allowed: 0, 1, 2, …{share}")
+        raise ValueError(f"{value} is not a whole number; allowed: 0, 1, 2, …{share}")
     return found
 
 

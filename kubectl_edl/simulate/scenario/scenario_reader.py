@@ -136,7 +136,7 @@ class _Reader:
     def _traced(self, field: Field) -> Sequence[Training]:
         path, line = self.folder / field.text(), self.reading.document.line_of(field.place)
         if not path.is_file():
-            field.found(f'"{path}" is no file', "a CSV file, relative to the scenario")
+            field.found(f'"{path}" is not a file', "a CSV file, relative to the scenario")
             return ()
         try:
             return trace(str(path), path.read_text("utf-8-sig"))

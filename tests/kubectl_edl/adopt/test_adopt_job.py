@@ -172,7 +172,7 @@ def test_a_job_of_a_cron_job_is_not_made_anew(stage: Stage) -> None:
     assert found.code == 1
     assert found.err == (
         'error: Job "resnet" is made by CronJob/nightly, which would not know the labels: '
-        "label that one's manifest: kubectl edl adopt -f …\n"
+        "adopt its manifest: kubectl edl adopt -f …\n"
     )
 
 
@@ -220,7 +220,7 @@ def test_a_name_that_is_nearly_right_is_suggested(stage: Stage) -> None:
 def test_neither_a_file_nor_a_job_is_wrong_usage() -> None:
     found = Stage().run("adopt", "--framework", "none")
     assert found.code == 2
-    assert "Give a manifest with -f, or the name of a Job." in found.err
+    assert "Specify a Job name or -f FILENAME." in found.err
 
 
 def test_a_selector_that_the_user_chose_himself_stays() -> None:

@@ -204,7 +204,7 @@ def test_a_file_without_anything_of_ours_is_refused(tmp_path: Path) -> None:
     file.write_text(yaml.safe_dump(job("plain")))
     found = Stage().run("release", "-f", str(file))
     assert found.code == 1
-    assert found.err.endswith("on any Job, CronJob or Pod: nothing to take off\n")
+    assert found.err.endswith("on any Job, CronJob or Pod: nothing to remove\n")
 
 
 def test_files_come_out_as_json_where_they_are_asked_for_so(tmp_path: Path) -> None:
@@ -232,4 +232,4 @@ def test_a_job_that_is_not_in_the_file_is_not_found(tmp_path: Path) -> None:
 def test_nothing_to_release_is_wrong_usage() -> None:
     found = Stage().run("release")
     assert found.code == 2
-    assert "Give the name of a Job, or a manifest with -f." in found.err
+    assert "Specify a Job name or -f FILENAME." in found.err

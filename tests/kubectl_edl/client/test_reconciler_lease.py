@@ -93,7 +93,7 @@ def test_a_job_that_is_made_anew_is_told_too(stage: Stage) -> None:
     ("command", "words"),
     [
         (("pause", "mnist"), "mnist: paused: once a reconciler runs, its pods end; it waits for: "),
-        (("scale", "mnist", "3"), "; once a reconciler runs, it is resized, and grows when "),
+        (("scale", "mnist", "3"), "; once a reconciler runs, it is resized; scale-up waits "),
     ],
 )
 def test_what_only_a_reconciler_does_is_promised_for_when_one_runs(
@@ -149,7 +149,7 @@ def test_nothing_is_said_to_start_that_no_reconciler_starts(stage: Stage) -> Non
 def test_the_given_back_lease_leads_nobody(stage: Stage) -> None:
     stage.cluster.patch(LEASE, {"spec": {"holderIdentity": ""}})
     assert stage.run("status").err == HINT.format(
-        why="Lease edl-system/edl-reconciler was given back"
+        why="Lease edl-system/edl-reconciler was released"
     )
     lease(stage)
     assert stage.run("status").err == ""

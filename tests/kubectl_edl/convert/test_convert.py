@@ -221,12 +221,12 @@ def test_an_empty_directory_says_so(tmp_path: Path) -> None:
         ("a: 1\n---\nb: [1\n", "document 2, line 4: not YAML: while parsing a flow sequence"),
         ("a: 1\n---\nb: !Ref c\n", "document 2, line 3: not YAML: could not determine"),
         ("a: 1\n---\n\n- b\n", "document 2, line 4: list instead of an object"),
-        ("a: 1\nb: 2\na: 3\n", 'document 1, line 3: not YAML: "a" stands twice'),
+        ("a: 1\nb: 2\na: 3\n", 'document 1, line 3: not YAML: "a" occurs twice'),
         ("a: \x01\n", "document 1, line 1: not YAML: character 0x1 may not stand here"),
         ('{"a": 1}\n{"a" 2}\n', "document 2, line 2: not YAML"),
         ("a: 0b_\n", "document 1, line 1: not YAML: invalid literal for int()"),
         ("a: &x [*x]\n", "document 1, line 1: not YAML: Circular reference detected"),
-        ("? [a]\n: b\n", "document 1, line 1: not YAML: a key is no text"),
+        ("? [a]\n: b\n", "document 1, line 1: not YAML: a key is not a string"),
     ],
 )
 def test_what_is_unreadable_is_named_with_document_and_line(text: str, said: str) -> None:
@@ -239,7 +239,7 @@ def test_what_is_unreadable_is_named_with_document_and_line(text: str, said: str
     ("content", "said"),
     [
         (b'{"a": 1}\n{"a" 2}\n', "document 2, line 2: not JSON: Expecting ':' delimiter"),
-        (b'{"a": 1,\n "a": 2}\n', 'document 1, line 1: not JSON: "a" stands twice'),
+        (b'{"a": 1,\n "a": 2}\n', 'document 1, line 1: not JSON: "a" occurs twice'),
         (b'{"a": 1}\n{"\xff": 2}\n', "document 1, line 2: not UTF-8"),
         (b"[]", "document 1, line 1: list instead of an object"),
     ],

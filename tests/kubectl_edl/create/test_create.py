@@ -215,7 +215,7 @@ def test_every_finding_is_told_at_once_in_the_words_of_the_command_line() -> Non
     assert (found.code, found.out) == (2, "")
     lines = [line.removeprefix("error: ") for line in found.err.splitlines()]
     assert lines[0] == '--ps: horovod has no role "ps"; it has --launcher, --workers'
-    assert lines[1] == '--workers: "3..1" is no size; min 3 is above max 1'
+    assert lines[1] == '--workers: "3..1" is not a size; min 3 is above max 1'
     places = dict.fromkeys(line.partition(":")[0] for line in lines)
     assert list(places) == [
         "--ps",
@@ -234,13 +234,13 @@ def test_every_finding_is_told_at_once_in_the_words_of_the_command_line() -> Non
 @pytest.mark.parametrize(
     ("sizes", "words"),
     [
-        (("--workers", "many"), '--workers: "many" is no size; write a number, or a range as'),
-        (("--workers", "0"), '--workers: "0" is no size; from 1: a role of 0 ends at once'),
+        (("--workers", "many"), '--workers: "many" is not a size; write a number, or a range as'),
+        (("--workers", "0"), '--workers: "0" is not a size; from 1: a role of 0 ends at once'),
         (
             ("--workers", "1..99999999999999999999"),
-            '--workers: "1..99999999999999999999" is no size; 100,000 at most: the API server',
+            '--workers: "1..99999999999999999999" is not a size; 100,000 at most: the API server',
         ),
-        (("--workers", "100001"), '--workers: "100001" is no size; 100,000 at most'),
+        (("--workers", "100001"), '--workers: "100001" is not a size; 100,000 at most'),
         (("--chief=2", "--workers", "2"), "--chief: 2 × chief; tensorflow has exactly one"),
         (("--ps", "2"), "roles: no role of the cast decides when tensorflow is done; "),
         (("--ps", "1..3", "--workers", "2"), "--ps: a ps is never resized; "),
@@ -295,7 +295,7 @@ def test_every_setting_of_the_contract_can_be_said() -> None:
         assert job["metadata"]["annotations"][contract.PORT] == "2223"
     found = Offline().run("create", *MNIST, "--set", "colour=red", "--set", "clean-up=Some")
     lines = found.err.splitlines()
-    assert lines[0].startswith('error: --set: "colour" is no setting; one of ')
+    assert lines[0].startswith('error: --set: "colour" is not a setting; one of ')
     assert lines[1].startswith('error: --set clean-up: unknown "Some"; one of Running, All')
 
 
@@ -720,7 +720,8 @@ def test_what_is_written_is_a_whole_cast_that_the_webhook_takes(args: tuple[str,
 def test_an_image_that_is_none_is_refused(image: str) -> None:
     sizes = ("--chief", "--ps", "1", "--workers", "2", "--image", "train:1")
     found = Offline().run("create", "tensorflow", "mnist", *sizes, "--image", image)
-    said = f'error: --image: "{image.removeprefix("ps=")}" is no image; write one such as registry.'
+    name = image.removeprefix("ps=")
+    said = f'error: --image: "{name}" is not an image; write one such as registry.'
     assert (found.code, found.out) == (2, "")
     assert found.err.startswith(said)
 

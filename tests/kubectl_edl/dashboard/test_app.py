@@ -105,7 +105,7 @@ def test_a_size_is_held_and_given_back_as_by_the_command() -> None:
     stand = Stand(stage, scales=True)
     status, answer = stand.post("/scale", WISH)
     assert status == 200, answer
-    assert answer["said"].startswith("mnist: worker held at 2 (min 1, max 12)")
+    assert answer["said"].startswith("mnist: worker set to 2 (manual; min 1, max 12)")
     assert stage.job("mnist-worker")["metadata"]["annotations"][contract.REPLICAS] == "2"
     stand.post("/scale", WISH | {"size": None})
     assert contract.REPLICAS not in stage.job("mnist-worker")["metadata"]["annotations"]

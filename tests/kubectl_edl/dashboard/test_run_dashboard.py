@@ -105,7 +105,7 @@ def test_what_else_can_go_wrong_has_a_way_out_too() -> None:
 
 @pytest.mark.parametrize("address", ["203.0.113.7", "nowhere.invalid"])
 def test_an_address_of_somebody_else_says_so(address: str) -> None:
-    with pytest.raises(Refused, match=f"--address {address} is no address of this machine"):
+    with pytest.raises(Refused, match=f"--address {address} is not an address of this machine"):
         listening(address, 0)
 
 

@@ -73,7 +73,7 @@ def test_what_a_selector_does_not_find_is_no_error(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "Which? Name training jobs, or give -l SELECTOR or --all."),
+        ([], "Specify training jobs by name, -l SELECTOR or --all."),
         (["mnist", "--all"], "exclude each other"),
         (["--all", "-l", "team=vision"], "exclude each other"),
     ],

@@ -89,10 +89,10 @@ def test_a_healthy_installation_is_well_and_says_so(stage: Stage) -> None:
         "\n"
         "Training jobs\n"
         "  ✓ there are none yet\n"
-        "  ✓ none waits for room\n"
+        "  ✓ none waits for capacity\n"
         "  ✓ nothing of ours is left behind by Jobs that are gone\n"
         "\n"
-        "All is well: 17 checks.\n"
+        "All checks passed: 17 checks.\n"
     )
 
 
@@ -111,7 +111,7 @@ def test_nothing_installed_says_how_to_install_and_stops() -> None:
         "ValidatingWebhookConfiguration edl\n"
         "      fix: kubectl edl install --image IMAGE\n"
         "\n"
-        "The other checks depend on this one, and were not made.\n"
+        "Remaining checks skipped: they depend on this one.\n"
         "\n"
         "1 failure, 1 check is well.\n"
     )
@@ -363,7 +363,7 @@ def test_a_lease_that_was_given_back_leads_nobody(stage: Stage) -> None:
     stage.cluster.patch(lease, {"spec": {"holderIdentity": ""}})
     assert only(stage, "leader")[:2] == (
         "failure",
-        "no reconciler leads: Lease edl-system/edl-reconciler was given back",
+        "no reconciler leads: Lease edl-system/edl-reconciler was released",
     )
     stage.cluster.delete(lease)
     assert "no reconciler has ever led" in only(stage, "leader")[1]
@@ -590,7 +590,7 @@ def test_pods_that_request_nothing_are_warned_of(stage: Stage) -> None:
         "warning",
         (
             "default/greedy: no container of worker requests CPU or memory: its pods count as "
-            "nothing, and all 60 run whatever room there is"
+            "nothing, and all 60 run whatever capacity is free"
         ),
         "kubectl edl explain greedy -n default  # then recreate it with resources.requests",
     )

@@ -182,7 +182,7 @@ def test_a_pod_that_waits_for_its_claim_names_it(
     assert f"small-6-x6    <none>   2m    {waits}" in stage.run("explain", "small").out
     near = stage.run("status", "small").out
     assert f"  1. small-6-x6 waits: {waits}" in near
-    assert "     way out: kubectl get pvc,storageclass -n default\n" in near
+    assert "     fix: kubectl get pvc,storageclass -n default\n" in near
 
 
 def test_a_claim_that_does_not_exist_is_named(stage: Stage) -> None:
@@ -277,9 +277,9 @@ def test_an_incomplete_job_is_told_which_job_it_lacks_and_what_helps() -> None:
 def test_an_incomplete_job_that_runs_and_cannot_grow_is_told_the_same() -> None:
     found = incomplete(suspended=False).run("explain", "mnist").out
     assert found.endswith(
-        "What is in the way:\n"
+        "Blockers:\n"
         "  1. its Job mnist-chief is gone, and 2 pods cannot complete the training without\n"
-        "     way out: kubectl apply the Job again, or: kubectl edl delete mnist -n default\n"
+        "     fix: kubectl apply the Job again, or: kubectl edl delete mnist -n default\n"
     )
 
 
@@ -288,9 +288,9 @@ def test_whoever_may_not_read_the_cluster_is_told_what_an_incomplete_job_lacks()
     stage.wrapped = fenced("Node")
     found = stage.run("explain", "mnist").out
     assert found.endswith(
-        "What is in the way:\n"
+        "Blockers:\n"
         "  1. it waits for its Job mnist-chief\n"
-        "     way out: kubectl apply the Job: without, no role starts\n"
+        "     fix: kubectl apply the Job: without, no role starts\n"
     )
 
 
@@ -313,11 +313,11 @@ def test_a_name_that_is_not_there_is_said(stage: Stage) -> None:
 
 
 def test_a_held_size_that_is_not_reached_says_what_it_waits_for(stage: Stage) -> None:
-    assert "Held at:" not in stage.run("explain", "small").out
+    assert "Manual size:" not in stage.run("explain", "small").out
     stage.patch("small", {"metadata": {"annotations": {contract.REPLICAS: "8"}}})
     assert (
-        "Held at:     worker=8, 2 short: it grows into idle room, and jobs of the same priority "
-        "give none up for it\n"
+        "Manual size: worker=8, 2 short: it is scaled up into idle capacity, and jobs of the "
+        "same priority give none up for it\n"
     ) in stage.run("explain", "small").out
     stage.patch("small", {"metadata": {"annotations": {contract.REPLICAS: "6"}}})
-    assert "Held at:     worker=6\n" in stage.run("explain", "small").out
+    assert "Manual size: worker=6\n" in stage.run("explain", "small").out

@@ -83,7 +83,7 @@ def test_a_template_prints_what_kubectl_prints(template: str, text: str) -> None
         ('{"text}', "a quoted text that never ends"),
         ("{....a}", "two .. in a row"),
         ("{.a(}{#}", '"#" may not stand here'),
-        ("{1.2.3}", '"1.2.3" is no number'),
+        ("{1.2.3}", '"1.2.3" is not a number'),
     ],
 )
 def test_a_wrong_template_is_refused_with_the_place(template: str, problem: str) -> None:
@@ -97,9 +97,9 @@ def test_a_wrong_template_is_refused_with_the_place(template: str, problem: str)
     [
         ("{.items[5]}", "[5] is out of bounds: the list has 2"),
         ("{.items[0:9]}", "[8] is out of bounds: the list has 2"),
-        ("{.kind[0]}", "a text is no list, so it has no [0]"),
+        ("{.kind[0]}", "a text is not a list, so it has no [0]"),
         ("{.items[0:2:0]}", "a slice's step is above 0, not 0"),
-        ("{.items[0][?(@.a==1)]}", "an object is no list, so [?(…)] cannot choose from it"),
+        ("{.items[0][?(@.a==1)]}", "an object is not a list, so [?(…)] cannot choose from it"),
         ("{.items[?(@.size>'3')].size}", "a whole number and a text do not >"),
         ("{.items[?(@.roles=='x')].size}", "a list and a text do not =="),
         ("{.items[?(@.paused>false)].size}", "a truth value and a truth value do not >"),

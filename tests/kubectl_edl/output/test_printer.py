@@ -62,8 +62,8 @@ def test_every_looking_command_takes_kubectls_forms(stage: Stage, command: str) 
     [
         ("jsonp", '-o "jsonp": unknown; one of table, wide, json, yaml, name, custom-columns'),
         ("custom-columns=", "-o custom-columns: add =NAME:.metadata.name,PHASE:.phase"),
-        ("custom-columns=NAME", '"NAME" is no TITLE:FIELD, as NAME:.metadata.name'),
-        ("custom-columns=A:{.a}{.b}", '"{.a}{.b}" is no field'),
+        ("custom-columns=NAME", '"NAME" is not TITLE:FIELD, such as NAME:.metadata.name'),
+        ("custom-columns=A:{.a}{.b}", '"{.a}{.b}" is not a field'),
         ("jsonpath", "-o jsonpath: add ='{.items[*].metadata.name}'"),
         ("jsonpath={.a", 'a "{" is never closed'),
         ("jsonpath-file=/nowhere", "/nowhere: No such file or directory"),

@@ -13,8 +13,8 @@ from edl.writes import Json
 from tests.kubectl_edl.stage import NOW, Run, Stage, job, lease, mnist, pod
 
 FOUND = (
-    "held at 3 (min 1, max 12); "
-    "the reconciler resizes it, and grows it when there is room: kubectl edl status"
+    "set to 3 (manual; min 1, max 12); "
+    "the reconciler will apply it; scale-up waits for free capacity: kubectl edl status"
 )
 
 
@@ -66,7 +66,7 @@ def test_a_worker_is_removed_by_any_of_its_names(stage: Stage, name: str) -> Non
 
 def test_several_are_removed_together_each_once(stage: Stage) -> None:
     found = stage.run("scale", "mnist", "--remove", "worker-2,worker-0,mnist-worker-0")
-    assert "worker worker-2,worker-0,mnist-worker-0 are removed, held at 2" in found.out
+    assert "worker worker-2,worker-0,mnist-worker-0 are removed, set to 2" in found.out
     assert notes(stage)[contract.REMOVE] == "mnist-worker-0-x0,mnist-worker-2-x2"
 
 
@@ -98,7 +98,9 @@ def test_no_more_are_removed_than_the_minimum_allows(stage: Stage) -> None:
 
 def test_a_growth_in_time_says_so_on_the_job(stage: Stage) -> None:
     found = stage.run("scale", "mnist", "6", "--timeout", "90s")
-    assert "held at 6 (min 1, max 12), taken back to 4 if it takes longer than 90s" in found.out
+    assert (
+        "set to 6 (manual; min 1, max 12), taken back to 4 if it takes longer than 90s" in found.out
+    )
     assert notes(stage)[contract.SCALE_TIMEOUT] == "90s"
     assert contract.SCALE_FALLBACK not in notes(stage)
     stage.run("scale", "mnist", "6", "--timeout", "45")
@@ -196,7 +198,7 @@ def test_somebody_elses_change_ends_the_wait(stage: Stage) -> None:
     stage.between = [noted(stage, "mnist-worker", replicas="9")]
     found = stage.run("scale", "mnist", "6", "--wait")
     assert found.code == 1
-    assert found.err == "error: mnist: another client changed it meanwhile: worker is held at 9\n"
+    assert found.err == "error: mnist: another client changed it meanwhile: worker is set to 9\n"
 
 
 def test_a_removed_worker_is_waited_for_until_it_is_gone(stage: Stage) -> None:
@@ -304,7 +306,7 @@ def test_a_script_that_fails_takes_a_growth_back(stage: Stage) -> None:
     stage.between = [grown(stage, 6)]
     found = stage.run("scale", "hvd", "6", "--script", "s.sh", "--env", "A=b")
     assert found.code == 4
-    assert "it took longer than 60 s; held at 4 again" in found.err
+    assert "it took longer than 60 s; the size is 4 again" in found.err
     assert notes(stage, "hvd-worker")[contract.REPLICAS] == "4"
 
 
@@ -325,15 +327,15 @@ def test_a_launcher_that_does_not_run_is_said_before_anything_changes(stage: Sta
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--remove", "worker-1", "--auto"], "--remove holds a size and --auto gives it back"),
+        (["--remove", "worker-1", "--auto"], "--remove sets a manual size and --auto clears it"),
         (["6", "--timeout", "soon"], "soon: no length of time, such as 60s, 5m, 2h30m or 1d"),
         (["6", "--timeout", "0"], "0: no length of time"),
-        (["--auto", "--script", "x"], "--script tells of workers that come or go"),
+        (["--auto", "--script", "x"], "--script runs when workers are added or removed"),
         (["6", "--env", "A=b"], "--env is for --script."),
         (["6", "--script", "x", "--env", "A"], '--env "A": write NAME=VALUE.'),
         (["6", "--script", "x", "--env", "-i=b"], '--env "-i=b": write NAME=VALUE.'),
-        (["6", "--script", "'x"], "is no command line."),
-        (["6", "--script", " "], "is no command line."),
+        (["6", "--script", "'x"], "is not a command line."),
+        (["6", "--script", " "], "is not a command line."),
         (["6", "--script", "@/nowhere"], "No such file or directory"),
     ],
 )

@@ -6,7 +6,7 @@ from edl import contract
 from tests.kubectl_edl.fenced import overtaken
 from tests.kubectl_edl.stage import Stage, job, mnist
 
-NEXT = "the reconciler resizes it, and grows it when there is room: kubectl edl status mnist\n"
+NEXT = "the reconciler will apply it; scale-up waits for free capacity: kubectl edl status mnist\n"
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def held(stage: Stage, name: str = "mnist-worker") -> str | None:
 def test_a_size_is_held_by_an_annotation_on_the_elastic_role(stage: Stage) -> None:
     found = stage.run("scale", "mnist", "6")
     assert found.code == 0
-    assert found.out == f"mnist: worker held at 6 (min 1, max 12); {NEXT}"
+    assert found.out == f"mnist: worker set to 6 (manual; min 1, max 12); {NEXT}"
     assert held(stage) == "6"
     assert held(stage, "mnist-ps") is None
 
@@ -45,9 +45,7 @@ def test_the_job_of_a_role_means_that_role_and_no_other(stage: Stage) -> None:
 def test_auto_gives_the_size_back(stage: Stage) -> None:
     stage.run("scale", "mnist", "6")
     found = stage.run("scale", "mnist", "--auto")
-    assert found.out == (
-        f"mnist: worker given back, sized by the reconciler again (min 1, max 12); {NEXT}"
-    )
+    assert found.out == (f"mnist: worker returned to automatic scaling (min 1, max 12); {NEXT}")
     assert held(stage) is None
 
 
@@ -64,7 +62,9 @@ def test_size_and_bounds_change_in_one_patch(stage: Stage) -> None:
     stage.run("scale", "mnist", "--max", "4")
     before = int(stage.job("mnist-worker")["metadata"]["resourceVersion"])
     found = stage.run("scale", "mnist", "8", "--max", "8")
-    assert found.out.startswith("mnist: worker may be 1..8 (was 1..4), held at 8 (min 1, max 8);")
+    assert found.out.startswith(
+        "mnist: worker may be 1..8 (was 1..4), set to 8 (manual; min 1, max 8);"
+    )
     assert int(stage.job("mnist-worker")["metadata"]["resourceVersion"]) == before + 1
 
 
@@ -102,16 +102,16 @@ def test_size_and_bounds_change_in_one_patch(stage: Stage) -> None:
             ["mnist", "13"],
             (
                 "mnist: worker takes 12 at most, its pods were made for that many "
-                "(edl.dev/injected-max); more takes a new training job, with more in the cast on "
-                "each of its Jobs: kubectl edl adopt -f FILE --roles … | kubectl replace --force "
-                "-f -"
+                "(edl.dev/injected-max); more takes a new training job, with more in "
+                "edl.dev/roles on each of its Jobs: kubectl edl adopt -f FILE --roles … "
+                "| kubectl replace --force -f -"
             ),
         ),
         (["resnet", "--min", "5"], "resnet: worker cannot have min 5 above max 4"),
         (["mnist", "3", "--role", "ps"], "mnist: ps is never resized; --role is one of worker"),
         (
             ["mnist", "3", "--role", "captain"],
-            "mnist: captain is no role of it; --role is one of worker",
+            "mnist: captain is not one of its roles; --role is one of worker",
         ),
     ],
 )
@@ -149,8 +149,8 @@ def test_bounds_that_exclude_the_held_size_are_refused(stage: Stage) -> None:
     stage.run("scale", "mnist", "6")
     found = stage.run("scale", "mnist", "--max", "4")
     assert found.err == (
-        "error: mnist: worker is held at 6, outside 1..4; hold another size with the new bounds, "
-        "or give it back: kubectl edl scale mnist --auto\n"
+        "error: mnist: worker has the manual size 6, outside 1..4; set another size with the "
+        "new bounds, or clear it: kubectl edl scale mnist --auto\n"
     )
     assert stage.run("scale", "mnist", "--auto", "--max", "4").code == 0
 
@@ -181,7 +181,7 @@ def test_a_job_without_an_elastic_role_says_why(stage: Stage) -> None:
     ("arguments", "words"),
     [
         (["mnist"], "Specify --replicas=N, --remove, --auto, --min or --max."),
-        (["mnist", "6", "--auto"], "6 holds a size and --auto gives it back: choose one."),
+        (["mnist", "6", "--auto"], "6 sets a manual size and --auto clears it: choose one."),
         (
             ["mnist", "six"],
             (
@@ -204,7 +204,9 @@ def test_a_command_line_that_makes_no_sense_is_wrong_usage(
 def test_a_dry_run_says_the_same_and_changes_nothing(stage: Stage, how: str, remark: str) -> None:
     before = stage.job("mnist-worker")
     found = stage.run("scale", "mnist", "6", "--dry-run", how)
-    assert found.out == f"mnist: worker held at 6 (min 1, max 12); {NEXT.strip()} ({remark})\n"
+    assert (
+        found.out == f"mnist: worker set to 6 (manual; min 1, max 12); {NEXT.strip()} ({remark})\n"
+    )
     shown = json.loads(stage.run("scale", "mnist", "6", "--dry-run", how, "-o", "json").out)
     assert shown["metadata"]["annotations"][contract.REPLICAS] == "6"
     assert stage.job("mnist-worker") == before

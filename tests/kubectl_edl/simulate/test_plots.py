@@ -38,7 +38,9 @@ def test_without_matplotlib_the_way_to_it_is_said_before_anything_is_simulated()
         [sys.executable, "-c", code, *args], capture_output=True, text=True, check=False
     )
     assert found.returncode == 1
-    assert found.stderr.startswith("error: plots need matplotlib beside the plugin: pipx inject")
+    assert found.stderr.startswith(
+        "error: plots need matplotlib in the plugin's environment: pipx inject"
+    )
     # There is no package of that name on an index.
     assert "kubectl-edl[" not in found.stderr
 

@@ -41,7 +41,7 @@ CHANGES = "added, lost, cordoned, uncordoned, tainted"
 EVENTS: dict[str, str] = {
     "{at: 10m, node: n, taint: 'maint=yes:NoSchedule'}": f".change: is missing; allowed: {CHANGES}",
     "{at: 1, node: n, change: lost, taint: 'a:NoExecute'}": (
-        ".taint: is no field here; allowed: at, node, change"
+        ".taint: is not a field here; allowed: at, node, change"
     ),
     "{at: 1, change: added, name: m}": ".cpu: is missing; allowed: the cores of a node, such as 16",
 }
@@ -53,18 +53,18 @@ JOBS: dict[str, str] = {
     "cpu: -4": ".cpu: -4 is below 0; allowed: 0 or more",
     "resources: {foo: -1}": ".resources.foo: -1 is below 0; allowed: 0 or more",
     "gpus: 0.5": (
-        ".gpus: 0.5 is no whole number; allowed: 0, 1, 2, …; a share of a GPU is said by a job's"
+        ".gpus: 0.5 is not a whole number; allowed: 0, 1, 2, …; a share of a GPU is said by a job's"
         " manifest, with the label edl.dev/gpu"
     ),
-    "work: {foo: x}": f".work.foo: is no field here; allowed: {TIME}, {DRAWN}",
+    "work: {foo: x}": f".work.foo: is not a field here; allowed: {TIME}, {DRAWN}",
     "work: {choice: [1, 2]}": (
-        f".work.choice: is no field here (did you mean choices?); allowed: {TIME}, {DRAWN}"
+        f".work.choice: is not a field here (did you mean choices?); allowed: {TIME}, {DRAWN}"
     ),
     "work: {choices: []}": ".work.choices: nothing to choose from; allowed: a list of values",
     "work: 1e12": f".work: 1000000000000.0 is more than 100 years; allowed: {TIME}",
     "length: 1e12": f".length: 1000000000000.0 is more than 100 years; allowed: {TIME}",
     "length: [5]": f".length: a list; allowed: {TIME}",
-    "at: {choices: [1, 2]}": f".at.choices: is no field here; allowed: {TIME}",
+    "at: {choices: [1, 2]}": f".at.choices: is not a field here; allowed: {TIME}",
     "count: 1000000000": ".count: 1000000000; allowed: a whole number from 1 to 100000",
     "max: 1000000000": ".max: 1000000000; allowed: a whole number from 1 to 100000",
     "every: 50y, count: 9": f'.every: "50y"; allowed: {TIME}',
@@ -75,7 +75,7 @@ JOBS: dict[str, str] = {
         ".speed: without work; allowed: with work; a length is the same at any size"
     ),
     "work: 60, speed: {1: 2, x: 3}": (
-        '.speed.x: "x" is no number of replicas; allowed: linear, constant, amdahl 0.05'
+        '.speed.x: "x" is not a number of replicas; allowed: linear, constant, amdahl 0.05'
         " (a serial share), or a table {1: 1, 8: 6.5}"
     ),
 }
@@ -89,7 +89,7 @@ TOP: dict[str, str] = {
 }
 ROWS: dict[str, str] = {
     "submit,cpu\n0,-1\n": "2: cpu: -1 is below 0; allowed: 0 or more",
-    "submit,gpu\n0,0.5\n": "2: gpu: 0.5 is no whole number; allowed: 0, 1, 2, …",
+    "submit,gpu\n0,0.5\n": "2: gpu: 0.5 is not a whole number; allowed: 0, 1, 2, …",
     "submit,min,max\n0,1,2,7,8\n": (
         '2: "7", "8" beyond the last column; allowed: a cell for each column at most'
     ),
@@ -152,8 +152,8 @@ def test_a_comma_at_the_end_of_a_line_is_no_cell(folder: Path) -> None:
 def test_what_would_end_after_all_dates_is_refused(folder: Path) -> None:
     scenario = f"{NODES}jobs: [{{work: 36000d, speed: {{1: 0.001}}}}]\n"
     (said,) = refused(simulated(folder, scenario))
-    assert said.startswith("error: fair: goes on beyond the year 9999")
-    assert said.endswith("--until says how long to look")
+    assert said.startswith("error: fair: exceeds the maximum date")
+    assert said.endswith("; set --until")
 
 
 # -- names -------------------------------------------------------------------------------------

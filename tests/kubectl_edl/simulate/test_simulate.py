@@ -120,14 +120,14 @@ def test_every_finding_is_named_at_once_with_its_line(tmp_path: Path) -> None:
     assert found.code == 1
     expected = [
         (1, 'nodes[0].cpu: cpu: "1x" is not a quantity'),
-        (2, "horizn: is no field here (did you mean horizon?); allowed: apiVersion, kind"),
+        (2, "horizn: is not a field here (did you mean horizon?); allowed: apiVersion, kind"),
         (4, "jobs[0].min: min 4 is above max 2; allowed: 1 ≤ min ≤ max"),
         (4, 'jobs[0].work: "soon"; allowed: seconds, or 90s, 5m'),
         (5, 'jobs[1].framework: "caffe"; allowed: tensorflow, mxnet'),
         (5, 'jobs[1].priority: "high"; allowed: a number'),
         (6, 'jobs[2].max: "many"; allowed: a whole number from 1'),
         (7, 'events[0].change: "exploded"; allowed: added, lost'),
-        (7, 'events[0].node: "nobody" is no node; allowed: node-0'),
+        (7, 'events[0].node: "nobody" is not a node; allowed: node-0'),
     ]
     assert len(found.err.splitlines()) == len(expected)
     for line, (number, text) in zip(found.err.splitlines(), expected, strict=True):
@@ -155,9 +155,9 @@ def test_a_trace_with_other_columns_says_which_there_are(scenario: Path, tmp_pat
     path = tmp_path / "bad.csv"
     path.write_text("arrival,length,length\n1,2,3\n")
     found = simulated("-f", scenario, "--trace", path)
-    assert "arrival: is no column; allowed: submit, name" in found.err
+    assert "arrival: is not a column; allowed: submit, name" in found.err
     assert "submit: is missing" in found.err
-    assert "length: stands twice; allowed: each column once" in found.err
+    assert "length: occurs twice; allowed: each column once" in found.err
 
 
 @pytest.mark.parametrize(
@@ -168,10 +168,10 @@ def test_a_trace_with_other_columns_says_which_there_are(scenario: Path, tmp_pat
         (("-f", "x.yaml", "--add-nodes", "2"), "add --live"),
         (("--live", "--like", "node-1"), "add --add-nodes"),
         (("-f", "nothing.yaml"), "nothing.yaml cannot be read"),
-        (("-f", str(EXAMPLES / "queue.yaml"), "--until", "soon"), "--until soon: no time"),
+        (("-f", str(EXAMPLES / "queue.yaml"), "--until", "soon"), "soon: no length of time"),
         (("-f", str(EXAMPLES / "queue.yaml"), "--plot", "x.gif"), "ends with .png, .svg, .pdf"),
         (("-f", str(EXAMPLES / "queue.yaml"), "--trace", "none.csv"), "none.csv: cannot be read"),
-        (("-f", str(EXAMPLES / "queue.yaml"), "--until", "99999d"), "99999d: more than 100 years"),
+        (("-f", str(EXAMPLES / "queue.yaml"), "--until", "99999d"), "99999d: longer than 36500d"),
         (("-f", "a.yaml", "-f", "b.yaml"), "-f a.yaml -f b.yaml: one scenario"),
         (("-f", "a.yaml", "-n", "team"), "-n and -A are of a cluster, a scenario has none"),
         (("-f", "a.yaml", "-A"), "-n and -A are of a cluster, a scenario has none"),
@@ -226,7 +226,7 @@ def test_jobs_of_manifests_keep_away_from_jobs_that_say_nothing_of_it(tmp_path: 
     ("content", "said"),
     [
         ("", "job.yaml holds none with edl.dev/framework; allowed: the Jobs of one training job"),
-        (yaml.safe_dump_all(cast()[:2]), "mnist: without its worker; allowed: the whole cast"),
+        (yaml.safe_dump_all(cast()[:2]), "mnist: without its worker; allowed: all roles"),
         (yaml.safe_dump(job("one", framework="caffe")), 'unknown "caffe"'),
     ],
 )
@@ -333,7 +333,7 @@ def test_the_table_shows_now_and_then(stage: Stage) -> None:
     [
         (("--set", "mnist=4"), "not understood; job/NAME.max=40"),
         (("--set", "job/mnist.colour=4"), "not understood; job/NAME.max=40"),
-        (("--set", "job/mnist.max=many"), '"many" is no whole number'),
+        (("--set", "job/mnist.max=many"), '"many" is not a whole number'),
         (("--set", "job/mnist.min=40"), "1 ≤ min ≤ max"),
         (("--set", "job/nobody.max=4"), 'no training job "nobody" in namespace default'),
         (("--add-nodes", "1", "--like", "nobody"), 'no node "nobody"'),

@@ -115,9 +115,9 @@ def test_a_training_job_in_detail(stage: Stage) -> None:
         "4m30s       mnist-chief    Started   the gang fits\n"
         "60s         mnist-worker   Grown     worker 2 to 4\n"
         "\n"
-        "What is in the way:\n"
+        "Blockers:\n"
         "  1. mnist-worker-3-x3 waits: the scheduler has not looked at it yet\n"
-        "     way out: kubectl edl explain mnist -n default\n"
+        "     fix: kubectl edl explain mnist -n default\n"
     )
 
 
@@ -136,7 +136,7 @@ def test_a_job_of_the_cast_finds_its_training_job(stage: Stage) -> None:
 def test_a_held_size_is_shown_with_the_way_back(stage: Stage) -> None:
     stage.run("scale", "mnist", "6")
     out = stage.run("status", "mnist").out
-    assert "Held at:    worker=6 (kubectl edl scale --auto gives it back)\n" in out
+    assert "Manual:     worker=6 (kubectl edl scale --auto clears it)\n" in out
 
 
 def test_what_is_wrong_with_the_labels_stands_in_the_reason(stage: Stage) -> None:

@@ -121,9 +121,9 @@ def test_fixed_roles_wait_longer_and_jobs_without_gpus_count_cpus() -> None:
     found = json.loads(stage.run("top", "mnist", "-o", "json").out)["resourceHours"]
     assert found == {"unit": "CPU", "used": 1.4, "atMaxReplicas": 1.0, "complete": True}
     titles, line = stage.run("top", "jobs", "--serial", "1e-9").out.splitlines()
-    assert cells(titles)[-4:] == ["HELD", "AT-MAX", "VS-MAX", "AGE"]
+    assert cells(titles)[-4:] == ["HOURS", "AT-MAX", "VS-MAX", "AGE"]
     assert cells(line)[-4:-1] == ["1.4 CPU-h", "1 CPU-h", "40% more"]
-    so_far = "Held so far: 1.4 CPU-h, 40% more than the 1 of fixed maximum sizes\n"
+    so_far = "Resource-hours: 1.4 CPU-h, 40% more than the 1 of fixed maximum sizes\n"
     assert so_far in stage.run("top", "cluster", "--serial", "1e-9").out
 
 
@@ -135,9 +135,9 @@ def test_work_that_does_not_divide_at_all_takes_less_than_the_maximum(stage: Sta
 def test_without_knowing_how_the_work_divides_nothing_is_compared() -> None:
     stage = Stage(minutes_ago=6)
     mnist(stage)
-    assert cells(stage.run("top").out.splitlines()[0])[-2:] == ["HELD", "AGE"]
+    assert cells(stage.run("top").out.splitlines()[0])[-2:] == ["HOURS", "AGE"]
     assert "fixed maximum" not in stage.run("top", "cluster").out
-    assert "Held so far: 1.4 CPU-h\n" in stage.run("top", "cluster").out
+    assert "Resource-hours: 1.4 CPU-h\n" in stage.run("top", "cluster").out
 
 
 def test_time_that_was_paused_or_after_the_end_is_not_held(stage: Stage) -> None:
@@ -177,7 +177,7 @@ def test_the_cluster_is_the_sum(stage: Stage) -> None:
     assert lines[6:] == [
         "Nodes: 2",
         "Training jobs: 2 (1 Running, 1 Queued)",
-        "Held so far: 6 GPU-h",
+        "Resource-hours: 6 GPU-h",
     ]
     found = json.loads(stage.run("top", "cluster", "-o", "json").out)
     assert found["resources"]["gpu"]["trainingRequests"] == "4"
