@@ -35,7 +35,7 @@ Examples:
 """
 _SET_HELP: Final = """Make a team, or change fields of one; what is not named stays.
 
-An empty value takes a field out: --limit "" is no limit. Everything is checked before it is
+An empty value takes a field out: --limit "" removes the limit. Everything is checked before it is
 written, and nothing is written over another's change. It asks where something is taken away.
 Comments in the document stay, but for those inside the team that is changed.
 

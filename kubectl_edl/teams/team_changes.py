@@ -56,7 +56,7 @@ def _agreed(
     if not lost or how.yes or how.dry_run != "none" or lost in agreed:
         return True
     more = f" and {len(lost) - _MOST} more" if len(lost) > _MOST else ""
-    if not confirmed(world, f"{'; '.join(lost[:_MOST])}{more}. Go on?"):
+    if not confirmed(world, f"{'; '.join(lost[:_MOST])}{more}. Continue?"):
         return False
     agreed.append(lost)
     return True

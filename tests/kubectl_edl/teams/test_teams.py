@@ -126,7 +126,7 @@ def test_less_is_asked_for_and_taken_on_yes(stage: Stage) -> None:
     less = ("teams", "set", "vision", "--guaranteed", "cpu=4")
     refused = stage.run(*less)
     assert refused.code == 1
-    assert "team vision is guaranteed less cpu. Go on? No terminal can answer" in refused.err
+    assert "team vision is guaranteed less cpu. Continue? No terminal can answer" in refused.err
     stage.answers = "n\n"
     assert stage.run(*less).out == "team vision left as it is\n"
     assert document(stage) == TEXT
