@@ -43,7 +43,7 @@ def required(allocation: RoleAllocation) -> int:
 
 
 def unneeded(snapshot: Snapshot) -> Mask:
-    """The nodes that nothing needs, as the board stands; bool[nodes]."""
+    """The nodes that nothing needs, as the snapshot stands; bool[nodes]."""
     free = _removable(snapshot) & (_others(snapshot) <= 0)
     for allocation in snapshot.allocations:
         for placement in allocation.placements[: required(allocation)]:

@@ -5,7 +5,8 @@ replicas are on the node, these move to the room on needed nodes that is kept fo
 the plan places at once, others when the autoscaler drains the node.
 """
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,25 +25,26 @@ from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocat
 class Vacating:
     """Of one decision; it does nothing where extras may run on any node."""
 
-    board: Snapshot
-    ledger: Decisions
+    snapshot: Snapshot
+    decisions: Decisions
     unneeded: Mask = field(init=False)
     """Nodes that nothing but extras needs, before anything is decided; bool[nodes]."""
     _given_up: Mask = field(init=False)
     """Nodes that no autoscaler has removed in time: they may be used."""
     _narrow: dict[PodClass, tuple[PodClass, PodClass]] = field(default_factory=dict)
-    """By shape: on the nodes that stay, and on the others."""
+    """On the nodes that stay, and on the others."""
+    _needed: dict[PodClass, PodClass] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        none = np.zeros(len(self.board.capacity.index), dtype=np.bool_)
+        none = np.zeros(len(self.snapshot.capacity.index), dtype=np.bool_)
         self.unneeded = self._given_up = none
-        if only_needed(self.board):
-            self.unneeded, self._given_up = unneeded(self.board), given_up(self.board)
+        if only_needed(self.snapshot):
+            self.unneeded, self._given_up = unneeded(self.snapshot), given_up(self.snapshot)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Those that nothing but extras needs."""
-        names = self.board.capacity.node_names
+        names = self.snapshot.capacity.node_names
         return tuple(names[node] for node in np.flatnonzero(self.unneeded).tolist())
 
     def vacate(self) -> None:
@@ -50,25 +52,24 @@ class Vacating:
 
         A restart costs work: of nodes that cost one, the cheapest goes when no other has to.
         """
-        found = {node: self._extras(node) for node in self._due()}
-        found = {node: reclaimable for node, reclaimable in found.items() if reclaimable}
-        cheap = [node for node in found if not any(one.restarts_to_resize for one in found[node])]
+        found = self._occupied(frozenset(self._due()))
+        cheap = [node for node, roles in found.items() if not _restarted(roles)]
         dear = sorted(found.keys() - set(cheap), key=lambda node: (_cost(found[node]), node))
-        for node in cheap or dear[:1]:
-            for allocation in found[node]:
-                self._leave(allocation, node)
+        nodes = frozenset(cheap or dear[:1])
+        leaving = dict.fromkeys(one for node in sorted(nodes) for one in found[node])
+        for allocation in leaving:
+            self._leave(allocation, nodes)
 
     def keep_growth_to_needed_nodes(self) -> None:
         """Extras that come in this plan come where nodes stay.
 
         kube-scheduler knows nothing of that: pods that it places come when no other node is left.
         """
-        free = (
-            self.unneeded & unneeded(self.board) & ~self._given_up & self.board.capacity.schedulable
-        )
+        schedulable = self.snapshot.capacity.schedulable
+        free = self.unneeded & unneeded(self.snapshot) & ~self._given_up & schedulable
         if not free.any():
             return
-        for allocation in self.board.allocations:
+        for allocation in self.snapshot.allocations:
             if allocation.size < required(allocation):
                 allocation.max_replicas = min(allocation.max_replicas, required(allocation))
             elif allocation.size < allocation.max_replicas:
@@ -88,71 +89,78 @@ class Vacating:
         allocation.pod_class = stays
 
     def _due(self) -> Iterator[int]:
-        nodes, snapshot = self.board.capacity.index, self.board
-        since = dict(snapshot.state.unneeded_since)
-        for name in self.names:
-            moment = since.get(name, snapshot.observed_at)
-            if (
-                snapshot.has_passed(moment, snapshot.limits.idle_node_after)
-                and not self._given_up[nodes[name]]
-            ):
-                yield nodes[name]
+        snapshot, since = self.snapshot, dict(self.snapshot.state.unneeded_since)
+        for node in np.flatnonzero(self.unneeded & ~self._given_up).tolist():
+            moment = since.get(snapshot.capacity.node_names[node], snapshot.observed_at)
+            if snapshot.has_passed(moment, snapshot.limits.idle_node_after):
+                yield node
 
-    def _extras(self, node: int) -> list[RoleAllocation]:
-        """The roles with replicas there; none while one of them may not take a new size."""
-        found = [
-            one for one in self.board.allocations if any(s.node == node for s in one.placements)
-        ]
-        return [] if any(one.restarts_to_resize and one.cooling_down for one in found) else found
+    def _occupied(self, nodes: frozenset[int]) -> dict[int, list[RoleAllocation]]:
+        """The roles on each of these nodes; not where one of them may not restart yet."""
+        found: defaultdict[int, list[RoleAllocation]] = defaultdict(list)
+        for allocation in self.snapshot.allocations if nodes else ():
+            for node in sorted(nodes.intersection(one.node for one in allocation.placements)):
+                found[node].append(allocation)
+        return {
+            node: roles
+            for node, roles in found.items()
+            if not any(one.cooling_down for one in _restarted(roles))
+        }
 
-    def _leave(self, allocation: RoleAllocation, node: int) -> None:
+    def _leave(self, allocation: RoleAllocation, nodes: frozenset[int]) -> None:
         for position in reversed(range(required(allocation), allocation.size)):
-            if position < allocation.size and allocation.placements[position].node == node:
+            if allocation.placements[position].node in nodes:
                 self._take_off(allocation, position)
 
     def _take_off(self, allocation: RoleAllocation, position: int) -> None:
-        last = position == allocation.size - 1
-        to = (
-            None
-            if allocation.restarts_to_resize or (last and not allocation.role.gated)
-            else self._to(allocation)
+        """What is highest goes at once where kube-scheduler might put it on the node again."""
+        goes = allocation.restarts_to_resize or (
+            position == allocation.size - 1 and not allocation.role.gated
         )
+        to = None if goes else self._elsewhere(allocation)
         if to is not None:
             self._move(allocation, position, to)
             return
         placements = allocation.placements
         placements[position], placements[-1] = placements[-1], placements[position]
-        allocation.evict(self.board.capacity)
+        allocation.evict(self.snapshot.capacity)
         allocation.unscheduled = [
             one for one in allocation.unscheduled if one.position < allocation.size
         ]
         record_eviction([allocation], reasons.NODE_UNNEEDED)
 
     def _move(self, allocation: RoleAllocation, position: int, to: Placement) -> None:
-        placement, capacity = allocation.placements[position], self.board.capacity
+        placement, capacity = allocation.placements[position], self.snapshot.capacity
         capacity.release(placement.node, allocation.pod_class, now=placement.holds_idle)
         capacity.reserve(to.node, allocation.pod_class, now=to.holds_idle)
         allocation.assign(position, to)
         known = position not in {one.position for one in allocation.unscheduled}
         if allocation.role.gated and known:
-            self.ledger.moves.append(
+            self.decisions.moves.append(
                 ReplicaMove(allocation, placement.node, to.holds_idle, reasons.NODE_UNNEEDED)
             )
 
-    def _to(self, allocation: RoleAllocation) -> Placement | None:
+    def _elsewhere(self, allocation: RoleAllocation) -> Placement | None:
         """Room on a node that is needed."""
-        snapshot, role = self.board, allocation.role
+        snapshot, role = self.snapshot, allocation.role
         if role.gated and role not in roles_with_movable_pods(allocation.job):
             return None
         if not quota_allows_replacement(snapshot, allocation.job, role):
             return None
-        pod_class = allocation.pod_class.within(~self.unneeded)
+        pod_class = allocation.pod_class
+        if pod_class not in self._needed:
+            self._needed[pod_class] = pod_class.within(~self.unneeded)
+        pod_class = self._needed[pod_class]
         for now, cursor in ((True, pod_class.idle), (False, pod_class.future_idle)):
             if (node := cursor.find()) != NO_NODE:
                 return Placement(node, holds_idle=now, is_new=False)
         return None
 
 
-def _cost(reclaimable: list[RoleAllocation]) -> int:
+def _restarted(roles: Iterable[RoleAllocation]) -> list[RoleAllocation]:
+    return [one for one in roles if one.restarts_to_resize]
+
+
+def _cost(roles: Iterable[RoleAllocation]) -> int:
     """The pods that stop."""
-    return sum(role.size for one in reclaimable for role in one.job.live if one.restarts_to_resize)
+    return sum(role.size for one in _restarted(roles) for role in one.job.live)
