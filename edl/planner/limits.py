@@ -1,6 +1,7 @@
 """Limits that hold under every policy."""
 
 import re
+import reprlib
 from datetime import timedelta
 from enum import StrEnum
 from typing import Final
@@ -76,7 +77,8 @@ class Limits(msgspec.Struct, frozen=True):
         if self.provisioning_parallelism < 1:
             raise ValueError(f"provisioning_parallelism: {self.provisioning_parallelism}; from 1")
         if not _IMAGE.fullmatch(self.provisional_image):
-            raise ValueError(f'provisional_image: "{self.provisional_image}" is no image')
+            given = reprlib.repr(self.provisional_image)
+            raise ValueError(f"provisional_image: {given}; the name of an image")
         if not self.nearly_done > 0:
             raise ValueError(f"nearly_done: {self.nearly_done}; a number above 0, 0.9 is 90 %")
         if not 0 < self.load_ceiling <= 1:

@@ -190,6 +190,16 @@ class ClusterContract:
             "one"
         ]
 
+    def test_events_are_listed_by_what_they_are_about(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        for name in ("one", "two"):
+            about = {"kind": "Pod", "namespace": namespace, "name": name}
+            body = {"metadata": {"name": f"of-{name}"}, "involvedObject": about, "reason": "Seen"}
+            cluster.create(ObjectRef("Event", namespace, f"of-{name}"), body)
+        found = cluster.list(ListOptions("Event", namespace, about="two"))
+        assert names(found.items) == ["of-two"]
+
     def test_a_list_by_name_holds_that_object_of_each_namespace(
         self, cluster: Cluster, namespace: str
     ) -> None:

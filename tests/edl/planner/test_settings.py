@@ -7,14 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
-from edl.planner.limits import Limits
+from edl.planner.limits import Autoscaler, Limits
 from edl.planner.policies import POLICIES
 from edl.planner.settings import Settings, read, render
 from tests.edl.planner.states import at
 
 ALL = Settings(
     policy="throughput",
-    limits=Limits(load_ceiling=0.5, growth_cooldown=timedelta(seconds=2.5), preempt=True),
+    limits=Limits(
+        load_ceiling=0.5,
+        growth_cooldown=timedelta(seconds=2.5),
+        preempt=True,
+        autoscaler=Autoscaler.PRESENT,
+        provisioning_timeout=timedelta(minutes=3),
+        provisioning_parallelism=7,
+        provisional_image="example/pause:1",
+    ),
     weights=((1000, 2.0),),
     waits=(("patience", timedelta(seconds=7)),),
 )
@@ -68,6 +76,11 @@ def test_what_only_a_newer_one_knows_is_named() -> None:
         ('{"limits": {"gang_limit": -1}}', "gang_limit: -1; a number of seconds from 0 to"),
         ('{"limits": {"nearly_done": NaN}}', "nearly_done: nan; a number"),
         ('{"limits": {"load_ceiling": 1e999}}', "load_ceiling: inf; a number"),
+        ('{"limits": {"autoscaler": "perhaps"}}', "autoscaler: 'perhaps'; one of detect, present"),
+        ('{"limits": {"autoscaler": 1}}', "autoscaler: 1; one of detect, present, none"),
+        ('{"limits": {"provisioning_parallelism": 0}}', "provisioning_parallelism: 0; from 1"),
+        ('{"limits": {"provisional_image": 1}}', "provisional_image: 1; a text"),
+        (f'{{"limits": {{"provisional_image": "{"!" * 9000}"}}}}', "provisional_image: '!!!"),
         ('{"patience": 1e999}', "patience: inf; a number of seconds"),
         (f'{{"idle": 1{"0" * 400}}}', "idle: 1000"),
         (f'{{"limits": {{"nearly_done": 1{"0" * 400}}}}}', "nearly_done: 1000"),

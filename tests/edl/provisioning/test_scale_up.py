@@ -7,8 +7,12 @@ import pytest
 
 from edl import contract
 from edl.contract import Provision
+from edl.errors import Denied
+from edl.inject import namespace_defaults
 from edl.model import Code
+from edl.parsing import namespace_policy
 from edl.planner.limits import Autoscaler, Limits
+from tests.edl import manifests
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
 
 
@@ -225,3 +229,23 @@ def test_a_provisional_pod_that_was_preempted_is_made_again() -> None:
     after = {one["metadata"]["name"]: one["metadata"]["uid"] for one in world.provisional()}
     assert after.keys() == before.keys()
     assert after != before
+
+
+@pytest.mark.parametrize(("own", "stored"), [(None, "never"), ("maximum", "maximum")])
+def test_a_namespace_says_it_for_jobs_that_do_not(own: str | None, stored: str) -> None:
+    manifest = manifests.job("gang", framework="tensorflow", min="1", max="4")
+    if own:
+        manifest["metadata"]["annotations"][contract.PROVISION] = own
+    found, warnings = namespace_defaults.given(
+        manifest, namespace_policy.policy("lab", {}, {contract.DEFAULT_PROVISION: "never"})
+    )
+    assert found["metadata"]["annotations"][contract.PROVISION] == stored
+    assert warnings == ()
+
+
+def test_another_word_is_refused_with_those_that_there_are() -> None:
+    wrong = manifests.job("gang", framework="tensorflow", annotations={"provision": "sometimes"})
+    with pytest.raises(Denied, match=r"edl\.dev/provision.*minimum, maximum, never"):
+        manifests.created(wrong)
+    (finding,) = namespace_policy.policy("lab", {}, {contract.DEFAULT_PROVISION: "now"}).findings
+    assert "one of minimum, maximum, never" in str(finding)
