@@ -7,7 +7,7 @@ has a page of its own below reference/cli, made here.
 """
 
 import re
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,8 @@ from kubectl_edl.cli.root import CLI, COMMANDS
 ROOT: Final = Path(__file__).parent.parent
 EXAMPLES: Final = ROOT / "examples"
 _CLI: Final = "reference/cli"
+_WIDTH: Final = 96
+"""Columns of a help text."""
 _EXAMPLE: Final = re.compile(r"<!-- example ([\w-]+) -->")
 _DOCUMENT: Final = re.compile(r"<!-- document ([\w./-]+) -->")
 _COMMANDS: Final = "<!-- commands -->"
@@ -59,16 +61,25 @@ def _commands() -> str:
 
 
 def _command(name: str) -> str:
-    """The page of one command, for mkdocs-click, which wants a module and a name in it."""
-    command = CLI.get_command(click.Context(CLI), name)
-    module = next(
-        key for key, found in sys.modules.items() if getattr(found, "COMMAND", None) is command
-    )
+    """The page of one command: its help, and that of its subcommands, as `--help` prints it."""
+    shown = "\n".join(f"```text\n{text}\n```\n" for text in _helps(CLI, name, "kubectl edl"))
     return (
-        f"# kubectl edl {name}\n\n::: mkdocs-click\n    :module: {module}\n    :command: COMMAND\n"
-        f"    :prog_name: kubectl edl {name}\n    :depth: 1\n    :list_subcommands: True\n\n"
-        "[Exit codes](../cli.md#exit-codes)\n"
+        f"# kubectl edl {name}\n\n{COMMANDS[name]}\n\n{shown}\n[Exit codes](../cli.md#exit-codes)\n"
     )
+
+
+def _helps(group: click.Group, name: str, before: str) -> Iterator[str]:
+    command = group.get_command(click.Context(group), name)
+    if command is None:
+        return
+    called = f"{before} {name}"
+    context = click.Context(
+        command, info_name=called, terminal_width=_WIDTH, max_content_width=_WIDTH
+    )
+    yield command.get_help(context).rstrip()
+    if isinstance(command, click.Group):
+        for each in command.list_commands(context):
+            yield from _helps(command, each, called)
 
 
 def _document(name: str, up: str) -> str:

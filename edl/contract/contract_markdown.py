@@ -41,8 +41,12 @@ def tables() -> str:
 
 
 def _table(entries: Iterable[ContractEntry]) -> str:
-    rows = (_HEADINGS, ("---",) * len(_HEADINGS), *map(_cells, entries))
-    return "".join(_row(cells) for cells in rows)
+    """A column that says the same of every entry is left out."""
+    cells = [_cells(entry) for entry in entries]
+    columns = list(zip(_HEADINGS, *cells, strict=True))
+    kept = [column for column in columns if len(set(column[1:])) > 1]
+    heading, *rows = zip(*kept, strict=True)
+    return "".join(map(_row, (heading, ("---",) * len(kept), *rows)))
 
 
 def _cells(entry: ContractEntry) -> tuple[str, ...]:
