@@ -23,7 +23,7 @@ _log: Final = logging.getLogger(__name__)
 PAUSE: Final = 10.0
 """Seconds between two looks."""
 _OTHERS: Final = frozenset({"", "default-scheduler", "kubelet", "kwok"})
-"""Who else speaks of pods that have no node."""
+"""Other sources of Events about pods without a node."""
 
 
 class AutoscalerEvents:

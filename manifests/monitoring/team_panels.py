@@ -17,7 +17,7 @@ TEAMS: Final = Row(
     (
         Panel(
             "Used of the guarantee",
-            "Of the resource of which a team uses most; above 1 it borrows.",
+            "The resource that a team uses most; above 1 the team borrows.",
             "percentunit",
             (Query(_share("used"), "{{team}}"),),
         ),
