@@ -148,11 +148,20 @@ def _monitoring(document: Json, values: Values) -> None:
     document["metadata"]["labels"] |= values.monitoring.labels
 
 
+def _alerts(document: Json, values: Values) -> None:
+    _monitoring(document, values)
+    for group in document["spec"]["groups"]:
+        for rule in group["rules"]:
+            notes = rule["annotations"]
+            section = notes["runbook_url"].partition("#")[2]
+            notes["runbook_url"] = f"{values.monitoring.runbook_url}#{section}"
+
+
 _ADJUST: Final[Mapping[str, Callable[[Json, Values], None]]] = {
     "Deployment": _deployment,
     "MutatingWebhookConfiguration": _configuration,
     "ValidatingWebhookConfiguration": _configuration,
     "NetworkPolicy": _network_policy,
     "ServiceMonitor": _monitoring,
-    "PrometheusRule": _monitoring,
+    "PrometheusRule": _alerts,
 }

@@ -148,6 +148,13 @@ class Monitoring(Part, frozen=True):
             " `release: prometheus`."
         ),
     ] = msgspec.field(default_factory=dict)
+    runbook_url: Annotated[
+        str,
+        Meta(
+            description="Address of the runbook, to which each alert's `runbook_url` appends its"
+            " section: of your copy of docs/operations/runbook.md, or of the site's page."
+        ),
+    ] = "docs/operations/runbook.md"
 
 
 class Fence(Part, frozen=True):

@@ -72,7 +72,13 @@ CHOICES: dict[str, Json] = {
         }
     },
     "cert-manager": {"certManager": {"enabled": True}, "logLevel": "error"},
-    "monitoring": {"monitoring": {"enabled": True, "labels": {"release": "prometheus"}}},
+    "monitoring": {
+        "monitoring": {
+            "enabled": True,
+            "labels": {"release": "prometheus"},
+            "runbookUrl": "https://example.test/operations/runbook/",
+        }
+    },
     "client certificates": {
         "webhook": {"clientCertificate": {"enabled": True, "names": ["a", "b"]}}
     },

@@ -143,3 +143,17 @@ def test_nobody_else_is_touched() -> None:
         values.read({"certManager": {"enabled": True}, "ignoredNamespaces": ["a"]})
     )
     assert installation.documents() == before
+
+
+def test_alerts_name_the_runbook_where_it_is_kept() -> None:
+    kept = "https://example.test/operations/runbook/"
+    part = values.Monitoring(enabled=True, runbook_url=kept)
+    given = values.Values(monitoring=part)
+    (rules,) = (one for one in installation.documents(given) if one["kind"] == "PrometheusRule")
+    found = [
+        (rule["alert"], rule["annotations"]["runbook_url"])
+        for group in rules["spec"]["groups"]
+        for rule in group["rules"]
+    ]
+    assert found
+    assert [url for _, url in found] == [f"{kept}#{alert.lower()}" for alert, _ in found]

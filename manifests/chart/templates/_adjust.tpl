@@ -135,4 +135,11 @@
 
 {{- define "edl.PrometheusRule" -}}
 {{- include "edl.ServiceMonitor" . }}
+{{- $runbook := .values.monitoring.runbookUrl }}
+{{- range .document.spec.groups }}
+{{- range .rules }}
+{{- $section := last (splitList "#" .annotations.runbook_url) }}
+{{- $_ := set .annotations "runbook_url" (printf "%s#%s" $runbook $section) }}
+{{- end }}
+{{- end }}
 {{- end }}
