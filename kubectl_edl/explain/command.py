@@ -34,6 +34,7 @@ from kubectl_edl.output.report import Report
 if TYPE_CHECKING:
     from edl.forecast.estimate import Estimate
     from edl.planner.explain.explanation import Explanation
+    from edl.visibility.team_figures import TeamFigures
 
 _PAST: Final = 5
 _HELP: Final = """Explain one training job: its size, why it gets no more, and what would change it.
@@ -109,13 +110,24 @@ def _report(
         past=past(job)[-_PAST:],
         caveats=_caveats(state, job) if state else (),
         domains=running(job, labels_of(state.nodes)) if state else None,
+        team=state.team_of(job.key.namespace) if state else "",
+        figures=_figures(state, job) if state else None,
     )
     if published:
-        told, explained = published.job(job.key), replace(explained, as_of=published.as_of)
+        told = published.job(job.key)
+        explained = replace(explained, as_of=published.as_of, team=published.queue.team)
         if told:
             explained = replace(explained, published=told, estimate=estimate_of(told))
     beside = (*survey.hints, *(by.hints if state else ()), *hints, *more)
     return explain_report(explained, now).hinting(dict.fromkeys(beside))
+
+
+def _figures(state: ClusterState, job: TrainingJob) -> "TeamFigures | None":
+    """What its team has."""
+    from edl.visibility.team_figures import team_figures  # noqa: PLC0415 (the same)
+
+    team = state.team_of(job.key.namespace)
+    return next((one for one in team_figures(state, ()) if one.team.name == team), None)
 
 
 def _caveats(state: ClusterState, job: TrainingJob) -> tuple[tuple[str, Caveat], ...]:

@@ -9,6 +9,7 @@ from edl.forecast.estimate import Estimate
 from edl.model import Caveat
 from edl.planner.explain.explanation import Explanation
 from edl.visibility.namespace_queue import PublishedJob
+from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.client.pending_pods import Unplaced
 from kubectl_edl.client.reconciler_settings import Deciding
 from kubectl_edl.model.published_queue import place_text
@@ -41,6 +42,10 @@ class Explained:
     """What the reconciler published of it, where the whole cluster may not be read."""
     as_of: datetime | None = None
     """When that was so."""
+    team: str = ""
+    """Its namespace's; empty where no teams are configured."""
+    figures: TeamFigures | None = None
+    """What this team has; None where the whole cluster may not be read."""
 
     @property
     def position(self) -> int | None:
@@ -48,6 +53,22 @@ class Explained:
         if self.explanation:
             return self.explanation.position or None
         return self.published.position if self.published else None
+
+    @property
+    def team_text(self) -> str:
+        """`vision, guaranteed 8 CPU, uses 12 CPU, borrows 4 CPU`."""
+        found = self.figures
+        if found is None:
+            return self.team
+        amounts = {
+            "guaranteed": found.guaranteed,
+            "uses": found.used,
+            "borrows": found.borrowed,
+            "lends": found.lent,
+        }
+        return ", ".join(
+            [self.team, *(f"{word} {amount}" for word, amount in amounts.items() if amount)]
+        )
 
     @property
     def place(self) -> str:

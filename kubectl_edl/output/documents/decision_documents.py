@@ -142,6 +142,7 @@ class TrainingJobExplanationDocument(TypedDict):
     settings: Annotated[SettingsDocument, "By which it was decided."]
     topology: Annotated[ExplainedTopologyDocument | None, "Its topology; null without one."]
     cooldown: Annotated[LimitedCooldownDocument | None, "How often it is resized."]
+    team: Annotated[str | None, "Its namespace's; null without teams."]
     position: Annotated[int | None, "In the queue, from 1; null: not in it."]
     blockedBy: Annotated[list[str], "Training jobs ahead of it, as namespace/name."]
     blockedByTeam: Annotated[list[TeamCountDocument], "By team, where they have no names."]

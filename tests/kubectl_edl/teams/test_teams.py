@@ -166,3 +166,12 @@ def test_who_may_not_read_the_cluster_is_told(stage: Stage) -> None:
     found = stage.run("teams")
     assert found.code == 1
     assert "may not list Node" in found.err
+
+
+def test_explain_tells_what_the_team_of_a_job_has(stage: Stage) -> None:
+    put(stage, "teams: [{name: vision, namespaces: [default], guaranteed: {cpu: 1}}]")
+    running = stage.put(job("runs", framework="none", min="1", max="1"), suspend=False)
+    stage.create(pod(running, 0))
+    told = stage.run("explain", "runs").out
+    assert "Team:        vision, guaranteed 1 CPU, uses 2 CPU, borrows 1 CPU\n" in told
+    assert json.loads(stage.run("explain", "runs", "-o", "json").out)["team"] == "vision"
