@@ -21,6 +21,8 @@ from edl.model import (
     Selector,
     Shape,
     Share,
+    Team,
+    Teams,
     Topology,
     TopologySpread,
     TrainingJob,
@@ -31,6 +33,8 @@ from edl.quantities import SHARED_GPU, Resources
 HOST: Final = "kubernetes.io/hostname"
 _OWN: Final = Selector(("team",), (Requirement("app", "In", ("train",)),))
 _QUOTAS: Final = 50
+_AREAS: Final = 19
+_TEAMS: Final = 200
 
 
 class Situation(NamedTuple):
@@ -124,6 +128,31 @@ def quotas(size: Size, seed: int) -> Situation:
     return Situation(replace(state, jobs=tuple(jobs), quotas=tuple(budgets)))
 
 
+def teams(size: Size, seed: int) -> Situation:
+    """All jobs in 200 teams at three levels, a quarter of the jobs waits in those that are owed."""
+    state = running(size, 0.5, seed)
+    cores = sum(node.allocatable.get("cpu") for node in state.nodes)
+    most = Resources.of({"cpu": cores // (2 * _TEAMS)})
+    found = [Team("top"), *(Team(f"area-{at}", "top") for at in range(_AREAS))]
+    for at in range(_TEAMS - _AREAS - 1):
+        owed = most if at % 2 else Resources()
+        found.append(Team(f"team-{at}", f"area-{at % _AREAS}", guaranteed=owed))
+    names = [team.name for team in found[_AREAS + 1 :]]
+    waiting = tuple(training(10_000 + at, shape(1000), 2, 8) for at in range(size.jobs // 4))
+    jobs = tuple(
+        replace(job, key=JobKey(names[at % len(names)], job.key.name))
+        for at, job in enumerate((*state.jobs, *waiting))
+    )
+    by_name = {name: name for name in names}
+    return Situation(replace(state, jobs=jobs, teams=Teams.of(found), namespace_teams=by_name))
+
+
+def without_teams(size: Size, seed: int) -> Situation:
+    """The same jobs where no teams are configured: what teams cost is the difference."""
+    found = teams(size, seed)
+    return found._replace(state=replace(found.state, teams=Teams(), namespace_teams={}))
+
+
 def shares(size: Size, seed: int) -> Situation:
     """A quarter of all jobs wait for parts of GPUs, of which every third node has eight."""
     state = running(size, 0.5, seed)
@@ -179,6 +208,8 @@ SITUATIONS: Final[Mapping[str, Callable[[Size, int], Situation]]] = {
     "preemption of many gangs": preemption,
     "gangs of two roles": roles,
     "quotas": quotas,
+    "teams": teams,
+    "without teams": without_teams,
     "GPU shares": shares,
     "gangs that require a rack": racks,
     "gangs that prefer few racks": blocks,

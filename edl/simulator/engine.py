@@ -72,7 +72,8 @@ class Simulation:
         """The cluster as it would be observed now."""
         demands = (found for crowd in self._crowds for found in crowd.demand())
         others = (found for crowd in self._crowds for found in crowd.neighbours())
-        return self.stage.state(self.company.jobs(), demands, others)
+        held = [crowd.held() for crowd in self._crowds]
+        return self.stage.state(self.company.jobs(), demands, others, held)
 
     def run(self, until: float = inf) -> None:
         """On until then."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from edl.model import ClusterState, Demand, ForeignPods, Shape, TrainingJob
+from edl.quantities import Resources
 from edl.simulator.cluster.scheduler import Scheduler
 from edl.simulator.cluster.simulated_nodes import Place, SimulatedNodes
 from edl.simulator.event_queue import EventQueue
@@ -36,9 +37,17 @@ class Environment:
         jobs: tuple[TrainingJob, ...],
         demands: Iterable[Demand],
         neighbours: Iterable[ForeignPods] = (),
+        held: Iterable[tuple[str, Resources]] = (),
     ) -> ClusterState:
-        """The cluster as the reconciler would observe it now; `foreign_pods` are more."""
+        """The cluster as the reconciler would observe it now; `foreign_pods` are more.
+
+        `held`: what pods of services hold, by their namespace.
+        """
         world = self.world
+        usage = dict(world.team_usage)
+        for namespace, amounts in held if world.teams else ():
+            team = world.team_of(namespace)
+            usage[team] = usage.get(team, Resources()) + amounts
         return ClusterState(
             observed_at=self.moment,
             nodes=self.floor.nodes(),
@@ -46,6 +55,9 @@ class Environment:
             demands=tuple(demands),
             quotas=world.budgets,
             foreign_pods=(*world.neighbours, *neighbours),
+            teams=world.teams,
+            namespace_teams=world.namespace_teams,
+            team_usage=usage,
         )
 
     def number(self) -> int:

@@ -47,6 +47,9 @@ def from_state(
         start=state.observed_at,
         budgets=state.quotas,
         neighbours=state.foreign_pods,
+        teams=state.teams,
+        namespace_teams=state.namespace_teams,
+        team_usage=state.team_usage,
     )
 
 

@@ -3,7 +3,7 @@
 Times are seconds from the world's `start`, durations seconds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from edl.model import (
+    DEFAULT_TEAM,
     ClusterState,
     ForeignPods,
     JobKey,
@@ -20,6 +21,7 @@ from edl.model import (
     Role,
     Shape,
     Taint,
+    Teams,
     TrainingJob,
 )
 from edl.planner.decide import decide
@@ -27,6 +29,7 @@ from edl.planner.limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import Policy
+from edl.quantities import Resources
 from edl.simulator.cluster.work import Work
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -150,6 +153,15 @@ class Scenario(msgspec.Struct, frozen=True):
     budgets: tuple[Quota, ...] = ()
     neighbours: tuple[ForeignPods, ...] = ()
     """Pods of others that rules of ours may count; they stay, as `used` does."""
+    teams: Teams = Teams()
+    namespace_teams: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """The team of each namespace; of those that are not named it is `default`."""
+    team_usage: Mapping[str, Resources] = msgspec.field(default_factory=dict)
+    """What pods hold by team that stay, as `used` does."""
+
+    def team_of(self, namespace: str) -> str:
+        """Empty where no teams are configured."""
+        return self.namespace_teams.get(namespace, DEFAULT_TEAM) if self.teams else ""
 
     def moment(self, seconds: float) -> datetime:
         return self.start + timedelta(seconds=seconds)

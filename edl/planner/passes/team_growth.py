@@ -1,29 +1,29 @@
 """Idle capacity between teams: growth within a guarantee first, then by weighted dominant share.
 
-The team furthest below its share gets the next replica (DRF), as it is compared at each level of
-the hierarchy; inside a team the least satisfied role does, as everywhere.
+The team furthest below its share gets the next replica (DRF); inside a team the least satisfied
+role does, as everywhere.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush, heapreplace
-from typing import TypeAlias
+from heapq import heapify, heappop, heappush
 
 from edl.planner.policies import Policy
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.teams.team_balance import BORROWED, TeamBalance
-
-Turn: TypeAlias = tuple[int, tuple[float, ...], float, int]
-"""How far up the guarantee is, the shares of its team's path, its satisfaction, its rank."""
+from edl.planner.teams.team_balance import TeamBalance
+from edl.planner.teams.team_turns import Precedence, TeamTurns
 
 
-def turn_of(balance: TeamBalance, policy: Policy, allocation: RoleAllocation) -> Turn:
-    """When one more replica of a role comes, among all roles; the smallest first."""
-    charge = allocation.quota_request.team if allocation.quota_request else None
-    levels = charge.levels_up() if charge else BORROWED
-    shares = balance.shares(allocation.team) if levels else ()
-    return levels, shares, policy.satisfaction(allocation, allocation.size), allocation.rank
+def growth_turns(
+    balance: TeamBalance, policy: Policy, asking: Iterable[RoleAllocation]
+) -> tuple[TeamTurns, dict[int, "GrowingTeam"]]:
+    """The roles that could grow, by team, and whose turn it is."""
+    by_team: defaultdict[int, list[RoleAllocation]] = defaultdict(list)
+    for allocation in asking:
+        by_team[allocation.team].append(allocation)
+    queues = {team: GrowingTeam(policy, team, found) for team, found in by_team.items()}
+    return TeamTurns(balance, queues.values()), queues
 
 
 def grow_in_turn(
@@ -33,61 +33,58 @@ def grow_in_turn(
     add: Callable[[RoleAllocation], bool],
 ) -> list[RoleAllocation]:
     """Give idle capacity away by `add`, which says whether a role got a replica; who got none."""
-    by_team: defaultdict[int, list[RoleAllocation]] = defaultdict(list)
-    for allocation in asking:
-        by_team[allocation.team].append(allocation)
-    queues = [_Growing(balance, policy, found) for found in by_team.values()]
-    turns = [(one.turn(), at) for at, one in enumerate(queues)]
-    heapify(turns)
+    turns, queues = growth_turns(balance, policy, asking)
     stuck = []
-    while turns:
-        before, at = turns[0]
-        queue = queues[at]
-        # What teams hold only grows meanwhile, and so do their turns.
-        if (turn := queue.turn()) > before:
-            heapreplace(turns, (turn, at))
-            continue
-        allocation = queue.first
-        if not add(allocation):
+    while found := turns.first:
+        queue = queues[found.team]
+        allocation = queue.role
+        if add(allocation):
+            queue.renew()
+        else:
             stuck.append(allocation)
             queue.drop()
-        else:
-            queue.renew()
-        if queue.waiting:
-            heapreplace(turns, (queue.turn(), at))
-        else:
-            heappop(turns)
+        turns.renew()
     return stuck
 
 
 @dataclass(slots=True)
-class _Growing:
+class GrowingTeam:
     """The roles of one team that could grow, the least satisfied first."""
 
-    balance: TeamBalance
     policy: Policy
+    team: int
     roles: list[RoleAllocation]
-    waiting: list[tuple[float, int, RoleAllocation]] = field(init=False)
+    _heap: list[tuple[float, int, RoleAllocation]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.waiting = [self._entry(one) for one in self.roles]
-        heapify(self.waiting)
+        self._heap = [self._entry(one) for one in self.roles]
+        heapify(self._heap)
 
     def _entry(self, one: RoleAllocation) -> tuple[float, int, RoleAllocation]:
         return self.policy.satisfaction(one, one.size), one.rank, one
 
     @property
-    def first(self) -> RoleAllocation:
-        return self.waiting[0][2]
+    def waiting(self) -> bool:
+        return bool(self._heap)
 
-    def turn(self) -> Turn:
-        return turn_of(self.balance, self.policy, self.first)
+    @property
+    def first(self) -> tuple[Precedence, Precedence]:
+        return (), self._heap[0][:2]
+
+    @property
+    def role(self) -> RoleAllocation:
+        """Whose turn it is."""
+        return self._heap[0][2]
+
+    def is_within(self, team: int) -> bool:
+        request = self.role.quota_request
+        return request is not None and request.team is not None and request.team.is_within(team)
 
     def drop(self) -> None:
-        heappop(self.waiting)
+        heappop(self._heap)
 
     def renew(self) -> None:
         """The first has got a replica."""
-        one = heappop(self.waiting)[2]
+        one = heappop(self._heap)[2]
         if one.size < one.max_replicas:
-            heappush(self.waiting, self._entry(one))
+            heappush(self._heap, self._entry(one))

@@ -14,8 +14,6 @@ from edl.model import Quota, Reclaim, Teams
 from edl.quantities import PODS, Resources
 
 NO_TEAM: Final = -1
-BORROWED: Final = 1000
-"""More levels than any hierarchy has."""
 
 
 class TeamCharge(msgspec.Struct, frozen=True, eq=False):
@@ -33,27 +31,25 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
             for at, amount in self.amounts:
                 row[at] += amount * pods
 
+    def is_within(self, team: int, pods: int = 1) -> bool:
+        """Whether so many more stay within the guarantee of a team of its path."""
+        owed, used = self.balance.owed[team], self.balance.used[team]
+        named = False
+        for at, amount in self.amounts:
+            if at in owed:
+                if used[at] + amount * pods > owed[at]:
+                    return False
+                named = True
+        return named
+
     def covered_by(self, pods: int = 1) -> int:
         """The lowest team within whose guarantee so many more stay; NO_TEAM if they borrow."""
-        balance = self.balance
-        for team in balance.paths[self.team]:
-            owed, used = balance.owed[team], balance.used[team]
-            named = [(at, amount) for at, amount in self.amounts if at in owed]
-            if named and all(used[at] + amount * pods <= owed[at] for at, amount in named):
-                return team
-        return NO_TEAM
+        teams = (team for team in self.balance.paths[self.team] if self.is_within(team, pods))
+        return next(teams, NO_TEAM)
 
     def is_covered(self) -> bool:
         """Whether as many more stay within the guarantee of a team of its path."""
         return self.covered_by() != NO_TEAM
-
-    def levels_up(self) -> int:
-        """How far above its team the guarantee is that covers as many more; 0 for its own.
-
-        More than any path has where they would borrow.
-        """
-        covered = self.covered_by()
-        return BORROWED if covered == NO_TEAM else self.balance.paths[self.team].index(covered)
 
     def scarce(self, idle: Mapping[str, int], pods: int = 1) -> tuple[int, ...]:
         """The resources of which less is idle than so many more need, by their places."""

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from edl.model import Demand, ForeignPods
+from edl.quantities import Resources
 from edl.simulator.cluster.scheduler import PendingPod
 from edl.simulator.cluster.simulated_nodes import Place
 from edl.simulator.environment import Environment
@@ -48,7 +49,13 @@ class SimulatedService:
         waiting = [one for one in self._staying() if not one.node]
         if waiting:
             example = f"{self.service.namespace}/{waiting[0].name}"
-            yield Demand(self.service.shape, self.service.priority, len(waiting), example)
+            team = self.stage.world.team_of(self.service.namespace)
+            yield Demand(self.service.shape, self.service.priority, len(waiting), example, team)
+
+    def held(self) -> tuple[str, Resources]:
+        """Its namespace, and what its bound pods hold until they terminate."""
+        bound = sum(1 for one in self._staying() if one.node)
+        return self.service.namespace, self.service.shape.requests * bound
 
     def neighbours(self) -> Iterator[ForeignPods]:
         """Its bound pods, where rules may count them."""

@@ -49,6 +49,7 @@ JOB: Final = (
     "manifest",
     "framework",
     "mode",
+    "namespace",
     "priority",
     *_TOPOLOGY,
     "roles",
@@ -142,7 +143,7 @@ def _job(field: Field, name: str) -> TrainingJob | None:
 
 def _templated(field: Field, name: str) -> TrainingJob | None:
     """As a manifest says, a path from the scenario's folder; the rest of the entry as ever."""
-    part, own = field["manifest"], ("manifest", "name", "priority", *_WORK, *_ARRIVAL)
+    part, own = field["manifest"], ("manifest", "name", "namespace", "priority", *_WORK, *_ARRIVAL)
     field.only(own)
     path = Path(field.reading.document.origin.where).parent / part.text()
     try:

@@ -1,7 +1,8 @@
 """A scenario: nodes, jobs, services and what happens to nodes, from one YAML document."""
 
+import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from math import inf
@@ -13,8 +14,9 @@ from msgspec.structs import replace
 
 from edl.errors import Denied
 from edl.kube.state.affinity_index import met_by_each_other
-from edl.model import Node
+from edl.model import JobKey, Node, Teams
 from edl.parsing.manifest_reader import MOST_REPLICAS
+from edl.parsing.team_document import parse_teams
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from edl.simulator import Scenario, Service, Timing, Training
@@ -39,9 +41,11 @@ _SCENARIO: Final = (
     "trace",
     "services",
     "events",
+    "teams",
 )
 _SERVICE: Final = (
     "name",
+    "namespace",
     "priority",
     "replicas",
     "steps",
@@ -95,17 +99,22 @@ class _Reader:
         trainings, hints = told_apart(self._trainings(root), traced)
         jobs = met_by_each_other(tuple(one.job for one in trainings))
         trainings = tuple(replace(one, job=job) for one, job in zip(trainings, jobs, strict=True))
+        services = tuple(_service(field) for field in root["services"].listed())
+        teams = _teams(root["teams"])
+        names = {one.key.namespace for one in trainings} | {one.namespace for one in services}
         world = Scenario(
             nodes=nodes,
             trainings=trainings,
-            services=tuple(_service(field) for field in root["services"].listed()),
+            services=services,
             events=tuple(events(root["events"], nodes)),
             settings=_settings(root["settings"]),
+            teams=teams,
+            namespace_teams={name: teams.team_of(name, {}) for name in names} if teams else {},
         )
-        names = root["policies"].items()
+        policies = root["policies"].items()
         return ScenarioFile(
             world=world,
-            policies=tuple(field.choice(tuple(POLICIES), "fair") for field in names),
+            policies=tuple(field.choice(tuple(POLICIES), "fair") for field in policies),
             limits=_limits(root["limits"]),
             horizon=root["horizon"].seconds(0) or inf,
             hints=hints,
@@ -126,7 +135,10 @@ class _Reader:
         found = [
             one
             for number, field in enumerate(root["jobs"].listed())
-            for one in trainings(field, Random(f"{seed}/{number}"))  # noqa: S311 (no secret)
+            for one in _within(
+                field,
+                trainings(field, Random(f"{seed}/{number}")),  # noqa: S311 (no secret)
+            )
         ]
         names = Counter(one.key.name for one in found)
         for twice in sorted(name for name, number in names.items() if number > 1):
@@ -149,6 +161,26 @@ class _Reader:
             return ()
 
 
+def _within(field: Field, found: Iterable[Training]) -> Iterator[Training]:
+    """In the namespace that an entry names."""
+    namespace = field["namespace"].text()
+    for one in found:
+        key = JobKey(namespace or one.key.namespace, one.key.name)
+        yield replace(one, job=replace(one.job, key=key)) if namespace else one
+
+
+def _teams(field: Field) -> Teams:
+    """As in the ConfigMap `edl-teams`."""
+    if not field:
+        return Teams()
+    try:
+        return parse_teams(json.dumps({"teams": field.value}))
+    except Denied as denied:
+        for finding in denied.findings:
+            field.found(f"{finding.path}: {finding.what}", finding.allowed)
+        return Teams()
+
+
 def _service(field: Field) -> Service:
     field.only(_SERVICE)
     steps = [(0.0, _pods(field["replicas"]))] if field["replicas"] else []
@@ -162,6 +194,7 @@ def _service(field: Field) -> Service:
         shape=shape(field),
         steps=tuple(sorted(steps)),
         priority=int(field["priority"].number(0, least=-2e9)),
+        namespace=field["namespace"].text("default"),
         start_up=field["startUp"].seconds(0) if field["startUp"] else None,
         shut_down=field["shutDown"].seconds(0) if field["shutDown"] else None,
     )

@@ -11,17 +11,16 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from heapq import heapify, heappop, heapreplace
 from typing import Final, TypeAlias
 
 from edl.model import Demand
 from edl.planner.passes.admission.gang import Gang
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.teams.team_balance import BORROWED, TeamBalance, TeamCharge
+from edl.planner.teams.team_balance import TeamBalance, TeamCharge
+from edl.planner.teams.team_turns import Precedence, TeamTurns
 
 Claim: TypeAlias = Demand | Gang | RoleAllocation
 _Order: TypeAlias = tuple[int, bool, datetime, tuple[str, ...]]
-_Turn: TypeAlias = tuple[int, int, tuple[float, ...], _Order]
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -36,56 +35,57 @@ def in_team_order(
     balance: TeamBalance, claims: Iterable[Claim], charge: Callable[[Claim], TeamCharge]
 ) -> Iterator[Claim]:
     """Each claim once; what was served since the last one counts. `charge`: of all its pods."""
-    by_team: defaultdict[int, list[Claim]] = defaultdict(list)
-    charges = {id(claim): charge(claim) for claim in claims}
+    by_team: defaultdict[int, list[tuple[Claim, TeamCharge]]] = defaultdict(list)
     for claim in sorted(claims, key=claim_order, reverse=True):
-        by_team[charges[id(claim)].team].append(claim)
-    queues = [_TeamQueue(balance, claims, charges) for claims in by_team.values()]
-    turns: list[tuple[_Turn, int]] = []
-    changes = -1
-    while changes < 0 or turns:
+        found = charge(claim)
+        by_team[found.team].append((claim, found))
+    queues = {team: ClaimingTeam(team, found) for team, found in by_team.items()}
+    turns, changes = TeamTurns(balance, queues.values()), balance.changes
+    while found_queue := turns.first:
+        queue = queues[found_queue.team]
+        yield queue.next
+        queue.pop()
         if changes != balance.changes:  # some hold less than before: they may come earlier
             changes = balance.changes
-            turns = [(one.turn(), at) for at, one in enumerate(queues) if one.waiting]
-            heapify(turns)
-        while turns and (turn := queues[turns[0][1]].turn()) > turns[0][0]:
-            heapreplace(turns, (turn, turns[0][1]))
-        if not turns:
-            return
-        at = turns[0][1]
-        yield queues[at].pop()
-        if queues[at].waiting:
-            heapreplace(turns, (queues[at].turn(), at))
+            turns.rebuild()
         else:
-            heappop(turns)
+            turns.renew()
 
 
 @dataclass(slots=True)
-class _TeamQueue:
-    balance: TeamBalance
-    waiting: list[Claim]
+class ClaimingTeam:
+    """The claims of one team in its own order."""
+
+    team: int
+    claims: list[tuple[Claim, TeamCharge]]
     """The first last."""
-    charges: dict[int, TeamCharge]
     _left: Counter[tuple[tuple[int, int], ...]] = field(init=False)
     """How many claims count each amount."""
-    _by_amounts: dict[tuple[tuple[int, int], ...], TeamCharge] = field(init=False)
+    _charges: dict[tuple[tuple[int, int], ...], TeamCharge] = field(init=False)
 
     def __post_init__(self) -> None:
-        found = [self.charges[id(claim)] for claim in self.waiting]
-        self._by_amounts = {charge.amounts: charge for charge in found}
-        self._left = Counter(charge.amounts for charge in found)
+        self._charges = {charge.amounts: charge for _, charge in self.claims}
+        self._left = Counter(charge.amounts for _, charge in self.claims)
 
-    def turn(self) -> _Turn:
-        """When its first claim is served."""
-        first = self.waiting[-1]
-        left = (amounts for amounts, count in self._left.items() if count)
-        levels = min(self._by_amounts[amounts].levels_up() for amounts in left)
-        order = claim_order(first)
-        team = self.charges[id(first)].team
-        shares = self.balance.shares(team) if levels == BORROWED else ()
-        return levels, order[0], shares, order
+    @property
+    def waiting(self) -> bool:
+        return bool(self.claims)
 
-    def pop(self) -> Claim:
-        claim = self.waiting.pop()
-        self._left[self.charges[id(claim)].amounts] -= 1
-        return claim
+    @property
+    def next(self) -> Claim:
+        return self.claims[-1][0]
+
+    @property
+    def first(self) -> tuple[Precedence, Precedence]:
+        order = claim_order(self.next)
+        return order[:1], order
+
+    def is_within(self, team: int) -> bool:
+        """Whether any claim of the team is: the claims before it are served with it."""
+        return any(
+            self._charges[amounts].is_within(team) for amounts, left in self._left.items() if left
+        )
+
+    def pop(self) -> None:
+        _, charge = self.claims.pop()
+        self._left[charge.amounts] -= 1

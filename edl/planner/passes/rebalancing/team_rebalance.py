@@ -5,22 +5,25 @@ strictly improves is the sorted list of the teams' shares (leximin), and no move
 within its guarantee has the share 0: it takes of all that borrow, and nothing is taken of it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from edl import reasons
-from edl.planner.packing.pod_class import PodClass, PodSetRequest
+from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
-from edl.planner.passes.team_growth import turn_of
+from edl.planner.passes.team_growth import growth_turns
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.reclaimable import Reclaimable, ReclaimOrder, reclaim_order
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
-from edl.planner.teams.team_balance import TeamBalance
+from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
 
-_TRIES: Final = 16
+if TYPE_CHECKING:
+    from edl.planner.packing.pod_class import PodClass
+
+_TRIES: Final = 4
 """Searches of one plan; the next one goes on."""
 
 
@@ -35,25 +38,26 @@ class TeamRebalance:
     def run(self, stuck: Sequence[RoleAllocation]) -> int:
         """The team that is furthest below its share of those that could grow, after all moves."""
         waiting = [one for one in stuck if one.resizable and not one.restarts_to_resize]
+        turns, queues = growth_turns(self.balance, self.snapshot.policy, waiting)
         hopeless: set[tuple[int, PodClass]] = set()
         tries = _TRIES
-        while found := self._first(waiting, hopeless):
-            if not self._may_take(found) or tries <= 0:
-                break
-            tries -= 1
-            if not self._serve(found):
-                hopeless.add((found.team, found.pod_class))
-            elif found.size >= found.max_replicas:
-                waiting.remove(found)
-        first = self._first([one for one in stuck if one.size < one.max_replicas], set())
-        return first.team if first else -1
-
-    def _first(
-        self, waiting: Iterable[RoleAllocation], hopeless: set[tuple[int, PodClass]]
-    ) -> RoleAllocation | None:
-        policy = self.snapshot.policy
-        may = (one for one in waiting if (one.team, one.pod_class) not in hopeless)
-        return min(may, key=lambda one: turn_of(self.balance, policy, one), default=None)
+        while tries > 0 and (found := turns.first):
+            recipient = queues[found.team].role
+            kind = (recipient.team, recipient.pod_class)
+            if kind not in hopeless:
+                if not self._may_take(recipient):
+                    break
+                tries -= 1
+                if self._serve(recipient):
+                    queues[found.team].renew()
+                    turns.rebuild()
+                    continue
+                hopeless.add(kind)
+            queues[found.team].drop()
+            turns.renew()
+        left = (one for one in stuck if one.size < one.max_replicas)
+        first = growth_turns(self.balance, self.snapshot.policy, left)[0].first
+        return first.team if first else NO_TEAM
 
     def _may_take(self, recipient: RoleAllocation) -> bool:
         """Whether it may grow now, and some team has a larger share."""

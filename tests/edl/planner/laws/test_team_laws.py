@@ -244,7 +244,7 @@ def test_idle_capacity_is_shared_within_a_replica_of_weighted_dominant_shares(
     reached(compared)
 
 
-@law(any_state(), random=st.randoms(use_true_random=False))
+@law(any_state(spare=ROOMY), random=st.randoms(use_true_random=False))
 def test_the_order_of_the_input_does_not_matter(
     reached: Reached, state: ClusterState, way: Way, random: Random
 ) -> None:

@@ -1,0 +1,118 @@
+"""Which team comes next, compared at each level of the hierarchy.
+
+Of the teams below one, those come first that stay within a guarantee of their own subtree, then
+those furthest below their share. What one team gets changes its own path alone: however many teams
+there are, the next turn costs as many comparisons as there are levels.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heapreplace
+from typing import Protocol, TypeAlias
+
+from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
+
+Precedence: TypeAlias = tuple[object, ...]
+"""Of one kind each, so that they compare."""
+_Key: TypeAlias = tuple[bool, Precedence, float, Precedence]
+
+
+class TeamQueue(Protocol):
+    """What waits in one team, in the team's own order."""
+
+    @property
+    def team(self) -> int: ...
+
+    @property
+    def waiting(self) -> bool: ...
+
+    @property
+    def first(self) -> tuple[Precedence, Precedence]:
+        """What compares before shares and after them, of the first that waits."""
+
+    def is_within(self, team: int) -> bool:
+        """Whether it stays within the guarantee of a team of its path."""
+
+
+@dataclass(slots=True, eq=False)
+class _Branch:
+    """A team with what waits in it and below it, the next first."""
+
+    balance: TeamBalance
+    team: int
+    own: TeamQueue | None = None
+    below: list["tuple[_Key, int, _Branch]"] = field(default_factory=list)
+    key: _Key = (True, (), 0.0, ())
+    chosen: TeamQueue | None = None
+    """Whose turn it was when the key was read."""
+
+    def first_below(self) -> "_Branch | None":
+        """The branch that comes before what waits in the team itself."""
+        if not self.below:
+            return None
+        key, _, branch = self.below[0]
+        own = self.own if self.own and self.own.waiting else None
+        return branch if own is None or key < self._own_key(own) else None
+
+    def _own_key(self, own: TeamQueue) -> _Key:
+        before, after = own.first
+        return True, before, self.balance.share(self.team), after
+
+    def renew(self) -> bool:
+        """Read its key again; whether anything waits."""
+        branch = self.first_below()
+        queue = self.chosen = branch.chosen if branch else self.own
+        if queue is None or not queue.waiting:
+            return False
+        before, after = queue.first
+        covered = bool(branch and not branch.key[0]) or queue.is_within(self.team)
+        share = 0.0 if covered else self.balance.share(self.team)
+        self.key = (not covered, before, share, after)
+        return True
+
+
+class TeamTurns:
+    """Queues of teams; one is `first` until something of it is taken."""
+
+    def __init__(self, balance: TeamBalance, queues: Iterable[TeamQueue]) -> None:
+        self._balance = balance
+        self._queues = [queue for queue in queues if queue.waiting]
+        self._root = _Branch(balance, NO_TEAM)
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """After teams have come to hold less."""
+        branches: dict[int, _Branch] = {}
+        for queue in self._queues:
+            for team in self._balance.paths[queue.team] if queue.waiting else ():
+                branches.setdefault(team, _Branch(self._balance, team))
+        for queue in self._queues:
+            if queue.waiting:
+                branches[queue.team].own = queue
+        self._root = _Branch(self._balance, NO_TEAM)
+        # Children have larger numbers than their parents.
+        for team in sorted(branches, reverse=True):
+            branch = branches[team]
+            heapify(branch.below)
+            branch.renew()
+            above = self._balance.paths[team][1:]
+            parent = branches[above[0]] if above else self._root
+            parent.below.append((branch.key, team, branch))
+        heapify(self._root.below)
+
+    @property
+    def first(self) -> TeamQueue | None:
+        branch = self._root.first_below()
+        return branch.chosen if branch else None
+
+    def renew(self) -> None:
+        """Something of the first was taken, or its team holds more."""
+        path = [self._root]
+        while branch := path[-1].first_below():
+            path.append(branch)
+        while len(path) > 1:
+            branch, parent = path.pop(), path[-1]
+            if branch.renew():
+                heapreplace(parent.below, (branch.key, branch.team, branch))
+            else:
+                heappop(parent.below)
