@@ -1,1 +1,1 @@
-"""What users who may read one namespace are told of the queue: values, nothing is written here."""
+"""What users of one namespace are told of the queue: values, nothing is written here."""

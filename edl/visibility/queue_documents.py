@@ -1,4 +1,4 @@
-"""One decision as the queues of its namespaces: who waits, behind how many, and why."""
+"""One decision as the queues of its namespaces: what waits, behind how many jobs, and why."""
 
 import heapq
 from collections import Counter, defaultdict
@@ -126,5 +126,5 @@ def _stops(found: Blockers, reader: QueueReader) -> PublishedStops:
 
 
 def _text(told: str) -> str:
-    """Of an API server, and so of anybody: it may be longer than all the rest."""
+    """A text that an API server quotes may be longer than all the rest."""
     return told if len(told) <= _LONGEST_TEXT else f"{told[: _LONGEST_TEXT - 1]}…"

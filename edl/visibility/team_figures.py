@@ -25,7 +25,7 @@ class TeamFigures(msgspec.Struct, frozen=True):
     waiting: int
     """Its queued training jobs."""
     lent: Resources = _NONE
-    """Its part of what others use beyond their guarantees and beyond what nobody is owed."""
+    """Its part of what others use beyond their guarantees and beyond what no team is owed."""
 
     @property
     def borrowed(self) -> Resources:

@@ -1,4 +1,4 @@
-"""What the reconciler publishes of the queue in a namespace, for who may not read the cluster."""
+"""What the reconciler publishes of the queue in a namespace, for users without cluster rights."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
