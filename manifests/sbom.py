@@ -1,4 +1,6 @@
-"""The image's bill of materials (CycloneDX, JSON): what is installed beside our own code.
+"""A bill of materials (CycloneDX, JSON) of the Python packages and of kubectl.
+
+It is not complete for the image: the Debian packages of its base are not listed.
 
 `python -m manifests.sbom` writes it, from the metadata of the installed distributions that
 kubectl-edl requires, whichever way, and from the Go module that kubectl is built from.
@@ -104,7 +106,7 @@ def _kubectl() -> Component:
     help="The file to write, - for standard output; default: dist/sbom.json.",
 )
 def sbom(output: Path) -> None:
-    """Write the image's bill of materials."""
+    """Write the bill of Python packages and kubectl; the image's Debian packages are not in it."""
     if str(output) != "-":
         output.parent.mkdir(parents=True, exist_ok=True)
     with click.open_file(str(output), "w") as stream:
