@@ -27,7 +27,7 @@ _OTHERS: Final = frozenset({"", "default-scheduler", "kubelet", "kwok"})
 
 
 class AutoscalerEvents:
-    """Of each job that asks, one pod's Events are read now and then, in a thread of their own."""
+    """Reads the Events of one pod per job that asks, at intervals, in a thread of its own."""
 
     def __init__(self, cluster: Cluster, changed: Callable[[], None]) -> None:
         self._cluster = cluster

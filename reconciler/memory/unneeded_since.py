@@ -25,12 +25,12 @@ class Legacy(Protocol):
 
 
 class NoLegacy:
-    """Of a process that always leads: what it knows ends with it."""
+    """For a process that always leads: its memory ends with it."""
 
     inherited: Final[Mapping[str, str]] = {}
 
     def leave(self, name: str, note: str) -> None:
-        """Nobody reads it."""
+        """It is not stored."""
 
 
 class UnneededNodes:
