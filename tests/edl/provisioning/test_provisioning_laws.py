@@ -101,7 +101,7 @@ def test_what_is_made_and_taken_away_is_a_jobs_own(state: ClusterState) -> None:
     """No pod is made twice in one round, and none that is there already."""
     plan = decide(state, FAIR, ASKING)
     found = steps(plan, state)
-    assert found.broken == ()
+    assert found.errors == ()
     writes = [write for step in found.steps for write in step.writes]
     made = [w.target for w in writes if isinstance(w, Create) and w.target.kind == "Pod"]
     gone = [w.target for w in writes if isinstance(w, Delete) and w.target.kind == "Pod"]

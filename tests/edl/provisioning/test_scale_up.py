@@ -11,7 +11,7 @@ from edl.errors import Denied
 from edl.inject import namespace_defaults
 from edl.model import Code
 from edl.parsing import namespace_policy
-from edl.planner.limits import Autoscaler, Limits
+from edl.planner.limits import Autoscaler, GrowthMode, Limits
 from tests.edl import manifests
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
 
@@ -85,7 +85,8 @@ def test_a_job_asks_for_its_maximum_and_starts_with_it() -> None:
 
 
 def test_of_a_maximum_that_does_not_come_it_takes_what_has_come() -> None:
-    world = AutoscaledCluster(most=3, limits=Limits(load_ceiling=1.0))
+    limits = Limits(load_ceiling=1.0, growth=GrowthMode.ANY_NODE)
+    world = AutoscaledCluster(most=3, limits=limits)
     world.gang("gang", 4, most=8, annotations={"provision": Provision.MAXIMUM})
     world.settle(900)
     assert world.running("gang") == 6
