@@ -269,19 +269,10 @@ def test_one_team_alone_decides_as_none_does(
     assert way.plan(alone) == plan
 
 
-@drawn(state=any_state())
+@drawn(state=any_state(spare=ROOMY))
 def test_deciding_and_acting_soon_changes_nothing_any_more(
     reached: Reached, state: ClusterState
 ) -> None:
-    _settles(reached, state)
-
-
-@drawn(state=any_state(spare=ROOMY))
-def test_so_it_is_with_room_to_share(reached: Reached, state: ClusterState) -> None:
-    _settles(reached, state)
-
-
-def _settles(reached: Reached, state: ClusterState) -> None:
     kept = {name: getattr(state, name) for name in ("teams", "namespace_teams")}
     found = plan_for(state)
     plans = [found]
