@@ -27,6 +27,10 @@ def _default(framework: str, mode: str, roles: Sequence[str]) -> Cooldown | None
 
 def resized_at(job: TrainingJob, role: Role) -> datetime | None:
     """When its size was last changed; None where it still has the size of its start."""
-    if role.resized_at is None or job.started_at is None or role.resized_at > job.started_at:
-        return role.resized_at
-    return role.resized_at if role.restart is Restart.STARTED else None
+    if (
+        role.record.resized_at is None
+        or job.started_at is None
+        or role.record.resized_at > job.started_at
+    ):
+        return role.record.resized_at
+    return role.record.resized_at if role.restart is Restart.STARTED else None

@@ -27,8 +27,10 @@ def ending(job: TrainingJob) -> JobEnd | None:
     A Job fails when its retries are used up, so a training job without it would wait for ever.
     Complete at size 0 is no decision: `edl.steps.finish` ended that Job because another failed.
     """
-    decided = next((role.ending for role in job.roles if role.decides and role.size), None)
-    failed = any(role.ending is JobEnd.FAILED for role in job.roles)
+    decided = next(
+        (role.status.ending for role in job.roles if role.spec.decides and role.status.size), None
+    )
+    failed = any(role.status.ending is JobEnd.FAILED for role in job.roles)
     return decided or (JobEnd.FAILED if failed else None)
 
 
@@ -50,7 +52,7 @@ def phase(job: TrainingJob) -> Phase:
     end = ending(job)
     if end is not None:
         return _ended(job, end)
-    if all(role.suspended for role in job.live):
+    if all(role.status.suspended for role in job.live):
         return _waiting(job)
     if job.missing:
         return Phase.INCOMPLETE
@@ -63,7 +65,9 @@ def phase(job: TrainingJob) -> Phase:
 
 def waits(job: TrainingJob) -> bool:
     """Whether it waits in the queue, or for a moment to return to its nodes at a new size."""
-    return phase(job) in (Phase.QUEUED, Phase.SCALING) and all(role.suspended for role in job.live)
+    return phase(job) in (Phase.QUEUED, Phase.SCALING) and all(
+        role.status.suspended for role in job.live
+    )
 
 
 def _ended(job: TrainingJob, end: JobEnd) -> Phase:
@@ -83,26 +87,34 @@ def _waiting(job: TrainingJob) -> Phase:
 def runs(role: Role) -> bool:
     """Whether the role's minimum is at work: running now, or already done."""
     at_work = sum(
-        pod.ready or pod.phase is PodPhase.SUCCEEDED for pod in role.pods if not pod.terminating
+        pod.ready or pod.phase is PodPhase.SUCCEEDED
+        for pod in role.status.pods
+        if not pod.terminating
     )
-    return not role.suspended and at_work + _gone(role) >= min(role.min, role.size)
+    return not role.status.suspended and at_work + _gone(role) >= min(
+        role.spec.min, role.status.size
+    )
 
 
 def _gone(role: Role) -> int:
     """How many have ended for good, and their pods are not there any more."""
-    return len(role.over - {pod.index for pod in role.pods}) if role.over else 0
+    return (
+        len(role.status.over - {pod.index for pod in role.status.pods}) if role.status.over else 0
+    )
 
 
 def _scales(job: TrainingJob, role: Role) -> bool:
     """Whether a new size of this role is on its way: pods of it come, or leave."""
-    if role.suspended:
+    if role.status.suspended:
         return role.restart is Restart.STOPPED
-    if role.removing or (role.scaling and role.scaling.since):
+    if role.request.removing or (role.request.scaling and role.request.scaling.since):
         return True
-    resized, started = role.resized_at, job.started_at
-    if role.resizing is ResizePolicy.FIXED or resized is None:
+    resized, started = role.record.resized_at, job.started_at
+    if role.spec.resizing is ResizePolicy.FIXED or resized is None:
         return False
-    if role.tandem and any(pod.terminating and pod.index >= role.size for pod in role.pods):
+    if role.spec.tandem and any(
+        pod.terminating and pod.index >= role.status.size for pod in role.status.pods
+    ):
         return True
     # Below its minimum it is no better off than one that starts, unless it restarts for its size.
     grown = runs(role) and (started is None or resized > started)
@@ -111,11 +123,11 @@ def _scales(job: TrainingJob, role: Role) -> bool:
 
 def _comes(role: Role, resized: datetime) -> bool:
     """Whether pods that this resize asked for do not run yet."""
-    there = sum(not pod.terminating for pod in role.pods)
-    if role.tandem and there + _gone(role) < role.size:
+    there = sum(not pod.terminating for pod in role.status.pods)
+    if role.spec.tandem and there + _gone(role) < role.status.size:
         return True
     return any(
         not (pod.ready or pod.ended or pod.terminating) and pod.created_at - resized < _MADE_BY
-        for pod in role.pods
+        for pod in role.status.pods
         if pod.created_at >= resized
     )

@@ -169,7 +169,7 @@ def not_provisioned(said: str) -> Reason:
 
 
 def fixed(role: Role) -> Reason:
-    return Reason(Code.FIXED_SIZE, FixedSize(role.name, role.size))
+    return Reason(Code.FIXED_SIZE, FixedSize(role.name, role.status.size))
 
 
 def removed(pods: Iterable[str]) -> Reason:

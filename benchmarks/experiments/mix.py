@@ -16,7 +16,7 @@ from edl.model import Node, Shape
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from edl.quantities import CPU, Resources
-from edl.simulator import Result, RoleSpec
+from edl.simulator import Result, WorkloadRole
 
 JOBS: Final = 100
 MEDIAN: Final = 600.0
@@ -141,6 +141,6 @@ def _world(way: str, jobs: tuple[MixJob, ...]) -> simulator.Scenario:
 
 def _training(way: str, job: MixJob) -> simulator.Training:
     least = job.most if way == "without" else 1
-    cast = (RoleSpec("ps", 1, 1, _PS), RoleSpec("worker", least, job.most, _WORKER))
+    cast = (WorkloadRole("ps", 1, 1, _PS), WorkloadRole("worker", least, job.most, _WORKER))
     queued = simulator.queued(job.name, simulator.Workload("tensorflow", "ps"), cast)
     return simulator.Training(queued, simulator.Work(job.work, CURVE), job.at, counts="worker")

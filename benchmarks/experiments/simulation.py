@@ -31,7 +31,7 @@ from edl.model import ClusterState, Node, Shape
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from edl.quantities import CPU, Resources
-from edl.simulator import JobResult, Result, RoleSpec, Simulation
+from edl.simulator import JobResult, Result, Simulation, WorkloadRole
 
 LONGEST: Final = 20_000.0
 """Seconds until a simulation ends though jobs are not done; it never came to that."""
@@ -96,9 +96,9 @@ def _nodes() -> Iterator[Node]:
 
 def _training(experiment: Experiment, arrival: Arrival) -> simulator.Training:
     cast = (
-        RoleSpec(MASTER.name, 1, 1, shape(MASTER)),
-        RoleSpec(PSERVER.name, experiment.pservers, experiment.pservers, shape(PSERVER)),
-        RoleSpec(TRAINER.name, experiment.min, experiment.max, shape(TRAINER)),
+        WorkloadRole(MASTER.name, 1, 1, shape(MASTER)),
+        WorkloadRole(PSERVER.name, experiment.pservers, experiment.pservers, shape(PSERVER)),
+        WorkloadRole(TRAINER.name, experiment.min, experiment.max, shape(TRAINER)),
     )
     job = simulator.queued(arrival.name, simulator.Workload("paddle", "cloud"), cast)
     return simulator.Training(job, simulator.Work(arrival.work, _CURVE), arrival.at)
@@ -120,8 +120,8 @@ def _free(state: ClusterState) -> tuple[dict[str, int], dict[str, int]]:
     free = {node.name: (node.allocatable - node.used).get(CPU) for node in state.nodes}
     left = dict(free)
     for role in (role for job in state.jobs for role in job.roles):
-        cpu = role.shape.requests.get(CPU)
-        for pod in (pod for pod in role.pods if pod.node and not pod.ended):
+        cpu = role.template.shape.requests.get(CPU)
+        for pod in (pod for pod in role.status.pods if pod.node and not pod.ended):
             free[pod.node] += cpu
             left[pod.node] += cpu * (role.name == TRAINER.name)
     return free, left

@@ -16,9 +16,12 @@ from edl.model import (
     Node,
     Pod,
     PodPhase,
+    PodTemplate,
     Reason,
     ResizePolicy,
     Role,
+    RoleSpec,
+    RoleStatus,
     Shape,
     TrainingJob,
 )
@@ -90,15 +93,21 @@ def training(number: int, shape: Shape, low: int, high: int) -> TrainingJob:
         job=name,
         uid=name,
         version="1",
-        min=low,
-        max=high,
-        size=low,
-        suspended=True,
-        resizing=ResizePolicy.LIVE,
-        decides=True,
-        serves=False,
-        tandem=True,
-        shape=shape,
+        spec=RoleSpec(
+            min=low,
+            max=high,
+            resizing=ResizePolicy.LIVE,
+            decides=True,
+            serves=False,
+            tandem=True,
+        ),
+        status=RoleStatus(
+            size=low,
+            suspended=True,
+        ),
+        template=PodTemplate(
+            shape=shape,
+        ),
     )
     queued = NOON - timedelta(hours=2, seconds=-number)
     return _surrounded(TrainingJob(JobKey("team", name), "tensorflow", (role,), queued))
@@ -112,7 +121,7 @@ def _surrounded(job: TrainingJob) -> TrainingJob:
 
 def started(job: TrainingJob, size: int, where: Iterator[str]) -> TrainingJob:
     pods = tuple(pod(index, next(where)) for index in range(size))
-    role = replace(job.roles[0], size=size, suspended=False, pods=pods)
+    role = job.roles[0].changed(size=size, suspended=False, pods=pods)
     return replace(job, roles=(role,), started_at=NOON - timedelta(hours=1))
 
 
@@ -158,9 +167,9 @@ def running(size: Size, share: float, seed: int) -> ClusterState:
     jobs = []
     for number in range(size.jobs):
         job = training(number, random.choice(kinds), random.randint(1, each // 4), each * 2)
-        wanted = max(job.roles[0].min, int(each * share))
-        where = filler.where(job.roles[0].shape, wanted)
-        if len(where) >= job.roles[0].min:
+        wanted = max(job.roles[0].spec.min, int(each * share))
+        where = filler.where(job.roles[0].template.shape, wanted)
+        if len(where) >= job.roles[0].spec.min:
             job = started(job, len(where), iter(where))
         jobs.append(job)
     return ClusterState(NOON, filler.nodes(), tuple(jobs))
@@ -185,8 +194,10 @@ def acted(state: ClusterState, plan: Plan) -> ClusterState:
     kept = [_shrunk(job, sizes.get(job.key)) for job in noted]
     gone: dict[str, Resources] = {}
     for before, after in zip(state.jobs, kept, strict=True):
-        for found in before.roles[0].pods[len(after.roles[0].pods) :]:
-            gone[found.node] = gone.get(found.node, Resources()) + before.roles[0].shape.requests
+        for found in before.roles[0].status.pods[len(after.roles[0].status.pods) :]:
+            gone[found.node] = (
+                gone.get(found.node, Resources()) + before.roles[0].template.shape.requests
+            )
     freed = [
         replace(node, used=node.used - gone.get(node.name, Resources())) for node in state.nodes
     ]
@@ -199,23 +210,23 @@ def acted(state: ClusterState, plan: Plan) -> ClusterState:
 def _noted(job: TrainingJob, reason: Reason | None, now: datetime) -> TrainingJob:
     if reason is None:
         return job
-    return replace(job, roles=(replace(job.roles[0], resized_at=now, last=reason),))
+    return replace(job, roles=(job.roles[0].changed(resized_at=now, last=reason),))
 
 
 def _shrunk(job: TrainingJob, size: int | None) -> TrainingJob:
     role = job.roles[0]
-    if size is None or size >= role.size:
+    if size is None or size >= role.status.size:
         return job
-    return replace(job, roles=(replace(role, size=size, pods=role.pods[:size]),))
+    return replace(job, roles=(role.changed(size=size, pods=role.status.pods[:size]),))
 
 
 def _grown(job: TrainingJob, size: int | None, filler: Filler) -> TrainingJob:
     role = job.roles[0]
-    if size is None or size <= len(role.pods):
+    if size is None or size <= len(role.status.pods):
         return job
-    have = [found.node for found in role.pods]
+    have = [found.node for found in role.status.pods]
     return started(
-        job, size, iter([*have, *filler.where(role.shape, size - len(have)), *[""] * size])
+        job, size, iter([*have, *filler.where(role.template.shape, size - len(have)), *[""] * size])
     )
 
 

@@ -44,8 +44,8 @@ def first_pod(state: ClusterState, change: Callable[[Pod], Pod]) -> ClusterState
     """One pod of a training job in the middle changed."""
     job = state.jobs[len(state.jobs) // 2]
     role = job.roles[0]
-    pods = (change(role.pods[0]), *role.pods[1:])
-    return with_job(state, replace(job, roles=(replace(role, pods=pods),)))
+    pods = (change(role.status.pods[0]), *role.status.pods[1:])
+    return with_job(state, replace(job, roles=(role.changed(pods=pods),)))
 
 
 def with_job(state: ClusterState, changed: TrainingJob) -> ClusterState:
@@ -57,7 +57,7 @@ def without_job(state: ClusterState) -> ClusterState:
     """A training job has ended and is gone, with its pods."""
     gone = state.jobs[len(state.jobs) // 2]
     role = gone.roles[0]
-    used = {pod.node: role.shape.requests for pod in role.pods}
+    used = {pod.node: role.template.shape.requests for pod in role.status.pods}
     nodes = (
         replace(node, used=node.used - used[node.name]) if node.name in used else node
         for node in state.nodes

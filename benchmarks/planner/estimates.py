@@ -30,13 +30,13 @@ from edl.quantities import Resources
 from edl.simulator import (
     Amdahl,
     Elastic,
-    RoleSpec,
     Scenario,
     Simulation,
     Training,
     Watcher,
     Work,
     Workload,
+    WorkloadRole,
     queued,
 )
 
@@ -100,7 +100,7 @@ def training(random: Random, crowd: Crowd, number: int, at: float) -> Training:
     job = queued(
         f"job-{number:03}",
         Workload("pytorch"),
-        [RoleSpec("worker", low, high, shape)],
+        [WorkloadRole("worker", low, high, shape)],
     )
     length = random.lognormvariate(7.2, 0.8)  # half of them longer than 22 minutes, at their min
     work = Work(length * CURVE(low), CURVE)
@@ -111,7 +111,7 @@ def training(random: Random, crowd: Crowd, number: int, at: float) -> Training:
 
 
 def declaring(job: TrainingJob, seconds: float) -> TrainingJob:
-    roles = (replace(role, duration=timedelta(seconds=round(seconds))) for role in job.roles)
+    roles = (role.changed(duration=timedelta(seconds=round(seconds))) for role in job.roles)
     return replace(job, roles=tuple(roles))
 
 

@@ -26,8 +26,12 @@ from edl.model import (
     Node,
     Pod,
     PodPhase,
+    PodTemplate,
     ResizePolicy,
     Role,
+    RoleRecord,
+    RoleSpec,
+    RoleStatus,
     Shape,
     TrainingJob,
 )
@@ -82,18 +86,26 @@ class World(NamedTuple):
             job=f"job-{number}",
             uid="",
             version="",
-            min=wish.min,
-            max=wish.max,
-            size=len(seats) or wish.min,
-            suspended=not seats,
-            resizing=ResizePolicy.LIVE,
-            decides=True,
-            serves=False,
-            tandem=True,
-            shape=Shape(_resources(wish.need, 1)),
-            pods=tuple(_pod(index, name) for index, name in enumerate(seats)),
-            resized_at=since,
-            reason=reason,
+            spec=RoleSpec(
+                min=wish.min,
+                max=wish.max,
+                resizing=ResizePolicy.LIVE,
+                decides=True,
+                serves=False,
+                tandem=True,
+            ),
+            status=RoleStatus(
+                size=len(seats) or wish.min,
+                suspended=not seats,
+                pods=tuple(_pod(index, name) for index, name in enumerate(seats)),
+            ),
+            template=PodTemplate(
+                shape=Shape(_resources(wish.need, 1)),
+            ),
+            record=RoleRecord(
+                resized_at=since,
+                reason=reason,
+            ),
         )
         queued = NOON - timedelta(hours=1, seconds=-number)
         started = NOON - timedelta(hours=1) if seats else None

@@ -18,11 +18,11 @@ from edl.simulator import (
     Elastic,
     Plain,
     Result,
-    RoleSpec,
     Scenario,
     Training,
     Work,
     Workload,
+    WorkloadRole,
     queued,
     simulate,
 )
@@ -71,7 +71,7 @@ def world(jobs: int, node_count: int, seed: int) -> Scenario:
         job = queued(
             f"job-{number:04}",
             Workload("pytorch"),
-            [RoleSpec("worker", low, high, random.choice(SHAPES))],
+            [WorkloadRole("worker", low, high, random.choice(SHAPES))],
             priority=random.choice((0, 0, 0, 10)),
         )
         work = Work(random.expovariate(1 / mean) + 60, Amdahl(0.02))

@@ -97,7 +97,7 @@ def preemption(size: Size, seed: int) -> Situation:
 
 def _fixed(job: TrainingJob) -> TrainingJob:
     role = job.roles[0]
-    fixed = replace(role, min=role.size, max=role.size, resizing=ResizePolicy.FIXED)
+    fixed = role.changed(min=role.status.size, max=role.status.size, resizing=ResizePolicy.FIXED)
     return replace(job, roles=(fixed,))
 
 
@@ -110,8 +110,8 @@ def roles(size: Size, seed: int) -> Situation:
 
 def _of_two_roles(number: int) -> TrainingJob:
     job = training(10_000 + number, shape(500), 2, 2)
-    servers = replace(job.roles[0], name="ps", serves=True, decides=False)
-    workers = replace(job.roles[0], shape=shape(1000), max=8)
+    servers = job.roles[0].changed(name="ps", serves=True, decides=False)
+    workers = job.roles[0].changed(shape=shape(1000), max=8)
     return replace(job, roles=(servers, workers))
 
 
@@ -122,7 +122,7 @@ def quotas(size: Size, seed: int) -> Situation:
     jobs = []
     for number, job in enumerate(state.jobs):
         key = JobKey(f"team-{number % _QUOTAS}", job.key.name)
-        jobs.append(replace(job, key=key, roles=(replace(job.roles[0], charges=charges),)))
+        jobs.append(replace(job, key=key, roles=(job.roles[0].changed(charges=charges),)))
     most = size.pods * 3 // 4 // _QUOTAS
     budgets = (Quota(f"team-{at}", "ResourceQuota", "pods", most) for at in range(_QUOTAS))
     return Situation(replace(state, jobs=tuple(jobs), quotas=tuple(budgets)))
@@ -198,7 +198,7 @@ def _gated(parts: tuple[Role, ...], topology: Topology) -> tuple[Role, ...]:
     """Those of jobs with several roles."""
     if len(parts) == 1:
         return parts
-    return tuple(replace(part, gated=True, topology=topology) for part in parts)
+    return tuple(part.changed(gated=True, topology=topology) for part in parts)
 
 
 SITUATIONS: Final[Mapping[str, Callable[[Size, int], Situation]]] = {

@@ -83,7 +83,7 @@ def played(sandbox: Sandbox, watch: Watch, scenario: Scenario, number: int, *, b
 
 
 def _gang(training: Training, watch: Watch) -> Gang:
-    gang = Gang(training.key.name, {role.job: role.min for role in training.job.roles})
+    gang = Gang(training.key.name, {role.job: role.spec.min for role in training.job.roles})
     watch.follow(gang)
     return gang
 

@@ -31,13 +31,13 @@ from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 from edl.simulator import (
     Elastic,
-    RoleSpec,
     Scenario,
     Service,
     Timing,
     Training,
     Work,
     Workload,
+    WorkloadRole,
     length,
     queued,
     simulate,
@@ -94,7 +94,7 @@ def node(number: int, cpu: int, gpu: int = 0, pool: str = "") -> Node:
 
 def exact_fit(*, gated: bool) -> Scenario:
     """Two parameter servers of 1 CPU and two workers of 3 CPU fill one node of 8 CPU."""
-    seats = [RoleSpec("ps", 2, 2, shape(1)), RoleSpec("worker", 2, 2, shape(3))]
+    seats = [WorkloadRole("ps", 2, 2, shape(1)), WorkloadRole("worker", 2, 2, shape(3))]
     kind = Workload("tensorflow", "ps", gated)
     jobs = [Training(queued(f"job-{one:03}", kind, seats), length(600)) for one in range(40)]
     return Scenario("exact fit", Scenario(tuple(node(one, 8) for one in range(40)), tuple(jobs)))
@@ -115,8 +115,8 @@ def _mixed(random: Random, number: int, growth: int, *, gated: bool) -> Training
     cpu, workers = random.choice((1, 2, 3, 5)), random.randint(1, 4)
     servers = random.randint(1, 2)
     seats = [
-        RoleSpec("ps", servers, servers, shape(1)),
-        RoleSpec("worker", workers, workers * growth, shape(cpu)),
+        WorkloadRole("ps", servers, servers, shape(1)),
+        WorkloadRole("worker", workers, workers * growth, shape(cpu)),
     ]
     job = queued(f"job-{number:03}", Workload("tensorflow", "ps", gated), seats)
     return Training(job, Work(random.randint(100, 900) * workers), at=random.randint(0, 300))
@@ -153,18 +153,22 @@ def _gang(random: Random, number: int, *, gated: bool) -> TrainingJob:
     """Of each six one has a single role, which resizes live: its pods are not gated."""
     name, small, least = f"job-{number:03}", shape(1), random.randint(1, 6)
     large, most = _drawn_shape(random, name), least * random.choice((1, 1, 2, 4))
-    worker, two = RoleSpec("worker", least, most, large), random.randint(1, 2)
+    worker, two = WorkloadRole("worker", least, most, large), random.randint(1, 2)
     casts = (
-        (Workload("tensorflow", "ps", gated), [RoleSpec("ps", two, two, small), worker]),
-        (Workload("tensorflow", "", gated), [RoleSpec("chief", 1, 1, small), worker]),
-        (Workload("horovod", "", gated), [RoleSpec("launcher", 1, 1, small), worker]),
+        (Workload("tensorflow", "ps", gated), [WorkloadRole("ps", two, two, small), worker]),
+        (Workload("tensorflow", "", gated), [WorkloadRole("chief", 1, 1, small), worker]),
+        (Workload("horovod", "", gated), [WorkloadRole("launcher", 1, 1, small), worker]),
         (
             Workload("paddle", "", gated),
-            [RoleSpec("master", 1, 1, small), RoleSpec("trainer", least, most, large)],
+            [WorkloadRole("master", 1, 1, small), WorkloadRole("trainer", least, most, large)],
         ),
         (
             Workload("mxnet", "dist", gated),
-            [RoleSpec("scheduler", 1, 1, small), RoleSpec("server", two, two, small), worker],
+            [
+                WorkloadRole("scheduler", 1, 1, small),
+                WorkloadRole("server", two, two, small),
+                worker,
+            ],
         ),
         (Workload("pytorch", "", gated), [worker]),
     )
@@ -187,13 +191,15 @@ def _drawn_shape(random: Random, name: str) -> Shape:
 
 def _least_work(job: TrainingJob, seconds: float) -> float:
     """Of its minimum, in thousandths of a CPU times seconds."""
-    return seconds * sum(role.min * role.shape.requests.get("cpu") for role in job.roles)
+    return seconds * sum(
+        role.spec.min * role.template.shape.requests.get("cpu") for role in job.roles
+    )
 
 
 def _work(job: TrainingJob, seconds: float) -> Work:
     """So long at its minimum."""
-    role = next((role for role in job.roles if role.max > role.min), job.roles[-1])
-    return Work(seconds * role.min)
+    role = next((role for role in job.roles if role.spec.max > role.spec.min), job.roles[-1])
+    return Work(seconds * role.spec.min)
 
 
 def _service(random: Random, number: int, until: float) -> Service:

@@ -32,14 +32,18 @@ def jobs(training: Training) -> Iterator[Json]:
     """The Jobs of a training job as its user writes them. The pods of the role that decides end."""
     job = training.job
     cast = ",".join(f"{role.name}={_range(role)}" for role in job.roles)
-    base = next(role.min for role in job.roles if role.name == training.counted)
+    base = next(role.spec.min for role in job.roles if role.name == training.counted)
     seconds = training.work.seconds / base / SPEED
     for role in job.roles:
-        yield _job(job, role, cast, f"{seconds:.1f}s" if role.decides else "")
+        yield _job(job, role, cast, f"{seconds:.1f}s" if role.spec.decides else "")
 
 
 def _range(role: Role) -> str:
-    return str(role.min) if role.min == role.max else f"{role.min}..{role.max}"
+    return (
+        str(role.spec.min)
+        if role.spec.min == role.spec.max
+        else f"{role.spec.min}..{role.spec.max}"
+    )
 
 
 def _job(job: TrainingJob, role: Role, cast: str, ends_after: str) -> Json:
@@ -48,11 +52,11 @@ def _job(job: TrainingJob, role: Role, cast: str, ends_after: str) -> Json:
     if len(job.roles) > 1:
         labels |= {contract.JOB: name, contract.ROLE: role.name}
     else:
-        labels |= {contract.MIN: str(role.min), contract.MAX: str(role.max)}
+        labels |= {contract.MIN: str(role.spec.min), contract.MAX: str(role.spec.max)}
     notes = {contract.ROLES: cast} if len(job.roles) > 1 else {}
     if job.mode:
         notes[contract.MODE] = job.mode
-    pod: Json = {"restartPolicy": "Never", **_spec(role.shape, alone=role.name in _ALONE)}
+    pod: Json = {"restartPolicy": "Never", **_spec(role.template.shape, alone=role.name in _ALONE)}
     if job.priority:
         pod["priorityClassName"] = priority_class(job.priority)
     template: Json = {"metadata": {"labels": {"job": name}}, "spec": pod}
@@ -60,7 +64,7 @@ def _job(job: TrainingJob, role: Role, cast: str, ends_after: str) -> Json:
         template["metadata"]["annotations"] = {ENDS_AFTER: ends_after}
     return {
         "metadata": {"name": role.job, "labels": labels, "annotations": notes},
-        "spec": {"parallelism": role.min, "template": template},
+        "spec": {"parallelism": role.spec.min, "template": template},
     }
 
 

@@ -33,7 +33,16 @@ from edl.model import ClusterState, Node, Shape, Topology, TrainingJob
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
-from edl.simulator import ENDLESS, Elastic, RoleSpec, Training, Watcher, Workload, queued, simulate
+from edl.simulator import (
+    ENDLESS,
+    Elastic,
+    Training,
+    Watcher,
+    Workload,
+    WorkloadRole,
+    queued,
+    simulate,
+)
 from edl.simulator import Scenario as Simulated
 
 SPAN: Final = 300.0
@@ -49,7 +58,7 @@ def simulated(given: World, *, near: bool) -> Found:
 
     def see(now: float, state: ClusterState, _plan: Plan) -> None:
         for job in state.jobs:
-            for pod in job.roles[0].pods:
+            for pod in job.roles[0].status.pods:
                 if pod.node:
                     found.see(job.key.name, str(pod.index), pod.node, now)
 
@@ -63,10 +72,12 @@ def simulated(given: World, *, near: bool) -> Found:
 
 def _training(gang: Gang, *, near: bool) -> TrainingJob:
     shape = Shape(Resources.parse({GPU: gang.gpus, "pods": 1}))
-    job = queued(gang.name, Workload("pytorch"), [RoleSpec("worker", gang.pods, gang.pods, shape)])
+    job = queued(
+        gang.name, Workload("pytorch"), [WorkloadRole("worker", gang.pods, gang.pods, shape)]
+    )
     required = (("", gang.required),) if gang.required else ()
     asked = Topology(required, (BLOCK, RACK))
-    role = replace(job.roles[0], topology=asked if near else Topology(), gated=near)
+    role = job.roles[0].changed(topology=asked if near else Topology(), gated=near)
     return replace(job, roles=(role,))
 
 

@@ -26,15 +26,19 @@ _decoder: Final = msgspec.json.Decoder(tuple[Clearing, ...])
 
 def cleared(role: Role, nodes: Sequence[str], now: datetime) -> tuple[Clearing, ...]:
     """What is known once replicas of this role have been moved off these nodes."""
-    before = {one.node: one for one in role.cleared if one.node not in nodes and _counts(one, now)}
-    again = {one.node: one.times for one in role.cleared if _counts(one, now) and _back(role, one)}
+    before = {
+        one.node: one for one in role.record.cleared if one.node not in nodes and _counts(one, now)
+    }
+    again = {
+        one.node: one.times for one in role.record.cleared if _counts(one, now) and _back(role, one)
+    }
     found = [Clearing(node, again.get(node, 0) + 1, now) for node in dict.fromkeys(nodes)]
     return tuple([*before.values(), *found][-_MOST:])
 
 
 def in_vain(role: Role) -> Iterator[Clearing]:
     """The nodes off which replicas of this role are moved no more while that is remembered."""
-    return (one for one in role.cleared if one.times >= _TRIES and _back(role, one))
+    return (one for one in role.record.cleared if one.times >= _TRIES and _back(role, one))
 
 
 def _counts(one: Clearing, now: datetime) -> bool:
@@ -45,7 +49,7 @@ def _counts(one: Clearing, now: datetime) -> bool:
 def _back(role: Role, one: Clearing) -> bool:
     """Whether a replica came to the node since."""
     return any(
-        pod.node == one.node and pod.active and pod.created_at >= one.at for pod in role.pods
+        pod.node == one.node and pod.active and pod.created_at >= one.at for pod in role.status.pods
     )
 
 

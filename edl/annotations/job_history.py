@@ -71,7 +71,7 @@ def annotation(role: Role, entries: Sequence[HistoryEntry]) -> dict[str, str]:
     """The history of `role` with these entries as an annotation; nothing without entries."""
     if not entries:
         return {}
-    lines = [*role.history.splitlines(), *map(_line, entries)][-MOST:]
+    lines = [*role.record.history.splitlines(), *map(_line, entries)][-MOST:]
     while len(lines) > 1 and sum(len(line) + 1 for line in lines) > LONGEST:
         del lines[0]
     return {contract.HISTORY: "\n".join(lines)}

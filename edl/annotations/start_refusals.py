@@ -41,7 +41,7 @@ def time_left(refusal: StartRefusal, now: datetime) -> timedelta | None:
 
 def waits(job: TrainingJob) -> bool:
     """Whether a role of it is yet to start: only then a refused start concerns it."""
-    return any(role.suspended for role in job.live)
+    return any(role.status.suspended for role in job.live)
 
 
 def with_refusal(job: TrainingJob, known: StartRefusal | None = None) -> TrainingJob:
@@ -51,7 +51,7 @@ def with_refusal(job: TrainingJob, known: StartRefusal | None = None) -> Trainin
     """
     if not waits(job):
         return job
-    written = [role.refusal for role in job.roles if role.refusal]
+    written = [role.record.refusal for role in job.roles if role.record.refusal]
     found = max(
         [*written, *filter(None, [known])], key=lambda one: (one.attempts, one.at), default=None
     )

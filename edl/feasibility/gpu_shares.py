@@ -270,10 +270,10 @@ class GpuShares:
 
     def _add_pods(self, role: Role) -> None:
         """Note on which devices a role's pods are, the highest index last: it goes first."""
-        allocator = self.allocator_of(role.shape)
+        allocator = self.allocator_of(role.template.shape)
         if allocator is None:
             return
-        for pod in sorted(role.pods, key=lambda pod: (pod.index, pod.created_at, pod.name)):
+        for pod in sorted(role.status.pods, key=lambda pod: (pod.index, pod.created_at, pod.name)):
             node, gpus = self._of(pod)
             if gpus and not pod.ended:
                 for gpu in gpus:

@@ -201,8 +201,8 @@ def topology_state_of(
     state: ClusterState, nodes: Sequence[Node], eligibility: Eligibility
 ) -> TopologyState | None:
     """The crowd as it stands, or nothing where no rule asks: the usual case."""
-    roles = [role for job in state.jobs for role in job.roles if role.shape.constraints]
-    shapes = [role.shape for role in roles]
+    roles = [role for job in state.jobs for role in job.roles if role.template.shape.constraints]
+    shapes = [role.template.shape for role in roles]
     shapes += [demand.shape for demand in state.demands if demand.shape.constraints]
     if not shapes:
         return None
@@ -226,10 +226,10 @@ def topology_state_of(
 
 def _stand(topology: TopologyState, role: Role, nodes: dict[str, int]) -> None:
     """The pods of a role that hold a node; what the plan makes of them follows."""
-    if not role.pods or role.shape.constraints is None:
+    if not role.status.pods or role.template.shape.constraints is None:
         return
-    carried = topology.carried(role.shape.constraints)
-    for pod in role.pods:
+    carried = topology.carried(role.template.shape.constraints)
+    for pod in role.status.pods:
         if pod.node in nodes and not pod.ended:
             for count in carried:
                 count.add_existing(nodes[pod.node], 1, int(pod.terminating), others=False)

@@ -62,7 +62,7 @@ def forecast(
     known = {key: left(job, state.observed_at) for key, job in jobs.items()}
     seen, stopped = _simulated(state, settings, (keys, known), enough)
     told = _Told(state.observed_at, jobs, known, seen, stopped)
-    waiting = {key for key in keys if any(role.suspended for role in jobs[key].live)}
+    waiting = {key for key in keys if any(role.status.suspended for role in jobs[key].live)}
     unseen = [jobs[key] for key in keys if key in waiting and key not in seen.start]
     told.never.update(_never(state, settings, unseen, enough))
     return Forecast(
@@ -141,7 +141,7 @@ class _Told(msgspec.Struct, frozen=True):
             if found.work is None
             and other != key
             and (
-                not any(role.suspended for role in self.jobs[other].live)
+                not any(role.status.suspended for role in self.jobs[other].live)
                 or (
                     other in self.seen.start and (before is None or self.seen.start[other] < before)
                 )

@@ -14,7 +14,7 @@ def is_hopeless(state: ClusterState, settings: Settings, job: TrainingJob) -> bo
     Where rules about other pods or shares of devices decide, that is not known: without the others
     there is nothing to be near.
     """
-    if any(role.shape.constraints or role.shape.share for role in job.live):
+    if any(role.template.shape.constraints or role.template.shape.share for role in job.live):
         return False
     plan = decide(_emptied(state, job), settings.value(), settings.limits)
     # What waits for time only may start later.

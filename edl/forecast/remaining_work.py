@@ -56,7 +56,7 @@ def left(job: TrainingJob, now: datetime) -> RemainingWork:
     if seconds <= 0:
         return RemainingWork(None, Basis.OVERDUE)
     if items(role):
-        size = role.min if role.suspended else role.size
+        size = role.spec.min if role.status.suspended else role.status.size
         return RemainingWork(Work(seconds * size / items(role), SPEED), Basis.DECLARED)
     return RemainingWork(length(seconds), Basis.DECLARED)
 
@@ -75,11 +75,11 @@ def _ran(job: TrainingJob, now: datetime) -> _Ran:
     The oldest entries of a long one are gone: then it counts from the start, at the size before.
     """
     role = counted(job)
-    told = [entry for entry in entries(role.history) if entry.at <= now]
+    told = [entry for entry in entries(role.record.history) if entry.at <= now]
     if not told:
-        runs = job.started_at if not role.suspended else None
+        runs = job.started_at if not role.status.suspended else None
         passed = max((now - runs).total_seconds(), 0.0) if runs else 0.0
-        return _Ran(passed, passed * role.size)
+        return _Ran(passed, passed * role.status.size)
     seconds = _before(job, told[0])
     replicas = seconds * told[0].before
     for entry, later in zip(told, (*told[1:], None), strict=True):

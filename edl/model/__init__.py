@@ -5,18 +5,9 @@ Amounts are `Resources` (integers, see edl/quantities.py); times are timezone-aw
 
 from edl.model.cluster_state import ClusterState, Demand
 from edl.model.devices import Caveat, CaveatCode, ClaimRef, Device, DeviceTemplate, GpuUsage, Share
-from edl.model.jobs import (
-    Clearing,
-    JobEnd,
-    ResizePolicy,
-    Role,
-    ScaleDeadline,
-    StartRefusal,
-    TrainingJob,
-)
+from edl.model.jobs import Phase, TrainingJob
 from edl.model.nodes import Assignment, Node, Shape, Taint, Toleration
 from edl.model.object_refs import JobKey, ObjectRef, Owner
-from edl.model.phase import Phase
 from edl.model.pod_constraints import (
     ForeignPods,
     HostPort,
@@ -34,6 +25,19 @@ from edl.model.pods import (
 )
 from edl.model.quotas import Quota, QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
+from edl.model.roles import (
+    Clearing,
+    JobEnd,
+    PodTemplate,
+    ResizePolicy,
+    Role,
+    RoleRecord,
+    RoleRequest,
+    RoleSpec,
+    RoleStatus,
+    ScaleDeadline,
+    StartRefusal,
+)
 from edl.model.selectors import Labels, Requirement, Selector, Selectors
 from edl.model.teams import DEFAULT_TEAM, Reclaim, Team, Teams
 from edl.model.topology_domains import Domain, Topology
@@ -66,6 +70,7 @@ __all__ = [
     "PodAffinityTerm",
     "PodConstraints",
     "PodPhase",
+    "PodTemplate",
     "ProvisionalPod",
     "Provisioning",
     "ProvisioningFailure",
@@ -77,6 +82,10 @@ __all__ = [
     "ResizePolicy",
     "Restart",
     "Role",
+    "RoleRecord",
+    "RoleRequest",
+    "RoleSpec",
+    "RoleStatus",
     "ScaleDeadline",
     "Selector",
     "Selectors",

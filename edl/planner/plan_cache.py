@@ -93,16 +93,16 @@ def _is_alike(last: _Decision, state: ClusterState) -> bool:
 
 def _view(job: TrainingJob, draining: frozenset[str]) -> _View:
     """All of a job but what only its own life is about, never its place in the plan."""
-    seen = any(pod.node in draining for role in job.roles for pod in role.pods)
+    seen = any(pod.node in draining for role in job.roles for pod in role.status.pods)
     roles = tuple(_role(role, seen=seen) for role in job.roles)
     return replace(job, roles=(), surroundings={}), roles
 
 
 def _role(role: Role, *, seen: bool) -> _View:
     """Who is ready matters where pods move off their nodes, and where they have no ranks."""
-    ranked = role.tandem and all(pod.index >= 0 for pod in role.pods)
-    pods = role.pods if seen or not ranked else _alike(role.pods)
-    return replace(role, pods=(), version="", history=""), tuple(map(_pod, pods))
+    ranked = role.spec.tandem and all(pod.index >= 0 for pod in role.status.pods)
+    pods = role.status.pods if seen or not ranked else _alike(role.status.pods)
+    return role.changed(pods=(), version="", history=""), tuple(map(_pod, pods))
 
 
 def _alike(pods: Iterable[Pod]) -> Iterable[Pod]:

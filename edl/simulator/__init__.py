@@ -15,7 +15,7 @@ from edl.simulator.cluster.work import (
 )
 from edl.simulator.engine import Simulation, simulate
 from edl.simulator.from_cluster import from_state
-from edl.simulator.job_builder import RoleSpec, Workload, queued
+from edl.simulator.job_builder import Workload, WorkloadRole, queued
 from edl.simulator.results import JobResult, Result, Summary, jain
 from edl.simulator.scenario import (
     Change,
@@ -44,7 +44,6 @@ __all__ = [
     "NodeEvent",
     "Plain",
     "Result",
-    "RoleSpec",
     "Scenario",
     "Service",
     "Simulation",
@@ -54,6 +53,7 @@ __all__ = [
     "Watcher",
     "Work",
     "Workload",
+    "WorkloadRole",
     "from_state",
     "jain",
     "length",

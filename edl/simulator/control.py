@@ -145,12 +145,12 @@ class NoControl:
         moment = self.stage.moment
         for part in actor.parts.values():
             size = self._size(actor.job, part.role)
-            part.write(replace(part.role, size=size, suspended=False, resized_at=moment))
+            part.write(part.role.changed(size=size, suspended=False, resized_at=moment))
         actor.job = replace(actor.job, started_at=moment)
         actor.track.admitted = self.stage.now
 
     def _size(self, job: TrainingJob, role: Role) -> int:
-        return self.plain.size(job, role.name) if self.plain.size else role.max
+        return self.plain.size(job, role.name) if self.plain.size else role.spec.max
 
     def ended(self, actor: SimulatedJob) -> None:
         self.company.end_all(actor)
@@ -161,13 +161,15 @@ class NoControl:
 
 
 def _stopped(actor: SimulatedJob) -> bool:
-    return all(part.role.suspended or part.role.ending for part in actor.parts.values())
+    return all(
+        part.role.status.suspended or part.role.status.ending for part in actor.parts.values()
+    )
 
 
 def _resized(before: Role, after: Role) -> bool:
     """A new size of somebody who stays; a start is none, and neither is the end."""
-    stays = after.size and not before.suspended
-    return bool(stays) and before.size != after.size
+    stays = after.status.size and not before.status.suspended
+    return bool(stays) and before.status.size != after.status.size
 
 
 def _found(actor: SimulatedJob, target: ObjectRef) -> SimulatedRole | None:

@@ -186,7 +186,7 @@ _CHANGES: Final[Mapping[Change, Callable[[Node, NodeEvent], Node]]] = {
 
 def _shapes(world: Scenario) -> set[Shape]:
     """Those of all pods that may come."""
-    shapes = {role.shape for training in world.trainings for role in training.job.roles}
+    shapes = {role.template.shape for training in world.trainings for role in training.job.roles}
     return shapes | {service.shape for service in world.services}
 
 

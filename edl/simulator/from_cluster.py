@@ -113,7 +113,9 @@ def _without_one(device: Device, share: Share, *, leaving: bool) -> Device:
 def _bound(jobs: Iterable[TrainingJob]) -> Iterator[tuple[Shape, Pod]]:
     for job in jobs:
         for role in job.roles:
-            yield from ((role.shape, pod) for pod in role.pods if pod.node and not pod.ended)
+            yield from (
+                (role.template.shape, pod) for pod in role.status.pods if pod.node and not pod.ended
+            )
 
 
 def _positive(amounts: Resources) -> Resources:

@@ -7,13 +7,23 @@ import msgspec
 
 from edl.frameworks import FRAMEWORKS, needs_placement
 from edl.frameworks.base import Framework, Mode
-from edl.model import JobKey, ResizePolicy, Role, Shape, Topology, TrainingJob
+from edl.model import (
+    JobKey,
+    PodTemplate,
+    ResizePolicy,
+    Role,
+    RoleSpec,
+    RoleStatus,
+    Shape,
+    Topology,
+    TrainingJob,
+)
 from edl.simulator.scenario import START
 
 NAMESPACE: Final = "default"
 
 
-class RoleSpec(msgspec.Struct, frozen=True):
+class WorkloadRole(msgspec.Struct, frozen=True):
     """One role of the cast: from `min` to `max` pods of one shape."""
 
     role: str
@@ -35,7 +45,7 @@ class Workload(msgspec.Struct, frozen=True):
 def queued(
     name: str,
     kind: Workload,
-    cast: Sequence[RoleSpec],
+    cast: Sequence[WorkloadRole],
     *,
     priority: int = 0,
     items: int | None = None,
@@ -56,19 +66,25 @@ def queued(
                 job=name if alone else f"{name}-{seat.role}",
                 uid=f"{name}-{seat.role}",
                 version="1",
-                min=seat.min,
-                max=seat.max,
-                size=seat.min,
-                suspended=True,
-                resizing=_resizing(framework, mode, seat),
-                decides=seat.role == decider,
-                serves=framework.kinds[seat.role].serves,
-                tandem=framework.ranked,
-                shape=seat.shape,
-                port=mode.port or framework.port,
-                remaining=None if framework.ranked else items,
-                gated=_gated(kind, cast),
-                topology=kind.topology,
+                spec=RoleSpec(
+                    min=seat.min,
+                    max=seat.max,
+                    resizing=_resizing(framework, mode, seat),
+                    decides=seat.role == decider,
+                    serves=framework.kinds[seat.role].serves,
+                    tandem=framework.ranked,
+                    port=mode.port or framework.port,
+                    topology=kind.topology,
+                ),
+                status=RoleStatus(
+                    size=seat.min,
+                    suspended=True,
+                    remaining=None if framework.ranked else items,
+                ),
+                template=PodTemplate(
+                    shape=seat.shape,
+                    gated=_gated(kind, cast),
+                ),
             )
             for seat in cast
         ),
@@ -78,18 +94,18 @@ def queued(
     )
 
 
-def _gated(kind: Workload, cast: Sequence[RoleSpec]) -> bool:
+def _gated(kind: Workload, cast: Sequence[WorkloadRole]) -> bool:
     roles = [seat.role for seat in cast]
     together = needs_placement(kind.framework, kind.mode, roles)
     return kind.gated and (together or bool(kind.topology))
 
 
-def _resizing(framework: Framework, mode: Mode, seat: RoleSpec) -> ResizePolicy:
+def _resizing(framework: Framework, mode: Mode, seat: WorkloadRole) -> ResizePolicy:
     elastic = framework.kinds[seat.role].resizable and seat.min < seat.max
     return mode.resizing if elastic else ResizePolicy.FIXED
 
 
-def _known(kind: Workload, cast: Sequence[RoleSpec]) -> tuple[Framework, Mode]:
+def _known(kind: Workload, cast: Sequence[WorkloadRole]) -> tuple[Framework, Mode]:
     framework = FRAMEWORKS.get(kind.framework)
     if framework is None:
         raise ValueError(f'framework: "{kind.framework}"; one of {", ".join(FRAMEWORKS)}')
@@ -109,7 +125,7 @@ def _known(kind: Workload, cast: Sequence[RoleSpec]) -> tuple[Framework, Mode]:
     return framework, mode
 
 
-def _check(framework: Framework, seat: RoleSpec) -> None:
+def _check(framework: Framework, seat: WorkloadRole) -> None:
     found = framework.kinds.get(seat.role)
     if found is None:
         known = ", ".join(framework.kinds)

@@ -169,6 +169,8 @@ def finished(stage: Environment, trainings: Iterable[Training], until: float) ->
 
 def _outcome(training: Training, track: Track, until: float, labels: NodeLabels) -> JobResult:
     role = next(role for role in training.job.roles if role.name == training.counted)
-    elastic = role.resizing is not ResizePolicy.FIXED and role.max > role.min
+    elastic = role.spec.resizing is not ResizePolicy.FIXED and role.spec.max > role.spec.min
     domains = counted(training.job.topology, track.nodes, labels)
-    return JobResult(training.key, role.name, role.min, role.max, elastic, track, until, domains)
+    return JobResult(
+        training.key, role.name, role.spec.min, role.spec.max, elastic, track, until, domains
+    )

@@ -76,14 +76,14 @@ class Training(msgspec.Struct, frozen=True):
 
 def counted(job: TrainingJob) -> Role:
     """The first role that can be resized, else the one that decides."""
-    elastic = (role for role in job.roles if role.resizing is not ResizePolicy.FIXED)
-    deciding = (role for role in job.roles if role.decides)
+    elastic = (role for role in job.roles if role.spec.resizing is not ResizePolicy.FIXED)
+    deciding = (role for role in job.roles if role.spec.decides)
     return next(elastic, next(deciding, job.roles[0]))
 
 
 def items(role: Role) -> int:
     """Work items that are still to do, 0 where its pods are no work items."""
-    return 0 if role.tandem else role.remaining or 0
+    return 0 if role.spec.tandem else role.status.remaining or 0
 
 
 class Service(msgspec.Struct, frozen=True):

@@ -149,7 +149,7 @@ def _explanations(plan: Plan, state: ClusterState) -> Iterator[Step]:
         if job is None or job.refused or held.job in plan.unprovisioned:
             continue
         role, text = job.roles[0], messages.lasting(held.reason)
-        if (role.reason, role.message) == (held.reason.code, text):
+        if (role.record.reason, role.record.message) == (held.reason.code, text):
             continue
         note = preconditioned_patches.note(job.key, role, Action.WAITING, held.reason, text)
         said = preconditioned_patches.told(held.reason, text)

@@ -17,15 +17,15 @@ CALM: Final = timedelta(minutes=10)
 
 def forgive(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch, ...]:
     """A limit that leaves all retries again, once nothing has failed for `CALM`."""
-    limit = role.failures + role.retries
-    if not role.retries or role.backoff_limit >= limit or not _calm(role, now):
+    limit = role.status.failures + role.spec.retries
+    if not role.spec.retries or role.spec.backoff_limit >= limit or not _calm(role, now):
         return ()
     return (preconditioned_patches.job(job.key, role, {"backoffLimit": limit}, {}),)
 
 
 def _calm(role: Role, now: datetime) -> bool:
     """Whether every replica has been ready for that long."""
-    ready = [pod.ready_since for pod in role.pods if pod.ready and not pod.terminating]
-    return len(ready) >= role.size > 0 and all(
+    ready = [pod.ready_since for pod in role.status.pods if pod.ready and not pod.terminating]
+    return len(ready) >= role.status.size > 0 and all(
         since is not None and now - since >= CALM for since in ready
     )

@@ -17,7 +17,11 @@ def finish(job: TrainingJob, ending: JobEnd, now: datetime) -> Step:
         return Step(job.key, _times_to_live(job))
     why = reasons.ended(job.key, ending)
     # A Job that is 0/0 already only waits for its controller.
-    others = [role for role in job.live if role.tandem and role.size and not role.told_to_end]
+    others = [
+        role
+        for role in job.live
+        if role.spec.tandem and role.status.size and not role.status.told_to_end
+    ]
     writes = [
         preconditioned_patches.job(
             job.key, role, _end(role), preconditioned_patches.changed(why) | _told(role, why, now)
@@ -30,7 +34,7 @@ def finish(job: TrainingJob, ending: JobEnd, now: datetime) -> Step:
 
 
 def _told(role: Role, why: Reason, now: datetime) -> dict[str, str]:
-    entry = HistoryEntry(now, Operation.ENDED, role.size, 0, why.code, messages.message(why))
+    entry = HistoryEntry(now, Operation.ENDED, role.status.size, 0, why.code, messages.message(why))
     return job_history.annotation(role, [entry])
 
 
@@ -39,7 +43,7 @@ def _end(role: Role) -> Json:
 
     So does one of which the API server refuses 0/0; our own successPolicy counts on an index, too.
     """
-    if role.decides or role.keeps_completions:
+    if role.spec.decides or role.status.keeps_completions:
         return {"activeDeadlineSeconds": 0, "suspend": False}
     return preconditioned_patches.size(role, 0)
 
@@ -49,10 +53,12 @@ def _times_to_live(job: TrainingJob) -> tuple[Patch, ...]:
 
     The deciding one goes last: without it nothing says that the others have ended for good.
     """
-    held = (role for role in job.roles if role.ending and role.held_ttl is not None)
+    held = (role for role in job.roles if role.status.ending and role.spec.held_ttl is not None)
     return tuple(
-        preconditioned_patches.job(job.key, role, {"ttlSecondsAfterFinished": role.held_ttl}, {})
-        for role in sorted(held, key=lambda role: role.decides)
+        preconditioned_patches.job(
+            job.key, role, {"ttlSecondsAfterFinished": role.spec.held_ttl}, {}
+        )
+        for role in sorted(held, key=lambda role: role.spec.decides)
     )
 
 
@@ -63,7 +69,7 @@ def _deletions(job: TrainingJob) -> tuple[Delete, ...]:
     return tuple(
         Delete(ObjectRef("Pod", job.key.namespace, pod.name), pod.version)
         for role in job.roles
-        for pod in role.pods
+        for pod in role.status.pods
         if not pod.terminating
     )
 
@@ -73,5 +79,5 @@ def freed(job: TrainingJob) -> tuple[Patch, ...]:
     return tuple(
         preconditioned_patches.job(job.key, role, {"suspend": False}, {})
         for role in job.roles
-        if role.wedged
+        if role.status.wedged
     )

@@ -25,7 +25,7 @@ def _replaced(job: TrainingJob, found: Sequence[NodeAssignment]) -> Iterator[Ste
     """Pods that lost their nodes to others end, uncounted; the Job controller makes them again."""
     names = {(one.role, pod) for one in found for pod in one.replaced_pods}
     for role in job.live:
-        for pod in role.pods:
+        for pod in role.status.pods:
             if (role.name, pod.name) in names and pod.active:
                 reason = reasons.node_full(pod.name)
                 note = preconditioned_patches.note(job.key, role, Action.REPLACED, reason)
@@ -33,8 +33,8 @@ def _replaced(job: TrainingJob, found: Sequence[NodeAssignment]) -> Iterator[Ste
 
 
 def _given(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> tuple[Step, ...]:
-    told = told_at_start(job, {role.name: role.size for role in job.roles})
-    if told and any(role.suspended for role in job.live):
+    told = told_at_start(job, {role.name: role.status.size for role in job.roles})
+    if told and any(role.status.suspended for role in job.live):
         return ()  # Who is yet to start may do so at another size.
     annotations = {**told, contract.PLACED_AT: preconditioned_patches.timestamp(now)}
     nodes = {(one.role, pod): node for one in found for pod, node in one.nodes}
@@ -44,9 +44,9 @@ def _given(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> 
             (_patch(job.key, pod, nodes[role.name, pod.name], annotations | _stays(role, pod)),),
         )
         for role in job.live
-        if not role.suspended
-        for pod in role.pods
-        if (role.name, pod.name) in nodes and pod.name not in role.removing
+        if not role.status.suspended
+        for pod in role.status.pods
+        if (role.name, pod.name) in nodes and pod.name not in role.request.removing
         if pod.unplaced and pod.active
     )
 

@@ -35,16 +35,16 @@ def _evacuated(
     found = evacuations.get((job.key, role.name))
     if not found:
         return role
-    named = role.removing | {*found.pods}
-    return replace(role, removing=named, evacuated=found.reason, clears=found.cleared_nodes)
+    named = role.request.removing | {*found.pods}
+    return role.changed(removing=named, evacuated=found.reason, clears=found.cleared_nodes)
 
 
 def going(role: Role) -> tuple[Pod, ...]:
     """The named pods that are still there."""
     return tuple(
         pod
-        for pod in role.pods
-        if pod.name in role.removing and not pod.terminating and not pod.ended
+        for pod in role.status.pods
+        if pod.name in role.request.removing and not pod.terminating and not pod.ended
     )
 
 
@@ -57,7 +57,7 @@ def deletions(job: TrainingJob, role: Role, size: int) -> tuple[Write, ...]:
     return tuple(
         write
         for pod in going(role)
-        if pod.index < size or not role.tandem
+        if pod.index < size or not role.spec.tandem
         for write in untracked_end(job, pod)
     )
 
@@ -74,7 +74,7 @@ def untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
 
 def reason(role: Role) -> Reason:
     """Why they go: their user named them, or the plan says so."""
-    return role.evacuated or reasons.removed(role.removing)
+    return role.request.evacuated or reasons.removed(role.request.removing)
 
 
 def arrived(job: TrainingJob, role: Role) -> tuple[Patch, ...]:
@@ -82,14 +82,21 @@ def arrived(job: TrainingJob, role: Role) -> tuple[Patch, ...]:
 
     A move changes no size, so the reason of the last change was kept.
     """
-    last = role.last
-    if role.reason not in _MOVES or last is None or last.code is role.reason or not _whole(role):
+    last = role.record.last
+    if (
+        role.record.reason not in _MOVES
+        or last is None
+        or last.code is role.record.reason
+        or not _whole(role)
+    ):
         return ()
     return (preconditioned_patches.job(job.key, role, {}, preconditioned_patches.told(last)),)
 
 
 def _whole(role: Role) -> bool:
-    return len(role.pods) >= role.size and all(pod.ended or _stays(pod) for pod in role.pods)
+    return len(role.status.pods) >= role.status.size and all(
+        pod.ended or _stays(pod) for pod in role.status.pods
+    )
 
 
 def _stays(pod: Pod) -> bool:

@@ -22,7 +22,7 @@ def timestamp(moment: datetime) -> str:
 
 def size(role: Role, replicas: int) -> Json:
     """A new size: ranks move in tandem, work items never (docs/kubernetes.md 1, 3)."""
-    tandem = {"completions": replicas} if role.tandem else {}
+    tandem = {"completions": replicas} if role.spec.tandem else {}
     return {"parallelism": replicas} | tandem
 
 
@@ -56,9 +56,9 @@ def assigned(role: Role, first: int, nodes: Sequence[str]) -> dict[str, str | No
 
     What is known of the replicas just before stays: some may be yet without their nodes.
     """
-    if not role.gated:
+    if not role.template.gated:
         return {}
-    known = role.assigned
+    known = role.record.assigned
     kept = known.nodes[: max(first - known.first, 0)]
     if kept and known.first + len(kept) == first:
         found = Assignment(known.first, (*kept, *nodes))

@@ -28,7 +28,7 @@ def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -
     annotations = resized(role, resize, now)
     if not annotations:
         return RoleChange()
-    size = resize.after if resize else role.size
+    size = resize.after if resize else role.status.size
     spec = preconditioned_patches.size(role, size) if resize else {}
     patch = preconditioned_patches.job(job.key, role, spec, annotations)
     notes = (*_size_note(job, role, resize), *told(job, role, now))
@@ -39,16 +39,18 @@ def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -
 def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str | None]:
     """The annotations that go with a new size, or with an answer alone; most rounds none."""
     annotations = scale_deadline.notes(role, now)
-    if role.removing:
+    if role.request.removing:
         annotations[contract.REMOVE] = None
-    if role.clears:
-        annotations[contract.CLEARED] = clearings.text(clearings.cleared(role, role.clears, now))
+    if role.request.clears:
+        annotations[contract.CLEARED] = clearings.text(
+            clearings.cleared(role, role.request.clears, now)
+        )
     if done := _operation(role, resize, now):
         operation, before, after, reason = done
         entry = HistoryEntry(now, operation, before, after, reason.code, messages.message(reason))
         # A role that is stopped for a restart returns before the queue, by that reason.
-        returns = role.suspended and last_resizes.stopped_to_resize(role)
-        if role.evacuated and not resize:
+        returns = role.status.suspended and last_resizes.stopped_to_resize(role)
+        if role.request.evacuated and not resize:
             annotations |= preconditioned_patches.told(reason)
         else:
             annotations |= preconditioned_patches.changed(
@@ -57,21 +59,21 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
         annotations |= job_history.annotation(role, [entry])
     if resize and resize.nodes:
         annotations |= preconditioned_patches.assigned(role, resize.before, resize.nodes)
-    if resize or role.removing:
+    if resize or role.request.removing:
         annotations[contract.RESIZED_AT] = preconditioned_patches.timestamp(now)
     return annotations
 
 
 def told(job: TrainingJob, role: Role, now: datetime) -> Iterator[Note]:
     """What is said of a role beside its new size: whose wish came true, whose did not."""
-    if role.removing:
+    if role.request.removing:
         yield preconditioned_patches.note(job.key, role, Action.REMOVED, pod_removal.reason(role))
     if scale_deadline.overdue(role, now):
         reason = scale_deadline.failure(role)
         text = f"{role.name}: {messages.message(reason)}"
         yield preconditioned_patches.note(job.key, role, Action.SCALED, reason, text)
     elif scale_deadline.came(role) and scale_deadline.is_answered(role):
-        text = f"{role.name} × {role.size}"
+        text = f"{role.name} × {role.status.size}"
         yield preconditioned_patches.note(job.key, role, Action.SCALED, reasons.SCALED, text)
 
 
@@ -86,15 +88,15 @@ class _Done(NamedTuple):
 
 def _operation(role: Role, resize: Resize | None, now: datetime) -> _Done | None:
     """At most one: a removal with its shrink is one, and so is a growth that is taken back."""
-    after = resize.after if resize else role.size
+    after = resize.after if resize else role.status.size
     if scale_deadline.overdue(role, now):
-        before = role.size if role.wanted is None else role.wanted
+        before = role.status.size if role.request.wanted is None else role.request.wanted
         return _Done(Operation.FAILED, before, after, scale_deadline.failure(role))
-    if role.removing:
-        why = resize.reason if resize and role.evacuated else pod_removal.reason(role)
-        return _Done(Operation.REMOVED, role.size, after, why)
+    if role.request.removing:
+        why = resize.reason if resize and role.request.evacuated else pod_removal.reason(role)
+        return _Done(Operation.REMOVED, role.status.size, after, why)
     if resize:
-        return _Done(_of_resize(resize), role.size, after, resize.reason)
+        return _Done(_of_resize(resize), role.status.size, after, resize.reason)
     return None
 
 

@@ -26,7 +26,8 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
     } | preconditioned_patches.changed(why)
     # Who is resized goes first, so that the new size is never forgotten.
     running = sorted(
-        (role for role in job.live if not role.suspended), key=lambda role: role.name not in after
+        (role for role in job.live if not role.status.suspended),
+        key=lambda role: role.name not in after,
     )
     writes = tuple(
         preconditioned_patches.job(

@@ -52,10 +52,10 @@ def _change(
 ) -> RoleChange:
     """Who leaves waits until it had its time; growing never does."""
     resize = next((resize for resize in resizes if resize.role == role.name), None)
-    leaves = role.removing or (resize and resize.after < resize.before)
+    leaves = role.request.removing or (resize and resize.after < resize.before)
     if leaves and published.wait is not None:
         return RoleChange()
-    if resize or role.removing or role.scaling:
+    if resize or role.request.removing or role.request.scaling:
         found = change(job, role, resize, now)
         if found.writes:
             return found
@@ -63,6 +63,6 @@ def _change(
 
 
 def _recheck(job: TrainingJob, published: Publication, now: datetime) -> timedelta | None:
-    limits = [scale_deadline.time_left(role, now) for role in job.live if role.scaling]
+    limits = [scale_deadline.time_left(role, now) for role in job.live if role.request.scaling]
     times = (published.wait, published.recheck, *limits)
     return min((time for time in times if time is not None and time > timedelta()), default=None)

@@ -23,30 +23,30 @@ _ANSWERED: Final[Mapping[str, None]] = {
 
 def limited(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> list[Resize]:
     """The plan's resizes; a role whose time is up goes back to its size before instead."""
-    late = {role.name: role for role in job.live if role.scaling and overdue(role, now)}
+    late = {role.name: role for role in job.live if role.request.scaling and overdue(role, now)}
     if not late:
         return list(resizes)
     kept = [resize for resize in resizes if resize.role not in late]
-    return kept + [_back(job, role) for role in late.values() if role.size > before(role)]
+    return kept + [_back(job, role) for role in late.values() if role.status.size > before(role)]
 
 
 def _back(job: TrainingJob, role: Role) -> Resize:
     # Who is stopped for the restart at the new size need not be stopped again.
-    restart = role.resizing is ResizePolicy.RESTART and not role.suspended
-    return Resize(job.key, role.name, role.size, before(role), failure(role), restart)
+    restart = role.spec.resizing is ResizePolicy.RESTART and not role.status.suspended
+    return Resize(job.key, role.name, role.status.size, before(role), failure(role), restart)
 
 
 def before(role: Role) -> int:
     """The size to come back to: from when the clock was started, else the one now."""
-    known = role.scaling.before if role.scaling else None
-    return role.size if known is None else known
+    known = role.request.scaling.before if role.request.scaling else None
+    return role.status.size if known is None else known
 
 
 def failure(role: Role) -> Reason:
     """Why a growth is taken back."""
-    timeout = role.scaling.timeout if role.scaling else None
+    timeout = role.request.scaling.timeout if role.request.scaling else None
     seconds = timeout.total_seconds() if timeout else None
-    return reasons.scale_failed(Growth(role.wanted, before(role), seconds))
+    return reasons.scale_failed(Growth(role.request.wanted, before(role), seconds))
 
 
 def overdue(role: Role, now: datetime) -> bool:
@@ -57,35 +57,39 @@ def overdue(role: Role, now: datetime) -> bool:
 
 def time_left(role: Role, now: datetime) -> timedelta | None:
     """How long its growth still has; None where no clock runs, or none need run any more."""
-    scaling = role.scaling
+    scaling = role.request.scaling
     if scaling is None or scaling.since is None or scaling.timeout is None:
         return None
-    if role.wanted is None or role.wanted <= before(role) or came(role):
+    if role.request.wanted is None or role.request.wanted <= before(role) or came(role):
         return None
     return scaling.timeout - (now - scaling.since)
 
 
 def came(role: Role) -> bool:
     """Whether its manual size is there, with every pod ready."""
-    ready = sum(pod.ready and not pod.terminating for pod in role.pods)
-    return not role.suspended and role.size == role.wanted and ready >= role.size
+    ready = sum(pod.ready and not pod.terminating for pod in role.status.pods)
+    return (
+        not role.status.suspended
+        and role.status.size == role.request.wanted
+        and ready >= role.status.size
+    )
 
 
 def is_answered(role: Role) -> bool:
     """Whether a limit was set, and nothing is left to watch."""
-    return role.scaling is not None and (role.scaling.timeout is None or came(role))
+    return role.request.scaling is not None and (role.request.scaling.timeout is None or came(role))
 
 
 def notes(role: Role, now: datetime) -> dict[str, str | None]:
     """Annotations that are due: the clock's start, or the answer."""
-    if role.scaling is None:
+    if role.request.scaling is None:
         return {}
     if overdue(role, now):
-        fallback = role.scaling.fallback
+        fallback = role.request.scaling.fallback
         return {**_ANSWERED, contract.REPLICAS: None if fallback is None else str(fallback)}
     if is_answered(role):
         return dict(_ANSWERED)
-    if role.scaling.since is None and not role.suspended:
+    if role.request.scaling.since is None and not role.status.suspended:
         begun = preconditioned_patches.timestamp(now)
-        return {contract.SCALING: f"{begun} {before(role)} {role.wanted}"}
+        return {contract.SCALING: f"{begun} {before(role)} {role.request.wanted}"}
     return {}

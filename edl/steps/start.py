@@ -27,9 +27,11 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
         _starting(job, admission),
         messages.messages((admission.reason, *admission.grown)),
     )
-    told = told_at_start(job, {role.name: sizes.get(role.name, role.size) for role in job.roles})
+    told = told_at_start(
+        job, {role.name: sizes.get(role.name, role.status.size) for role in job.roles}
+    )
     changes = {role.name: _template(told, role) for role in starting}
-    if any(changes[role.name] and not role.settled for role in starting):
+    if any(changes[role.name] and not role.status.settled for role in starting):
         return Step(job.key, ())  # A moment later: until then the API server refuses it.
     writes = [
         preconditioned_patches.job(
@@ -66,23 +68,27 @@ def _starting(job: TrainingJob, admission: Admission) -> list[Role]:
     """
     names = {name for name, _ in admission.sizes}
     starting = [role for role in job.live if role.name in names]
-    return sorted(starting, key=lambda role: role.resizing is not ResizePolicy.RESTART)
+    return sorted(starting, key=lambda role: role.spec.resizing is not ResizePolicy.RESTART)
 
 
 def _begun(role: Role, now: datetime, failure: ProvisioningFailure | None) -> dict[str, str | None]:
     moment = preconditioned_patches.timestamp(now)
-    over = {contract.START_REFUSED: role.refusal, contract.PROVISIONING_FAILED: failure}
+    over = {contract.START_REFUSED: role.record.refusal, contract.PROVISIONING_FAILED: failure}
     return {
         contract.STARTED_AT: moment,
         contract.RESIZED_AT: moment,
-        contract.FAILURES_AT_START: str(role.failures),
+        contract.FAILURES_AT_START: str(role.status.failures),
         **{name: None for name, found in over.items() if found},
     }
 
 
 def _template(told: Mapping[str, str], role: Role) -> Json:
     """What pods of an ungated role are told; gated ones are as they are placed (placing.py)."""
-    return {"template": {"metadata": {"annotations": told}}} if told and not role.gated else {}
+    return (
+        {"template": {"metadata": {"annotations": told}}}
+        if told and not role.template.gated
+        else {}
+    )
 
 
 def _told(
@@ -90,7 +96,7 @@ def _told(
 ) -> dict[str, str]:
     again = Operation.RESTARTED if last_resizes.stopped_to_resize(role) else Operation.RESUMED
     # Of a start that was left half done the others have begun before.
-    operation = again if job.started_at and role.history else Operation.STARTED
+    operation = again if job.started_at and role.record.history else Operation.STARTED
     return job_history.annotation(
         role, [HistoryEntry(now, operation, size, size, why[0].code, why[1])]
     )
@@ -112,7 +118,7 @@ def told_at_start(job: TrainingJob, sizes: Mapping[str, int]) -> Mapping[str, st
 
 def _members(job: TrainingJob, role: Role, count: int) -> list[str]:
     return [
-        f"{addresses.host(role.job, index, job.key.name, job.key.namespace)}:{role.port}"
+        f"{addresses.host(role.job, index, job.key.name, job.key.namespace)}:{role.spec.port}"
         for index in range(count)
     ]
 
@@ -122,14 +128,14 @@ def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
 
     What waits for a size in time waits anew after the next start.
     """
-    running = [role for role in job.live if not role.suspended]
+    running = [role for role in job.live if not role.status.suspended]
     writes = tuple(
         preconditioned_patches.job(
             job.key,
             role,
             {"suspend": True},
             preconditioned_patches.changed(suspension.reason)
-            | ({contract.SCALING: None} if role.scaling else {})
+            | ({contract.SCALING: None} if role.request.scaling else {})
             | _stopped(role, suspension.reason, now),
         )
         for role in running
@@ -143,7 +149,9 @@ def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
 
 def _stopped(role: Role, reason: Reason, now: datetime) -> dict[str, str]:
     said = messages.message(reason)
-    entry = HistoryEntry(now, Operation.SUSPENDED, role.size, role.size, reason.code, said)
+    entry = HistoryEntry(
+        now, Operation.SUSPENDED, role.status.size, role.status.size, reason.code, said
+    )
     # Who comes back at once says since when.
     again = reason.restart is Restart.STOPPED
     returns = {contract.RESIZED_AT: preconditioned_patches.timestamp(now)} if again else {}

@@ -21,7 +21,7 @@ def refused(
 ) -> tuple[Step, timedelta | None]:
     """What is due now, and when to look again though nothing may have changed."""
     left = start_refusals.time_left(refusal, now)
-    if job.roles[0].refusal != refusal:
+    if job.roles[0].record.refusal != refusal:
         return Step(job.key, (_record(job, refusal),)), left
     if left:
         return Step(job.key, ()), left
@@ -38,7 +38,7 @@ def _record(job: TrainingJob, refusal: StartRefusal) -> Patch:
 
 def _attempt(job: TrainingJob, refusal: StartRefusal, now: datetime) -> Step:
     """Its start at the minimum, all but what stands around its Jobs as a dry run."""
-    sizes = tuple((role.name, role.min) for role in job.live if role.suspended)
+    sizes = tuple((role.name, role.spec.min) for role in job.live if role.status.suspended)
     begun = start(
         job, Admission(job.key, sizes, reasons.started(sum(size for _, size in sizes))), now
     )

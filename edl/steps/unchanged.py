@@ -33,6 +33,8 @@ def _stands_still(job: TrainingJob) -> bool:
 
 
 def _is_there(role: Role) -> bool:
-    there = all((pod.ready or pod.ended) and not pod.terminating for pod in role.pods)
-    forgiven = not role.retries or role.backoff_limit >= role.failures + role.retries
-    return there and forgiven and not (role.scaling or role.removing)
+    there = all((pod.ready or pod.ended) and not pod.terminating for pod in role.status.pods)
+    forgiven = (
+        not role.spec.retries or role.spec.backoff_limit >= role.status.failures + role.spec.retries
+    )
+    return there and forgiven and not (role.request.scaling or role.request.removing)

@@ -30,7 +30,7 @@ def hints(
             yield f"hint: nothing starts: {job.problem}"
             return
         for role in request_warnings.roles(job):
-            yield f"hint: {request_warnings.said(role.name, role.max)}; {way_out}"
+            yield f"hint: {request_warnings.said(role.name, role.spec.max)}; {way_out}"
 
 
 def _claims(connection: ClusterConnection, stored: Sequence[Json]) -> Iterator[str]:

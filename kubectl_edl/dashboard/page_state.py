@@ -106,13 +106,13 @@ def _job(job: TrainingJob) -> Json:
         "role": role.name,
         "size": counted.size,
         "running": counted.running,
-        "min": role.min,
-        "max": role.max,
-        "wanted": role.wanted,
+        "min": role.spec.min,
+        "max": role.spec.max,
+        "wanted": role.request.wanted,
         "imaginable": shown.phase not in _OVER and not (job.blocker or job.missing),
         **shown.why.document,
         "line": [[_second(at), size] for at, size in line(role, job.started_at, counted.size)],
-        "ended": _second(role.ended_at) if role.ended_at else None,
+        "ended": _second(role.status.ended_at) if role.status.ended_at else None,
     }
 
 
@@ -135,7 +135,7 @@ def line(role: Role, started: datetime | None, size: int) -> list[tuple[datetime
 
     A Job that remembers nothing has had the size of now since its start.
     """
-    told = [entry for entry in entries(role.history) if entry.operation not in _NO_SIZE]
+    told = [entry for entry in entries(role.record.history) if entry.operation not in _NO_SIZE]
     found = [(entry.at, 0 if entry.operation in _STOPS else entry.after) for entry in told]
     if not found and started and size:
         found = [(started, size)]

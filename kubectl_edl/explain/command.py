@@ -134,7 +134,10 @@ def _caveats(state: ClusterState, job: TrainingJob) -> tuple[tuple[str, Caveat],
     """By role; only who reads the whole cluster knows of devices."""
     found = (one for one in state.jobs if one.key == job.key)
     return tuple(
-        (role.name, caveat) for one in found for role in one.live for caveat in role.caveats
+        (role.name, caveat)
+        for one in found
+        for role in one.live
+        for caveat in role.template.caveats
     )
 
 

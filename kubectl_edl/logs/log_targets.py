@@ -130,7 +130,7 @@ def _source(role: Role, pod: Json, container: str) -> LogTarget:
         restarts=found.get("restartCount") or 0,
         waiting=_waiting(pod, found),
         ended=ended,
-        stays=not leaving and role.ending is None,
+        stays=not leaving and role.status.ending is None,
         simulated="running" in (found.get("state") or {}) and not found.get("containerID"),
     )
 

@@ -45,7 +45,7 @@ def published(settings: str | None) -> Pacing:
 
 def pace(job: TrainingJob, usual: Pacing) -> Cooldown | None:
     """Its cooldown, with the source; None if it is never resized, or if that is unknown."""
-    ways = {role.resizing for role in job.live} - {ResizePolicy.FIXED}
+    ways = {role.spec.resizing for role in job.live} - {ResizePolicy.FIXED}
     seconds = usual.restart_cooldown if ResizePolicy.RESTART in ways else usual.growth_cooldown
     found = cooldown(job, timedelta(seconds=seconds or 0))
     if not ways or (not found.source and seconds is None):

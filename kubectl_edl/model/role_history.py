@@ -99,7 +99,7 @@ def past(job: TrainingJob) -> tuple[Past, ...]:
 
 def _told(role: Role) -> Iterator[_Told]:
     before: Counter[datetime] = Counter()
-    for entry, later in _with_later(known(role.history)):
+    for entry, later in _with_later(known(role.record.history)):
         if entry.operation is not Operation.ENDED:
             yield _Told(entry, _phase(entry, later), role.name, before[entry.at])
             before[entry.at] += 1
@@ -166,9 +166,15 @@ def _in(one: Past, now: OperationPhase) -> Past:
 def _end(job: TrainingJob) -> Iterable[Past]:
     """From the Jobs' own status: nobody has to write that down."""
     end = ending(job)
-    times = [role.ended_at for role in job.roles if role.ended_at and role.ending is end]
+    times = [
+        role.status.ended_at
+        for role in job.roles
+        if role.status.ended_at and role.status.ending is end
+    ]
     if end is None or not times:
         return
-    sizes = tuple((role.name, role.size, role.size) for role in job.roles if role.size)
+    sizes = tuple(
+        (role.name, role.status.size, role.status.size) for role in job.roles if role.status.size
+    )
     why = reasons.ended(job.key, end)
     yield Past(min(times), Operation.ENDED, _ENDINGS[end], sizes, why.code, message(why))

@@ -40,18 +40,20 @@ class SizeSteps(msgspec.Struct, frozen=True):
 
 def steps(job: TrainingJob, role: Role) -> SizeSteps:
     """A role's sizes: 0 while it was suspended, and after its end."""
-    told = known(role.history)
+    told = known(role.record.history)
     points = [(entry.at, 0 if entry.operation in _GONE else entry.after) for entry in told]
     whole = len(told) < MOST and (not told or told[0].operation is Operation.STARTED)
-    now = 0 if role.suspended or role.ending else role.size
-    if role.ended_at:
-        before = points or _since(job, role.size)
-        return SizeSteps((*before, (max(role.ended_at, before[-1][0]), 0)) if before else (), whole)
+    now = 0 if role.status.suspended or role.status.ending else role.status.size
+    if role.status.ended_at:
+        before = points or _since(job, role.status.size)
+        return SizeSteps(
+            (*before, (max(role.status.ended_at, before[-1][0]), 0)) if before else (), whole
+        )
     if not points:
         return SizeSteps(tuple(_since(job, now)) if now else ())
     last_at, last = points[-1]
     if last != now:  # an update of ours that a user's patch came before
-        points.append((max(last_at, role.resized_at or last_at), now))
+        points.append((max(last_at, role.record.resized_at or last_at), now))
     return SizeSteps(tuple(points), whole)
 
 

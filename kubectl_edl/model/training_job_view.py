@@ -36,8 +36,8 @@ class RoleView(msgspec.Struct, frozen=True):
     @property
     def bounds(self) -> str:
         """`2`, or `1..12` for a role that can be resized: as the cast spells it."""
-        fixed = self.role.min == self.role.max
-        return str(self.role.max) if fixed else f"{self.role.min}..{self.role.max}"
+        fixed = self.role.spec.min == self.role.spec.max
+        return str(self.role.spec.max) if fixed else f"{self.role.spec.min}..{self.role.spec.max}"
 
     @property
     def text(self) -> str:
@@ -69,7 +69,7 @@ class JobView(msgspec.Struct, frozen=True):
     @property
     def nodes(self) -> tuple[str, ...]:
         """Where its pods are, each once, sorted."""
-        pods = (pod for role in self.roles for pod in role.role.pods if not pod.ended)
+        pods = (pod for role in self.roles for pod in role.role.status.pods if not pod.ended)
         return tuple(sorted({pod.node for pod in pods if pod.node}))
 
     @property
@@ -105,8 +105,8 @@ def _said(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
     """What each Job says, and its rank. Why a job waits stands on its first Job alone."""
     for role in job.roles:
         if (found := why_of_role(role)).reason:
-            fixed = role.resizing is ResizePolicy.FIXED and not job.suspended
-            yield (not role.problem, fixed), found
+            fixed = role.spec.resizing is ResizePolicy.FIXED and not job.suspended
+            yield (not role.request.problem, fixed), found
 
 
 def why_of_role(role: Role) -> Why:
@@ -115,13 +115,21 @@ def why_of_role(role: Role) -> Why:
     A manual size of what the role has already resizes nothing, so no reason is written for it;
     nor is one when a manual size is given back.
     """
-    if role.problem:
-        return Why(Code.INVALID, role.problem)
-    if role.reason is Code.MANUAL_SIZE and role.wanted is None and not role.suspended:
+    if role.request.problem:
+        return Why(Code.INVALID, role.request.problem)
+    if (
+        role.record.reason is Code.MANUAL_SIZE
+        and role.request.wanted is None
+        and not role.status.suspended
+    ):
         return Why(None, "")
-    if role.reason is Code.IDLE_CAPACITY and role.wanted == role.size and not role.suspended:
+    if (
+        role.record.reason is Code.IDLE_CAPACITY
+        and role.request.wanted == role.status.size
+        and not role.status.suspended
+    ):
         return why_of(reasons.MANUAL)
-    return Why(role.reason, role.message)
+    return Why(role.record.reason, role.record.message)
 
 
 def why_of(reason: Reason) -> Why:
@@ -181,13 +189,13 @@ def pod_status(pod: Pod) -> str:
 
 
 def _role(role: Role, now: Phase) -> RoleView:
-    gone = role.suspended or role.ending is not None
-    size = 0 if gone else role.size
-    alive = [pod for pod in role.pods if not pod.terminating]
+    gone = role.status.suspended or role.status.ending is not None
+    size = 0 if gone else role.status.size
+    alive = [pod for pod in role.status.pods if not pod.terminating]
     running = sum(pod.phase is PodPhase.RUNNING for pod in alive)
     ended = sum(pod.phase is PodPhase.SUCCEEDED for pod in alive)
-    queued = now is Phase.QUEUED and role.ending is None
-    asked = role.min if queued and role.suspended else size - ended
+    queued = now is Phase.QUEUED and role.status.ending is None
+    asked = role.spec.min if queued and role.status.suspended else size - ended
     return RoleView(role, size, running, max(0, 0 if now in _OVER else asked - running))
 
 
@@ -197,16 +205,16 @@ def _role_document(shown: RoleView) -> "RoleDocument":
         "name": role.name,
         "jobName": role.job,
         "replicas": shown.size,
-        "minReplicas": role.min,
-        "maxReplicas": role.max,
-        "manualReplicas": role.wanted,
+        "minReplicas": role.spec.min,
+        "maxReplicas": role.spec.max,
+        "manualReplicas": role.request.wanted,
         "runningReplicas": shown.running,
         "pendingReplicas": shown.pending,
-        "resizePolicy": role.resizing.value,
-        "result": role.ending.value if role.ending else None,
-        "lastScaleTime": time_text(role.resized_at),
+        "resizePolicy": role.spec.resizing.value,
+        "result": role.status.ending.value if role.status.ending else None,
+        "lastScaleTime": time_text(role.record.resized_at),
         **why_of_role(role).document,
-        "pods": [_pod_document(pod) for pod in role.pods],
+        "pods": [_pod_document(pod) for pod in role.status.pods],
     }
 
 

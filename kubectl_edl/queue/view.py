@@ -67,12 +67,14 @@ class WaitingJob:
     @property
     def minimum(self) -> tuple[tuple[str, int], ...]:
         """The gang: (role, replicas) of all that must fit at once."""
-        return tuple((role.name, role.min) for role in self.job.live)
+        return tuple((role.name, role.spec.min) for role in self.job.live)
 
     @property
     def requests(self) -> Resources:
         """What the gang asks of the nodes together."""
-        return sum((role.min * role.shape.requests for role in self.job.live), Resources())
+        return sum(
+            (role.spec.min * role.template.shape.requests for role in self.job.live), Resources()
+        )
 
 
 def queue_report(queue: Sequence[WaitingJob], now: datetime, namespace: str) -> Report:

@@ -60,7 +60,9 @@ def check(job: TrainingJob) -> Pod:
         raise Refused(
             f"{job.key.name}: --script runs in a launcher, and {job.framework} has none ({roles})"
         )
-    running = (pod for role in launchers for pod in role.pods if pod.ready and not pod.terminating)
+    running = (
+        pod for role in launchers for pod in role.status.pods if pod.ready and not pod.terminating
+    )
     pod = next(running, None)
     if pod is None:
         raise Refused(f"{job.key.name}: its launcher does not run: --script has no pod to run in")

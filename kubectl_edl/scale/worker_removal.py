@@ -29,12 +29,13 @@ def hosts(job: TrainingJob, role: Role, indexes: Iterator[int] | list[int]) -> l
     """`host:slots` of these workers, as host lists spell them."""
     service, namespace = job.key.name, job.key.namespace
     return [
-        f"{addresses.host(role.job, index, service, namespace)}:{role.slots}" for index in indexes
+        f"{addresses.host(role.job, index, service, namespace)}:{role.spec.slots}"
+        for index in indexes
     ]
 
 
 def _alive(role: Role) -> list[Pod]:
-    return [pod for pod in role.pods if not pod.terminating and not pod.ended]
+    return [pod for pod in role.status.pods if not pod.terminating and not pod.ended]
 
 
 def _names(job: TrainingJob, role: Role, pod: Pod) -> Iterator[str]:

@@ -85,8 +85,8 @@ def with_setting(state: ClusterState, setting: str, namespace: str) -> ClusterSt
 
 def _check(job: TrainingJob, setting: str) -> None:
     for role in job.roles:
-        if not 1 <= role.min <= role.max:
-            what = f"{role.name} would be {role.min}..{role.max}"
+        if not 1 <= role.spec.min <= role.spec.max:
+            what = f"{role.name} would be {role.spec.min}..{role.spec.max}"
             raise Refused(f"--set {setting}: {what}; 1 ≤ min ≤ max")
 
 
@@ -96,9 +96,9 @@ def _bounds(job: TrainingJob, **bounds: int) -> TrainingJob:
     how = resizing(job.framework, job.mode, names) or ResizePolicy.FIXED
 
     def changed(role: Role) -> Role:
-        found = replace(role, **bounds)
-        elastic = found.min < found.max
-        return replace(found, resizing=how if elastic else found.resizing)
+        found = role.changed(**bounds)
+        elastic = found.spec.min < found.spec.max
+        return found.changed(resizing=how if elastic else found.spec.resizing)
 
     chosen = _elastic(job)
     return replace(
@@ -108,13 +108,13 @@ def _bounds(job: TrainingJob, **bounds: int) -> TrainingJob:
 
 def _elastic(job: TrainingJob) -> frozenset[str]:
     """Roles that a new bound is meant for: those with two bounds, else who decides."""
-    found = frozenset(role.name for role in job.roles if role.min < role.max)
-    return found or frozenset(role.name for role in job.roles if role.decides)
+    found = frozenset(role.name for role in job.roles if role.spec.min < role.spec.max)
+    return found or frozenset(role.name for role in job.roles if role.spec.decides)
 
 
 def _wanted(job: TrainingJob, size: int) -> TrainingJob:
     chosen = _elastic(job)
-    roles = (replace(one, wanted=size) if one.name in chosen else one for one in job.roles)
+    roles = (one.changed(wanted=size) if one.name in chosen else one for one in job.roles)
     return replace(job, roles=tuple(roles))
 
 

@@ -53,7 +53,7 @@ def _what_if_row(job: TrainingJob, runs: Sequence[Run], namespace: str) -> tuple
 
 def _now(job: TrainingJob, found: JobResult) -> int:
     role = next(role for role in job.roles if role.name == found.role)
-    return 0 if role.suspended or role.ending else role.size
+    return 0 if role.status.suspended or role.status.ending else role.status.size
 
 
 def _later(found: JobResult) -> str:

@@ -103,7 +103,7 @@ def _failed(view: JobView, now: datetime) -> Iterator[Obstacle]:
 def _of_pods(view: JobView, now: datetime) -> Iterator[Obstacle]:
     """Pods that run, and never become ready."""
     for role in view.roles:
-        late = [pod for pod in role.role.pods if _never_ready(pod, now)]
+        late = [pod for pod in role.role.status.pods if _never_ready(pod, now)]
         are = "is" if len(late) == 1 else "are"
         if late and view.phase not in _OVER:
             yield Obstacle(
@@ -124,7 +124,7 @@ def _of_missing_pods(
     for shown in view.roles:
         role = shown.role
         said = [one for one in changes if one.warning and one.job == role.job]
-        if len(role.pods) >= shown.size or not said or now - said[-1].at > _LATELY:
+        if len(role.status.pods) >= shown.size or not said or now - said[-1].at > _LATELY:
             continue
         yield Obstacle(
             f"{role.job}: {said[-1].reason}: {said[-1].message}",

@@ -77,7 +77,7 @@ def tree(forest: Forest, depth: Depth) -> Table:
 def lines(forest: Forest, depth: Depth) -> int:
     """How many it has at least, known without drawing it."""
     roles = [role for view in forest.views for role in view.roles if depth < Depth.JOBS]
-    pods = sum(len(role.role.pods) for role in roles) if depth is Depth.PODS else 0
+    pods = sum(len(role.role.status.pods) for role in roles) if depth is Depth.PODS else 0
     return len(forest.views) + len(roles) + pods
 
 
@@ -96,7 +96,7 @@ def _job(view: JobView, forest: Forest, depth: Depth, length: timedelta) -> _Row
         (
             sum(numbers)
             for numbers in zip(
-                *((one.running, one.size, one.role.max) for one in roles), strict=True
+                *((one.running, one.size, one.role.spec.max) for one in roles), strict=True
             )
         )
         if roles
@@ -119,13 +119,13 @@ def _job(view: JobView, forest: Forest, depth: Depth, length: timedelta) -> _Row
 
 def _role(view: JobView, shown: RoleView, forest: Forest, depth: Depth, length: timedelta) -> _Row:
     role = shown.role
-    resized = role.resizing is not ResizePolicy.FIXED and len(view.roles) > 1
+    resized = role.spec.resizing is not ResizePolicy.FIXED and len(view.roles) > 1
     sizes = trend(view.job, [role], forest.now, length) if resized else ()
     return _Row(
         role.name,
         _status(shown),
-        f"{bar(shown.running, shown.size, role.max)} {shown.size}/{shown.bounds}",
-        sparkline(sizes, role.max),
+        f"{bar(shown.running, shown.size, role.spec.max)} {shown.size}/{shown.bounds}",
+        sparkline(sizes, role.spec.max),
         reason="" if why_of_role(role) == view.why else why_of_role(role).message,
         job=role.job,
         below=() if depth is Depth.ROLES else _pods(shown, forest, depth),
@@ -134,15 +134,15 @@ def _role(view: JobView, shown: RoleView, forest: Forest, depth: Depth, length: 
 
 def _status(shown: RoleView) -> str:
     """`Running`, `2 Pending`, how it ended, or nothing while it is suspended."""
-    if shown.role.ending:
-        return shown.role.ending.value
-    if shown.role.suspended:
+    if shown.role.status.ending:
+        return shown.role.status.ending.value
+    if shown.role.status.suspended:
         return ""
     return f"{shown.pending} Pending" if shown.pending else "Running"
 
 
 def _pods(shown: RoleView, forest: Forest, depth: Depth) -> tuple[_Row, ...]:
-    pods = sorted(shown.role.pods, key=lambda pod: (pod.index, pod.created_at, pod.name))
+    pods = sorted(shown.role.status.pods, key=lambda pod: (pod.index, pod.created_at, pod.name))
     if depth is Depth.PODS:
         return tuple(_pod(pod, forest) for pod in pods)
     well = [pod for pod in pods if _goes_well(pod)]

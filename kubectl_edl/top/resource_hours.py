@@ -52,17 +52,20 @@ def hours(job: TrainingJob, now: datetime, serial: float) -> Hours:
     """`serial` is the part of its work that more replicas do not make faster."""
     asks: Callable[[Resources], int] = gpus
     unit = "GPU"
-    if not any(gpus(role.shape.requests) for role in job.roles):
+    if not any(gpus(role.template.shape.requests) for role in job.roles):
         asks, unit = (lambda requests: requests.get(CPU)), "CPU"
     lines = {role.name: steps(job, role) for role in job.roles}
     held = sum(
-        _replica_hours(lines[role.name], now) * asks(role.shape.requests) for role in job.roles
+        _replica_hours(lines[role.name], now) * asks(role.template.shape.requests)
+        for role in job.roles
     )
-    elastic = [role for role in job.roles if role.resizing is not ResizePolicy.FIXED]
+    elastic = [role for role in job.roles if role.spec.resizing is not ResizePolicy.FIXED]
     at_max = held
     if elastic:
         longest = max(_hours_at_max(lines[role.name], role, now, serial) for role in elastic)
-        at_max = longest * sum(role.max * asks(role.shape.requests) for role in job.roles)
+        at_max = longest * sum(
+            role.spec.max * asks(role.template.shape.requests) for role in job.roles
+        )
     whole = all(line.whole for line in lines.values())
     return Hours(unit, held / _THOUSAND, at_max / _THOUSAND, whole, compared=serial > 0)
 
@@ -87,4 +90,4 @@ def _hours_at_max(line: SizeSteps, role: Role, now: datetime, serial: float) -> 
     """How long its maximum takes for what it did."""
     speed = Amdahl(serial)
     work = sum(length / _HOUR * speed(size) for length, size in line.spans(now))
-    return work / speed(role.max)
+    return work / speed(role.spec.max)

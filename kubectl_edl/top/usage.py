@@ -74,7 +74,9 @@ LINES: Final[tuple[tuple[str, Amount, Amount], ...]] = (
 
 def job_usage(view: JobView, used: Used | None, hours: Hours) -> JobUsage:
     """Requests of the pods that there are and have not ended."""
-    alive = [(role.role, pod) for role in view.roles for pod in role.role.pods if not pod.ended]
+    alive = [
+        (role.role, pod) for role in view.roles for pod in role.role.status.pods if not pod.ended
+    ]
     running = [pod for _, pod in alive if pod.phase is PodPhase.RUNNING]
     names = [(view.job.key.namespace, pod.name) for pod in running]
     return JobUsage(
@@ -101,7 +103,10 @@ def cluster_usage(state: ClusterState, nodes: Sequence[NodeUsage]) -> tuple[Usag
     """One line a resource; what is used, where every node is measured."""
     training = _requests(_placed(state))
     queued = _sum(
-        role.min * role.shape.requests for job in state.jobs if waits(job) for role in job.live
+        role.spec.min * role.template.shape.requests
+        for job in state.jobs
+        if waits(job)
+        for role in job.live
     )
     measured = [one.used for one in nodes if one.used is not None]
     used = _sum(measured) if measured and len(measured) == len(nodes) else None
@@ -134,13 +139,13 @@ def _placed(state: ClusterState) -> list[tuple[Role, Pod]]:
         (role, pod)
         for job in state.jobs
         for role in job.roles
-        for pod in role.pods
+        for pod in role.status.pods
         if pod.node and not pod.ended
     ]
 
 
 def _requests(pods: Iterable[tuple[Role, Pod]]) -> Resources:
-    counted = Counter(role.shape.requests for role, _ in pods)
+    counted = Counter(role.template.shape.requests for role, _ in pods)
     return _sum(requests * count for requests, count in counted.items())
 
 

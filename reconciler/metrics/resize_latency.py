@@ -49,15 +49,21 @@ def _meant(job: TrainingJob, name: str) -> list[Role]:
 
 def _works(job: TrainingJob, role: Role) -> bool:
     """All pods of the size are ready, none is terminating, and launchers list them."""
-    if any(pod.terminating for pod in role.pods):
+    if any(pod.terminating for pod in role.status.pods):
         return False
-    there = [pod for pod in role.pods if pod.ready or pod.phase is PodPhase.SUCCEEDED]
-    wanted = role.size if role.remaining is None else min(role.size, role.remaining)
-    if len(there) < wanted or (role.tandem and len(role.pods) > role.size):
+    there = [pod for pod in role.status.pods if pod.ready or pod.phase is PodPhase.SUCCEEDED]
+    wanted = (
+        role.status.size
+        if role.status.remaining is None
+        else min(role.status.size, role.status.remaining)
+    )
+    if len(there) < wanted or (role.spec.tandem and len(role.status.pods) > role.status.size):
         return False
     return FRAMEWORKS[job.framework].publishes != role.name or _published(job, role)
 
 
 def _published(job: TrainingJob, role: Role) -> bool:
-    launchers = (pod for other in job.live if other.decides for pod in other.pods)
-    return all(len((pod.hosts or "").split()) == role.size for pod in launchers if not pod.ended)
+    launchers = (pod for other in job.live if other.spec.decides for pod in other.status.pods)
+    return all(
+        len((pod.hosts or "").split()) == role.status.size for pod in launchers if not pod.ended
+    )

@@ -82,13 +82,15 @@ def _counted(found: Mapping[W, int], words: Iterable[W]) -> dict[str, float]:
 
 
 def _replicas(jobs: Iterable[TrainingJob]) -> dict[str, float]:
-    roles = [role for job in jobs for role in job.live if not role.suspended]
-    ready = sum(sum(pod.ready and not pod.terminating for pod in role.pods) for role in roles)
+    roles = [role for job in jobs for role in job.live if not role.status.suspended]
+    ready = sum(
+        sum(pod.ready and not pod.terminating for pod in role.status.pods) for role in roles
+    )
     return {
-        "min": float(sum(role.min for role in roles)),
-        "now": float(sum(role.size for role in roles)),
+        "min": float(sum(role.spec.min for role in roles)),
+        "now": float(sum(role.status.size for role in roles)),
         "ready": float(ready),
-        "max": float(sum(role.max for role in roles)),
+        "max": float(sum(role.spec.max for role in roles)),
     }
 
 
@@ -99,7 +101,10 @@ def _cluster(state: ClusterState) -> Iterator[GaugeMetricFamily]:
     room = _sum((node.allocatable, 1) for node in state.nodes if node.schedulable)
     taken = _sum((node.used, 1) for node in state.nodes if node.schedulable)
     ours = _sum(
-        (role.shape.requests, _bound(role)) for job in state.jobs for role in job.roles if role.pods
+        (role.template.shape.requests, _bound(role))
+        for job in state.jobs
+        for role in job.roles
+        if role.status.pods
     )
     text = "of schedulable nodes, in cores, bytes and pieces."
     shown = [name for name in RESOURCES if name in _ALWAYS or room.get(name) or taken.get(name)]
@@ -114,7 +119,7 @@ def _cluster(state: ClusterState) -> Iterator[GaugeMetricFamily]:
 
 def _bound(role: Role) -> int:
     """Pods that use resources of nodes."""
-    return sum(bool(pod.node) and not pod.ended for pod in role.pods)
+    return sum(bool(pod.node) and not pod.ended for pod in role.status.pods)
 
 
 def _sum(parts: Iterable[tuple[Resources, int]]) -> dict[str, int]:

@@ -52,7 +52,7 @@ def test_a_role_carries_it_and_a_wrong_one_holds_nothing_up() -> None:
         manifest = member("worker", notes={"edl.dev/cooldown": text})
         found = job_facts.job(msgspec.json.encode(manifest), ShapeInterner()).role
         assert found is not None
-        return found.cooldown, found.problem
+        return found.request.cooldown, found.request.problem
 
     assert role("5m") == (timedelta(minutes=5), "")
     length, reason = role("1s")

@@ -1,7 +1,5 @@
 """How many pods of a role are in which domain."""
 
-from msgspec.structs import replace
-
 from edl.domain_counts import DomainCounts, counted, labels_of, running
 from edl.model import Topology
 from tests.edl.planner.states import job, node, pod, role
@@ -35,7 +33,7 @@ def test_pods_that_end_or_have_no_node_are_in_no_domain() -> None:
     """A node that a plan has given counts."""
     pods = (pod(0, "a"), pod(1, "a", terminating=True), pod(2), pod(3, assigned="b"))
     part = role("worker", 4, 4, topology=Topology(preferred=(RACK,)), on=[])
-    (found,) = running(job("mnist", replace(part, pods=pods)), LABELS)
+    (found,) = running(job("mnist", part.changed(pods=pods)), LABELS)
     assert found.domains == (("r1", 1), ("r2", 1))
 
 

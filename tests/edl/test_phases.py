@@ -18,11 +18,11 @@ PS = role("ps", pods=pods("ps", [0]))
 
 
 def waiting(found: Role) -> Role:
-    return replace(found, suspended=True, pods=())
+    return found.changed(suspended=True, pods=())
 
 
 def done(found: Role, how: JobEnd = JobEnd.COMPLETE, size: int | None = None) -> Role:
-    return replace(found, ending=how, size=found.size if size is None else size, pods=())
+    return found.changed(ending=how, size=found.status.size if size is None else size, pods=())
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def done(found: Role, how: JobEnd = JobEnd.COMPLETE, size: int | None = None) ->
         ([WORKER], {"missing": ("chief",)}, Phase.INCOMPLETE),
         ([CHIEF], {"missing": ("worker",)}, Phase.INCOMPLETE),
         ([done(CHIEF), WORKER], {"missing": ("ps",)}, Phase.FINISHING),
-        ([CHIEF, replace(WORKER, pods=pods("worker", [0]))], {}, Phase.STARTING),
+        ([CHIEF, WORKER.changed(pods=pods("worker", [0]))], {}, Phase.STARTING),
         ([CHIEF, waiting(WORKER)], {}, Phase.STARTING),
         ([done(CHIEF), WORKER], {}, Phase.FINISHING),
         ([done(CHIEF), done(WORKER)], {}, Phase.SUCCEEDED),
@@ -76,17 +76,17 @@ def test_a_role_that_only_ended_early_ends_nobody() -> None:
 
 def test_pods_that_failed_are_not_at_work() -> None:
     failed = pods("worker", [0, 0], ready=False, phase=PodPhase.FAILED)
-    assert not runs(replace(WORKER, pods=failed))
+    assert not runs(WORKER.changed(pods=failed))
 
 
 def test_pods_that_are_done_count_as_their_work() -> None:
     ended = pods("worker", [0, 1], ready=False, phase=PodPhase.SUCCEEDED)
-    assert runs(replace(WORKER, resizing=ResizePolicy.ITEMS, pods=ended))
+    assert runs(WORKER.changed(resizing=ResizePolicy.ITEMS, pods=ended))
 
 
 def test_pods_that_leave_do_not_count() -> None:
     leaving = pods("worker", [0, 1], terminating=True)
-    assert not runs(replace(WORKER, pods=leaving))
+    assert not runs(WORKER.changed(pods=leaving))
 
 
 STARTED = NOW - timedelta(minutes=30)
@@ -95,7 +95,7 @@ RESIZED = NOW - timedelta(seconds=20)
 
 def scaled(*found: Pod, size: int = 3, **fields: Any) -> Role:  # noqa: ANN401
     """Workers 2..4 whose size changed a moment ago."""
-    return replace(WORKER, size=size, pods=found, resized_at=RESIZED, **fields)
+    return WORKER.changed(size=size, pods=found, resized_at=RESIZED, **fields)
 
 
 def shown(worker: Role) -> Phase:
@@ -120,8 +120,8 @@ TWO = pods("worker", [0, 1])
         (scaled(*TWO, new(2, age=5)), Phase.RUNNING),
         (scaled(*TWO, pod("worker", 2, terminating=True), size=2), Phase.SCALING),
         (scaled(*TWO, new(1, age=5, terminating=True), size=2), Phase.RUNNING),
-        (replace(scaled(*TWO), resized_at=STARTED), Phase.RUNNING),
-        (replace(scaled(*TWO), resizing=ResizePolicy.FIXED), Phase.RUNNING),
+        (scaled(*TWO).changed(resized_at=STARTED), Phase.RUNNING),
+        (scaled(*TWO).changed(resizing=ResizePolicy.FIXED), Phase.RUNNING),
         (scaled(TWO[0], new(1, age=19), size=2), Phase.STARTING),
         (scaled(*TWO, size=2, removing=frozenset({"x"})), Phase.SCALING),
         (scaled(*TWO, size=2, scaling=ScaleDeadline(JOIN, since=NOW, before=2)), Phase.SCALING),
@@ -147,19 +147,19 @@ def test_scaling_is_a_new_size_on_its_way(worker: Role, expected: Phase) -> None
 
 
 def test_a_restart_at_a_new_size_is_scaling_until_its_pods_run() -> None:
-    restarting = replace(WORKER, resizing=ResizePolicy.RESTART, resized_at=RESIZED)
-    stopped = replace(waiting(restarting), last=reasons.restart(reasons.grown(2, 2)))
+    restarting = WORKER.changed(resizing=ResizePolicy.RESTART, resized_at=RESIZED)
+    stopped = waiting(restarting).changed(last=reasons.restart(reasons.grown(2, 2)))
     job = training(waiting(CHIEF), stopped, started_at=STARTED)
     assert (phase(job), waits(job)) == (Phase.SCALING, True)
     half = training(CHIEF, stopped, started_at=STARTED)
     assert (phase(half), waits(half)) == (Phase.SCALING, False)
-    begun = replace(restarting, pods=(new(0, 19),), last=reasons.restarted(reasons.grown(2, 2)))
+    begun = restarting.changed(pods=(new(0, 19),), last=reasons.restarted(reasons.grown(2, 2)))
     job = training(CHIEF, begun, started_at=RESIZED)
     assert (phase(job), waits(job)) == (Phase.SCALING, False)
-    there = replace(begun, pods=TWO)
+    there = begun.changed(pods=TWO)
     assert phase(training(CHIEF, there, started_at=RESIZED)) is Phase.RUNNING
 
 
 def test_a_paused_job_is_paused_though_it_was_stopped_to_restart() -> None:
-    stopped = replace(waiting(WORKER), last=reasons.restart(reasons.grown(2, 2)))
+    stopped = waiting(WORKER).changed(last=reasons.restart(reasons.grown(2, 2)))
     assert phase(training(waiting(CHIEF), stopped, paused=True)) is Phase.PAUSED

@@ -22,6 +22,7 @@ from edl.model import (
 from edl.quantities import Resources
 from edl.steps.dependents.dependents import surroundings
 from edl.writes import Create, Delete, Json, Patch, Step
+from tests.roles import role_of
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(hours=1)
@@ -50,7 +51,7 @@ def role(name: str, low: int = 1, high: int | None = None, **fields: Any) -> Rol
         "port": 2222,
         "resized_at": LONG_AGO,
     }
-    return Role(name=name, min=low, max=most, **(usual | fields))
+    return role_of(name=name, min=low, max=most, **(usual | fields))
 
 
 def pod(role_name: str, index: int, **fields: Any) -> Pod:  # noqa: ANN401

@@ -90,7 +90,7 @@ class Life:
 
     @property
     def pods(self) -> tuple[Pod, ...]:
-        return self.role.pods
+        return self.role.status.pods
 
     def start(self) -> None:
         """As a plan would that has these nodes for its replicas."""
@@ -106,7 +106,7 @@ class Life:
         """The patches that give its pods the nodes that the Job keeps for them."""
         found = self.state
         (role,) = found.jobs[0].roles
-        nodes = tuple((pod.name, role.assigned.node(pod.index)) for pod in role.pods)
+        nodes = tuple((pod.name, role.record.assigned.node(pod.index)) for pod in role.status.pods)
         return self.writes(
             Plan(node_assignments=(NodeAssignment(found.jobs[0].key, "worker", nodes),)), found
         )

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, field
 
-from msgspec.structs import replace
-
 from benchmarks.experiments.cluster import MASTER, PSERVER, TRAINER
 from benchmarks.experiments.experiments import Experiment
 from benchmarks.experiments.paddle_edl.algorithm import (
@@ -76,17 +74,17 @@ class Autoscaler:
         )
         for name, size in decide(jobs, room(state)).items():
             part = actors[name].parts[TRAINER.name]
-            part.write(replace(part.role, size=size))
+            part.write(part.role.changed(size=size))
             company.touch(actors[name], news=False)
 
 
 def trainers(name: str, role: Role, bounds: tuple[int, int]) -> tuple[Trainers, Pods]:
     """One job's trainer role as EDL would read it."""
-    asked, pods = role.shape.requests, role.pods
+    asked, pods = role.template.shape.requests, role.status.pods
     job = Trainers(
         name,
         *bounds,
-        role.size,
+        role.status.size,
         cpu=asked.get(CPU),
         memory=megabytes(asked.get("memory")),
     )
@@ -110,10 +108,10 @@ def room(state: ClusterState) -> Room:
     )
     asked = [node.used for node in state.nodes]
     asked += [
-        role.shape.requests
+        role.template.shape.requests
         for job in state.jobs
         for role in job.roles
-        for pod in role.pods
+        for pod in role.status.pods
         if not pod.node and not pod.ended
     ]
     asked += [one.shape.requests for one in state.demands for _ in range(one.count)]

@@ -44,7 +44,8 @@ def roles(job: TrainingJob) -> tuple[Role, ...]:
     return tuple(
         role
         for role in job.live
-        if role.min < role.max and not any(_bounds(name) for name, _ in role.shape.requests)
+        if role.spec.min < role.spec.max
+        and not any(_bounds(name) for name, _ in role.template.shape.requests)
     )
 
 

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any, Final, cast
 
 import msgspec
-from msgspec.structs import replace
 
 from edl import contract, device_templates, frameworks
 from edl.annotations import assignments, clearings, provisioning_failures, start_refusals
@@ -20,9 +19,13 @@ from edl.kube.decode.schemas import JobObject
 from edl.model import (
     DeviceTemplate,
     JobKey,
+    PodTemplate,
     ProvisioningFailure,
     ResizePolicy,
     Role,
+    RoleRequest,
+    RoleSpec,
+    RoleStatus,
     ScaleDeadline,
     Shape,
     Share,
@@ -124,8 +127,7 @@ def _read(manifest: Json) -> tuple[JobSpec | None, str]:
 
 def _role(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner) -> Role:
     """As it is written, what later decisions keep of earlier ones, and how it fares."""
-    return replace(
-        _noted(_written(manifest, spec, problem, shapes), spec, _notes(manifest)),
+    return _noted(_written(manifest, spec, problem, shapes), spec, _notes(manifest)).changed(
         ending=job_status.ending(manifest),
         ended_at=job_status.ended_at(manifest),
         wedged=job_status.wedged(manifest),
@@ -150,31 +152,39 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner)
         job=spec.name,
         uid=metadata["uid"],
         version=metadata["resourceVersion"],
-        min=spec.min,
-        max=spec.max,
-        size=job_spec.get("parallelism", 1),
-        suspended=bool(job_spec.get("suspend")),
-        resizing=spec.resizing,
-        decides=frameworks.decides(spec),
-        serves=frameworks.serves(spec),
-        tandem=spec.tandem,
-        shape=shape,
-        wanted=spec.wanted,
-        slots=spec.slots,
-        port=spec.port,
-        account=_pod_spec(manifest).get("serviceAccountName") or "",
-        problem=problem or ("" if gated or not spec.topology else _TOO_LATE),
-        backoff_limit=_backoff_limit(manifest),
-        retries=_retries(manifest),
-        removing=frozenset(spec.removing),
-        duration=spec.duration,
-        cooldown=spec.cooldown,
-        progress=_progress(manifest, spec),
-        labels=who.labels,
-        template=_template(spec, shape),
-        gated=gated,
-        topology=spec.topology if gated else Topology(),
-        held_ttl=spec.ttl if job_spec.get("ttlSecondsAfterFinished") == HELD_TTL else None,
+        spec=RoleSpec(
+            min=spec.min,
+            max=spec.max,
+            resizing=spec.resizing,
+            decides=frameworks.decides(spec),
+            serves=frameworks.serves(spec),
+            tandem=spec.tandem,
+            slots=spec.slots,
+            port=spec.port,
+            backoff_limit=_backoff_limit(manifest),
+            retries=_retries(manifest),
+            topology=spec.topology if gated else Topology(),
+            held_ttl=spec.ttl if job_spec.get("ttlSecondsAfterFinished") == HELD_TTL else None,
+        ),
+        status=RoleStatus(
+            size=job_spec.get("parallelism", 1),
+            suspended=bool(job_spec.get("suspend")),
+        ),
+        template=PodTemplate(
+            shape=shape,
+            account=_pod_spec(manifest).get("serviceAccountName") or "",
+            labels=who.labels,
+            device_template=_template(spec, shape),
+            gated=gated,
+        ),
+        request=RoleRequest(
+            wanted=spec.wanted,
+            problem=problem or ("" if gated or not spec.topology else _TOO_LATE),
+            removing=frozenset(spec.removing),
+            duration=spec.duration,
+            cooldown=spec.cooldown,
+            progress=_progress(manifest, spec),
+        ),
     )
 
 
@@ -186,8 +196,7 @@ def _template(spec: JobSpec, shape: Shape) -> DeviceTemplate | None:
 
 
 def _noted(role: Role, spec: JobSpec, notes: Mapping[str, str]) -> Role:
-    return replace(
-        role,
+    return role.changed(
         resized_at=time(notes.get(contract.RESIZED_AT, "")),
         reason=code_of(notes.get(contract.REASON, "")),
         message=notes.get(contract.MESSAGE, ""),

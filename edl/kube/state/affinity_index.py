@@ -105,7 +105,12 @@ class AffinityCache:
 
 def met_by_each_other(jobs: tuple[TrainingJob, ...]) -> tuple[TrainingJob, ...]:
     """The jobs; a shape that another job's rules select carries what they say of it."""
-    rules = (role.shape.constraints for job in jobs for role in job.roles if role.shape.constraints)
+    rules = (
+        role.template.shape.constraints
+        for job in jobs
+        for role in job.roles
+        if role.template.shape.constraints
+    )
     asked = Selectors(found for one in dict.fromkeys(rules) for found in one.selectors)
     return tuple(_spoken_of(job, asked) for job in jobs) if asked else jobs
 
@@ -121,7 +126,10 @@ def met(
     The same with or without `known`, which is renewed.
     """
     own = [
-        role.shape.constraints for job in state.jobs for role in job.roles if role.shape.constraints
+        role.template.shape.constraints
+        for job in state.jobs
+        for role in job.roles
+        if role.template.shape.constraints
     ]
     own += [demand.shape.constraints for demand in state.demands if demand.shape.constraints]
     known = known or AffinityCache()
@@ -142,10 +150,15 @@ def _spoken_of(job: TrainingJob, asked: Selectors) -> TrainingJob:
 
 
 def _labelled(namespace: str, role: Role, asked: Selectors) -> Role:
-    if role.shape.constraints or next(asked.matching(namespace, role.labels), None) is None:
+    if (
+        role.template.shape.constraints
+        or next(asked.matching(namespace, role.template.labels), None) is None
+    ):
         return role
-    return replace(
-        role, shape=replace(role.shape, constraints=PodConstraints(namespace, role.labels))
+    return role.changed(
+        shape=replace(
+            role.template.shape, constraints=PodConstraints(namespace, role.template.labels)
+        )
     )
 
 

@@ -6,7 +6,17 @@ from typing import Final
 
 from edl import frameworks
 from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
-from edl.model import JobKey, Owner, ResizePolicy, Role, Shape, TrainingJob
+from edl.model import (
+    JobKey,
+    Owner,
+    PodTemplate,
+    ResizePolicy,
+    Role,
+    RoleSpec,
+    RoleStatus,
+    Shape,
+    TrainingJob,
+)
 from edl.parsing import namespace_policy
 from edl.quantities import Resources
 from edl.spec import addresses
@@ -62,19 +72,25 @@ def _role(seat: RoleBounds, pods: Sequence[PodFacts]) -> Role:
         job=_host_prefix(pods, seat.role),
         uid="",
         version="",
-        min=seat.min,
-        max=seat.max,
-        size=seat.max,
-        suspended=False,
-        resizing=ResizePolicy.FIXED,
-        decides=bool(spec and frameworks.decides(spec)),
-        serves=bool(spec and frameworks.serves(spec)),
-        tandem=True,
-        shape=_ANY,
-        pods=tuple(pod.pod for pod in members if pod.pod),
-        slots=spec.slots if spec else 1,
-        port=spec.port if spec else 0,
-        account=bare.account if bare else "",
+        spec=RoleSpec(
+            min=seat.min,
+            max=seat.max,
+            resizing=ResizePolicy.FIXED,
+            decides=bool(spec and frameworks.decides(spec)),
+            serves=bool(spec and frameworks.serves(spec)),
+            tandem=True,
+            slots=spec.slots if spec else 1,
+            port=spec.port if spec else 0,
+        ),
+        status=RoleStatus(
+            size=seat.max,
+            suspended=False,
+            pods=tuple(pod.pod for pod in members if pod.pod),
+        ),
+        template=PodTemplate(
+            shape=_ANY,
+            account=bare.account if bare else "",
+        ),
     )
 
 

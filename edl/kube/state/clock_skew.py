@@ -31,7 +31,8 @@ def set_right(jobs: tuple[TrainingJob, ...], now: datetime) -> tuple[TrainingJob
 
 def _is_wrong(job: TrainingJob, latest: datetime) -> bool:
     return _later(job.started_at, latest) or any(
-        _later(role.resized_at, latest) or (role.scaling and _later(role.scaling.since, latest))
+        _later(role.record.resized_at, latest)
+        or (role.request.scaling and _later(role.request.scaling.since, latest))
         for role in job.roles
     )
 
@@ -43,10 +44,10 @@ def _set_right(job: TrainingJob, now: datetime) -> TrainingJob:
 
 def _roles(roles: Sequence[Role], now: datetime) -> tuple[Role, ...]:
     return tuple(
-        replace(
-            role,
-            resized_at=_moment(role.resized_at, now),
-            scaling=role.scaling and replace(role.scaling, since=_moment(role.scaling.since, now)),
+        role.changed(
+            resized_at=_moment(role.record.resized_at, now),
+            scaling=role.request.scaling
+            and replace(role.request.scaling, since=_moment(role.request.scaling.since, now)),
         )
         for role in roles
     )

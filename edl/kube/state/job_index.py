@@ -119,7 +119,7 @@ class JobIndex:
         self._devices = view
         self._demands.devices(view)
         for key, jobs in self._jobs.items():
-            shapes = [job.role.shape for job in jobs.values() if job.role]
+            shapes = [job.role.template.shape for job in jobs.values() if job.role]
             if any(_concerns(shape, changed) for shape in shapes if concerned(shape)):
                 self._stale.add(key)
 

@@ -265,9 +265,11 @@ def _staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:
     those that wait: they were made anew.
     """
     staying = [job for job in jobs if not job.leaving]
-    if any(job.role is None or job.role.suspended for job in staying):
+    if any(job.role is None or job.role.status.suspended for job in staying):
         return staying
-    return [job for job in jobs if not job.leaving or (staying and job.role and job.role.ending)]
+    return [
+        job for job in jobs if not job.leaving or (staying and job.role and job.role.status.ending)
+    ]
 
 
 def _demands(

@@ -49,9 +49,9 @@ def _ours(jobs: Iterable[TrainingJob]) -> dict[_Key, int]:
     for job in jobs:
         for role in job.roles:
             asked = sum(one.role == role.name and not one.gone for one in job.provisioning.pods)
-            if role.charges and (role.pods or asked):
-                pods = sum(not pod.ended for pod in role.pods) + asked
-                for source, resource, amount in role.charges:
+            if role.template.charges and (role.status.pods or asked):
+                pods = sum(not pod.ended for pod in role.status.pods) + asked
+                for source, resource, amount in role.template.charges:
                     found[job.key.namespace, source, resource] += amount * pods
     return found
 

@@ -101,7 +101,7 @@ def _itself(job: TrainingJob) -> OwnCondition | None:
 
 def _fixed(allocation: RoleAllocation) -> OwnCondition | None:
     role = allocation.role
-    if role.resizing not in RESIZABLE:
+    if role.spec.resizing not in RESIZABLE:
         return OwnCondition(JobCondition.FIXED, reasons.fixed(role))
     if allocation.hold_reason and allocation.hold_reason.code in _KEEPING:
         return OwnCondition(JobCondition.NEARLY_DONE, allocation.hold_reason)
@@ -112,9 +112,9 @@ def _bound(role: Role) -> AtBound:
     """Which of its bounds a role has reached: the smallest."""
     manual = manual_size(role)
     bounds = [
-        (role.remaining, SizeBound.ITEMS),
-        (manual, SizeBound.MANUAL if manual != role.max else SizeBound.MAX),
-        (role.max, SizeBound.MAX),
+        (role.status.remaining, SizeBound.ITEMS),
+        (manual, SizeBound.MANUAL if manual != role.spec.max else SizeBound.MAX),
+        (role.spec.max, SizeBound.MAX),
     ]
     known = [(value, bound) for value, bound in bounds if value is not None]
     value, bound = min(known, key=lambda pair: pair[0])

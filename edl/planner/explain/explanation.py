@@ -111,7 +111,7 @@ class _Case:
         """Whether it, or a part of it, does not run after this plan."""
         over = phases.ending(self.job) is not None or not self.job.live
         stopped = self.job.key in self.decided.decisions.suspended
-        suspended = any(role.suspended for role in self.job.live)
+        suspended = any(role.status.suspended for role in self.job.live)
         starts = self.job.key in self.decided.decisions.admitted
         return not over and (stopped or (suspended and not starts))
 
@@ -125,7 +125,7 @@ class _Case:
         return self._search("", started, lambda now, found: start_blockers(now, found, key))
 
     def role(self, role: Role, plan: Plan) -> RoleExplanation:
-        now = 0 if role.suspended or role.ending else role.size
+        now = 0 if role.status.suspended or role.status.ending else role.status.size
         allocation = allocation_of(self.decided, self.job.key, role.name)
         stopped = self.job.key in self.decided.decisions.suspended
         after = 0 if stopped else allocation.planned_size if allocation else now
@@ -252,12 +252,14 @@ def _why(plan: Plan, job: TrainingJob, role: Role) -> Reason | None:
         one.reason for one in plan.admissions if one.job == key and role.name in dict(one.sizes)
     )
     planned = next(iter((*moved, *stopped, *started)), None)
-    said = role.problem or role.message
+    said = role.request.problem or role.record.message
     return planned if planned or said else _usual(role)
 
 
 def _usual(role: Role) -> Reason | None:
     """Where nothing was ever written about its size."""
-    if role.resizing is ResizePolicy.FIXED:
+    if role.spec.resizing is ResizePolicy.FIXED:
         return reasons.FIXED
-    return reasons.AT_MIN if role.size == role.min and not role.suspended else None
+    return (
+        reasons.AT_MIN if role.status.size == role.spec.min and not role.status.suspended else None
+    )

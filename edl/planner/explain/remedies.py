@@ -49,10 +49,10 @@ def _(blocker: AtBound, given: DecisionInput, key: JobKey) -> DecisionInput:
     def raised(role: Role) -> Role:
         one_more = blocker.value + 1
         if blocker.bound is SizeBound.ITEMS:
-            return replace(role, remaining=(role.remaining or 0) + 1)
+            return role.changed(remaining=(role.status.remaining or 0) + 1)
         if blocker.bound is SizeBound.MANUAL:
-            return replace(role, wanted=one_more)
-        return replace(role, max=one_more)
+            return role.changed(wanted=one_more)
+        return role.changed(max=one_more)
 
     return given.with_role(key, blocker.role, raised)
 
@@ -75,14 +75,17 @@ def _(blocker: Outranked, given: DecisionInput, key: JobKey) -> DecisionInput:
 
 def _content(job: TrainingJob) -> TrainingJob | None:
     """A training job that asks for nothing: it keeps what it has; gone if it has nothing."""
-    if all(role.suspended for role in job.live):
+    if all(role.status.suspended for role in job.live):
         return None
-    kept = (replace(role, wanted=role.size, max=max(role.max, role.size)) for role in job.roles)
+    kept = (
+        role.changed(wanted=role.status.size, max=max(role.spec.max, role.status.size))
+        for role in job.roles
+    )
     return replace(job, roles=tuple(kept))
 
 
 def _at_most(size: int, role: Role) -> Role:
-    return replace(role, max=min(role.max, max(size, role.min)))
+    return role.changed(max=min(role.spec.max, max(size, role.spec.min)))
 
 
 @_mended.register
@@ -115,7 +118,7 @@ def _(blocker: NoUsableNode, given: DecisionInput, key: JobKey) -> DecisionInput
     role = _role(given, key, blocker.role)
     if role is None:
         return given
-    node = node_for(role.shape, "node")
+    node = node_for(role.template.shape, "node")
     labels = dict(node.labels or {}) | {one.label: one.value for one in blocker.domains}
     if blocker.rule.rule is NodeRule.TOPOLOGY:  # all of them in one new domain of each label
         labels |= {label: "new" for label, _ in blocker.rule.selector}
@@ -146,7 +149,7 @@ def _is_pinned(
     if is_one_node(blocker.domains, blocker.node):
         return True
     role = _role(given, key, blocker.role)
-    terms = role.shape.affinity if role else ()
+    terms = role.template.shape.affinity if role else ()
     return any(rule.key == NAME_FIELD for term in terms for rule in term)
 
 

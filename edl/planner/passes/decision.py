@@ -61,13 +61,13 @@ class Decision:
         for key, (reason, allocations) in self.decisions.admitted.items():
             sizes = {allocation.role.name: allocation.allocated for allocation in allocations}
             cast = [role.name for role in allocations[0].job.roles if role.name in sizes]
-            gated = (allocation for allocation in allocations if allocation.role.gated)
+            gated = (allocation for allocation in allocations if allocation.role.template.gated)
             nodes = tuple(
                 (allocation.role.name, self._assigned(allocation)) for allocation in gated
             )
             found = tuple((name, sizes[name]) for name in cast)
             grown = [
-                reasons.grown(allocation.allocated, allocation.role.max)
+                reasons.grown(allocation.allocated, allocation.role.spec.max)
                 for allocation in allocations
                 if allocation.allocated > allocation.min_replicas
             ]
@@ -88,19 +88,19 @@ class Decision:
         for allocation in allocations:
             if not allocation.changed:
                 continue
-            before, after = allocation.role.size, allocation.planned_size
+            before, after = allocation.role.status.size, allocation.planned_size
             if before != after and not allocation.starts:
                 manual = manual_size(allocation.role)
                 grown = (
                     reasons.MANUAL
                     if manual is not None
-                    else reasons.grown(after, allocation.role.max)
+                    else reasons.grown(after, allocation.role.spec.max)
                 )
                 reason = (allocation.reason if after < before else None) or grown
                 job, restart = allocation.job, allocation.restarts_to_resize
                 if restart:
                     reason = with_attempts(self.snapshot, job, reason)
-                grows = allocation.role.gated and after > before and not restart
+                grows = allocation.role.template.gated and after > before and not restart
                 nodes = self._assigned(allocation) if grows else ()
                 yield Resize(job.key, allocation.role.name, before, after, reason, restart, nodes)
 
@@ -151,6 +151,6 @@ class Decision:
 def _in_vain(allocations: Iterable[RoleAllocation]) -> bool:
     """Whether they were stopped to grow, and start smaller: they would be stopped again soon."""
     return any(
-        last_resizes.stopped_to_grow(found.role) and found.allocated < found.role.size
+        last_resizes.stopped_to_grow(found.role) and found.allocated < found.role.status.size
         for found in allocations
     )

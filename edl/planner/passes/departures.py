@@ -26,22 +26,23 @@ def _departed(job: TrainingJob, leaving: Leaving) -> TrainingJob:
 
 
 def _concerns(leaving: Leaving, role: Role) -> bool:
-    return role.ending is None and any(pod.name in leaving.pods for pod in role.pods)
+    return role.status.ending is None and any(pod.name in leaving.pods for pod in role.status.pods)
 
 
 def _without(role: Role, leaving: Leaving) -> Role:
     """Pods above the size leave by it; those below it come again, under the same index."""
     size = _size(role, leaving)
     pods = (
-        replace(pod, terminating=True) if _again(pod, leaving, size) else pod for pod in role.pods
+        replace(pod, terminating=True) if _again(pod, leaving, size) else pod
+        for pod in role.status.pods
     )
-    moment = max(filter(None, (role.resized_at, leaving.since)), default=None)
-    return replace(role, size=size, pods=tuple(pods), resized_at=moment, last=leaving.reason)
+    moment = max(filter(None, (role.record.resized_at, leaving.since)), default=None)
+    return role.changed(size=size, pods=tuple(pods), resized_at=moment, last=leaving.reason)
 
 
 def _size(role: Role, leaving: Leaving) -> int:
     """Any user who may patch pods may write it: not below the minimum, not above the size now."""
-    return min(max(leaving.size, role.min), role.size)
+    return min(max(leaving.size, role.spec.min), role.status.size)
 
 
 def _again(pod: Pod, leaving: Leaving, size: int) -> bool:
@@ -69,8 +70,8 @@ def _with(plan: Plan, job: TrainingJob, role: Role, leaving: Leaving) -> Plan:
     after = planned.after if planned else _size(role, leaving)
     reason = planned.reason if planned else leaving.reason
     resizes = [one for one in plan.resizes if one is not planned]
-    if after != role.size:
-        resizes.append(Resize(job.key, role.name, role.size, after, reason))
+    if after != role.status.size:
+        resizes.append(Resize(job.key, role.name, role.status.size, after, reason))
     moved = [one for one in plan.drains if (one.job, one.role) == key]
     others = [one for one in plan.drains if one not in moved]
     names = {name for one in moved for name in one.pods} | set(_to_end(role, leaving, after))
@@ -82,6 +83,6 @@ def _with(plan: Plan, job: TrainingJob, role: Role, leaving: Leaving) -> Plan:
 
 def _to_end(role: Role, leaving: Leaving, after: int) -> Iterator[str]:
     """Those that no new size ends, and that no user has named."""
-    for pod in role.pods:
-        if _again(pod, leaving, after) and pod.name not in role.removing:
+    for pod in role.status.pods:
+        if _again(pod, leaving, after) and pod.name not in role.request.removing:
             yield pod.name

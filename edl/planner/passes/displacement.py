@@ -172,7 +172,7 @@ def _evacuation(
     counts = Counter(names[move.node] for move in moves)
     clears = tuple(sorted(counts))
     pods = []
-    for pod in sorted(allocation.role.pods, key=lambda pod: (-pod.index, pod.name)):
+    for pod in sorted(allocation.role.status.pods, key=lambda pod: (-pod.index, pod.name)):
         if counts[pod.node] > 0 and not (pod.terminating or pod.ended):
             counts[pod.node] -= 1
             pods.append(pod)

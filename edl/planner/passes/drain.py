@@ -90,14 +90,16 @@ def roles_with_movable_pods(job: TrainingJob) -> Iterator[Role]:
     if resizing(job.framework, job.mode, names) is not ResizePolicy.LIVE:
         return
     for role in job.live:
-        if framework.kinds[role.name].resizable and not (role.suspended or role.removing):
+        if framework.kinds[role.name].resizable and not (
+            role.status.suspended or role.request.removing
+        ):
             yield role
 
 
 def _forced(snapshot: Snapshot, allocation: RoleAllocation, going: dict[str, str]) -> Drain | None:
     """Off nodes that are taken away."""
     role = allocation.role
-    stays, nodes = snapshot.eligibility.tolerated(role.shape), snapshot.capacity.index
+    stays, nodes = snapshot.eligibility.tolerated(role.template.shape), snapshot.capacity.index
     lost = [pod for pod in _bound(role) if pod.node in going and not stays[nodes[pod.node]]]
     first = keeping_one_ready(role, lost)
     if not first:
@@ -109,7 +111,7 @@ def _forced(snapshot: Snapshot, allocation: RoleAllocation, going: dict[str, str
 def keeping_one_ready(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
     """One stays until another is there: nobody left would be the end of what they know."""
     names = {pod.name for pod in lost}
-    alone = role.size - sum(pod.ended for pod in role.pods) <= 1
+    alone = role.status.size - sum(pod.ended for pod in role.status.pods) <= 1
     if alone or any(pod.ready and pod.name not in names for pod in _bound(role)):
         return lost
     last = next((pod for pod in lost if pod.ready), None)
@@ -125,21 +127,23 @@ def _offers(
     """
     found: dict[RoleAllocation, Drain] = {}
     gated, ungated = [*pending_gated_pods(snapshot)], [*pending_ungated_pods(snapshot)]
-    ungated += [one.pod_class for one in snapshot.allocations if one.created and not one.role.gated]
-    for one in sorted(allocations, key=lambda one: not one.role.gated):
-        others = ungated if one.role.gated else gated
+    ungated += [
+        one.pod_class for one in snapshot.allocations if one.created and not one.role.template.gated
+    ]
+    for one in sorted(allocations, key=lambda one: not one.role.template.gated):
+        others = ungated if one.role.template.gated else gated
         if any(one.pod_class.competes_with(other) for other in others):
             continue
         if offer := _offered(snapshot, one, cordoned):
             found[one] = offer
-            gated += [one.pod_class] * one.role.gated
+            gated += [one.pod_class] * one.role.template.gated
     return found
 
 
 def _offered(snapshot: Snapshot, allocation: RoleAllocation, cordoned: set[str]) -> Drain | None:
     """Off nodes that are only cordoned."""
     job, role, pod_class = allocation.job, allocation.role, allocation.pod_class
-    stays = snapshot.eligibility.tolerated(role.shape)
+    stays = snapshot.eligibility.tolerated(role.template.shape)
     # The highest index first: extras before the minimum.
     pods = reversed(_bound(role))
     last = next((pod for pod in pods if _may_move(snapshot, pod, cordoned, stays)), None)
@@ -159,7 +163,7 @@ def quota_allows_replacement(snapshot: Snapshot, job: TrainingJob, role: Role) -
 
 
 def _bound(role: Role) -> list[Pod]:
-    return [pod for pod in role.pods if pod.node and not (pod.terminating or pod.ended)]
+    return [pod for pod in role.status.pods if pod.node and not (pod.terminating or pod.ended)]
 
 
 def _may_move(snapshot: Snapshot, pod: Pod, cordoned: set[str], stays: Mask) -> bool:
@@ -168,12 +172,14 @@ def _may_move(snapshot: Snapshot, pod: Pod, cordoned: set[str], stays: Mask) -> 
 
 def _are_whole(job: TrainingJob, role: Role, last: Pod) -> bool:
     """All others are there, and listed: one goes when the one before has come back."""
-    others = [pod for pod in role.pods if pod is not last and pod.ready and not pod.terminating]
-    return len(others) == role.size - 1 == len(role.pods) - 1 and all(
+    others = [
+        pod for pod in role.status.pods if pod is not last and pod.ready and not pod.terminating
+    ]
+    return len(others) == role.status.size - 1 == len(role.status.pods) - 1 and all(
         _lists_others(launcher, role, last)
         for one in job.roles
-        if one.decides and FRAMEWORKS[job.framework].publishes == role.name
-        for launcher in one.pods
+        if one.spec.decides and FRAMEWORKS[job.framework].publishes == role.name
+        for launcher in one.status.pods
         if not (launcher.ended or launcher.terminating)
     )
 
@@ -182,7 +188,7 @@ def _lists_others(launcher: Pod, role: Role, last: Pod) -> bool:
     """`last` itself may be off the list already: it leaves in two steps."""
     own = f"{addresses.hostname(role.job, last.index)}."
     listed = [host for host in (launcher.hosts or "").split() if not host.startswith(own)]
-    return len(listed) == role.size - 1
+    return len(listed) == role.status.size - 1
 
 
 def _moved(job: TrainingJob, role: Role, pods: Sequence[Pod], going: Mapping[str, str]) -> Drain:

@@ -48,13 +48,13 @@ def _half_stopped(allocation: RoleAllocation) -> Reason | None:
 
     Where it began after they were stopped, their start is what the crash left half done.
     """
-    began = allocation.role.resized_at
-    stopped = (role for role in allocation.job.live if role.suspended)
+    began = allocation.role.record.resized_at
+    stopped = (role for role in allocation.job.live if role.status.suspended)
     why = (
-        role.last
+        role.record.last
         for role in stopped
         if last_resizes.stopped_to_resize(role)
-        and not (began and role.resized_at and role.resized_at < began)
+        and not (began and role.record.resized_at and role.record.resized_at < began)
     )
     return next(why, None)
 
@@ -62,9 +62,9 @@ def _half_stopped(allocation: RoleAllocation) -> Reason | None:
 def _lost(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:
     """Frameworks that cannot go on without one of them start again, all together."""
     job, limits = allocation.job, snapshot.limits
-    again = None if allocation.role.lost or not restarts_together(job) else _began_alone(job)
+    again = None if allocation.role.status.lost or not restarts_together(job) else _began_alone(job)
     # Most have lost nobody: only then all pods are looked at.
-    if not (allocation.role.lost or again) or job.problem or nearly_done(job):
+    if not (allocation.role.status.lost or again) or job.problem or nearly_done(job):
         return None
     if again is None:
         return (
@@ -83,7 +83,7 @@ def _began_alone(job: TrainingJob) -> datetime | None:
     # Most jobs are through here: nothing began again.
     if not job.began_again:
         return None
-    pods = [pod for role in job.live for pod in role.pods]
+    pods = [pod for role in job.live for pod in role.status.pods]
     times = [pod.restarted_at for pod in pods if not (pod.ended or pod.terminating)]
     again = [time for time in times if time]
     return max(again) if 0 < len(again) < len(times) else None
@@ -106,7 +106,7 @@ def shrink_to_limits(snapshot: Snapshot) -> None:
     for allocation in snapshot.unsettled:
         if allocation.resizable:
             manual = manual_size(allocation.role)
-            size = allocation.role.max if manual is None else manual
+            size = allocation.role.spec.max if manual is None else manual
             _shrink_to(
                 snapshot, allocation, size, reasons.ABOVE_MAX if manual is None else reasons.MANUAL
             )
@@ -131,7 +131,7 @@ def _pending_extras(snapshot: Snapshot, allocation: RoleAllocation) -> int:
     Whichever they are, the highest index goes: a pending pod takes its place. A growth that must
     come in a time of its own has that time.
     """
-    if allocation.role.scaling and allocation.role.scaling.timeout:
+    if allocation.role.request.scaling and allocation.role.request.scaling.timeout:
         return 0
     return sum(
         snapshot.has_passed(since, snapshot.limits.pending_limit)

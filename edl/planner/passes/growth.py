@@ -147,7 +147,7 @@ def could_reserve(ceiling: GrowthCeiling, allocation: RoleAllocation, room: Ints
     if allocation.quota_request and not allocation.quota_request.allows(now=False):
         return False
     idle = room[:, ceiling.snapshot.capacity.schedulable].sum(axis=1).tolist()
-    if len(allocation.placements) >= allocation.role.min and ceiling.exceeded(
+    if len(allocation.placements) >= allocation.role.spec.min and ceiling.exceeded(
         allocation.pod_class, idle
     ):
         return False
@@ -158,7 +158,7 @@ def _is_allowed(ceiling: GrowthCeiling, allocation: RoleAllocation) -> bool:
     """Whether budgets and ceiling have room for one more, when leaving pods are gone."""
     if allocation.quota_request and not allocation.quota_request.allows(now=False):
         return False
-    return len(allocation.placements) < allocation.role.min or ceiling.allows(
+    return len(allocation.placements) < allocation.role.spec.min or ceiling.allows(
         allocation.pod_class, now=False
     )
 
@@ -171,7 +171,7 @@ def _comes_at_once(snapshot: Snapshot, ceiling: GrowthCeiling, allocation: RoleA
         or (allocation.quota_request and not allocation.quota_request.allows(now=True))
     ):
         return False
-    if len(allocation.placements) < allocation.role.min:
+    if len(allocation.placements) < allocation.role.spec.min:
         return True
     calm = (
         snapshot.growth_limit == inf

@@ -22,7 +22,7 @@ _Search: TypeAlias = Callable[[Snapshot, RoleAllocation, Unscheduled], Placement
 def assign_gated_pods(snapshot: Snapshot) -> None:
     """Give gated replicas without a node their room: what is decided already first."""
     for search in _SEARCHES:
-        _seat(snapshot, [one for one in _waiting(snapshot) if one[0].role.gated], search)
+        _seat(snapshot, [one for one in _waiting(snapshot) if one[0].role.template.gated], search)
 
 
 def assign_pending_pods(snapshot: Snapshot) -> None:
@@ -59,7 +59,7 @@ def node_assignments(snapshot: Snapshot) -> tuple[NodeAssignment, ...]:
     No pod of a gang goes first: until there is room for all of its minimum, none holds a node.
     """
     names, found = snapshot.capacity.node_names, []
-    gated = [one for one in snapshot.allocations if one.role.gated and one.unscheduled]
+    gated = [one for one in snapshot.allocations if one.role.template.gated and one.unscheduled]
     short = {one.job.key for one in gated if _is_short(one) and not _has_begun(one.job)}
     for one in gated:
         if one.job.key not in short:
@@ -90,15 +90,15 @@ def _planned(
     snapshot: Snapshot, allocation: RoleAllocation, found: Unscheduled
 ) -> Placement | None:
     """At the node that the plan of its start or growth had for it."""
-    ranked = allocation.role.gated and allocation.role.tandem
-    node = allocation.role.assigned.node(found.position) if ranked else ""
+    ranked = allocation.role.template.gated and allocation.role.spec.tandem
+    node = allocation.role.record.assigned.node(found.position) if ranked else ""
     cleared = node in _cleared(allocation)
     return _at(snapshot, allocation, node, (True,)) if node and not cleared else None
 
 
 def _near(snapshot: Snapshot, allocation: RoleAllocation, _found: Unscheduled) -> Placement | None:
     """Where most of its role are, or in a domain that it prefers."""
-    if not allocation.role.gated:
+    if not allocation.role.template.gated:
         return None
     nodes = Counter(
         placement.node for placement in allocation.placements if placement.node != NO_NODE
@@ -116,7 +116,7 @@ def _elsewhere(
     snapshot: Snapshot, allocation: RoleAllocation, _found: Unscheduled
 ) -> Placement | None:
     """On no node that its role has left for another pod, where there is one."""
-    if not (allocation.role.gated and allocation.role.cleared):
+    if not (allocation.role.template.gated and allocation.role.record.cleared):
         return None
     return _first(snapshot, allocation, map(int, np.flatnonzero(allocation.pod_class.eligible)))
 
@@ -136,7 +136,7 @@ def _first(
 
 def _cleared(allocation: RoleAllocation) -> set[str]:
     """Nodes that its replicas were moved off for a pod that may use few nodes."""
-    return {one.node for one in allocation.role.cleared}
+    return {one.node for one in allocation.role.record.cleared}
 
 
 def _anywhere(
@@ -178,7 +178,7 @@ def _is_short(allocation: RoleAllocation) -> bool:
 
 def _has_begun(job: TrainingJob) -> bool:
     """Whether any of its pods has a node, or has been given one."""
-    pods = (pod for role in job.live for pod in role.pods if pod.active)
+    pods = (pod for role in job.live for pod in role.status.pods if pod.active)
     return any(pod.node or pod.assigned for pod in pods)
 
 

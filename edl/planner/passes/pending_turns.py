@@ -39,7 +39,7 @@ class SchedulingTurns:
         starts = [
             (number, key, allocations)
             for number, (key, (_, allocations)) in enumerate(self.decisions.admitted.items())
-            if not all(one.role.gated for one in allocations)
+            if not all(one.role.template.gated for one in allocations)
         ]
         if not (growing or starts):
             return
@@ -153,9 +153,9 @@ def _growing(snapshot: Snapshot) -> list[RoleAllocation]:
         for one in snapshot.allocations
         if one.changed
         and one.grows
-        and not (one.starts or one.role.gated)
+        and not (one.starts or one.role.template.gated)
         # One restart for all of a growth, once its room is free: until then no pod comes.
-        and one.planned_size > one.role.size
+        and one.planned_size > one.role.status.size
     ]
 
 
@@ -170,7 +170,7 @@ def pending_ungated_pods(snapshot: Snapshot) -> Counter[PodClass]:
     limit = snapshot.limits.pending_limit
     coming: Counter[PodClass] = Counter()
     for one in snapshot.unsettled:
-        if not one.role.gated:
+        if not one.role.template.gated:
             waiting = (found.since for found in one.unscheduled)
             coming[one.pod_class] += sum(
                 1 for since in waiting if since and not snapshot.has_passed(since, limit)
@@ -182,7 +182,7 @@ def pending_gated_pods(snapshot: Snapshot) -> Counter[PodClass]:
     """Gated pods that come, or have yet to be bound."""
     found: Counter[PodClass] = Counter()
     for one in snapshot.allocations:
-        if one.role.gated and (one.starts or one.unscheduled):
+        if one.role.template.gated and (one.starts or one.unscheduled):
             found[one.pod_class] += sum(
                 placement.holds_idle and placement.node != NO_NODE for placement in one.placements
             )

@@ -217,7 +217,7 @@ def victim_candidates(
     started.sort(key=lambda found: found.rank)
     for _, group in groupby(started, key=lambda found: found.queue_rank):
         roles = list(group)
-        if not any(role.suspended for role in roles[0].job.live):
+        if not any(role.status.suspended for role in roles[0].job.live):
             yield Victim(
                 roles[0].job, roles, [_held(one, reclaimable=one in movable) for one in roles]
             )

@@ -17,7 +17,7 @@ def hold_growth_until_quiet(snapshot: Snapshot, *, asked: bool) -> None:
     if not idle or not (asked or _moved(snapshot)):
         return
     for allocation in snapshot.allocations:
-        if not allocation.manual and allocation.size >= allocation.role.min:
+        if not allocation.manual and allocation.size >= allocation.role.spec.min:
             allocation.hold_reason = allocation.hold_reason or reasons.not_idle(idle)
             allocation.reserves_capacity = False
 
@@ -30,5 +30,5 @@ def _moved(snapshot: Snapshot) -> bool:
 def change_times(snapshot: Snapshot) -> list[datetime]:
     """When jobs were started and resized: read from the cluster, as whoever decides next will."""
     found = [job.started_at for job in snapshot.jobs]
-    found += [allocation.role.resized_at for allocation in snapshot.allocations]
+    found += [allocation.role.record.resized_at for allocation in snapshot.allocations]
     return [moment for moment in found if moment is not None]

@@ -9,7 +9,7 @@ def fulfilment(claimant: Claimant, size: int) -> float:
     Below 0 under a minimum that was raised: it comes first.
     """
     role = claimant.role
-    return (size - role.min) / (role.max - role.min or 1)
+    return (size - role.spec.min) / (role.spec.max - role.spec.min or 1)
 
 
 FAIR = Policy("fair", fulfilment)

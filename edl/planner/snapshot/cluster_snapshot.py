@@ -236,8 +236,8 @@ class Snapshot:
         nodes: defaultdict[PodClass, list[int]] = defaultdict(list)
         for job in self.all_jobs:
             for role, home in zip(job.roles, job.homes, strict=True):
-                names = home or (pod.node for pod in role.pods if pod.node and not pod.ended)
-                found = nodes[self.pod_class_state(role.shape).pod_class]
+                names = home or (pod.node for pod in role.status.pods if pod.node and not pod.ended)
+                found = nodes[self.pod_class_state(role.template.shape).pod_class]
                 found.extend(self.placements[name].node for name in names)
         return self._summed(nodes)
 

@@ -24,7 +24,9 @@ class AnchorNodes:
         for allocation in allocations:
             role = allocation.role
             placements = (
-                allocation.placements if role.serves else allocation.placements[: int(role.decides)]
+                allocation.placements
+                if role.spec.serves
+                else allocation.placements[: int(role.spec.decides)]
             )
             nodes = self._nodes[allocation.job.key]
             nodes += [

@@ -45,7 +45,7 @@ class PlacementByNode(dict[str, Placement]):
 
 def release_role(role: Role, nodes: dict[str, int], indexes: PodClassState) -> None:
     """A suspended or ended role: whatever still runs is on its way out."""
-    bound = (pod for pod in role.pods if pod.node and not pod.ended and not pod.terminating)
+    bound = (pod for pod in role.status.pods if pod.node and not pod.ended and not pod.terminating)
     indexes.leaving.extend(nodes.get(pod.node, NO_NODE) for pod in bound)
 
 
@@ -55,8 +55,8 @@ def existing_placements(
     """The seats of a started role: `role.size` of them, the last one is given up first."""
     if home := _home(job, role):
         return ExistingPlacements(list(map(indexes.placements.__getitem__, home)), [])
-    live = [pod for pod in role.pods if not pod.ended and not pod.terminating]
-    ranked = role.tandem and all(pod.index >= 0 for pod in live)
+    live = [pod for pod in role.status.pods if not pod.ended and not pod.terminating]
+    ranked = role.spec.tandem and all(pod.index >= 0 for pod in live)
     keep = _ranked if ranked else _unranked
     return keep(job, role, live, _Keeper(nodes, indexes))
 
@@ -92,17 +92,19 @@ def _ranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> E
     """Seat i is index i: a tandem shrink removes the highest indexes."""
     by_index: dict[int, Pod] = {}
     for pod in live:
-        if pod.index < role.size:
+        if pod.index < role.status.size:
             by_index[pod.index] = pod
         else:
             keeper.drop(pod)
-    ended = {pod.index: pod.phase for pod in role.pods if pod.ended}
-    leaving = {pod.index for pod in role.pods if pod.terminating}
-    for index in range(role.size):
+    ended = {pod.index: pod.phase for pod in role.status.pods if pod.ended}
+    leaving = {pod.index for pod in role.status.pods if pod.terminating}
+    for index in range(role.status.size):
         found = by_index.get(index)
         if found is not None and found.node:
             keeper.keep(keeper.nodes.get(found.node, NO_NODE))
-        elif found is None and (index in role.over or ended.get(index) is PodPhase.SUCCEEDED):
+        elif found is None and (
+            index in role.status.over or ended.get(index) is PodPhase.SUCCEEDED
+        ):
             keeper.pass_over()
         else:
             lost = index in ended or index in leaving
@@ -113,12 +115,19 @@ def _ranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> E
 def _unranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> ExistingPlacements:
     """The Job controller gives up unbound pods first, then unready ones, then the youngest."""
     live.sort(key=lambda pod: (not pod.node, not pod.ready, pod.created_at, pod.index, pod.name))
-    for pod in live[role.size :]:
+    for pod in live[role.status.size :]:
         keeper.drop(pod)
     # Whoever has ended is followed by another when the Job controller has looked: a second later.
-    lost = any(pod.ended or pod.terminating for pod in role.pods)
-    expected = role.size if role.remaining is None else min(role.size, role.remaining)
-    kept: list[Pod | None] = [*live[: role.size], *repeat(None, role.size - len(live))]
+    lost = any(pod.ended or pod.terminating for pod in role.status.pods)
+    expected = (
+        role.status.size
+        if role.status.remaining is None
+        else min(role.status.size, role.status.remaining)
+    )
+    kept: list[Pod | None] = [
+        *live[: role.status.size],
+        *repeat(None, role.status.size - len(live)),
+    ]
     for found in kept:
         if found is not None and found.node:
             keeper.keep(keeper.nodes.get(found.node, NO_NODE))
@@ -136,7 +145,7 @@ def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> date
     controller's back-off (which counts also what nothing else does): None. A pod that was never
     made (a quota) waits since the size was set.
     """
-    if pod is None and (lost or role.failures or role.ignores):
+    if pod is None and (lost or role.status.failures or role.status.ignores):
         return None
     if pod is not None and any(gate != PLACEMENT_GATE for gate in pod.gates):
         return None
@@ -145,5 +154,5 @@ def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> date
 
 def _moments(job: TrainingJob, role: Role, pod: Pod | None) -> Iterator[datetime]:
     of_pod = (pod.created_at, pod.placed_at) if pod else ()
-    found = (job.started_at, role.resized_at, *of_pod)
+    found = (job.started_at, role.record.resized_at, *of_pod)
     return (moment for moment in found if moment is not None)

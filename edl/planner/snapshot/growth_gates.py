@@ -21,7 +21,7 @@ from edl.planner.snapshot.topology_choice import restricted_to_started
 
 def started_role(snapshot: Snapshot, job: TrainingJob, role: Role, rank: int) -> RoleAllocation:
     """A started role with its pods."""
-    nodes = snapshot.pod_class_state(role.shape)
+    nodes = snapshot.pod_class_state(role.template.shape)
     allocation = RoleAllocation(
         job, role, rank, nodes.pod_class, snapshot.cluster_fraction(nodes.pod_class)
     )
@@ -38,16 +38,17 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     """Set how far a started role may move in this plan, and why not further."""
     role = allocation.role
     if not allocation.resizable:
-        allocation.min_replicas = allocation.max_replicas = role.size
+        allocation.min_replicas = allocation.max_replicas = role.status.size
         return
     manual = manual_size(role)
-    most = role.max if manual is None else manual
-    allocation.min_replicas = min(role.min, role.size)
+    most = role.spec.max if manual is None else manual
+    allocation.min_replicas = min(role.spec.min, role.status.size)
     allocation.max_replicas = max(
-        allocation.min_replicas, most if role.remaining is None else min(most, role.remaining)
+        allocation.min_replicas,
+        most if role.status.remaining is None else min(most, role.status.remaining),
     )
     if allocation.restarts_to_resize and nearly_done(allocation.job):
-        allocation.min_replicas = role.size
+        allocation.min_replicas = role.status.size
         allocation.hold_reason, allocation.reserves_capacity = reasons.NEARLY_DONE, False
     elif _finishing(snapshot, allocation):
         allocation.hold_reason, allocation.reserves_capacity = reasons.LEFT_ALONE, False
@@ -59,7 +60,8 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
 def nearly_done(job: TrainingJob) -> bool:
     """Whether pods have succeeded, which would be missing after a restart."""
     return any(
-        role.over or any(pod.phase is PodPhase.SUCCEEDED for pod in role.pods) for role in job.live
+        role.status.over or any(pod.phase is PodPhase.SUCCEEDED for pod in role.status.pods)
+        for role in job.live
     )
 
 
@@ -70,7 +72,7 @@ def _finishing(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
         done is not None
         and done >= snapshot.limits.nearly_done
         and not allocation.manual
-        and role.size >= role.min
+        and role.status.size >= role.spec.min
     )
 
 
@@ -80,7 +82,7 @@ def _cool(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         allocation.hold_reason, allocation.reserves_capacity = phases.unready(job), False
         return
     changed = last_change_time(job, role)
-    if changed is None or (allocation.min_replicas == allocation.max_replicas == role.size):
+    if changed is None or (allocation.min_replicas == allocation.max_replicas == role.status.size):
         return
     if not allocation.manual and any(one.since is None for one in allocation.unscheduled):
         # In the Job controller's back-off more of it would only stand empty.
@@ -89,7 +91,10 @@ def _cool(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         allocation.hold_reason, allocation.hold_until = later
         allocation.reserves_capacity = False
         allocation.cooling_down = allocation.restarts_to_resize
-    elif role.size >= role.min and (left := _left(snapshot, allocation, changed)) > timedelta():
+    elif (
+        role.status.size >= role.spec.min
+        and (left := _left(snapshot, allocation, changed)) > timedelta()
+    ):
         snapshot.rechecks.append(left)
         # Whatever its user asks for: room is kept for it no longer than the flags say.
         allocation.reserves_capacity = left <= _usual(snapshot, allocation)
@@ -109,7 +114,7 @@ def _still_gives(snapshot: Snapshot, allocation: RoleAllocation, changed: dateti
     role = allocation.role
     return (
         last_resizes.gave_replica(snapshot.policy.rebalance_code, role)
-        and any(pod.terminating for pod in role.pods)
+        and any(pod.terminating for pod in role.status.pods)
         and not snapshot.has_passed(changed, snapshot.limits.queue_patience)
     )
 
@@ -129,14 +134,18 @@ def cool_down_after_restart(snapshot: Snapshot, allocation: RoleAllocation) -> N
     if allocation.restarts_to_resize and not (
         allocation.manual or failed_change(snapshot, job, role)
     ):
-        most = role.max if role.remaining is None else min(role.max, role.remaining)
+        most = (
+            role.spec.max
+            if role.status.remaining is None
+            else min(role.spec.max, role.status.remaining)
+        )
         allocation.max_replicas = max(allocation.max_replicas, most)
         _rest(snapshot, allocation, reasons.COOLDOWN)
 
 
 def default_cooldown(limits: Limits, role: Role) -> timedelta:
     """What the reconciler's flags say."""
-    restarts = role.resizing is ResizePolicy.RESTART
+    restarts = role.spec.resizing is ResizePolicy.RESTART
     return limits.restart_cooldown if restarts else limits.growth_cooldown
 
 

@@ -11,22 +11,22 @@ def stopped_to_resize(role: Role) -> bool:
 
 def was_admitted(role: Role) -> bool:
     """Whether its last change was a start from the queue."""
-    return role.last is not None and role.last.code is Code.ADMITTED
+    return role.record.last is not None and role.record.last.code is Code.ADMITTED
 
 
 def gang_was_unschedulable(role: Role) -> bool:
     """Whether its last start came to nothing, because the scheduler placed its pods otherwise."""
-    return role.last is not None and role.last.code is Code.GANG_UNSCHEDULABLE
+    return role.record.last is not None and role.record.last.code is Code.GANG_UNSCHEDULABLE
 
 
 def was_unschedulable(role: Role) -> bool:
     """Whether a role's last change gave back what no node took, by a restart or without one."""
-    return role.last is not None and role.last.code is Code.UNSCHEDULABLE
+    return role.record.last is not None and role.record.last.code is Code.UNSCHEDULABLE
 
 
 def growth_failed(key: JobKey, role: Role) -> bool:
     """Whether this job came back smaller than it had grown, or in the way of its own minimum."""
-    last = role.last
+    last = role.record.last
     if last is None or last.restart is Restart.NONE:
         return False
     in_its_way = last.code is Code.RECLAIMED and last.about == Minimum(key)
@@ -35,18 +35,22 @@ def growth_failed(key: JobKey, role: Role) -> bool:
 
 def stopped_for_manual_size(role: Role) -> bool:
     """Whether a role was stopped because its user had asked for another size."""
-    return stopped_to_resize(role) and role.last is not None and role.last.code is Code.MANUAL_SIZE
+    return (
+        stopped_to_resize(role)
+        and role.record.last is not None
+        and role.record.last.code is Code.MANUAL_SIZE
+    )
 
 
 def was_reclaimed(role: Role) -> bool:
     """Whether a role came back smaller because a claim needed the room."""
-    last = role.last
+    last = role.record.last
     return last is not None and last.restart is Restart.STARTED and last.code is Code.RECLAIMED
 
 
 def reclaimed_for(gives: Code, role: Role) -> JobKey | None:
     """The job for which a role came back smaller: for its claim, or what the policy balances."""
-    last = role.last
+    last = role.record.last
     if last is None or last.restart is not Restart.STARTED:
         return None
     if last.code in (Code.RECLAIMED, gives) and isinstance(last.about, Other | Minimum):
@@ -57,11 +61,13 @@ def reclaimed_for(gives: Code, role: Role) -> JobKey | None:
 def stopped_to_grow(role: Role) -> bool:
     """Whether a role was stopped because there was room for more of it."""
     return (
-        stopped_to_resize(role) and role.last is not None and role.last.code is Code.IDLE_CAPACITY
+        stopped_to_resize(role)
+        and role.record.last is not None
+        and role.record.last.code is Code.IDLE_CAPACITY
     )
 
 
 def gave_replica(gives: Code, role: Role) -> bool:
     """Whether a role gave a replica, without a restart, for what the policy balances."""
-    last = role.last
+    last = role.record.last
     return last is not None and last.restart is Restart.NONE and last.code is gives

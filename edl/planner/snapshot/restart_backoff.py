@@ -56,7 +56,7 @@ def doubled_cooldown(cooldown: timedelta, allocation: RoleAllocation) -> timedel
 
 def last_change_time(job: TrainingJob, role: Role) -> datetime | None:
     """When it was started or resized."""
-    return max(filter(None, (job.started_at, role.resized_at)), default=None)
+    return max(filter(None, (job.started_at, role.record.resized_at)), default=None)
 
 
 def failed_change(snapshot: Snapshot, job: TrainingJob, role: Role) -> Reason | None:
@@ -69,7 +69,7 @@ def failed_change(snapshot: Snapshot, job: TrainingJob, role: Role) -> Reason | 
         return None
     if last_resizes.was_reclaimed(role):
         return reasons.MADE_ROOM_IN_VAIN if _waits(other) else None
-    return None if _changed_since(other, role.resized_at) else reasons.GROWS_LATER
+    return None if _changed_since(other, role.record.resized_at) else reasons.GROWS_LATER
 
 
 def gang_failure(snapshot: Snapshot, job: TrainingJob) -> Reason:
@@ -77,7 +77,9 @@ def gang_failure(snapshot: Snapshot, job: TrainingJob) -> Reason:
     if snapshot.has_passed(job.started_at, _GANG_LASTING * snapshot.limits.gang_limit):
         return reasons.GANG_PENDING
     starts = (
-        role.last.attempts for role in job.live if role.last and last_resizes.was_admitted(role)
+        role.record.last.attempts
+        for role in job.live
+        if role.record.last and last_resizes.was_admitted(role)
     )
     return replace(reasons.GANG_PENDING, attempts=max(starts, default=0))
 
@@ -93,7 +95,7 @@ def gang_backoff_until(snapshot: Snapshot, job: TrainingJob) -> datetime | None:
 
 def failed_starts(roles: Iterable[Role]) -> int:
     """How many starts of a gang in a row came to nothing."""
-    failed = (role.last for role in roles if last_resizes.gang_was_unschedulable(role))
+    failed = (role.record.last for role in roles if last_resizes.gang_was_unschedulable(role))
     return max((min(last.attempts, _MOST) + 1 for last in failed if last), default=0)
 
 
@@ -113,7 +115,7 @@ def _attempts(snapshot: Snapshot, job: TrainingJob, role: Role) -> int:
 
 def _before(role: Role) -> int:
     """Others may write the annotation, too: any number up to 100 may stand there."""
-    return min(role.last.attempts, _MOST) if role.last else 0
+    return min(role.record.last.attempts, _MOST) if role.record.last else 0
 
 
 def _rest(snapshot: Snapshot, role: Role) -> timedelta:
@@ -122,9 +124,9 @@ def _rest(snapshot: Snapshot, role: Role) -> timedelta:
 
 def _waits(job: TrainingJob) -> bool:
     """Whether it has not started, or not for long."""
-    return not job.paused and any(role.suspended for role in job.live)
+    return not job.paused and any(role.status.suspended for role in job.live)
 
 
 def _changed_since(job: TrainingJob, since: datetime | None) -> bool:
-    moments = (job.started_at, *(role.resized_at for role in job.live))
+    moments = (job.started_at, *(role.record.resized_at for role in job.live))
     return since is None or any(moment is not None and moment > since for moment in moments)

@@ -114,28 +114,28 @@ class RoleAllocation:
 
         Else its size would be the same, and no replica would leave.
         """
-        return not self.starts and len(self.placements) - self.pipelined < self.role.size
+        return not self.starts and len(self.placements) - self.pipelined < self.role.status.size
 
     @property
     def planned_size(self) -> int:
         """What the plan asks of its Job: one restart for all of a growth, once its room is free."""
-        lasting, before = self.allocated, self.role.size
+        lasting, before = self.allocated, self.role.status.size
         waits = self.restarts_to_resize and not self.starts and lasting > before and self.pipelined
         return before if waits else lasting
 
     @property
     def manual(self) -> bool:
-        return self.role.wanted is not None
+        return self.role.request.wanted is not None
 
     @property
     def resizable(self) -> bool:
         """A job with a problem stays as it is: no step would be taken for it."""
-        return self.role.resizing in RESIZABLE and not self.job.problem
+        return self.role.spec.resizing in RESIZABLE and not self.job.problem
 
     @property
     def restarts_to_resize(self) -> bool:
         """Its whole training job is stopped for a new size."""
-        return self.role.resizing is ResizePolicy.RESTART
+        return self.role.spec.resizing is ResizePolicy.RESTART
 
     @property
     def reclaim_priority(self) -> ReclaimPriority:
@@ -170,7 +170,7 @@ class RoleAllocation:
     @property
     def growth(self) -> int:
         """How many replicas it takes now, above its min; negative if it has fewer than it had."""
-        return self.allocated - max(self.role.size, self.role.min)
+        return self.allocated - max(self.role.status.size, self.role.spec.min)
 
     @property
     def grows(self) -> bool:
@@ -218,11 +218,15 @@ class RoleAllocation:
 
 def manual_size(role: Role) -> int | None:
     """The manual size, within the bounds."""
-    return None if role.wanted is None else min(max(role.wanted, role.min), role.max)
+    return (
+        None
+        if role.request.wanted is None
+        else min(max(role.request.wanted, role.spec.min), role.spec.max)
+    )
 
 
 def start_size(role: Role) -> int:
     """Replicas that a gang needs of this role before anything starts."""
     wanted = manual_size(role)
-    size = role.min if wanted is None else wanted
-    return size if role.remaining is None else max(min(size, role.remaining), 1)
+    size = role.spec.min if wanted is None else wanted
+    return size if role.status.remaining is None else max(min(size, role.status.remaining), 1)

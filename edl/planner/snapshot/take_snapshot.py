@@ -38,8 +38,10 @@ def _stand(snapshot: Snapshot, job: TrainingJob, place: int) -> None:
     stays_on = job.clean_up is CleanUp.NONE
     allocations = []
     for number, role in enumerate(job.roles):
-        if role.ending is not None or role.suspended or (over and not stays_on):
-            release_role(role, snapshot.capacity.index, snapshot.pod_class_state(role.shape))
+        if role.status.ending is not None or role.status.suspended or (over and not stays_on):
+            release_role(
+                role, snapshot.capacity.index, snapshot.pod_class_state(role.template.shape)
+            )
             snapshot.quotas.count_pods(job, role, leaving=True)
         elif over:
             snapshot.quotas.count_pods(job, role, leaving=False)
@@ -58,14 +60,16 @@ def _is_whole(allocation: RoleAllocation) -> bool:
     if allocation.unscheduled:
         return False
     wanted = manual_size(role)
-    most = role.max if wanted is None else wanted
-    torn = role.lost or job.began_again or any(other.suspended for other in job.live)
-    return role.size <= most and not torn
+    most = role.spec.max if wanted is None else wanted
+    torn = role.status.lost or job.began_again or any(other.status.suspended for other in job.live)
+    return role.status.size <= most and not torn
 
 
 def _asked(state: ClusterState) -> set[str]:
     """The resources that any pod asks for."""
     # By identity: most pods of one shape share the value, and to hash one costs far more.
-    shapes = {id(role.shape): role.shape for job in state.jobs for role in job.roles}
+    shapes = {
+        id(role.template.shape): role.template.shape for job in state.jobs for role in job.roles
+    }
     shapes |= {id(demand.shape): demand.shape for demand in state.demands}
     return {name for shape in shapes.values() for name, _ in shape.requests}

@@ -14,8 +14,8 @@ def domain_of(snapshot: Snapshot, job: TrainingJob, role: str, label: str) -> in
     """The domain where most pods of a started role are, "" for those of all; NOWHERE without."""
     nodes, numbers = snapshot.capacity.index, snapshot.domains(label).of_nodes
     started = _started(job, role)
-    pods = [pod.node or pod.assigned for one in started for pod in one.pods if pod.active]
-    names = [*filter(None, pods)] or [name for one in started for name in one.assigned.nodes]
+    pods = [pod.node or pod.assigned for one in started for pod in one.status.pods if pod.active]
+    names = [*filter(None, pods)] or [name for one in started for name in one.record.assigned.nodes]
     found = Counter(int(numbers[nodes[name]]) for name in names if name in nodes)
     del found[NO_NODE]
     return max(sorted(found), key=found.__getitem__, default=NO_NODE)
@@ -38,14 +38,14 @@ def restricted_to_started(snapshot: Snapshot, allocation: RoleAllocation) -> Pod
 def _best(snapshot: Snapshot, job: TrainingJob, role: str, label: str) -> int:
     """The domain that fits a started role best, "" for all of them; NOWHERE without."""
     requests = [
-        PodSetRequest(snapshot.pod_class_state(one.shape).pod_class, one.size)
+        PodSetRequest(snapshot.pod_class_state(one.template.shape).pod_class, one.status.size)
         for one in _started(job, role)
     ]
     return next(snapshot.ranking(label, requests, now=True).tightest(requests), NO_NODE)
 
 
 def _started(job: TrainingJob, role: str) -> list[Role]:
-    return [one for one in job.live if not one.suspended and role in ("", one.name)]
+    return [one for one in job.live if not one.status.suspended and role in ("", one.name)]
 
 
 def node_in_preferred_domain(snapshot: Snapshot, allocation: RoleAllocation, *, now: bool) -> int:

@@ -70,8 +70,8 @@ class JobController:
     def _complete_empty(self, part: SimulatedRole) -> None:
         """0/0 completes an Indexed Job at once (docs/kubernetes.md 10)."""
         role = part.role
-        if role.tandem and not role.size and role.ending is None:
-            part.write(replace(role, ending=JobEnd.COMPLETE, ended_at=self.stage.moment))
+        if role.spec.tandem and not role.status.size and role.status.ending is None:
+            part.write(role.changed(ending=JobEnd.COMPLETE, ended_at=self.stage.moment))
 
     def end(self, actor: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
         """A pod is told to end; without a node it is gone at once."""
@@ -84,7 +84,7 @@ class JobController:
         actor.track.pod_stops += actor.track.ended is None
         part.put(replace(pod, terminating=True, ready=False, ready_since=None))
         part.unseen = True
-        self.stage.leaves(part.role.shape, _place(pod))
+        self.stage.leaves(part.role.template.shape, _place(pod))
         self._leave(actor, part, pod.name)
 
     def _leave(self, actor: SimulatedJob, part: SimulatedRole, name: str) -> None:
@@ -98,7 +98,7 @@ class JobController:
     def _remove(self, actor: SimulatedJob, part: SimulatedRole, name: str) -> None:
         """It has ended: its room is free."""
         pod = part.remove(name)
-        self.stage.floor.free(part.role.shape, _place(pod), leaving=pod.terminating)
+        self.stage.floor.free(part.role.template.shape, _place(pod), leaving=pod.terminating)
         self.stage.freed()
         self.touch(actor)
 
@@ -112,7 +112,7 @@ class JobController:
         rank = (-actor.job.priority, created, stage.number())
         bind = partial(self._bind, actor, part, pod.name)
         waiting = PendingPod(rank, _path(actor, pod), bind, pod.assigned)
-        stage.scheduler.add(part.role.shape, waiting)
+        stage.scheduler.add(part.role.template.shape, waiting)
         stage.unbound = True
 
     def _adopt(self, actor: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
@@ -125,11 +125,11 @@ class JobController:
         if not pod.node:
             self._queue(actor, part, pod)
             return
-        place = self.stage.floor.take(part.role.shape, pod.node, pod.devices)
+        place = self.stage.floor.take(part.role.template.shape, pod.node, pod.devices)
         if place != _place(pod):
             part.put(replace(pod, devices=place.devices))
         if pod.terminating:
-            self.stage.leaves(part.role.shape, place)
+            self.stage.leaves(part.role.template.shape, place)
             self._leave(actor, part, pod.name)
         elif not pod.ready:
             self._start(actor, part, pod.name)
@@ -138,7 +138,7 @@ class JobController:
 
     def _bind(self, actor: SimulatedJob, part: SimulatedRole, name: str, node: str) -> None:
         pod = part.pods[name]
-        place = self.stage.floor.take(part.role.shape, node)
+        place = self.stage.floor.take(part.role.template.shape, node)
         part.put(replace(pod, node=node, devices=place.devices))
         self._start(actor, part, name)
         # That the scheduler does at once what was planned is no news.
@@ -165,14 +165,14 @@ class JobController:
                     part.remove(pod.name)
                     actor.worked.discard(pod.name)
                 failed = [pod for pod in lost if not pod.terminating]
-                if failed and part.role.ending is None:
+                if failed and part.role.status.ending is None:
                     self._fail(actor, part, len(failed))
                 if lost:
                     self.touch(actor)
 
     def _fail(self, actor: SimulatedJob, part: SimulatedRole, count: int) -> None:
         role = part.role
-        part.write(replace(role, failures=role.failures + count, lost=actor.together))
+        part.write(role.changed(failures=role.status.failures + count, lost=actor.together))
         actor.track.pod_stops += count
         if actor.together:
             actor.progress.fall_back(self.stage.now)
@@ -201,8 +201,8 @@ class JobController:
         for actor in self.actors.values():
             if actor.training.tells or actor.items:
                 part, told = actor.counted, actor.told(self.stage.now)
-                if part.role.progress != told:
-                    part.write(replace(part.role, progress=told))
+                if part.role.request.progress != told:
+                    part.write(part.role.changed(progress=told))
 
     def _do_items(self, actor: SimulatedJob) -> None:
         part, seconds = actor.counted, actor.training.work.seconds
@@ -216,16 +216,16 @@ class JobController:
             return
         actor.worked.discard(name)
         actor.progress.done += actor.training.work.seconds
-        part.write(replace(part.role, remaining=(part.role.remaining or 1) - 1))
+        part.write(part.role.changed(remaining=(part.role.status.remaining or 1) - 1))
         self._remove(actor, part, name)
-        if not part.role.remaining:
+        if not part.role.status.remaining:
             self._done(actor)
 
     def _done(self, actor: SimulatedJob) -> None:
         """The deciding role ends by itself, its pods with it; the others are ended by us."""
         actor.track.ended = self.stage.now
         for part in actor.parts.values():
-            if part.role.decides:
+            if part.role.spec.decides:
                 self._complete(actor, part)
         self.touch(actor)
 
@@ -235,14 +235,14 @@ class JobController:
                 self._remove(actor, part, pod.name)
             elif not pod.ended:
                 self.end(actor, part, pod)
-        part.write(replace(part.role, ending=JobEnd.COMPLETE, ended_at=self.stage.moment))
+        part.write(part.role.changed(ending=JobEnd.COMPLETE, ended_at=self.stage.moment))
 
     def end_all(self, actor: SimulatedJob) -> None:
         """Whoever still runs of a job that is done: nobody else would end them."""
         for part in actor.parts.values():
-            if part.role.ending is None:
+            if part.role.status.ending is None:
                 moment = self.stage.moment
-                part.write(replace(part.role, ending=JobEnd.COMPLETE, ended_at=moment))
+                part.write(part.role.changed(ending=JobEnd.COMPLETE, ended_at=moment))
                 self.touch(actor)
 
     def note(self, actor: SimulatedJob) -> None:

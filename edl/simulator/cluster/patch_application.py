@@ -22,12 +22,11 @@ _Change = Callable[[Role, str | None], Role]
 def patched_role(role: Role, patch: Patch) -> Role:
     """The role after a merge patch of its Job."""
     spec: Mapping[str, Any] = patch.body.get("spec") or {}
-    role = replace(
-        role,
-        size=spec.get("parallelism", role.size),
-        suspended=spec.get("suspend", role.suspended),
-        held_ttl=None if "ttlSecondsAfterFinished" in spec else role.held_ttl,
-        backoff_limit=spec.get("backoffLimit", role.backoff_limit),
+    role = role.changed(
+        size=spec.get("parallelism", role.status.size),
+        suspended=spec.get("suspend", role.status.suspended),
+        held_ttl=None if "ttlSecondsAfterFinished" in spec else role.spec.held_ttl,
+        backoff_limit=spec.get("backoffLimit", role.spec.backoff_limit),
     )
     annotations = patch.body.get("metadata", {}).get("annotations") or {}
     for name, text in annotations.items():
@@ -71,10 +70,10 @@ def _ignored(role: Role, _: str | None) -> Role:
 
 def _scaling(role: Role, text: str | None) -> Role:
     """`TIME BEFORE WANTED`, the clock of a growth with a time limit."""
-    if role.scaling is None:
+    if role.request.scaling is None:
         return role
     since, before, _ = [*(text or "").split(" "), "", ""][:3]
-    return replace(role, scaling=_clocked(role.scaling, since, before) if text else None)
+    return role.changed(scaling=_clocked(role.request.scaling, since, before) if text else None)
 
 
 def _clocked(scaling: ScaleDeadline, since: str, before: str) -> ScaleDeadline:
@@ -82,17 +81,15 @@ def _clocked(scaling: ScaleDeadline, since: str, before: str) -> ScaleDeadline:
 
 
 _CHANGES: Final[Mapping[str, _Change]] = {
-    contract.REASON: lambda role, text: replace(role, reason=code_of(text or "")),
-    contract.MESSAGE: lambda role, text: replace(role, message=text or ""),
-    contract.LAST_CHANGE: lambda role, text: replace(role, last=read_reason(text or "")),
-    contract.RESIZED_AT: lambda role, text: replace(role, resized_at=_time(text)),
-    contract.ASSIGNED_NODES: lambda role, text: replace(
-        role, assigned=assignments.read(text or "")
-    ),
-    contract.CLEARED: lambda role, text: replace(role, cleared=clearings.read(text or "")),
-    contract.HISTORY: lambda role, text: replace(role, history=text or ""),
-    contract.FAILURES_AT_START: lambda role, _: replace(role, lost=False),
-    contract.REMOVE: lambda role, _: replace(role, removing=frozenset()),
-    contract.REPLICAS: lambda role, text: replace(role, wanted=int(text) if text else None),
+    contract.REASON: lambda role, text: role.changed(reason=code_of(text or "")),
+    contract.MESSAGE: lambda role, text: role.changed(message=text or ""),
+    contract.LAST_CHANGE: lambda role, text: role.changed(last=read_reason(text or "")),
+    contract.RESIZED_AT: lambda role, text: role.changed(resized_at=_time(text)),
+    contract.ASSIGNED_NODES: lambda role, text: role.changed(assigned=assignments.read(text or "")),
+    contract.CLEARED: lambda role, text: role.changed(cleared=clearings.read(text or "")),
+    contract.HISTORY: lambda role, text: role.changed(history=text or ""),
+    contract.FAILURES_AT_START: lambda role, _: role.changed(lost=False),
+    contract.REMOVE: lambda role, _: role.changed(removing=frozenset()),
+    contract.REPLICAS: lambda role, text: role.changed(wanted=int(text) if text else None),
     contract.SCALING: _scaling,
 }

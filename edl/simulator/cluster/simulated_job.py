@@ -50,11 +50,11 @@ class SimulatedJob:
     def items(self) -> bool:
         """Each pod does a piece of work."""
         role = self.counted.role
-        return not role.tandem and role.remaining is not None
+        return not role.spec.tandem and role.status.remaining is not None
 
     @property
     def over(self) -> bool:
-        return all(part.role.ending for part in self.parts.values())
+        return all(part.role.status.ending for part in self.parts.values())
 
     @property
     def gone(self) -> bool:
@@ -108,18 +108,18 @@ class SimulatedJob:
             track.running = now
 
     def _left(self) -> list[SimulatedRole]:
-        return [part for part in self.parts.values() if part.role.ending is None]
+        return [part for part in self.parts.values() if part.role.status.ending is None]
 
 
 def need(part: SimulatedRole) -> int:
     """Ready pods without which nobody trains: who resizes live goes on with its minimum."""
-    live = part.role.resizing in (ResizePolicy.LIVE, ResizePolicy.ITEMS)
-    return (min(part.role.min, part.wanted) if live else part.wanted) - part.count.done
+    live = part.role.spec.resizing in (ResizePolicy.LIVE, ResizePolicy.ITEMS)
+    return (min(part.role.spec.min, part.wanted) if live else part.wanted) - part.count.done
 
 
 def least(part: SimulatedRole) -> int:
     """Pods on nodes without which it is not what its user asked for at least."""
-    return min(part.role.min, part.wanted) - part.count.done
+    return min(part.role.spec.min, part.wanted) - part.count.done
 
 
 def cast(training: Training, queued_at: datetime) -> SimulatedJob:
@@ -129,7 +129,7 @@ def cast(training: Training, queued_at: datetime) -> SimulatedJob:
         role.name: SimulatedRole(
             role=role,
             gates=_gates(role, waiting),
-            pods={pod.name: pod for pod in role.pods},
+            pods={pod.name: pod for pod in role.status.pods},
         )
         for role in job.roles
     }
@@ -139,19 +139,20 @@ def cast(training: Training, queued_at: datetime) -> SimulatedJob:
         parts=parts,
         progress=Progress(training.work, training.checkpoint),
         track=Track(job.key, training.at),
-        attended=bool(waiting) or any(role.scaling or role.removing for role in job.roles),
+        attended=bool(waiting)
+        or any(role.request.scaling or role.request.removing for role in job.roles),
         together=restarts_together(job),
     )
 
 
 def _gates(role: Role, waiting: frozenset[str]) -> tuple[str, ...]:
     hosts = (contract.HOSTS_GATE,) if role.name in waiting else ()
-    return (*hosts, contract.PLACEMENT_GATE) if role.gated else hosts
+    return (*hosts, contract.PLACEMENT_GATE) if role.template.gated else hosts
 
 
 def _waiting(job: TrainingJob) -> frozenset[str]:
     """Roles whose pods wait for a host list, or to be told who trains with them."""
     told = new_workers.role_of(job)
     publishes = bool(FRAMEWORKS[job.framework].publishes or told)
-    deciding = {role.name for role in job.roles if role.decides and publishes}
+    deciding = {role.name for role in job.roles if role.spec.decides and publishes}
     return frozenset(deciding | ({told} if told else set()))

@@ -36,7 +36,8 @@ class SimulatedRole:
     def value(self) -> Role:
         """The role as it would be observed; the same value while nothing changes."""
         if self._moved:
-            self.role = replace(self.role, pods=tuple(self.pods.values()))
+            status = replace(self.role.status, pods=tuple(self.pods.values()))
+            self.role = replace(self.role, status=status)
             self._moved = False
         return self.role
 
@@ -79,27 +80,27 @@ class SimulatedRole:
 
     @property
     def runs(self) -> bool:
-        return not self.role.suspended and self.role.ending is None
+        return not self.role.status.suspended and self.role.status.ending is None
 
     @property
     def wanted(self) -> int:
         """Pods that the Job controller keeps."""
         if not self.runs:
             return 0
-        left = self.role.remaining
-        return self.role.size if left is None else min(self.role.size, left)
+        left = self.role.status.remaining
+        return self.role.status.size if left is None else min(self.role.status.size, left)
 
     def surplus(self) -> list[Pod]:
         """Who is to go: of ranks the highest, else who runs least, as the controller ranks them."""
         live = self.live()
-        if self.role.tandem:
+        if self.role.spec.tandem:
             return [pod for pod in live if pod.index >= self.wanted]
         live.sort(key=lambda pod: (bool(pod.node), pod.ready, _seconds(pod)))
         return live[: max(len(live) - self.wanted, 0)]
 
     def missing(self) -> list[int]:
         """The indexes of the pods that are to be made; -1 for those without ranks."""
-        if not self.role.tandem:
+        if not self.role.spec.tandem:
             return [-1] * max(self.wanted - self.count.live, 0)
         there = {pod.index for pod in (*self.live(), *self.done())}
         return [index for index in range(self.wanted) if index not in there]

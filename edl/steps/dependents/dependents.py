@@ -65,11 +65,11 @@ def _wanted(job: TrainingJob) -> Iterator[tuple[ObjectRef, _Fields]]:
 def _of_role(job: TrainingJob, role: Role) -> Iterator[tuple[ObjectRef, _Fields]]:
     namespace = job.key.namespace
     if not _is_one_item(job, role):
-        name = f"{role.job}{_FIRST}{role.min}"
+        name = f"{role.job}{_FIRST}{role.spec.min}"
         yield ObjectRef("PodDisruptionBudget", namespace, name), partial(_budget, role)
-    if role.template:
-        target = ObjectRef("ResourceClaimTemplate", namespace, role.template.name)
-        yield target, partial(_claims, role.template)
+    if devices := role.template.device_template:
+        target = ObjectRef("ResourceClaimTemplate", namespace, devices.name)
+        yield target, partial(_claims, devices)
 
 
 def _claims(template: DeviceTemplate) -> Json:
@@ -81,7 +81,7 @@ def _is_one_item(job: TrainingJob, role: Role) -> bool:
 
     Its Job makes it again, and such are the Jobs that come by the thousands.
     """
-    return not FRAMEWORKS[job.framework].ranked and role.max == 1 and len(job.roles) == 1
+    return not FRAMEWORKS[job.framework].ranked and role.spec.max == 1 and len(job.roles) == 1
 
 
 def _headless(key: JobKey) -> Json:
@@ -106,12 +106,12 @@ def _budget(role: Role) -> Json:
     `minAvailable` works: a Job has no scale subresource.
     """
     selector: Json = {"matchLabels": {contract.JOB_NAME_LABEL: role.job}}
-    if role.tandem:
-        first = [str(index) for index in range(role.min)]
+    if role.spec.tandem:
+        first = [str(index) for index in range(role.spec.min)]
         term = {"key": contract.COMPLETION_INDEX_ANNOTATION, "operator": "In", "values": first}
         selector["matchExpressions"] = [term]
     spec = {
-        "minAvailable": role.min,
+        "minAvailable": role.spec.min,
         "selector": selector,
         "unhealthyPodEvictionPolicy": "AlwaysAllow",
     }
@@ -123,7 +123,7 @@ def _rights(
 ) -> Iterator[tuple[ObjectRef, _Fields]]:
     """What these roles' pods may do; ServiceAccounts that their user chose are kept."""
     namespace = job.key.namespace
-    accounts = sorted({role.account or name for role in roles})
+    accounts = sorted({role.template.account or name for role in roles})
     if name in accounts:
         yield ObjectRef("ServiceAccount", namespace, name), dict
     yield ObjectRef("RoleBinding", namespace, name), partial(_binding, accounts, namespace, granted)

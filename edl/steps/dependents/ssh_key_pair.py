@@ -30,7 +30,7 @@ def missed_keys(job: TrainingJob, now: datetime) -> tuple[CreateKeys, ...]:
     """The same, while somebody may be waiting for it."""
     if not _needs_keys(job):
         return ()
-    pods = (pod for role in job.live for pod in role.pods if not pod.terminating)
+    pods = (pod for role in job.live for pod in role.status.pods if not pod.terminating)
     waiting = any(
         pod.phase is PodPhase.PENDING and pod.node and now - pod.created_at > PATIENCE
         for pod in pods

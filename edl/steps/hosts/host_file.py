@@ -57,7 +57,7 @@ class _Workers(msgspec.Struct, frozen=True):
 
     @property
     def leave(self) -> bool:
-        return self.size < self.role.size or bool(going(self.role))
+        return self.size < self.role.status.size or bool(going(self.role))
 
 
 def publish(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Publication:
@@ -68,8 +68,8 @@ def publish(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Publi
     launchers = [
         pod
         for role in job.roles
-        if role.decides
-        for pod in role.pods
+        if role.spec.decides
+        for pod in role.status.pods
         if pod.active and not pod.unplaced
     ]
     if not launchers:
@@ -94,12 +94,12 @@ def _workers(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> _Wor
     if role is None:
         return None
     resize = next((one for one in resizes if one.role == role.name), None)
-    size = min(resize.after, role.size) if resize else role.size
+    size = min(resize.after, role.status.size) if resize else role.status.size
     wanted = _staying(job, role, size)
     ready = frozenset(pod.index for pod in wanted if pod.ready)
     left = [_left(JOIN, pod.created_at, now) for pod in wanted if not pod.ready]
     # A pod that the Job controller has yet to create joins as well, but a quota may forbid it.
-    since = role.resized_at or job.started_at
+    since = role.record.resized_at or job.started_at
     missing = [_left(JOIN, since, now)] if since and len(wanted) < size else []
     joining = min(filter(None, left + missing), default=None)
     return _Workers(role, size, _leaving(job, role, size, resize), ready, joining)
@@ -107,9 +107,11 @@ def _workers(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> _Wor
 
 def _leaving(job: TrainingJob, role: Role, size: int, resize: Resize | None) -> Leaving:
     staying = {pod.name for pod in _staying(job, role, size)}
-    names = frozenset(pod.name for pod in role.pods if pod.active and pod.name not in staying)
+    names = frozenset(
+        pod.name for pod in role.status.pods if pod.active and pod.name not in staying
+    )
     before = job.leaving.reason if job.leaving else reasons.UNKNOWN
-    why = reason(role) if role.removing else before
+    why = reason(role) if role.request.removing else before
     return Leaving(names, size, resize.reason if resize else why)
 
 
@@ -121,7 +123,9 @@ def _staying(job: TrainingJob, role: Role, size: int) -> list[Pod]:
     """The pods that are there and shall be at this size, but none that a list has left out."""
     gone = {pod.name for pod in going(role)} | (job.leaving.pods if job.leaving else frozenset())
     return [
-        pod for pod in role.pods if 0 <= pod.index < size and pod.active and pod.name not in gone
+        pod
+        for pod in role.status.pods
+        if 0 <= pod.index < size and pod.active and pod.name not in gone
     ]
 
 
@@ -135,7 +139,7 @@ def leaves_nobody(job: TrainingJob, resize: Resize) -> bool:
     role = next(role for role in job.roles if role.name == resize.role)
     if not going(role) or any(pod.ready for pod in _staying(job, role, resize.after)):
         return False
-    return any(pod.ready for pod in _staying(job, role, role.size))
+    return any(pod.ready for pod in _staying(job, role, role.status.size))
 
 
 def _is_gated(pod: Pod) -> bool:
@@ -149,7 +153,7 @@ def _next_list(pod: Pod, workers: _Workers, now: datetime) -> frozenset[int] | N
     note; it is never empty.
     """
     if _is_gated(pod):
-        complete = not workers.joining and len(workers.ready) >= workers.role.min
+        complete = not workers.joining and len(workers.ready) >= workers.role.spec.min
         return workers.ready if complete else None
     listed = _listed(pod)
     held = workers.joining or _time_to_settle(pod, now)
@@ -212,8 +216,8 @@ def _patch(
     service, namespace, role = job.key.name, job.key.namespace, workers.role
     hosts = [addresses.host(role.job, index, service, namespace) for index in sorted(indexes)]
     annotations: dict[str, str | None] = {
-        contract.HOSTFILE: "".join(f"{host}:{role.slots}\n" for host in hosts),
-        contract.MPI_HOSTFILE: "".join(f"{host} slots={role.slots}\n" for host in hosts),
+        contract.HOSTFILE: "".join(f"{host}:{role.spec.slots}\n" for host in hosts),
+        contract.MPI_HOSTFILE: "".join(f"{host} slots={role.spec.slots}\n" for host in hosts),
         contract.PUBLISHED_AT: preconditioned_patches.timestamp(now),
     }
     if workers.leaving.pods or pod.leaving:

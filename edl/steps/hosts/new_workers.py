@@ -20,19 +20,19 @@ def role_of(job: TrainingJob) -> str:
 def told(job: TrainingJob) -> tuple[Patch, ...]:
     """For each worker that waits: whether it is new, and how many there are with it."""
     name = role_of(job)
-    deciders = [pod for role in job.roles if role.decides for pod in role.pods]
+    deciders = [pod for role in job.roles if role.spec.decides for pod in role.status.pods]
     began = any(pod.hosts is not None for pod in deciders if not pod.terminating)
     return tuple(
         _let_in(job, role, pod, new=began)
         for role in job.live
         if role.name == name
-        for pod in role.pods
+        for pod in role.status.pods
         if contract.HOSTS_GATE in pod.gates and not (pod.unplaced or pod.terminating)
     )
 
 
 def _let_in(job: TrainingJob, role: Role, pod: Pod, *, new: bool) -> Patch:
-    annotations = {contract.NEW_WORKER: str(int(new)), contract.WORKERS: str(role.size)}
+    annotations = {contract.NEW_WORKER: str(int(new)), contract.WORKERS: str(role.status.size)}
     return preconditioned_patches.pod(
         job.key, pod, annotations, preconditioned_patches.ungated(pod, contract.HOSTS_GATE)
     )

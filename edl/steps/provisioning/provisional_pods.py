@@ -44,7 +44,7 @@ def naming(job: TrainingJob, role: Role) -> Callable[[int], str]:
     failure = job.provisioning.failure
     content = [
         *(job.roles[0].uid, role.name, failure.attempts if failure else 0),
-        *(_quantities(role.shape.requests), _scheduling(job, role)),
+        *(_quantities(role.template.shape.requests), _scheduling(job, role)),
     ]
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:10]
     return f"{job.key.name[:_LONGEST].rstrip('-.')}-{digest}-{{}}".format
@@ -71,14 +71,16 @@ def _spec(job: TrainingJob, role: Role, image: str) -> Json:
     container: Json = {
         "name": "provisional",
         "image": image,
-        "resources": dict.fromkeys(("requests", "limits"), _quantities(role.shape.requests)),
+        "resources": dict.fromkeys(
+            ("requests", "limits"), _quantities(role.template.shape.requests)
+        ),
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
         },
     }
-    if role.shape.constraints and role.shape.constraints.ports:
-        container["ports"] = [_port(port) for port in role.shape.constraints.ports]
+    if role.template.shape.constraints and role.template.shape.constraints.ports:
+        container["ports"] = [_port(port) for port in role.template.shape.constraints.ports]
     return _scheduling(job, role) | {
         "containers": [container],
         "priorityClassName": contract.PROVISIONAL_PRIORITY,
@@ -96,7 +98,7 @@ def _spec(job: TrainingJob, role: Role, image: str) -> Json:
 
 def _scheduling(job: TrainingJob, role: Role) -> Json:
     """What decides where it may run, besides its requests."""
-    shape = role.shape
+    shape = role.template.shape
     found: Json = {
         "nodeSelector": dict(shape.node_selector),
         "tolerations": [_toleration(one) for one in shape.tolerations],
@@ -107,10 +109,10 @@ def _scheduling(job: TrainingJob, role: Role) -> Json:
 
 
 def _affinity(job: TrainingJob, role: Role) -> Iterator[tuple[str, Json]]:
-    if role.shape.affinity:
-        terms = [_node_term(term) for term in role.shape.affinity]
+    if role.template.shape.affinity:
+        terms = [_node_term(term) for term in role.template.shape.affinity]
         yield "nodeAffinity", {_REQUIRED: {"nodeSelectorTerms": terms}}
-    rules = role.shape.constraints or PodConstraints("", ())
+    rules = role.template.shape.constraints or PodConstraints("", ())
     near = [_term(job.key, role, term) for term in rules.affinity]
     near += [
         {"topologyKey": label, "labelSelector": {"matchLabels": _siblings(job.key, named)}}
@@ -144,7 +146,7 @@ def _term(key: JobKey, role: Role, term: PodAffinityTerm) -> Json:
 
 
 def _spread(key: JobKey, role: Role) -> Iterator[Json]:
-    for one in role.shape.constraints.spread if role.shape.constraints else ():
+    for one in role.template.shape.constraints.spread if role.template.shape.constraints else ():
         if one.selector is not None:
             yield _constraint(key, role, one, one.selector)
 
@@ -165,7 +167,7 @@ def _constraint(key: JobKey, role: Role, one: TopologySpread, selector: Selector
 
 
 def _is_own(key: JobKey, role: Role, selector: Selector) -> bool:
-    return selector.matches(key.namespace, dict(role.labels))
+    return selector.matches(key.namespace, dict(role.template.labels))
 
 
 def _selector(selector: Selector) -> Json:

@@ -91,7 +91,7 @@ def _given_up(job: TrainingJob, now: datetime) -> _Round:
 
 def _starting(job: TrainingJob) -> _Round:
     """Those that hold no room go at once: an autoscaler would still make nodes for them."""
-    counted = any(role.charges for role in job.roles)
+    counted = any(role.template.charges for role in job.roles)
     pods = [pod for pod in job.provisioning.pods if counted or not pod.node]
     return _removed(job, pods), None
 
@@ -106,7 +106,9 @@ def _replaced(job: TrainingJob, now: datetime) -> _Round:
 
 def _is_made(role: Role) -> bool:
     """Whether kube-scheduler knows all of its pods."""
-    return len(role.pods) >= role.size and not any(pod.unplaced for pod in role.pods)
+    return len(role.status.pods) >= role.status.size and not any(
+        pod.unplaced for pod in role.status.pods
+    )
 
 
 def _removed(job: TrainingJob, pods: Sequence[ProvisionalPod]) -> tuple[Step, ...]:

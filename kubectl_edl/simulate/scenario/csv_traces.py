@@ -30,7 +30,7 @@ from edl.frameworks import FRAMEWORKS
 from edl.model import Shape
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.quantities import PODS, Resources
-from edl.simulator import ENDLESS, Amdahl, RoleSpec, Training, Work, Workload, length, queued
+from edl.simulator import ENDLESS, Amdahl, Training, Work, Workload, WorkloadRole, length, queued
 from kubectl_edl.simulate.scenario.field_reader import LONGEST, TIME, TOO_LONG
 from kubectl_edl.simulate.scenario.scenario_quantities import amount
 
@@ -91,7 +91,7 @@ class _Line:
         at = self._read("submit", _seconds, 0.0, TIME)
         low = self._read("min", _replicas, 1, f"a whole number from 1 to {MOST_REPLICAS}")
         high = self._read("max", _replicas, low, f"a whole number from min to {MOST_REPLICAS}")
-        seat = RoleSpec("", low, high, self._shape())
+        seat = WorkloadRole("", low, high, self._shape())
         work, priority = self._work(), self._read("priority", int, 0, "a whole number")
         return self._queued(seat, priority, work, at) if len(self.findings) == before else None
 
@@ -103,7 +103,7 @@ class _Line:
         if self._text("length") and self._text("work"):
             self._found("work", "length and work", "one of them")
 
-    def _queued(self, seat: RoleSpec, priority: int, work: Work, at: float) -> Training | None:
+    def _queued(self, seat: WorkloadRole, priority: int, work: Work, at: float) -> Training | None:
         name = self._text("name") or f"trace-{self.number}"
         framework = self._text("framework") or "pytorch"
         known = FRAMEWORKS.get(framework)

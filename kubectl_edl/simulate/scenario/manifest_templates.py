@@ -62,7 +62,7 @@ def named(job: TrainingJob, name: str, priority: int) -> TrainingJob:
     """Another one like it."""
     alone = len(job.roles) == 1
     roles = (
-        replace(role, job=name if alone else f"{name}-{role.name}", uid=f"{name}-{role.name}")
+        role.changed(job=name if alone else f"{name}-{role.name}", uid=f"{name}-{role.name}")
         for role in job.roles
     )
     return replace(job, key=JobKey(job.key.namespace, name), roles=tuple(roles), priority=priority)

@@ -24,10 +24,10 @@ from edl.simulator import (
     Amdahl,
     Curve,
     Measured,
-    RoleSpec,
     Training,
     Work,
     Workload,
+    WorkloadRole,
     queued,
 )
 from kubectl_edl.simulate.scenario import distributions
@@ -154,7 +154,7 @@ def _templated(field: Field, name: str) -> TrainingJob | None:
         return None
 
 
-def _topology(field: Field, seats: Sequence[RoleSpec]) -> Topology:
+def _topology(field: Field, seats: Sequence[WorkloadRole]) -> Topology:
     """As the annotations say it; several labels also as a list."""
     texts = {
         note: ",".join(part.text() for part in field[name].items())
@@ -180,7 +180,7 @@ def _priority(field: Field) -> int:
 # -- pods --------------------------------------------------------------------------------------
 
 
-def _seats(field: Field, kind: Workload) -> Sequence[RoleSpec]:
+def _seats(field: Field, kind: Workload) -> Sequence[WorkloadRole]:
     """The cast: `roles`, or the fields of the one role that the framework's jobs have at least."""
     if not field["roles"]:
         return [_seat(field, FRAMEWORKS[kind.framework].worker)]
@@ -189,14 +189,14 @@ def _seats(field: Field, kind: Workload) -> Sequence[RoleSpec]:
     return [_seat(part.only(_SEAT), name) for name, part in roles.parts() if name in known]
 
 
-def _seat(field: Field, role: str) -> RoleSpec:
+def _seat(field: Field, role: str) -> WorkloadRole:
     size = field["replicas"].whole(1, least=1, most=MOST_REPLICAS)
     low = field["min"].whole(size, least=1, most=MOST_REPLICAS)
     high = field["max"].whole(max(size, low), least=1, most=MOST_REPLICAS)
     if low > high:
         field["min"].found(f"min {low} is above max {high}", "1 ≤ min ≤ max")
         high = low
-    return RoleSpec(role, low, high, shape(field))
+    return WorkloadRole(role, low, high, shape(field))
 
 
 def shape(field: Field) -> Shape:

@@ -72,18 +72,18 @@ def items(done: int | None, note: str = "") -> Role:
 
 
 def test_work_items_that_are_done_are_progress() -> None:
-    assert [items(done).progress for done in (0, 9, 10)] == [0, 0.9, 1]
+    assert [items(done).request.progress for done in (0, 9, 10)] == [0, 0.9, 1]
 
 
 def test_a_work_queue_of_unknown_length_has_none() -> None:
-    assert items(None).progress is None
+    assert items(None).request.progress is None
 
 
 def test_what_its_user_says_counts_more_than_what_is_counted() -> None:
-    assert items(9, "20").progress == pytest.approx(0.2)
+    assert items(9, "20").request.progress == pytest.approx(0.2)
 
 
 def test_progress_that_makes_no_sense_stops_nobody_and_is_told() -> None:
     found = items(3, "soon")
-    assert found.progress == pytest.approx(0.3)
-    assert found.problem.startswith(f'{PATH}: "soon"')
+    assert found.request.progress == pytest.approx(0.3)
+    assert found.request.problem.startswith(f'{PATH}: "soon"')

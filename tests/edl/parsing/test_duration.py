@@ -42,7 +42,7 @@ def test_a_role_carries_it_and_a_wrong_one_holds_nothing_up() -> None:
         manifest = member("worker", notes={"edl.dev/duration": text})
         found = job_facts.job(msgspec.json.encode(manifest), ShapeInterner()).role
         assert found is not None
-        return found.duration, found.problem
+        return found.request.duration, found.request.problem
 
     assert role("2h") == (2 * HOUR, "")
     length, reason = role("soon")

@@ -67,28 +67,28 @@ def role(**notes: str) -> Role:
 def test_a_clock_counts_for_the_size_that_it_was_started_for() -> None:
     wish = {"replicas": "4", "scale_timeout": "60s", "scale_fallback": "2"}
     clock = "2026-01-01T00:00:00Z 2 4"
-    found = role(**wish, scaling=clock).scaling
+    found = role(**wish, scaling=clock).request.scaling
     assert found is not None
     assert (found.timeout, found.fallback, found.before) == (MINUTE, 2, 2)
     assert found.since is not None
     assert found.since.isoformat() == "2026-01-01T00:00:00+00:00"
-    assert role(**wish | {"replicas": "3"}, scaling=clock).scaling == ScaleDeadline(
+    assert role(**wish | {"replicas": "3"}, scaling=clock).request.scaling == ScaleDeadline(
         MINUTE, 2, None, 2
     )
-    assert role(**wish).scaling == ScaleDeadline(MINUTE, 2)
+    assert role(**wish).request.scaling == ScaleDeadline(MINUTE, 2)
 
 
 @pytest.mark.parametrize("clock", ["", "x", "soon 2 4", "2026-01-01T00:00:00 2 4", "2 4"])
 def test_a_clock_that_cannot_be_read_starts_anew(clock: str) -> None:
-    found = role(replicas="4", scale_timeout="60s", scaling=clock).scaling
+    found = role(replicas="4", scale_timeout="60s", scaling=clock).request.scaling
     assert found is not None
     assert found.since is None
 
 
 def test_a_limit_without_a_size_limits_nothing() -> None:
-    assert role(scale_timeout="60s").scaling is None
-    assert role(replicas="4").scaling is None
-    left_over = role(replicas="4", scaling="2026-01-01T00:00:00Z 2 4").scaling
+    assert role(scale_timeout="60s").request.scaling is None
+    assert role(replicas="4").request.scaling is None
+    left_over = role(replicas="4", scaling="2026-01-01T00:00:00Z 2 4").request.scaling
     assert left_over is not None
     assert left_over.timeout is None
 
@@ -99,5 +99,9 @@ def test_a_limit_without_a_size_limits_nothing() -> None:
 def test_a_wish_that_makes_no_sense_does_not_hold_the_job_up(wish: dict[str, Any]) -> None:
     """The webhook was away, or another one let it through."""
     found = role(**wish)
-    assert (found.wanted, found.scaling, found.removing) == (None, None, frozenset())
-    assert "edl.dev/" in found.problem
+    assert (found.request.wanted, found.request.scaling, found.request.removing) == (
+        None,
+        None,
+        frozenset(),
+    )
+    assert "edl.dev/" in found.request.problem

@@ -102,30 +102,30 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
     for part in found.roles:
         changed = part
         if restart is not None:
-            size = resizes[part.name].after if part.name in resizes else part.size
+            size = resizes[part.name].after if part.name in resizes else part.status.size
             why = reasons.restart(restart)
-            changed = replace(part, size=size, suspended=True, resized_at=now, last=why)
+            changed = part.changed(size=size, suspended=True, resized_at=now, last=why)
         elif stopped:
             returns = stopped[0].reason.restart is Restart.STOPPED
-            at = now if returns else part.resized_at
-            changed = replace(part, suspended=True, resized_at=at, last=stopped[0].reason)
+            at = now if returns else part.record.resized_at
+            changed = part.changed(suspended=True, resized_at=at, last=stopped[0].reason)
         elif start and part.name in sizes:
             fields = {"suspended": False, "size": sizes[part.name], "resized_at": now}
-            changed = replace(part, **fields, last=start.reason, lost=False)
-            changed = replace(changed, assigned=Assignment(0, nodes.get(part.name, ())))
+            changed = part.changed(**fields, last=start.reason, lost=False)
+            changed = changed.changed(assigned=Assignment(0, nodes.get(part.name, ())))
         elif part.name in resizes:
             one = resizes[part.name]
-            assert one.before == part.size
-            changed = replace(part, size=one.after, resized_at=now, last=one.reason)
+            assert one.before == part.status.size
+            changed = part.changed(size=one.after, resized_at=now, last=one.reason)
             if one.nodes:
-                changed = replace(changed, assigned=Assignment(one.before, one.nodes))
+                changed = changed.changed(assigned=Assignment(one.before, one.nodes))
         if nodes_cleared := clears.get(part.name):
-            changed = replace(changed, cleared=clearings.cleared(part, nodes_cleared, now))
+            changed = changed.changed(cleared=clearings.cleared(part, nodes_cleared, now))
         if given := placed.get(part.name):
             changed = _placed(changed, given, now)
         kept = _kept(changed, frozenset(named.get(part.name, ())))
         gone = _lingering(part, kept) if lingering else ()
-        roles.append(replace(changed, pods=(*kept, *gone)))
+        roles.append(changed.changed(pods=(*kept, *gone)))
     return replace(found, roles=tuple(roles), started_at=now if sizes else found.started_at)
 
 
@@ -136,25 +136,25 @@ def _placed(part: Role, given: NodeAssignment, now: datetime) -> Role:
         replace(one, gates=(), assigned=nodes[one.name], placed_at=now)
         if one.name in nodes
         else one
-        for one in part.pods
+        for one in part.status.pods
         if one.name not in given.replaced_pods
     )
-    return replace(part, pods=pods)
+    return part.changed(pods=pods)
 
 
 def _kept(part: Role, named: frozenset[str]) -> tuple[Pod, ...]:
-    pods = [one for one in part.pods if not one.terminating and one.name not in named]
-    if part.suspended:
+    pods = [one for one in part.status.pods if not one.terminating and one.name not in named]
+    if part.status.suspended:
         return ()
-    if part.tandem:
-        return tuple(one for one in pods if one.index < part.size)
+    if part.spec.tandem:
+        return tuple(one for one in pods if one.index < part.status.size)
     ranked = sorted(pods, key=lambda one: (not one.node, not one.ready, one.index))
-    return tuple(ranked[: part.size])
+    return tuple(ranked[: part.status.size])
 
 
 def _lingering(part: Role, kept: tuple[Pod, ...]) -> tuple[Pod, ...]:
     """Those that leave hold their nodes until the next round."""
-    gone = [one for one in part.pods if one not in kept and not one.terminating]
+    gone = [one for one in part.status.pods if one not in kept and not one.terminating]
     return tuple(replace(one, terminating=True, ready=False) for one in gone if one.node)
 
 
@@ -177,24 +177,26 @@ def _use(jobs: tuple[TrainingJob, ...], *, leaving: bool = False) -> dict[str, R
     found: dict[str, Resources] = {}
     for one in jobs:
         for part in one.roles:
-            for each in part.pods:
+            for each in part.status.pods:
                 if each.node and not each.ended and (each.terminating or not leaving):
-                    found[each.node] = found.get(each.node, Resources()) + part.shape.requests
+                    found[each.node] = (
+                        found.get(each.node, Resources()) + part.template.shape.requests
+                    )
     return found
 
 
 def _bind(part: Role, now: datetime, choose: Choose) -> Role:
-    if part.suspended or part.ending is not None:
+    if part.status.suspended or part.status.ending is not None:
         return part
-    have = {one.index: one for one in part.pods if not one.terminating}
-    pods = [one for one in part.pods if one.terminating]
-    for index in range(part.size):
-        one = have.get(index) or _new(index, now, part.gated)
+    have = {one.index: one for one in part.status.pods if not one.terminating}
+    pods = [one for one in part.status.pods if one.terminating]
+    for index in range(part.status.size):
+        one = have.get(index) or _new(index, now, part.template.gated)
         if not (one.node or one.ended or one.gated):
-            on = choose(part.shape, one.assigned)
+            on = choose(part.template.shape, one.assigned)
             one = replace(one, node=on, ready=bool(on))
         pods.append(one)
-    return replace(part, pods=tuple(pods))
+    return part.changed(pods=tuple(pods))
 
 
 def _new(index: int, now: datetime, gated: bool) -> Pod:  # noqa: FBT001

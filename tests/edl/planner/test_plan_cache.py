@@ -50,8 +50,8 @@ def with_pods(state: ClusterState, random: Random, change: Callable[[Pod], Pod])
         return state
     chosen = random.choice(state.jobs)
     roles = tuple(
-        replace(
-            part, pods=tuple(change(one) if random.random() < 0.5 else one for one in part.pods)
+        part.changed(
+            pods=tuple(change(one) if random.random() < 0.5 else one for one in part.status.pods)
         )
         for part in chosen.roles
     )
@@ -68,7 +68,7 @@ def with_role(state: ClusterState, random: Random, **fields: object) -> ClusterS
         return state
     chosen = random.choice(state.jobs)
     first, *others = chosen.roles
-    changed = replace(first, **fields)  # type: ignore[arg-type]
+    changed = first.changed(**fields)  # type: ignore[arg-type]
     return with_job(state, replace(chosen, roles=(changed, *others)))
 
 
@@ -216,7 +216,7 @@ def test_what_no_plan_is_made_from_asks_for_none(
     plan = decide(state, FAIR, LIMITS, memory)
     assert quiet(plan)
     first = state.jobs[0]
-    roles = (replace(first.roles[0], pods=tuple(map(change, first.roles[0].pods))),)
+    roles = (first.roles[0].changed(pods=tuple(map(change, first.roles[0].status.pods))),)
     later = with_job(state, replace(first, roles=roles))
     assert (memory.get(later, FAIR, LIMITS) is plan) == alike
 
@@ -232,7 +232,7 @@ def test_what_stands_around_a_job_asks_for_no_plan() -> None:
 def test_time_alone_asks_for_a_plan_when_it_is_due() -> None:
     state, memory = settled(), PlanCache()
     first = state.jobs[0]
-    roles = (replace(first.roles[0], resized_at=state.observed_at),)
+    roles = (first.roles[0].changed(resized_at=state.observed_at),)
     state = with_job(state, replace(first, roles=roles))
     plan = decide(state, FAIR, LIMITS, memory)
     assert quiet(plan)
@@ -255,7 +255,7 @@ def test_another_policy_or_limit_decides_anew() -> None:
 def test_pods_of_who_is_over_count_in_budgets_again_and_again() -> None:
     """Nobody ends them (clean-up None), and the quota counts them as long as they are there."""
     charges, quota = (QuotaCharge("quota", "pods", 1),), Quota("ns", "quota", "pods", 3)
-    done = replace(role("worker", charges=charges, on=["a"]), ending=JobEnd.COMPLETE, pods=())
+    done = role("worker", charges=charges, on=["a"]).changed(ending=JobEnd.COMPLETE, pods=())
     over = job("over", done, role("ps", 2, 2, on=["a", "a"], charges=charges))
     over = replace(over, clean_up=CleanUp.NONE)
     state = replace(cluster(node("a", 64), over), quotas=(quota,))

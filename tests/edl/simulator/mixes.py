@@ -10,13 +10,13 @@ from edl.simulator import (
     ENDLESS,
     Change,
     NodeEvent,
-    RoleSpec,
     Scenario,
     Service,
     Timing,
     Training,
     Work,
     Workload,
+    WorkloadRole,
     queued,
 )
 
@@ -33,36 +33,46 @@ def _node(name: str, gpus: int = 0, cpu: int = 8) -> Node:
 
 
 _SMALL, _CORE = _shape("250m"), _shape("1")
-_CASTS: tuple[tuple[str, int, str, tuple[RoleSpec, ...]], ...] = (
+_CASTS: tuple[tuple[str, int, str, tuple[WorkloadRole, ...]], ...] = (
     (
         "tf",
         4,
         "tensorflow",
         (
-            RoleSpec("chief", 1, 1, _SMALL),
-            RoleSpec("ps", 1, 1, _SMALL),
-            RoleSpec("worker", 1, 12, _CORE),
+            WorkloadRole("chief", 1, 1, _SMALL),
+            WorkloadRole("ps", 1, 1, _SMALL),
+            WorkloadRole("worker", 1, 12, _CORE),
         ),
     ),
-    ("ho", 3, "horovod", (RoleSpec("launcher", 1, 1, _SMALL), RoleSpec("worker", 2, 10, _CORE))),
-    ("py", 2, "pytorch", (RoleSpec("worker", 1, 16, _shape("2")),)),
+    (
+        "ho",
+        3,
+        "horovod",
+        (WorkloadRole("launcher", 1, 1, _SMALL), WorkloadRole("worker", 2, 10, _CORE)),
+    ),
+    ("py", 2, "pytorch", (WorkloadRole("worker", 1, 16, _shape("2")),)),
     (
         "mx",
         2,
         "mxnet",
         (
-            RoleSpec("scheduler", 1, 1, _SMALL),
-            RoleSpec("server", 1, 1, _SMALL),
-            RoleSpec("worker", 1, 5, _CORE),
+            WorkloadRole("scheduler", 1, 1, _SMALL),
+            WorkloadRole("server", 1, 1, _SMALL),
+            WorkloadRole("worker", 1, 5, _CORE),
         ),
     ),
-    ("pa", 1, "paddle", (RoleSpec("master", 1, 1, _SMALL), RoleSpec("trainer", 1, 8, _CORE))),
-    ("no", 1, "none", (RoleSpec("worker", 1, 20, _shape("500m")),)),
+    (
+        "pa",
+        1,
+        "paddle",
+        (WorkloadRole("master", 1, 1, _SMALL), WorkloadRole("trainer", 1, 8, _CORE)),
+    ),
+    ("no", 1, "none", (WorkloadRole("worker", 1, 20, _shape("500m")),)),
     (
         "big",
         1,
         "tensorflow",
-        (RoleSpec("ps", 1, 1, _SMALL), RoleSpec("worker", 14, 14, _shape("7"))),
+        (WorkloadRole("ps", 1, 1, _SMALL), WorkloadRole("worker", 14, 14, _shape("7"))),
     ),
 )
 """Name, how many of them, framework, roles. The last one never fits."""
@@ -111,7 +121,8 @@ def mixes(draw: st.DrawFn) -> Scenario:
         framework, roles = draw(st.sampled_from(_KINDS))
         core = _shape(draw(st.sampled_from(["500m", "1", "1", "2", "3"])))
         cast = [
-            RoleSpec(name, low, high, _SMALL if low == high else core) for name, low, high in roles
+            WorkloadRole(name, low, high, _SMALL if low == high else core)
+            for name, low, high in roles
         ]
         items = _ITEMS if framework == "none" else None
         priority = draw(st.sampled_from([0, 0, 0, 5]))
@@ -163,8 +174,8 @@ def _twins(random: Random, number: int) -> list[Training]:
     alone = {"tensorflow": ("chief", "ps"), "horovod": ("launcher",)}.get(framework, ())
     low, shape = random.randint(1, 3), _shape(random.choice(["500m", "1", "2"]))
     cast = [
-        *(RoleSpec(name, 1, 1, shape) for name in alone),
-        RoleSpec("worker", low, low + random.randint(0, 6), shape),
+        *(WorkloadRole(name, 1, 1, shape) for name in alone),
+        WorkloadRole("worker", low, low + random.randint(0, 6), shape),
     ]
     at, waits = random.uniform(0, _CHURN - 5), random.choice([None, None, 8.0, 15.0, 31.0])
     work = random.choice([ENDLESS, ENDLESS, Work(60)])

@@ -36,10 +36,13 @@ def moves(world: Scenario, elastic: Elastic, until: float) -> list[Move]:
     def decided(now: float, state: ClusterState, _: Plan) -> None:
         for job in state.jobs:
             for role in job.roles:
-                key, size = (job.key.name, role.name), 0 if role.suspended else role.size
+                key, size = (
+                    (job.key.name, role.name),
+                    0 if role.status.suspended else role.status.size,
+                )
                 before = sizes.setdefault(key, size)
                 if before != size:
-                    found.append(Move(now, *key, before, size, role.reason))
+                    found.append(Move(now, *key, before, size, role.record.reason))
                     sizes[key] = size
 
     simulate(world, elastic, until, Watcher(decided=decided))

@@ -19,11 +19,11 @@ from edl.simulator import (
     NodeEvent,
     Plain,
     Result,
-    RoleSpec,
     Service,
     Simulation,
     Timing,
     Watcher,
+    WorkloadRole,
     from_state,
     length,
     simulate,
@@ -88,7 +88,7 @@ def test_who_saves_when_told_to_stop_loses_nothing() -> None:
 
 
 def test_horovods_launcher_begins_when_its_workers_are_ready() -> None:
-    seats = [RoleSpec("launcher", 1, 1, shape(0.5)), RoleSpec("worker", 2, 3, shape())]
+    seats = [WorkloadRole("launcher", 1, 1, shape(0.5)), WorkloadRole("worker", 2, 3, shape())]
     job = training("ring", 2, 3, 90, framework="horovod", seats=seats)
     settings = Timing(start_up=4, shut_down=1)
     found = tracks(simulate(world(node("a"), job, settings=settings), FAIR))["ring"]
@@ -136,7 +136,7 @@ def test_a_cordoned_node_gets_nobody_and_its_pods_move_one_after_another() -> No
     events = tuple(NodeEvent(50, Change.CORDONED, one) for one in given.nodes[:1])
     simulation = Simulation(replace(given, events=events), FAIR, Watcher())
     simulation.run(100)
-    pods = [pod for role in simulation.state().jobs[0].roles for pod in role.pods]
+    pods = [pod for role in simulation.state().jobs[0].roles for pod in role.status.pods]
     assert {pod.node for pod in pods} == {"node-1"}
 
 
@@ -146,7 +146,7 @@ def test_a_taint_that_ends_pods_drives_them_elsewhere() -> None:
     events = (NodeEvent(50, Change.TAINTED, given.nodes[0], taint),)
     simulation = Simulation(replace(given, events=events), FAIR, Watcher())
     simulation.run(60)
-    pods = [pod for role in simulation.state().jobs[0].roles for pod in role.pods]
+    pods = [pod for role in simulation.state().jobs[0].roles for pod in role.status.pods]
     assert {pod.node for pod in pods} == {"node-1"}
 
 
@@ -202,16 +202,16 @@ def test_what_runs_in_an_observed_cluster_goes_on_there() -> None:
 
 def test_an_observed_job_that_is_nearly_over_is_ended_by_its_steps() -> None:
     seats = [
-        RoleSpec("chief", 1, 1, shape()),
-        RoleSpec("ps", 1, 1, shape()),
-        RoleSpec("worker", 1, 1, shape()),
+        WorkloadRole("chief", 1, 1, shape()),
+        WorkloadRole("ps", 1, 1, shape()),
+        WorkloadRole("worker", 1, 1, shape()),
     ]
     job = training("one", 1, 1, 50, framework="tensorflow", seats=seats)
     simulation = Simulation(world(node("a"), job, settings=Timing(1, 5)), FAIR, Watcher())
     simulation.run(52)
     state = simulation.state()
     chief = state.jobs[0].roles[0]
-    assert chief.ending is not None
+    assert chief.status.ending is not None
     rest = Simulation(from_state(state), FAIR, Watcher())
     rest.run(100)
     assert rest.state().jobs == ()
@@ -223,7 +223,7 @@ def test_a_pod_that_starts_when_observed_gets_ready() -> None:
         world(node("a"), training("one", 2, 2, 50), settings=Timing(30, 5)), FAIR, Watcher()
     )
     simulation.run(10)
-    pods = simulation.state().jobs[0].roles[0].pods
+    pods = simulation.state().jobs[0].roles[0].status.pods
     assert {pod.phase for pod in pods} == {PodPhase.PENDING}
     found = tracks(simulate(from_state(simulation.state(), lambda _: length(9)), FAIR))
     assert found["one"].ended == pytest.approx(5 + 9)
@@ -243,7 +243,7 @@ def test_who_tells_how_far_he_is_is_left_alone_near_his_end() -> None:
 
 def test_a_gang_that_the_scheduler_spreads_begins_with_us_and_never_without() -> None:
     """Small pods on every node leave none for the large one."""
-    seats = [RoleSpec("ps", 4, 4, shape(1)), RoleSpec("worker", 1, 1, shape(4))]
+    seats = [WorkloadRole("ps", 4, 4, shape(1)), WorkloadRole("worker", 1, 1, shape(4))]
     job = training("tight", 1, 1, 100, framework="tensorflow", seats=seats)
     given = world(*nodes(2, 4), job)
     assert simulate(given, FAIR, 3600).ended == 1

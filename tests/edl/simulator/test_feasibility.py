@@ -30,7 +30,6 @@ from edl.simulator import (
     NodeEvent,
     Plain,
     Result,
-    RoleSpec,
     Scenario,
     Service,
     Simulation,
@@ -38,6 +37,7 @@ from edl.simulator import (
     Watcher,
     Work,
     Workload,
+    WorkloadRole,
     from_state,
     length,
     queued,
@@ -82,7 +82,7 @@ def gpus(name: str, *devices: Device, **labels: str) -> Node:
 
 
 def of_one(name: str, wanted: Shape, pods: int = 1, seconds: float = 50) -> Training:
-    seats = [RoleSpec("worker", pods, pods, wanted)]
+    seats = [WorkloadRole("worker", pods, pods, wanted)]
     return Training(queued(name, Workload("pytorch"), seats), length(seconds))
 
 
@@ -94,7 +94,7 @@ def after(seconds: float, given: Scenario, manner: Elastic | Plain = FAIR) -> Cl
 
 def on(state: ClusterState, name: str = "train") -> list[str]:
     (job,) = (job for job in state.jobs if job.key.name == name)
-    return sorted(pod.node for role in job.roles for pod in role.pods)
+    return sorted(pod.node for role in job.roles for pod in role.status.pods)
 
 
 def running(result: Result, name: str) -> float | None:
@@ -121,7 +121,7 @@ def test_workers_spread_over_zones_whatever_the_room() -> None:
 
 def test_followers_are_bound_once_those_are_whom_they_follow() -> None:
     follower = ruled("worker", affinity=(PodAffinityTerm(HOST, app("ps")),))
-    seats = [RoleSpec("worker", 2, 2, follower), RoleSpec("ps", 1, 1, ruled("ps"))]
+    seats = [WorkloadRole("worker", 2, 2, follower), WorkloadRole("ps", 1, 1, ruled("ps"))]
     train = Training(queued("train", Workload("tensorflow"), seats), length(50))
     found = on(after(20, world(host("a", 4), host("b", 4), train), Plain()))
     assert found in (["a"] * 3, ["b"] * 3)
@@ -166,7 +166,7 @@ def test_who_is_cordoned_in_keeps_its_place_in_the_count() -> None:
 
 def test_a_share_is_free_again_when_its_job_ends() -> None:
     there = worker("first", 1, 1, shape=part(1000), on=["a"])
-    role = replace(there.roles[0], pods=(pod(0, "a", devices=("gpu-0",)),))
+    role = there.roles[0].changed(pods=(pod(0, "a", devices=("gpu-0",)),))
     used = gpus("a", Device("gpu-0", 0, GpuUsage(1000)))
     state = ClusterState(
         at(0),
@@ -252,7 +252,7 @@ def jobs_of(draw: st.DrawFn, shapes: st.SearchStrategy[Shape]) -> list[Training]
             queued(
                 f"job-{number}",
                 Workload("pytorch"),
-                [RoleSpec("worker", low := draw(st.integers(1, 2)), low + 2, draw(shapes))],
+                [WorkloadRole("worker", low := draw(st.integers(1, 2)), low + 2, draw(shapes))],
                 priority=draw(st.sampled_from([0, 0, 5])),
             ),
             Work(draw(_WORK), CONSTANT),
@@ -293,13 +293,13 @@ def _there(state: ClusterState) -> dict[tuple[str, str], tuple[Placed, Shape]]:
     nodes = {one.name: one for one in state.nodes}
     return {
         (role.job, pod.name): (
-            Placed(nodes[pod.node], role.shape.constraints, leaving=pod.terminating),
-            role.shape,
+            Placed(nodes[pod.node], role.template.shape.constraints, leaving=pod.terminating),
+            role.template.shape,
         )
         for job in state.jobs
         for role in job.roles
-        for pod in role.pods
-        if pod.node and not pod.ended and role.shape.constraints
+        for pod in role.status.pods
+        if pod.node and not pod.ended and role.template.shape.constraints
     }
 
 
@@ -340,9 +340,9 @@ def _held(state: ClusterState, name: str, device: Device) -> GpuUsage:
     found = GpuUsage()
     for job in state.jobs:
         for role in job.roles:
-            share = role.shape.share
+            share = role.template.shape.share
             assert share is not None
-            for one in role.pods:
+            for one in role.status.pods:
                 if one.node == name and not one.ended and device.uuid in one.devices:
                     whole = share.compute > 1000
                     memory = share.memory or share.compute * device.memory // 1000
@@ -357,6 +357,8 @@ def _without_their_gpus(state: ClusterState) -> list[str]:
         one.name
         for job in state.jobs
         for role in job.roles
-        for one in role.pods
-        if role.shape.share and one.node and len(one.devices) != role.shape.share.gpus
+        for one in role.status.pods
+        if role.template.shape.share
+        and one.node
+        and len(one.devices) != role.template.shape.share.gpus
     ]

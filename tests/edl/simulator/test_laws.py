@@ -60,10 +60,10 @@ def _over(node: Node) -> list[str]:
 
 def _asked(state: ClusterState, node: Node) -> int:
     return sum(
-        role.shape.requests.get("cpu")
+        role.template.shape.requests.get("cpu")
         for job in state.jobs
         for role in job.roles
-        for pod in role.pods
+        for pod in role.status.pods
         if pod.node == node.name and not pod.ended
     )
 
@@ -78,7 +78,9 @@ def test_sizes_are_from_min_to_max_or_nothing_is_started(given: Scenario, manner
             (now, role)
             for job in state.jobs
             for role in job.live
-            if role.tandem and not role.suspended and not role.min <= role.size <= role.max
+            if role.spec.tandem
+            and not role.status.suspended
+            and not role.spec.min <= role.status.size <= role.spec.max
         )
 
     simulate(given, manner, LONG, Watcher(decided=decided))

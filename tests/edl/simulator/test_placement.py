@@ -19,7 +19,6 @@ from edl.simulator import (
     Elastic,
     NodeEvent,
     Plain,
-    RoleSpec,
     Scenario,
     Service,
     Simulation,
@@ -27,6 +26,7 @@ from edl.simulator import (
     Training,
     Watcher,
     Workload,
+    WorkloadRole,
     from_state,
     length,
     queued,
@@ -45,15 +45,15 @@ Decision = Callable[[TrainingJob], Plan]
 
 
 def gang(
-    cpu: float = 1, *, seats: list[RoleSpec] | None = None, kind: Workload = GATED
+    cpu: float = 1, *, seats: list[WorkloadRole] | None = None, kind: Workload = GATED
 ) -> Training:
     """A parameter server and two workers; 100 seconds long."""
-    usual = [RoleSpec("ps", 1, 1, shape()), RoleSpec("worker", 2, 2, shape(cpu))]
+    usual = [WorkloadRole("ps", 1, 1, shape()), WorkloadRole("worker", 2, 2, shape(cpu))]
     return Training(queued("gang", kind, seats or usual), length(100))
 
 
 def started(job: TrainingJob, **nodes: tuple[str, ...]) -> Plan:
-    sizes = tuple((role.name, role.min) for role in job.roles)
+    sizes = tuple((role.name, role.spec.min) for role in job.roles)
     return Plan(admissions=(Admission(job.key, sizes, because("room"), nodes=(*nodes.items(),)),))
 
 
@@ -66,7 +66,7 @@ def placed(nodes: Mapping[str, list[str]], job: TrainingJob) -> Plan:
     found = {
         role.name: tuple(
             (pod.name, node)
-            for pod in role.pods
+            for pod in role.status.pods
             for node in nodes.get(role.name, [])[pod.index : pod.index + 1]
             if node and PLACEMENT in pod.gates
         )
@@ -83,7 +83,11 @@ def on(**nodes: list[str]) -> Decision:
 
 def ended(role: str, index: int, job: TrainingJob) -> Plan:
     (pod,) = (
-        pod for one in job.roles if one.name == role for pod in one.pods if pod.index == index
+        pod
+        for one in job.roles
+        if one.name == role
+        for pod in one.status.pods
+        if pod.index == index
     )
     return Plan(drains=(Drain(job.key, role, (pod.name,), because("no room there")),))
 
@@ -110,7 +114,9 @@ class Script:
     def pods(self, second: float) -> list[Pod]:
         """In the order of roles and indexes."""
         roles = self.roles(second)
-        return [pod for role in roles for pod in sorted(role.pods, key=lambda pod: pod.index)]
+        return [
+            pod for role in roles for pod in sorted(role.status.pods, key=lambda pod: pod.index)
+        ]
 
     def nodes(self, second: float) -> list[str]:
         return [pod.node for pod in self.pods(second)]
@@ -128,8 +134,8 @@ class Script:
 def test_roles_are_gated_where_the_plan_places_their_pods(
     kind: Workload, roles: list[str], *, gated: bool
 ) -> None:
-    job = queued("one", kind, [RoleSpec(role, 1, 1, shape()) for role in roles])
-    assert [role.gated for role in job.roles] == [gated] * len(roles)
+    job = queued("one", kind, [WorkloadRole(role, 1, 1, shape()) for role in roles])
+    assert [role.template.gated for role in job.roles] == [gated] * len(roles)
 
 
 def test_gated_pods_wait_for_a_node_of_the_plan() -> None:
@@ -161,7 +167,9 @@ def test_it_is_decided_again_once_there_are_pods_to_place() -> None:
     seen = []
 
     def decided(now: float, state: ClusterState, _plan: Plan) -> None:
-        seen.append((now, sum(PLACEMENT in pod.gates for pod in state.jobs[0].roles[0].pods)))
+        seen.append(
+            (now, sum(PLACEMENT in pod.gates for pod in state.jobs[0].roles[0].status.pods))
+        )
 
     def decide(state: ClusterState, _by: Policy, _limits: Limits, _last: PlanCache) -> Plan:
         return started(state.jobs[0]) if state.jobs[0].suspended else Plan()
@@ -195,7 +203,7 @@ TAINT = Taint("gone", "", "NoExecute")
     ids=["cordoned", "tainted", "lost", "kept away by a pod"],
 )
 def test_a_placed_pod_goes_to_no_node_that_it_may_not_use(way: NodeEvent | Service) -> None:
-    seats = [RoleSpec("ps", 1, 1, ruled("train")), RoleSpec("worker", 1, 1, shape())]
+    seats = [WorkloadRole("ps", 1, 1, ruled("train")), WorkloadRole("worker", 1, 1, shape())]
     others, events = ((), (way,)) if isinstance(way, NodeEvent) else ((way,), ())
     given = replace(world(host("a"), gang(seats=seats), *others), events=events)
     script = Script(given, {0: started, 2: on(ps=["a"])})
@@ -222,7 +230,7 @@ def test_a_placed_pod_that_is_ended_is_made_again_behind_its_gate() -> None:
     assert again.name != stuck.name
     assert (again.gates, again.assigned, again.placed_at) == ((PLACEMENT,), "", None)
     assert script.nodes(6) == ["large", "large", "large"]
-    assert [role.failures for role in script.roles(7)] == [0, 0]
+    assert [role.status.failures for role in script.roles(7)] == [0, 0]
     assert script.simulation.result().jobs[0].track.pod_stops == 0
 
 
@@ -237,7 +245,7 @@ def test_who_is_suspended_leaves_no_pod_behind_its_gate_nor_on_its_way_to_a_node
 
 
 def test_a_launcher_is_placed_first_and_gets_its_node_once_its_hosts_are_known() -> None:
-    seats = [RoleSpec("launcher", 1, 1, shape()), RoleSpec("worker", 1, 1, shape())]
+    seats = [WorkloadRole("launcher", 1, 1, shape()), WorkloadRole("worker", 1, 1, shape())]
     ring = gang(seats=seats, kind=Workload("horovod", gated=True))
     plans = {0: started, 2: on(launcher=["node-1"]), 4: on(worker=["node-1"])}
     script = Script(world(*nodes(2), ring), plans)
@@ -260,7 +268,7 @@ def test_what_waits_in_an_observed_cluster_goes_on_waiting() -> None:
 
 
 def test_without_us_no_pod_waits_for_a_plan() -> None:
-    seats = [RoleSpec("launcher", 1, 1, shape()), RoleSpec("worker", 1, 1, shape())]
+    seats = [WorkloadRole("launcher", 1, 1, shape()), WorkloadRole("worker", 1, 1, shape())]
     ring = Training(queued("ring", Workload("horovod", gated=True), seats), length(100))
     assert simulate(world(*nodes(2), gang(), ring), Plain(), 3600).ended == 2
 
@@ -268,13 +276,13 @@ def test_without_us_no_pod_waits_for_a_plan() -> None:
 def test_the_nodes_that_a_start_has_for_replicas_are_read_off_their_job() -> None:
     plans = {0: partial(started, worker=("a", "b")), 4: stopped, 6: started}
     script = Script(world(node("a"), node("b"), gang()), plans)
-    assert [role.assigned.nodes for role in script.roles(2)] == [(), ("a", "b")]
-    assert [role.assigned.nodes for role in script.roles(8)] == [(), ()]
+    assert [role.record.assigned.nodes for role in script.roles(2)] == [(), ("a", "b")]
+    assert [role.record.assigned.nodes for role in script.roles(8)] == [(), ()]
 
 
 def test_a_job_with_a_topology_waits_for_the_nodes_of_the_plan() -> None:
     near = Workload("none", topology=Topology(preferred=("rack",)))
-    seats = [RoleSpec("worker", 1, 2, shape())]
+    seats = [WorkloadRole("worker", 1, 2, shape())]
     (part,) = queued("near", near, seats).roles
-    assert (part.gated, part.topology) == (True, near.topology)
-    assert not queued("plain", Workload("none"), seats).roles[0].gated
+    assert (part.template.gated, part.spec.topology) == (True, near.topology)
+    assert not queued("plain", Workload("none"), seats).roles[0].template.gated

@@ -16,13 +16,13 @@ from edl.simulator import (
     Amdahl,
     Elastic,
     Plain,
-    RoleSpec,
     Scenario,
     Service,
     Timing,
     Training,
     Work,
     Workload,
+    WorkloadRole,
     queued,
 )
 
@@ -49,7 +49,7 @@ def nodes(count: int, cpu: float = 4) -> tuple[Node, ...]:
 def training(name: str, low: int, high: int, seconds: float, **fields: Any) -> Training:
     """PyTorch workers of one core; `seconds` of one of them, faster with more of them."""
     kind = Workload(fields.pop("framework", "pytorch"))
-    seats = fields.pop("seats", [RoleSpec("worker", low, high, shape(fields.pop("cpu", 1)))])
+    seats = fields.pop("seats", [WorkloadRole("worker", low, high, shape(fields.pop("cpu", 1)))])
     given = {key: fields.pop(key) for key in ("priority", "items") if key in fields}
     work = Work(seconds, fields.pop("curve", LINEAR))
     return Training(queued(name, kind, seats, **given), work, **fields)
@@ -70,11 +70,11 @@ def trainings(draw: st.DrawFn, number: int) -> Training:
     """One that fits into an empty world of `worlds`: its minimum has at most 4 pods of 1 core."""
     framework = draw(st.sampled_from(["pytorch", "pytorch", "tensorflow", "none", "horovod"]))
     low = draw(st.integers(1, 3))
-    seats = [RoleSpec("worker", low, low + draw(st.integers(0, 6)), shape())]
+    seats = [WorkloadRole("worker", low, low + draw(st.integers(0, 6)), shape())]
     if framework == "horovod":
-        seats.insert(0, RoleSpec("launcher", 1, 1, shape()))
+        seats.insert(0, WorkloadRole("launcher", 1, 1, shape()))
     if framework == "tensorflow" and draw(st.booleans()):
-        seats.insert(0, RoleSpec("ps", 1, 1, shape()))
+        seats.insert(0, WorkloadRole("ps", 1, 1, shape()))
     job = queued(
         f"job-{number}",
         Workload(framework),

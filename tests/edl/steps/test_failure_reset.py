@@ -1,5 +1,4 @@
 import pytest
-from msgspec.structs import replace
 
 from edl.model import Role
 from edl.steps.failure_reset import CALM
@@ -14,7 +13,7 @@ def chief(**fields: object) -> Role:
     """It has failed four times of six, and runs for ten minutes again."""
     usual = {"failures": 4, "backoff_limit": 6, "retries": 6}
     usual["pods"] = pods("chief", [0], ready_since=SINCE)
-    return replace(role("chief"), **(usual | fields))
+    return role("chief").changed(**(usual | fields))
 
 
 def limits(found: Role) -> dict[str, Json]:
@@ -45,5 +44,5 @@ def test_it_counts_otherwise(fields: dict[str, object]) -> None:
 
 def test_somebody_who_fails_at_every_start_is_not_forgiven() -> None:
     some = pods("worker", [0], ready_since=SINCE)
-    worker = replace(role("worker", 2, 3), failures=4, backoff_limit=18, retries=18, pods=some)
+    worker = role("worker", 2, 3).changed(failures=4, backoff_limit=18, retries=18, pods=some)
     assert limits(worker) == {}

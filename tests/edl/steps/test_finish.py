@@ -1,7 +1,6 @@
 from collections.abc import Sequence
 
 import pytest
-from msgspec.structs import replace
 
 from edl import contract
 from edl.contract import CleanUp
@@ -48,25 +47,25 @@ def test_when_the_chief_is_done_the_others_end_in_one_patch_each(clean_up: Clean
 
 
 def test_waiting_jobs_end_too() -> None:
-    step = ended(CHIEF, replace(PS, suspended=True))
+    step = ended(CHIEF, PS.changed(suspended=True))
     assert job_patches(step) == {"mnist-ps": NOTHING_LEFT}
 
 
 @pytest.mark.parametrize("clean_up", CleanUp)
 def test_who_ended_while_he_was_suspended_is_let_go(clean_up: CleanUp) -> None:
-    wedged = replace(CHIEF, suspended=True, wedged=True)
-    step = ended(wedged, replace(WORKER, size=0), clean_up=clean_up)
+    wedged = CHIEF.changed(suspended=True, wedged=True)
+    step = ended(wedged, WORKER.changed(size=0), clean_up=clean_up)
     assert job_patches(step)["mnist-chief"] == {"suspend": False}
 
 
 def test_he_is_let_go_too_where_the_others_go_on() -> None:
-    done = replace(PS, ending=JobEnd.COMPLETE, suspended=True, wedged=True)
-    step, _ = live(training(replace(CHIEF, ending=None), done, WORKER), (), NOW)
+    done = PS.changed(ending=JobEnd.COMPLETE, suspended=True, wedged=True)
+    step, _ = live(training(CHIEF.changed(ending=None), done, WORKER), (), NOW)
     assert job_patches(step)["mnist-ps"] == {"suspend": False}
 
 
 def test_ending_is_written_once() -> None:
-    step = ended(CHIEF, replace(PS, size=0), replace(WORKER, ending=JobEnd.COMPLETE, size=0))
+    step = ended(CHIEF, PS.changed(size=0), WORKER.changed(ending=JobEnd.COMPLETE, size=0))
     assert (step.writes, step.notes) == ((), ())
 
 
@@ -76,8 +75,8 @@ def test_none_keeps_everything() -> None:
 
 
 def test_the_deciding_role_fails_with_a_role_that_failed() -> None:
-    failed = replace(WORKER, ending=JobEnd.FAILED)
-    step = ended(replace(CHIEF, ending=None), PS, failed)
+    failed = WORKER.changed(ending=JobEnd.FAILED)
+    step = ended(CHIEF.changed(ending=None), PS, failed)
     at_once = {"activeDeadlineSeconds": 0, "suspend": False}
     assert job_patches(step) == {"mnist-chief": at_once, "mnist-ps": NOTHING_LEFT}
     assert {note.message for note in step.notes} == {"mnist has failed"}
@@ -87,8 +86,8 @@ def _all_ended(clean_up: CleanUp) -> Sequence[str]:
     over = pods("chief", [0], ready=False, phase=PodPhase.SUCCEEDED)
     leaving = pods("worker", [0], terminating=True)
     roles = (
-        replace(CHIEF, pods=over),
-        replace(WORKER, ending=JobEnd.COMPLETE, size=0, pods=leaving),
+        CHIEF.changed(pods=over),
+        WORKER.changed(ending=JobEnd.COMPLETE, size=0, pods=leaving),
     )
     return [target.name for target in deleted(ended(*roles, clean_up=clean_up))]
 
@@ -104,25 +103,25 @@ def test_all_removes_them_once_nothing_runs() -> None:
 
 def test_all_waits_for_the_others() -> None:
     over = pods("chief", [0], ready=False, phase=PodPhase.SUCCEEDED)
-    assert deleted(ended(replace(CHIEF, pods=over), PS, clean_up=CleanUp.ALL)) == []
+    assert deleted(ended(CHIEF.changed(pods=over), PS, clean_up=CleanUp.ALL)) == []
 
 
 def test_a_pod_is_deleted_in_the_version_that_was_seen() -> None:
     over = pods("chief", [0], ready=False, phase=PodPhase.SUCCEEDED)
-    step = finish(training(replace(CHIEF, pods=over), clean_up=CleanUp.ALL), JobEnd.COMPLETE, NOW)
+    step = finish(training(CHIEF.changed(pods=over), clean_up=CleanUp.ALL), JobEnd.COMPLETE, NOW)
     (delete,) = step.writes
     assert isinstance(delete, Delete)
     assert delete.version == over[0].version
 
 
 def test_who_has_no_time_left_is_not_told_again() -> None:
-    failed = replace(WORKER, ending=JobEnd.FAILED)
-    told = replace(CHIEF, ending=None, told_to_end=True)
+    failed = WORKER.changed(ending=JobEnd.FAILED)
+    told = CHIEF.changed(ending=None, told_to_end=True)
     assert job_patches(ended(told, failed)) == {}
 
 
 def test_a_job_whose_user_needs_an_index_of_it_gets_no_time() -> None:
-    step = ended(CHIEF, PS, replace(WORKER, keeps_completions=True))
+    step = ended(CHIEF, PS, WORKER.changed(keeps_completions=True))
     at_once = {"activeDeadlineSeconds": 0, "suspend": False}
     assert job_patches(step) == {"mnist-ps": NOTHING_LEFT, "mnist-worker": at_once}
 
@@ -134,9 +133,9 @@ def times(step: Step) -> list[tuple[str, object]]:
 
 
 def test_a_jobs_time_to_live_begins_when_all_have_ended_and_the_deciding_one_goes_last() -> None:
-    chief = replace(CHIEF, held_ttl=0)
+    chief = CHIEF.changed(held_ttl=0)
     assert times(ended(chief, PS, WORKER)) == []
-    ps, worker = (replace(one, ending=JobEnd.COMPLETE, size=0, held_ttl=9) for one in (PS, WORKER))
+    ps, worker = (one.changed(ending=JobEnd.COMPLETE, size=0, held_ttl=9) for one in (PS, WORKER))
     assert times(ended(chief, ps, WORKER)) == []
     assert times(ended(chief, ps, worker)) == [
         ("mnist-ps", 9),
@@ -146,10 +145,10 @@ def test_a_jobs_time_to_live_begins_when_all_have_ended_and_the_deciding_one_goe
 
 
 def test_nothing_is_written_where_no_time_is_held() -> None:
-    assert ended(CHIEF, replace(PS, ending=JobEnd.COMPLETE, size=0)).writes == ()
+    assert ended(CHIEF, PS.changed(ending=JobEnd.COMPLETE, size=0)).writes == ()
 
 
 def test_where_nobody_is_ended_each_ended_job_has_its_own_time() -> None:
-    chief = replace(CHIEF, held_ttl=0)
-    step = ended(chief, replace(PS, held_ttl=5), clean_up=CleanUp.NONE)
+    chief = CHIEF.changed(held_ttl=0)
+    step = ended(chief, PS.changed(held_ttl=5), clean_up=CleanUp.NONE)
     assert times(step) == [("mnist-chief", 0)]

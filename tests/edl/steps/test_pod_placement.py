@@ -138,7 +138,7 @@ def test_a_job_with_another_step_is_placed_in_the_same_round() -> None:
 
 def test_pods_get_their_nodes_after_stops_and_before_starts() -> None:
     new, old = (replace(served(), key=key_of(name)) for name in ("new", "old"))
-    asleep = tuple(replace(one, suspended=True, pods=()) for one in new.roles)
+    asleep = tuple(one.changed(suspended=True, pods=()) for one in new.roles)
     sizes = tuple((one.name, 1) for one in asleep)
     plan = Plan(
         admissions=(Admission(key_of("new"), sizes, because("room")),),
@@ -177,7 +177,7 @@ def test_a_job_that_does_not_go_on_is_not_placed() -> None:
     assert placed(replace(job, problem="its Jobs disagree"), "n1") == []
     assert placed(served(*waiting("worker", 0), suspended=True), "n1") == []
     chief, *others = job.roles
-    ended = replace(job, roles=(replace(chief, ending=JobEnd.COMPLETE), *others))
+    ended = replace(job, roles=(chief.changed(ending=JobEnd.COMPLETE), *others))
     assert placed(ended, "n1") == []
 
 
@@ -304,7 +304,7 @@ def test_growth_keeps_the_nodes_of_a_start_that_is_under_way() -> None:
     begun = gated("worker", 1, 9, size=3, assigned=Assignment(0, ("n1", "n2", "n2")))
     grown = Resize(KEY, "worker", 3, 5, because("room"), nodes=("n3", "n3"))
     assert resized(begun, grown, NOW)[contract.ASSIGNED_NODES] == "0:n1,n2*2,n3*2"
-    gap = replace(begun, assigned=Assignment(0, ("n1",)))
+    gap = begun.changed(assigned=Assignment(0, ("n1",)))
     assert resized(gap, grown, NOW)[contract.ASSIGNED_NODES] == "3:n3*2"
     fewer = replace(grown, before=2, after=3, nodes=("n4",))
     assert resized(begun, fewer, NOW)[contract.ASSIGNED_NODES] == "0:n1,n2,n4"

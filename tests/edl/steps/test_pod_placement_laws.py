@@ -103,7 +103,7 @@ class World:
     def plan(self) -> Plan:
         """Who waits starts; who waits behind the gate gets the node that its Job has for it."""
         (found,) = self.state.jobs
-        asleep = [role.name for role in found.roles if role.suspended]
+        asleep = [role.name for role in found.roles if role.status.suspended]
         nodes = tuple((name, NODES[name]) for name in asleep)
         sizes = tuple((name, SIZES[name]) for name in asleep)
         start = Admission(found.key, sizes, because("room"), nodes=nodes)
@@ -167,9 +167,9 @@ class World:
 
 
 def _assigned(role: Role) -> Iterator[tuple[str, str]]:
-    for pod in role.pods:
+    for pod in role.status.pods:
         if pod.unplaced:
-            node = role.assigned.node(pod.index)
+            node = role.record.assigned.node(pod.index)
             assert node == NODES[role.name][pod.index]
             yield pod.name, node
 
@@ -186,9 +186,9 @@ def test_every_pod_comes_to_its_node_once_whatever_crashes(cuts: list[int]) -> N
     assert world.writes() == []
     there = {role.name: role for role in world.state.jobs[0].roles}
     for name, role in there.items():
-        assert [pod.node for pod in role.pods] == list(NODES[name])
-        assert [pod.assigned for pod in role.pods] == list(NODES[name])
-        for pod in role.pods:
+        assert [pod.node for pod in role.status.pods] == list(NODES[name])
+        assert [pod.assigned for pod in role.status.pods] == list(NODES[name])
+        for pod in role.status.pods:
             gates = [gate for who, gate in world.lost if who == pod.name]
             assert gates == sorted(GATES[name], reverse=True), "the node first, each gate once"
     told = [world.pod(name)["metadata"]["annotations"][contract.CLUSTER] for name in world.pods]

@@ -182,7 +182,7 @@ def test_a_node_that_goes_takes_no_name_off_the_users_list() -> None:
     job = horovod(launcher(0, 1, 2), workers(*pods("worker", range(3)), size=3))
     leaving = Drain(KEY, "worker", ("mnist-worker-2-abcde",), because("node n1 goes"))
     found = evacuated(job, {(KEY, "worker"): leaving})
-    assert found.roles[1].removing == {NAMED, "mnist-worker-2-abcde"}
+    assert found.roles[1].request.removing == {NAMED, "mnist-worker-2-abcde"}
     assert found.roles[0] == job.roles[0]
 
 

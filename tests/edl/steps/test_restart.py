@@ -1,5 +1,3 @@
-from msgspec.structs import replace
-
 from edl import contract
 from edl.model import ResizePolicy
 from edl.planner.plan import Resize
@@ -8,7 +6,7 @@ from tests.edl.trainings import KEY, NOW, is_stopped, job_patches, patches, role
 from tests.reasons import because
 
 SCHEDULER = role("scheduler")
-WORKER = replace(role("worker", 1, 3), resizing=ResizePolicy.RESTART, size=2)
+WORKER = role("worker", 1, 3).changed(resizing=ResizePolicy.RESTART, size=2)
 RESIZE = Resize(KEY, "worker", 2, 3, because("idle room: 3 of 3 fit"), restart=True)
 
 
@@ -32,6 +30,6 @@ def test_a_restart_is_told_once() -> None:
 
 
 def test_who_is_stopped_already_stays_so() -> None:
-    stopped = replace(SCHEDULER, suspended=True)
+    stopped = SCHEDULER.changed(suspended=True)
     step, _ = live(training(stopped, WORKER, framework="mxnet"), [RESIZE], NOW)
     assert list(job_patches(step)) == ["mnist-worker"]

@@ -151,7 +151,7 @@ def test_a_shrink_never_fails() -> None:
 
 def test_no_clock_starts_in_the_queue() -> None:
     waiting = worker(6, 0, ScaleDeadline(MINUTE), suspended=True)
-    step, _ = lived(replace(waiting, pods=()))
+    step, _ = lived(waiting.changed(pods=()))
     assert step.writes == ()
 
 
@@ -174,7 +174,7 @@ def test_what_restarts_is_taken_back_by_another_restart() -> None:
 def test_what_stopped_for_room_that_never_came_starts_again_as_it_was() -> None:
     stopped = worker(6, 0, since(60), suspended=True, **RESTARTING)
     why = reasons.restart(reasons.MANUAL)
-    step, _ = lived(replace(stopped, pods=(), last=why))
+    step, _ = lived(stopped.changed(pods=(), last=why))
     assert job_patches(step) == {"mnist-worker": {"parallelism": 4, "completions": 4}}
     assert is_stopped(written(patches(step)[0]))
 

@@ -1,7 +1,5 @@
 import json
 
-from msgspec.structs import replace
-
 from edl import contract, reasons
 from edl.annotations.last_change import text_of
 from edl.model import ResizePolicy, ScaleDeadline
@@ -26,7 +24,7 @@ EVALUATOR = role("evaluator", suspended=True)
 
 
 def started(*sizes: tuple[str, int], mode: str = "", **fields: object) -> Step:
-    roles = (CHIEF, replace(WORKER, resizing=ResizePolicy.RESTART), EVALUATOR)
+    roles = (CHIEF, WORKER.changed(resizing=ResizePolicy.RESTART), EVALUATOR)
     job = training(*roles, mode=mode, **fields)
     return start(job, Admission(KEY, sizes, because("room for all")), NOW)
 
@@ -135,7 +133,7 @@ def test_stopping_suspends_what_runs_and_keeps_the_sizes() -> None:
 
 def test_the_clock_of_a_growth_stops_with_its_job() -> None:
     """It begins anew with the next start: off its nodes nothing could come in time."""
-    waiting = replace(WORKER, suspended=False, scaling=ScaleDeadline(seconds(60), None, NOW, 2))
+    waiting = WORKER.changed(suspended=False, scaling=ScaleDeadline(seconds(60), None, NOW, 2))
     step = stop(training(role("chief"), waiting), Suspension(KEY, reasons.PAUSED), NOW)
     chief, worker = map(written, patches(step))
     assert contract.SCALING not in chief
@@ -146,5 +144,5 @@ def test_addresses_wait_until_the_job_controller_has_seen_the_stop() -> None:
     """A restart writes the addresses of this start into each template."""
     admission = Admission(KEY, (("chief", 1), ("worker", 2)), because("room"))
     for settled in (True, False):
-        stopped = replace(WORKER, settled=settled)
+        stopped = WORKER.changed(settled=settled)
         assert bool(start(training(CHIEF, stopped), admission, NOW).writes) is settled

@@ -115,7 +115,9 @@ def test_a_plan_that_moves_a_quiet_job_is_followed() -> None:
     state = ClusterState(NOW, (), (job,))
     steps(Plan(), state, quiet)
     resized = Plan(resizes=(Resize(KEY, "worker", 2, 3, because("room")),))
-    moved = Plan(drains=(Drain(KEY, "worker", (job.roles[0].pods[0].name,), because("goes")),))
+    moved = Plan(
+        drains=(Drain(KEY, "worker", (job.roles[0].status.pods[0].name,), because("goes")),)
+    )
     for plan in (resized, moved):
         assert steps(plan, state, quiet) == steps(plan, state)
         assert steps(plan, state, quiet).steps

@@ -12,8 +12,12 @@ from edl.model import (
     Code,
     JobEnd,
     JobKey,
+    PodTemplate,
     ResizePolicy,
     Role,
+    RoleRecord,
+    RoleSpec,
+    RoleStatus,
     Shape,
     StartRefusal,
     Team,
@@ -35,17 +39,25 @@ WORKER = Role(
     job="bert-worker",
     uid="1",
     version="1",
-    min=2,
-    max=8,
-    size=2,
-    suspended=True,
-    resizing=ResizePolicy.LIVE,
-    decides=True,
-    serves=False,
-    tandem=True,
-    shape=Shape(Resources.parse({"cpu": "4", "memory": "8Gi", "pods": 1})),
-    reason=Code.INSUFFICIENT_CAPACITY,
-    message="insufficient CPU",
+    spec=RoleSpec(
+        min=2,
+        max=8,
+        resizing=ResizePolicy.LIVE,
+        decides=True,
+        serves=False,
+        tandem=True,
+    ),
+    status=RoleStatus(
+        size=2,
+        suspended=True,
+    ),
+    template=PodTemplate(
+        shape=Shape(Resources.parse({"cpu": "4", "memory": "8Gi", "pods": 1})),
+    ),
+    record=RoleRecord(
+        reason=Code.INSUFFICIENT_CAPACITY,
+        message="insufficient CPU",
+    ),
 )
 
 
@@ -97,12 +109,12 @@ def test_a_plan_names_only_the_first_but_all_ahead_are_counted() -> None:
 
 
 def test_who_runs_and_may_not_grow_is_not_in_the_queue() -> None:
-    running = replace(queued("bert"), roles=(replace(WORKER, suspended=False),))
+    running = replace(queued("bert"), roles=(WORKER.changed(suspended=False),))
     assert in_plan(state(running), Plan(held=(Held(running.key, because("cooldown")),))) == ()
 
 
 def test_an_ended_role_asks_for_nothing() -> None:
-    ended = replace(WORKER, name="evaluator", ending=JobEnd.COMPLETE)
+    ended = WORKER.changed(name="evaluator", ending=JobEnd.COMPLETE)
     job = replace(queued("bert"), roles=(WORKER, ended))
     (waiting,) = in_plan(state(job), Plan(held=(Held(job.key, because("insufficient CPU"), 1),)))
     assert waiting.minimum == (("worker", 2),)

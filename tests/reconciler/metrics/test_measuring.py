@@ -91,7 +91,7 @@ def test_a_growth_stalls_until_all_its_pods_work(told: Told) -> None:
     told.acts(Action.GROWN)
     grown = worker("a", 1, 4, on=["n", "n"])
     starting = replace(
-        grown, roles=(replace(grown.roles[0], pods=(pod(0, "n"), pod(1, "n", ready=False))),)
+        grown, roles=(grown.roles[0].changed(pods=(pod(0, "n"), pod(1, "n", ready=False))),)
     )
     told.time.seconds += 3
     told.decides(Plan(), cluster(starting))

@@ -136,7 +136,7 @@ class AdmissionQueue:
 
     def _startable(self) -> Iterator[TrainingJob]:
         for job in self.snapshot.jobs:
-            if any(role.suspended for role in job.live):
+            if any(role.status.suspended for role in job.live):
                 if unready := phases.unready(job):
                     self.decisions.hold(job.key, unready)
                 else:

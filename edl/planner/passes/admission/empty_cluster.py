@@ -36,7 +36,7 @@ def _follows_ours(snapshot: Snapshot, found: Gang) -> bool:
     terms = [term for one in rules for term in one.affinity]
     others = (job for job in snapshot.state.jobs if job.key != found.job.key)
     return any(
-        term.selector.matches(job.key.namespace, dict(role.labels))
+        term.selector.matches(job.key.namespace, dict(role.template.labels))
         for job in others
         for role in job.roles
         for term in terms
@@ -45,7 +45,7 @@ def _follows_ours(snapshot: Snapshot, found: Gang) -> bool:
 
 def _without_ours(state: ClusterState, job: TrainingJob) -> ClusterState:
     """The cluster if nobody but this training job were there of ours, and it had no pods yet."""
-    roles = tuple(replace(role, suspended=True, pods=()) for role in job.roles)
+    roles = tuple(role.changed(suspended=True, pods=()) for role in job.roles)
     held = _held(state)
     nodes = (
         replace(node, used=node.used - held.get(node.name, Resources())) for node in state.nodes
@@ -56,10 +56,10 @@ def _without_ours(state: ClusterState, job: TrainingJob) -> ClusterState:
 def _held(state: ClusterState) -> dict[str, Resources]:
     """What pods of training jobs hold, by node."""
     pods: Counter[tuple[str, Shape]] = Counter(
-        (pod.node, role.shape)
+        (pod.node, role.template.shape)
         for job in state.jobs
         for role in job.roles
-        for pod in role.pods
+        for pod in role.status.pods
         if pod.node and not pod.ended
     )
     found: dict[str, Resources] = {}

@@ -55,7 +55,7 @@ class Gang(msgspec.Struct, frozen=True):
     def stop_reason(self) -> Reason | None:
         """Why it was stopped to start again."""
         return next(
-            (role.last for role in self.roles if last_resizes.stopped_to_resize(role)), None
+            (role.record.last for role in self.roles if last_resizes.stopped_to_resize(role)), None
         )
 
     @property
@@ -90,10 +90,10 @@ def gang_to_start(snapshot: Snapshot, job: TrainingJob, *, returns: bool = False
 
     `returns`: at the size for which it was stopped.
     """
-    roles = [role for role in job.live if role.suspended]
+    roles = [role for role in job.live if role.status.suspended]
     size = _size_of_return if returns else start_size
     pairs = [
-        (role, PodSetRequest(snapshot.pod_class_state(role.shape).pod_class, size(role)))
+        (role, PodSetRequest(snapshot.pod_class_state(role.template.shape).pod_class, size(role)))
         for role in roles
     ]
     if len(pairs) > 1:
@@ -113,16 +113,16 @@ def gang_to_start(snapshot: Snapshot, job: TrainingJob, *, returns: bool = False
 def is_restarting(snapshot: Snapshot, job: TrainingJob) -> bool:
     """Whether this job was stopped a moment ago, to start again at other sizes."""
     return any(
-        role.suspended
+        role.status.suspended
         and last_resizes.stopped_to_resize(role)
-        and not snapshot.has_passed(role.resized_at, snapshot.limits.gang_limit)
+        and not snapshot.has_passed(role.record.resized_at, snapshot.limits.gang_limit)
         for role in job.live
     )
 
 
 def _size_of_return(role: Role) -> int:
     """What it was stopped for: there is room for so much."""
-    wanted, size = manual_size(role), min(max(role.size, role.min), role.max)
+    wanted, size = manual_size(role), min(max(role.status.size, role.spec.min), role.spec.max)
     return size if wanted is None else min(wanted, size)
 
 
@@ -188,12 +188,12 @@ def admit_roles(
 
 
 def _most_at_start(found: Gang, role: Role, size: int) -> int:
-    if role.wanted is not None or role.resizing is ResizePolicy.FIXED:
+    if role.request.wanted is not None or role.spec.resizing is ResizePolicy.FIXED:
         # A manual size that is larger by now comes at once, as far as there is room.
         return start_size(role) if last_resizes.stopped_for_manual_size(role) else size
     # Who was stopped for a size has grown to it already, or made room: more would be taken again.
-    most = min(role.size, role.max) if found.stop_reason else role.max
-    return max(size, most if role.remaining is None else min(most, role.remaining))
+    most = min(role.status.size, role.spec.max) if found.stop_reason else role.spec.max
+    return max(size, most if role.status.remaining is None else min(most, role.status.remaining))
 
 
 def has_previous_pods(snapshot: Snapshot, found: Gang) -> bool:
@@ -204,7 +204,7 @@ def has_previous_pods(snapshot: Snapshot, found: Gang) -> bool:
     return any(
         pod.node and not pod.ended and not (pod.terminating and _is_lost(snapshot, pod.node))
         for role in found.roles
-        for pod in role.pods
+        for pod in role.status.pods
     )
 
 

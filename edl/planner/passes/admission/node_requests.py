@@ -181,9 +181,9 @@ class NodeRequests:
         """Its pods, or those of its maximum."""
         most = found.job.provisioning.wish is Provision.MAXIMUM
         for role, request in zip(found.roles, found.requests, strict=True):
-            grows = most and role.resizing in RESIZABLE and role.wanted is None
+            grows = most and role.spec.resizing in RESIZABLE and role.request.wanted is None
             yield PodSetRequest(
-                request.pod_class, max(role.max, request.pods) if grows else request.pods
+                request.pod_class, max(role.spec.max, request.pods) if grows else request.pods
             )
 
     def _nodes(self, found: Gang) -> list[list[int]]:
@@ -198,7 +198,7 @@ class NodeRequests:
             self.snapshot.autoscaled
             and job.provisioning.wish is not Provision.NEVER
             and job.suspended
-            and all(is_provisionable(role.shape) for role in found.roles)
+            and all(is_provisionable(role.template.shape) for role in found.roles)
         )
 
     def _is_late(self, found: Gang) -> bool:

@@ -56,7 +56,7 @@ def place_on_previous_nodes(snapshot: Snapshot, found: Gang) -> tuple[Gang, Node
     """
     wanted = [
         [
-            snapshot.capacity.index.get(role.assigned.node(index), NO_NODE)
+            snapshot.capacity.index.get(role.record.assigned.node(index), NO_NODE)
             for index in range(request.pods)
         ]
         for role, request in zip(found.roles, found.requests, strict=True)

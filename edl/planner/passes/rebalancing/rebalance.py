@@ -278,7 +278,7 @@ class Rebalance:
         self._keep(recipient)
         for donor in donors:
             self.donors.refresh(donor)
-            if donor.size < donor.role.size:
+            if donor.size < donor.role.status.size:
                 donor.reason = donor.reason or reasons.gave(
                     self.snapshot.policy.rebalance_code, recipient.job.key
                 )

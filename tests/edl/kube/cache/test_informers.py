@@ -82,4 +82,4 @@ def test_our_writes_are_seen_at_once_and_other_kinds_are_ignored(fake: FakeClust
     stores.accept("Job", fake.patch(target, {"spec": {"suspend": False}}))
     stores.accept("Event", {"metadata": {"name": "e", "resourceVersion": "99"}})
     (job,) = observe(stores.snapshot(), NOW).jobs
-    assert not job.roles[0].suspended
+    assert not job.roles[0].status.suspended

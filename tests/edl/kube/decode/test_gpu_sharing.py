@@ -64,7 +64,7 @@ def test_a_pod_and_its_jobs_template_have_one_shape() -> None:
     role = job_facts.job(msgspec.json.encode(manifest), shapes).role
     assert role is not None
     assert pod.shape.requests.get(SHARED_GPU) == 500
-    assert role.shape is pod.shape
+    assert role.template.shape is pod.shape
     assert other.shape.requests.get(SHARED_GPU) == 0
 
 
@@ -172,7 +172,7 @@ def grouped(headcount: str) -> TrainingJob:
 
 
 def test_a_group_starts_with_as_many_pods_as_kubeshare_waits_for() -> None:
-    assert grouped("3").roles[0].min == 3
+    assert grouped("3").roles[0].spec.min == 3
     assert not grouped("3").problem
 
 

@@ -138,7 +138,7 @@ def test_a_pod_and_its_jobs_template_follow_the_same_rules() -> None:
     role = job_facts.job(msgspec.json.encode(manifest), shapes).role
     found = pod("a", shapes, labels={"app": "x"}, **spread(), **beside("podAntiAffinity"))
     assert role is not None
-    assert found.shape is role.shape
+    assert found.shape is role.template.shape
     assert found.shape.constraints is not None
 
 
@@ -166,7 +166,7 @@ def test_without_rules_nobody_is_looked_at() -> None:
     alone = pod("a", labels={"app": "x"}, node="n1", **beside("podAntiAffinity"))
     found = state({}, (("app", "y"),), alone)
     assert found.foreign_pods == ()
-    assert found.jobs[0].roles[0].shape.constraints is None
+    assert found.jobs[0].roles[0].template.shape.constraints is None
 
 
 def test_whom_a_rule_of_ours_selects_is_a_neighbour() -> None:
@@ -183,7 +183,9 @@ def test_whom_a_rule_of_ours_selects_is_a_neighbour() -> None:
 def test_whom_a_rule_of_others_selects_has_rules_to_follow() -> None:
     keeper = pod("a", labels={"app": "k"}, node="n1", **beside("podAntiAffinity"))
     found = state({}, (("app", "x"),), keeper)
-    assert found.jobs[0].roles[0].shape.constraints == PodConstraints("web", (("app", "x"),))
+    assert found.jobs[0].roles[0].template.shape.constraints == PodConstraints(
+        "web", (("app", "x"),)
+    )
     assert [one.constraints.anti_affinity for one in found.foreign_pods] == [
         (PodAffinityTerm("zone", MINE),)
     ]

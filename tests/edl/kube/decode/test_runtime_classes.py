@@ -32,7 +32,7 @@ def template(**spec: Any) -> tuple[str, Json]:  # noqa: ANN401
 
 def shape_of(*objects: tuple[str, Json]) -> Shape:
     (role,) = only(state_of(*objects)).roles
-    return role.shape
+    return role.template.shape
 
 
 def test_its_overhead_counts_for_pods_that_are_yet_to_be_made() -> None:
@@ -43,7 +43,7 @@ def test_its_overhead_counts_for_pods_that_are_yet_to_be_made() -> None:
 
 def test_its_overhead_counts_in_quotas() -> None:
     job = only(state_of(template(), runtime_class(), quota({"requests.cpu": "9"})))
-    assert job.roles[0].charges == (QuotaCharge(TEAM, "requests.cpu", 1250),)
+    assert job.roles[0].template.charges == (QuotaCharge(TEAM, "requests.cpu", 1250),)
 
 
 def test_its_node_selector_and_tolerations_are_merged_with_the_templates_own() -> None:
@@ -83,7 +83,7 @@ def test_the_same_overhead_in_the_template_counts_once() -> None:
     own = template(overhead={"cpu": "0.25", "memory": "1024Ki"})
     job = only(state_of(own, runtime_class()))
     assert job.problem == ""
-    assert job.roles[0].shape.requests.get("cpu") == 1250
+    assert job.roles[0].template.shape.requests.get("cpu") == 1250
 
 
 def test_the_overhead_of_pods_of_others_counts_on_their_node() -> None:
@@ -109,4 +109,4 @@ def test_a_reader_without_the_right_plans_by_the_template() -> None:
     missed: dict[str, Forbidden] = {}
     job = only(observe(read_once(cluster, missed.__setitem__), NOW))
     assert (job.problem, [*missed]) == ("", ["RuntimeClass"])
-    assert job.roles[0].shape.requests.get("cpu") == 1000
+    assert job.roles[0].template.shape.requests.get("cpu") == 1000

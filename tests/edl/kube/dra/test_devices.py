@@ -312,7 +312,7 @@ def role(cluster: Cluster, **fields: Json) -> tuple[dict[str, int], tuple[Caveat
     cluster.tell(job("alone", **fields), kind="Job")
     (found,) = cluster.state.jobs
     (only,) = found.roles
-    return dict(only.shape.requests.items), only.caveats, found.problem
+    return dict(only.template.shape.requests.items), only.template.caveats, found.problem
 
 
 def test_a_training_job_asks_for_the_devices_of_its_templates() -> None:
@@ -351,7 +351,7 @@ def test_gpus_of_a_class_are_planned_before_their_template_is_made() -> None:
     name = f"net-gpus-2.{DRIVER}"
     cluster.tell(classed(**claiming(name)), kind="Job")
     (found,) = cluster.state.jobs
-    assert (found.roles[0].shape.requests.get(GPU), found.problem) == (2, "")
+    assert (found.roles[0].template.shape.requests.get(GPU), found.problem) == (2, "")
     assert found.roles[0].template == DeviceTemplate(name, DRIVER, 2)
     assert not found.surroundings
     cluster.tell(devices.template(name, asking(2)))
@@ -373,7 +373,7 @@ def test_where_devices_are_not_served_claims_mean_nothing() -> None:
     assert requests[GPU] == 2
     cluster._world.stores.slices.absent()  # noqa: SLF001
     (found,) = cluster.state.jobs
-    assert found.roles[0].shape.requests.get(GPU) == 0
+    assert found.roles[0].template.shape.requests.get(GPU) == 0
     assert cluster.figures("n1") == (0, 0, 0)
 
 

@@ -48,9 +48,13 @@ def test_pods_of_one_name_form_a_training_job_of_their_own() -> None:
     assert state.jobs == (), "nobody queues it"
     assert (job.key, job.framework, job.mode) == (("web", "mnist"), "horovod", "kubexec")
     launcher, worker = job.roles
-    assert (worker.job, worker.size, worker.resizing) == ("mnist-worker", 2, ResizePolicy.FIXED)
-    assert [pod.index for pod in worker.pods] == [0, 1]
-    assert (launcher.decides, launcher.account) == (True, "mine")
+    assert (worker.job, worker.status.size, worker.spec.resizing) == (
+        "mnist-worker",
+        2,
+        ResizePolicy.FIXED,
+    )
+    assert [pod.index for pod in worker.status.pods] == [0, 1]
+    assert (launcher.spec.decides, launcher.template.account) == (True, "mine")
     assert job.owners == (
         Owner("v1", "Pod", "any-launcher-0", "uid-any-launcher-0"),
         Owner("v1", "Pod", "any-worker-0", "uid-any-worker-0"),
@@ -67,8 +71,8 @@ def test_they_ask_for_room_as_everybody_elses_pods_do() -> None:
 def test_a_role_whose_pods_are_not_there_yet_has_its_size() -> None:
     (job,) = look(WORKERS[1]).bare_jobs
     launcher, worker = job.roles
-    assert (launcher.size, launcher.pods) == (1, ())
-    assert [pod.index for pod in worker.pods] == [1]
+    assert (launcher.status.size, launcher.status.pods) == (1, ())
+    assert [pod.index for pod in worker.status.pods] == [1]
 
 
 def test_what_stands_around_it_is_known() -> None:

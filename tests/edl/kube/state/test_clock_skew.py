@@ -35,7 +35,7 @@ def test_who_was_resized_tomorrow_would_not_grow_before() -> None:
 @pytest.mark.parametrize("job", [resized(TOMORROW), resized(LONG_AGO, started=TOMORROW)])
 def test_what_is_still_to_come_counts_as_long_ago(job: TrainingJob) -> None:
     (right,) = set_right((job,), NOW)
-    times = [right.started_at, *(one.resized_at for one in right.roles)]
+    times = [right.started_at, *(one.record.resized_at for one in right.roles)]
     assert all(time and time <= LONG_AGO for time in times)
 
 
@@ -52,6 +52,6 @@ def test_the_others_stay_the_very_same() -> None:
 def test_so_does_the_clock_of_a_manual_size() -> None:
     limit = ScaleDeadline(timedelta(minutes=1), since=TOMORROW, before=1)
     (right,) = set_right((training(role("worker", 1, 4, scaling=limit)),), NOW)
-    since = right.roles[0].scaling and right.roles[0].scaling.since
+    since = right.roles[0].request.scaling and right.roles[0].request.scaling.since
     assert since is not None
     assert since <= LONG_AGO

@@ -107,7 +107,7 @@ def test_a_job_that_others_keep_away_from_stays_the_same_object(world: World) ->
     world.tell("Pod", world.write("Pod", foe))
     census = IncrementalState(world.stores)
     before = census.state(NOW)
-    assert before.jobs[0].roles[0].shape.constraints is not None
+    assert before.jobs[0].roles[0].template.shape.constraints is not None
     assert [found.node for found in before.foreign_pods] == ["n1"]
     world.tell("Pod", world.write("Pod", manifests.pod("p2", node="n2", phase="Running")))
     after = census.state(NOW)
@@ -123,7 +123,7 @@ def test_another_pods_rule_leaves_the_jobs_that_it_does_not_speak_of(world: Worl
         before = census.state(NOW)
         world.tell("Pod", world.write("Pod", manifests.pod(name, node="n1", spec=spec)))
     after = census.state(NOW)
-    assert after.jobs[0].roles[0].shape.constraints is not None
+    assert after.jobs[0].roles[0].template.shape.constraints is not None
     assert all(new is old for new, old in zip(after.jobs, before.jobs, strict=True))
 
 
@@ -156,7 +156,7 @@ def test_pods_that_come_before_their_job_ask_until_it_is_there(world: World) -> 
     world.tell("Job", world.write("Job", job("alone")))
     state = census.state(NOW)
     assert state.demands == ()
-    assert [pod.name for pod in state.jobs[0].roles[0].pods] == ["alone-0"]
+    assert [pod.name for pod in state.jobs[0].roles[0].status.pods] == ["alone-0"]
     world.delete("Job", "alone")
     assert [demand.example for demand in census.state(NOW).demands] == ["web/alone-0"]
 

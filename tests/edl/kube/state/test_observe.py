@@ -78,8 +78,8 @@ def test_a_role_asks_for_what_its_pods_really_ask_for() -> None:
     jobs = [job("sweep", labels={"edl.dev/framework": "none"}, pod=template, suspend=False)]
     pods = [job_pod("sweep-a", 0, "sweep", cpu="3", node="n1")]
     before, after = only(look(snapshot(jobs))), only(look(snapshot(jobs, pods)))
-    assert before.roles[0].shape.requests == Resources.of({"pods": 1})
-    assert after.roles[0].shape.requests == Resources.of({"cpu": 3000, "pods": 1})
+    assert before.roles[0].template.shape.requests == Resources.of({"pods": 1})
+    assert after.roles[0].template.shape.requests == Resources.of({"cpu": 3000, "pods": 1})
 
 
 def test_pending_pods_of_others_ask_together_by_shape_and_priority() -> None:
@@ -101,12 +101,12 @@ def test_jobs_of_one_name_form_one_training_job_in_the_casts_order() -> None:
     found = only(look(snapshot(reversed_jobs())))
     assert found.key == JobKey("web", "mnist")
     assert [role.name for role in found.roles] == ["chief", "ps", "worker"]
-    assert [(role.decides, role.serves) for role in found.roles] == [
+    assert [(role.spec.decides, role.spec.serves) for role in found.roles] == [
         (True, False),
         (False, True),
         (False, False),
     ]
-    assert [(role.min, role.max) for role in found.roles] == [(1, 1), (1, 1), (1, 4)]
+    assert [(role.spec.min, role.spec.max) for role in found.roles] == [(1, 1), (1, 1), (1, 4)]
     assert (found.missing, found.problem, found.mode) == ((), "", "ps")
     assert found.queued_at == datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -129,7 +129,7 @@ def test_a_job_that_has_ended_decides_also_while_it_is_being_deleted() -> None:
     gone = {"deletionTimestamp": manifests.CREATED}
     ended = member("chief", metadata=gone, conditions=["Complete"])
     found = only(look(snapshot([ended, running("ps"), running("worker")])))
-    assert (found.roles[0].ending, found.missing) == (JobEnd.COMPLETE, ())
+    assert (found.roles[0].status.ending, found.missing) == (JobEnd.COMPLETE, ())
     anew = only(look(snapshot([ended, running("ps"), member("worker")])))
     assert anew.missing == ("chief",)
     assert look(snapshot([ended])).jobs == ()
@@ -139,7 +139,7 @@ def test_a_job_alone_is_a_training_job_of_its_own_name() -> None:
     labels = {"edl.dev/framework": "none", "edl.dev/min": "1", "edl.dev/max": "3"}
     found = only(look(snapshot([job("items", labels=labels, completions=9)])))
     assert found.key == JobKey("web", "items")
-    assert [(role.job, role.min, role.max, role.tandem) for role in found.roles] == [
+    assert [(role.job, role.spec.min, role.spec.max, role.spec.tandem) for role in found.roles] == [
         ("items", 1, 3, False)
     ]
 
@@ -147,7 +147,7 @@ def test_a_job_alone_is_a_training_job_of_its_own_name() -> None:
 def test_pods_come_with_the_role_that_owns_them_by_index() -> None:
     pods = [job_pod(f"mnist-worker-{index}", index, "mnist-worker") for index in (2, 0, 1)]
     state = look(snapshot(MNIST, pods))
-    assert [pod.index for pod in only(state).roles[2].pods] == [0, 1, 2]
+    assert [pod.index for pod in only(state).roles[2].status.pods] == [0, 1, 2]
     assert state.demands == ()
 
 
@@ -158,7 +158,7 @@ def test_a_pod_elsewhere_that_names_a_job_of_ours_as_its_owner_is_a_strangers() 
     forged["metadata"]["namespace"] = "strangers"
     found = only(look(snapshot(MNIST, [mine, forged])))
     assert found == only(look(snapshot(MNIST, [mine])))
-    assert [pod.name for pod in found.roles[2].pods] == ["mnist-worker-0"]
+    assert [pod.name for pod in found.roles[2].status.pods] == ["mnist-worker-0"]
 
 
 def test_sizes_times_and_reasons_are_read_from_the_job() -> None:
@@ -174,10 +174,10 @@ def test_sizes_times_and_reasons_are_read_from_the_job() -> None:
     worker = member("worker", notes=notes, parallelism=2, completions=2, suspend=False)
     found = only(look(snapshot([member("chief"), member("ps"), worker])))
     role = found.roles[2]
-    assert (role.size, role.suspended, role.wanted) == (2, False, 3)
-    assert role.resized_at == datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
-    assert (role.reason, role.message) == (Code.RECLAIMED, "room for others")
-    assert role.last == Reason(Code.RECLAIMED, restart=Restart.STOPPED)
+    assert (role.status.size, role.status.suspended, role.request.wanted) == (2, False, 3)
+    assert role.record.resized_at == datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
+    assert (role.record.reason, role.record.message) == (Code.RECLAIMED, "room for others")
+    assert role.record.last == Reason(Code.RECLAIMED, restart=Restart.STOPPED)
     assert found.paused
     assert found.started_at == datetime(2026, 1, 1, 0, 5, tzinfo=UTC)
 
@@ -193,8 +193,8 @@ def test_a_manual_size_that_makes_no_sense_is_ignored_with_a_reason() -> None:
     worker = member("worker", notes={"edl.dev/replicas": "many"})
     found = only(look(snapshot([member("chief"), member("ps"), worker])))
     assert found.problem == ""
-    assert found.roles[2].wanted is None
-    assert 'edl.dev/replicas]: "many"' in found.roles[2].problem
+    assert found.roles[2].request.wanted is None
+    assert 'edl.dev/replicas]: "many"' in found.roles[2].request.problem
 
 
 def test_a_wish_that_makes_no_sense_hides_nothing_that_was_written() -> None:
@@ -202,7 +202,7 @@ def test_a_wish_that_makes_no_sense_hides_nothing_that_was_written() -> None:
     told = {"edl.dev/reason": "NeverFits", "edl.dev/message": "no room"}
     worker = member("worker", notes={"edl.dev/replicas": "many"} | told)
     role = only(look(snapshot([member("chief"), member("ps"), worker]))).roles[2]
-    assert (role.reason, role.message) == (Code.NEVER_FITS, "no room")
+    assert (role.record.reason, role.record.message) == (Code.NEVER_FITS, "no room")
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_a_wish_that_makes_no_sense_hides_nothing_that_was_written() -> None:
 )
 def test_a_job_has_ended_as_soon_as_that_is_certain(condition: str, ending: JobEnd | None) -> None:
     chief = member("chief", conditions=[condition])
-    assert only(look(snapshot([chief, *MNIST[1:]]))).roles[0].ending is ending
+    assert only(look(snapshot([chief, *MNIST[1:]]))).roles[0].status.ending is ending
 
 
 @pytest.mark.parametrize(
@@ -234,13 +234,13 @@ def test_a_suspended_job_cannot_be_finished(
     conditions: list[str], spec: dict[str, object], *, wedged: bool
 ) -> None:
     chief = member("chief", conditions=conditions, **spec)
-    assert only(look(snapshot([chief, *MNIST[1:]]))).roles[0].wedged is wedged
+    assert only(look(snapshot([chief, *MNIST[1:]]))).roles[0].status.wedged is wedged
 
 
 def test_a_job_with_a_start_time_will_be_finished() -> None:
     chief = member("chief", conditions=["SuccessCriteriaMet"])
     chief["status"]["startTime"] = "2026-01-01T00:00:00Z"
-    assert not only(look(snapshot([chief, *MNIST[1:]]))).roles[0].wedged
+    assert not only(look(snapshot([chief, *MNIST[1:]]))).roles[0].status.wedged
 
 
 def test_the_priority_is_the_highest_of_the_roles() -> None:
@@ -371,7 +371,7 @@ def test_a_loss_counts_since_the_start_and_where_nobody_can_go_on(
     body = job("mnist-worker", labels=labels, notes=notes)
     body["status"]["failed"] = 1
     (role,) = only(look(snapshot([body]))).roles
-    assert role.lost == lost
+    assert role.status.lost == lost
 
 
 @pytest.mark.parametrize(
@@ -381,7 +381,7 @@ def test_only_a_limit_that_is_ours_is_known_as_such(limit: int, failed: int, ret
     body = member("chief", notes={contract.INJECTED_MAX: "4"}, backoffLimit=limit)
     body["status"]["failed"] = failed
     (role,) = only(look(snapshot([body]))).roles
-    assert (role.backoff_limit, role.retries) == (limit, retries)
+    assert (role.spec.backoff_limit, role.spec.retries) == (limit, retries)
 
 
 @pytest.mark.parametrize(
@@ -398,7 +398,7 @@ def test_a_number_of_any_length_keeps_no_job_out_of_the_plan(notes: dict[str, st
     found = only(look(snapshot([job("mnist-worker", labels=labels, notes=roles | notes)])))
     (role,) = found.roles
     assert "cannot be read" not in found.problem
-    assert (role.lost, role.retries, role.scaling) == (False, 0, None)
+    assert (role.status.lost, role.spec.retries, role.request.scaling) == (False, 0, None)
 
 
 @pytest.mark.parametrize(("name", "values"), [("mode", ["ssh", ""]), ("port", ["22", "23"])])
@@ -454,8 +454,8 @@ def test_a_role_is_gated_as_its_template_says_and_keeps_the_nodes_of_its_plan() 
         member("worker", pod=gate, notes=notes),
     ]
     roles = only(look(snapshot(members))).roles
-    assert [role.gated for role in roles] == [False, False, True]
-    assert [role.assigned for role in roles] == [
+    assert [role.template.gated for role in roles] == [False, False, True]
+    assert [role.record.assigned for role in roles] == [
         Assignment(),
         Assignment(),
         Assignment(2, ("n1", "n1", "n2")),
@@ -469,7 +469,7 @@ def test_a_topology_counts_where_the_pods_wait_for_their_nodes() -> None:
     assert gated.topology == Topology(required=(("worker", "rack"),))
     late = only(look(snapshot([member("ps"), member("worker", notes=notes)])))
     assert not late.topology
-    assert [bool(role.problem) for role in late.roles] == [False, True]
+    assert [bool(role.request.problem) for role in late.roles] == [False, True]
 
 
 def test_jobs_that_disagree_on_their_topology_do_not_start() -> None:

@@ -58,7 +58,7 @@ def only(state: ClusterState) -> TrainingJob:
 def test_without_quotas_nothing_is_charged() -> None:
     state = state_of(WORKER)
     assert state.quotas == ()
-    assert only(state).roles[0].charges == ()
+    assert only(state).roles[0].template.charges == ()
 
 
 def test_others_hold_what_is_used_without_our_own_pods() -> None:
@@ -68,7 +68,7 @@ def test_others_hold_what_is_used_without_our_own_pods() -> None:
         Quota("web", TEAM, "pods", 8, 3),
         Quota("web", TEAM, "requests.cpu", 10_000, 2500),
     )
-    assert only(state).roles[0].charges == (
+    assert only(state).roles[0].template.charges == (
         QuotaCharge(TEAM, "pods", 1),
         QuotaCharge(TEAM, "requests.cpu", 1000),
     )
@@ -84,7 +84,7 @@ def test_the_gpu_budget_of_a_namespace_takes_back() -> None:
     state = state_of(("Job", manifests.member("worker", pod=gpus)), namespace("4.5"))
     source = "edl.dev/gpu-budget"
     assert state.quotas == (Quota("web", source, "GPUs", 4500, takes_back=True),)
-    assert only(state).roles[0].charges == (QuotaCharge(source, "GPUs", 2000),)
+    assert only(state).roles[0].template.charges == (QuotaCharge(source, "GPUs", 2000),)
 
 
 def test_bare_pods_of_training_jobs_count_in_the_gpu_budget() -> None:
@@ -99,9 +99,9 @@ def test_bare_pods_of_training_jobs_count_in_the_gpu_budget() -> None:
 def test_defaults_of_a_limit_range_are_in_the_shape_before_there_are_pods() -> None:
     bare = {"containers": [{"name": "main"}]}
     job = ("Job", manifests.member("worker", pod=bare))
-    assert only(state_of(job)).roles[0].shape.requests.get("cpu") == 0
+    assert only(state_of(job)).roles[0].template.shape.requests.get("cpu") == 0
     found = only(state_of(job, limit_range(defaultRequest={"cpu": "2"})))
-    assert found.roles[0].shape.requests.get("cpu") == 2000
+    assert found.roles[0].template.shape.requests.get("cpu") == 2000
     assert not found.problem
 
 

@@ -28,7 +28,7 @@ NEW = pod("worker", 1, created_at=YOUNG, ready_since=YOUNG + seconds(4))
 
 
 def restarted(job: TrainingJob) -> list[object]:
-    return [one.restarted_at for part in told(job).roles for one in part.pods]
+    return [one.restarted_at for part in told(job).roles for one in part.status.pods]
 
 
 def test_a_pod_that_was_made_while_the_others_worked_replaces_one() -> None:

@@ -311,7 +311,7 @@ def test_what_is_promised_comes_by_itself() -> None:
     for _ in range(4):
         plan = decide(state, POLICIES["fair"], ALL)
         state = act(state, plan, after=timedelta(milliseconds=1), lingering=True)
-    assert not next(job for job in state.jobs if job.key == high.key).roles[0].suspended
+    assert not next(job for job in state.jobs if job.key == high.key).roles[0].status.suspended
 
 
 def test_a_paused_job_is_told_what_it_lacks_besides() -> None:

@@ -29,7 +29,7 @@ def size(state: ClusterState, key: JobKey, role: str) -> int:
     """Replicas that it has; 0 while it is suspended."""
     job = next(job for job in state.jobs if job.key == key)
     found = next(one for one in job.roles if one.name == role)
-    return 0 if found.suspended else found.size
+    return 0 if found.status.suspended else found.status.size
 
 
 def size_after(given: DecisionInput, key: JobKey, role: str) -> int:

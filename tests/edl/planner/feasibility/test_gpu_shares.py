@@ -219,7 +219,7 @@ def mixes(draw: st.DrawFn) -> ClusterState:
 
 def _begun(one: TrainingJob, found: list[Node], size: int) -> TrainingJob:
     """Started on the first devices that have room; left alone where it has none."""
-    wanted, before, pods = one.roles[0].shape, list(found), []
+    wanted, before, pods = one.roles[0].template.shape, list(found), []
     for index in range(size):
         place = _first(wanted, found)
         if place is None:
@@ -227,11 +227,11 @@ def _begun(one: TrainingJob, found: list[Node], size: int) -> TrainingJob:
         number, uuids = place
         pods.append(pod(index, found[number].name, devices=uuids))
         found[number] = _with(found[number], wanted, uuids)
-    if len(pods) < one.roles[0].min:
+    if len(pods) < one.roles[0].spec.min:
         found[:] = before
         return one
     part_of_it = {"size": len(pods), "suspended": False, "pods": tuple(pods)}
-    return replace(one, roles=(replace(one.roles[0], **part_of_it),), started_at=one.queued_at)
+    return replace(one, roles=(one.roles[0].changed(**part_of_it),), started_at=one.queued_at)
 
 
 def need(device: Device, share: Share) -> GpuUsage:

@@ -406,7 +406,7 @@ def soon(snapshot: Snapshot) -> list[list[tuple[int, int]]]:
 def _standing(street: Street, state: ClusterState) -> ClusterState:
     """The same jobs without pods, and everybody as a neighbour."""
     jobs = tuple(
-        replace(one, roles=tuple(replace(part, pods=(), suspended=True) for part in one.roles))
+        replace(one, roles=tuple(part.changed(pods=(), suspended=True) for part in one.roles))
         for one in state.jobs
     )
     return replace(state_of(street), jobs=jobs, nodes=state.nodes)
@@ -415,9 +415,9 @@ def _standing(street: Street, state: ClusterState) -> ClusterState:
 def test_pods_that_terminate_hold_their_place_until_they_are_gone() -> None:
     gone = pod(1, "node-1", terminating=True)
     held_back = worker("train", 2, 2, shape=ruled(**ALONE), on=["node-0"])
-    part = replace(held_back.roles[0], size=2, pods=(*held_back.roles[0].pods, gone))
+    part = held_back.roles[0].changed(size=2, pods=(*held_back.roles[0].status.pods, gone))
     state = cluster(*hosts("a", "a"), replace(held_back, roles=(part,)))
-    pod_class = board_of(state).pod_class_state(part.shape).pod_class
+    pod_class = board_of(state).pod_class_state(part.template.shape).pod_class
     assert (pod_class.idle.find(), pod_class.future_idle.find()) == (NO_NODE, 1)
 
 
@@ -498,7 +498,7 @@ def test_a_pod_that_has_ended_keeps_nobody_off_its_node() -> None:
     over = worker("over", 1, 1, suspended=False, size=1, shape=ruled(), pods=(ended,))
     wanted = worker("train", 1, 1, shape=ruled(**ALONE))
     assert started(plan_for(cluster(*hosts("a"), over, wanted))) == {"train": {"worker": 1}}
-    running = replace(over, roles=(replace(over.roles[0], pods=(pod(0, "node-0"),)),))
+    running = replace(over, roles=(over.roles[0].changed(pods=(pod(0, "node-0"),)),))
     assert started(plan_for(cluster(*hosts("a"), running, wanted))) == {}
 
 

@@ -111,7 +111,7 @@ def job_whose_next_replica_satisfies_it_more_than_its_giver() -> ClusterState:
 
 
 def sizes(state: ClusterState) -> dict[str, int]:
-    return {one.key.name: one.roles[0].size for one in state.jobs}
+    return {one.key.name: one.roles[0].status.size for one in state.jobs}
 
 
 @pytest.mark.parametrize("spreading", [False, True])

@@ -70,10 +70,10 @@ def test_what_is_started_now_fits_what_is_free_now(
     free = sum((n.allocatable - n.used for n in state.nodes if n.schedulable), Resources())
     for admission in plan.admissions:
         for name, size in admission.sizes:
-            free -= role_of(state, admission.job, name).shape.requests * size
+            free -= role_of(state, admission.job, name).template.shape.requests * size
     for resize in plan.resizes:
         more = max(resize.after - resize.before, 0)
-        free -= role_of(state, resize.job, resize.role).shape.requests * more
+        free -= role_of(state, resize.job, resize.role).template.shape.requests * more
     grows = any(found.after > found.before for found in plan.resizes)
     reached(grows or plan.admissions)
     assert all(amount >= 0 for _, amount in free)
@@ -85,14 +85,14 @@ def test_sizes_stay_between_min_and_max(reached: Reached, way: Way, state: Clust
     reached(plan.resizes)
     for resize in plan.resizes:
         role = role_of(state, resize.job, resize.role)
-        assert resize.before == role.size
-        assert role.min <= resize.after <= role.max
-        assert role.resizing is not ResizePolicy.FIXED
-        assert resize.restart == (role.resizing is ResizePolicy.RESTART)
+        assert resize.before == role.status.size
+        assert role.spec.min <= resize.after <= role.spec.max
+        assert role.spec.resizing is not ResizePolicy.FIXED
+        assert resize.restart == (role.spec.resizing is ResizePolicy.RESTART)
     for admission in plan.admissions:
         for name, size in admission.sizes:
             role = role_of(state, admission.job, name)
-            assert role.min <= size <= role.max
+            assert role.spec.min <= size <= role.spec.max
 
 
 @law(QUEUES)
@@ -104,7 +104,7 @@ def test_a_gang_starts_with_all_its_roles_or_none(
     for admission in plan.admissions:
         job = next(job for job in state.jobs if job.key == admission.job)
         assert [name for name, _ in admission.sizes] == [
-            role.name for role in job.live if role.suspended
+            role.name for role in job.live if role.status.suspended
         ]
 
 
@@ -126,7 +126,7 @@ def test_each_job_is_named_at_most_once_and_everybody_who_waits_is_told_why(
     held = [found.job for found in plan.held]
     assert len(held) == len(set(held))
     assert not started & set(held)
-    waiting = {job.key for job in state.jobs if all(role.suspended for role in job.roles)}
+    waiting = {job.key for job in state.jobs if all(role.status.suspended for role in job.roles)}
     assert waiting <= started | set(held)
     reached(waiting or plan.resizes)
     positions = [found.position for found in plan.held if found.position]
@@ -147,20 +147,22 @@ def test_only_the_lower_and_equal_priority_makes_room(
     asks = max((job.priority for job in state.jobs if waits(job)), default=-1)
     above = {job.key: job for job in state.jobs if job.priority > asks and not waits(job)}
     plan = Way(replace(way.policy, balances=False), way.limits).plan(state)
-    reclaimable = any(role.size > role.min for job in above.values() for role in job.roles)
+    reclaimable = any(
+        role.status.size > role.spec.min for job in above.values() for role in job.roles
+    )
     reached(reclaimable)
     shrinks = [found.job for found in plan.resizes if found.after < found.before]
     assert not [key for key in shrinks if key in above]
 
 
 def waits(job: TrainingJob) -> bool:
-    return all(role.suspended for role in job.roles) and not job.paused
+    return all(role.status.suspended for role in job.roles) and not job.paused
 
 
 def ranked(job: TrainingJob) -> TrainingJob:
     """Most that run come before those that wait; none has a manual size, and none is paused."""
     priority = job.priority if waits(job) else job.priority + 2
-    roles = tuple(replace(role, wanted=None) for role in job.roles)
+    roles = tuple(role.changed(wanted=None) for role in job.roles)
     return replace(job, priority=priority, roles=roles, paused=False)
 
 
@@ -216,7 +218,7 @@ def test_one_step_leaves_no_size_to_change(reached: Reached, way: Way, state: Cl
 
     What comes then has waited for the scheduler to place others.
     """
-    run = tuple(job for job in state.jobs if not any(role.suspended for role in job.roles))
+    run = tuple(job for job in state.jobs if not any(role.status.suspended for role in job.roles))
     alone = replace(state, jobs=run, demands=())
     plan = way.plan(alone)
     reached(plan.resizes)
@@ -234,7 +236,7 @@ def test_a_constant_cluster_does_not_thrash(
     """Every replica that could be placed moves a few times at most."""
     _, plans = settle(way, state)
     reached(any(plan.resizes for plan in plans))
-    most = sum(role.max for job in state.jobs for role in job.roles)
+    most = sum(role.spec.max for job in state.jobs for role in job.roles)
     moved = sum(abs(found.after - found.before) for plan in plans for found in plan.resizes)
     assert moved <= 3 * most + 3
 
@@ -259,14 +261,17 @@ def room_without_extras(
 ) -> bool:
     """Whether one pod fits a node on which others have only their minimums, or all they have."""
     (role,) = asks.roles
-    mask = Eligibility(state.nodes).mask(role.shape)
+    mask = Eligibility(state.nodes).mask(role.template.shape)
     free = {found.name: found.allocatable - found.used for found in state.nodes}
     for part in (part for job in state.jobs for part in job.roles if reclaimable):
-        movable = part.resizing is not ResizePolicy.FIXED
-        for pod in part.pods[part.min :] if movable else ():
-            free[pod.node] += part.shape.requests
+        movable = part.spec.resizing is not ResizePolicy.FIXED
+        for pod in part.status.pods[part.spec.min :] if movable else ():
+            free[pod.node] += part.template.shape.requests
     return any(
-        may and all(free[found.name].get(name) >= amount for name, amount in role.shape.requests)
+        may
+        and all(
+            free[found.name].get(name) >= amount for name, amount in role.template.shape.requests
+        )
         for found, may in zip(state.nodes, mask, strict=True)
     )
 
@@ -309,7 +314,7 @@ def test_a_large_job_starts_although_small_ones_keep_coming(
         state = cluster(node("a", 2), node("b", 2), *running, seconds=60 * minute)
         state = act(state, way.plan(state), after=timedelta())
         for job in state.jobs:
-            if not job.roles[0].suspended:
+            if not job.roles[0].status.suspended:
                 ends.setdefault(job.key, minute + length)
         if JobKey("ns", "large") in ends:
             return

@@ -46,8 +46,8 @@ def budgeted(draw: st.DrawFn) -> ClusterState:
 
 
 def _charged(part: Role) -> Role:
-    gpus = (QuotaCharge("edl.dev/gpu-budget", "GPUs", part.shape.requests.get("cpu")),)
-    return replace(part, charges=(*PODS, *gpus))
+    gpus = (QuotaCharge("edl.dev/gpu-budget", "GPUs", part.template.shape.requests.get("cpu")),)
+    return part.changed(charges=(*PODS, *gpus))
 
 
 @drawn(state=budgeted())

@@ -37,9 +37,9 @@ def restarting(state: ClusterState) -> ClusterState:
 
 def _restarting(one: TrainingJob) -> TrainingJob:
     roles = [
-        replace(role, resizing=ResizePolicy.RESTART, tandem=True)
-        if role.max > role.min
-        else replace(role, resizing=ResizePolicy.FIXED)
+        role.changed(resizing=ResizePolicy.RESTART, tandem=True)
+        if role.spec.max > role.spec.min
+        else role.changed(resizing=ResizePolicy.FIXED)
         for role in one.roles
     ]
     return replace(one, framework="paddle", mode="collective", roles=tuple(roles))
@@ -63,7 +63,7 @@ def settle(
 
 
 def pods(state: ClusterState) -> list[Pod]:
-    return [pod for one in state.jobs for role in one.roles for pod in role.pods]
+    return [pod for one in state.jobs for role in one.roles for pod in role.status.pods]
 
 
 def stops(plans: list[Plan]) -> Counter[JobKey]:
@@ -188,10 +188,10 @@ def test_a_size_stays_within_its_bounds_whatever_restarts(
         plans.append(plan)
         state = act(state, plan, after=wait(plan), lingering=lingering)
         assert all(
-            role.min <= role.size <= role.max
+            role.spec.min <= role.status.size <= role.spec.max
             for one in state.jobs
             for role in one.roles
-            if not role.suspended
+            if not role.status.suspended
         )
     reached(stops(plans))
 
@@ -211,7 +211,9 @@ def test_a_lost_pod_restarts_its_job_once(
 
 
 def _with_loss(one: TrainingJob) -> TrainingJob:
-    return replace(one, roles=tuple(replace(role, lost=not role.suspended) for role in one.roles))
+    return replace(
+        one, roles=tuple(role.changed(lost=not role.status.suspended) for role in one.roles)
+    )
 
 
 @drawn(state=_FULL, lingering=st.booleans(), taint=st.sampled_from([TAKEN, CORDON]))

@@ -75,7 +75,7 @@ class Life(RuleBasedStateMachine):
     @rule(name=names, wanted=st.none() | st.integers(1, 12))
     def its_user_wants_a_size(self, name: JobKey, wanted: int | None) -> None:
         def sized(one: TrainingJob) -> TrainingJob:
-            elastic = any(part.resizing is not ResizePolicy.FIXED for part in one.roles)
+            elastic = any(part.spec.resizing is not ResizePolicy.FIXED for part in one.roles)
             return with_roles(one, wanted=wanted) if elastic else one
 
         self.change(name, sized)
@@ -125,7 +125,7 @@ class Life(RuleBasedStateMachine):
     def sizes_are_between_min_and_max_or_it_is_suspended(self) -> None:
         for one in self.state.jobs:
             for part in one.live:
-                assert part.suspended or part.min <= part.size <= part.max
+                assert part.status.suspended or part.spec.min <= part.status.size <= part.spec.max
 
     @invariant()
     def all_roles_run_or_none(self) -> None:
@@ -151,7 +151,7 @@ class Life(RuleBasedStateMachine):
             one = known[found.job]
             part = next(role for role in one.roles if role.name == found.role)
             left_alone = (one.progress or 0) >= self.way.limits.nearly_done
-            if left_alone and part.wanted is None and part.size >= part.min:
+            if left_alone and part.request.wanted is None and part.status.size >= part.spec.min:
                 assert found.after < found.before, "nearly finished: it does not grow"
                 assert found.reason.code is not self.way.policy.rebalance_code
         for found in plan.suspensions:
@@ -209,17 +209,17 @@ class Life(RuleBasedStateMachine):
 
 
 def runs(one: TrainingJob) -> bool:
-    return bool(one.live) and not any(part.suspended for part in one.live)
+    return bool(one.live) and not any(part.status.suspended for part in one.live)
 
 
 def half_started(one: TrainingJob) -> bool:
-    return len({part.suspended for part in one.live}) > 1
+    return len({part.status.suspended for part in one.live}) > 1
 
 
 def with_roles(one: TrainingJob, **fields: object) -> TrainingJob:
     parts = tuple(
-        replace(part, **fields)
-        if part.resizing is not ResizePolicy.FIXED or "wanted" not in fields
+        part.changed(**fields)
+        if part.spec.resizing is not ResizePolicy.FIXED or "wanted" not in fields
         else part
         for part in one.roles
     )
@@ -228,7 +228,7 @@ def with_roles(one: TrainingJob, **fields: object) -> TrainingJob:
 
 def ended(one: TrainingJob, state: ClusterState) -> TrainingJob:
     parts = (
-        replace(part, ending=JobEnd.COMPLETE, ended_at=state.observed_at, pods=())
+        part.changed(ending=JobEnd.COMPLETE, ended_at=state.observed_at, pods=())
         for part in one.roles
     )
     return replace(one, roles=tuple(parts))
@@ -236,7 +236,7 @@ def ended(one: TrainingJob, state: ClusterState) -> TrainingJob:
 
 def without_pods_on(one: TrainingJob, lost: str) -> TrainingJob:
     def left(part: Role) -> Role:
-        return replace(part, pods=tuple(pod for pod in part.pods if pod.node != lost))
+        return part.changed(pods=tuple(pod for pod in part.status.pods if pod.node != lost))
 
     return replace(one, roles=tuple(left(part) for part in one.roles))
 
@@ -246,8 +246,8 @@ def use(state: ClusterState, name: str) -> Resources:
     total = Resources()
     for one in state.jobs:
         for part in one.roles:
-            here = sum(pod.node == name and not pod.ended for pod in part.pods)
-            total += part.shape.requests * here
+            here = sum(pod.node == name and not pod.ended for pod in part.status.pods)
+            total += part.template.shape.requests * here
     return total
 
 

@@ -47,7 +47,7 @@ def racks(
     for one in state.jobs:
         topology = draw(one_of(*topologies))
         asks = replace(
-            one, roles=tuple(replace(part, gated=True, topology=topology) for part in one.roles)
+            one, roles=tuple(part.changed(gated=True, topology=topology) for part in one.roles)
         )
         jobs.append(one if list(torn(asks, named)) else asks)
     return replace(state, nodes=nodes, jobs=tuple(jobs))
@@ -57,7 +57,7 @@ def torn(job: TrainingJob, nodes: dict[str, Node]) -> Iterator[str]:
     """What a job requires and its pods do not keep to."""
     for role, label in job.topology.required:
         parts = [part for part in job.roles if role in ("", part.name)]
-        on = [pod.node or pod.assigned for part in parts for pod in part.pods if pod.active]
+        on = [pod.node or pod.assigned for part in parts for pod in part.status.pods if pod.active]
         values = {(nodes[name].labels or {}).get(label) for name in on if name in nodes}
         if len(values) > 1 or None in values:
             yield f"{job.key}: {role} requires {label}, and is in {values}"
@@ -103,7 +103,7 @@ def test_what_is_preferred_keeps_no_job_from_starting(
     plain = replace(
         state,
         jobs=tuple(
-            replace(job, roles=tuple(replace(part, topology=Topology()) for part in job.roles))
+            replace(job, roles=tuple(part.changed(topology=Topology()) for part in job.roles))
             for job in state.jobs
         ),
     )

@@ -379,7 +379,7 @@ def test_a_gang_finds_its_nodes_whatever_their_names(gpus: str) -> None:
 
 def test_the_queue_is_told_in_its_order_also_where_a_start_waits_for_pods_on_their_way() -> None:
     coming = worker("coming", 2, 2, shape=shape(1), on=["a", ""], started_at=at(-5))
-    part = replace(coming.roles[0], pods=(pod(0, "a"), pod(1, created_at=at(-5))))
+    part = coming.roles[0].changed(pods=(pod(0, "a"), pod(1, created_at=at(-5))))
     first = worker("first", 1, 1, shape=shape(4), priority=5)
     last = worker("last", 1, 1, shape=shape(4))
     state = cluster(node("a", 4), node("b", 4), replace(coming, roles=(part,)), first, last)

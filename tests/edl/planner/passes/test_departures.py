@@ -21,9 +21,9 @@ def hvd(leaving: Leaving | None, size: int = 4, low: int = 1) -> TrainingJob:
     """A Horovod job whose launcher's list was written a second ago."""
     launcher = pod(0, "a", name="launcher", leaving=leaving, published_at=at(-1))
     workers = role("worker", low, 8, on=["a"] * size, decides=False, resized_at=at(-600))
-    named = tuple(replace(one, name=f"worker-{one.index}") for one in workers.pods)
+    named = tuple(replace(one, name=f"worker-{one.index}") for one in workers.status.pods)
     cast = (role("launcher", pods=(launcher,), suspended=False, decides=True), workers)
-    return job("hvd", cast[0], replace(workers, pods=named), framework="horovod")
+    return job("hvd", cast[0], workers.changed(pods=named), framework="horovod")
 
 
 def plan_for(*jobs: TrainingJob, roomy: int = 16) -> Plan:
@@ -62,7 +62,7 @@ def test_a_pod_that_moves_is_ended_though_its_node_may_stay() -> None:
 def test_a_size_between_ends_the_rest_by_name() -> None:
     found = hvd(gone(2, 3, size=2))
     launcher, workers = found.roles
-    held = replace(found, roles=(launcher, replace(workers, wanted=3)))
+    held = replace(found, roles=(launcher, workers.changed(wanted=3)))
     plan = plan_for(held)
     assert plan.resizes == (Resize(KEY, "worker", 4, 3, reasons.MANUAL),)
     assert [one.pods for one in plan.drains] == [("worker-2",)]
@@ -76,7 +76,7 @@ def test_a_size_that_no_plan_would_give_is_held_to_the_minimum() -> None:
 def test_those_who_have_left_concern_nobody() -> None:
     found = hvd(gone(4, 5, size=4))
     assert found.leaving is None
-    ended = replace(found.roles[0], pods=(replace(found.roles[0].pods[0], terminating=True),))
+    ended = found.roles[0].changed(pods=(replace(found.roles[0].status.pods[0], terminating=True),))
     over = replace(hvd(gone(3, size=3)), roles=(ended, found.roles[1]))
     assert over.leaving is None
 

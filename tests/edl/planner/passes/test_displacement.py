@@ -40,7 +40,7 @@ def running(state: ClusterState) -> set[tuple[str, str, str]]:
         (training.key.name, pod.name, pod.node)
         for training in state.jobs
         for part in training.roles
-        for pod in part.pods
+        for pod in part.status.pods
         if pod.node and not pod.terminating
     }
 
@@ -116,7 +116,7 @@ def test_where_each_replica_comes_back_its_role_gives_up_replicas_after_three_mo
         moved += sum(len(one.pods) for one in plan.drains)
         state = act(state, plan, after=ONE_ROUND, lingering=True, spreading=True)
     assert (moved, state.demands) == (3, ())
-    assert [part.size for one in state.jobs for part in one.roles] == [len(on)]
+    assert [part.status.size for one in state.jobs for part in one.roles] == [len(on)]
 
 
 @pytest.mark.parametrize(("age", "moves"), [(timedelta(minutes=9), 0), (REMEMBERED, 3)])
@@ -126,8 +126,8 @@ def test_moves_that_came_to_nothing_are_tried_again_later(age: timedelta, moves:
     known = (Clearing("node-2", 3, at(0) - age),)
     mine = spread("one")
     (part,) = mine.roles
-    back = tuple(replace(pod, created_at=at(-1)) for pod in part.pods)
-    mine = replace(mine, roles=(replace(part, cleared=known, pods=back),))
+    back = tuple(replace(pod, created_at=at(-1)) for pod in part.status.pods)
+    mine = replace(mine, roles=(part.changed(cleared=known, pods=back),))
     other = spread("two", 3, resizing=ResizePolicy.FIXED)
     plan = plan_for(cluster(*nodes, mine, other, demand("pin", pinned(3))))
     assert sum(len(one.pods) for one in plan.drains) == moves

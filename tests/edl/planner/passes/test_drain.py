@@ -38,10 +38,10 @@ def ring(*on: str, **fields: Any) -> TrainingJob:  # noqa: ANN401
     hosts = fields.pop("hosts", listing(*range(len(pods))))
     usual = {"suspended": False, "size": len(on), "pods": pods, "resizing": ResizePolicy.LIVE}
     worker = role("worker", 1, 4, **(usual | fields))
-    least = min(worker.min, worker.size)
-    cap = replace(worker, max=worker.size, min=least, decides=False)
+    least = min(worker.spec.min, worker.status.size)
+    cap = worker.changed(max=worker.status.size, min=least, decides=False)
     launcher = role("launcher", 1, 1, suspended=False, pods=(pod(0, "home", hosts=hosts),))
-    decides = replace(launcher, decides=True)
+    decides = launcher.changed(decides=True)
     return job("ring", decides, cap, framework="horovod")
 
 
@@ -176,7 +176,7 @@ def test_who_must_leave_has_room_before_who_may() -> None:
 
 def test_an_ungated_pod_does_not_move_with_a_gated_one_whose_room_it_might_take() -> None:
     small = replace(ring("c", "a"), key=JobKey("ns", "small"))
-    small = replace(small, roles=tuple(replace(part, gated=False) for part in small.roles))
+    small = replace(small, roles=tuple(part.changed(gated=False) for part in small.roles))
     gated = ring("c", "a")
     nodes = (node("home", 2), going("a", CORDON), node("b", 1), node("c", 3))
     (found,) = plan_for(cluster(*nodes, small, gated)).drains
@@ -194,8 +194,8 @@ def test_a_gated_pod_does_not_move_while_an_ungated_one_is_yet_to_be_bound() -> 
 def test_the_list_of_a_launcher_that_has_failed_holds_nobody_back() -> None:
     mine = ring("a", "a", "b")
     launcher, workers = mine.roles
-    failed = replace(launcher.pods[0], phase=PodPhase.FAILED, hosts="", name="launcher-old")
-    mine = replace(mine, roles=(replace(launcher, pods=(failed, *launcher.pods)), workers))
+    failed = replace(launcher.status.pods[0], phase=PodPhase.FAILED, hosts="", name="launcher-old")
+    mine = replace(mine, roles=(launcher.changed(pods=(failed, *launcher.status.pods)), workers))
     assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == [("pod-1",)]
 
 
@@ -221,7 +221,7 @@ def test_a_pod_leaves_a_cordoned_node_when_pods_that_hold_its_quota_have_ended()
     charged = ring("a", "a", charges=(QuotaCharge(QUOTA, "pods", 1),))
     gone = pod(7, "b", terminating=True)
     other = role("worker", 1, 1, on=["b"], charges=(QuotaCharge(QUOTA, "pods", 1),))
-    late = job("late", replace(other, pods=(*other.pods, gone)))
+    late = job("late", other.changed(pods=(*other.status.pods, gone)))
     with_late = replace(limited(4, charged), jobs=(charged, late))
     assert moved(with_late) == []
     assert moved(replace(with_late, jobs=(charged, replace(late, roles=(other,))))) == [("pod-1",)]

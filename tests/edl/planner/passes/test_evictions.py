@@ -95,7 +95,7 @@ def test_extras_that_must_come_in_a_time_of_their_own_have_that_time() -> None:
     state = pending(-31)
     (mine,) = state.jobs
     (found,) = mine.roles
-    limited = replace(found, wanted=4, scaling=ScaleDeadline(timedelta(minutes=5)))
+    limited = found.changed(wanted=4, scaling=ScaleDeadline(timedelta(minutes=5)))
     waiting = replace(state, jobs=(replace(mine, roles=(limited,)),))
     assert not plan_for(waiting).resizes
 
@@ -257,4 +257,4 @@ def waiting_gang() -> TrainingJob:
 def unbound(found: TrainingJob) -> TrainingJob:
     (part,) = found.roles
     moment = found.started_at or at(0)
-    return replace(found, roles=(replace(part, pods=(pod(0, created_at=moment),)),))
+    return replace(found, roles=(part.changed(pods=(pod(0, created_at=moment),)),))

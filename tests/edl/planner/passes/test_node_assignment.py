@@ -36,7 +36,7 @@ def run(state: ClusterState, rounds: int = 12) -> tuple[ClusterState, list[Plan]
 def where(state: ClusterState, name: str) -> dict[str, list[str]]:
     """The nodes of a job's pods by role."""
     found = next(one for one in state.jobs if one.key.name == name)
-    return {part.name: [one.node for one in part.pods] for part in found.roles}
+    return {part.name: [one.node for one in part.status.pods] for part in found.roles}
 
 
 def waiting(*given: str, assigned: tuple[str, ...] = ()) -> TrainingJob:
@@ -156,10 +156,10 @@ def test_a_job_that_gave_a_replica_by_a_restart_comes_back_beside_the_taker() ->
 def test_an_ungated_start_waits_while_gated_pods_have_no_node() -> None:
     """kube-scheduler may put it where the plan has the gated pods."""
     gated = waiting("", assigned=("a",))
-    gated = replace(gated, roles=(replace(gated.roles[0], shape=shape(4)),))
+    gated = replace(gated, roles=(gated.roles[0].changed(shape=shape(4)),))
     nodes = (node("a", 4), node("b", 4))
     assert started(plan_for(cluster(*nodes, gated, worker("free", 2, 2, shape=shape(1))))) == {}
-    bound = replace(gated.roles[0], pods=(pod(0, "a"),))
+    bound = gated.roles[0].changed(pods=(pod(0, "a"),))
     plan = plan_for(
         cluster(*nodes, replace(gated, roles=(bound,)), worker("free", 2, 2, shape=shape(1)))
     )

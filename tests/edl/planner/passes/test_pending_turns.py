@@ -53,7 +53,7 @@ def test_growth_leaves_the_room_of_a_start_that_waits() -> None:
 def plan_beside_a_start_that_waits(running: TrainingJob) -> Plan:
     coming = worker("coming", 2, 2, shape=shape(1), on=["a", ""], started_at=at(-5))
     queued = worker("queued", 1, 1, shape=shape(4, node_selector=(("zone", "b"),)))
-    part = replace(coming.roles[0], pods=(pod(0, "a"), pod(1, created_at=at(-5))))
+    part = coming.roles[0].changed(pods=(pod(0, "a"), pod(1, created_at=at(-5))))
     nodes = (node("a", 4, labels={"zone": "a"}), node("b", 4, labels={"zone": "b"}))
     plan = plan_for(cluster(*nodes, running, replace(coming, roles=(part,)), queued))
     assert (started(plan), held(plan)["queued"]) == ({}, reasons.PLACED_FIRST)
@@ -81,7 +81,7 @@ def test_growth_leaves_the_room_alone_that_a_claim_waits_for() -> None:
 
 def test_pods_that_wait_for_long_are_waited_for_no_longer() -> None:
     waiting = worker("waiting", 1, 2, shape=shape(3), on=["a", ""], started_at=at(-40))
-    part = replace(waiting.roles[0], pods=(pod(0, "a"), pod(1, created_at=at(-40))))
+    part = waiting.roles[0].changed(pods=(pod(0, "a"), pod(1, created_at=at(-40))))
     queued = worker("queued", 1, 1, shape=shape(1))
     plan = plan_for(cluster(node("a", 4), node("b", 4), replace(waiting, roles=(part,)), queued))
     assert "queued" in started(plan)

@@ -100,7 +100,7 @@ def contested(cpu: int = 2, small: TrainingJob | None = None) -> ClusterState:
 
 
 def nodes_of(one: TrainingJob) -> list[str]:
-    return [found.node for found in one.roles[0].pods]
+    return [found.node for found in one.roles[0].status.pods]
 
 
 def test_it_keeps_its_place_in_the_queue() -> None:
@@ -160,7 +160,9 @@ def test_all_roles_of_a_victim_leave_together() -> None:
     assert list(suspended(plan)) == ["low"]
     assert sizes(plan) == {}
     after = act(state, plan, after=SECOND)
-    assert all(part.suspended for one in after.jobs for part in one.roles if one.key.name == "low")
+    assert all(
+        part.status.suspended for one in after.jobs for part in one.roles if one.key.name == "low"
+    )
 
 
 def test_pods_of_others_of_a_higher_priority_take_gangs_too() -> None:

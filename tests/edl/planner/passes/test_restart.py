@@ -68,7 +68,7 @@ def test_who_was_stopped_to_make_room_comes_back_without_what_it_gave() -> None:
         state = act(state, plan, after=timedelta(seconds=2))
     assert quiet(plan)
     assert restarts == 1
-    assert [(one.roles[0].size, one.roles[0].suspended) for one in state.jobs] == [
+    assert [(one.roles[0].status.size, one.roles[0].status.suspended) for one in state.jobs] == [
         (2, False),
         (1, False),
     ]
@@ -182,7 +182,7 @@ def test_a_start_that_a_crash_left_half_done_is_completed_not_undone() -> None:
     began = reasons.restarted(WHY)
     first = role("server", 1, 3, on=["a"], last=began, resized_at=at(-1))
     second = role("worker", 1, 3, size=2, last=WHY, resized_at=at(-9))
-    parts = [replace(part, resizing=ResizePolicy.RESTART) for part in (first, second)]
+    parts = [part.changed(resizing=ResizePolicy.RESTART) for part in (first, second)]
     plan = plan_for(cluster(node("a", 9), job("mnist", *parts)))
     assert not plan.suspensions
     assert started(plan) == {"mnist": {"worker": 2}}
@@ -203,7 +203,7 @@ def test_a_size_that_no_node_took_is_not_tried_again_soon(late: bool) -> None:  
     since = at(-6 * COOLDOWN + (0 if late else 1))
     back = restarting("mnist", 1, 3, on=["a"], started_at=since)
     (part,) = back.roles
-    back = replace(back, roles=(replace(part, last=plan.admissions[0].reason),))
+    back = replace(back, roles=(part.changed(last=plan.admissions[0].reason),))
     plan = plan_for(cluster(node("a", 9), back))
     assert sizes(plan) == ({"mnist": 3} if late else {})
     assert held(plan) == ({} if late else {"mnist": reasons.GROWS_LATER})
@@ -215,18 +215,18 @@ def test_who_comes_back_smaller_than_it_grew_to_does_not_grow_again_soon() -> No
         role("ps", 1, 3, size=3, shape=shape(0.5, gpu=1), last=WHY, resized_at=at(-5)),
         role("worker", 1, 1, shape=shape(3), last=WHY, resized_at=at(-5)),
     )
-    parts = (replace(parts[0], resizing=ResizePolicy.RESTART), parts[1])
+    parts = (parts[0].changed(resizing=ResizePolicy.RESTART), parts[1])
     nodes = (node("a", 2, gpu=2), node("b", 4))
     (admission,) = plan_for(cluster(*nodes, job("mnist", *parts))).admissions
     assert admission.sizes == (("ps", 2), ("worker", 1))
     assert admission.reason == reasons.restarted(reasons.GREW_IN_VAIN)
     runs = (
-        replace(
-            role("ps", 1, 3, on=["a", "a"], shape=shape(0.5, gpu=1)), resizing=ResizePolicy.RESTART
+        role("ps", 1, 3, on=["a", "a"], shape=shape(0.5, gpu=1)).changed(
+            resizing=ResizePolicy.RESTART
         ),
         role("worker", 1, 1, on=["b"], shape=shape(3)),
     )
-    runs = tuple(replace(part, last=admission.reason, resized_at=at(-COOLDOWN)) for part in runs)
+    runs = tuple(part.changed(last=admission.reason, resized_at=at(-COOLDOWN)) for part in runs)
     plan = plan_for(cluster(*nodes, job("mnist", *runs)))
     assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.GROWS_LATER})
 
@@ -253,7 +253,7 @@ def test_what_grew_in_the_way_of_its_own_other_role_gives_that_room_back_itself(
     assert sizes(plan) == {"mnist": 2}
     (resize,) = plan.resizes
     assert resize.reason == replace(reasons.room_for_minimum(mine.key), attempts=1)
-    back = replace(parts[1], last=reasons.restart(resize.reason))
+    back = parts[1].changed(last=reasons.restart(resize.reason))
     assert last_resizes.growth_failed(mine.key, back)
 
 

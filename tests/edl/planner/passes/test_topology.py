@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from edl.contract import PLACEMENT_GATE
 from edl.model import ClusterState, Node, ResizePolicy, Role, Topology, TrainingJob
@@ -143,7 +142,7 @@ def test_extras_of_others_yield_in_one_domain() -> None:
 
 def nodes(state: ClusterState, name: str = "mnist") -> list[str]:
     found = next(one for one in state.jobs if one.key.name == name)
-    return [pod.node for part in found.roles for pod in part.pods if pod.node]
+    return [pod.node for part in found.roles for pod in part.status.pods if pod.node]
 
 
 def settle(state: ClusterState, rounds: int = 40) -> tuple[ClusterState, list[Plan]]:
@@ -173,7 +172,7 @@ def test_a_pod_that_is_made_again_stays_in_the_domain() -> None:
 
 def started(part: Role) -> TrainingJob:
     waits = pod(2, gates=(PLACEMENT_GATE,), created_at=at(-1))
-    return job("mnist", replace(part, pods=(*part.pods, waits)), started_at=at(-99))
+    return job("mnist", part.changed(pods=(*part.status.pods, waits)), started_at=at(-99))
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_its_limit_is_a_setting() -> None:
 
 def test_what_one_of_its_jobs_says_holds_for_all() -> None:
     late = done(0.95, "late", 1, 8, on=["a"])
-    other = replace(late.roles[0], name="evaluator", job="evaluator", progress=None)
+    other = late.roles[0].changed(name="evaluator", job="evaluator", progress=None)
     both = replace(late, roles=(late.roles[0], other))
     assert sizes(plan_for(cluster(node("a", 8), both))) == {}
 

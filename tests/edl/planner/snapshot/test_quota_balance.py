@@ -101,7 +101,7 @@ def test_pods_that_leave_count_until_they_are_gone() -> None:
     plan = plan_for(limited(node("a", 64), gone, other, by=quota(1)))
     assert not plan.admissions
     assert told(plan)["other"] == "1 pod waits for other pods to terminate"
-    done = replace(gone, roles=(replace(gone.roles[0], pods=()),))
+    done = replace(gone, roles=(gone.roles[0].changed(pods=()),))
     assert started(limited(node("a", 64), done, other, by=quota(1))) == {"other"}
 
 

@@ -16,13 +16,11 @@ Path: TypeAlias = tuple[str, ...]
 def kueue(room: Mapping[Path, int], pods: int, preferred: int) -> tuple[int, ...]:
     """How many domains of each level the pods come to; `preferred` counts levels from 0."""
     sums = _sums(room)
-    reclaim_priority = next(
-        (one for one in range(preferred, -1, -1) if _holds(sums, one, pods)), -1
-    )
-    there = [_fullest(_at(sums, reclaim_priority), sums, pods)] if reclaim_priority >= 0 else []
-    reclaim_priority = max(reclaim_priority, 0)
+    level = next((one for one in range(preferred, -1, -1) if _holds(sums, one, pods)), -1)
+    there = [_fullest(_at(sums, level), sums, pods)] if level >= 0 else []
+    level = max(level, 0)
     there = there or _roomiest(_at(sums, 0), sums, pods)
-    for depth in range(reclaim_priority + 1, len(next(iter(room)))):
+    for depth in range(level + 1, len(next(iter(room)))):
         inside = [one for one in _at(sums, depth) if one[:depth] in there]
         there = _roomiest(inside, sums, pods)
     return counts(there)
@@ -53,14 +51,14 @@ def _sums(room: Mapping[Path, int]) -> dict[Path, int]:
     return found
 
 
-def _at(sums: Mapping[Path, int], reclaim_priority: int) -> list[Path]:
+def _at(sums: Mapping[Path, int], level: int) -> list[Path]:
     """Domains of a level, the roomiest first."""
-    found = (path for path in sums if len(path) == reclaim_priority + 1)
+    found = (path for path in sums if len(path) == level + 1)
     return sorted(found, key=lambda path: (-sums[path], path))
 
 
-def _holds(sums: Mapping[Path, int], reclaim_priority: int, pods: int) -> bool:
-    return sums[_at(sums, reclaim_priority)[0]] >= pods
+def _holds(sums: Mapping[Path, int], level: int, pods: int) -> bool:
+    return sums[_at(sums, level)[0]] >= pods
 
 
 def _fullest(domains: list[Path], sums: Mapping[Path, int], pods: int) -> Path:

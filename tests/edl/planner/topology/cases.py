@@ -89,8 +89,8 @@ def placed(case: Case, state: ClusterState, plan: Plan) -> dict[str, list[str]]:
     gone = {name for name, fields in case.nodes.items() if not fields.get("schedulable", True)}
     hosts = {}
     for part in found.roles:
-        ranks = {one.index: one.node for one in part.pods if one.node not in (*gone, "")}
-        names = {one.name: one.index for one in part.pods}
+        ranks = {one.index: one.node for one in part.status.pods if one.node not in (*gone, "")}
+        names = {one.name: one.index for one in part.status.pods}
         for placement in plan.node_assignments:
             if placement.role == part.name:
                 ranks |= {names[name]: on for name, on in placement.nodes}
@@ -108,10 +108,10 @@ def decided(case: Case) -> dict[str, list[str]]:
 
 def domains(case: Case, hosts: Mapping[str, Sequence[str]], where: str) -> list[str]:
     """The domain of each pod in the order of ranks; `where` is LEVEL or ROLE@LEVEL."""
-    part, _, reclaim_priority = where.rpartition("@")
+    part, _, level = where.rpartition("@")
     labels = {found.name: found.labels or {} for found in _nodes(case)}
     names = [name for each, on in hosts.items() if part in ("", each) for name in on]
-    return [labels[name].get(key(reclaim_priority), "") for name in names]
+    return [labels[name].get(key(level), "") for name in names]
 
 
 def agrees(expected: str, found: Sequence[str]) -> bool:
@@ -130,11 +130,9 @@ def is_consecutive(found: Sequence[str]) -> bool:
     return len(runs) == len({*runs})
 
 
-def key(reclaim_priority: str) -> str:
+def key(level: str) -> str:
     """The node label of a level."""
-    return (
-        "kubernetes.io/hostname" if reclaim_priority == HOST else f"example.com/{reclaim_priority}"
-    )
+    return "kubernetes.io/hostname" if level == HOST else f"example.com/{level}"
 
 
 def nearest(plan: Plan) -> str:
@@ -167,7 +165,7 @@ def _topology(case: Case) -> Topology:
     required = (part.rpartition("=") for part in case.required.split(",") if part)
     preferred = (part for part in case.preferred.split(",") if part)
     return Topology(
-        tuple(sorted((name, key(reclaim_priority)) for name, _, reclaim_priority in required)),
+        tuple(sorted((name, key(level)) for name, _, level in required)),
         tuple(map(key, preferred)),
     )
 
@@ -192,8 +190,8 @@ def _nodes(case: Case) -> Iterator[Node]:
         path, _, hosts = quota.partition(":")
         names = path.split("/") if path else []
         labels = {
-            key(reclaim_priority): "-".join(names[: depth + 1])
-            for depth, reclaim_priority in enumerate(case.levels[: len(names)])
+            key(level): "-".join(names[: depth + 1])
+            for depth, level in enumerate(case.levels[: len(names)])
         }
         for name, amount in _amounts(hosts):
             yield replace(node(name, labels={**labels, key(HOST): name}), allocatable=amount)

@@ -47,7 +47,7 @@ def asks(
 def where(state: ClusterState, name: str) -> list[str]:
     """The racks of a job's pods."""
     (part,) = next(one for one in state.jobs if one.key.name == name).roles
-    return [one.node.rpartition("-")[0] for one in part.pods if one.node]
+    return [one.node.rpartition("-")[0] for one in part.status.pods if one.node]
 
 
 def settled(state: ClusterState, rounds: int = 12, after: timedelta = SECOND) -> ClusterState:
@@ -127,10 +127,10 @@ def test_a_gang_that_loses_a_node_stays_in_its_rack_where_another_is_free() -> N
     state = settled(cluster(*racks(3), asks("a", 2, -10, required="rack")))
     (rack,) = {*where(state, "a")}
     (part,) = state.jobs[0].roles
-    kept = part.pods[1].node
-    state = settled(lose(state, part.pods[0].node))
+    kept = part.status.pods[1].node
+    state = settled(lose(state, part.status.pods[0].node))
     assert where(state, "a") == [rack, rack]
-    assert kept in {one.node for one in state.jobs[0].roles[0].pods}
+    assert kept in {one.node for one in state.jobs[0].roles[0].status.pods}
 
 
 def drained(*, spare: str, taint: str = CORDONED) -> ClusterState:
@@ -173,6 +173,6 @@ def lose(state: ClusterState, name: str) -> ClusterState:
     gated = {"gates": (PLACEMENT_GATE,), "created_at": state.observed_at}
     (one,) = state.jobs
     (part,) = one.roles
-    pods = tuple(pod(old.index, **gated) if old.node == name else old for old in part.pods)
+    pods = tuple(pod(old.index, **gated) if old.node == name else old for old in part.status.pods)
     nodes = tuple(found for found in state.nodes if found.name != name)
-    return replace(state, nodes=nodes, jobs=(replace(one, roles=(replace(part, pods=pods),)),))
+    return replace(state, nodes=nodes, jobs=(replace(one, roles=(part.changed(pods=pods),)),))

@@ -10,7 +10,17 @@ from msgspec.structs import replace
 
 from edl.model import Node, PodAffinityTerm, PodConstraints, Requirement, Selector, Shape, Taint
 from edl.quantities import Resources
-from edl.simulator import LINEAR, Amdahl, Measured, RoleSpec, Timing, Work, Workload, jain, queued
+from edl.simulator import (
+    LINEAR,
+    Amdahl,
+    Measured,
+    Timing,
+    Work,
+    Workload,
+    WorkloadRole,
+    jain,
+    queued,
+)
 from edl.simulator.cluster.progress import Progress
 from edl.simulator.cluster.scheduler import PendingPod, Scheduler
 from edl.simulator.cluster.simulated_nodes import Place, SimulatedNodes
@@ -243,7 +253,7 @@ def test_of_equal_nodes_the_caller_may_draw() -> None:
 
 # -- jobs --------------------------------------------------------------------------------------
 
-WORKER = RoleSpec("worker", 1, 4, shape())
+WORKER = WorkloadRole("worker", 1, 4, shape())
 
 
 @pytest.mark.parametrize(
@@ -252,16 +262,16 @@ WORKER = RoleSpec("worker", 1, 4, shape())
         (Workload("caffe"), [WORKER], "one of tensorflow"),
         (Workload("pytorch", "fast"), [WORKER], "one of elastic"),
         (Workload("pytorch"), [], "at least one"),
-        (Workload("pytorch"), [RoleSpec("boss", 1, 1, shape())], "knows rendezvous"),
+        (Workload("pytorch"), [WorkloadRole("boss", 1, 1, shape())], "knows rendezvous"),
         (Workload("horovod"), [WORKER], "needs launcher"),
-        (Workload("pytorch"), [RoleSpec("worker", 3, 2, shape())], "1 ≤ min ≤ max"),
-        (Workload("tensorflow"), [WORKER, RoleSpec("ps", 1, 2, shape())], "never resized"),
-        (Workload("tensorflow"), [WORKER, RoleSpec("chief", 2, 2, shape())], "exactly one"),
+        (Workload("pytorch"), [WorkloadRole("worker", 3, 2, shape())], "1 ≤ min ≤ max"),
+        (Workload("tensorflow"), [WORKER, WorkloadRole("ps", 1, 2, shape())], "never resized"),
+        (Workload("tensorflow"), [WORKER, WorkloadRole("chief", 2, 2, shape())], "exactly one"),
         (Workload("tensorflow"), [WORKER, WORKER], "each role once"),
     ],
 )
 def test_what_the_webhook_would_refuse_is_refused(
-    kind: Workload, cast: list[RoleSpec], said: str
+    kind: Workload, cast: list[WorkloadRole], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):
         queued("one", kind, cast)

@@ -103,7 +103,7 @@ def test_only_what_is_missing_is_created() -> None:
 
 def test_another_minimum_means_another_budget_and_the_new_one_comes_first() -> None:
     job = training(CHIEF, WORKER)
-    changed = replace(job, roles=(CHIEF, replace(WORKER, min=3)))
+    changed = replace(job, roles=(CHIEF, WORKER.changed(min=3)))
     created, removed = surroundings(changed)
     assert isinstance(created, Create)
     assert created.target.name == "mnist-worker-first-3"
@@ -113,7 +113,7 @@ def test_another_minimum_means_another_budget_and_the_new_one_comes_first() -> N
 
 def test_a_role_that_has_ended_needs_no_budget() -> None:
     job = training(CHIEF, WORKER)
-    ended = replace(job, roles=(CHIEF, replace(WORKER, ending=JobEnd.COMPLETE)))
+    ended = replace(job, roles=(CHIEF, WORKER.changed(ending=JobEnd.COMPLETE)))
     stale = target("PodDisruptionBudget", "mnist-worker-first-2")
     assert surroundings(ended) == (Delete(stale, uid=job.surroundings[stale]),)
 
@@ -196,7 +196,7 @@ def test_a_service_account_of_the_users_choice_is_bound_and_not_made() -> None:
 
 
 def test_a_waiting_job_is_surrounded_already() -> None:
-    waiting = (replace(CHIEF, suspended=True), replace(WORKER, suspended=True))
+    waiting = (CHIEF.changed(suspended=True), WORKER.changed(suspended=True))
     step, _ = live(training(*waiting, surroundings=NOTHING), (), NOW)
     assert len(step.writes) == 3
 
@@ -208,7 +208,7 @@ def test_an_incomplete_cast_waits_for_its_surroundings() -> None:
 
 
 def test_a_role_with_gpus_of_a_class_gets_its_template() -> None:
-    found = replace(WORKER, template=DeviceTemplate("mnist-gpus-2.gpu.x", "gpu.x", 2))
+    found = WORKER.changed(device_template=DeviceTemplate("mnist-gpus-2.gpu.x", "gpu.x", 2))
     name = target("ResourceClaimTemplate", "mnist-gpus-2.gpu.x")
     made = manifests(training(CHIEF, found, surroundings=NOTHING))[name]
     assert made["apiVersion"] == "resource.k8s.io/v1"

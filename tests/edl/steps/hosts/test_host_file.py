@@ -65,7 +65,9 @@ def joining(*indexes: int, age: timedelta = timedelta()) -> tuple[Pod, ...]:
 
 def shrink(job: TrainingJob, after: int) -> tuple[Step, timedelta | None]:
     (worker,) = [one for one in job.roles if one.name == "worker"]
-    return live(job, [Resize(KEY, "worker", worker.size, after, because("room for nginx"))], NOW)
+    return live(
+        job, [Resize(KEY, "worker", worker.status.size, after, because("room for nginx"))], NOW
+    )
 
 
 def first_list(job: TrainingJob) -> str | None:
@@ -254,7 +256,7 @@ def test_without_a_launcher_that_reads_nobody_waits(found: Pod | None) -> None:
 def test_a_launcher_that_comes_again_gets_a_list_of_its_own() -> None:
     old = launcher(range(3), terminating=True)
     job = horovod(None, pods("worker", range(3)))
-    both = replace(job, roles=(replace(job.roles[0], pods=(old, launcher())), job.roles[1]))
+    both = replace(job, roles=(job.roles[0].changed(pods=(old, launcher())), job.roles[1]))
     (patch,) = publish(both, (), NOW).writes
     assert "spec" in patch.body
 

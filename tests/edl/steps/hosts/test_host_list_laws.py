@@ -37,9 +37,11 @@ class World:
         (seen,) = departed(self.state).jobs
         workers = seen.roles[1]
         resizes = evacuations = ()
-        if size != workers.size:
-            resizes = (Resize(KEY, "worker", workers.size, size, because("a wish")),)
-        names = [found.name for found in workers.pods if found.index == moved and found.active]
+        if size != workers.status.size:
+            resizes = (Resize(KEY, "worker", workers.status.size, size, because("a wish")),)
+        names = [
+            found.name for found in workers.status.pods if found.index == moved and found.active
+        ]
         if names and moved is not None and moved < size:
             evacuations = (Drain(KEY, "worker", tuple(names), because("its node goes")),)
         return Plan(resizes=resizes, drains=evacuations)
@@ -51,26 +53,26 @@ class World:
     @property
     def listed(self) -> set[str]:
         launcher, workers = self.job.roles
-        hosts = (launcher.pods[0].hosts or "").split()
+        hosts = (launcher.status.pods[0].hosts or "").split()
         indexes = {int(host.partition(".")[0].rpartition("-")[2]) for host in hosts}
-        return {found.name for found in workers.pods if found.index in indexes}
+        return {found.name for found in workers.status.pods if found.index in indexes}
 
     def take(self, plan: Plan) -> None:
         for step in steps(with_departures(plan, self.state), self.state).steps:
             for write in step.writes:
                 before = self.listed
                 self._take(write)
-                there = {found.name for found in self.job.roles[1].pods}
+                there = {found.name for found in self.job.roles[1].status.pods}
                 self.left |= (before - self.listed) & there
                 assert not self.left & self.listed, "a host came back on the list"
 
     def _take(self, write: Write) -> None:
         launcher, workers = self.job.roles
         if isinstance(write, Delete):
-            kept = tuple(found for found in workers.pods if found.name != write.target.name)
-            workers = replace(workers, pods=kept)
+            kept = tuple(found for found in workers.status.pods if found.name != write.target.name)
+            workers = workers.changed(pods=kept)
         elif isinstance(write, Patch) and write.target.kind == "Pod":
-            launcher = replace(launcher, pods=(patched_pod(launcher.pods[0], write),))
+            launcher = launcher.changed(pods=(patched_pod(launcher.status.pods[0], write),))
         elif isinstance(write, Patch) and write.target.name == workers.job:
             workers = patched_role(workers, write)
         self.job = replace(self.job, roles=(launcher, workers))
@@ -79,10 +81,14 @@ class World:
         """Pods above the size go, missing ones are made, those of the last round are ready."""
         self.now += seconds(wait)
         launcher, workers = self.job.roles
-        kept = [replace(one, ready=True) for one in workers.pods if one.index < workers.size]
-        missing = set(range(workers.size)) - {found.index for found in kept}
+        kept = [
+            replace(one, ready=True)
+            for one in workers.status.pods
+            if one.index < workers.status.size
+        ]
+        missing = set(range(workers.status.size)) - {found.index for found in kept}
         found = sorted([*kept, *map(self._new, sorted(missing))], key=lambda one: one.index)
-        self.job = replace(self.job, roles=(launcher, replace(workers, pods=tuple(found))))
+        self.job = replace(self.job, roles=(launcher, workers.changed(pods=tuple(found))))
 
     def _new(self, index: int) -> Pod:
         self.made += 1
@@ -120,5 +126,5 @@ def test_a_host_that_left_the_list_never_comes_back_on(
         found.take(Plan())
         found.go_on(31)
     workers = found.job.roles[1]
-    assert found.listed == {one.name for one in workers.pods}
-    assert len(workers.pods) == workers.size
+    assert found.listed == {one.name for one in workers.status.pods}
+    assert len(workers.status.pods) == workers.status.size

@@ -71,7 +71,7 @@ def test_workers_start_first_and_the_scheduler_reads_those_who_are_ready() -> No
 
 
 def test_a_start_tells_how_many_there_are() -> None:
-    roles = [replace(found, suspended=True, pods=()) for found in fork(pod("worker", 0)).roles]
+    roles = [found.changed(suspended=True, pods=()) for found in fork(pod("worker", 0)).roles]
     job = training(*roles, framework="mxnet", mode="fork")
     sizes = (("scheduler", 1), ("server", 1), ("worker", 3))
     for patch in patches(start(job, Admission(KEY, sizes, because("room")), NOW)):
