@@ -52,12 +52,12 @@ class _Decided:
     def joining(self) -> list[str]:
         """`host:slots` of the workers that a growth adds."""
         size = self.scaling.size or 0
-        return self._hosts(list(range(self.scaling.role.size, size)))
+        return self._hosts(list(range(self.scaling.role.status.size, size)))
 
     @property
     def leaving(self) -> list[str]:
         """Of those that end: the named ones and, as a Job drops them, the highest."""
-        size = self.scaling.role.size
+        size = self.scaling.role.status.size
         kept = size if self.scaling.size is None else self.scaling.size
         named = {pod.index for pod in self.scaling.removed}
         return self._hosts(sorted(named | set(range(kept, size))))
@@ -122,7 +122,7 @@ def _goal(decided: _Decided, wish: SizeRequest) -> Goal:
         removed=frozenset(pod.name for pod in found.removed),
         limited=found.limited,
         timeout=wish.timeout,
-        known=entries(found.role.history),
+        known=entries(found.role.record.history),
     )
 
 
@@ -132,7 +132,7 @@ def _run_after(errand: ResizeTask, decided: _Decided, script: Hook) -> None:
     try:
         resize_script.run(errand.world, errand.connection, job, script, decided.joining)
     except Refused as error:
-        before = decided.scaling.role.size
+        before = decided.scaling.role.status.size
         with_fresh_state(_taking_back(errand, decided, before), errand.world.sleep)
         raise TakenBack(f"{error}; the size is {before} again") from None
 

@@ -30,20 +30,24 @@ def told(job: TrainingJob) -> TrainingJob:
 
 def _is_uncounted(role: Role) -> bool:
     """Whether a pod of it may be lost without being counted as failed."""
-    return role.ignores or (role.last is not None and role.last.code is Code.PODS_REMOVED)
+    return role.status.ignores or (
+        role.record.last is not None and role.record.last.code is Code.PODS_REMOVED
+    )
 
 
 def _marked(role: Role, made: dict[int, datetime]) -> Role:
     pods = tuple(
         replace(pod, restarted_at=pod.restarted_at or made[id(pod)]) if id(pod) in made else pod
-        for pod in role.pods
+        for pod in role.status.pods
     )
-    return replace(role, pods=pods)
+    return role.changed(pods=pods)
 
 
 def _late(job: TrainingJob) -> Iterator[Pod]:
     """Pods created when all older ones had been running for a while."""
-    mine = [(pod, _is_uncounted(role)) for role in job.live for pod in role.pods if _lives(pod)]
+    mine = [
+        (pod, _is_uncounted(role)) for role in job.live for pod in role.status.pods if _lives(pod)
+    ]
     pods = [pod for pod, _ in mine]
     for pod, uncounted in mine:
         if uncounted and _all_worked(pods, pod.created_at):

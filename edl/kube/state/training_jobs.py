@@ -88,8 +88,9 @@ def _templates(
     """The ResourceClaimTemplates of its roles that were made."""
     known = devices.templates if devices else {}
     for role in roles:
-        if role.template and ObjectKey(key.namespace, role.template.name) in known:
-            yield ObjectRef("ResourceClaimTemplate", key.namespace, role.template.name)
+        found = role.template.device_template
+        if found and ObjectKey(key.namespace, found.name) in known:
+            yield ObjectRef("ResourceClaimTemplate", key.namespace, found.name)
 
 
 def _roles(around: TrainingJobInputs, cast: Sequence[str]) -> tuple[Role, ...]:
@@ -107,23 +108,24 @@ def _staffed(
     job: JobFacts, role: Role, pods: Sequence[PodFacts], of: RuntimeClassFacts | None
 ) -> Role:
     """With its pods, and the shape of those to come."""
-    role = replace(role, shape=runtime_classes.admitted(role.shape, job.runtime, of))
-    return replace(role, pods=_pods(pods), shape=_shape(role, pods))
+    role = role.changed(shape=runtime_classes.admitted(role.template.shape, job.runtime, of))
+    return role.changed(pods=_pods(pods), shape=_shape(role, pods))
 
 
 def _resolved(role: Role, namespace: str, devices: DeviceView | None) -> Role:
     """With the devices that its pods' claims ask for."""
-    if not concerned(role.shape):
+    if not concerned(role.template.shape):
         return role
     found = _resolution(role, namespace, devices)
-    return replace(role, shape=found.shape, caveats=found.caveats)
+    return role.changed(shape=found.shape, caveats=found.caveats)
 
 
 def _resolution(role: Role, namespace: str, devices: DeviceView | None) -> ResolvedShape:
     """A template that the reconciler has yet to make counts as made."""
-    if devices is None or role.template is None:
-        return resolve(role.shape, devices, role.max)
-    return resolve(role.shape, devices.with_template(namespace, role.template), role.max)
+    shape, made = role.template.shape, role.template.device_template
+    if devices is not None and made is not None:
+        devices = devices.with_template(namespace, made)
+    return resolve(shape, devices, role.spec.max)
 
 
 def _unclaimed(job: JobFacts) -> Iterator[str]:
@@ -131,7 +133,7 @@ def _unclaimed(job: JobFacts) -> Iterator[str]:
     gpu = job.spec.gpu if job.spec else None
     if job.role is None or not (gpu and gpu.device_class):
         return
-    shape = job.role.shape
+    shape = job.role.template.shape
     if not shape.claims and not any("/" in name for name, _ in shape.requests.items):
         yield (
             "the API server has dropped the ResourceClaims of its pods, as one does that serves no "
@@ -141,10 +143,10 @@ def _unclaimed(job: JobFacts) -> Iterator[str]:
 
 def _grouped(role: Role) -> Role:
     """KubeShare waits until a group has the pods that it asks for: this number is its minimum."""
-    group = gpu_sharing.group(dict(role.labels)) if role.shape.share else None
-    if group is None or not role.min < group.least <= role.max:
+    group = gpu_sharing.group(dict(role.template.labels)) if role.template.shape.share else None
+    if group is None or not role.spec.min < group.least <= role.spec.max:
         return role
-    return replace(role, min=group.least)
+    return role.changed(min=group.least)
 
 
 def _too_few(around: TrainingJobInputs) -> Iterator[str]:
@@ -152,10 +154,12 @@ def _too_few(around: TrainingJobInputs) -> Iterator[str]:
     pods: defaultdict[gpu_sharing.SharedGpuGroup, int] = defaultdict(int)
     for job in around.jobs:
         group = (
-            gpu_sharing.group(dict(job.role.labels)) if job.role and job.role.shape.share else None
+            gpu_sharing.group(dict(job.role.template.labels))
+            if job.role and job.role.template.shape.share
+            else None
         )
         if job.role and group:
-            pods[group] += max(_grouped(job.role).min, job.role.min)
+            pods[group] += max(_grouped(job.role).spec.min, job.role.spec.min)
     for group, count in sorted(pods.items()):
         if count < group.least:
             _, headcount, threshold = contract.SHARED_GPU_GROUP
@@ -171,22 +175,22 @@ def _ruled(
     """With what admission adds to its pods before there are any, and what they count in quotas."""
     if rules == NO_RULES:
         return role
-    share = role.shape.requests.get(SHARED_GPU)
+    share = role.template.shape.requests.get(SHARED_GPU)
     overhead = of.pod_fixed if of else ()
     admitted = pod_admission.admit(job.template, rules, share, overhead)
-    shape = role.shape
-    if not role.pods and admitted.requests != shape.requests:
+    shape = role.template.shape
+    if not role.status.pods and admitted.requests != shape.requests:
         shape = replace(shape, requests=admitted.requests)
-    return replace(role, shape=shape, charges=admitted.charges)
+    return role.changed(shape=shape, charges=admitted.charges)
 
 
 def _shape(role: Role, pods: Sequence[PodFacts]) -> Shape:
     """Pods ask for more than their template where a LimitRange or a RuntimeClass adds to it."""
     ages = [(facts.pod.created_at, facts.name, facts.shape) for facts in pods if facts.pod]
     if not ages:
-        return role.shape
+        return role.template.shape
     requests = max(ages, key=lambda age: age[:2])[2].requests
-    return role.shape if requests == role.shape.requests else replace(role.shape, requests=requests)
+    return shape if requests == shape.requests else replace(shape, requests=requests)
 
 
 def _pods(pods: Sequence[PodFacts]) -> tuple[Pod, ...]:
@@ -203,7 +207,7 @@ def _priorities(around: TrainingJobInputs) -> Iterator[int]:
 def _clean_up(around: TrainingJobInputs) -> contract.CleanUp:
     """As the deciding role says."""
     chosen = [
-        job.spec.clean_up for job in around.jobs if job.spec and job.role and job.role.decides
+        job.spec.clean_up for job in around.jobs if job.spec and job.role and job.role.spec.decides
     ]
     return chosen[0] if chosen else contract.CleanUp.RUNNING
 
@@ -217,7 +221,7 @@ def _problems(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) 
 
 
 def _waits(job: JobFacts) -> bool:
-    return job.role is None or (job.role.suspended and job.role.ending is None)
+    return job.role is None or (job.role.status.suspended and job.role.status.ending is None)
 
 
 def _obstacles(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
@@ -246,7 +250,7 @@ def _refused(around: TrainingJobInputs) -> Iterator[str]:
             create = f"kubectl create priorityclass {name} --value=VALUE"
             yield f'there is no PriorityClass "{name}": create it ({create}), or name another'
         if job.role:
-            yield from runtime_classes.refusals(job.role.shape, job.runtime, of)
+            yield from runtime_classes.refusals(job.role.template.shape, job.runtime, of)
             yield from _resolution(job.role, job.key.namespace, around.devices).problems
             yield from _unclaimed(job)
         if around.rules != NO_RULES:
@@ -265,12 +269,12 @@ def _never_meet(specs: Sequence[JobSpec]) -> Iterator[str]:
 def _ended_before(around: TrainingJobInputs) -> Iterator[str]:
     """Jobs of an earlier run: those that were created anew would start without them."""
     roles = [(job, job.role) for job in around.jobs if job.role]
-    if any(not (role.suspended or role.ending) for _, role in roles):
+    if any(not (role.status.suspended or role.status.ending) for _, role in roles):
         return
-    fresh = (job for job, role in roles if not (role.ending or job.started_at))
+    fresh = (job for job, role in roles if not (role.status.ending or job.started_at))
     latest = max((job.created_at for job in fresh), default=None)
     for job, role in roles:
-        if latest and role.ended_at and role.ended_at < latest:
+        if latest and role.status.ended_at and role.status.ended_at < latest:
             yield (
                 f"{job.name} has ended before others were recreated: delete it, and apply it "
                 "again with them"
@@ -278,7 +282,7 @@ def _ended_before(around: TrainingJobInputs) -> Iterator[str]:
 
 
 def _share(job: JobFacts) -> int:
-    return job.role.shape.requests.get(SHARED_GPU) if job.role else 0
+    return job.role.template.shape.requests.get(SHARED_GPU) if job.role else 0
 
 
 def _disagreements(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
