@@ -189,7 +189,7 @@ def _shape(role: Role, pods: Sequence[PodFacts]) -> Shape:
     ages = [(facts.pod.created_at, facts.name, facts.shape) for facts in pods if facts.pod]
     if not ages:
         return role.template.shape
-    requests = max(ages, key=lambda age: age[:2])[2].requests
+    shape, requests = role.template.shape, max(ages, key=lambda age: age[:2])[2].requests
     return shape if requests == shape.requests else replace(shape, requests=requests)
 
 
