@@ -56,7 +56,7 @@ def _stays(role: Role, pod: Pod) -> dict[str, str]:
 
     An extra may go at any time, and so may a work item. What its template says wins.
     """
-    extra = pod.index >= role.min or role.resizing is ResizePolicy.ITEMS
+    extra = pod.index >= role.spec.min or role.spec.resizing is ResizePolicy.ITEMS
     return {} if extra or pod.says_disruption else dict(contract.UNDISRUPTED)
 
 

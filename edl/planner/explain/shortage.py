@@ -90,7 +90,7 @@ def reachable_capacity(snapshot: Snapshot, job: TrainingJob) -> Ints:
     """The future idle capacity, and that of replicas that a waiting job may reclaim."""
     movable = [found for found in snapshot.allocations if found.resizable]
     priority = max(reclaim_priority_of(snapshot, job), ReclaimPriority(job.priority))
-    roles = [(role, start_size(role)) for role in job.live if role.suspended]
+    roles = [(role, start_size(role)) for role in job.live if role.status.suspended]
     request = snapshot.quotas.request_of(job, roles)
     scope = snapshot.reclaim_scope(priority, request.team if request else None)
     return Reclaimable(snapshot, movable, reclaim_order(snapshot)).capacity.with_idle(scope)

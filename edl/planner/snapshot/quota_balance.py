@@ -132,9 +132,9 @@ class QuotaUsage:
         key: tuple[object, ...]
         if self.teams:
             # By identity: the state keeps the shape, and to hash one costs far more.
-            key = (job.key.namespace, role.charges, id(role.shape))
-        elif role.charges and self.lines:
-            key = (job.key.namespace, role.charges)
+            key = (job.key.namespace, role.template.charges, id(role.template.shape))
+        elif role.template.charges and self.lines:
+            key = (job.key.namespace, role.template.charges)
         else:
             return None
         if key not in self._requests:
@@ -149,9 +149,9 @@ class QuotaUsage:
         total: dict[str, int] = {}
         team = self.teams.number(self.state.team_of(job.key.namespace)) if self.teams else NO_TEAM
         for role, count in pods:
-            for name, amount in role.shape.requests if self.teams and count else ():
+            for name, amount in role.template.shape.requests if self.teams and count else ():
                 total[name] = total.get(name, 0) + amount * count
-            for source, resource, amount in role.charges:
+            for source, resource, amount in role.template.charges:
                 key = (job.key.namespace, source, resource)
                 if key in self.lines and count:
                     costs[key] = costs.get(key, 0) + amount * count
@@ -173,7 +173,7 @@ class QuotaUsage:
     def count_pods(self, job: TrainingJob, role: Role, *, leaving: bool) -> None:
         """Count the pods of a role that takes no part in the plan any more."""
         if quota_request := self.pod_request(job, role):
-            pods = sum(not pod.ended for pod in role.pods)
+            pods = sum(not pod.ended for pod in role.status.pods)
             quota_request.count_terminating(pods) if leaving else quota_request.reserve(
                 pods, now=True
             )
@@ -190,12 +190,12 @@ def _line(quota: Quota) -> QuotaLine:
 
 def _leaving(role: Role) -> int:
     """Pods of a started role that count besides its replicas."""
-    live = [pod for pod in role.pods if not pod.ended]
+    live = [pod for pod in role.status.pods if not pod.ended]
     staying = [pod for pod in live if not pod.terminating]
     return len(live) - _kept(role, staying)
 
 
 def _kept(role: Role, staying: list[Pod]) -> int:
-    if role.tandem and all(pod.index >= 0 for pod in staying):
-        return len({pod.index for pod in staying if pod.index < role.size})
-    return min(len(staying), role.size)
+    if role.spec.tandem and all(pod.index >= 0 for pod in staying):
+        return len({pod.index for pod in staying if pod.index < role.status.size})
+    return min(len(staying), role.status.size)

@@ -83,7 +83,7 @@ def _active(jobs: tuple[TrainingJob, ...]) -> Counter[str]:
         each.node
         for one in jobs
         for part in one.roles
-        for each in part.pods
+        for each in part.status.pods
         if each.node and each.active
     )
 

@@ -125,7 +125,7 @@ def states(
     running, waiting = [], []
     for number in range(draw(st.integers(min(3, most_jobs), most_jobs))):
         one = draw(jobs(number))
-        may = all(mask.mask(part.shape).any() for part in one.roles)
+        may = all(mask.mask(part.template.shape).any() for part in one.roles)
         if may and not one.paused and draw(one_of(*runs)):
             running.append(_running(draw, one, free, mask))
         else:
@@ -145,12 +145,14 @@ def _running(
     started = []
     for part in one.roles:
         names = [
-            node.name for node, may in zip(free, eligible.mask(part.shape), strict=True) if may
+            node.name
+            for node, may in zip(free, eligible.mask(part.template.shape), strict=True)
+            if may
         ]
-        size = draw(st.integers(part.min, part.max))
+        size = draw(st.integers(part.spec.min, part.spec.max))
         on = draw(some_of(size, *names))
         pods = tuple(pod(index, name) for index, name in enumerate(on))
-        started.append(replace(part, suspended=False, size=size, pods=pods))
+        started.append(part.changed(suspended=False, size=size, pods=pods))
     began = draw(one_of(-3000, -3000, -3000, -5))
     return replace(one, roles=tuple(started), started_at=at(began))
 
@@ -162,7 +164,9 @@ def _fitting(
     taken = Resources()
     for training in running:
         for part in training.roles:
-            taken += part.shape.requests * sum(found.node == one.name for found in part.pods)
+            taken += part.template.shape.requests * sum(
+                found.node == one.name for found in part.status.pods
+            )
     cpu = taken.get("cpu") / 1000 + draw(one_of(*spare))
     gpu = taken.get("nvidia.com/gpu") + draw(one_of(0, 0, 1))
     return replace(one, allocatable=node(one.name, max(cpu, 1), gpu=gpu).allocatable)

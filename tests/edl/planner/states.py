@@ -20,6 +20,7 @@ from edl.model import (
     TrainingJob,
 )
 from edl.quantities import Resources
+from tests.roles import role_of
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -72,17 +73,19 @@ def role(name: str = "worker", low: int = 1, high: int = 1, **fields: Any) -> Ro
         "shape": shape(),
         "pods": tuple(pod(index, found) for index, found in enumerate(on or ())),
     }
-    return Role(name=name, min=low, max=high, **(given | fields))
+    return role_of(name=name, min=low, max=high, **(given | fields))
 
 
 def job(name: str, *roles: Role, queued: float = -3600, **fields: Any) -> TrainingJob:
     """Its roles are gated where the webhook gates them, or as they say."""
     several = len(roles) > 1
     roles = tuple(
-        replace(found, gated=found.gated or several or found.resizing is ResizePolicy.RESTART)
+        found.changed(
+            gated=found.template.gated or several or found.spec.resizing is ResizePolicy.RESTART
+        )
         for found in roles
     )
-    started = any(not found.suspended for found in roles)
+    started = any(not found.status.suspended for found in roles)
     given: dict[str, Any] = {
         "framework": "tensorflow",
         "started_at": at(-3000) if started else None,
@@ -118,10 +121,10 @@ def _with_use(found: Node, jobs: tuple[TrainingJob, ...]) -> Node:
     used, leaving, tenants = found.used, found.releasing, found.tenants
     for training in jobs:
         for part in training.roles:
-            here = [one for one in part.pods if one.node == found.name and not one.ended]
+            here = [one for one in part.status.pods if one.node == found.name and not one.ended]
             going = sum(one.terminating for one in here)
-            used += part.shape.requests * len(here)
-            leaving += part.shape.requests * going
+            used += part.template.shape.requests * len(here)
+            leaving += part.template.shape.requests * going
             tenants += len(here) - going
     return replace(found, used=used, releasing=leaving, tenants=tenants)
 

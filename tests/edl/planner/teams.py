@@ -62,6 +62,6 @@ def _held(state: ClusterState, sizes: Mapping[tuple[JobKey, str], int]) -> Mappi
     for job in state.jobs:
         for role in job.roles:
             for team_name in state.teams.path(state.team_of(job.key.namespace)):
-                for name, amount in role.shape.requests:
+                for name, amount in role.template.shape.requests:
                     found[team_name][name] += amount * sizes[job.key, role.name]
     return {name: Resources.of(amounts) for name, amounts in found.items()}

@@ -37,11 +37,11 @@ def states(draw: st.DrawFn) -> ClusterState:
                 role.name,
                 draw(st.sampled_from(["", "", *names])),
                 state.observed_at - timedelta(seconds=draw(st.sampled_from([5, 500, 700]))),
-                role.shape.requests,
+                role.template.shape.requests,
             )
             for role in job.roles
-            for number in range(draw(st.sampled_from([0, 0, 0, 1, role.min])))
-            if role.suspended
+            for number in range(draw(st.sampled_from([0, 0, 0, 1, role.spec.min])))
+            if role.status.suspended
         )
         wish = draw(st.sampled_from([*Provision]))
         jobs.append(replace(job, provisioning=Provisioning(wish, pods)))
@@ -67,8 +67,8 @@ def test_none_asks_for_more_pods_than_it_is_to_have_and_all_ask_that_may(
         there = Counter(pod.role for pod in job.provisioning.pods)
         for name, pods in request.pods:
             role = roles[name]
-            least = min(max(role.min, role.wanted or 0), role.max)
-            wanted = max(role.max, least) if most else least
+            least = min(max(role.spec.min, role.request.wanted or 0), role.spec.max)
+            wanted = max(role.spec.max, least) if most else least
             assert pods <= max(wanted + bound[name], there[name])
     begun = [
         one

@@ -128,7 +128,7 @@ class AdmissionQueue:
             return self.snapshot.demand_charge(claim, claim.count)
         request = claim.quota_request
         if isinstance(claim, RoleAllocation):
-            lacks = max(claim.role.min - claim.size, 0)
+            lacks = max(claim.role.spec.min - claim.size, 0)
             request = self.snapshot.quotas.request_of(claim.job, [(claim.role, lacks)])
         if request is None or request.team is None:
             raise ValueError(f"{claim.job.key}: no team")

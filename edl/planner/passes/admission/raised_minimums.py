@@ -17,7 +17,7 @@ _MARGIN: Final = Margin.NEARLY_DONE
 
 def below_minimum(snapshot: Snapshot) -> Iterator[RoleAllocation]:
     """Roles that run with fewer replicas than they should."""
-    return (one for one in snapshot.allocations if one.size < one.role.min and one.resizable)
+    return (one for one in snapshot.allocations if one.size < one.role.spec.min and one.resizable)
 
 
 def raise_to_minimum(
@@ -27,7 +27,7 @@ def raise_to_minimum(
     job, pod_class, quota_request = allocation.job, allocation.pod_class, allocation.quota_request
     capacity, priority = snapshot.capacity, ReclaimPriority(allocation.job.priority, _MARGIN)
     charge = quota_request.team if quota_request else None
-    while allocation.size < allocation.role.min and not (
+    while allocation.size < allocation.role.spec.min and not (
         allocation.hold_reason or allocation.reason
     ):
         if quota_request and not quota_request.allows(now=False):

@@ -94,7 +94,7 @@ class TeamRebalance:
             return False
         recipient.place_pipelined(reservation.nodes[0][0])
         for donor in reservation.evicted:
-            if donor.size < donor.role.size:
+            if donor.size < donor.role.status.size:
                 code = self.snapshot.policy.rebalance_code
                 donor.reason = donor.reason or reasons.gave(code, recipient.job.key)
         return True

@@ -39,7 +39,7 @@ def required(allocation: RoleAllocation) -> int:
     """So many of its replicas, the first, are no extras: their nodes are needed."""
     if not allocation.resizable or allocation.nearly_done:
         return allocation.size
-    return max(allocation.min_replicas, allocation.role.min, manual_size(allocation.role) or 0)
+    return max(allocation.min_replicas, allocation.role.spec.min, manual_size(allocation.role) or 0)
 
 
 def unneeded(snapshot: Snapshot) -> Mask:
@@ -81,7 +81,7 @@ def _others(snapshot: Snapshot) -> Ints:
         pod.node
         for job in snapshot.all_jobs
         for role in job.roles
-        for pod in role.pods
+        for pod in role.status.pods
         if pod.node and pod.active
     )
     tenants = {node.name: node.tenants for node in snapshot.state.nodes}

@@ -147,12 +147,12 @@ def test_a_team_within_its_guarantee_loses_nothing_to_others(
         mine = {job.key for job in _below(state, name)}
         lost = [one for one in plan.resizes if one.after < one.before and one.job in mine]
         for one in (*lost, *(found for found in plan.suspensions if found.job in mine)):
-            taker = _taker(state, one.reason.about)
+            taker = _taker(state, one.record.reason.about)
             assert taker is None or name in found.path(taker)
 
 
 def _asks(job: TrainingJob) -> bool:
-    return any(role.suspended or role.size < role.min for role in job.live)
+    return any(role.status.suspended or role.status.size < role.spec.min for role in job.live)
 
 
 def _below(state: ClusterState, name: str) -> list[TrainingJob]:
@@ -190,7 +190,7 @@ def test_no_borrower_keeps_extras_while_an_owner_waits(
         idle = dict(
             zip(snapshot.capacity.resources, snapshot.capacity.total_future_idle, strict=True)
         )
-        assert idle["cpu"] // 1000 + extras < job.roles[0].min
+        assert idle["cpu"] // 1000 + extras < job.roles[0].spec.min
 
 
 def _reclaimed(snapshot: Snapshot, scope: ReclaimScope) -> int:
@@ -216,7 +216,7 @@ def _reclaimed(snapshot: Snapshot, scope: ReclaimScope) -> int:
 
 
 def _charge(snapshot: Snapshot, job: TrainingJob):  # type: ignore[no-untyped-def] # noqa: ANN202
-    request = snapshot.quotas.request_of(job, [(role, role.min) for role in job.roles])
+    request = snapshot.quotas.request_of(job, [(role, role.spec.min) for role in job.roles])
     assert request
     assert request.team
     return request.team
@@ -297,7 +297,7 @@ def test_the_books_agree_with_the_placements_at_each_level(
     for one in snapshot.allocations:
         if one.quota_request and one.quota_request.team:
             pods = sum(found.counts_in_quota for found in one.placements)
-            amounts = [(name, amount) for name, amount in one.role.shape.requests]
+            amounts = [(name, amount) for name, amount in one.role.template.shape.requests]
             counted.charge(one.team, amounts).reserve(pods)
     for resource in set(balance.resources) & set(counted.resources):
         at, there = balance.resources.index(resource), counted.resources.index(resource)

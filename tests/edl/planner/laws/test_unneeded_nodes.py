@@ -38,18 +38,21 @@ def check_what_leaves(state: ClusterState, plan: Plan) -> None:
     roles = {(one.key, part.name): part for one in state.jobs for part in one.roles}
     for found in plan.resizes:
         if found.reason.code is Code.NODE_UNNEEDED:
-            assert roles[found.job, found.role].min <= found.after < found.before
+            assert roles[found.job, found.role].spec.min <= found.after < found.before
     for moved in plan.drains:
         if moved.reason.code is Code.NODE_UNNEEDED:
             part = roles[moved.job, moved.role]
-            least = {each.name for each in part.pods if each.index < part.min}
+            least = {each.name for each in part.status.pods if each.index < part.spec.min}
             assert not least.intersection(moved.pods)
     needed = {
         each.node
         for one in state.jobs
         for part in one.roles
-        for each in part.pods
-        if each.active and part.tandem and not part.suspended and each.index < part.min
+        for each in part.status.pods
+        if each.active
+        and part.spec.tandem
+        and not part.status.suspended
+        and each.index < part.spec.min
     }
     assert not needed.intersection(plan.unneeded)
 
@@ -63,5 +66,5 @@ def check_growth(state: ClusterState, plan: Plan) -> None:
     left = waits.intersection(plan.unneeded)
     roles = {(one.key, part.name): part for one in state.jobs for part in one.roles}
     for found in plan.resizes:
-        if found.before >= roles[found.job, found.role].min:
+        if found.before >= roles[found.job, found.role].spec.min:
             assert not left.intersection(found.nodes)
