@@ -67,9 +67,13 @@ def _used(state: ClusterState) -> dict[str, Resources]:
     for job in state.jobs:
         team = state.team_of(job.key.namespace)
         for role in job.roles:
-            held = (one for one in role.pods if one.node and not one.terminating and not one.ended)
+            held = (
+                one
+                for one in role.status.pods
+                if one.node and not one.terminating and not one.ended
+            )
             if pods := sum(1 for _ in held):
-                own[team] = own.get(team, _NONE) + role.shape.requests * pods
+                own[team] = own.get(team, _NONE) + role.template.shape.requests * pods
     governed = {name for owed in state.teams.guaranteed.values() for name, _ in owed}
     total: defaultdict[str, Resources] = defaultdict(Resources)
     for team, amounts in own.items():
