@@ -120,17 +120,17 @@ def _topology(explained: Explained) -> "ExplainedTopologyDocument | None":
 def _wishes(explained: Explained) -> Iterator[Role]:
     """The roles of which a size is held."""
     for role in explained.view.job.live:
-        if role.wanted is not None and role.name in explained.roles:
+        if role.request.wanted is not None and role.name in explained.roles:
             yield role
 
 
 def _held(role: Role) -> str:
     """A size that is not reached says what it waits for."""
-    short = (role.wanted or 0) - role.size
-    if role.suspended or short <= 0:
-        return f"{role.name}={role.wanted}"
+    short = (role.request.wanted or 0) - role.status.size
+    if role.status.suspended or short <= 0:
+        return f"{role.name}={role.request.wanted}"
     return (
-        f"{role.name}={role.wanted}, {short} short: it is scaled up into idle capacity, "
+        f"{role.name}={role.request.wanted}, {short} short: it is scaled up into idle capacity, "
         "and jobs of the same priority give none up for it"
     )
 
@@ -172,9 +172,11 @@ def _when(explained: Explained, now: datetime) -> dict[str, str]:
     live = explained.view.job.live
     if explained.estimate is None:
         return {}
-    if explained.published or any(role.suspended for role in live):
+    if explained.published or any(role.status.suspended for role in live):
         return {"Starts": when(explained.estimate, now)}
-    may_grow = any(role.wanted is None and role.size < role.max for role in live)
+    may_grow = any(
+        role.request.wanted is None and role.status.size < role.spec.max for role in live
+    )
     return {"Grows": when(explained.estimate, now)} if may_grow else {}
 
 
@@ -192,7 +194,7 @@ def _role_rows(explained: Explained) -> Iterator[tuple[str, ...]]:
         role, one = shown.role, told.get(shown.role.name)
         if role.name in explained.roles:
             sizes = (one.before, one.after) if one else (shown.size, shown.size)
-            figures = (*sizes, role.min, role.max)
+            figures = (*sizes, role.spec.min, role.spec.max)
             yield (role.name, *map(str, figures), _why(role, one).message)
 
 

@@ -69,8 +69,8 @@ def _eviction(one: Drain) -> PlannedChange:
 
 
 def _suspension(job: TrainingJob, one: Suspension) -> PlannedChange:
-    running = [role for role in job.live if not role.suspended]
-    sizes = tuple((role.name, role.size, 0) for role in running)
+    running = [role for role in job.live if not role.status.suspended]
+    sizes = tuple((role.name, role.status.size, 0) for role in running)
     return PlannedChange(one.job, PlannedAction.SUSPEND, sizes, one.reason, message(one.reason))
 
 
@@ -94,8 +94,8 @@ def short(state: ClusterState) -> Mapping[JobKey, str]:
     found: dict[JobKey, list[str]] = {}
     for job in state.jobs:
         for role in job.live:
-            lacks = (role.wanted or 0) - role.size
-            if lacks > 0 and not role.suspended:
-                text = f"{role.name} has the manual size {role.wanted}, {lacks} short"
+            lacks = (role.request.wanted or 0) - role.status.size
+            if lacks > 0 and not role.status.suspended:
+                text = f"{role.name} has the manual size {role.request.wanted}, {lacks} short"
                 found.setdefault(job.key, []).append(text)
     return {key: ", ".join(texts) for key, texts in found.items()}

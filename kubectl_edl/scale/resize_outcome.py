@@ -56,18 +56,22 @@ def _came(job: TrainingJob, goal: Goal) -> str | None:
     role = next((role for role in job.roles if role.name == goal.role), None)
     if role is None:
         raise Missing(f"the Job of {goal.role} was deleted meanwhile")
-    new = entries(role.history)
+    new = entries(role.record.history)
     if failed := _failed(new, goal):
         raise TakenBack(f"{goal.job.name}: {goal.role}: {failed.message}")
     if ending(job) is not None:
         raise Refused(f"{goal.job.name} has ended meanwhile")
-    if role.wanted != goal.size:
-        now = "sized automatically" if role.wanted is None else f"set to {role.wanted}"
+    if role.request.wanted != goal.size:
+        now = (
+            "sized automatically"
+            if role.request.wanted is None
+            else f"set to {role.request.wanted}"
+        )
         raise Refused(f"{goal.job.name}: another client changed it meanwhile: {goal.role} is {now}")
-    names = {pod.name for pod in role.pods}
-    if role.removing or names & goal.removed or not _is_there(role, goal):
+    names = {pod.name for pod in role.status.pods}
+    if role.request.removing or names & goal.removed or not _is_there(role, goal):
         return None
-    return f"{goal.job.name}: {goal.role} has {role.size}, all of them ready"
+    return f"{goal.job.name}: {goal.role} has {role.status.size}, all of them ready"
 
 
 def _failed(history: Sequence[HistoryEntry], goal: Goal) -> HistoryEntry | None:
@@ -83,10 +87,10 @@ def _failed(history: Sequence[HistoryEntry], goal: Goal) -> HistoryEntry | None:
 
 def _is_there(role: Role, goal: Goal) -> bool:
     """Of a size that nobody holds it is enough that it stands still."""
-    limited = role.scaling is not None and role.scaling.timeout is not None
-    if limited or role.suspended or role.size != (goal.size or role.size):
+    limited = role.request.scaling is not None and role.request.scaling.timeout is not None
+    if limited or role.status.suspended or role.status.size != (goal.size or role.status.size):
         return False
-    return sum(pod.ready and not pod.terminating for pod in role.pods) >= role.size
+    return sum(pod.ready and not pod.terminating for pod in role.status.pods) >= role.status.size
 
 
 def _check_time(goal: Goal, begun: datetime, now: datetime) -> None:

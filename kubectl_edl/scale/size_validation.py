@@ -55,7 +55,7 @@ def resizable_roles(job: TrainingJob) -> tuple[Role, ...]:
         role
         for role in job.roles
         if (role.name in kinds and kinds[role.name].resizable)
-        or role.resizing is not ResizePolicy.FIXED
+        or role.spec.resizing is not ResizePolicy.FIXED
     )
 
 
@@ -70,7 +70,7 @@ def chosen_role(job: TrainingJob, wish: SizeRequest) -> Role:
     if wish.role and wish.role not in roles:
         what = "is never resized" if _has(job, wish.role) else "is not one of its roles"
         raise Refused(f"{name}: {wish.role} {what}; --role is one of {known}")
-    elastic = [role for role in roles.values() if role.resizing is not ResizePolicy.FIXED]
+    elastic = [role for role in roles.values() if role.spec.resizing is not ResizePolicy.FIXED]
     candidates = [roles[wish.role]] if wish.role else elastic or list(roles.values())
     if len(candidates) > 1:
         raise Refused(f"{name} has several roles that can be resized: add --role, one of {known}")
@@ -81,20 +81,20 @@ def scaling(job: TrainingJob, wish: SizeRequest, manifest: Json) -> Scaling:
     """`manifest` is the role's Job. Raises Refused with the bounds and the way out."""
     role = chosen_role(job, wish)
     name = f"{job.key.name}: {role.name}"
-    if role.ending is not None:
-        raise Refused(f"{name} has ended ({role.ending.value}): nothing is left to resize")
+    if role.status.ending is not None:
+        raise Refused(f"{name} has ended ({role.status.ending.value}): nothing is left to resize")
     removed = named_pods(job, role, wish.remove) if wish.remove else ()
     if removed and wish.size is None:
         wish = replace(wish, size=_left(role, len(removed)))
-    bounds = low, high = wish.min or role.min, wish.max or role.max
+    bounds = low, high = wish.min or role.spec.min, wish.max or role.spec.max
     if low > high:
         raise Refused(f"{name} cannot have min {low} above max {high}")
     _check_injected(name, role, wish, manifest)
-    held = None if wish.auto else (role.wanted if wish.size is None else wish.size)
+    held = None if wish.auto else (role.request.wanted if wish.size is None else wish.size)
     if held is not None and not low <= held <= high:
         _check_told(name, role, replace(wish, size=held), manifest, job.framework)
         raise Refused(f"{name} {_outside(job, wish, held, bounds)}")
-    limited = bool(wish.timeout and wish.size is not None and wish.size > role.size)
+    limited = bool(wish.timeout and wish.size is not None and wish.size > role.status.size)
     noted = _size_notes(role, wish, held, limited=limited) | _removal_note(role, removed)
     body = {"metadata": {"labels": _new_bounds(wish), "annotations": noted}}
     target = ObjectRef("Job", job.key.namespace, role.job)
@@ -104,7 +104,11 @@ def scaling(job: TrainingJob, wish: SizeRequest, manifest: Json) -> Scaling:
 
 def _left(role: Role, removed: int) -> int:
     """What is held when workers are removed: less than there are now, or than were wanted."""
-    return (role.size if role.wanted is None else min(role.wanted, role.size)) - removed
+    return (
+        role.status.size
+        if role.request.wanted is None
+        else min(role.request.wanted, role.status.size)
+    ) - removed
 
 
 def _size_notes(
@@ -114,7 +118,7 @@ def _size_notes(
     notes: dict[str, str | None] = {contract.REPLICAS: None if held is None else str(held)}
     if wish.size is None and not wish.auto:
         return notes
-    before = role.scaling.fallback if role.scaling else role.wanted
+    before = role.request.scaling.fallback if role.request.scaling else role.request.wanted
     limit = {
         contract.SCALE_TIMEOUT: duration_text(wish.timeout) if wish.timeout else None,
         contract.SCALE_FALLBACK: None if before is None else str(before),
@@ -123,7 +127,7 @@ def _size_notes(
 
 
 def _removal_note(role: Role, removed: Sequence[Pod]) -> dict[str, str]:
-    names = {*role.removing, *(pod.name for pod in removed)}
+    names = {*role.request.removing, *(pod.name for pod in removed)}
     return {contract.REMOVE: ",".join(sorted(names))} if removed else {}
 
 
@@ -188,17 +192,16 @@ def _sentence(job: TrainingJob, role: Role, wish: SizeRequest, bounds: tuple[int
     low, high = bounds
     said = []
     if wish.min is not None or wish.max is not None:
-        said.append(f"may be {low}..{high} (was {role.min}..{role.max})")
+        said.append(f"may be {low}..{high} (was {role.spec.min}..{role.spec.max})")
     if wish.remove:
         said.append(
             f"{wish.remove} is removed" if "," not in wish.remove else f"{wish.remove} are removed"
         )
     if wish.size is not None:
         said.append(f"set to {wish.size} (manual; min {low}, max {high})")
-    if wish.timeout and wish.size is not None and wish.size > role.size:
-        said.append(
-            f"taken back to {role.size} if it takes longer than {duration_text(wish.timeout)}"
-        )
+    if wish.timeout and wish.size is not None and wish.size > role.status.size:
+        limit = duration_text(wish.timeout)
+        said.append(f"taken back to {role.status.size} if it takes longer than {limit}")
     if wish.auto:
         said.append(f"returned to automatic scaling (min {low}, max {high})")
     return f"{job.key.name}: {role.name} {', '.join(said)}"
@@ -206,7 +209,7 @@ def _sentence(job: TrainingJob, role: Role, wish: SizeRequest, bounds: tuple[int
 
 def next_step(role: Role, *, attended: bool) -> str:
     """What follows the patch; `attended`: a reconciler is at work, as far as is known."""
-    if role.resizing is ResizePolicy.RESTART:
+    if role.spec.resizing is ResizePolicy.RESTART:
         what = "the whole job restarts from its checkpoint when capacity is free"
         return what if attended else f"once a reconciler runs, {what}"
     if attended:

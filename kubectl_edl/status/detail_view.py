@@ -177,7 +177,9 @@ def _header(detail: Detail, now: datetime) -> str:
         "Created": f"{age(job.queued_at, now)} ago",
         "Started": started,
         "Changed": _last(view, now),
-        "Manual": ", ".join(_held(role) for role in view.roles if role.role.wanted is not None),
+        "Manual": ", ".join(
+            _held(role) for role in view.roles if role.role.request.wanted is not None
+        ),
         "Cooldown": resize_limits.text(detail.cooldown),
         "Reason": view.why.message,
     }
@@ -196,7 +198,7 @@ def _last(view: JobView, now: datetime) -> str:
 
 
 def _held(role: RoleView) -> str:
-    return f"{role.role.name}={role.role.wanted} (kubectl edl scale --auto clears it)"
+    return f"{role.role.name}={role.role.request.wanted} (kubectl edl scale --auto clears it)"
 
 
 def _change_row(change: SizeEvent, now: datetime) -> tuple[str, ...]:

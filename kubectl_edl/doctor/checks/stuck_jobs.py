@@ -59,12 +59,14 @@ def unrequested(patient: Patient) -> Findings:
     jobs = [job for job in survey.jobs if not ending(job)]
     found = [(job, role) for job in jobs for role in roles(job)]
     said = [
-        (job, role) for job, role in found if not job.problem and (role.pods or not survey.hints)
+        (job, role)
+        for job, role in found
+        if not job.problem and (role.status.pods or not survey.hints)
     ]
     for job, role in said[:_SHOWN]:
         yield warning(
             f"{job.key}: no container of {role.name} requests CPU or memory: its pods count as "
-            f"nothing, and all {role.max} run whatever capacity is free",
+            f"nothing, and all {role.spec.max} run whatever capacity is free",
             f"kubectl edl explain {job.key.name} -n {job.key.namespace}  "
             "# then recreate it with resources.requests",
         )
@@ -158,9 +160,9 @@ def alone(state: ClusterState, job: TrainingJob) -> ClusterState:
     """The same cluster without the other training jobs and all that their pods hold."""
     given_back: defaultdict[str, Resources] = defaultdict(Resources)
     for role in (role for one in state.jobs for role in one.roles):
-        for pod in role.pods:
+        for pod in role.status.pods:
             if pod.node and not pod.ended:
-                given_back[pod.node] += role.shape.requests
+                given_back[pod.node] += role.template.shape.requests
     nodes = tuple(replace(node, used=node.used - given_back[node.name]) for node in state.nodes)
     return replace(state, nodes=nodes, jobs=(job,), demands=(), bare_jobs=())
 
@@ -221,7 +223,7 @@ def _incomplete(job: TrainingJob, now: datetime) -> Diagnosis | None:
 
 def _unnoticed(log: str, job: TrainingJob, now: datetime) -> Diagnosis | None:
     waits = now - job.queued_at
-    said = any(role.reason for role in job.roles)
+    said = any(role.record.reason for role in job.roles)
     if phase(job) is not Phase.QUEUED or said or waits < _NOTICED:
         return None
     return failure(
@@ -250,7 +252,7 @@ def _unprovisioned(job: TrainingJob, now: datetime) -> Diagnosis | None:
 
 def _half_started(job: TrainingJob, now: datetime) -> Diagnosis | None:
     """A gang starts whole; the reconciler completes a start or takes it back within minutes."""
-    waiting = [role.name for role in job.live if role.suspended]
+    waiting = [role.name for role in job.live if role.status.suspended]
     since = job.started_at
     if ending(job) or not waiting or len(waiting) == len(job.live) or since is None:
         return None
@@ -266,7 +268,7 @@ def _half_started(job: TrainingJob, now: datetime) -> Diagnosis | None:
 def _starting(job: TrainingJob, now: datetime) -> Diagnosis | None:
     if phase(job) is not Phase.STARTING or job.started_at is None or now - job.started_at < _SLOW:
         return None
-    pods = [pod for role in job.live for pod in role.pods if not (pod.ready or pod.ended)]
+    pods = [pod for role in job.live for pod in role.status.pods if not (pod.ready or pod.ended)]
     return warning(
         f"{job.key} has been starting for {duration(now - job.started_at)}: {len(pods)} of its "
         "pods are not ready",
@@ -275,7 +277,7 @@ def _starting(job: TrainingJob, now: datetime) -> Diagnosis | None:
 
 
 def _scaling(job: TrainingJob, now: datetime) -> Diagnosis | None:
-    moments = [role.resized_at for role in job.live if role.resized_at]
+    moments = [role.record.resized_at for role in job.live if role.record.resized_at]
     if phase(job) is not Phase.SCALING or not moments or now - max(moments) < _SLOW:
         return None
     return warning(
@@ -286,7 +288,7 @@ def _scaling(job: TrainingJob, now: datetime) -> Diagnosis | None:
 
 
 def _finishing(log: str, job: TrainingJob, now: datetime) -> Diagnosis | None:
-    ended = [role.ended_at for role in job.roles if role.ended_at]
+    ended = [role.status.ended_at for role in job.roles if role.status.ended_at]
     if phase(job) is not Phase.FINISHING or not ended or now - max(ended) < _SLOW:
         return None
     left = ", ".join(role.name for role in job.live)
