@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from edl.model import ClusterState, JobKey, Team, Teams, TrainingJob
+from edl.model import ClusterState, JobKey, Role, Team, Teams, TrainingJob
 from edl.planner.plan import Plan
 from edl.quantities import Resources
 
@@ -53,8 +53,8 @@ def before(state: ClusterState) -> Mapping[str, Resources]:
     return _held(state, sizes)
 
 
-def _size(role: object) -> int:
-    return 0 if role.suspended or role.ending else role.size  # type: ignore[attr-defined]
+def _size(role: Role) -> int:
+    return 0 if role.status.suspended or role.status.ending else role.status.size
 
 
 def _held(state: ClusterState, sizes: Mapping[tuple[JobKey, str], int]) -> Mapping[str, Resources]:

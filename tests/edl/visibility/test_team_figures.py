@@ -63,7 +63,7 @@ def test_pods_of_training_jobs_count_until_they_terminate_and_queued_jobs_by_tea
     running = worker("runs", 1, 4, on=["n0", "n1"], shape=shape(gpu=1))
     leaving = role("worker", 1, 1, on=["n2"], shape=shape(gpu=1))
     pods = tuple(replace(one, terminating=True) for one in leaving.status.pods)
-    gone = replace(worker("goes", 1, 1, on=["n2"]), roles=(replace(leaving, pods=pods),))
+    gone = replace(worker("goes", 1, 1, on=["n2"]), roles=(leaving.changed(pods=pods),))
     found = replace(
         state(team), jobs=(running, gone), namespace_teams={"ns": "vision", "x": "default"}
     )

@@ -212,8 +212,8 @@ def test_a_node_that_no_autoscaler_removes_is_used_again() -> None:
 
 def test_a_pod_that_leaves_keeps_no_node() -> None:
     leaving = elastic("a", "a", "b", low=1, size=2)
-    workers = replace(
-        leaving.roles[0], pods=(pod(0, "a"), pod(1, "a"), pod(2, "b", terminating=True))
+    workers = leaving.roles[0].changed(
+        pods=(pod(0, "a"), pod(1, "a"), pod(2, "b", terminating=True))
     )
     state = cluster(node("a", 2), node("b", 2), replace(leaving, roles=(workers,)))
     assert plan(state).unneeded == ("b",)
