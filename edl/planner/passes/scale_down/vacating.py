@@ -83,7 +83,9 @@ class Vacating:
             self._narrow[pod_class] = pod_class.within(~free), pod_class.within(free)
         stays, others = self._narrow[pod_class]
         elsewhere = others.future_idle.find() != NO_NODE
-        if elsewhere and (not allocation.role.gated or stays.future_idle.find() == NO_NODE):
+        if elsewhere and (
+            not allocation.role.template.gated or stays.future_idle.find() == NO_NODE
+        ):
             allocation.hold_reason = allocation.hold_reason or reasons.NEEDED_NODES_ONLY
             allocation.reserves_capacity = False
         allocation.pod_class = stays
@@ -115,7 +117,7 @@ class Vacating:
     def _take_off(self, allocation: RoleAllocation, position: int) -> None:
         """What is highest goes at once where kube-scheduler might put it on the node again."""
         goes = allocation.restarts_to_resize or (
-            position == allocation.size - 1 and not allocation.role.gated
+            position == allocation.size - 1 and not allocation.role.template.gated
         )
         to = None if goes else self._elsewhere(allocation)
         if to is not None:
@@ -135,7 +137,7 @@ class Vacating:
         capacity.reserve(to.node, allocation.pod_class, now=to.holds_idle)
         allocation.assign(position, to)
         known = position not in {one.position for one in allocation.unscheduled}
-        if allocation.role.gated and known:
+        if allocation.role.template.gated and known:
             self.decisions.moves.append(
                 ReplicaMove(allocation, placement.node, to.holds_idle, reasons.NODE_UNNEEDED)
             )
@@ -143,7 +145,7 @@ class Vacating:
     def _elsewhere(self, allocation: RoleAllocation) -> Placement | None:
         """Room on a node that is needed."""
         snapshot, role = self.snapshot, allocation.role
-        if role.gated and role not in roles_with_movable_pods(allocation.job):
+        if role.template.gated and role not in roles_with_movable_pods(allocation.job):
             return None
         if not quota_allows_replacement(snapshot, allocation.job, role):
             return None
@@ -163,4 +165,4 @@ def _restarted(roles: Iterable[RoleAllocation]) -> list[RoleAllocation]:
 
 def _cost(roles: Iterable[RoleAllocation]) -> int:
     """The pods that stop."""
-    return sum(role.size for one in _restarted(roles) for role in one.job.live)
+    return sum(role.status.size for one in _restarted(roles) for role in one.job.live)
