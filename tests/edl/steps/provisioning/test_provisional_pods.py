@@ -50,7 +50,7 @@ def test_one_container_asks_for_all_and_may_do_nothing() -> None:
 
 
 def test_it_belongs_to_the_first_job_and_has_no_label_that_others_select_by() -> None:
-    pod = pod_of(replace(shaped(), labels=(("app", "web"),)))
+    pod = pod_of(shaped().changed(labels=(("app", "web"),)))
     (owner,) = pod["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["uid"]) == ("Job", "uid-worker")
     assert "controller" not in owner
@@ -84,7 +84,7 @@ def test_rules_about_its_own_role_speak_of_provisional_pods_and_others_stay() ->
         anti_affinity=(PodAffinityTerm("host", own), PodAffinityTerm("host", others)),
         ports=(HostPort("TCP", 2222, "0.0.0.0"),),  # noqa: S104 — a value
     )
-    spec = pod_of(replace(shaped(constraints=rules), labels=(("app", "mnist"),)))["spec"]
+    spec = pod_of(shaped(constraints=rules).changed(labels=(("app", "mnist"),)))["spec"]
     mine, theirs = spec["affinity"]["podAntiAffinity"][REQUIRED]
     assert mine["labelSelector"] == {"matchLabels": OWN}
     assert theirs["labelSelector"]["matchExpressions"][0]["values"] == ["web"]
@@ -95,7 +95,7 @@ def test_rules_about_its_own_role_speak_of_provisional_pods_and_others_stay() ->
 
 
 def test_a_required_topology_keeps_them_together() -> None:
-    found = replace(shaped(), gated=True, topology=Topology(required=(("", "rack"),)))
+    found = shaped().changed(gated=True, topology=Topology(required=(("", "rack"),)))
     (near,) = pod_of(found)["spec"]["affinity"]["podAffinity"][REQUIRED]
     everyone = {contract.PROVISIONAL: "mnist"}
     assert near == {"topologyKey": "rack", "labelSelector": {"matchLabels": everyone}}
