@@ -52,18 +52,23 @@ def program() -> Path:
 
 
 def install(sandbox: Sandbox, namespace: str, queues: str = QUEUES) -> None:
-    """Its kinds, one queue that holds everything, and its controllers; ready on return."""
+    """Its kinds, its controllers, and one queue that holds everything; ready on return."""
+    start(sandbox)
+    text = Template((HERE / queues).read_text()).substitute(queue=QUEUE, namespace=namespace)
+    sandbox.kubectl("apply", "--server-side", "-f", "-", input=text)
+
+
+def start(sandbox: Sandbox, settings: str = "") -> None:
+    """Its kinds and controllers; `settings` are lines added to its configuration."""
     kueue = program()
     crds = _module() / "config" / "components" / "crd" / "bases"
     sandbox.kubectl("apply", "--server-side", "-f", str(crds))
     sandbox.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
     sandbox.kubectl("create", "namespace", "kueue-system")
-    etc, config, port = _configured(sandbox)
+    etc, config, port = _configured(sandbox, settings)
     flags = (f"--config={config}", f"--feature-gates={_GATES}", "--zap-log-level=error")
     sandbox.launch("kueue", [*_WITH_ETC, _SCRIPT, str(etc), str(kueue), *flags])
     _await_ready(sandbox, port)
-    text = Template((HERE / queues).read_text()).substitute(queue=QUEUE, namespace=namespace)
-    sandbox.kubectl("apply", "--server-side", "-f", "-", input=text)
 
 
 def workloads(sandbox: Sandbox, namespace: str) -> int:
@@ -93,7 +98,7 @@ def _module() -> Path:
     return Path(json.loads(done.stdout)["Dir"])
 
 
-def _configured(sandbox: Sandbox) -> tuple[Path, Path, int]:
+def _configured(sandbox: Sandbox, settings: str) -> tuple[Path, Path, int]:
     """Its own /etc, its configuration, and the port of its health."""
     folder = sandbox.folder / "kueue"
     certificates = folder / "etc" / "kueue" / "metrics" / "certs"
@@ -110,7 +115,7 @@ def _configured(sandbox: Sandbox) -> tuple[Path, Path, int]:
         certificates="/etc/kueue/metrics/certs",
     )
     config = folder / "configuration.yaml"
-    config.write_text(text)
+    config.write_text(text + settings)
     return folder / "etc", config, health
 
 

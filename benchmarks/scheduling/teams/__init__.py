@@ -1,0 +1,1 @@
+"""Teams that lend and reclaim capacity: ours and Kueue on the same trace."""

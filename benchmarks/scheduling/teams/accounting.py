@@ -1,0 +1,129 @@
+"""Figures of one run, from what was seen of its Jobs and pods.
+
+A job is evicted where its pods are all ended before its work is: its work since the last checkpoint
+is lost, for each of its pods. A job that only becomes smaller goes on from where it is.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from statistics import fmean, median
+from typing import Final, NamedTuple, TypeAlias
+
+from benchmarks.scheduling.teams.trace import CAPACITY, Submission, Trace, fair_shares
+from edl.simulator.results import jain
+
+CHECKPOINT: Final = 60.0
+"""Seconds between two checkpoints of a job, from its start on."""
+TICK: Final = 0.5
+
+Key: TypeAlias = tuple[str, str]
+"""Namespace and name of a training job."""
+
+
+@dataclass(slots=True)
+class PodSpan:
+    """When a pod had a node, and when it ran; seconds since the trace began."""
+
+    bound: float
+    running: float | None = None
+    ended: float | None = None
+
+
+@dataclass(slots=True)
+class JobTrack:
+    """What was seen of one training job."""
+
+    submission: Submission
+    pods: dict[str, PodSpan] = field(default_factory=dict)
+    evictions: list[float] = field(default_factory=list)
+    resizes: int = 0
+    started: float | None = None
+    """When all pods of its minimum ran, first."""
+    finished: float | None = None
+
+    def see_running(self, now: float) -> None:
+        running = sum(pod.running is not None and pod.ended is None for pod in self.pods.values())
+        if self.started is None and running >= self.submission.least:
+            self.started = now
+
+    def active(self, at: float) -> bool:
+        """Whether it is submitted and not finished."""
+        return self.submission.at <= at and (self.finished is None or at < self.finished)
+
+    def lost(self) -> float:
+        """Replica-seconds between each eviction and the checkpoint before it."""
+        return sum(self._lost_at(at) for at in self.evictions)
+
+    def _lost_at(self, at: float) -> float:
+        spans = [
+            pod
+            for pod in self.pods.values()
+            if pod.running is not None
+            and pod.running < at
+            and (pod.ended is None or pod.ended >= at - GRACE)
+        ]
+        begun = min((pod.running for pod in spans if pod.running is not None), default=at)
+        checkpoint = begun + (at - begun) // CHECKPOINT * CHECKPOINT
+        return sum(at - max(checkpoint, pod.running or at) for pod in spans)
+
+
+GRACE: Final = 2.0
+"""Seconds: pods that ended so shortly before an eviction was seen were ended by it."""
+
+
+class Figures(NamedTuple):
+    """Means over the run; times in seconds."""
+
+    gangs: int
+    gangs_started: int
+    owner_median: float
+    """From an owner's submission until all pods of its gang run."""
+    owner_worst: float
+    evicted: int
+    """Jobs that were ended before their work was, each time counted."""
+    lost: float
+    """Replica-seconds of work since the last checkpoint."""
+    resizes: int
+    utilisation: float
+    """Of all GPUs, those of pods with a node; while there is demand for all."""
+    jain: float
+    """Of what each team with demand holds, as a part of its fair share."""
+
+
+def figures(given: Trace, tracks: Mapping[Key, JobTrack]) -> Figures:
+    owners = [track for track in tracks.values() if track.submission.seconds is not None]
+    waits = [one.started - one.submission.at for one in owners if one.started is not None]
+    moments = list(_moments(given, tracks))
+    return Figures(
+        gangs=len(owners),
+        gangs_started=len(waits),
+        owner_median=median(waits) if waits else float("nan"),
+        owner_worst=max(waits, default=float("nan")),
+        evicted=sum(len(one.evictions) for one in tracks.values()),
+        lost=sum(one.lost() for one in tracks.values()),
+        resizes=sum(one.resizes for one in tracks.values()),
+        utilisation=fmean(used for used, _ in moments),
+        jain=fmean(index for _, index in moments),
+    )
+
+
+def _moments(given: Trace, tracks: Mapping[Key, JobTrack]) -> Iterator[tuple[float, float]]:
+    """Utilisation and Jain's index, from a minute after the trace's begin on."""
+    at = 60.0
+    while at < given.lasts:
+        demands, held = defaultdict[str, int](int), defaultdict[str, int](int)
+        for track in tracks.values():
+            if track.active(at):
+                demands[track.submission.team] += track.submission.pods
+            held[track.submission.team] += _holding(track.pods.values(), at)
+        fair = fair_shares(dict(demands))
+        yield (
+            sum(held.values()) / min(CAPACITY, sum(demands.values())),
+            jain([held[team] / share for team, share in fair.items() if share]),
+        )
+        at += TICK
+
+
+def _holding(pods: Iterable[PodSpan], at: float) -> int:
+    return sum(pod.bound <= at and (pod.ended is None or at < pod.ended) for pod in pods)
