@@ -20,7 +20,7 @@ from benchmarks.scheduling.teams.observe import JobObserver
 from benchmarks.scheduling.teams.trace import Trace, nodes, trace
 from edl.errors import Conflict
 from edl.kube.api.client import ApiClient, connect
-from edl.model import Target
+from edl.model import ObjectRef
 from sandbox import Sandbox
 
 HEAD: Final = (
@@ -54,7 +54,7 @@ def submit(contestant: Contestant, api: ApiClient, given: Trace, begun: float) -
         time.sleep(max(submission.at - (time.monotonic() - begun), 0))
         for job in contestant.jobs(submission):
             with suppress(Conflict):
-                api.create(Target("Job", submission.team, job["metadata"]["name"]), job)
+                api.create(ObjectRef("Job", submission.team, job["metadata"]["name"]), job)
 
 
 def line(name: str, found: Figures, spent: float) -> str:

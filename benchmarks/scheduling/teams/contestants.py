@@ -18,7 +18,7 @@ from benchmarks.scheduling.teams.trace import GPU, Submission, Trace
 from dev.installation import install
 from edl import contract
 from edl.kube.api.client import ApiClient
-from edl.model import Target
+from edl.model import ObjectRef
 from sandbox import Sandbox
 
 _QUEUE: Final = Path(__file__).parent / "cluster_queue.yaml"
@@ -61,7 +61,7 @@ def install_ours(sandbox: Sandbox, api: ApiClient, given: Trace) -> None:
         "metadata": {"name": name},
         "data": {contract.TEAMS_KEY: yaml.safe_dump({"teams": teams})},
     }
-    api.create(Target("ConfigMap", "edl-system", name), body)
+    api.create(ObjectRef("ConfigMap", "edl-system", name), body)
 
 
 def our_jobs(submission: Submission) -> Iterator[dict[str, Any]]:
