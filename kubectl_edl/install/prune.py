@@ -38,6 +38,7 @@ KINDS: Final = (
     "Secret",
     "ConfigMap",
     "ResourceQuota",
+    "PriorityClass",
     "Namespace",
 )
 """All that any version of ours installs, as it goes: first nobody waits for us any more."""

@@ -107,8 +107,9 @@ def estimate_of(job: PublishedJob) -> Estimate | None:
     found = job.estimate
     if found is None:
         return None
-    text = job.message if found.certainty is Certainty.NEVER else ""
-    return Estimate(found.certainty, found.time, _HANGS_ON.get(found.certainty, text))
+    never = found.certainty is Certainty.NEVER
+    depends = job.message if never else _HANGS_ON.get(found.certainty, "")
+    return Estimate(found.certainty, found.time, depends)
 
 
 def ahead_text(counts: Sequence[TeamCount]) -> str:

@@ -211,7 +211,7 @@ def test_nobody_forges_a_history(installed: Stage) -> None:
     ("annotation", "words"),
     [
         ({"remove": "worker_1"}, '"worker_1" is not a name; names of pods, separated by commas'),
-        ({"scale_timeout": "soon"}, '"soon"; a time such as 60s, 5m or 2h30m'),
+        ({"scale_timeout": "soon"}, '"soon"; a time such as 60s, 5m, 2h30m or 1d'),
         ({"scale_fallback": "few"}, '"few"; a whole number from 1'),
     ],
 )
