@@ -8,6 +8,7 @@ from edl.planner.settings import LONGEST
 
 Policy: TypeAlias = Literal["fair", "throughput", "fifo", "utilisation"]
 AutoscalerMode: TypeAlias = Literal["detect", "present", "none"]
+GrowthNodes: TypeAlias = Literal["autoscaler", "needed-nodes", "any-node"]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=LONGEST)]
 Priority: TypeAlias = Annotated[str, Meta(pattern=r"^-?[0-9]{1,10}$")]
 
@@ -173,6 +174,28 @@ class Planning(Part, frozen=True):
                 min_length=1,
                 description="Image of the pods that ask for nodes: they run nothing.",
                 examples=["example/pause:1"],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    growth: (
+        Annotated[
+            GrowthNodes,
+            Meta(
+                description="Nodes of replicas above the minimum: those needed anyway, or any;"
+                " autoscaler: the first where an autoscaler removes nodes.",
+                examples=["any-node"],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    idle_node_after: (
+        Annotated[
+            Seconds,
+            Meta(
+                description="Seconds until replicas above the minimum leave a node that nothing"
+                " else needs.",
+                examples=[600],
             ),
         ]
         | UnsetType

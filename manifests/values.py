@@ -12,7 +12,7 @@ from msgspec import Meta
 from edl.errors import EdlError
 from edl.patches.merge_patch import merged
 from edl.writes import Json
-from manifests.planning import AutoscalerMode, Part, Planning, Policy
+from manifests.planning import AutoscalerMode, GrowthNodes, Part, Planning, Policy
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 Quantity: TypeAlias = (
@@ -265,5 +265,6 @@ _WORDS: Final = {
     "policy": get_args(Policy),
     "logLevel": get_args(LogLevel),
     "autoscaler": get_args(AutoscalerMode),
+    "growth": get_args(GrowthNodes),
 }
 """The allowed values, by the last part of the name, where they are limited."""

@@ -39,6 +39,8 @@ CHOICES: dict[str, Json] = {
                 "provisioningTimeout": 900.5,
                 "provisioningParallelism": 3,
                 "provisionalImage": "example/pause:1",
+                "growth": "any-node",
+                "idleNodeAfter": 120,
             }
         }
     },

@@ -92,6 +92,8 @@ def test_the_reconciler_understands_what_is_chosen() -> None:
         "provisioningTimeout": 900,
         "provisioningParallelism": 3,
         "provisionalImage": "example/pause:1",
+        "growth": "any-node",
+        "idleNodeAfter": 120,
     }
     package, *words = arguments({"reconciler": {"planning": planning}}, RECONCILER)
     assert package == "reconciler"
@@ -103,6 +105,7 @@ def test_the_reconciler_understands_what_is_chosen() -> None:
     assert (given["load_ceiling"], given["nearly_done"]) == (0.9, 2)
     assert (given["autoscaler"], given["provisional_image"]) == ("present", "example/pause:1")
     assert (given["provisioning_timeout"], given["provisioning_parallelism"]) == (900, 3)
+    assert (given["growth"], given["idle_node_after"]) == ("any-node", 120)
 
 
 def test_what_is_not_chosen_is_not_said() -> None:
