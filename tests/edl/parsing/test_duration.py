@@ -33,7 +33,9 @@ def test_a_length_is_numbers_with_their_units(text: str, length: timedelta) -> N
 def test_anything_else_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(Denied) as denied:
         parse(saying(text))
-    wanted = f'metadata.annotations[edl.dev/duration]: "{text}"; a time such as 60s, 5m, 2h30m or 1d'
+    wanted = (
+        f'metadata.annotations[edl.dev/duration]: "{text}"; a time such as 60s, 5m, 2h30m or 1d'
+    )
     assert str(denied.value) == wanted
 
 
