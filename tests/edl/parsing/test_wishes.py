@@ -42,7 +42,8 @@ def test_any_other_time_is_refused(text: str) -> None:
     with pytest.raises(Denied) as denied:
         parse(elastic(scale_timeout=text))
     assert str(denied.value) == (
-        f'metadata.annotations[edl.dev/scale-timeout]: "{text}"; a time such as 60s, 5m, 2h30m or 1d'
+        f'metadata.annotations[edl.dev/scale-timeout]: "{text}"; '
+        "a time such as 60s, 5m, 2h30m or 1d"
     )
 
 
