@@ -1,0 +1,69 @@
+"""What claims may take of running jobs while one plan is made: their extras, and whole gangs."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from edl.model import Reason
+from edl.planner.passes.admission.gang import Gang
+from edl.planner.passes.preemption import Preemption, Preemptor
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.decisions import Decisions, record_eviction
+from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
+from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.teams.reclaim_priority import ReclaimScope
+
+
+@dataclass(slots=True)
+class ClaimSources:
+    """Shared by all claims of a plan: most plans never look at what could be reclaimed."""
+
+    snapshot: Snapshot
+    decisions: Decisions
+    _reclaimable: Reclaimable | None = None
+    _preempting: Preemption | None = None
+
+    @property
+    def reclaimable(self) -> Reclaimable:
+        """Extras of running jobs."""
+        if self._reclaimable is None:
+            movable = [
+                found for found in self.snapshot.allocations if found.resizable and not found.starts
+            ]
+            self._reclaimable = Reclaimable(self.snapshot, movable, reclaim_order(self.snapshot))
+        return self._reclaimable
+
+    def forget_reclaimable(self) -> None:
+        """The roles have changed otherwise than by a claim: they are read anew."""
+        self._reclaimable = None
+
+    @property
+    def preemption(self) -> Preemption:
+        if self._preempting is None:
+            self._preempting = Preemption(self.snapshot, self.decisions, self.reclaimable)
+        return self._preempting
+
+    def preempt(self, preemptor: Preemptor) -> list[int]:
+        """Nodes for as many pods as gangs of a lower priority can make room for."""
+        may = self.snapshot.limits.preempt or preemptor.scope.reclaims_jobs
+        if not (may and preemptor.requests[0].pods):
+            return []
+        preemptor = preemptor._replace(by_priority=self.snapshot.limits.preempt)
+        return self.preemption.as_many_as_possible(preemptor)
+
+    def drop_suspended(self) -> None:
+        """Jobs that were suspended leave the plan; what the others hold is read anew."""
+        if self._preempting is not None:
+            self._preempting.drop_suspended()
+            self._preempting = None
+
+    def record_evicted(self, evicted: Iterable[RoleAllocation], reason: Reason) -> None:
+        """Replicas that yield to a claim: their teams hold less than before."""
+        found = list(evicted)
+        record_eviction(found, reason)
+        if self.snapshot.teams and found:
+            self.snapshot.teams.changes += 1
+
+    def scope_of(self, found: Gang) -> ReclaimScope:
+        priority = reclaim_priority_of(self.snapshot, found.job)
+        charge = found.quota_request.team if found.quota_request else None
+        return self.snapshot.reclaim_scope(priority, charge)

@@ -1,0 +1,219 @@
+"""Claims of gangs: each starts on idle capacity, or reserves what will be idle, or waits."""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
+
+from edl import reasons
+from edl.model import Reason
+from edl.planner.packing.node_capacity import Ints
+from edl.planner.passes.admission import topology_placement
+from edl.planner.passes.admission.claim_sources import ClaimSources
+from edl.planner.passes.admission.empty_cluster import fits_without_training_jobs
+from edl.planner.passes.admission.gang import (
+    Gang,
+    GangSignature,
+    admit_roles,
+    delays,
+    has_previous_pods,
+)
+from edl.planner.passes.admission.gang_reservation import claim_capacity, reserve_for_gang
+from edl.planner.passes.admission.node_requests import NodeRequests
+from edl.planner.passes.fit_errors import gang_fit_error
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.colocation import place_on_one_node
+from edl.planner.snapshot.decisions import Decisions
+from edl.planner.snapshot.quota_balance import QuotaLine
+from edl.planner.snapshot.restart_backoff import gang_backoff_until, gang_failure
+from edl.planner.teams.reclaim_priority import NONE_IN_REACH, ReclaimPriority, ReclaimScope
+
+_Question: TypeAlias = tuple[GangSignature, ReclaimPriority, tuple[int, int] | None]
+"""What a gang asks for, and what it may take of others for it."""
+
+
+@dataclass(slots=True)
+class GangClaims:
+    """Serves gangs one after the other; what one was refused, an equal one is refused, too."""
+
+    sources: ClaimSources
+    expects_shrinks: bool = False
+    """A job waits for which running jobs will shrink in a moment (`Policy.reclaim_delay`)."""
+    snapshot: Snapshot = field(init=False)
+    decisions: Decisions = field(init=False)
+    _heads: list[Gang] = field(default_factory=list)
+    """Gangs that have waited so long that no gang behind starts first if it could delay them."""
+    _refused: dict[_Question, Reason] = field(default_factory=dict)
+    """What did not fit at a level, and why: asking for the same again would find no more room."""
+    _fits_without_jobs: dict[GangSignature, bool] = field(default_factory=dict)
+    """Whether it would fit in a cluster without training jobs."""
+    _nodes: NodeRequests = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.snapshot, self.decisions = self.sources.snapshot, self.sources.decisions
+        self._nodes = NodeRequests(self.snapshot, self.decisions)
+
+    def complete(self, found: Gang) -> bool:
+        """A half-done start comes before pods of which only kube-scheduler knows where they go."""
+        placed = topology_placement.place_gang(self.snapshot, found) if _allowed(found) else None
+        if placed is not None:
+            self._admit(*placed, reasons.completed([role.name for role in found.roles]))
+        return placed is not None
+
+    def await_rest(self, found: Gang) -> None:
+        self._reserve(found)
+        if self.snapshot.has_passed(found.job.started_at, self.snapshot.limits.gang_limit):
+            self.decisions.suspended[found.job.key] = gang_failure(self.snapshot, found.job)
+
+    def restart(self, found: Gang) -> bool:
+        """A restart comes before the queue: the job ran, and its room is free for this.
+
+        False where that room is gone; then it queues for its minimum as any other job.
+        """
+        key = found.job.key
+        if not has_previous_pods(self.snapshot, found):
+            again = (
+                topology_placement.place_on_previous_nodes(self.snapshot, found)
+                if _allowed(found)
+                else None
+            )
+            placed = again or self._placed(found)
+            if placed is not None:
+                self._admit(*placed, found.reason)
+            return placed is not None
+        reservation = reserve_for_gang(
+            self.snapshot, self.sources.reclaimable, found, NONE_IN_REACH
+        )
+        if reservation:
+            self.decisions.pipeline(reservation.requests, reservation.nodes)
+            self.decisions.hold(key, reasons.PREVIOUS_PODS)
+        return reservation is not None
+
+    def serve(self, found: Gang) -> None:
+        key = found.job.key
+        self._nodes.hold(found)
+        if head := next((one for one in self._heads if self._waits_for(found, one)), None):
+            self.decisions.enqueue(key, reasons.goes_first(head.job.key))
+        elif until := gang_backoff_until(self.snapshot, found.job):
+            self.decisions.enqueue(key, reasons.GANG_AGAIN_LATER, until)
+        elif found.quota_request and found.quota_request.head:
+            self.decisions.enqueue(key, reasons.goes_first(found.quota_request.head))
+        elif not found.job.provisioning.pods and (
+            refused := self._refused.get(_question(found, self.sources.scope_of(found)))
+        ):
+            self._pass_over(found, refused)
+        else:
+            self._start(found)
+
+    def _start(self, found: Gang) -> None:
+        """Where its provisional pods hold room, it comes in their place."""
+        self._nodes.free(found)
+        if self._nodes.is_patient(found):
+            self._pass_over(found, reasons.PLACED_FIRST)
+        elif (
+            not has_previous_pods(self.snapshot, found)
+            and (placed := self._placed(found)) is not None
+        ):
+            self._admit(*placed, found.reason)
+            return
+        elif self._reserve(found):
+            return
+        self._nodes.free(found, -1)
+
+    def _waits_for(self, found: Gang, head: Gang) -> bool:
+        """Not within its guarantee for a gang of another team that would borrow."""
+        mine = found.quota_request.team if found.quota_request else None
+        theirs = head.quota_request.team if head.quota_request else None
+        if mine and theirs and mine.team != theirs.team and mine.is_covered():
+            return theirs.is_covered() and delays(found, head)
+        return delays(found, head)
+
+    def _placed(self, found: Gang) -> tuple[Gang, topology_placement.NodesByRequest] | None:
+        if not _allowed(found):
+            return None
+        if there := self._nodes.place(found):
+            return there
+        together = self.snapshot.policy.colocate and not found.job.topology
+        at_one = place_on_one_node(self.snapshot, found.requests) if together else None
+        return (found, at_one) if at_one else topology_placement.place_gang(self.snapshot, found)
+
+    def _reserve(self, found: Gang) -> bool:
+        """Future idle capacity for all pods, or none; they start when it is idle."""
+        job, scope = found.job, self.sources.scope_of(found)
+        if found.quota_request and (
+            quota := self.sources.reclaimable.exceeded_quota(found.quota_request, scope)
+        ):
+            self._nodes.drop(found)
+            self._above_budget(found, quota, found.quota_request.amount(quota))
+            return False
+        suspended = len(self.decisions.suspended)
+        if reservation := claim_capacity(self.sources, found, scope):
+            self.decisions.pipeline(reservation.requests, reservation.nodes)
+            victims = [*self.decisions.suspended][suspended:]
+            donors = {one.job.key for one in reservation.evicted}.union(victims) - {job.key}
+            reason = reasons.leaving(found.pods, donors)
+            self.decisions.enqueue(
+                job.key,
+                reasons.PREVIOUS_PODS if has_previous_pods(self.snapshot, found) else reason,
+            )
+            self._nodes.keep_held(found)
+            return True
+        reason = gang_fit_error(self.snapshot, found, self._reach(found))
+        self._refused[_question(found, scope)] = reason
+        less = scope.priority < ReclaimPriority(job.priority)
+        self.expects_shrinks = self.expects_shrinks or less
+        self._pass_over(found, reason)
+        return False
+
+    def _reach(self, found: Gang) -> Ints:
+        """The room on `soon`, with what extras hold that yield to a gang now."""
+        scope, usual = self.sources.scope_of(found), ReclaimPriority(found.job.priority)
+        most = scope._replace(priority=max(scope.priority, usual))
+        return self.sources.reclaimable.capacity.with_idle(most)
+
+    def _pass_over(self, found: Gang, reason: Reason) -> None:
+        """Held for want of room; a gang that has waited long is passed no more (backfill)."""
+        reason, until = self._nodes.ask(found, reason, partial(self._reach, found))
+        self.decisions.enqueue(found.job.key, reason, until)
+        patience = self.snapshot.limits.queue_patience
+        # Time makes no head of what fits nowhere: no plan is looked at again for it.
+        if self._fits_alone(found) and self.snapshot.has_passed(found.job.queued_at, patience):
+            self._heads.append(found)
+
+    def _fits_alone(self, found: Gang) -> bool:
+        if found.signature not in self._fits_without_jobs:
+            self._fits_without_jobs[found.signature] = fits_without_training_jobs(
+                self.snapshot, found
+            )
+        return self._fits_without_jobs[found.signature]
+
+    def _above_budget(self, found: Gang, quota: QuotaLine, needs: int) -> None:
+        """Others pass it, but nobody who counts in the same budget for ever."""
+        key = found.job.key
+        self.decisions.enqueue(key, reasons.in_budget(quota.spec, needs, quota.used))
+        # What others hold is not ours to wait for.
+        may = needs <= quota.spec.hard - quota.spec.others
+        if may and self.snapshot.has_passed(
+            found.job.queued_at, self.snapshot.limits.queue_patience
+        ):
+            quota.head = quota.head or key
+
+    def _admit(self, found: Gang, placed: list[list[int]], reason: Reason) -> None:
+        if found.quota_request:
+            found.quota_request.reserve(now=True)
+        allocations = admit_roles(self.snapshot, found, placed)
+        self.snapshot.allocations.extend(allocations)
+        self.decisions.admitted[found.job.key] = (reason, allocations)
+
+    def ask_for_nodes(self) -> None:
+        """After the last claim: what gangs that fit nowhere ask an autoscaler for."""
+        self._nodes.reserve()
+
+
+def _allowed(found: Gang) -> bool:
+    """By the budgets of its namespace, now."""
+    return found.quota_request is None or found.quota_request.allows(now=True)
+
+
+def _question(found: Gang, scope: ReclaimScope) -> _Question:
+    right = scope.right
+    return found.signature, scope.priority, right and (right.team, right.covered_by)

@@ -1,0 +1,85 @@
+"""Future capacity for a whole gang: of extras first, then of whole jobs where that is allowed."""
+
+from edl import reasons
+from edl.feasibility.gpu_shares import Horizon
+from edl.planner.passes.admission import topology_placement
+from edl.planner.passes.admission.claim_sources import ClaimSources
+from edl.planner.passes.admission.gang import Gang
+from edl.planner.passes.preemption import Preemptor
+from edl.planner.passes.reclaim import Reservation, reserve_capacity
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.decisions import record_eviction
+from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order
+from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ReclaimScope
+
+
+def reserve_for_gang(
+    snapshot: Snapshot, reclaimable: Reclaimable, found: Gang, scope: ReclaimScope
+) -> Reservation | None:
+    """Room that is idle, or that extras within this level hold; None, and no change.
+
+    In the domains that the gang requires, and near each other where it prefers that.
+    """
+    asks = found.job.topology
+    reach = reclaimable.capacity.with_idle(scope) if asks else snapshot.capacity.future_idle
+    for kept in topology_placement.restricted_to_domains(
+        snapshot, found, reach, Horizon.FUTURE_IDLE
+    ):
+        for requests in topology_placement.in_preferred_domains(snapshot, kept, reach):
+            reservation = Reservation(
+                snapshot.capacity, list(requests), quota_request=found.quota_request
+            )
+            if reserve_capacity(reservation, reclaimable, scope, whole=True):
+                return reservation
+    return None
+
+
+def claim_capacity(sources: ClaimSources, found: Gang, scope: ReclaimScope) -> Reservation | None:
+    """Room for all its pods, of extras, then of whole gangs; None, and no change."""
+    snapshot = sources.snapshot
+    if found.partial and (reservation := _reserve_own(sources, found)):
+        return reservation
+    job = found.job
+    to_start = reasons.room_for_minimum if found.partial else reasons.room_for_job
+    reason = to_start(job.key)
+    if reservation := reserve_for_gang(snapshot, sources.reclaimable, found, scope):
+        sources.record_evicted(reservation.evicted, reason)
+        return reservation
+    # Who came to nothing before would suspend them in vain, and again.
+    by_priority = snapshot.limits.preempt
+    if found.failed_before or not (by_priority or scope.reclaims_jobs):
+        return None
+    room = (
+        snapshot.capacity_without_training_jobs()
+        if job.topology.required
+        else snapshot.capacity.future_idle
+    )
+    for kept in topology_placement.restricted_to_domains(snapshot, found, room, Horizon.EMPTY):
+        preemptor = Preemptor(kept.requests, job.priority, scope, reason, by_priority)
+        if reservation := sources.preemption.run(preemptor, found.quota_request):
+            sources.record_evicted(reservation.evicted, reason)
+            return reservation
+    return None
+
+
+def _reserve_own(sources: ClaimSources, found: Gang) -> Reservation | None:
+    """The rest of a start takes first what its own job has restarted for: that was in vain."""
+    snapshot = sources.snapshot
+    own = [
+        one
+        for one in sources.reclaimable.allocations
+        if one.job.key == found.job.key and one.restarts_to_resize
+    ]
+    reservation = Reservation(
+        snapshot.capacity, list(found.requests), quota_request=found.quota_request
+    )
+    if not reserve_capacity(
+        reservation,
+        Reclaimable(snapshot, own, reclaim_order(snapshot)),
+        ALL_IN_REACH,
+        whole=True,
+    ):
+        return None
+    sources.forget_reclaimable()  # it knows these roles as they were
+    record_eviction(reservation.evicted, reasons.room_for_minimum(found.job.key))
+    return reservation

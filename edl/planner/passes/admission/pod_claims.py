@@ -1,0 +1,66 @@
+"""Claims of single pods: of other owners, and of started roles whose minimum lacks nodes."""
+
+from edl import reasons
+from edl.model import Demand
+from edl.planner.packing.pod_class import PodSetRequest, reserve_pods
+from edl.planner.passes.admission.claim_sources import ClaimSources
+from edl.planner.passes.displacement import Displacement, moved_allocations
+from edl.planner.passes.preemption import Preemptor
+from edl.planner.passes.reclaim import Reservation, reserve_capacity
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
+from edl.planner.teams.reclaim_priority import Margin, ReclaimPriority
+
+
+def place_demand(sources: ClaimSources, demand: Demand) -> None:
+    """Pods of other owners that are pending come to idle capacity, then take extras."""
+    snapshot = sources.snapshot
+    pod_class = snapshot.pod_class_state(demand.shape).pod_class
+    nodes = reserve_pods(snapshot.capacity, PodSetRequest(pod_class, demand.count), now=True)
+    if len(nodes) < demand.count:
+        reservation = Reservation(
+            snapshot.capacity, [PodSetRequest(pod_class, demand.count - len(nodes))]
+        )
+        reason = reasons.room_for_demand(demand)
+        priority = ReclaimPriority(demand.priority, Margin.NEARLY_DONE)
+        teams = snapshot.teams
+        charge = snapshot.demand_charge(demand, demand.count) if teams else None
+        scope = snapshot.reclaim_scope(priority, charge)
+        moves = Displacement(snapshot, sources.reclaimable, reservation, scope, reason).run()
+        sources.decisions.moves += moves
+        reserve_capacity(reservation, sources.reclaimable, scope, whole=False)
+        sources.record_evicted([*reservation.evicted, *moved_allocations(moves)], reason)
+        nodes += reservation.nodes[0]
+        rest = PodSetRequest(pod_class, demand.count - len(nodes))
+        nodes += sources.preempt(Preemptor((rest,), demand.priority, scope, reason))
+    if snapshot.teams:
+        snapshot.demand_charge(demand, 1).reserve(len(nodes))
+    if nodes:
+        sources.decisions.pipeline([PodSetRequest(pod_class, len(nodes))], [nodes])
+
+
+def place_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
+    """A started role without a node for its minimum takes extras, its own among them."""
+    snapshot = sources.snapshot
+    lacking = [
+        position
+        for position, _, _ in allocation.unscheduled
+        if position < allocation.min_replicas and allocation.placements[position].node == NO_NODE
+    ]
+    if not lacking:
+        return
+    job = allocation.job
+    reservation = Reservation(
+        snapshot.capacity, [PodSetRequest(allocation.pod_class, len(lacking))]
+    )
+    reason = reasons.room_for_minimum(job.key)
+    charge = allocation.quota_request.team if allocation.quota_request else None
+    priority = ReclaimPriority(job.priority, Margin.NEARLY_DONE)
+    scope = snapshot.reclaim_scope(priority, charge, 0)
+    reserve_capacity(reservation, sources.reclaimable, scope, whole=False)
+    sources.record_evicted(reservation.evicted, reason)
+    rest = PodSetRequest(allocation.pod_class, len(lacking) - len(reservation.nodes[0]))
+    nodes = reservation.nodes[0] + sources.preempt(Preemptor((rest,), job.priority, scope, reason))
+    for position, node in zip(lacking, nodes, strict=False):
+        allocation.assign(position, Placement(node, holds_idle=False, is_new=False))
+    sources.drop_suspended()
+    sources.decisions.hold(job.key, reasons.minimum_pending(job.key))
