@@ -352,7 +352,7 @@ def test_gpus_of_a_class_are_planned_before_their_template_is_made() -> None:
     cluster.tell(classed(**claiming(name)), kind="Job")
     (found,) = cluster.state.jobs
     assert (found.roles[0].template.shape.requests.get(GPU), found.problem) == (2, "")
-    assert found.roles[0].template == DeviceTemplate(name, DRIVER, 2)
+    assert found.roles[0].template.device_template == DeviceTemplate(name, DRIVER, 2)
     assert not found.surroundings
     cluster.tell(devices.template(name, asking(2)))
     (found,) = cluster.state.jobs
