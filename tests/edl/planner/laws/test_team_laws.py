@@ -147,7 +147,7 @@ def test_a_team_within_its_guarantee_loses_nothing_to_others(
         mine = {job.key for job in _below(state, name)}
         lost = [one for one in plan.resizes if one.after < one.before and one.job in mine]
         for one in (*lost, *(found for found in plan.suspensions if found.job in mine)):
-            taker = _taker(state, one.record.reason.about)
+            taker = _taker(state, one.reason.about)
             assert taker is None or name in found.path(taker)
 
 
