@@ -99,7 +99,9 @@ def runs(role: Role) -> bool:
 def _gone(role: Role) -> int:
     """How many have ended for good, and their pods are not there any more."""
     return (
-        len(role.status.over - {pod.index for pod in role.status.pods}) if role.status.over else 0
+        len(role.status.completed_indexes - {pod.index for pod in role.status.pods})
+        if role.status.completed_indexes
+        else 0
     )
 
 
@@ -112,7 +114,7 @@ def _scales(job: TrainingJob, role: Role) -> bool:
     resized, started = role.record.resized_at, job.started_at
     if role.spec.resizing is ResizePolicy.FIXED or resized is None:
         return False
-    if role.spec.tandem and any(
+    if role.spec.indexed and any(
         pod.terminating and pod.index >= role.status.size for pod in role.status.pods
     ):
         return True
@@ -124,7 +126,7 @@ def _scales(job: TrainingJob, role: Role) -> bool:
 def _comes(role: Role, resized: datetime) -> bool:
     """Whether pods that this resize asked for do not run yet."""
     there = sum(not pod.terminating for pod in role.status.pods)
-    if role.spec.tandem and there + _gone(role) < role.status.size:
+    if role.spec.indexed and there + _gone(role) < role.status.size:
         return True
     return any(
         not (pod.ready or pod.ended or pod.terminating) and pod.created_at - resized < _MADE_BY

@@ -12,7 +12,7 @@ def role_of(**fields: Any) -> Role:
     own = {name: fields.pop(name) for name in ("name", "job", "uid", "version")}
     return Role(
         **own,
-        spec=RoleSpec(**_taken(fields, "min", "max", "resizing", "decides", "serves", "tandem")),
+        spec=RoleSpec(**_taken(fields, "min", "max", "resizing", "decides", "serves", "indexed")),
         template=PodTemplate(**_taken(fields, "shape")),
         status=RoleStatus(**_taken(fields, "size", "suspended")),
     ).changed(**fields)

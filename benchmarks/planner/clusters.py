@@ -99,7 +99,7 @@ def training(number: int, shape: Shape, low: int, high: int) -> TrainingJob:
             resizing=ResizePolicy.LIVE,
             decides=True,
             serves=False,
-            tandem=True,
+            indexed=True,
         ),
         status=RoleStatus(
             size=low,

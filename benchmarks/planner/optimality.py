@@ -92,7 +92,7 @@ class World(NamedTuple):
                 resizing=ResizePolicy.LIVE,
                 decides=True,
                 serves=False,
-                tandem=True,
+                indexed=True,
             ),
             status=RoleStatus(
                 size=len(seats) or wish.min,

@@ -44,7 +44,7 @@ def _identity(spec: JobSpec) -> dict[str, str]:
     identity = {contract.FRAMEWORK: spec.framework, contract.ROLE: spec.role}
     # Under generateName the name is not known yet; the reconciler then takes the Job's own.
     identity |= {contract.JOB: spec.job} if spec.job else {}
-    if spec.rank is None or not spec.tandem:
+    if spec.rank is None or not spec.indexed:
         return identity
     host = addresses.hostname(addresses.job_name(spec, spec.role), spec.rank)
     return identity | {contract.HOST: host}
@@ -52,7 +52,7 @@ def _identity(spec: JobSpec) -> dict[str, str]:
 
 def _sized(job: Json, spec: JobSpec, needs: Needs) -> Json:
     job = with_retries(job, spec)
-    if not spec.tandem:
+    if not spec.indexed:
         return job
     size = job.get("parallelism") or 1
     ranked = {"parallelism": size, "completions": size, "completionMode": "Indexed"}

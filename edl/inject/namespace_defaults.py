@@ -137,7 +137,7 @@ def _bounds(manifest: Json, spec: JobSpec, policy: NamespacePolicy) -> tuple[int
     if contract.MAX not in own:
         high = max(high, policy.default_max or 0, policy.default_min or 0)
         items = (manifest.get("spec") or {}).get("completions")
-        if not spec.tandem:
+        if not spec.indexed:
             high = min(high, items or high)
     low = spec.min
     if contract.MIN not in own and policy.default_min is not None:

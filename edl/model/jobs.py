@@ -145,7 +145,7 @@ _SIZE: Final = attrgetter("size")
 
 
 def _home(role: Role) -> tuple[str, ...]:
-    if not role.spec.tandem or len(role.status.pods) != role.status.size:
+    if not role.spec.indexed or len(role.status.pods) != role.status.size:
         return ()
     names = []
     for index, pod in enumerate(sorted(role.status.pods, key=_INDEX)):

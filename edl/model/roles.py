@@ -73,7 +73,7 @@ class StartRefusal(msgspec.Struct, frozen=True):
 
 
 class RoleSpec(msgspec.Struct, frozen=True):
-    """What the Job asks for. `tandem`: one patch sets `completions` and `parallelism` alike."""
+    """What the Job asks for. `indexed`: `completions` and `parallelism` change in tandem."""
 
     min: int
     max: int
@@ -82,7 +82,7 @@ class RoleSpec(msgspec.Struct, frozen=True):
     """The end of this role is the end of the training job."""
     serves: bool
     """It runs as long as the training job, and does no work of its own (a parameter server)."""
-    tandem: bool
+    indexed: bool
     slots: int = 1
     port: int = 0
     topology: Topology = Topology()
@@ -128,7 +128,7 @@ class RoleStatus(msgspec.Struct, frozen=True):
     """The API server refuses size 0 of it, for a rule that its user wrote."""
     remaining: int | None = None
     """Work items still to do: no more pods than that can be."""
-    over: frozenset[int] = frozenset()
+    completed_indexes: frozenset[int] = frozenset()
     """Indexes that have ended for good, whether or not their pods are still there."""
     failures: int = 0
     """Pods that failed or were deleted, as the Job controller counts them: it makes them again."""

@@ -62,7 +62,7 @@ def _read(form: ManifestReader, framework: Framework) -> JobSpec:
         min=seat.min,
         max=seat.max,
         resizing=_resizing(framework, seat, mode, form.parallelism if form.created else seat.min),
-        tandem=framework.ranked,
+        indexed=framework.ranked,
         kubeshare=form.choice(contract.KUBESHARE, KubeShare, KubeShare.TWO),
         wanted=_wanted(form, framework, seat),
         timeout=form.duration(contract.SCALE_TIMEOUT),

@@ -100,7 +100,7 @@ def _view(job: TrainingJob, draining: frozenset[str]) -> _View:
 
 def _role(role: Role, *, seen: bool) -> _View:
     """Who is ready matters where pods move off their nodes, and where they have no ranks."""
-    ranked = role.spec.tandem and all(pod.index >= 0 for pod in role.status.pods)
+    ranked = role.spec.indexed and all(pod.index >= 0 for pod in role.status.pods)
     pods = role.status.pods if seen or not ranked else _alike(role.status.pods)
     return role.changed(pods=(), version="", history=""), tuple(map(_pod, pods))
 

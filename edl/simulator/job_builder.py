@@ -72,7 +72,7 @@ def queued(
                     resizing=_resizing(framework, mode, seat),
                     decides=seat.role == decider,
                     serves=framework.kinds[seat.role].serves,
-                    tandem=framework.ranked,
+                    indexed=framework.ranked,
                     port=mode.port or framework.port,
                     topology=kind.topology,
                 ),

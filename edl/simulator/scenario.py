@@ -83,7 +83,7 @@ def counted(job: TrainingJob) -> Role:
 
 def items(role: Role) -> int:
     """Work items that are still to do, 0 where its pods are no work items."""
-    return 0 if role.spec.tandem else role.status.remaining or 0
+    return 0 if role.spec.indexed else role.status.remaining or 0
 
 
 class Service(msgspec.Struct, frozen=True):

@@ -23,7 +23,7 @@ def findings(manifest: Json, spec: JobSpec) -> list[Finding]:
             f"it needs {least} pods, and this Job may shrink to {contract.MIN} {spec.min}",
             allowed,
         )
-        for path, least in (_needed(manifest.get("spec") or {}) if spec.tandem else ())
+        for path, least in (_needed(manifest.get("spec") or {}) if spec.indexed else ())
         if least > spec.min
     ]
 

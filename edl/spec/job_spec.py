@@ -62,7 +62,7 @@ class JobSpec(msgspec.Struct, frozen=True):
     min: int
     max: int
     resizing: ResizePolicy
-    tandem: bool
+    indexed: bool
     wanted: int | None = None
     timeout: timedelta | None = None
     """How long `wanted` may take to come before `fallback` is wanted again."""

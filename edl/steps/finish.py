@@ -20,7 +20,7 @@ def finish(job: TrainingJob, ending: JobEnd, now: datetime) -> Step:
     others = [
         role
         for role in job.live
-        if role.spec.tandem and role.status.size and not role.status.told_to_end
+        if role.spec.indexed and role.status.size and not role.status.told_to_end
     ]
     writes = [
         preconditioned_patches.job(

@@ -57,7 +57,7 @@ def deletions(job: TrainingJob, role: Role, size: int) -> tuple[Write, ...]:
     return tuple(
         write
         for pod in going(role)
-        if pod.index < size or not role.spec.tandem
+        if pod.index < size or not role.spec.indexed
         for write in untracked_end(job, pod)
     )
 

@@ -21,9 +21,9 @@ def timestamp(moment: datetime) -> str:
 
 
 def size(role: Role, replicas: int) -> Json:
-    """A new size: ranks move in tandem, work items never (docs/kubernetes.md 1, 3)."""
-    tandem = {"completions": replicas} if role.spec.tandem else {}
-    return {"parallelism": replicas} | tandem
+    """A new size; `completions` follows it for ranks only (docs/kubernetes.md 1, 3)."""
+    indexed = {"completions": replicas} if role.spec.indexed else {}
+    return {"parallelism": replicas} | indexed
 
 
 def job(

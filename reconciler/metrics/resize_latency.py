@@ -57,7 +57,7 @@ def _works(job: TrainingJob, role: Role) -> bool:
         if role.status.remaining is None
         else min(role.status.size, role.status.remaining)
     )
-    if len(there) < wanted or (role.spec.tandem and len(role.status.pods) > role.status.size):
+    if len(there) < wanted or (role.spec.indexed and len(role.status.pods) > role.status.size):
         return False
     return FRAMEWORKS[job.framework].publishes != role.name or _published(job, role)
 

@@ -46,7 +46,7 @@ def role(name: str, low: int = 1, high: int | None = None, **fields: Any) -> Rol
         "resizing": ResizePolicy.FIXED if low == most else ResizePolicy.LIVE,
         "decides": name in ("chief", "launcher"),
         "serves": name == "ps",
-        "tandem": True,
+        "indexed": True,
         "shape": _SHAPE,
         "port": 2222,
         "resized_at": LONG_AGO,

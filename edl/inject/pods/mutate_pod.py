@@ -54,14 +54,14 @@ def complete(pod: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
         done = ssh_mount.with_keys(done, spec)
     if needs.gated:
         done = scheduling_gates.with_gate(done, contract.HOSTS_GATE)
-    if spec.tandem:
+    if spec.indexed:
         done = _with_address(_near_its_own(done, spec), spec)
     return gpus.with_whole(done, spec)
 
 
 def _env(spec: JobSpec, needs: Needs) -> list[Json]:
     """The index first: after it `$(JOB_COMPLETION_INDEX)` expands (docs/kubernetes.md 6)."""
-    if not spec.tandem:
+    if not spec.indexed:
         return [_entry(env) for env in needs.env]
     index: Json = {"name": contract.COMPLETION_INDEX_ENV}
     index |= _field(_INDEX_FIELD) if spec.rank is None else {"value": str(spec.rank)}

@@ -131,8 +131,8 @@ def _role(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner) ->
         ending=job_status.ending(manifest),
         ended_at=job_status.ended_at(manifest),
         wedged=job_status.wedged(manifest),
-        remaining=None if spec.tandem else job_status.remaining(manifest),
-        over=job_status.over(manifest) if spec.tandem else frozenset(),
+        remaining=None if spec.indexed else job_status.remaining(manifest),
+        completed_indexes=job_status.completed_indexes(manifest) if spec.indexed else frozenset(),
         ignores=job_status.ignores(manifest),
         told_to_end=job_status.is_told_to_end(manifest),
         keeps_completions=job_status.keeps_completions(manifest),
@@ -158,7 +158,7 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner)
             resizing=spec.resizing,
             decides=frameworks.decides(spec),
             serves=frameworks.serves(spec),
-            tandem=spec.tandem,
+            indexed=spec.indexed,
             slots=spec.slots,
             port=spec.port,
             backoff_limit=_backoff_limit(manifest),
@@ -227,7 +227,7 @@ def _scaling(spec: JobSpec, notes: Mapping[str, str]) -> ScaleDeadline | None:
 def _progress(manifest: Mapping[str, Any], spec: JobSpec) -> float | None:
     """As its user says, else the part of its work items that is done."""
     completions: int | None = manifest["spec"].get("completions")
-    if spec.progress is not None or spec.tandem or not completions:
+    if spec.progress is not None or spec.indexed or not completions:
         return spec.progress
     return 1 - (job_status.remaining(manifest) or 0) / completions
 

@@ -34,7 +34,7 @@ def remaining(manifest: Mapping[str, Any]) -> int | None:
     return max(completions - done - given_up, 0)
 
 
-def over(manifest: Mapping[str, Any]) -> frozenset[int]:
+def completed_indexes(manifest: Mapping[str, Any]) -> frozenset[int]:
     """Indexes of which no pod is made again, whether or not one of them is still there."""
     status = manifest.get("status", {})
     return frozenset(

@@ -78,7 +78,7 @@ def _role(seat: RoleBounds, pods: Sequence[PodFacts]) -> Role:
             resizing=ResizePolicy.FIXED,
             decides=bool(spec and frameworks.decides(spec)),
             serves=bool(spec and frameworks.serves(spec)),
-            tandem=True,
+            indexed=True,
             slots=spec.slots if spec else 1,
             port=spec.port if spec else 0,
         ),

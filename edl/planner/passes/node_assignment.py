@@ -90,7 +90,7 @@ def _planned(
     snapshot: Snapshot, allocation: RoleAllocation, found: Unscheduled
 ) -> Placement | None:
     """At the node that the plan of its start or growth had for it."""
-    ranked = allocation.role.template.gated and allocation.role.spec.tandem
+    ranked = allocation.role.template.gated and allocation.role.spec.indexed
     node = allocation.role.record.assigned.node(found.position) if ranked else ""
     cleared = node in _cleared(allocation)
     return _at(snapshot, allocation, node, (True,)) if node and not cleared else None

@@ -56,7 +56,7 @@ def existing_placements(
     if home := _home(job, role):
         return ExistingPlacements(list(map(indexes.placements.__getitem__, home)), [])
     live = [pod for pod in role.status.pods if not pod.ended and not pod.terminating]
-    ranked = role.spec.tandem and all(pod.index >= 0 for pod in live)
+    ranked = role.spec.indexed and all(pod.index >= 0 for pod in live)
     keep = _ranked if ranked else _unranked
     return keep(job, role, live, _Keeper(nodes, indexes))
 
@@ -89,7 +89,7 @@ class _Keeper:
 
 
 def _ranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> ExistingPlacements:
-    """Seat i is index i: a tandem shrink removes the highest indexes."""
+    """Seat i is index i: a shrink in tandem removes the highest indexes."""
     by_index: dict[int, Pod] = {}
     for pod in live:
         if pod.index < role.status.size:
@@ -103,7 +103,7 @@ def _ranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> E
         if found is not None and found.node:
             keeper.keep(keeper.nodes.get(found.node, NO_NODE))
         elif found is None and (
-            index in role.status.over or ended.get(index) is PodPhase.SUCCEEDED
+            index in role.status.completed_indexes or ended.get(index) is PodPhase.SUCCEEDED
         ):
             keeper.pass_over()
         else:

@@ -60,7 +60,8 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
 def nearly_done(job: TrainingJob) -> bool:
     """Whether pods have succeeded, which would be missing after a restart."""
     return any(
-        role.status.over or any(pod.phase is PodPhase.SUCCEEDED for pod in role.status.pods)
+        role.status.completed_indexes
+        or any(pod.phase is PodPhase.SUCCEEDED for pod in role.status.pods)
         for role in job.live
     )
 

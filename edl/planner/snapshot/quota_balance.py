@@ -196,6 +196,6 @@ def _leaving(role: Role) -> int:
 
 
 def _kept(role: Role, staying: list[Pod]) -> int:
-    if role.spec.tandem and all(pod.index >= 0 for pod in staying):
+    if role.spec.indexed and all(pod.index >= 0 for pod in staying):
         return len({pod.index for pod in staying if pod.index < role.status.size})
     return min(len(staying), role.status.size)

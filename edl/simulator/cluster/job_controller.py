@@ -70,7 +70,7 @@ class JobController:
     def _complete_empty(self, part: SimulatedRole) -> None:
         """0/0 completes an Indexed Job at once (docs/kubernetes.md 10)."""
         role = part.role
-        if role.spec.tandem and not role.status.size and role.status.ending is None:
+        if role.spec.indexed and not role.status.size and role.status.ending is None:
             part.write(role.changed(ending=JobEnd.COMPLETE, ended_at=self.stage.moment))
 
     def end(self, actor: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:

@@ -50,7 +50,7 @@ class SimulatedJob:
     def items(self) -> bool:
         """Each pod does a piece of work."""
         role = self.counted.role
-        return not role.spec.tandem and role.status.remaining is not None
+        return not role.spec.indexed and role.status.remaining is not None
 
     @property
     def over(self) -> bool:

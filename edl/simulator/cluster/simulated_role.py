@@ -93,14 +93,14 @@ class SimulatedRole:
     def surplus(self) -> list[Pod]:
         """Who is to go: of ranks the highest, else who runs least, as the controller ranks them."""
         live = self.live()
-        if self.role.spec.tandem:
+        if self.role.spec.indexed:
             return [pod for pod in live if pod.index >= self.wanted]
         live.sort(key=lambda pod: (bool(pod.node), pod.ready, _seconds(pod)))
         return live[: max(len(live) - self.wanted, 0)]
 
     def missing(self) -> list[int]:
         """The indexes of the pods that are to be made; -1 for those without ranks."""
-        if not self.role.spec.tandem:
+        if not self.role.spec.indexed:
             return [-1] * max(self.wanted - self.count.live, 0)
         there = {pod.index for pod in (*self.live(), *self.done())}
         return [index for index in range(self.wanted) if index not in there]

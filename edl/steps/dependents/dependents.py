@@ -106,7 +106,7 @@ def _budget(role: Role) -> Json:
     `minAvailable` works: a Job has no scale subresource.
     """
     selector: Json = {"matchLabels": {contract.JOB_NAME_LABEL: role.job}}
-    if role.spec.tandem:
+    if role.spec.indexed:
         first = [str(index) for index in range(role.spec.min)]
         term = {"key": contract.COMPLETION_INDEX_ANNOTATION, "operator": "In", "values": first}
         selector["matchExpressions"] = [term]

@@ -61,7 +61,7 @@ def test_pauses_and_other_sizes_are_in_the_history() -> None:
 
 
 def test_work_items_are_counted() -> None:
-    items = running(resizing=ResizePolicy.ITEMS, tandem=False, remaining=30, progress=0.25)
+    items = running(resizing=ResizePolicy.ITEMS, indexed=False, remaining=30, progress=0.25)
     found = left(items, NOON)
     # 10 of 40 took 2 workers half an hour: 6 minutes each.
     assert found.basis is Basis.ITEMS
@@ -75,7 +75,7 @@ def test_a_declared_length_of_work_items_is_spread_over_them() -> None:
         2,
         8,
         resizing=ResizePolicy.ITEMS,
-        tandem=False,
+        indexed=False,
         remaining=10,
         duration=timedelta(hours=1),
     )

@@ -79,7 +79,7 @@ def test_a_fixed_role_of_an_elastic_cast_stays_fixed() -> None:
 
 def test_work_items_move_by_parallelism_alone() -> None:
     spec = parse(job(framework="none", max="4", spec={"completions": 10}))
-    assert (spec.resizing, spec.tandem) == (ResizePolicy.ITEMS, False)
+    assert (spec.resizing, spec.indexed) == (ResizePolicy.ITEMS, False)
 
 
 def test_everything_else_is_read_from_annotations() -> None:

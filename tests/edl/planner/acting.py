@@ -146,7 +146,7 @@ def _kept(part: Role, named: frozenset[str]) -> tuple[Pod, ...]:
     pods = [one for one in part.status.pods if not one.terminating and one.name not in named]
     if part.status.suspended:
         return ()
-    if part.spec.tandem:
+    if part.spec.indexed:
         return tuple(one for one in pods if one.index < part.status.size)
     ranked = sorted(pods, key=lambda one: (not one.node, not one.ready, one.index))
     return tuple(ranked[: part.status.size])

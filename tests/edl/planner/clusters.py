@@ -80,7 +80,7 @@ def roles(draw: st.DrawFn, name: str) -> Role:
         high,
         shape=draw(shapes()),
         resizing=found,
-        tandem=found is not ResizePolicy.ITEMS,
+        indexed=found is not ResizePolicy.ITEMS,
         wanted=wanted if high > low else None,
         progress=draw(one_of(None, None, None, 0.5, 0.95)),
     )

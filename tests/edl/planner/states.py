@@ -69,7 +69,7 @@ def role(name: str = "worker", low: int = 1, high: int = 1, **fields: Any) -> Ro
         "resizing": ResizePolicy.LIVE if high > low else ResizePolicy.FIXED,
         "decides": name in ("worker", "chief"),
         "serves": name == "ps",
-        "tandem": True,
+        "indexed": True,
         "shape": shape(),
         "pods": tuple(pod(index, found) for index, found in enumerate(on or ())),
     }

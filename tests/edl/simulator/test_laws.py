@@ -78,7 +78,7 @@ def test_sizes_are_from_min_to_max_or_nothing_is_started(given: Scenario, manner
             (now, role)
             for job in state.jobs
             for role in job.live
-            if role.spec.tandem
+            if role.spec.indexed
             and not role.status.suspended
             and not role.spec.min <= role.status.size <= role.spec.max
         )

@@ -126,7 +126,7 @@ def test_a_named_work_item_is_ended_whatever_its_index() -> None:
         "worker",
         1,
         4,
-        tandem=False,
+        indexed=False,
         resizing=ResizePolicy.ITEMS,
         size=2,
         pods=pods("worker", [6, 7]),

@@ -53,7 +53,7 @@ def test_size_and_start_go_together() -> None:
 
 
 def test_work_items_keep_their_completions() -> None:
-    items = role("worker", 1, 4, tandem=False, resizing=ResizePolicy.ITEMS, suspended=True)
+    items = role("worker", 1, 4, indexed=False, resizing=ResizePolicy.ITEMS, suspended=True)
     step = start(
         training(items, framework="none"), Admission(KEY, (("worker", 2),), because("room")), NOW
     )

@@ -45,7 +45,7 @@ WORKER = Role(
         resizing=ResizePolicy.LIVE,
         decides=True,
         serves=False,
-        tandem=True,
+        indexed=True,
     ),
     status=RoleStatus(
         size=2,

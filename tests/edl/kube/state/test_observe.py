@@ -139,9 +139,9 @@ def test_a_job_alone_is_a_training_job_of_its_own_name() -> None:
     labels = {"edl.dev/framework": "none", "edl.dev/min": "1", "edl.dev/max": "3"}
     found = only(look(snapshot([job("items", labels=labels, completions=9)])))
     assert found.key == JobKey("web", "items")
-    assert [(role.job, role.spec.min, role.spec.max, role.spec.tandem) for role in found.roles] == [
-        ("items", 1, 3, False)
-    ]
+    assert [
+        (role.job, role.spec.min, role.spec.max, role.spec.indexed) for role in found.roles
+    ] == [("items", 1, 3, False)]
 
 
 def test_pods_come_with_the_role_that_owns_them_by_index() -> None:

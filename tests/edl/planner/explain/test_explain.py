@@ -233,7 +233,7 @@ def test_a_manual_size_is_named_with_the_way_out() -> None:
 
 
 def test_work_items_bound_the_pods() -> None:
-    items = {"resizing": ResizePolicy.ITEMS, "tandem": False, "remaining": 3}
+    items = {"resizing": ResizePolicy.ITEMS, "indexed": False, "remaining": 3}
     (blocker,) = growth("mnist", node("a", 8), runs("mnist", 3, **items))
     assert messages.cause(blocker) == "worker has 3 work items left to do, and a pod for each"
 

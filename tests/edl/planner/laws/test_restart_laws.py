@@ -37,7 +37,7 @@ def restarting(state: ClusterState) -> ClusterState:
 
 def _restarting(one: TrainingJob) -> TrainingJob:
     roles = [
-        role.changed(resizing=ResizePolicy.RESTART, tandem=True)
+        role.changed(resizing=ResizePolicy.RESTART, indexed=True)
         if role.spec.max > role.spec.min
         else role.changed(resizing=ResizePolicy.FIXED)
         for role in one.roles

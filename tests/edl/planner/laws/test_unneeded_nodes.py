@@ -50,7 +50,7 @@ def check_what_leaves(state: ClusterState, plan: Plan) -> None:
         for part in one.roles
         for each in part.status.pods
         if each.active
-        and part.spec.tandem
+        and part.spec.indexed
         and not part.status.suspended
         and each.index < part.spec.min
     }

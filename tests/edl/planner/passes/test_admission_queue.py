@@ -410,7 +410,7 @@ def test_a_gang_of_several_roles_waits_where_every_node_is_cordoned() -> None:
 
 
 def test_a_gang_waits_first_in_line_for_work_items_that_would_leave_it_room() -> None:
-    items = role("worker", 1, 3, on=["a"] * 3, tandem=False, resizing=ResizePolicy.ITEMS)
+    items = role("worker", 1, 3, on=["a"] * 3, indexed=False, resizing=ResizePolicy.ITEMS)
     state = cluster(
         node("a", 4),
         job("items", items, framework="none", priority=1),

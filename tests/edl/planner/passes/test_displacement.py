@@ -90,7 +90,7 @@ def test_nothing_moves_where_a_quota_would_keep_it_from_coming_back() -> None:
 
 
 def test_a_role_that_restarts_gives_up_only_what_the_pod_needs() -> None:
-    mine = spread("one", resizing=ResizePolicy.RESTART, tandem=True)
+    mine = spread("one", resizing=ResizePolicy.RESTART, indexed=True)
     other = spread("two", 3, resizing=ResizePolicy.FIXED)
     plan = plan_for(cluster(*CLUSTER, mine, other, demand("pin", pinned(2))))
     assert (plan.drains, sizes(plan)) == ((), {"one": 22})

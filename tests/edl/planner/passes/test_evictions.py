@@ -189,7 +189,7 @@ def _items(*pods: Pod, size: int, remaining: int | None) -> ClusterState:
     """Items of work at their size for long, two of them the minimum."""
     mine = worker(
         "sweep", 2, 4, suspended=False, size=size, pods=pods, remaining=remaining,
-        resizing=ResizePolicy.ITEMS, tandem=False, resized_at=at(-3000),
+        resizing=ResizePolicy.ITEMS, indexed=False, resized_at=at(-3000),
     )  # fmt: skip
     return cluster(node("a", 4), mine)
 
@@ -217,7 +217,7 @@ def _ranks(**fields: Any) -> ClusterState:  # noqa: ANN401 - fields of the role
 
 def test_a_rank_that_is_done_is_not_missed_when_its_pod_is_deleted() -> None:
     assert plan_for(_ranks()).suspensions
-    assert not plan_for(_ranks(over=frozenset({1}))).suspensions
+    assert not plan_for(_ranks(completed_indexes=frozenset({1}))).suspensions
 
 
 def test_who_was_lost_uncounted_is_waited_for() -> None:
@@ -225,7 +225,7 @@ def test_who_was_lost_uncounted_is_waited_for() -> None:
 
 
 def test_a_start_asks_for_no_more_pods_than_there_is_work() -> None:
-    left = worker("sweep", 4, 8, remaining=1, resizing=ResizePolicy.ITEMS, tandem=False)
+    left = worker("sweep", 4, 8, remaining=1, resizing=ResizePolicy.ITEMS, indexed=False)
     assert started(plan_for(cluster(node("a", 1), left))) == {"sweep": {"worker": 1}}
 
 

@@ -112,14 +112,21 @@ def test_a_max_that_was_lowered_is_obeyed_at_once() -> None:
 
 
 def test_work_items_grow_no_further_than_the_work_that_is_left() -> None:
-    mine = worker("items", 1, 9, on=["a"], resizing=ResizePolicy.ITEMS, tandem=False, remaining=3)
+    mine = worker("items", 1, 9, on=["a"], resizing=ResizePolicy.ITEMS, indexed=False, remaining=3)
     assert sizes(plan_for(cluster(node("a", 9), mine))) == {"items": 3}
 
 
 def test_indexes_beyond_the_parallelism_are_no_surplus_of_work_items() -> None:
     pods = (pod(7, "a"), pod(9, "a"))
     mine = worker(
-        "items", 1, 2, suspended=False, size=2, resizing=ResizePolicy.ITEMS, tandem=False, pods=pods
+        "items",
+        1,
+        2,
+        suspended=False,
+        size=2,
+        resizing=ResizePolicy.ITEMS,
+        indexed=False,
+        pods=pods,
     )
     assert plan_for(cluster(node("a", 2), mine)) == Plan()
 

@@ -117,7 +117,7 @@ def test_a_replica_that_waits_for_room_gives_back_no_more_than_it_took() -> None
 
 def test_a_replica_that_is_done_counts_no_more() -> None:
     left = worker(
-        "items", 1, 3, suspended=False, size=3, resizing=ResizePolicy.ITEMS, tandem=False,
+        "items", 1, 3, suspended=False, size=3, resizing=ResizePolicy.ITEMS, indexed=False,
         remaining=1, pods=(pod(0, "a"),), charges=PODS,
     )  # fmt: skip
     other = worker("other", 1, 1, charges=PODS)

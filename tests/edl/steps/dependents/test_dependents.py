@@ -44,7 +44,7 @@ def test_a_training_job_gets_a_service_and_a_budget_a_role() -> None:
 
 
 def test_one_piece_of_work_has_no_budget_until_it_may_grow() -> None:
-    alone, elastic = role("worker", 1, 1, tandem=False), role("worker", 1, 2, tandem=False)
+    alone, elastic = role("worker", 1, 1, indexed=False), role("worker", 1, 2, indexed=False)
     assert manifests(training(alone, surroundings=NOTHING, framework="none")) == {}
     assert list(manifests(training(elastic, surroundings=NOTHING, framework="none"))) == [
         target("PodDisruptionBudget", f"{elastic.job}-first-1")
@@ -149,14 +149,14 @@ def test_the_budget_of_ranks_protects_the_first_indexes() -> None:
 
 
 def test_the_budget_of_work_items_counts_any_of_them() -> None:
-    items = role("worker", 2, 4, tandem=False, resizing=ResizePolicy.ITEMS)
+    items = role("worker", 2, 4, indexed=False, resizing=ResizePolicy.ITEMS)
     assert budget(items)["selector"] == {
         "matchLabels": {"batch.kubernetes.io/job-name": "mnist-worker"}
     }
 
 
 def test_work_items_have_no_addresses() -> None:
-    items = role("worker", 1, 4, tandem=False, resizing=ResizePolicy.ITEMS)
+    items = role("worker", 1, 4, indexed=False, resizing=ResizePolicy.ITEMS)
     found = manifests(training(items, framework="none", surroundings=NOTHING))
     assert [written.kind for written in found] == ["PodDisruptionBudget"]
 
