@@ -108,7 +108,7 @@ def test_what_is_made_and_taken_away_is_a_jobs_own(state: ClusterState) -> None:
     assert len(made) == len(set(made))
     assert not set(made) & set(gone)
     owners = {(job.key.namespace, pod.name) for job in state.jobs for pod in job.provisioning.pods}
-    evacuated = {pod for one in plan.evacuations for pod in one.pods}
+    evacuated = {pod for one in plan.drains for pod in one.pods}
     replaced = {pod for one in plan.placements for pod in one.replaced}
     for target in gone:
         known = (target.namespace, target.name) in owners

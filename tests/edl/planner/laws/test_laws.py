@@ -26,7 +26,7 @@ from tests.edl.planner.laws.test_constant_cluster import (
     restart_for_as_much_of_a_manual_size_as_fits,
     restarting_job_that_can_block_its_chief,
 )
-from tests.edl.planner.reached import Reached, law
+from tests.edl.planner.reached import Reached, drawn, law
 from tests.edl.planner.states import cluster, node, shape, worker
 from tests.edl.planner.ways import WAYS, Way, scheduled_otherwise, wait
 
@@ -37,6 +37,8 @@ GROWING = states(runs=ALL_RUN, spare=ROOMY, others=(0,))
 PRESSED = states(others=(0,))
 FULL = states(runs=ALL_RUN, spare=(0.0, 0.5), others=(0,))
 QUEUES = states(runs=MOST_WAIT, spare=ROOMY, others=(0,))
+AT_ONCE = [way for way in WAYS.values() if not way.policy.only_if_larger]
+"""Ways under which one decision says all that can be said."""
 under_every_policy = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
 
 
@@ -212,11 +214,12 @@ def test_who_grows_never_keeps_a_claim_of_higher_priority_waiting(
 @example(way=WAYS["fair"], state=giver_that_frees_more_than_its_taker_needs())
 @example(way=WAYS["fifo"], state=job_in_its_cooldown_that_two_replicas_make_room_for())
 @example(way=WAYS["utilisation"], state=restart_for_as_much_of_a_manual_size_as_fits())
-@law(GROWING)
+@drawn(way=st.sampled_from(AT_ONCE), state=GROWING)
 def test_one_step_leaves_no_size_to_change(reached: Reached, way: Way, state: ClusterState) -> None:
     """Among those who run, while pods that leave still hold their room.
 
-    What comes then has waited for the scheduler to place others.
+    What comes then has waited for the scheduler to place others. Under `utilisation` a replica may
+    move one decision after a growth (docs/concepts/policies.md): there only the example is held.
     """
     run = tuple(job for job in state.jobs if not any(role.status.suspended for role in job.roles))
     alone = replace(state, jobs=run, demands=())
