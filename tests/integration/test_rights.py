@@ -31,7 +31,7 @@ from edl.model import (
     TrainingJob,
 )
 from edl.planner.decide import decide
-from edl.planner.limits import Autoscaler, Limits
+from edl.planner.limits import Autoscaler, GrowthMode, Limits
 from edl.planner.plan import Held, Plan
 from edl.planner.policies import POLICIES
 from edl.planner.settings import Settings
@@ -53,7 +53,11 @@ from tests.integration.support.stage import Stage, cast_of, elastic, stage, tens
 pytestmark = pytest.mark.integration
 
 CLOCKS = Clocks(lambda: datetime.now(UTC), time.monotonic)
-PLAN = partial(decide, policy=POLICIES["fair"], limits=Limits(autoscaler=Autoscaler.PRESENT))
+PLAN = partial(
+    decide,
+    policy=POLICIES["fair"],
+    limits=Limits(autoscaler=Autoscaler.PRESENT, growth=GrowthMode.ANY_NODE),
+)
 ACCOUNT = f"{contract.SYSTEM_NAMESPACE}:edl-reconciler"
 LEASE = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 GRANTS = grants(render.load(), "edl-reconciler", "edl-reconciler-settings")

@@ -85,10 +85,10 @@ def test_a_size_is_held_from_the_page_and_refused_in_words(page: Page, stage: St
     page.get_by_label("Training job", exact=True).select_option("default/mnist")
     page.get_by_label("Replicas").fill("2")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("mnist: worker held at 2")).to_be_visible()
+    expect(page.get_by_text("mnist: worker set to 2")).to_be_visible()
     assert stage.job("mnist-worker")["metadata"]["annotations"][contract.REPLICAS] == "2"
     page.get_by_role("button", name="Give back").click()
-    expect(page.get_by_text("mnist: worker given back")).to_be_visible()
+    expect(page.get_by_text("mnist: worker returned to automatic scaling")).to_be_visible()
 
 
 def test_a_page_of_somebody_else_changes_nothing(
