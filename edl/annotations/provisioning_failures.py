@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from edl.model import ProvisioningFailure
 
@@ -30,7 +31,8 @@ def failed(before: ProvisioningFailure | None, message: str, now: datetime) -> P
 
 def quoted(message: str) -> str:
     """Others' words on one line, cut to what is kept of them."""
-    line = " ".join(message[: 4 * MOST].split())
+    shown = (one if one.isprintable() else " " for one in message[: 4 * MOST])
+    line = " ".join("".join(shown).split())
     return line if len(line) <= MOST else f"{line[: MOST - 1]}…"
 
 
@@ -51,4 +53,6 @@ def read(annotation: str) -> ProvisioningFailure | None:
         found = _decoder.decode(annotation)
     except (msgspec.MsgspecError, RecursionError):
         return None
-    return found if found.at.tzinfo and 0 < found.attempts <= _MOST_ATTEMPTS else None
+    if not found.at.tzinfo or not 0 < found.attempts <= _MOST_ATTEMPTS:
+        return None
+    return replace(found, message=quoted(found.message))

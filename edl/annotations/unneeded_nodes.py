@@ -5,6 +5,7 @@ It stands on the Lease, which is written anyway: no plan costs a write for it.
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from itertools import accumulate, islice
 from typing import Final, TypeAlias
 
 import msgspec
@@ -13,7 +14,10 @@ Since: TypeAlias = tuple[tuple[str, datetime], ...]
 """(node, moment), sorted by name."""
 
 _MOST: Final = 1000
-"""Nodes that the Lease tells of, those first that have waited longest: some 60 KiB."""
+"""Nodes that the Lease tells of, those first that have waited longest."""
+MOST_BYTES: Final = 64 * 1024
+"""Of their annotation: names may have 253 characters."""
+_AROUND: Final = len('"":"2026-01-01T00:00:00Z",')
 _AHEAD: Final = timedelta(minutes=1)
 """So far clocks of two leaders may differ."""
 _decoder: Final = msgspec.json.Decoder(dict[str, datetime])
@@ -28,6 +32,12 @@ def noted(before: Since, names: Iterable[str], now: datetime) -> Since:
 def text(since: Since) -> str:
     """The annotation that keeps it; whole seconds."""
     longest = sorted(since, key=lambda found: (found[1], found[0]))[:_MOST]
+    sizes = accumulate((len(name.encode()) + _AROUND for name, _ in longest), initial=2)
+    longest = [
+        found
+        for found, size in zip(longest, islice(sizes, 1, None), strict=True)
+        if size <= MOST_BYTES
+    ]
     kept = {name: moment.replace(microsecond=0) for name, moment in sorted(longest)}
     return msgspec.json.encode(kept).decode()
 

@@ -46,6 +46,8 @@ class ApiResource(msgspec.Struct, frozen=True):
     namespaced: bool = True
     optional: bool = False
     """Not every cluster serves it: there is none of it then."""
+    dispensable: bool = False
+    """Where it may not be read it counts as not served."""
 
     @property
     def api_version(self) -> str:
@@ -107,13 +109,22 @@ RESOURCES: Final[Mapping[str, ApiResource]] = {
             )
         ),
         # What autoscalers of nodes bring along.
-        ApiResource("NodePool", "karpenter.sh", "v1", "nodepools", namespaced=False, optional=True),
+        ApiResource(
+            "NodePool",
+            "karpenter.sh",
+            "v1",
+            "nodepools",
+            namespaced=False,
+            optional=True,
+            dispensable=True,
+        ),
         ApiResource(
             "ProvisioningRequest",
             "autoscaling.x-k8s.io",
             "v1",
             "provisioningrequests",
             optional=True,
+            dispensable=True,
         ),
         ApiResource(
             "PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", namespaced=False

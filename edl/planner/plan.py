@@ -72,6 +72,8 @@ class ProvisioningRequest(msgspec.Struct, frozen=True):
     pods: tuple[tuple[str, int], ...]
     """(role, pods), with those that are there already. Of a role that is not named: none."""
     image: str = ""
+    timeout: timedelta = timedelta(minutes=10)
+    """Within which nodes are to come."""
 
 
 class Held(msgspec.Struct, frozen=True):

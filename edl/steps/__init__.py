@@ -62,7 +62,9 @@ def steps(plan: Plan, state: ClusterState, quiet: UnchangedJobs | None = None) -
     if quiet is not None:
         quiet.keep(state.jobs)
     explained = islice(_explanations(plan, state), MOST_EXPLAINED)
-    asking = chain.from_iterable(found for found, _ in provisional)
+    asking = chain(
+        chain.from_iterable(found for found, _ in provisional), provisional_rounds.orphaned(state)
+    )
     every = (*(step for step, _ in due), *pods, *starts, *asking, *explained)
     times = (plan.recheck_after, *(time for _, time in (*due, *provisional)))
     rechecks = [time for time in times if time]

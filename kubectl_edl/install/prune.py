@@ -43,6 +43,7 @@ KINDS: Final = (
 )
 """All that any version of ours installs, as it goes: first nobody waits for us any more."""
 _PAUSE: Final = 0.5
+_PROVISIONAL: Final = f"{contract.PROVISIONAL},app.kubernetes.io/managed-by={contract.MANAGED_BY}"
 
 
 def installed(cluster: PluginCluster) -> tuple[ObjectRef, ...]:
@@ -55,6 +56,13 @@ def published(cluster: PluginCluster) -> tuple[ObjectRef, ...]:
     listing = cluster.list(ListOptions("ConfigMap", labels=SELECTOR, name=CONFIG_MAP))
     found = (json.loads(item)["metadata"] for item in listing.items)
     return tuple(ObjectRef("ConfigMap", one["namespace"], one["name"]) for one in found)
+
+
+def provisional(cluster: PluginCluster) -> tuple[ObjectRef, ...]:
+    """Pods that ask an autoscaler for nodes: without the reconciler they would keep them."""
+    listing = cluster.list(ListOptions("Pod", labels=_PROVISIONAL))
+    found = (json.loads(item)["metadata"] for item in listing.items)
+    return tuple(ObjectRef("Pod", one["namespace"], one["name"]) for one in found)
 
 
 def superseded(cluster: PluginCluster, wanted: Sequence[ObjectRef]) -> tuple[ObjectRef, ...]:

@@ -45,7 +45,7 @@ def uninstall(world: CliContext, scope: Scope, how: UninstallOptions) -> None:
     _remove(world, cluster, webhooks)
     _give_back(world, cluster)
     _remove(world, cluster, targets[len(webhooks) :])
-    for target in prune.remove(cluster, prune.published(cluster)):
+    for target in prune.remove(cluster, (*prune.published(cluster), *prune.provisional(cluster))):
         world.say(f"{name_of(target)} in {target.namespace} deleted")
     if how.wait:
         prune.wait_until_gone(world, cluster, targets, how.timeout)

@@ -89,3 +89,11 @@ def test_the_annotation_is_written_as_it_is_read() -> None:
     since = (("a", at(0)), ("b", at(-30)))
     assert unneeded_nodes.read(unneeded_nodes.text(since), at(0)) == since
     assert contract.UNNEEDED_NODES.startswith(contract.PREFIX)
+
+
+def test_the_annotation_keeps_to_its_bytes_with_the_longest_names() -> None:
+    since = tuple((f"{number:04}" + "n" * 249, at(-number)) for number in range(1000))
+    text = unneeded_nodes.text(since)
+    kept = unneeded_nodes.read(text, at(0))
+    assert unneeded_nodes.MOST_BYTES - 300 < len(text) <= unneeded_nodes.MOST_BYTES
+    assert "0999" + "n" * 249 in dict(kept)

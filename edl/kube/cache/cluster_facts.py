@@ -36,6 +36,8 @@ class ClusterFacts(msgspec.Struct, frozen=True):
     """Objects of dynamic resource allocation; None if they may not be read, or do not exist."""
     autoscaled: bool = False
     """Whether an autoscaler of nodes is known by what the API server serves for it."""
+    pooled: bool = False
+    """Whether there are NodePools: Karpenter then removes the nodes of these, and no others."""
     tags: Sequence[OwnedObjectRef] = ()
     """Every Service, and our other objects around training jobs."""
     teams: Teams = Teams()

@@ -98,7 +98,11 @@ class Informer(Generic[T]):
                 return self._follow()
             self._list()
         except Exception as error:  # noqa: BLE001 — a dead informer would blind us for ever
-            if isinstance(error, NotFound) and RESOURCES[self.selection.kind].optional:
+            kind = RESOURCES[self.selection.kind]
+            if isinstance(error, NotFound) and kind.optional:
+                self._absent()
+            elif isinstance(error, Forbidden) and kind.dispensable:
+                self._troubled_by(error)
                 self._absent()
             else:
                 self._failed(error)
@@ -106,7 +110,7 @@ class Informer(Generic[T]):
         return True
 
     def _absent(self) -> None:
-        """The API server does not serve the kind: it may after its next upgrade."""
+        """The API server does not serve the kind, or not to us: it may later."""
         self.store.absent()
         self._heard()
         self._version = ""
@@ -151,6 +155,10 @@ class Informer(Generic[T]):
         self._refusals += not _is_away(error)
         if self._refusals >= RESUMES or not _can_resume(error):
             self._version = ""
+        self._troubled_by(error)
+
+    def _troubled_by(self, error: Exception) -> None:
+        """Said once, until it is followed again."""
         if not self._troubled and not isinstance(error, Gone):
             self._troubled = True
             bug = None if isinstance(error, ClusterError) else error

@@ -134,12 +134,17 @@ class Stores(msgspec.Struct, frozen=True):
         return all(store.synced and store.served for store in self._devices)
 
     @property
+    def pooled(self) -> bool:
+        """Whether Karpenter has pools of nodes, of which there may be none yet."""
+        return len(self.pools) > 0
+
+    @property
     def autoscaled(self) -> bool:
         """Whether an autoscaler of nodes is known by what the API server serves for it.
 
         Pools are what Karpenter makes nodes of: without any it makes none.
         """
-        return len(self.pools) > 0 or (self.requests.synced and self.requests.served)
+        return self.pooled or (self.requests.synced and self.requests.served)
 
     def device_news(self, *, whole: bool) -> DeviceNews:
         return DeviceNews(*(store.news(whole=whole) for store in self._devices))
@@ -175,6 +180,7 @@ class Stores(msgspec.Struct, frozen=True):
             if self.devices_read
             else None,
             autoscaled=self.autoscaled,
+            pooled=self.pooled,
             tags=[tag for store in self.tags.values() for tag in store.values()],
         )
 

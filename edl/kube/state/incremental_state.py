@@ -14,7 +14,7 @@ from edl.kube.state.affinity_index import AffinityCache, AntiAffinityIndex, met
 from edl.kube.state.clock_skew import set_right
 from edl.kube.state.job_index import JobIndex
 from edl.kube.state.node_usage import NodeUsageIndex
-from edl.kube.state.observe import ClusterScope
+from edl.kube.state.observe import ClusterScope, orphans
 from edl.kube.state.quota_usage import budgets
 from edl.kube.state.team_usage import NamespaceTeams, TeamUsageIndex
 from edl.model import ClusterState, Node, Quota, Teams, TrainingJob
@@ -72,6 +72,8 @@ class IncrementalState:
             namespace_teams=by_namespace or {},
             team_usage=self._held.by_team(by_namespace, self._members.uids, view),
             autoscaled=self._stores.autoscaled,
+            pooled=self._stores.pooled,
+            orphans=orphans(self._members.unowned()),
         )
         return met(state, self._repelling, self._stores.pods.values, self._known)
 

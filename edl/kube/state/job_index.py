@@ -33,6 +33,7 @@ class JobIndex:
         self._alone: dict[JobKey, dict[ObjectKey, PodFacts]] = {}
         """Bare pods with our labels."""
         self._tags: dict[JobKey, list[OwnedObjectRef]] = {}
+        self._provisional: dict[ObjectKey, PodFacts] = {}
         self._demands = PendingDemands()
         self._stale: set[JobKey] = set()
         self._made: SortedMap[JobKey, TrainingJob] = SortedMap()
@@ -77,6 +78,8 @@ class JobIndex:
             _remove(self._pods, pod.job, name)
         if pod.bare:
             _remove(self._alone, JobKey(pod.namespace, pod.bare.spec.job), name)
+        if pod.provisional:
+            del self._provisional[name]
         if pod.asking:
             self._demands.drop(pod)
 
@@ -85,6 +88,8 @@ class JobIndex:
             self._pods.setdefault(pod.job, {})[name] = pod
         if pod.bare:
             self._alone.setdefault(JobKey(pod.namespace, pod.bare.spec.job), {})[name] = pod
+        if pod.provisional:
+            self._provisional[name] = pod
         if pod.asking and pod.job not in self._ours:
             self._demands.add(pod)
 
@@ -150,6 +155,10 @@ class JobIndex:
     def jobs(self) -> tuple[TrainingJob, ...]:
         """Sorted by key; one about which nothing differs is the same object."""
         return self._made.values()
+
+    def unowned(self) -> Iterator[PodFacts]:
+        """Provisional pods of no Job that is known."""
+        return (pod for pod in self._provisional.values() if pod.job not in self._ours)
 
     def bare(self) -> tuple[TrainingJob, ...]:
         return self._made_bare.values()

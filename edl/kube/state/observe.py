@@ -6,10 +6,12 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
+from edl import contract
 from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cluster import ObjectKey
 from edl.kube.decode import gpu_sharing, runtime_classes
@@ -43,10 +45,13 @@ from edl.model import (
     Demand,
     JobKey,
     Node,
+    ObjectRef,
     Shape,
     TrainingJob,
 )
 from edl.quantities import Resources
+
+_MADE: Final = ("app.kubernetes.io/managed-by", contract.MANAGED_BY)
 
 
 class ClusterScope(msgspec.Struct, frozen=True):
@@ -118,6 +123,7 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
     asking: list[PodFacts] = []
     held = TeamUsageIndex()
     alone: list[PodFacts] = []
+    lost: list[PodFacts] = []
     for pod in objects.pods:
         if pod.holds_room:
             by_node[pod.node].append(pod)
@@ -128,6 +134,8 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
             by_job[pod.job].append(pod)
         elif pod.asking:
             asking.append(pod)
+        elif pod.provisional:
+            lost.append(pod)
     wide = ClusterScope.of(
         objects.namespaces, objects.priorities, objects.quotas, objects.ranges, objects.runtimes
     )
@@ -148,8 +156,21 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
         namespace_teams=teams or {},
         team_usage=held.by_team(teams, ours, view),
         autoscaled=objects.autoscaled,
+        pooled=objects.pooled,
+        orphans=orphans(lost),
     )
     return met(state, AntiAffinityIndex.of(objects.pods), lambda: objects.pods)
+
+
+def orphans(pods: Iterable[PodFacts]) -> tuple[tuple[ObjectRef, str], ...]:
+    """Of provisional pods without a training job, those that we have made and that stay."""
+    return tuple(
+        sorted(
+            (ObjectRef("Pod", pod.namespace, pod.name), pod.provisional.uid)
+            for pod in pods
+            if pod.provisional and not pod.leaving and _MADE in pod.labels
+        )
+    )
 
 
 def _bare(

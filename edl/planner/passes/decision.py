@@ -53,9 +53,11 @@ class Decision:
         )
 
     def _requests(self) -> Iterator[ProvisioningRequest]:
-        image = self.snapshot.limits.provisional_image
+        limits = self.snapshot.limits
         for key, pods in self.decisions.requests.items():
-            yield ProvisioningRequest(key, tuple(pods.items()), image)
+            yield ProvisioningRequest(
+                key, tuple(pods.items()), limits.provisional_image, limits.provisioning_timeout
+            )
 
     def _admissions(self) -> Iterator[Admission]:
         for key, (reason, allocations) in self.decisions.admitted.items():

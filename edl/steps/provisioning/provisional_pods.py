@@ -8,6 +8,7 @@ pods speak of its provisional pods instead.
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
 from typing import Final
 
 from edl import contract
@@ -24,10 +25,13 @@ from edl.model import (
     TopologySpread,
     TrainingJob,
 )
+from edl.planner.plan import ProvisioningRequest
 from edl.quantities import CPU, PODS, Resources
 from edl.steps.dependents.owner_references import owned
 from edl.writes import Create, Json
 
+OVERLAP: Final = timedelta(seconds=30)
+"""So long after a start its pods should be there; then provisional pods go in any case."""
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _NODE_FIELD: Final = "metadata.name"
 _LONGEST: Final = 40
@@ -50,10 +54,13 @@ def naming(job: TrainingJob, role: Role) -> Callable[[int], str]:
     return f"{job.key.name[:_LONGEST].rstrip('-.')}-{digest}-{{}}".format
 
 
-def create(job: TrainingJob, role: Role, named: str, image: str) -> Create:
-    """Owned by the first Job of its training job alone: they go together."""
+def create(job: TrainingJob, role: Role, named: str, request: ProvisioningRequest) -> Create:
+    """Owned by the first Job of its training job alone: they go together.
+
+    It ends by itself where the reconciler does not delete it in time: no node is kept for ever.
+    """
     target = ObjectRef("Pod", job.key.namespace, named)
-    manifest = owned(job, target, {"spec": _spec(job, role, image)})
+    manifest = owned(job, target, {"spec": _spec(job, role, request)})
     metadata = manifest["metadata"] | {
         "labels": _labels(job.key, role.name)
         | {"app.kubernetes.io/managed-by": contract.MANAGED_BY},
@@ -67,10 +74,10 @@ def _labels(key: JobKey, role: str) -> dict[str, str]:
     return {contract.PROVISIONAL: key.name, contract.PROVISIONAL_ROLE: role}
 
 
-def _spec(job: TrainingJob, role: Role, image: str) -> Json:
+def _spec(job: TrainingJob, role: Role, request: ProvisioningRequest) -> Json:
     container: Json = {
         "name": "provisional",
-        "image": image,
+        "image": request.image,
         "resources": dict.fromkeys(
             ("requests", "limits"), _quantities(role.template.shape.requests)
         ),
@@ -85,6 +92,7 @@ def _spec(job: TrainingJob, role: Role, image: str) -> Json:
         "containers": [container],
         "priorityClassName": contract.PROVISIONAL_PRIORITY,
         "restartPolicy": "Never",
+        "activeDeadlineSeconds": int((request.timeout + OVERLAP).total_seconds()),
         "terminationGracePeriodSeconds": 0,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,

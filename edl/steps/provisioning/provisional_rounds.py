@@ -17,8 +17,9 @@ from edl.steps import preconditioned_patches
 from edl.steps.provisioning import provisional_pods
 from edl.writes import Action, Delete, Step
 
-_OVERLAP: Final = timedelta(seconds=30)
-"""So long after a start its pods should be there; then provisional pods go in any case."""
+MOST_CREATED: Final = 100
+"""Pods that are made for one job in one round."""
+_NEXT: Final = timedelta(seconds=1)
 _Round: TypeAlias = tuple[tuple[Step, ...], timedelta | None]
 """Steps of one job, and when to look again though nothing may have changed."""
 
@@ -41,6 +42,12 @@ def rounds(plan: Plan, state: ClusterState) -> Iterable[tuple[JobKey, Callable[[
             yield job.key, partial(_withdrawn, job)
 
 
+def orphaned(state: ClusterState) -> Iterator[Step]:
+    """What deletes provisional pods of training jobs that were released, or are not there."""
+    for pod, uid in state.orphans:
+        yield Step(JobKey(pod.namespace, pod.name), (Delete(pod, uid=uid),))
+
+
 def _asked(job: TrainingJob, request: ProvisioningRequest) -> _Round:
     """Makes the pods that are missing, a step each, and takes away those that are too many."""
     wanted, kept, steps = dict(request.pods), set[str](), list[Step]()
@@ -49,13 +56,13 @@ def _asked(job: TrainingJob, request: ProvisioningRequest) -> _Round:
         names = _names(job, role, there, wanted.get(role.name, 0))
         kept.update(names)
         creates = (
-            provisional_pods.create(job, role, name, request.image)
-            for name in names
-            if name not in there
+            provisional_pods.create(job, role, name, request) for name in names if name not in there
         )
-        steps += [Step(job.key, (create,)) for create in creates]
+        # While the API server refuses them, its start has no nodes: that is said, and backs off.
+        steps += [Step(job.key, (create,), starts=True) for create in creates]
     surplus = [pod for pod in job.provisioning.pods if pod.name not in kept]
-    return (*_removed(job, surplus), *steps), None
+    again = _NEXT if len(steps) > MOST_CREATED else None
+    return (*_removed(job, surplus), *steps[:MOST_CREATED]), again
 
 
 def _names(
@@ -91,15 +98,15 @@ def _given_up(job: TrainingJob, now: datetime) -> _Round:
 
 def _starting(job: TrainingJob) -> _Round:
     """Those that hold no room go at once: an autoscaler would still make nodes for them."""
-    counted = any(role.template.charges for role in job.roles)
-    pods = [pod for pod in job.provisioning.pods if counted or not pod.node]
+    pods = [pod for pod in job.provisioning.pods if not pod.node]
     return _removed(job, pods), None
 
 
 def _replaced(job: TrainingJob, now: datetime) -> _Round:
     """Of a job that is started: its own pods come in their place."""
-    left = _OVERLAP - (now - job.started_at) if job.started_at else timedelta()
-    if left <= timedelta() or all(map(_is_made, job.live)):
+    left = provisional_pods.OVERLAP - (now - job.started_at) if job.started_at else timedelta()
+    counted = any(role.template.charges for role in job.roles)
+    if counted or left <= timedelta() or all(map(_is_made, job.live)):
         return _withdrawn(job)
     return _starting(job)[0], left
 

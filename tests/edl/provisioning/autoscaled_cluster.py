@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl import contract
+from edl.errors import Forbidden
 from edl.kube.cache.informers import read_once
 from edl.kube.cluster import ListOptions
 from edl.kube.state.observe import observe
@@ -25,9 +26,12 @@ from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 from edl.steps import steps
 from edl.writes import Json
+from reconciler.memory.refused_starts import RefusedStarts
 from tests.edl import manifests
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from edl.writes import Write
 
 PER_NODE: Final = 8
@@ -52,6 +56,9 @@ class AutoscaledCluster:
         self.made = 0
         self.plan = Plan()
         self.writes: list[Write] = []
+        self.refuses: Callable[[Write], bool] = lambda _write: False
+        """What its API server refuses."""
+        self._refusals = RefusedStarts()
         self._coming: list[datetime] = []
 
     def create(self, kind: str, namespace: str, body: Json) -> Json:
@@ -125,14 +132,23 @@ class AutoscaledCluster:
 
     def round(self, crash_after: int | None = None) -> None:
         """Observe, decide and write once; Crash after so many writes."""
-        state = self.state()
+        state = self._refusals.seen(self.state())
         self.plan = decide(state, POLICIES["fair"], self.limits)
         for step in steps(self.plan, state).steps:
-            for write in step.writes:
-                if crash_after is not None and len(self.writes) >= crash_after:
-                    raise Crash
-                perform(self.api, write)
-                self.writes.append(write)
+            try:
+                for write in step.writes:
+                    self._write(write, crash_after)
+            except Forbidden as error:
+                if step.starts:
+                    self._refusals.note(step.job, str(error), self.now)
+
+    def _write(self, write: "Write", crash_after: int | None) -> None:
+        if crash_after is not None and len(self.writes) >= crash_after:
+            raise Crash
+        if self.refuses(write):
+            raise Forbidden("exceeded what the namespace allows")
+        perform(self.api, write)
+        self.writes.append(write)
 
     def settle(self, seconds: float = 600, crashes: Iterator[int] | None = None) -> None:
         """Rounds, and what everybody else does between them, for so long.

@@ -413,13 +413,21 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
     ours = {"name": CONFIG_MAP, "namespace": "default", "labels": LABELS}
     on.create(theirs)
     on.create(theirs | {"metadata": ours})
+    asks = {"app.kubernetes.io/managed-by": contract.MANAGED_BY, contract.PROVISIONAL: "waits"}
+    for name, labels in (("asks", asks), ("other", {contract.PROVISIONAL: "waits"})):
+        on.create(
+            {"kind": "Pod", "metadata": {"name": name, "namespace": "default", "labels": labels}}
+        )
     assert len(left(on)) == len(installation.documents()) + 3
     run = on.run("uninstall", "--yes")
     assert run.code == 0, run.err
+    pods = on.cluster.list(ListOptions("Pod")).items
+    assert [json.loads(one)["metadata"]["name"] for one in pods] == ["other"]
     assert run.out.splitlines()[0].startswith("mutatingwebhookconfiguration")
-    assert run.out.splitlines()[-2:] == [
+    assert run.out.splitlines()[-3:] == [
         "namespace/edl-system deleted",
         "configmap/edl-queue in default deleted",
+        "pod/asks in default deleted",
     ]
     assert left(on) == []
     kept = on.cluster.list(ListOptions("ConfigMap")).items

@@ -4,9 +4,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from edl import reasons
-from edl.model import Reason
+from edl.model import Code, Reason
 from edl.planner.packing.node_capacity import Ints
+from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission import topology_placement
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.empty_cluster import fits_without_training_jobs
@@ -20,6 +23,7 @@ from edl.planner.passes.admission.gang import (
 from edl.planner.passes.admission.gang_reservation import claim_capacity, reserve_for_gang
 from edl.planner.passes.admission.node_requests import NodeRequests
 from edl.planner.passes.fit_errors import gang_fit_error
+from edl.planner.passes.scale_down.needed_nodes import overdue
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import place_on_one_node
 from edl.planner.snapshot.decisions import Decisions
@@ -71,12 +75,7 @@ class GangClaims:
         """
         key = found.job.key
         if not has_previous_pods(self.snapshot, found):
-            again = (
-                topology_placement.place_on_previous_nodes(self.snapshot, found)
-                if _allowed(found)
-                else None
-            )
-            placed = again or self._placed(found)
+            placed = self._placed_again(self._off_vacated(found)) or self._placed_again(found)
             if placed is not None:
                 self._admit(*placed, found.reason)
             return placed is not None
@@ -87,6 +86,24 @@ class GangClaims:
             self.decisions.pipeline(reservation.requests, reservation.nodes)
             self.decisions.hold(key, reasons.PREVIOUS_PODS)
         return reservation is not None
+
+    def _placed_again(self, found: Gang) -> tuple[Gang, topology_placement.NodesByRequest] | None:
+        if not _allowed(found):
+            return None
+        there = topology_placement.place_on_previous_nodes(self.snapshot, found)
+        return there or self._placed(found)
+
+    def _off_vacated(self, found: Gang) -> Gang:
+        """Kept off the nodes that it was stopped to leave."""
+        if found.stop_reason is None or found.stop_reason.code is not Code.NODE_UNNEEDED:
+            return found
+        stays = ~overdue(self.snapshot)
+        return replace(
+            found,
+            requests=tuple(
+                PodSetRequest(pod_class.within(stays), pods) for pod_class, pods in found.requests
+            ),
+        )
 
     def serve(self, found: Gang) -> None:
         key = found.job.key

@@ -8,10 +8,12 @@ What extras of others hold, and the gang may take, is not asked for: so a gang a
 as fit neither in idle room nor there, besides those that hold room for it already.
 """
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Final
 
 from edl import reasons
 from edl.annotations import provisioning_failures
@@ -24,8 +26,12 @@ from edl.planner.passes.admission.gang import Gang, reserve_idle
 from edl.planner.passes.admission.topology_placement import NodesByRequest, kept_at
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
+from edl.planner.snapshot.quota_balance import QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, RESIZABLE
 from edl.quantities import DEVICE_CLASS
+
+MOST_PODS: Final = 1000
+"""Of a role that asks for its maximum; of its minimum it asks for all."""
 
 
 @dataclass(slots=True)
@@ -41,8 +47,7 @@ class NodeRequests:
     """Provisional pods that hold room for their gang."""
 
     def __post_init__(self) -> None:
-        asking = sum(bool(job.provisioning.pods) and job.suspended for job in self.snapshot.jobs)
-        self._left = self.snapshot.limits.provisioning_parallelism - asking
+        self._left = self.snapshot.limits.provisioning_parallelism
 
     def hold(self, found: Gang) -> None:
         """What it has asked for stays, as long as nothing else is decided; its room is taken.
@@ -58,7 +63,8 @@ class NodeRequests:
         for pod in asked.held:
             node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
             amounts = self.snapshot.capacity.amounts(pod.requests)
-            if node != NO_NODE and self.snapshot.capacity.fits(node, amounts, now=True):
+            stays = node != NO_NODE and self.snapshot.capacity.schedulable[node]
+            if stays and self.snapshot.capacity.fits(node, amounts, now=True):
                 self.snapshot.free_provisional((pod,), -1)
                 kept.append(pod)
 
@@ -130,15 +136,16 @@ class NodeRequests:
         if self._is_late(found):
             self.decisions.unprovisioned.append(job.key)
             return reasons.not_provisioned(job.provisioning.said), None
-        if not job.provisioning.pods:
-            if self._left <= 0:
-                return reason, None
-            self._left -= 1
+        if self._left <= 0 and not job.provisioning.pods:
+            return reason, None
+        self._left -= 1
         pods = self._pods(found, reach())
         names = (role.name for role in found.roles)
         asked = {name: count for name, count in zip(names, pods, strict=True) if count}
         self.decisions.requests[job.key] = dict(sorted(asked.items()))
         self._asking.append(found)
+        if found.quota_request:
+            found.quota_request.reserve(now=True)
         waiting = sum(asked.values()) - len(job.provisioning.held)
         since = job.provisioning.since
         until = since + self.snapshot.limits.provisioning_timeout if since else None
@@ -161,7 +168,9 @@ class NodeRequests:
         Those that hold no room stay until they are preempted: others would be bound in their place.
         """
         held, requests = [len(nodes) for nodes in self._nodes(found)], list(self._requests(found))
-        bound = Counter(pod.role for pod in found.job.provisioning.held)
+        bound = Counter(
+            pod.role for pod in found.job.provisioning.held if not self._stands_by(found, pod)
+        )
         idle = [bound[role.name] - kept for role, kept in zip(found.roles, held, strict=True)]
         # Where it needs a domain, nothing says in which one nodes come.
         fitting = held
@@ -178,13 +187,36 @@ class NodeRequests:
         ]
 
     def _requests(self, found: Gang) -> Iterator[PodSetRequest]:
-        """Its pods, or those of its maximum."""
+        """Its pods, or those of its maximum as far as budgets allow besides these."""
         most = found.job.provisioning.wish is Provision.MAXIMUM
+        taken = [(found.quota_request, 1)]
+        _count(taken)
         for role, request in zip(found.roles, found.requests, strict=True):
             grows = most and role.spec.resizing in RESIZABLE and role.request.wanted is None
-            yield PodSetRequest(
-                request.pod_class, max(role.spec.max, request.pods) if grows else request.pods
+            more = min(role.spec.max, MOST_PODS) - request.pods if grows else 0
+            one = self.snapshot.quotas.pod_request(found.job, role)
+            if one is not None and more > 0:
+                more = _allowed(one, more)
+                taken.append((one, more))
+                _count(taken[-1:])
+            yield PodSetRequest(request.pod_class, request.pods + max(more, 0))
+        _count(taken, -1)
+
+    def _stands_by(self, found: Gang, pod: ProvisionalPod) -> bool:
+        """Whether it is on a node that takes no pods, and its role tolerates that.
+
+        Another pod in its place would be bound there again.
+        """
+        node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
+        return (
+            node != NO_NODE
+            and not self.snapshot.capacity.schedulable[node]
+            and any(
+                role.name == pod.role
+                and self.snapshot.eligibility.tolerated(role.template.shape)[node]
+                for role in found.roles
             )
+        )
 
     def _nodes(self, found: Gang) -> list[list[int]]:
         """The nodes that provisional pods hold for it, by want."""
@@ -216,6 +248,19 @@ class NodeRequests:
             return None
         pause = provisioning_failures.pause(failure)
         return None if self.snapshot.has_passed(failure.at, pause) else failure.at + pause
+
+
+def _allowed(one: QuotaRequest, most: int) -> int:
+    """How many pods more budgets allow, at most so many."""
+    counts = range(1, most + 1)
+    return bisect_left(counts, 1, key=lambda pods: int(not one.allows(pods, now=True)))
+
+
+def _count(taken: Iterable[tuple[QuotaRequest | None, int]], sign: int = 1) -> None:
+    """In budgets, or -1: no more."""
+    for request, pods in taken:
+        if request is not None:
+            request.reserve(sign * pods, now=True)
 
 
 def is_provisionable(shape: Shape) -> bool:

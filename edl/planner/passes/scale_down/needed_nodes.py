@@ -63,10 +63,20 @@ def given_up(snapshot: Snapshot) -> Mask:
     return found
 
 
+def overdue(snapshot: Snapshot) -> Mask:
+    """Those that have been unneeded for so long that extras leave them, and are not given up."""
+    found = np.zeros(len(snapshot.capacity.index), dtype=np.bool_)
+    for name, since in snapshot.state.unneeded_since:
+        node = snapshot.capacity.index.get(name)
+        if node is not None and snapshot.has_passed(since, snapshot.limits.idle_node_after):
+            found[node] = True
+    return found & ~given_up(snapshot)
+
+
 def _removable(snapshot: Snapshot) -> Mask:
-    """Where Karpenter has made nodes it removes these; else an autoscaler may remove any."""
+    """Where Karpenter has pools it removes their nodes; else an autoscaler may remove any."""
     nodes = snapshot.state.nodes
-    pooled = any(_is_pooled(node) for node in nodes)
+    pooled = snapshot.state.pooled or any(_is_pooled(node) for node in nodes)
     names = {node.name for node in nodes if not node.kept and (_is_pooled(node) or not pooled)}
     return _mask(snapshot, names)
 

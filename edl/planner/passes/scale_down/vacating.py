@@ -33,11 +33,12 @@ class Vacating:
     """Nodes that no autoscaler has removed in time: they may be used."""
     _narrow: dict[PodClass, tuple[PodClass, PodClass]] = field(default_factory=dict)
     """On the nodes that stay, and on the others."""
-    _needed: dict[PodClass, PodClass] = field(default_factory=dict)
+    _leaving: Mask = field(init=False)
+    _needed: dict[PodClass, tuple[PodClass, PodClass]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         none = np.zeros(len(self.snapshot.capacity.index), dtype=np.bool_)
-        self.unneeded = self._given_up = none
+        self.unneeded = self._given_up = self._leaving = none
         if only_needed(self.snapshot):
             self.unneeded, self._given_up = unneeded(self.snapshot), given_up(self.snapshot)
 
@@ -56,6 +57,8 @@ class Vacating:
         cheap = [node for node, roles in found.items() if not _restarted(roles)]
         dear = sorted(found.keys() - set(cheap), key=lambda node: (_cost(found[node]), node))
         nodes = frozenset(cheap or dear[:1])
+        self._leaving = np.zeros_like(self.unneeded)
+        self._leaving[list(nodes)] = True
         leaving = dict.fromkeys(one for node in sorted(nodes) for one in found[node])
         for allocation in leaving:
             self._leave(allocation, nodes)
@@ -151,11 +154,12 @@ class Vacating:
             return None
         pod_class = allocation.pod_class
         if pod_class not in self._needed:
-            self._needed[pod_class] = pod_class.within(~self.unneeded)
-        pod_class = self._needed[pod_class]
-        for now, cursor in ((True, pod_class.idle), (False, pod_class.future_idle)):
-            if (node := cursor.find()) != NO_NODE:
-                return Placement(node, holds_idle=now, is_new=False)
+            stays = ~self.unneeded
+            self._needed[pod_class] = pod_class.within(stays), pod_class.within(~self._leaving)
+        for found in self._needed[pod_class]:
+            for now, cursor in ((True, found.idle), (False, found.future_idle)):
+                if (node := cursor.find()) != NO_NODE:
+                    return Placement(node, holds_idle=now, is_new=False)
         return None
 
 

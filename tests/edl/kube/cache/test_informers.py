@@ -4,7 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from edl.errors import Forbidden
-from edl.kube.cache.informers import Stores, fill, read_once
+from edl.kube.cache.informer import RetryBackoff
+from edl.kube.cache.informers import AUTOSCALERS, Stores, fill, informers, read_once
 from edl.kube.cluster import Cluster
 from edl.kube.state.observe import observe
 from edl.kube.testing.fake_cluster import FakeCluster
@@ -83,3 +84,19 @@ def test_our_writes_are_seen_at_once_and_other_kinds_are_ignored(fake: FakeClust
     stores.accept("Event", {"metadata": {"name": "e", "resourceVersion": "99"}})
     (job,) = observe(stores.snapshot(), NOW).jobs
     assert not job.roles[0].status.suspended
+
+
+@pytest.mark.parametrize("kind", AUTOSCALERS)
+def test_what_autoscalers_bring_along_is_not_waited_for_where_it_may_not_be_read(kind: str) -> None:
+    cluster, stores = FaultyCluster(cluster_of()), Stores.empty()
+    cluster.fails["list"] = [Forbidden("may not list them", 403)]
+    (found,) = [one for one in informers(cluster, stores) if one.selection.kind == kind]
+    found.run(RetryBackoff(lambda _seconds: True))
+    assert found.store.synced
+    assert not stores.autoscaled
+
+
+def test_pools_are_known_before_karpenter_has_made_a_node() -> None:
+    cluster = cluster_of(("NodePool", {"metadata": {"name": "default"}}))
+    assert observe(read_once(cluster), NOW).pooled
+    assert not observe(read_once(cluster_of()), NOW).pooled

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import contract, reasons
-from edl.model import ClusterState, Node, ResizePolicy, TrainingJob
+from edl.model import Assignment, ClusterState, Node, ResizePolicy, Restart, TrainingJob
 from edl.planner.limits import GrowthMode
 from edl.planner.passes.scale_down.needed_nodes import REMOVED_WITHIN
 from edl.planner.plan import Plan
@@ -217,3 +217,48 @@ def test_a_pod_that_leaves_keeps_no_node() -> None:
     )
     state = cluster(node("a", 2), node("b", 2), replace(leaving, roles=(workers,)))
     assert plan(state).unneeded == ("b",)
+
+
+def test_where_there_are_node_pools_static_nodes_are_none_of_them() -> None:
+    state = cluster(node("a", 2), node("b", 2), elastic("a", "a", "b", "b"))
+    found = plan(replace(state, pooled=True), "b")
+    assert found.resizes == ()
+    assert found.unneeded == ()
+
+
+def test_extras_keep_room_on_nodes_that_stay_for_now() -> None:
+    """A lower index on the node that is left moves to one that is not to be left yet."""
+    on = ("n1", "n2", "n3", "n3", "n3", "n3")
+    sizes_: list[int] = []
+    while not sizes_ or sizes_[-1] < len(on):
+        on = on[: sizes_[-1]] if sizes_ else on
+        state = cluster(node("n1"), node("n2"), node("n3", 4), elastic(*on, high=6))
+        since = state.observed_at - timedelta(seconds=LATER)
+        state = replace(state, unneeded_since=(("n2", since), ("n3", state.observed_at)))
+        sizes_.append(sizes(plan_for(state, NEEDED)).get("job", len(on)))
+    assert sizes_[-1] > 1
+
+
+def test_a_restart_does_not_return_to_the_node_that_it_left() -> None:
+    fields = {"resizing": ResizePolicy.RESTART, "gated": True}
+    assigned = Assignment(0, ("z", "a", "z"))
+    ring = worker(
+        "job", 1, 3, on=("z", "a", "z"), resized_at=at(-9999), assigned=assigned, **fields
+    )
+    nodes = node("a", 4), node("z", 2)
+    (resize,) = plan(cluster(*nodes, ring), "a").resizes
+    assert (resize.after, resize.restart) == (2, True)
+    stopped = replace(resize.reason, restart=Restart.STOPPED)
+    again = worker(
+        "job",
+        1,
+        3,
+        size=2,
+        last=stopped,
+        started_at=at(-999),
+        resized_at=at(-1),
+        assigned=assigned,
+        **fields,
+    )
+    (admission,) = plan(cluster(*nodes, again), "a").admissions
+    assert dict(admission.nodes) == {"worker": ("z", "z")}

@@ -1,5 +1,6 @@
 """A provisional pod asks for the node that a pod of its role would, and for nothing else."""
 
+from datetime import timedelta
 from typing import Any
 
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from edl.model import (
     Topology,
     TopologySpread,
 )
+from edl.planner.plan import ProvisioningRequest
 from edl.quantities import Resources
 from edl.steps.provisioning import provisional_pods
 from edl.writes import Json
@@ -30,7 +32,8 @@ NEED = Resources.of({"cpu": 1500, "memory": 2**30, "nvidia.com/gpu": 2, "pods": 
 
 def pod_of(found: Role, **fields: Any) -> Json:  # noqa: ANN401 — fields of a training job
     job = training(found, **fields)
-    return dict(provisional_pods.create(job, found, "mnist-0", "pause:1").manifest)
+    request = ProvisioningRequest(job.key, (), "pause:1", timedelta(minutes=10))
+    return dict(provisional_pods.create(job, found, "mnist-0", request).manifest)
 
 
 def shaped(**fields: Any) -> Role:  # noqa: ANN401 — fields of a shape
@@ -47,6 +50,10 @@ def test_one_container_asks_for_all_and_may_do_nothing() -> None:
     assert pod["spec"]["terminationGracePeriodSeconds"] == 0
     assert pod["spec"]["restartPolicy"] == "Never"
     assert pod["spec"]["automountServiceAccountToken"] is False
+
+
+def test_it_ends_by_itself_where_no_reconciler_deletes_it() -> None:
+    assert pod_of(shaped())["spec"]["activeDeadlineSeconds"] == 630
 
 
 def test_it_belongs_to_the_first_job_and_has_no_label_that_others_select_by() -> None:

@@ -1,0 +1,164 @@
+"""Provisional pods are bounded: by budgets, refusals, lost nodes, and the end of their job."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from edl import contract
+from edl.contract import Provision
+from edl.model import Code, ObjectRef
+from edl.planner.passes.admission.node_requests import MOST_PODS
+from edl.steps.provisioning.provisional_rounds import MOST_CREATED
+from edl.writes import Create, Patch, Write
+from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
+
+if TYPE_CHECKING:
+    from edl.writes import Json
+
+
+def _cordon(world: AutoscaledCluster, name: str) -> None:
+    taint = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    spec = {"unschedulable": True, "taints": [taint]}
+    world.api.patch(ObjectRef("Node", "", name), {"spec": spec})
+
+
+def _quota(world: AutoscaledCluster, cpu: int) -> None:
+    hard = {"requests.cpu": str(cpu)}
+    status = {"hard": hard, "used": {"requests.cpu": "0"}}
+    body: Json = {"metadata": {"name": "quota"}, "spec": {"hard": hard}, "status": status}
+    world.create("ResourceQuota", "lab", body)
+
+
+def test_jobs_whose_pods_are_refused_say_so_and_let_others_ask() -> None:
+    world = AutoscaledCluster()
+    for number in range(5):
+        world.gang(f"bad-{number}", 2)
+    world.now += timedelta(seconds=1)
+    world.gang("good", 2)
+    tried: list[Write] = []
+
+    def refuses(write: Write) -> bool:
+        bad = isinstance(write, Create) and write.target.name.startswith("bad")
+        tried.extend([write] if bad else [])
+        return bad
+
+    world.refuses = refuses
+    world.settle(1200)
+    assert world.running("good") == 2
+    assert world.notes("bad-0")[contract.REASON] == Code.START_REFUSED
+    assert "exceeded what the namespace allows" in world.notes("bad-0")[contract.MESSAGE]
+    assert len(tried) < 5 * 2 * 60
+
+
+def test_a_gang_that_asks_holds_its_quota() -> None:
+    world = AutoscaledCluster(delay=10_000)
+    _quota(world, 16)
+    world.node("n1", 3)
+    world.gang("first", 4)
+    world.now += timedelta(seconds=1)
+    world.gang("second", 3, cpu=1)
+    world.settle(30)
+    assert len(world.provisional("first")) == 4
+    assert world.running("second") == 0
+
+
+def test_a_maximum_is_asked_for_as_far_as_budgets_allow() -> None:
+    world = AutoscaledCluster(delay=10_000)
+    _quota(world, 24)
+    world.gang("gang", 2, cpu=4, most=50, annotations={"provision": Provision.MAXIMUM})
+    world.settle(20)
+    assert len(world.provisional()) == 6
+
+
+def test_a_maximum_has_a_bound_and_comes_in_parts() -> None:
+    world = AutoscaledCluster(delay=10_000)
+    world.gang("gang", 1, cpu=1, most=3000, annotations={"provision": Provision.MAXIMUM})
+    world.round()
+    assert len(world.provisional()) == MOST_CREATED
+    assert dict(world.plan.requests[0].pods) == {"worker": MOST_PODS}
+
+
+def test_a_start_that_meets_a_conflict_keeps_the_room_that_is_held_for_it() -> None:
+    world = AutoscaledCluster(delay=10_000)
+    _quota(world, 100)
+    world.gang("gang", 4)
+    world.settle(10)
+    for number, one in enumerate(world.provisional()):
+        world.node(f"n{number}", 4)
+        target = ObjectRef("Pod", "lab", one["metadata"]["name"])
+        world.api.patch(target, {"spec": {"nodeName": f"n{number}"}})
+    world.refuses = lambda write: (
+        isinstance(write, Patch) and (write.body.get("spec") or {}).get("suspend") is False
+    )
+    world.round()
+    assert [one.job.name for one in world.plan.admissions] == ["gang"]
+    assert len(world.provisional()) == 4
+    world.refuses = lambda _write: False
+    world.settle(60)
+    assert world.running("gang") == 4
+    assert world.provisional() == []
+
+
+@pytest.mark.parametrize("ends", ["released", "orphaned"])
+def test_provisional_pods_without_a_training_job_go(ends: str) -> None:
+    world = AutoscaledCluster(delay=10_000)
+    world.gang("gang", 4)
+    world.settle(10)
+    asked = world.provisional()
+    if ends == "released":
+        body = {"metadata": {"labels": {contract.FRAMEWORK: None}}}
+        world.api.patch(ObjectRef("Job", "lab", "gang"), body)
+    else:
+        for one in asked:
+            target = ObjectRef("Pod", "lab", one["metadata"]["name"])
+            world.api.patch(target, {"metadata": {"ownerReferences": None}})
+        world.annotate("gang", {contract.PROVISION: Provision.NEVER})
+    world.settle(10)
+    assert len(asked) == 4
+    assert world.provisional() == []
+
+
+def test_pods_of_users_with_our_label_stay() -> None:
+    world = AutoscaledCluster()
+    world.create(
+        "Pod",
+        "lab",
+        {
+            "metadata": {"name": "own", "labels": {contract.PROVISIONAL: "x"}},
+            "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]},
+            "status": {"phase": "Pending"},
+        },
+    )
+    world.settle(10)
+    assert len(world.provisional()) == 1
+
+
+def test_room_on_a_cordoned_node_is_asked_for_again() -> None:
+    world = AutoscaledCluster(delay=10_000)
+    world.node("n1", 4)
+    world.gang("gang", 3)
+    world.settle(10)
+    _cordon(world, "n1")
+    world.round()
+    assert dict(world.plan.requests[0].pods) == {"worker": 4}
+
+
+def test_pods_that_tolerate_a_cordoned_node_do_not_multiply() -> None:
+    world = AutoscaledCluster(delay=10_000)
+    world.node("n1", 64)
+    _cordon(world, "n1")
+    world.gang("gang", 2, pod={"tolerations": [{"operator": "Exists"}]})
+    world.settle(60)
+    assert len(world.provisional()) == 2
+
+
+def test_a_high_priority_does_not_wait_for_those_that_ask_before_it() -> None:
+    world = AutoscaledCluster(most=0)
+    for number in range(5):
+        world.gang(f"low-{number}", 2)
+    world.settle(20)
+    world.create("PriorityClass", "", {"metadata": {"name": "high"}, "value": 1000})
+    world.gang("high", 2, pod={"priorityClassName": "high"})
+    world.settle(20)
+    assert len(world.provisional("high")) == 2
