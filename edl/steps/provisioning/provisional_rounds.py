@@ -60,7 +60,7 @@ def _asked(job: TrainingJob, request: ProvisioningRequest) -> _Round:
         )
         # While the API server refuses them, its start has no nodes: that is said, and backs off.
         steps += [Step(job.key, (create,), starts=True) for create in creates]
-    surplus = [pod for pod in job.provisioning.pods if pod.name not in kept]
+    surplus = [pod for pod in job.provisioning.pods if pod.name not in kept and not pod.gone]
     again = _NEXT if len(steps) > MOST_CREATED else None
     return (*_removed(job, surplus), *steps[:MOST_CREATED]), again
 
@@ -68,13 +68,18 @@ def _asked(job: TrainingJob, request: ProvisioningRequest) -> _Round:
 def _names(
     job: TrainingJob, role: Role, there: Mapping[str, ProvisionalPod], count: int
 ) -> list[str]:
-    """As many as are wanted, there or not: those with a node first, then by index."""
+    """As many as are wanted, there or not: those with a node first, then by index.
+
+    Those that have ended stay and count: what ends all of them, a kubelet that rejects them, must
+    neither make pods without end nor begin the time-out anew.
+    """
     name = provisional_pods.naming(job, role)
     every = [name(index) for index in range(count + len(there))]
     alive = [found for found in every if found in there and not there[found].gone]
     alive.sort(key=lambda found: not there[found].node)
     free = [found for found in every if found not in there]
-    return [*alive, *free][:count]
+    ended = sum(pod.gone for pod in there.values())
+    return [*alive, *free[: max(2 * count - ended, 0)]][:count]
 
 
 def _withdrawn(job: TrainingJob) -> _Round:

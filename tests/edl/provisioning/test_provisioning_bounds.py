@@ -162,3 +162,20 @@ def test_a_high_priority_does_not_wait_for_those_that_ask_before_it() -> None:
     world.gang("high", 2, pod={"priorityClassName": "high"})
     world.settle(20)
     assert len(world.provisional("high")) == 2
+
+
+def test_pods_that_a_kubelet_rejects_are_not_made_without_end() -> None:
+    world = AutoscaledCluster(most=0)
+    world.node("n1")
+    world.node("n2", 2)
+    world.gang("gang", 3)
+    made: set[str] = set()
+    for _ in range(130):
+        world.settle(5)
+        for one in world.provisional():
+            made.add(one["metadata"]["uid"])
+            if one["spec"].get("nodeName"):
+                target = ObjectRef("Pod", "lab", one["metadata"]["name"])
+                world.api.patch(target, {"status": {"phase": "Failed"}})
+    assert world.notes("gang")[contract.REASON] == Code.NODES_NOT_PROVISIONED
+    assert 1 <= len(made) <= 3

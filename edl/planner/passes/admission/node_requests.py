@@ -86,7 +86,7 @@ class NodeRequests:
         asked = found.job.provisioning
         return (
             asked.wish is Provision.MAXIMUM
-            and len(asked.held) < len(asked.pods)
+            and any(not (pod.node or pod.gone) for pod in asked.pods)
             and self._may_ask(found)
             and not self._is_late(found)
         )
