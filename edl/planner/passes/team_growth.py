@@ -12,7 +12,7 @@ from heapq import heapify, heappop, heappush
 from edl.planner.policies import Policy
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.team_balance import TeamBalance
-from edl.planner.teams.team_turns import Precedence, TeamTurns
+from edl.planner.teams.team_turns import FIRST_COVERED, NONE_COVERED, Precedence, TeamTurns
 
 
 def growth_turns(
@@ -76,9 +76,10 @@ class GrowingTeam:
         """Whose turn it is."""
         return self._heap[0][2]
 
-    def is_within(self, team: int) -> bool:
+    def covered(self, team: int) -> int:
         request = self.role.quota_request
-        return request is not None and request.team is not None and request.team.is_within(team)
+        within = request is not None and request.team is not None and request.team.is_within(team)
+        return FIRST_COVERED if within else NONE_COVERED
 
     def drop(self) -> None:
         heappop(self._heap)

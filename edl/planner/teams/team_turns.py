@@ -8,13 +8,18 @@ there are, the next turn costs as many comparisons as there are levels.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
 
 Precedence: TypeAlias = tuple[object, ...]
 """Of one kind each, so that they compare."""
-_Key: TypeAlias = tuple[bool, Precedence, float, Precedence]
+_Key: TypeAlias = tuple[int, Precedence, float, Precedence]
+
+FIRST_COVERED: Final = 0
+"""The first claim that waits stays within a guarantee."""
+LATER_COVERED: Final = 1
+NONE_COVERED: Final = 2
 
 
 class TeamQueue(Protocol):
@@ -30,8 +35,8 @@ class TeamQueue(Protocol):
     def first(self) -> tuple[Precedence, Precedence]:
         """What compares before shares and after them, of the first that waits."""
 
-    def is_within(self, team: int) -> bool:
-        """Whether it stays within the guarantee of a team of its path."""
+    def covered(self, team: int) -> int:
+        """Whether the first that waits, a later one or none stays within a team's guarantee."""
 
 
 @dataclass(slots=True, eq=False)
@@ -42,7 +47,7 @@ class _Branch:
     team: int
     own: TeamQueue | None = None
     below: list["tuple[_Key, int, _Branch]"] = field(default_factory=list)
-    key: _Key = (True, (), 0.0, ())
+    key: _Key = (NONE_COVERED, (), 0.0, ())
     chosen: TeamQueue | None = None
     """Whose turn it was when the key was read."""
 
@@ -56,7 +61,7 @@ class _Branch:
 
     def _own_key(self, own: TeamQueue) -> _Key:
         before, after = own.first
-        return True, before, self.balance.share(self.team), after
+        return NONE_COVERED, before, self.balance.share(self.team), after
 
     def renew(self) -> bool:
         """Read its key again; whether anything waits."""
@@ -65,9 +70,9 @@ class _Branch:
         if queue is None or not queue.waiting:
             return False
         before, after = queue.first
-        covered = bool(branch and not branch.key[0]) or queue.is_within(self.team)
-        share = 0.0 if covered else self.balance.share(self.team)
-        self.key = (not covered, before, share, after)
+        covered = min(branch.key[0] if branch else NONE_COVERED, queue.covered(self.team))
+        share = 0.0 if covered < NONE_COVERED else self.balance.share(self.team)
+        self.key = (covered, before, share, after)
         return True
 
 

@@ -4,7 +4,8 @@ Priority, then pods of others, then first come first served. With teams it is so
 them; between teams, one with a claim within its guarantee comes before those that borrow, and of
 these, within one priority, the one furthest below its fair share. A team's own guarantee comes
 before what is unused of those above it. A team's own order holds: what comes first in it is served
-first, even if a later claim is the one within the guarantee.
+first, even if a later claim is the one within the guarantee. Such a team comes after those whose
+first claim is, for what it is served may borrow.
 """
 
 from collections import Counter, defaultdict
@@ -17,7 +18,13 @@ from edl.model import Demand
 from edl.planner.passes.admission.gang import Gang
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
-from edl.planner.teams.team_turns import Precedence, TeamTurns
+from edl.planner.teams.team_turns import (
+    FIRST_COVERED,
+    LATER_COVERED,
+    NONE_COVERED,
+    Precedence,
+    TeamTurns,
+)
 
 Claim: TypeAlias = Demand | Gang | RoleAllocation
 _Order: TypeAlias = tuple[int, bool, datetime, tuple[str, ...]]
@@ -47,6 +54,8 @@ def in_team_order(
         queue.pop()
         if changes != balance.changes:  # some hold less than before: they may come earlier
             changes = balance.changes
+            for one in queues.values():
+                one.forget()
             turns.rebuild()
         else:
             turns.renew()
@@ -62,6 +71,8 @@ class ClaimingTeam:
     _left: Counter[tuple[tuple[int, int], ...]] = field(init=False)
     """How many claims count each amount."""
     _charges: dict[tuple[tuple[int, int], ...], TeamCharge] = field(init=False)
+    _hopeful: dict[int, list[tuple[tuple[int, int], ...]]] = field(default_factory=dict)
+    """By team, the amounts that may still be within its guarantee: teams hold more and more."""
 
     def __post_init__(self) -> None:
         self._charges = {charge.amounts: charge for _, charge in self.claims}
@@ -80,11 +91,20 @@ class ClaimingTeam:
         order = claim_order(self.next)
         return order[:1], order
 
-    def is_within(self, team: int) -> bool:
-        """Whether any claim of the team is: the claims before it are served with it."""
-        return any(
-            self._charges[amounts].is_within(team) for amounts, left in self._left.items() if left
-        )
+    def covered(self, team: int) -> int:
+        """Where a later claim of the team is, the claims before it are served with it."""
+        if self.claims[-1][1].is_within(team):
+            return FIRST_COVERED
+        hopeful = self._hopeful.setdefault(team, list(self._charges))
+        while hopeful and not (
+            self._left[hopeful[-1]] and self._charges[hopeful[-1]].is_within(team)
+        ):
+            hopeful.pop()
+        return LATER_COVERED if hopeful else NONE_COVERED
+
+    def forget(self) -> None:
+        """Teams hold less than before: what was not within may be."""
+        self._hopeful.clear()
 
     def pop(self) -> None:
         _, charge = self.claims.pop()
