@@ -46,6 +46,8 @@ class DecisionPipeline(msgspec.Struct, frozen=True):
     observe: Callable[[datetime], ClusterState]
     decide: Callable[[ClusterState], Plan]
     steps: Callable[[Plan, ClusterState], Steps]
+    follow: Callable[[], None]
+    """Called while others decide: what was remembered of own decisions may be outdated."""
 
 
 class Controller:
@@ -76,6 +78,7 @@ class Controller:
                 alarm.wait(pause, self._rest)
             else:
                 self._journal.follows()
+                self._mind.follow()
                 alarm.wait(FOLLOWING)
 
     def round(self, ended: Callable[[], bool] = never) -> float:

@@ -80,6 +80,7 @@ class Manager:
             unneeded.observing(lambda now: said.seen(known.state(now))),
             unneeded.deciding(decide),
             partial(steps, quiet=UnchangedJobs()),
+            self.team_source.forget,
         )
         journal = DecisionLog(self.metrics, clocks.monotonic, self._announcer.announce)
         actuator = EventYieldingExecutor(self._writer, self._announcer)

@@ -49,6 +49,8 @@ class AppliedTeams:
             self._written = None
         if not leading or reading.version is None or reading is self._written:
             return FOLLOWING
+        if reading.findings and not reading.data:
+            return FOLLOWING  # what the last leader decided by was not read: it is not lost
         try:
             self._write(reading)
         except NotLeading:
@@ -80,7 +82,9 @@ class AppliedTeams:
     def _tell(self, reading: TeamsReading) -> None:
         """Each document once."""
         self._invalid.set(bool(reading.findings))
-        if self._told is None or self._told.version != reading.version:
+        if reading.version is None:
+            self._told = None
+        elif self._told is None or self._told.version != reading.version:
             if reading.findings:
                 place = contract.SYSTEM_NAMESPACE, contract.TEAMS_CONFIG_MAP
                 _log.warning(_INVALID, *place, " | ".join(map(str, reading.findings)))

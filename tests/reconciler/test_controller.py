@@ -94,7 +94,8 @@ class World:
         self.refusals: list[StartRefusal | None] = []
         """Of job A, round by round."""
         self.events: list[Note] = []
-        mind = DecisionPipeline(self.observe, lambda _state: PLAN, self.steps)
+        self.followed = 0
+        mind = DecisionPipeline(self.observe, lambda _state: PLAN, self.steps, self.follow)
         journal = DecisionLog(self.metrics, announce=self.events.append)
         self.loop = Controller(mind, self.hand, journal, self.time.clocks)
 
@@ -118,6 +119,9 @@ class World:
         )
         bad = tuple(StepError(job, ZeroDivisionError("a bug")) for job in self.odd)
         return Steps(good, self.recheck, bad)
+
+    def follow(self) -> None:
+        self.followed += 1
 
     def note(self, job: JobKey) -> Note:
         return Note(
@@ -362,6 +366,12 @@ def test_a_follower_does_nothing_but_live(world: World) -> None:
     world.loop.run(alarm, Follower(alarm))
     assert world.hand.rounds == []
     assert world.loop.beat == world.time.seconds
+
+
+def test_a_follower_forgets_what_it_decided_by(world: World) -> None:
+    alarm = DebouncedTrigger(0)
+    world.loop.run(alarm, Follower(alarm))
+    assert world.followed == 1
 
 
 def test_many_rings_wake_once() -> None:

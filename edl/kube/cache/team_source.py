@@ -48,6 +48,10 @@ class TeamSource:
             self.reading = self._read(found.data if found else {}, version)
         return self.reading.teams
 
+    def forget(self) -> None:
+        """Others decide meanwhile: what they read last, `applied` says."""
+        self.reading = TeamsReading()
+
     def _read(self, data: Mapping[str, str], version: str) -> TeamsReading:
         before = self.reading
         try:

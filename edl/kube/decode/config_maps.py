@@ -10,6 +10,7 @@ from edl.kube.decode.schemas import ObjectMeta, ObjectPart
 class _ConfigMapObject(ObjectPart, frozen=True):
     metadata: ObjectMeta
     data: dict[str, str] | None = None
+    binaryData: dict[str, str] | None = None  # noqa: N815 (Kubernetes' name)
 
 
 class ConfigMapFacts(msgspec.Struct, frozen=True):
@@ -32,5 +33,6 @@ def config_map(raw: bytes) -> ConfigMapFacts:
         ObjectKey(metadata.namespace, metadata.name),
         metadata.resource_version,
         labels.get("app.kubernetes.io/managed-by") == contract.MANAGED_BY,
-        found.data or {},
+        # As text that no parser takes: what was written as bytes is not "nothing".
+        {**dict.fromkeys(found.binaryData or (), "\0"), **(found.data or {})},
     )

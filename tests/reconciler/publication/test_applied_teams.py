@@ -89,3 +89,18 @@ def test_what_others_wrote_there_is_written_again_by_the_next_leader(keeper: Kee
     keeper.cluster.patch(APPLIED, {"data": {contract.TEAMS_KEY: "x", "more": "y"}})
     keeper.teams = keeper.another()
     assert keeper.reads(TeamsReading(data=ONE, version="1")) == ONE
+
+
+def test_what_was_kept_and_cannot_be_read_now_is_not_lost(keeper: Keeper) -> None:
+    keeper.reads(TeamsReading(data=ONE, version="1"))
+    keeper.teams = keeper.another()
+    assert keeper.reads(TeamsReading(findings=WRONG, version="2")) == ONE
+
+
+def test_a_process_that_leads_no_more_does_not_call_the_document_read(
+    keeper: Keeper, caplog: pytest.LogCaptureFixture
+) -> None:
+    keeper.reads(TeamsReading(data=ONE, findings=WRONG, version="2"))
+    keeper.reads(TeamsReading(), leading=False)
+    assert "is read again" not in caplog.text
+    assert keeper.invalid == 0

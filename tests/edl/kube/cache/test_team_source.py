@@ -113,6 +113,24 @@ def test_while_it_is_not_known_what_was_kept_nothing_is_decided(watched: Watched
     assert watched.names() == ["vision"]
 
 
+def test_what_another_leader_kept_meanwhile_counts(watched: Watched) -> None:
+    watched.put(document("vision"))
+    watched.names()
+    watched.source.forget()
+    watched.put(document("speech"), APPLIED)
+    watched.put(BAD)
+    assert watched.names() == ["speech"]
+
+
+def test_bytes_are_no_document_and_delete_no_teams(watched: Watched) -> None:
+    watched.put(document("vision"))
+    watched.names()
+    watched.delete(PLACE)
+    watched.create(PLACE, {"binaryData": {contract.TEAMS_KEY: "//4="}})
+    assert watched.names() == ["vision"]
+    assert watched.source.reading.findings
+
+
 def test_a_reconciler_without_the_right_to_read_it_decides_without(watched: Watched) -> None:
     watched.put(BAD)
     watched.error = Forbidden("no", 403)
