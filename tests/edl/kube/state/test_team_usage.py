@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec.structs import replace
 
+from edl import contract
 from edl.kube.cache.informers import Stores
 from edl.kube.state.observe import observe
 from edl.model import ClusterState, Team, Teams
@@ -48,6 +49,12 @@ def test_other_owners_pods_count_to_their_namespaces_team_until_they_terminate()
     assert state.team_usage == {"a": two, "b": two, "default": two}
     assert state.namespace_teams == {"web": "a", "db-1": "b", "other": "default"}
     assert [state.team_of(one) for one in ("web", "unknown")] == ["a", "default"]
+
+
+def test_provisional_pods_are_the_plans_to_count() -> None:
+    labels = {contract.PROVISIONAL: "train", contract.PROVISIONAL_ROLE: "worker"}
+    state = state_of(*namespaces("web"), pod("p1", "web", metadata={"labels": labels}))
+    assert state.team_usage == {}
 
 
 def test_pods_of_training_jobs_are_the_plans_to_count() -> None:
