@@ -16,6 +16,8 @@ from edl.quantities import CPU, SHARED_GPU, Resources, amount_text
 BOUNDS: Final = YamlBounds(size=512 * 1024, depth=7)
 MOST_TEAMS: Final = 2000
 MOST_LEVELS: Final = 32
+MOST_PATTERNS: Final = 2000
+"""Of all teams: each new namespace is compared with each of them."""
 _SHOWN: Final = 8
 _THOUSAND: Final = 1000
 
@@ -79,7 +81,14 @@ def _check_names(teams: Sequence[Team], findings: Findings) -> None:
 def _check_namespaces(teams: Sequence[Team], findings: Findings) -> None:
     """Whether two teams name the same; which namespaces two patterns match, a cluster shows."""
     first: dict[object, int] = {}
+    left = MOST_PATTERNS
     for place, team in enumerate(teams):
+        patterns = sum("*" in one for one in team.namespaces)
+        if left >= 0 > left - patterns:
+            what = f"with these, teams have more than {MOST_PATTERNS} patterns"
+            allowed = f"at most {MOST_PATTERNS} in all: name namespaces, or select them by labels"
+            findings.found(f"teams[{place}].namespaces", what, allowed)
+        left -= patterns
         for namespace in team.namespaces:
             before = first.setdefault(namespace, place)
             if before != place:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from edl.errors import Denied
 from edl.model import Reclaim, Requirement, Team, Teams
-from edl.parsing.team_document import MOST_TEAMS, parse_teams, render_teams
+from edl.parsing.team_document import MOST_PATTERNS, MOST_TEAMS, parse_teams, render_teams
 from edl.quantities import CPU, SHARED_GPU, Resources
 
 GPU = "nvidia.com/gpu"
@@ -179,6 +179,21 @@ def test_work_is_bounded() -> None:
     with pytest.raises(Denied) as error:
         parse_teams("teams: [" + "1, " * 50_000 + "]")
     assert len(error.value.findings) <= 100
+
+
+def test_patterns_are_bounded_in_all() -> None:
+    patterns = [f"n{number:05}-*" for number in range(MOST_PATTERNS)]
+    teams = [
+        f"{{name: t{at}, namespaces: [{', '.join(patterns[at : at + 500])}]}}"
+        for at in range(0, MOST_PATTERNS, 500)
+    ]
+    assert parse_teams(f"teams: [{', '.join(teams)}]")
+    more = [*teams, "{name: named, namespaces: [plain]}", "{name: more, namespaces: [more-*]}"]
+    with pytest.raises(Denied) as refused:
+        parse_teams(f"teams: [{', '.join(more)}]")
+    (finding,) = refused.value.findings
+    assert finding.path == "teams[5].namespaces"
+    assert f"at most {MOST_PATTERNS} in all" in str(finding)
 
 
 names = st.from_regex(r"[a-z]([-a-z0-9]{0,5}[a-z0-9])?", fullmatch=True)
