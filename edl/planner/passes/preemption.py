@@ -6,7 +6,7 @@ and its room is the claim's, so it starts again when there is room for both.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -96,13 +96,60 @@ class Preemption:
         self, preemptor: Preemptor, quota_request: QuotaRequest | None = None
     ) -> Reservation | None:
         """Room for all that is asked for, or nothing and no change."""
-        chosen = self._choose(preemptor)
+        victims = self._within_reach(preemptor)
+        pods = [request.pods for request in preemptor.requests]
+        if not victims or pack(self._most(preemptor), preemptor.requests, Horizon.EMPTY) != pods:
+            return None
+        room = self.reclaimable.capacity.with_idle(preemptor.scope)
+        chosen = select_victims(victims, FreedCapacity(room, preemptor.requests))
+        found = self._made_room(chosen, preemptor, quota_request)
+        if found or preemptor.scope.right is None:
+            return found
+        return self._made_room(
+            self._tried(victims, preemptor, quota_request), preemptor, quota_request
+        )
+
+    def _tried(
+        self, victims: list[Victim], preemptor: Preemptor, quota_request: QuotaRequest | None
+    ) -> list[Victim]:
+        """Victims that are enough, by trying; none if all are not.
+
+        A team's extras count as room for `_most`, and yield only while it borrows.
+        """
+
+        def change(victim: Victim, sign: int) -> None:
+            if sign > 0:
+                self._evict([victim])
+            else:
+                self._restore([victim])
+
+        def suffices() -> bool:
+            reservation = self._reservation(preemptor, quota_request)
+            found = reserve_capacity(reservation, self.reclaimable, preemptor.scope, whole=True)
+            if found:
+                reservation.discard(self.reclaimable)
+            return found
+
+        self._evict(victims)
+        possible = suffices()
+        self._restore(victims)
+        if not possible:
+            return []
+        chosen = select_victims(victims, TriedCapacity(change, suffices))
+        self._restore(chosen)
+        return chosen
+
+    def _reservation(self, preemptor: Preemptor, quota_request: QuotaRequest | None) -> Reservation:
+        requests = list(preemptor.requests)
+        return Reservation(self.snapshot.capacity, requests, quota_request=quota_request)
+
+    def _made_room(
+        self, chosen: list[Victim], preemptor: Preemptor, quota_request: QuotaRequest | None
+    ) -> Reservation | None:
         if not chosen:
             return None
         self._evict(chosen)
-        reservation = Reservation(
-            self.snapshot.capacity, list(preemptor.requests), quota_request=quota_request
-        )
+        reservation = self._reservation(preemptor, quota_request)
         if not reserve_capacity(reservation, self.reclaimable, preemptor.scope, whole=True):
             self._restore(chosen)
             return None
@@ -153,17 +200,6 @@ class Preemption:
         return self._victims[
             : bisect_left(self._victims, priority, key=lambda one: one.job.priority)
         ]
-
-    def _choose(self, preemptor: Preemptor) -> list[Victim]:
-        """Whom to suspend so that all these pods fit; nobody if they would not fit even then."""
-        pods = [request.pods for request in preemptor.requests]
-        found = self._within_reach(preemptor)
-        if not found or pack(self._most(preemptor), preemptor.requests, Horizon.EMPTY) != pods:
-            return []
-        return select_victims(
-            found,
-            FreedCapacity(self.reclaimable.capacity.with_idle(preemptor.scope), preemptor.requests),
-        )
 
     def _evict(self, chosen: Iterable[Victim]) -> None:
         for victim in chosen:
@@ -277,7 +313,17 @@ class FreedCapacity:
         return placed == [request.pods for request in self._requests]
 
 
-def select_victims(found: Sequence[Victim], relief: FreedCapacity) -> list[Victim]:
+class TriedCapacity(NamedTuple):
+    """Room that shows only when victims leave their nodes in the snapshot itself."""
+
+    change: Callable[[Victim, int], None]
+    suffices: Callable[[], bool]
+
+    def may_suffice(self) -> bool:
+        return True
+
+
+def select_victims(found: Sequence[Victim], relief: FreedCapacity | TriedCapacity) -> list[Victim]:
     """The first victims that are enough together, but those that can be reprieved.
 
     Those that matter most are reprieved first, as by kube-scheduler's preemption.
@@ -300,7 +346,7 @@ def select_victims(found: Sequence[Victim], relief: FreedCapacity) -> list[Victi
     return kept[::-1]
 
 
-def _prefix(found: Sequence[Victim], relief: FreedCapacity) -> int:
+def _prefix(found: Sequence[Victim], relief: FreedCapacity | TriedCapacity) -> int:
     """How many must go, in their order; just those have left when it returns."""
     at, count, step = 0, len(found), 1
     while at < count and not (at and relief.may_suffice()):
@@ -319,7 +365,7 @@ def _prefix(found: Sequence[Victim], relief: FreedCapacity) -> int:
     return _move(found, relief, at, high)
 
 
-def _move(found: Sequence[Victim], relief: FreedCapacity, at: int, to: int) -> int:
+def _move(found: Sequence[Victim], relief: FreedCapacity | TriedCapacity, at: int, to: int) -> int:
     for victim in found[at:to]:
         relief.change(victim, 1)
     for victim in found[to:at]:

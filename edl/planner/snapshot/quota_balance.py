@@ -60,7 +60,9 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
 
     def lends(self, pods: int = 1) -> bool:
         """Whether so many more leave what teams keep that lend nothing."""
-        return self.unlent is None or self.team is None or self.team.lends(pods)
+        if self.unlent is None or self.team is None:
+            return True
+        return self.team.covered_by(pods) >= 0 or self.team.lends(pods)
 
     def allows(self, pods: int = 1, *, now: bool) -> bool:
         return self.exceeded(pods, now=now) is None

@@ -93,6 +93,7 @@ class Reclaimable:
         self._scope: ReclaimScope | None = None
         self._turns: list[tuple[_Rank, int]] = []
         """Teams in the order in which they yield to `_scope`, perhaps out of date."""
+        self._queued: dict[int, _Rank] = {}
         plain = self._teams is None
         kind: type[PlainReclaimableCapacity | TeamReclaimableCapacity] = (
             PlainReclaimableCapacity if plain else TeamReclaimableCapacity
@@ -121,14 +122,17 @@ class Reclaimable:
             ranks = ((self._rank(team, scope), team) for team in self._heaps)
             self._turns = [(rank, team) for rank, team in ranks if rank]
             heapify(self._turns)
+            self._queued = {team: rank for rank, team in self._turns}
         turns = self._turns
         while turns:
             before, team = turns[0]
             rank = self._rank(team, scope)
             if rank is None:
                 heappop(turns)
+                self._queued.pop(team, None)
             elif rank > before:
                 heapreplace(turns, (rank, team))
+                self._queued[team] = rank
             else:
                 return heappop(self._heaps[team]).allocation
         return None
@@ -174,7 +178,10 @@ class Reclaimable:
         if allocation.size > self._order.min_replicas(allocation):
             heappush(self._heaps[allocation.team], self._entry(allocation))
             if self._scope and (rank := self._rank(allocation.team, self._scope)):
-                heappush(self._turns, (rank, allocation.team))
+                known = self._queued.get(allocation.team)
+                if known is None or rank < known:
+                    heappush(self._turns, (rank, allocation.team))
+                    self._queued[allocation.team] = rank
 
     def exceeded_quota(self, quota_request: QuotaRequest, scope: ReclaimScope) -> QuotaLine | None:
         """The first budget that stays short although all extras within reach were gone."""

@@ -68,7 +68,11 @@ class TeamRight(NamedTuple):
         if not all(self.balance.borrows(one, self.scarce) for one in above):
             return Reach.NONE
         covered = self.covered_by
-        owner = covered >= 0 and covered not in self.balance.paths[team]
+        owner = (
+            covered >= 0
+            and covered not in self.balance.paths[team]
+            and all(at in self.balance.owed[covered] for at in self.scarce)
+        )
         return Reach.ALL if owner else Reach.BY_PRIORITY
 
 

@@ -132,12 +132,12 @@ class TeamBalance:
     def borrows(self, team: int, scarce: Sequence[int] = ()) -> bool:
         """Whether a team holds more than its guarantee, of these resources if there are any.
 
-        A team within all that it is guaranteed borrows nothing: what else its pods use comes along.
+        Of what its guarantee does not name it is guaranteed 0: all that it holds is borrowed.
         """
         owed, used = self.owed[team], self.used[team]
-        if owed and not any(used[at] > amount for at, amount in owed.items()):
-            return False
-        return not scarce or any(used[at] > owed.get(at, 0) for at in scarce)
+        if scarce:
+            return any(used[at] > owed.get(at, 0) for at in scarce)
+        return not owed or any(used[at] > amount for at, amount in owed.items())
 
     def share(self, team: int, charge: TeamCharge | None = None, pods: int = 0) -> float:
         """Its weighted dominant share of what is borrowed, with so many pods more.

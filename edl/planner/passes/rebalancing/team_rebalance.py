@@ -37,6 +37,7 @@ class TeamRebalance:
 
     def run(self, stuck: Sequence[RoleAllocation]) -> int:
         """The team that is furthest below its share of those that could grow, after all moves."""
+        stuck = [one for one in stuck if _has_budget(one)]
         waiting = [one for one in stuck if one.resizable and not one.restarts_to_resize]
         turns, queues = growth_turns(self.balance, self.snapshot.policy, waiting)
         hopeless: set[tuple[int, PodClass]] = set()
@@ -109,6 +110,11 @@ class TeamRebalance:
         stays = all(self.balance.borrows(one) for one in above)
         after = self.balance.share(pair[1], charge, -1)
         return donor.min_replicas if stays and after > self.balance.share(pair[0]) else donor.size
+
+
+def _has_budget(recipient: RoleAllocation) -> bool:
+    """Without it takes nothing, whoever gives: it holds back none of the others."""
+    return recipient.quota_request is None or recipient.quota_request.allows(now=False)
 
 
 def _may_give(donor: RoleAllocation, recipient: RoleAllocation) -> bool:

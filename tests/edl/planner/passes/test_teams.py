@@ -6,15 +6,19 @@ import pytest
 from msgspec.structs import replace
 
 from edl.messages import message
-from edl.model import ClusterState, Code, Reclaim, TrainingJob
+from edl.model import ClusterState, Code, Quota, QuotaCharge, Reclaim, Team, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
+from edl.quantities import Resources
 from tests.edl.planner import teams
+from tests.edl.planner.acting import act
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
 from tests.edl.planner.states import cluster, demand, node, shape, worker
 from tests.edl.planner.teams import of, team, with_teams
+
+GPU = "nvidia.com/gpu"
 
 
 def running(name: str, low: int, high: int, on: list[str], **fields: object) -> TrainingJob:
@@ -247,3 +251,97 @@ def test_an_owner_gets_its_room_under_every_policy(policy: str) -> None:
     )
     plan = decide(state, POLICIES[policy], limits)
     assert teams.after(state, plan)["b"].get("cpu") == 5000
+
+
+def gpus(name: str, amount: int, **owed: int) -> Team:
+    """A team that is guaranteed so many GPUs, and other amounts."""
+    return replace(team(name), guaranteed=Resources.parse({GPU: amount, **owed}))
+
+
+def test_what_a_guarantee_does_not_name_is_borrowed() -> None:
+    card = shape(1, gpu=1)
+    jobs = [
+        *of("a", running("a1", 1, 8, ["n1"] * 8, shape=card)),
+        *of("b", worker("b1", 4, 4, shape=card)),
+    ]
+    state = cluster(node("n1", 64, gpu=8), *jobs)
+    assert sizes(plan_for(with_teams(state, team("a", 40), gpus("b", 8)))) == {"a1": 4}
+
+
+def test_an_owner_takes_nothing_back_that_its_guarantee_does_not_name() -> None:
+    card = shape(1, gpu=1)
+    jobs = [
+        *of("c", running("c1", 4, 8, ["n1"] * 8, shape=card, priority=9)),
+        *of("a", worker("a1", 4, 4, shape=card)),
+    ]
+    state = cluster(node("n1", 64, gpu=8), *jobs)
+    tree = (team("a", 40, reclaim=Reclaim.JOBS), gpus("b", 8), team("c"))
+    plan = plan_for(with_teams(state, *tree))
+    assert (suspended(plan), sizes(plan)) == (set(), {})
+
+
+def test_a_team_whose_first_claim_is_covered_comes_before_one_whose_later_claim_is() -> None:
+    jobs = [
+        *of("a", worker("big", 10, 10, queued=-900), worker("small", 2, 2, queued=-800)),
+        *of("b", worker("b1", 8, 8, queued=-700)),
+    ]
+    state = with_teams(cluster(node("n1", 12), *jobs), team("a", 4), team("b", 8))
+    assert set(started(plan_for(state))) == {"b1", "small"}
+
+
+def test_a_job_that_made_room_for_an_owner_does_not_come_back_before_it() -> None:
+    jobs = [
+        *of("a", running("a1", 3, 3, ["n1"] * 3), worker("own", 1, 1)),
+        *of("b", running("big", 3, 3, ["n1"] * 3, queued=-5000), worker("small", 1, 1)),
+    ]
+    state = with_teams(
+        cluster(node("n1", 6), *jobs), team("a", 4, reclaim=Reclaim.JOBS), team("b", 2)
+    )
+    kept = {name: getattr(state, name) for name in ("teams", "namespace_teams")}
+    stops = 0
+    for _ in range(6):
+        plan = plan_for(state)
+        stops += len(plan.suspensions)
+        state = replace(act(state, plan, after=timedelta(minutes=1)), **kept)
+    assert stops == 1
+
+
+def test_capacity_that_a_team_keeps_holds_back_no_owner() -> None:
+    jobs = [*of("b", running("b1", 1, 12, ["n1"] * 8)), *of("c", worker("c1", 4, 4)), *of("k")]
+    state = cluster(node("n1", 12), *jobs)
+    plan = plan_for(with_teams(state, team("k", 4, lend=False), team("c", 4), team("b")))
+    assert started(plan) == {"c1": {"worker": 4}}
+
+
+def owing(*borrowers: TrainingJob) -> ClusterState:
+    """Of 20 cores `a` and `b` are owed 10 each; `b` holds 12, and `c` the rest."""
+    jobs = [
+        *of("b", running("b1", 1, 12, ["n1"] * 12)),
+        *of("c", *borrowers),
+        *of("a", worker("a1", 10, 10)),
+    ]
+    tree = (team("a", 10, reclaim=Reclaim.JOBS), team("b", 10), team("c"))
+    return with_teams(cluster(node("n1", 20), node("n2", 0.5), *jobs), *tree)
+
+
+def test_an_owner_takes_jobs_where_borrowers_extras_alone_do_not_suffice() -> None:
+    state = owing(
+        running("c1", 4, 4, ["n1"] * 4),
+        running("c2", 4, 4, ["n1"] * 4),
+        running("c3", 1, 1, ["n2"], shape=shape(0.5), queued=-1),
+    )
+    plan = plan_for(state)
+    assert suspended(plan) == {"c1", "c2"}
+    assert teams.after(state, plan)["b"].get("cpu") == 10_000
+
+
+def test_a_team_that_has_no_budget_left_stops_no_other_from_growing() -> None:
+    full = QuotaCharge("q", "pods", 1)
+    jobs = [
+        *of("a", running("a1", 1, 8, ["n1"], charges=(full,))),
+        *of("b", running("b1", 1, 6, ["n1"])),
+        *of("c", running("c1", 1, 14, ["n1"] * 14)),
+    ]
+    state = with_teams(cluster(node("n1", 16), *jobs), team("a", 4), team("b", 6), team("c"))
+    state = replace(state, quotas=(Quota("a", "q", "pods", 1),))
+    assert sizes(plan_for(state)).get("c1", 14) < 14
