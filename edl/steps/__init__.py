@@ -65,7 +65,8 @@ def steps(plan: Plan, state: ClusterState, quiet: UnchangedJobs | None = None) -
     asking = chain(
         chain.from_iterable(found for found, _ in provisional), provisional_rounds.orphaned(state)
     )
-    every = (*(step for step, _ in due), *pods, *starts, *asking, *explained)
+    # What no node holds goes before the start: an autoscaler would make nodes for it.
+    every = (*(step for step, _ in due), *pods, *asking, *starts, *explained)
     times = (plan.recheck_after, *(time for _, time in (*due, *provisional)))
     rechecks = [time for time in times if time]
     written = tuple(step for step in every if step.writes)
