@@ -16,7 +16,7 @@ Since: TypeAlias = tuple[tuple[str, datetime], ...]
 _MOST: Final = 1000
 """Nodes that the Lease tells of, those first that have waited longest."""
 MOST_BYTES: Final = 64 * 1024
-"""Of their annotation: names may have 253 characters."""
+"""Bytes of their annotation: names may have 253 characters."""
 _AROUND: Final = len('"":"2026-01-01T00:00:00Z",')
 _AHEAD: Final = timedelta(minutes=1)
 """So far clocks of two leaders may differ."""

@@ -17,7 +17,7 @@ BOUNDS: Final = YamlBounds(size=512 * 1024, depth=7)
 MOST_TEAMS: Final = 2000
 MOST_LEVELS: Final = 32
 MOST_PATTERNS: Final = 2000
-"""Of all teams: each new namespace is compared with each of them."""
+"""Patterns of all teams: each new namespace is compared with each of them."""
 _SHOWN: Final = 8
 _THOUSAND: Final = 1000
 

@@ -163,7 +163,7 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
 
 
 def orphans(pods: Iterable[PodFacts]) -> tuple[tuple[ObjectRef, str], ...]:
-    """Of provisional pods without a training job, those that we have made and that stay."""
+    """Provisional pods without a training job: those that the reconciler made and that stay."""
     return tuple(
         sorted(
             (ObjectRef("Pod", pod.namespace, pod.name), pod.provisional.uid)
