@@ -30,9 +30,9 @@ from edl.planner.teams.team_balance import NO_TEAM
 def decide(
     state: ClusterState, policy: Policy, limits: Limits, memory: PlanCache | None = None
 ) -> Plan:
-    """What to do now, and for everybody who waits, why. The same with or without `memory`.
+    """What to do now, and why each job that waits does. The same with or without `memory`.
 
-    Doing it, and deciding again in a cluster that nobody else changes, soon finds nothing to do.
+    Doing it, and deciding again in a cluster that no other client changes, soon finds nothing to do.
     """
     memory = memory or PlanCache()
     if known := memory.get(state, policy, limits):

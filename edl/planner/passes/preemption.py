@@ -29,7 +29,7 @@ from edl.planner.teams.reclaim_priority import Reach, ReclaimScope
 
 
 class Preemptor(NamedTuple):
-    """Who finds no room, although all extras in its scope would go.
+    """A claim that finds no room, although all extras in its scope would go.
 
     Where its team says so, jobs may go that borrow what it is guaranteed.
     """

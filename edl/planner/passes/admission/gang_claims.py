@@ -204,7 +204,7 @@ class GangClaims:
         return self._fits_without_jobs[found.signature]
 
     def _above_budget(self, found: Gang, quota: QuotaLine, needs: int) -> None:
-        """Others pass it, but nobody who counts in the same budget for ever."""
+        """Other jobs pass it; those that count in the same quota do so for a while only."""
         key = found.job.key
         self.decisions.enqueue(key, reasons.in_budget(quota.spec, needs, quota.used))
         # What others hold is not ours to wait for.

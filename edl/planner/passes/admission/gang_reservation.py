@@ -45,7 +45,7 @@ def claim_capacity(sources: ClaimSources, found: Gang, scope: ReclaimScope) -> R
     if reservation := reserve_for_gang(snapshot, sources.reclaimable, found, scope):
         sources.record_evicted(reservation.evicted, reason)
         return reservation
-    # Who came to nothing before would suspend them in vain, and again.
+    # A gang whose last start failed would suspend them in vain, and again.
     by_priority = snapshot.limits.preempt
     if found.failed_before or not (by_priority or scope.reclaims_jobs):
         return None

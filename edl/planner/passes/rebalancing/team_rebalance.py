@@ -113,7 +113,7 @@ class TeamRebalance:
 
 
 def _has_budget(recipient: RoleAllocation) -> bool:
-    """Without it takes nothing, whoever gives: it holds back none of the others."""
+    """A role without it takes nothing from any donor: it holds back no other role."""
     return recipient.quota_request is None or recipient.quota_request.allows(now=False)
 
 
