@@ -32,7 +32,7 @@ def decide(
 ) -> Plan:
     """What to do now, and why each job that waits does. The same with or without `memory`.
 
-    Doing it, and deciding again in a cluster that no other client changes, soon finds nothing to do.
+    Doing it, and deciding again where no other client changes anything, soon finds nothing to do.
     """
     memory = memory or PlanCache()
     if known := memory.get(state, policy, limits):
