@@ -201,19 +201,19 @@ class Role(msgspec.Struct, frozen=True):
         """How far a restart at its present size has come, if that was its last change."""
         return self.record.last.restart if self.record.last else Restart.NONE
 
-    def changed(self, **fields: Any) -> "Role":  # noqa: ANN401 (each of its own type)
+    def changed(self, **fields: object) -> "Role":
         """The role with other values of these fields, each in the part that has it.
 
-        Raises TypeError for a field that no part has.
+        `dev.mypy_structs` types them. Raises TypeError for a field that no part has.
         """
-        own, parts = {}, dict[str, dict[str, object]]()
+        own, parts = dict[str, Any](), dict[str, dict[str, object]]()
         for name, value in fields.items():
             if name in _PART_OF:
                 parts.setdefault(_PART_OF[name], {})[name] = value
             else:
                 own[name] = value
-        changes = {part: replace(getattr(self, part), **found) for part, found in parts.items()}
-        return replace(self, **own, **changes)
+        own |= {part: replace(getattr(self, part), **found) for part, found in parts.items()}
+        return replace(self, **own)
 
 
 _PARTS: Final = {

@@ -90,13 +90,13 @@ def _check(job: TrainingJob, setting: str) -> None:
             raise Refused(f"--set {setting}: {what}; 1 ≤ min ≤ max")
 
 
-def _bounds(job: TrainingJob, **bounds: int) -> TrainingJob:
+def _bounds(job: TrainingJob, bounded: Callable[[Role], Role]) -> TrainingJob:
     """Of the role that can be resized; of several all of them."""
     names = [role.name for role in job.roles]
     how = resizing(job.framework, job.mode, names) or ResizePolicy.FIXED
 
     def changed(role: Role) -> Role:
-        found = role.changed(**bounds)
+        found = bounded(role)
         elastic = found.spec.min < found.spec.max
         return found.changed(resizing=how if elastic else found.spec.resizing)
 
@@ -119,8 +119,8 @@ def _wanted(job: TrainingJob, size: int) -> TrainingJob:
 
 
 _FIELDS: Final[Mapping[str, Callable[[TrainingJob, int], TrainingJob]]] = {
-    "max": lambda job, value: _bounds(job, max=value),
-    "min": lambda job, value: _bounds(job, min=value),
+    "max": lambda job, value: _bounds(job, lambda role: role.changed(max=value)),
+    "min": lambda job, value: _bounds(job, lambda role: role.changed(min=value)),
     "priority": lambda job, value: replace(job, priority=value),
     "replicas": _wanted,
 }

@@ -31,7 +31,9 @@ class DecisionInput(msgspec.Struct, frozen=True):
     ) -> "DecisionInput":
         """One training job changed, or gone where `change` says None."""
         changed = (change(job) if job.key == key else job for job in self.state.jobs)
-        return self._with_state(jobs=tuple(job for job in changed if job is not None))
+        return replace(
+            self, state=replace(self.state, jobs=tuple(job for job in changed if job is not None))
+        )
 
     def with_role(self, key: JobKey, name: str, change: Callable[[Role], Role]) -> "DecisionInput":
         def changed(job: TrainingJob) -> TrainingJob:
@@ -46,7 +48,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
             replace(node, allocatable=node.allocatable + more) if node.name == name else node
             for node in self.state.nodes
         )
-        return self._with_state(nodes=tuple(nodes))
+        return replace(self, state=replace(self.state, nodes=tuple(nodes)))
 
     def with_nodes(self, like: Node, room: Resources, count: int) -> "DecisionInput":
         """So many more nodes like this one, empty and with this much room each."""
@@ -65,12 +67,12 @@ class DecisionInput(msgspec.Struct, frozen=True):
             )
             for name in new
         )
-        return self._with_state(nodes=(*self.state.nodes, *nodes))
+        return replace(self, state=replace(self.state, nodes=(*self.state.nodes, *nodes)))
 
     def without_demands(self, examples: frozenset[str]) -> "DecisionInput":
         """Without these pending pods of other owners."""
         kept = (demand for demand in self.state.demands if demand.example not in examples)
-        return self._with_state(demands=tuple(kept))
+        return replace(self, state=replace(self.state, demands=tuple(kept)))
 
     def with_quota(self, quota: Quota, more: int) -> "DecisionInput":
         """With so much more in one budget of a namespace."""
@@ -81,13 +83,10 @@ class DecisionInput(msgspec.Struct, frozen=True):
             else one
             for one in self.state.quotas
         )
-        return self._with_state(quotas=tuple(quotas))
+        return replace(self, state=replace(self.state, quotas=tuple(quotas)))
 
     def with_limits(self, limits: Limits) -> "DecisionInput":
         return replace(self, limits=limits)
-
-    def _with_state(self, **changes: object) -> "DecisionInput":
-        return replace(self, state=replace(self.state, **changes))
 
 
 def _labels(like: Node, name: str) -> dict[str, str]:

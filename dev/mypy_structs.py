@@ -1,0 +1,81 @@
+"""A mypy plugin: a copy of a struct takes the fields of that struct, each of its own type.
+
+For `msgspec.structs.replace`, whose own signature takes anything, and for `Role.changed`, which
+takes the fields of a role and of its parts.
+"""
+
+from collections.abc import Callable, Iterator
+
+from mypy.expandtype import expand_type_by_instance
+from mypy.nodes import ARG_NAMED_OPT, ARG_POS
+from mypy.plugin import FunctionSigContext, MethodSigContext, Plugin
+from mypy.types import CallableType, FunctionLike, Instance, Type, TypeVarType, get_proper_type
+
+_REPLACE = "msgspec.structs.replace"
+_CHANGED = "edl.model.roles.Role.changed"
+_PARTS = ("spec", "template", "status", "request", "record")
+
+
+class StructPlugin(Plugin):
+    """The signatures of both, as mypy asks for them."""
+
+    def get_function_signature_hook(
+        self, fullname: str
+    ) -> Callable[[FunctionSigContext], FunctionLike] | None:
+        return _replace if fullname == _REPLACE else None
+
+    def get_method_signature_hook(
+        self, fullname: str
+    ) -> Callable[[MethodSigContext], FunctionLike] | None:
+        return _changed if fullname == _CHANGED else None
+
+
+def _replace(ctx: FunctionSigContext) -> FunctionLike:
+    if not ctx.args or len(ctx.args[0]) != 1:
+        return ctx.default_signature
+    struct = ctx.api.get_expression_type(ctx.args[0][0])
+    found = get_proper_type(struct)
+    if isinstance(found, TypeVarType):
+        found = get_proper_type(found.upper_bound)
+    if not isinstance(found, Instance) or "__init__" not in found.type.names:
+        return ctx.default_signature
+    return _signature(ctx.default_signature, dict(_fields(found)), struct)
+
+
+def _changed(ctx: MethodSigContext) -> FunctionLike:
+    role = get_proper_type(ctx.type)
+    if not isinstance(role, Instance):
+        return ctx.default_signature
+    fields = dict(_fields(role))
+    for part in _PARTS:
+        struct = get_proper_type(fields.pop(part))
+        if isinstance(struct, Instance):
+            fields |= dict(_fields(struct))
+    return _signature(ctx.default_signature, fields, None)
+
+
+def _fields(struct: Instance) -> Iterator[tuple[str, Type]]:
+    """The fields of a struct and their types, as its constructor takes them."""
+    method = struct.type.get_method("__init__")
+    init = get_proper_type(method.type if method else None)
+    if isinstance(init, CallableType):
+        for name, kind in zip(init.arg_names[1:], init.arg_types[1:], strict=True):
+            if name:
+                yield name, expand_type_by_instance(kind, struct)
+
+
+def _signature(own: CallableType, fields: dict[str, Type], struct: Type | None) -> CallableType:
+    """`own` with these fields as its keyword arguments; `struct` is what it copies."""
+    first: list[Type] = [struct] if struct else []
+    return own.copy_modified(
+        arg_types=[*first, *fields.values()],
+        arg_kinds=[ARG_POS] * len(first) + [ARG_NAMED_OPT] * len(fields),
+        arg_names=[*([None] * len(first)), *fields],
+        ret_type=struct or own.ret_type,
+        variables=[],
+    )
+
+
+def plugin(_: str) -> type[Plugin]:
+    """The entry point that mypy calls."""
+    return StructPlugin
