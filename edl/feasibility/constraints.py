@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edl.feasibility.eligibility import Ints
+from edl.feasibility.horizon import IDLE, Horizon
 
 
 class DomainIndex(NamedTuple):
@@ -60,16 +61,16 @@ class ConstraintCount:
             if others and pods > leaving:
                 self.fixed.add(domain)
 
-    def change(self, node: int, pods: int, *, now: bool) -> None:
-        """Pods that are placed, or go (negative): now as well as soon, or only soon."""
+    def change(self, node: int, pods: int, horizon: Horizon) -> None:
+        """Pods that are placed, or go (negative)."""
         domain = self.of[node]
         if domain < 0:
             return
         before = self.future_pods.get(domain, 0)
         self.eased += pods < 0
-        self.joined += not before or (now and domain not in self.pods)
+        self.joined += not before or (horizon is IDLE and domain not in self.pods)
         _add(self.future_pods, domain, pods)
-        if now:
+        if horizon is IDLE:
             _add(self.pods, domain, pods)
         if self._tally:
             self._recount(before, before + pods)
@@ -126,18 +127,20 @@ class AffinityConstraint(NamedTuple):
     counts: tuple[ConstraintCount, ...]
     may_be_first: bool
 
-    def has_no_match(self, *, now: bool) -> bool:
+    def has_no_match(self, horizon: Horizon) -> bool:
         """Whether nobody whom it looks for is anywhere, and it need not wait for them."""
         return self.may_be_first and not any(
-            count.future_pods or (now and count.pods) for count in self.counts
+            count.future_pods or (horizon is IDLE and count.pods) for count in self.counts
         )
 
-    def allows(self, node: int, *, now: bool) -> bool:
-        """Whether it may come: as all will be (nobody follows who leaves); `now`: also as it is."""
+    def allows(self, node: int, horizon: Horizon) -> bool:
+        """Whether it may come: next to pods that stay (pods that leave attract none)."""
         if any(count.of[node] < 0 for count in self.counts):
             return False
         soon = self._meets(node, [count.future_pods for count in self.counts])
-        return soon and (not now or self._meets(node, [count.pods for count in self.counts]))
+        return soon and (
+            horizon is not IDLE or self._meets(node, [count.pods for count in self.counts])
+        )
 
     def _meets(self, node: int, pods: Sequence[dict[int, int]]) -> bool:
         """Whether all whom it looks for are there, or none anywhere and it may be the first."""
@@ -206,22 +209,24 @@ class ConstraintState:
         nears = (self.affinity, None) if is_coarse else (None, self.affinity)
         return part(nears[0], is_coarse=True), part(nears[1], is_coarse=False)
 
-    def allows(self, node: int, *, now: bool) -> bool:
-        """Whether one more pod may come to this node; `now`: also before leaving pods are gone."""
-        if self.anti_affinity and self.clashes(node, now=now):
+    def allows(self, node: int, horizon: Horizon) -> bool:
+        """Whether one more pod may come to this node."""
+        if self.anti_affinity and self.clashes(node, horizon):
             return False
         for (
             reclaim_priority
         ) in self.spread:  # asked for each node: all() costs as much as its answer
             if not reclaim_priority.allows(node):
                 return False
-        return self.affinity is None or self.affinity.allows(node, now=now)
+        return self.affinity is None or self.affinity.allows(node, horizon)
 
-    def clashes(self, node: int, *, now: bool) -> bool:
+    def clashes(self, node: int, horizon: Horizon) -> bool:
         """Whether somebody is there with whom it may not be."""
         for count in self.anti_affinity:
             domain = count.of[node]
-            if domain >= 0 and (domain in count.future_pods or (now and domain in count.pods)):
+            if domain >= 0 and (
+                domain in count.future_pods or (horizon is IDLE and domain in count.pods)
+            ):
                 return True
         return False
 
@@ -229,9 +234,9 @@ class ConstraintState:
         """Whether pods in these domains, by the counts in which they count, are in its way."""
         return any(count.of[node] in taken.get(count, ()) for count in self.anti_affinity)
 
-    def change(self, node: int, pods: int, *, now: bool) -> None:
+    def change(self, node: int, pods: int, horizon: Horizon) -> None:
         for count in self.carried:
-            count.change(node, pods, now=now)
+            count.change(node, pods, horizon)
 
     def pods_per_node(self, pods: Ints) -> Ints:
         """Of so many pods a node by room, those that the rules leave at most; int64[nodes].

@@ -7,27 +7,15 @@ the compute and the memory; above it, as many devices that nobody has a share of
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from itertools import chain
 from typing import Final, NamedTuple
 
 from edl.feasibility.eligibility import Ints
+from edl.feasibility.horizon import IDLE, Horizon
 from edl.model import Device, GpuUsage, Node, Pod, Role, Shape, Share
 
 _MODEL_LABEL: Final = "nvidia.com/gpu.product"
 """NVIDIA's GPU feature discovery writes it; a node without it may have any model."""
-
-
-class Horizon(Enum):
-    """At which moment devices are counted; their sums do not say which GPU has how much left."""
-
-    OBSERVED = auto()
-    """Idle before this plan placed anything."""
-    IDLE = auto()
-    FUTURE_IDLE = auto()
-    """Idle once all pods that leave are gone (Volcano's word)."""
-    EMPTY = auto()
-    """If no training job held a share: the most that taking replicas off nodes can free."""
 
 
 @dataclass(slots=True, eq=False)
@@ -56,10 +44,10 @@ class _Gpu:
         """What a pod with this share holds here."""
         return share.part(self.memory)
 
-    def change(self, part: GpuUsage, sign: int, *, now: bool) -> None:
+    def change(self, part: GpuUsage, sign: int, horizon: Horizon) -> None:
         more = GpuUsage(sign * part.compute, sign * part.memory)
         self.future_idle = self.future_idle.plus(more)
-        if now:
+        if horizon is IDLE:
             self.idle = self.idle.plus(more)
 
 
@@ -109,23 +97,23 @@ class ShareAllocator:
     """Where bound pods were that have made room; who comes back comes back to it."""
     _known: dict[tuple[Horizon, int], int] = field(default_factory=dict)
 
-    def allows(self, node: int, *, now: bool) -> bool:
-        """Whether a node has devices for one more; `now`: also before leaving pods are gone."""
+    def allows(self, node: int, horizon: Horizon) -> bool:
+        """Whether a node has devices for one more."""
         if node in self.refused:
             return False
-        return node not in self.gpus.nodes or bool(self._choose(self.gpus[node], now=now))
+        return node not in self.gpus.nodes or bool(self._choose(self.gpus[node], horizon))
 
-    def readmits(self, node: int, *, now: bool, bound: bool) -> bool:
+    def readmits(self, node: int, horizon: Horizon, *, bound: bool) -> bool:
         """Whether who left may come back: a bound pod only to where, in truth, it still is."""
         if node in self.gpus.nodes and bound and self.left[node]:
             return self._left(node) is not None
-        return self.allows(node, now=now)
+        return self.allows(node, horizon)
 
-    def change(self, node: int, pods: int, *, now: bool) -> None:
-        """Pods that are placed, or go (negative): now as well as soon, or only soon."""
+    def change(self, node: int, pods: int, horizon: Horizon) -> None:
+        """Pods that are placed, or go (negative)."""
         if node in self.gpus.nodes:
             for _ in range(abs(pods)):
-                self._come(node, now=now) if pods > 0 else self._go(node, now=now)
+                self._come(node, horizon) if pods > 0 else self._go(node, horizon)
 
     def _left(self, node: int) -> int | None:
         """Which of those that left may come back: the last whose devices still have its part."""
@@ -140,35 +128,40 @@ class ShareAllocator:
                 return at
         return None
 
-    def _come(self, node: int, *, now: bool) -> None:
-        place = self._chosen(node, now=now)
+    def _come(self, node: int, horizon: Horizon) -> None:
+        place = self._chosen(node, horizon)
         for gpu in place.gpus:
-            gpu.change(gpu.part(self.share), -1, now=now)
+            gpu.change(gpu.part(self.share), -1, horizon)
         self.places[node].append(place)
 
-    def _chosen(self, node: int, *, now: bool) -> _Place:
-        if not now and (at := self._left(node)) is not None:
+    def _chosen(self, node: int, horizon: Horizon) -> _Place:
+        if horizon is not IDLE and (at := self._left(node)) is not None:
             return self.left[node].pop(at)
         found = self.gpus[node]
         # Nobody comes without room, but for a moment, while a plan is put back as it was.
-        gpus = self._choose(found, now=now) or (max(found, key=lambda gpu: gpu.future_idle),)
-        return _Place(gpus, holds_idle=now)
+        gpus = self._choose(found, horizon) or (max(found, key=lambda gpu: gpu.future_idle),)
+        return _Place(gpus, holds_idle=horizon is IDLE)
 
-    def _go(self, node: int, *, now: bool) -> None:
-        places = self.places[node]
-        at = next((at for at in reversed(range(len(places))) if places[at].holds_idle == now), None)
+    def _go(self, node: int, horizon: Horizon) -> None:
+        places, idle = self.places[node], horizon is IDLE
+        at = next(
+            (at for at in reversed(range(len(places))) if places[at].holds_idle is idle), None
+        )
         if at is None:
             return  # a bound pod that names no device of this node: its part is in no book
         place = places.pop(at)
         for gpu in place.gpus:
-            gpu.change(gpu.part(self.share), 1, now=now)
+            gpu.change(gpu.part(self.share), 1, horizon)
         if place.bound:
             self.left[node].append(
                 place._replace(before=tuple(gpu.future_idle for gpu in place.gpus))
             )
 
-    def _choose(self, found: Sequence[_Gpu], *, now: bool) -> tuple[_Gpu, ...]:
-        free = [_both(gpu.idle, gpu.future_idle) if now else gpu.future_idle for gpu in found]
+    def _choose(self, found: Sequence[_Gpu], horizon: Horizon) -> tuple[_Gpu, ...]:
+        free = [
+            _both(gpu.idle, gpu.future_idle) if horizon is IDLE else gpu.future_idle
+            for gpu in found
+        ]
         places = best_fit(self.share, free, [gpu.memory for gpu in found])
         return tuple([found[place] for place in places])
 

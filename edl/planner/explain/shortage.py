@@ -5,7 +5,7 @@ from math import ceil
 
 import numpy as np
 
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import Role, TrainingJob
 from edl.model.blockers import (
     Blocker,
@@ -37,17 +37,17 @@ _PRECISION = 10_000
 
 def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
     """What keeps a gang from starting, by role; as many pods as fit are counted as placed."""
-    if gang.quota_request and (quota := gang.quota_request.exceeded(now=False)):
+    if gang.quota_request and (quota := gang.quota_request.exceeded(FUTURE_IDLE)):
         yield quota_shortage(
             quota, gang.quota_request, _given_back(snapshot, quota, gang.job.priority)
         )
     room = reachable_capacity(snapshot, gang.job)
-    near = closest_fit(snapshot, gang, room, Horizon.FUTURE_IDLE)
+    near = closest_fit(snapshot, gang, room, FUTURE_IDLE)
     if near is None:
         yield from _unlabelled(gang)
         return
     gang = near[0]
-    found = pack_in_best_order(room, gang.requests, Horizon.FUTURE_IDLE)
+    found = pack_in_best_order(room, gang.requests, FUTURE_IDLE)
     wanted = list(zip(gang.roles, gang.requests, found, strict=True))
     for role, request, _ in wanted:
         if not request.pod_class.eligible.any():
@@ -75,7 +75,7 @@ def growth_shortage(
 ) -> Blocker:
     """What keeps a started role from one more replica, if it is room."""
     pod_class, capacity = allocation.pod_class, snapshot.capacity
-    if allocation.quota_request and (quota := allocation.quota_request.exceeded(now=False)):
+    if allocation.quota_request and (quota := allocation.quota_request.exceeded(FUTURE_IDLE)):
         return quota_shortage(quota, allocation.quota_request, 0)
     if not pod_class.eligible.any():
         rule, domains = no_node_error(snapshot, pod_class), snapshot.domains_of(pod_class)
@@ -115,7 +115,7 @@ def _given_back(snapshot: Snapshot, quota: QuotaLine, priority: int) -> int:
 
 def _fill_all(room: Ints, pod_class: PodClass) -> None:
     """Take every place for a pod of this shape: what is left on each node is less than one."""
-    capacity = pod_class.pods_per_node(room, Horizon.FUTURE_IDLE)
+    capacity = pod_class.pods_per_node(room, FUTURE_IDLE)
     for resource, amount in pod_class.amounts:
         room[resource] -= capacity * amount
 
@@ -128,7 +128,7 @@ def _room(
         return large
     names, nodes = snapshot.capacity.resources, list(snapshot.capacity.index)
     every = np.flatnonzero(pod_class.eligible)
-    indexes = every[[pod_class.allows(int(node), now=False) for node in every]]
+    indexes = every[[pod_class.future_idle.allows(int(node)) for node in every]]
     best = int((indexes if indexes.size else every)[0])
     if indexes.size:
         best = int(indexes[_least_missing(snapshot, room, pod_class, indexes)])

@@ -9,7 +9,8 @@ import numpy as np
 
 from edl.feasibility.constraints import AffinityConstraint, ConstraintState
 from edl.feasibility.eligibility import Mask
-from edl.feasibility.gpu_shares import Horizon, ShareAllocator
+from edl.feasibility.gpu_shares import ShareAllocator
+from edl.feasibility.horizon import IDLE, Horizon
 from edl.planner.packing.node_capacity import (
     Ints,
     NodeCapacity,
@@ -56,12 +57,12 @@ class BestFitCursor:
     )  # fmt: skip
 
     def __init__(
-        self, capacity: NodeCapacity, amounts: ResourceAmounts, eligible: Mask, *, now: bool
+        self, capacity: NodeCapacity, amounts: ResourceAmounts, eligible: Mask, horizon: Horizon
     ) -> None:
-        self._cells = capacity.cells_to_compare(amounts, now=now)
+        self._cells = capacity.cells_to_compare(amounts, horizon)
         self._eligible = memoryview(eligible)  # type: ignore[arg-type]
         self._freed_nodes = capacity.freed_nodes
-        self._that_fit = partial(nodes_that_fit, capacity, amounts, now=now)
+        self._that_fit = partial(nodes_that_fit, capacity, amounts, horizon)
         nodes = np.flatnonzero(eligible)
         few = len(nodes) <= _SCANNED
         self._order = _fullest_first(
@@ -121,16 +122,20 @@ class BestFitCursor:
 class SharedGpuCursor(BestFitCursor):
     """The same for a shape with a share: a node without a device for it has no room."""
 
-    __slots__ = ("_allocator", "_is_now")
+    __slots__ = ("_allocator", "_horizon")
 
     def __init__(
-        self, capacity: NodeCapacity, pod_class: "PodClass", allocator: ShareAllocator, *, now: bool
+        self,
+        capacity: NodeCapacity,
+        pod_class: "PodClass",
+        allocator: ShareAllocator,
+        horizon: Horizon,
     ) -> None:
-        super().__init__(capacity, pod_class.amounts, pod_class.eligible, now=now)
-        self._allocator, self._is_now = allocator, now
+        super().__init__(capacity, pod_class.amounts, pod_class.eligible, horizon)
+        self._allocator, self._horizon = allocator, horizon
 
     def _fits(self, node: int) -> bool:
-        return super()._fits(node) and self._allocator.allows(node, now=self._is_now)
+        return super()._fits(node) and self._allocator.allows(node, self._horizon)
 
 
 class _NodeGroup:
@@ -173,15 +178,15 @@ class ConstrainedCursor(BestFitCursor):
         "_fine",
         "_group_of",
         "_groups",
-        "_is_now",
+        "_horizon",
         "_nodes",
         "_pod_class",
     )
 
-    def __init__(self, capacity: NodeCapacity, pod_class: "PodClass", *, now: bool) -> None:
-        super().__init__(capacity, pod_class.amounts, pod_class.eligible, now=now)
+    def __init__(self, capacity: NodeCapacity, pod_class: "PodClass", horizon: Horizon) -> None:
+        super().__init__(capacity, pod_class.amounts, pod_class.eligible, horizon)
         self._nodes: list[int] = self._order.tolist()
-        self._capacity, self._pod_class, self._is_now = capacity, pod_class, now
+        self._capacity, self._pod_class, self._horizon = capacity, pod_class, horizon
         self._coarse, self._fine = (pod_class.constraints or ConstraintState()).split_by_domains(
             _FEW
         )
@@ -206,7 +211,7 @@ class ConstrainedCursor(BestFitCursor):
         if self._seen < len(self._freed_nodes):
             self._return_freed()
         near = self._pod_class.constraints.affinity if self._pod_class.constraints else None
-        if near is not None and near.has_no_match(now=self._is_now):
+        if near is not None and near.has_no_match(self._horizon):
             return next(filter(self._takes, self._most_room_first(near)), _NO_NODE)
         ease = self._fine.eased
         best = len(self._nodes)
@@ -230,7 +235,7 @@ class ConstrainedCursor(BestFitCursor):
         places, order, count = group.places, self._nodes, len(group.places)
         while group.at < count and not self._fits(order[places[group.at]]):
             group.at += 1
-        if not self._coarse.allows(order[places[0]], now=self._is_now):
+        if not self._coarse.allows(order[places[0]], self._horizon):
             return _NO_NODE
         if group.ease != ease:
             group.ease, group.next = ease, group.at
@@ -246,7 +251,7 @@ class ConstrainedCursor(BestFitCursor):
 
     def _takes(self, node: int) -> bool:
         # Rules first: what they forbid mostly has the room.
-        return self._pod_class.allows(node, now=self._is_now) and self._fits(node)
+        return self._pod_class.at(self._horizon).allows(node) and self._fits(node)
 
     def _return_freed(self) -> None:
         """Room came back to nodes."""
@@ -268,10 +273,8 @@ class ConstrainedCursor(BestFitCursor):
     def _most_room_first(self, near: AffinityConstraint) -> Iterator[int]:
         """Where the first of a company decides for all, the domain with the most room first."""
         domains = near.counts[0].domains
-        room = self._capacity.idle if self._is_now else self._capacity.future_idle
-        capacity = self._pod_class.pods_per_node(
-            room, Horizon.IDLE if self._is_now else Horizon.FUTURE_IDLE
-        )
+        room = self._capacity.idle if self._horizon is IDLE else self._capacity.future_idle
+        capacity = self._pod_class.pods_per_node(room, self._horizon)
         inside = domains.of_nodes >= 0
         total = np.bincount(domains.of_nodes[inside], capacity[inside], domains.size + 1)
         nodes = self._order
@@ -279,13 +282,13 @@ class ConstrainedCursor(BestFitCursor):
 
 
 def nodes_that_fit(
-    capacity: NodeCapacity, amounts: ResourceAmounts, nodes: Ints, *, now: bool
+    capacity: NodeCapacity, amounts: ResourceAmounts, horizon: Horizon, nodes: Ints
 ) -> Ints:
     """Those of these nodes with room for one more pod."""
     found = np.ones(len(nodes), dtype=np.bool_)
     for resource, amount in amounts:
         found &= capacity.future_idle[resource, nodes] >= amount
-        if now:
+        if horizon is IDLE:
             found &= capacity.idle[resource, nodes] >= amount
     return nodes[found]
 

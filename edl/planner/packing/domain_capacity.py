@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edl.feasibility.eligibility import Mask
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import Horizon
 from edl.planner.packing.node_capacity import ALL_NODES, Ints
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Node
 from edl.quantities import CPU, MEMORY, Resources
 
@@ -105,24 +106,22 @@ class NodeCapacity:
         ]
 
     def cells_to_compare(
-        self, amounts: ResourceAmounts, *, now: bool
+        self, amounts: ResourceAmounts, horizon: Horizon
     ) -> list[tuple["memoryview[int]", int]]:
         """The lines that a pod's need is compared with, each with its amount."""
         soon = [(self._future_idle[resource], amount) for resource, amount in amounts]
-        return (
-            [(self._idle[resource], amount) for resource, amount in amounts] + soon if now else soon
-        )
+        if horizon is not IDLE:
+            return soon
+        return [(self._idle[resource], amount) for resource, amount in amounts] + soon
 
-    def fits(self, node: int, amounts: ResourceAmounts, *, now: bool) -> bool:
+    def fits(self, node: int, amounts: ResourceAmounts, horizon: Horizon) -> bool:
         return all(
-            cells[node] >= amount for cells, amount in self.cells_to_compare(amounts, now=now)
+            cells[node] >= amount for cells, amount in self.cells_to_compare(amounts, horizon)
         )
 
-    def reserve(self, node: int, pod_class: "PodClass", pods: int = 1, *, now: bool) -> None:
-        """Reserve room for pods of this shape, or free it (a negative number of pods).
-
-        `now`: at present as well as after the pods that leave are gone; else only after that.
-        """
+    def reserve(self, node: int, pod_class: "PodClass", horizon: Horizon, pods: int = 1) -> None:
+        """Reserve room for pods of this shape, or free it (a negative number of pods)."""
+        is_idle = horizon is IDLE
         counts, idle_soon, idle_now = (
             self._schedulable[node],
             self.total_future_idle,
@@ -134,22 +133,22 @@ class NodeCapacity:
             soon[node] -= less
             if counts:
                 idle_soon[resource] -= less
-            if now:
+            if is_idle:
                 at_once[node] -= less
                 if counts:
                     idle_now[resource] -= less
         if pod_class.constraints is not None:
-            pod_class.constraints.change(node, pods, now=now)
+            pod_class.constraints.change(node, pods, horizon)
         if pod_class.share_allocator is not None:
-            pod_class.share_allocator.change(node, pods, now=now)
+            pod_class.share_allocator.change(node, pods, horizon)
 
-    def unreserve(self, node: int, pod_class: "PodClass", *, now: bool) -> None:
+    def unreserve(self, node: int, pod_class: "PodClass", horizon: Horizon) -> None:
         """Undo a `reserve` that no cursor has seen since."""
-        self.reserve(node, pod_class, -1, now=now)
+        self.reserve(node, pod_class, horizon, -1)
 
-    def release(self, node: int, pod_class: "PodClass", *, now: bool) -> None:
+    def release(self, node: int, pod_class: "PodClass", horizon: Horizon) -> None:
         """The opposite of `reserve`; a bound pod's capacity is idle again only once it is gone."""
-        self.unreserve(node, pod_class, now=now)
+        self.unreserve(node, pod_class, horizon)
         self.freed_nodes.append(node)
 
     def add(self, node: int, amounts: ResourceAmounts, sign: int) -> None:
@@ -173,8 +172,8 @@ class NodeCapacity:
         self.changed_nodes += nodes
         if not pod_class.is_unconstrained:  # shapes that count pods count them again
             for node in nodes:
-                self.unreserve(node, pod_class, now=True)
-                self.reserve(node, pod_class, now=False)
+                self.unreserve(node, pod_class, IDLE)
+                self.reserve(node, pod_class, FUTURE_IDLE)
             return
         counted = sum(map(self._schedulable.__getitem__, nodes))
         for resource, amount in pod_class.amounts:

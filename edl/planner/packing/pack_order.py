@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, permutations
 from typing import Final
 
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import Horizon
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest, pack
 

@@ -7,11 +7,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from edl.feasibility.eligibility import Mask
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Shape
 from edl.planner.packing.best_fit import (
     BestFitCursor,
     ConstrainedCursor,
+    CursorPosition,
     SharedGpuCursor,
     nodes_that_fit,
 )
@@ -25,13 +26,13 @@ class PodClass:
 
     __slots__ = (
         "_capacity",
-        "_future_idle",
-        "_idle",
-        "_large_enough",
+        "_large",
         "amounts",
         "cells",
         "constraints",
         "eligible",
+        "future_idle",
+        "idle",
         "shape",
         "share_allocator",
     )
@@ -52,9 +53,8 @@ class PodClass:
         )
         """The devices that its pods share, if they do."""
         self._capacity = capacity
-        self._idle: BestFitCursor | None = None
-        self._future_idle: BestFitCursor | None = None
-        self._large_enough: Mask | None = None
+        self._large: Mask | None = None
+        self.reset_cursors()
 
     def within(self, nodes: Mask) -> "PodClass":
         """The same shape on some of its nodes only; bool[nodes]."""
@@ -63,28 +63,17 @@ class PodClass:
         found.reset_cursors()
         return found
 
-    @property
-    def idle(self) -> BestFitCursor:
-        """Nodes that have the room now, and not promised to anybody."""
-        if self._idle is None:
-            self._idle = self._cursor(now=True)
-        return self._idle
-
-    @property
-    def future_idle(self) -> BestFitCursor:
-        """Nodes that will have the room, and not promised to anybody."""
-        if self._future_idle is None:
-            self._future_idle = self._cursor(now=False)
-        return self._future_idle
+    def at(self, horizon: Horizon) -> "CapacityView":
+        return self.idle if horizon is IDLE else self.future_idle
 
     @property
     def large_enough(self) -> Mask:
         """Nodes that are large enough for one of its pods, whatever runs there; bool[nodes]."""
-        if self._large_enough is None:
-            self._large_enough = self.eligible.copy()
+        if self._large is None:
+            self._large = self.eligible.copy()
             for resource, amount in self.amounts:
-                self._large_enough &= self._capacity.allocatable[resource] >= amount
-        return self._large_enough
+                self._large &= self._capacity.allocatable[resource] >= amount
+        return self._large
 
     def competes_with(self, other: "PodClass") -> bool:
         """Whether pods of the other shape may take a place that pods of this one could have."""
@@ -94,51 +83,29 @@ class PodClass:
         return self.constraints is not None and not self.constraints.counts.isdisjoint(counted)
 
     def reset_cursors(self) -> None:
-        """Nobody has looked for room yet."""
-        self._idle = self._future_idle = self._large_enough = None
+        """Look for room from the first node again."""
+        self.idle = CapacityView(self._capacity, self, IDLE)
+        self.future_idle = CapacityView(self._capacity, self, FUTURE_IDLE)
+        self._large = None
 
     def is_full(self) -> bool:
         """Whether no node has room for one more, also when everybody has left who leaves."""
         nodes = np.flatnonzero(self.eligible)
         return (
             self.is_unconstrained
-            and not nodes_that_fit(self._capacity, self.amounts, nodes, now=False).size
+            and not nodes_that_fit(self._capacity, self.amounts, FUTURE_IDLE, nodes).size
         )
 
-    def _cursor(self, *, now: bool) -> BestFitCursor:
-        if self.constraints is None and self.share_allocator is None:
-            return BestFitCursor(self._capacity, self.amounts, self.eligible, now=now)
-        if self.constraints is None and self.share_allocator is not None:
-            return SharedGpuCursor(self._capacity, self, self.share_allocator, now=now)
-        return ConstrainedCursor(self._capacity, self, now=now)
-
-    def allows(self, node: int, *, now: bool) -> bool:
-        """Whether rules and devices let one more pod come to this node, whatever its sums."""
-        if self.constraints is not None and not self.constraints.allows(node, now=now):
-            return False
-        return self.share_allocator is None or self.share_allocator.allows(node, now=now)
-
-    def fits(self, node: int, *, now: bool) -> bool:
-        """Whether a node that it may use has the room, and rules let it come there."""
-        return self._capacity.fits(node, self.amounts, now=now) and self.allows(node, now=now)
+    def defer(self, nodes: Sequence[int]) -> None:
+        """Give back the idle capacity of pods; their future idle capacity stays reserved."""
+        self._capacity.defer(nodes, self)
 
     def count_leaving(self, nodes: Sequence[int]) -> None:
         """Pods of this shape that are on their way out count soon no more."""
         for found in (self.constraints, self.share_allocator):
             for node in nodes if found else ():
                 if found and node != _NO_NODE:
-                    found.change(node, -1, now=False)
-
-    def readmits(self, node: int, *, now: bool, bound: bool) -> bool:
-        """Whether a node to which others came has room for a pod that has left it.
-
-        `bound`: its pod is bound to the node; `now`: it takes idle capacity.
-        """
-        if self.share_allocator is not None and not self.share_allocator.readmits(
-            node, now=now, bound=bound
-        ):
-            return False
-        return self._capacity.fits(node, self.amounts, now=now)
+                    found.change(node, -1, FUTURE_IDLE)
 
     @property
     def follows_others(self) -> bool:
@@ -171,6 +138,89 @@ class PodClass:
     def is_unconstrained(self) -> bool:
         """Whether nothing but sums decides where its pods fit."""
         return self.constraints is None and self.share_allocator is None
+
+
+class CapacityView:
+    """The room for pods of one class at one horizon, and what is reserved of it."""
+
+    __slots__ = ("_capacity", "_found", "_pod_class", "horizon")
+
+    def __init__(self, capacity: NodeCapacity, pod_class: PodClass, horizon: Horizon) -> None:
+        self._capacity, self._pod_class, self.horizon = capacity, pod_class, horizon
+        self._found: BestFitCursor | None = None
+
+    @property
+    def _cursor(self) -> BestFitCursor:
+        if self._found is None:
+            self._found = self._new_cursor()
+        return self._found
+
+    def _new_cursor(self) -> BestFitCursor:
+        capacity, pod_class, horizon = self._capacity, self._pod_class, self.horizon
+        if pod_class.constraints is not None:
+            return ConstrainedCursor(capacity, pod_class, horizon)
+        if pod_class.share_allocator is not None:
+            return SharedGpuCursor(capacity, pod_class, pod_class.share_allocator, horizon)
+        return BestFitCursor(capacity, pod_class.amounts, pod_class.eligible, horizon)
+
+    def find(self) -> int:
+        """The next node that takes one more pod, the fullest first; -1 if there is none."""
+        return (self._found or self._cursor).find()
+
+    def position(self) -> CursorPosition:
+        """Where the search stands, for `restore` when reservations are undone."""
+        return self._cursor.position()
+
+    def restore(self, position: CursorPosition) -> None:
+        self._cursor.restore(position)
+
+    def allows(self, node: int) -> bool:
+        """Whether rules and devices let one more pod come to this node, whatever its sums."""
+        pod_class = self._pod_class
+        if pod_class.constraints and not pod_class.constraints.allows(node, self.horizon):
+            return False
+        allocator = pod_class.share_allocator
+        return allocator is None or allocator.allows(node, self.horizon)
+
+    def fits(self, node: int) -> bool:
+        """Whether a node that it may use has the room, and rules let it come there."""
+        return self._has_room(node) and self.allows(node)
+
+    def readmits(self, node: int, *, bound: bool) -> bool:
+        """Whether a node to which others came has room for a pod that has left it.
+
+        `bound`: its pod is bound to the node.
+        """
+        allocator = self._pod_class.share_allocator
+        returns = allocator is None or allocator.readmits(node, self.horizon, bound=bound)
+        return returns and self._has_room(node)
+
+    def _has_room(self, node: int) -> bool:
+        return self._capacity.fits(node, self._pod_class.amounts, self.horizon)
+
+    def reserve(self, node: int) -> None:
+        self._capacity.reserve(node, self._pod_class, self.horizon)
+
+    def unreserve(self, node: int) -> None:
+        """Undo a `reserve` that no cursor has seen since."""
+        self._capacity.unreserve(node, self._pod_class, self.horizon)
+
+    def release(self, node: int) -> None:
+        """The opposite of `reserve`; a bound pod's capacity is idle again only once it is gone."""
+        self._capacity.release(node, self._pod_class, self.horizon)
+
+    def reserve_pods(self, pods: int) -> list[int]:
+        """Reserve room for as many pods as fit, at most this many; the node of each."""
+        nodes: list[int] = []
+        while len(nodes) < pods and (node := self.find()) >= 0:
+            self.reserve(node)
+            nodes.append(node)
+        return nodes
+
+    def unreserve_pods(self, nodes: Sequence[int]) -> None:
+        """Undo `reserve_pods`; the search must be brought back to where it stood (`restore`)."""
+        for node in nodes:
+            self.unreserve(node)
 
 
 _UNBOUNDED = 2**31
@@ -208,21 +258,3 @@ def _fill(room: Ints, pod_class: PodClass, capacity: Ints, count: int) -> None:
     filled = np.clip(count - before, 0, sorted_capacity)
     for resource, amount in pod_class.amounts:
         room[resource, order] -= filled * amount
-
-
-def reserve_pods(capacity: NodeCapacity, request: PodSetRequest, *, now: bool) -> list[int]:
-    """Take room for as many pods as fit, at most what is wanted; the node of each."""
-    nodes: list[int] = []
-    cursor = request.pod_class.idle if now else request.pod_class.future_idle
-    while len(nodes) < request.pods and (node := cursor.find()) >= 0:
-        capacity.reserve(node, request.pod_class, now=now)
-        nodes.append(node)
-    return nodes
-
-
-def unreserve_pods(
-    capacity: NodeCapacity, pod_class: PodClass, nodes: Sequence[int], *, now: bool
-) -> None:
-    """Undo `place`; its cursor must be brought back to where it stood."""
-    for node in nodes:
-        capacity.unreserve(node, pod_class, now=now)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from edl import phases, reasons
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import Reason
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.fit_errors import no_node_error, scarcest
@@ -122,7 +122,7 @@ class Decision:
             return reasons.MOVING
         if allocation.pipelined:
             return reasons.leaving(allocation.pipelined)
-        if allocation.quota_request and (quota := allocation.quota_request.exceeded(now=False)):
+        if allocation.quota_request and (quota := allocation.quota_request.exceeded(FUTURE_IDLE)):
             return reasons.in_budget(quota.spec, allocation.quota_request.amount(quota), quota.used)
         pod_class = allocation.pod_class
         if pod_class not in self._fit_errors:
@@ -145,7 +145,7 @@ class Decision:
         if over and pod_class.future_idle.find() != NO_NODE:
             return reasons.ceiling(self.snapshot.limits.load_ceiling, over)
         lacks = scarcest(
-            self.snapshot, capacity.future_idle, [PodSetRequest(pod_class, 1)], Horizon.FUTURE_IDLE
+            self.snapshot, capacity.future_idle, [PodSetRequest(pod_class, 1)], FUTURE_IDLE
         )
         return reasons.no_room(pod_class.shape.requests, lacks, self.snapshot.domains_of(pod_class))
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from edl.annotations import clearings
 from edl.feasibility.eligibility import Mask
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.drain import (
@@ -54,7 +54,7 @@ class Displacement:
                     break
                 for allocation, position in blocking:
                     self._clear(pod_class, allocation, position)
-                self.snapshot.capacity.reserve(node, pod_class, now=False)
+                pod_class.future_idle.reserve(node)
                 nodes.append(node)
         return self.moves
 
@@ -134,13 +134,13 @@ class Displacement:
         snapshot, pod_class = self.snapshot, allocation.pod_class
         if not quota_allows_replacement(snapshot, allocation.job, allocation.role):
             return None
-        capacity = pod_class.pods_per_node(snapshot.capacity.future_idle, Horizon.FUTURE_IDLE)
+        capacity = pod_class.pods_per_node(snapshot.capacity.future_idle, FUTURE_IDLE)
         nodes = np.flatnonzero((capacity > 0) & allowed)
         order = nodes[np.argsort(capacity[nodes], kind="stable")].tolist()
-        for now in (True, False):
-            node = next((node for node in order if pod_class.fits(node, now=now)), NO_NODE)
+        for horizon in (IDLE, FUTURE_IDLE):
+            node = next(filter(pod_class.at(horizon).fits, order), NO_NODE)
             if node != NO_NODE:
-                return Placement(node, holds_idle=now, is_new=False)
+                return Placement(node, horizon is IDLE, is_new=False)
         return None
 
 

@@ -11,9 +11,9 @@ from typing import Final
 
 from edl import reasons
 from edl.feasibility.eligibility import Mask
+from edl.feasibility.horizon import IDLE
 from edl.frameworks import FRAMEWORKS, resizing
 from edl.model import ClusterState, JobKey, Node, Pod, ResizePolicy, Role, TrainingJob
-from edl.planner.packing.pod_class import PodSetRequest, reserve_pods
 from edl.planner.passes.pending_turns import pending_gated_pods, pending_ungated_pods
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -104,7 +104,7 @@ def _forced(snapshot: Snapshot, allocation: RoleAllocation, going: dict[str, str
     first = keeping_one_ready(role, lost)
     if not first:
         return None
-    reserve_pods(snapshot.capacity, PodSetRequest(allocation.pod_class, len(first)), now=True)
+    allocation.pod_class.idle.reserve_pods(len(first))
     return _moved(allocation.job, role, first, going)
 
 
@@ -152,14 +152,14 @@ def _offered(snapshot: Snapshot, allocation: RoleAllocation, cordoned: set[str])
         return None
     if not quota_allows_replacement(snapshot, job, role):
         return None
-    snapshot.capacity.reserve(node, pod_class, now=True)
+    pod_class.idle.reserve(node)
     return _moved(job, role, [last], {})
 
 
 def quota_allows_replacement(snapshot: Snapshot, job: TrainingJob, role: Role) -> bool:
     """Its replacement counts what it counts itself, which an overdrawn quota refuses."""
     quota_request = snapshot.quotas.pod_request(job, role)
-    return quota_request is None or quota_request.allows(0, now=True)
+    return quota_request is None or quota_request.allows(IDLE, 0)
 
 
 def _bound(role: Role) -> list[Pod]:

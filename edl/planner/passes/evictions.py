@@ -31,7 +31,7 @@ def suspend_jobs(snapshot: Snapshot, decisions: Decisions) -> None:
             )
     for allocation in snapshot.unsettled:
         while allocation.job.key in decisions.suspended and allocation.placements:
-            allocation.evict(snapshot.capacity)
+            allocation.evict()
     snapshot.unsettled = [found for found in snapshot.unsettled if found.placements]
     snapshot.allocations = [found for found in snapshot.allocations if found.placements]
     if off := decisions.held.keys() | decisions.suspended:
@@ -107,19 +107,17 @@ def shrink_to_limits(snapshot: Snapshot) -> None:
         if allocation.resizable:
             manual = manual_size(allocation.role)
             size = allocation.role.spec.max if manual is None else manual
-            _shrink_to(
-                snapshot, allocation, size, reasons.ABOVE_MAX if manual is None else reasons.MANUAL
-            )
+            _shrink_to(allocation, size, reasons.ABOVE_MAX if manual is None else reasons.MANUAL)
             pending = _pending_extras(snapshot, allocation)
-            _shrink_to(snapshot, allocation, allocation.size - pending, reasons.STAYED_PENDING)
+            _shrink_to(allocation, allocation.size - pending, reasons.STAYED_PENDING)
 
 
-def _shrink_to(snapshot: Snapshot, allocation: RoleAllocation, size: int, reason: Reason) -> None:
+def _shrink_to(allocation: RoleAllocation, size: int, reason: Reason) -> None:
     if allocation.size > max(size, allocation.min_replicas):
         record_eviction([allocation], reason)
         allocation.reserves_capacity = reason != reasons.STAYED_PENDING
         while allocation.size > max(size, allocation.min_replicas):
-            allocation.evict(snapshot.capacity)
+            allocation.evict()
         allocation.unscheduled = [
             found for found in allocation.unscheduled if found.position < allocation.size
         ]

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.model import Reason
 from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce, Shortage
 from edl.planner.packing.node_capacity import Ints, by_scarcest_resource
@@ -35,7 +35,7 @@ def gang_fit_error(snapshot: Snapshot, found: Gang, reach: Ints) -> Reason:
     room, horizon = (
         (snapshot.capacity_without_training_jobs(), Horizon.EMPTY)
         if never
-        else (reach, Horizon.FUTURE_IDLE)
+        else (reach, FUTURE_IDLE)
     )
     near = closest_fit(snapshot, found, room, horizon)
     if near and near[1] == found.pods and not never:  # rules or budgets keep it from extras

@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from operator import attrgetter
 
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.planner.packing.node_capacity import Ints, ResourceAmounts
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.team_growth import grow_in_turn
@@ -29,12 +29,12 @@ class GrowthCeiling:
         self._idle_to_keep = self.snapshot.capacity.idle_to_keep(self.snapshot.limits.load_ceiling)
         self._least = _Least(self._idle_to_keep)
 
-    def allows(self, pod_class: PodClass, *, now: bool) -> bool:
-        """Whether one more pod stays below it; `now`: also before leaving pods are gone."""
+    def allows(self, pod_class: PodClass, horizon: Horizon) -> bool:
+        """Whether one more pod stays below it."""
         capacity = self.snapshot.capacity
         soon, at_once = (
             capacity.total_future_idle,
-            capacity.total_idle if now else capacity.total_future_idle,
+            capacity.total_idle if horizon is IDLE else capacity.total_future_idle,
         )
         for resource, least in self._least[pod_class]:
             if soon[resource] < least or at_once[resource] < least:
@@ -128,38 +128,38 @@ def add_replica(
     if not (at_once or _is_allowed(ceiling, allocation)):
         return False
     soon = allocation.pod_class.future_idle
-    if at_once and (node := _row(snapshot, allocation, anchors, now=True)) != NO_NODE:
-        allocation.place(snapshot.capacity, node, now=True)
+    if at_once and (node := _row(snapshot, allocation, anchors, IDLE)) != NO_NODE:
+        allocation.place(node, IDLE)
         return True
     # What restarts takes its size when it starts: it would restart at once for room to come.
     restarts = allocation.starts and allocation.restarts_to_resize and not allocation.hold_reason
     if restarts or soon.find() == NO_NODE:
         return False
-    node = _row(snapshot, allocation, anchors, now=False)
+    node = _row(snapshot, allocation, anchors, FUTURE_IDLE)
     if node != NO_NODE:
-        allocation.place(snapshot.capacity, node, now=False)
+        allocation.place(node, FUTURE_IDLE)
         return True
     return False
 
 
 def could_reserve(ceiling: GrowthCeiling, allocation: RoleAllocation, room: Ints) -> bool:
     """Whether budgets, ceiling and a node allow one more where this room is free."""
-    if allocation.quota_request and not allocation.quota_request.allows(now=False):
+    if allocation.quota_request and not allocation.quota_request.allows(FUTURE_IDLE):
         return False
     idle = room[:, ceiling.snapshot.capacity.schedulable].sum(axis=1).tolist()
     if len(allocation.placements) >= allocation.role.spec.min and ceiling.exceeded(
         allocation.pod_class, idle
     ):
         return False
-    return bool(allocation.pod_class.pods_per_node(room, Horizon.FUTURE_IDLE).any())
+    return bool(allocation.pod_class.pods_per_node(room, FUTURE_IDLE).any())
 
 
 def _is_allowed(ceiling: GrowthCeiling, allocation: RoleAllocation) -> bool:
     """Whether budgets and ceiling have room for one more, when leaving pods are gone."""
-    if allocation.quota_request and not allocation.quota_request.allows(now=False):
+    if allocation.quota_request and not allocation.quota_request.allows(FUTURE_IDLE):
         return False
     return len(allocation.placements) < allocation.role.spec.min or ceiling.allows(
-        allocation.pod_class, now=False
+        allocation.pod_class, FUTURE_IDLE
     )
 
 
@@ -168,7 +168,7 @@ def _comes_at_once(snapshot: Snapshot, ceiling: GrowthCeiling, allocation: RoleA
     if (
         allocation.hold_reason
         or allocation.gave_replicas
-        or (allocation.quota_request and not allocation.quota_request.allows(now=True))
+        or (allocation.quota_request and not allocation.quota_request.allows(IDLE))
     ):
         return False
     if len(allocation.placements) < allocation.role.spec.min:
@@ -178,16 +178,16 @@ def _comes_at_once(snapshot: Snapshot, ceiling: GrowthCeiling, allocation: RoleA
         or allocation.starts
         or snapshot.satisfaction(allocation) < snapshot.growth_limit
     )
-    return calm and ceiling.allows(allocation.pod_class, now=True)
+    return calm and ceiling.allows(allocation.pod_class, IDLE)
 
 
 def _row(
-    snapshot: Snapshot, allocation: RoleAllocation, anchors: AnchorNodes | None, *, now: bool
+    snapshot: Snapshot, allocation: RoleAllocation, anchors: AnchorNodes | None, horizon: Horizon
 ) -> int:
     """Near the others where its user or the policy says so, else the fullest node."""
     near = allocation.job.topology.preferred
-    if near and (node := node_in_preferred_domain(snapshot, allocation, now=now)) != NO_NODE:
+    if near and (node := node_in_preferred_domain(snapshot, allocation, horizon)) != NO_NODE:
         return node
-    if anchors is not None and (node := anchors.node_for(allocation, now=now)) != NO_NODE:
+    if anchors is not None and (node := anchors.node_for(allocation, horizon)) != NO_NODE:
         return node
-    return allocation.pod_class.idle.find() if now else allocation.pod_class.future_idle.find()
+    return allocation.pod_class.at(horizon).find()

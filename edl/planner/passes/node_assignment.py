@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import TrainingJob
 from edl.planner.plan import NodeAssignment
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -47,9 +48,7 @@ def _seat(
     for allocation, found in waiting:
         placement = search(snapshot, allocation, found)
         if placement is not None:
-            snapshot.capacity.reserve(
-                placement.node, allocation.pod_class, now=placement.holds_idle
-            )
+            allocation.pod_class.at(placement.horizon).reserve(placement.node)
             allocation.assign(found.position, placement)
 
 
@@ -83,7 +82,7 @@ def _order(waiting: tuple[RoleAllocation, Unscheduled]) -> tuple[bool, int, floa
 def _given(snapshot: Snapshot, allocation: RoleAllocation, found: Unscheduled) -> Placement | None:
     """At the node that its pod has been given."""
     node = found.pod.assigned if found.pod else ""
-    return _at(snapshot, allocation, node, (True, False)) if node else None
+    return _at(snapshot, allocation, node, (IDLE, FUTURE_IDLE)) if node else None
 
 
 def _planned(
@@ -93,7 +92,7 @@ def _planned(
     ranked = allocation.role.template.gated and allocation.role.spec.indexed
     node = allocation.role.record.assigned.node(found.position) if ranked else ""
     cleared = node in _cleared(allocation)
-    return _at(snapshot, allocation, node, (True,)) if node and not cleared else None
+    return _at(snapshot, allocation, node, (IDLE,)) if node and not cleared else None
 
 
 def _near(snapshot: Snapshot, allocation: RoleAllocation, _found: Unscheduled) -> Placement | None:
@@ -106,7 +105,7 @@ def _near(snapshot: Snapshot, allocation: RoleAllocation, _found: Unscheduled) -
     found = [node for node, _ in nodes.most_common()]
     if (
         allocation.job.topology.preferred
-        and (node := node_in_preferred_domain(snapshot, allocation, now=True)) != NO_NODE
+        and (node := node_in_preferred_domain(snapshot, allocation, IDLE)) != NO_NODE
     ):
         found.append(node)
     return _first(snapshot, allocation, found)
@@ -129,7 +128,7 @@ def _first(
     found = (
         node
         for node in nodes
-        if node not in cleared and pod_class.eligible[node] and pod_class.fits(node, now=True)
+        if node not in cleared and pod_class.eligible[node] and pod_class.idle.fits(node)
     )
     return next((Placement(node, holds_idle=True, is_new=False) for node in found), None)
 
@@ -156,13 +155,13 @@ _SEARCHES: Final[tuple[_Search, ...]] = (
 
 
 def _at(
-    snapshot: Snapshot, allocation: RoleAllocation, node: str, horizons: tuple[bool, ...]
+    snapshot: Snapshot, allocation: RoleAllocation, node: str, horizons: tuple[Horizon, ...]
 ) -> Placement | None:
     at, pod_class = snapshot.capacity.index.get(node, NO_NODE), allocation.pod_class
     if at == NO_NODE or not pod_class.eligible[at]:
         return None
-    found = (now for now in horizons if pod_class.fits(at, now=now))
-    return next((Placement(at, holds_idle=now, is_new=False) for now in found), None)
+    found = (horizon for horizon in horizons if pod_class.at(horizon).fits(at))
+    return next((Placement(at, one is IDLE, is_new=False) for one in found), None)
 
 
 def _is_short(allocation: RoleAllocation) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from edl import reasons
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import Horizon
 from edl.model import JobKey
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.admission.precedence import Precedence, max_displaced
@@ -75,7 +75,7 @@ class SchedulingTurns:
             waits = one.created >= refused.get(one.pod_class, one.created + 1)
             if waits or kept.hinders(0, pods, self._ahead) or self._collides(pods):
                 refused[one.pod_class] = min(one.created, refused.get(one.pod_class, one.created))
-                defer_growth(self.snapshot, one)
+                defer_growth(one)
             else:
                 self._ahead += pods
 
@@ -159,10 +159,10 @@ def _growing(snapshot: Snapshot) -> list[RoleAllocation]:
     ]
 
 
-def defer_growth(snapshot: Snapshot, allocation: RoleAllocation) -> None:
+def defer_growth(allocation: RoleAllocation) -> None:
     """Keep the room of its extras for it, until those have their nodes who come first."""
     allocation.hold_reason = allocation.hold_reason or reasons.PLACED_FIRST
-    allocation.defer(snapshot.capacity, allocation.growth)
+    allocation.defer(allocation.growth)
 
 
 def pending_ungated_pods(snapshot: Snapshot) -> Counter[PodClass]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edl import reasons
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import Horizon
 from edl.model import Reason, TrainingJob
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
@@ -213,7 +213,7 @@ class Preemption:
                 self.reclaimable.requeue(allocation)
 
     def _evict_replica(self, allocation: RoleAllocation) -> Placement:
-        return allocation.evict(self.snapshot.capacity)
+        return allocation.evict()
 
     def _restore(self, chosen: Sequence[Victim]) -> None:
         for victim in reversed(chosen):
@@ -222,7 +222,7 @@ class Preemption:
                 if extra:
                     self.reclaimable.restore(allocation, placement)
                 else:
-                    allocation.restore(self.snapshot.capacity, placement)
+                    allocation.restore(placement)
             for allocation in self._resizable.intersection(victim.allocations):
                 self.reclaimable.requeue(allocation)
 

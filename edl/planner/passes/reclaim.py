@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.planner.packing.best_fit import CursorPosition
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import (
     PodClass,
     PodSetRequest,
     pack,
-    reserve_pods,
-    unreserve_pods,
 )
 from edl.planner.snapshot.quota_balance import QuotaRequest
 from edl.planner.snapshot.reclaimable import Reclaimable
@@ -57,9 +55,11 @@ class Reservation:
 
     def __post_init__(self) -> None:
         self._positions = [request.pod_class.future_idle.position() for request in self.requests]
-        self.nodes = [reserve_pods(self.capacity, request, now=False) for request in self.requests]
+        self.nodes = [
+            request.pod_class.future_idle.reserve_pods(request.pods) for request in self.requests
+        ]
         if self.quota_request:
-            self.quota_request.reserve(now=False)
+            self.quota_request.reserve(FUTURE_IDLE)
 
     @property
     def missing(self) -> list[PodSetRequest]:
@@ -136,8 +136,8 @@ class Reservation:
         for (pod_class, count), nodes in zip(self.requests, self.nodes, strict=True):
             if node == NO_NODE or not pod_class.eligible[node]:
                 continue
-            while len(nodes) < count and pod_class.fits(node, now=False):
-                self.capacity.reserve(node, pod_class, now=False)
+            while len(nodes) < count and pod_class.future_idle.fits(node):
+                pod_class.future_idle.reserve(node)
                 nodes.append(node)
 
     def _reprieve(self, reclaimable: Reclaimable) -> None:
@@ -165,11 +165,11 @@ class Reservation:
     def discard(self, reclaimable: Reclaimable) -> None:
         """All as it was before the claim."""
         for request, nodes, mark in zip(self.requests, self.nodes, self._positions, strict=True):
-            unreserve_pods(self.capacity, request.pod_class, nodes, now=False)
+            request.pod_class.future_idle.unreserve_pods(nodes)
             request.pod_class.future_idle.restore(mark)
             nodes.clear()
         if self.quota_request:
-            self.quota_request.release(now=False)
+            self.quota_request.release(FUTURE_IDLE)
         for allocation, placements in reversed(self.evicted.items()):
             for placement in reversed(placements):
                 reclaimable.restore(allocation, placement)
@@ -197,10 +197,8 @@ class _Taken:
             placement.node, self._domains
         ):
             return True
-        return placement.node in self._nodes and not pod_class.readmits(
-            placement.node,
-            now=placement.holds_idle,
-            bound=not (placement.is_new or placement.holds_idle),
+        return placement.node in self._nodes and not pod_class.at(placement.horizon).readmits(
+            placement.node, bound=not (placement.is_new or placement.holds_idle)
         )
 
 

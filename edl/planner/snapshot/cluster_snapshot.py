@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from edl.feasibility.eligibility import Eligibility
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import IDLE, Horizon
 from edl.model import (
     ClusterState,
     Demand,
@@ -71,7 +71,7 @@ class Snapshot:
     """Of each resource of the grid, what all schedulable nodes have together."""
     cluster_fractions: dict[PodClass, float] = field(default_factory=dict)
     _domains: dict[str, TopologyDomains] = field(default_factory=dict)
-    _rankings: dict[tuple[str, tuple[PodClass, ...], bool], DomainRanking] = field(
+    _rankings: dict[tuple[str, tuple[PodClass, ...], Horizon], DomainRanking] = field(
         default_factory=dict
     )
     _within_domain: dict[tuple[PodClass, str, int], PodClass] = field(default_factory=dict)
@@ -130,13 +130,14 @@ class Snapshot:
             found = self._domains[label] = topology_domains(label, self.eligibility.values(label))
         return found
 
-    def ranking(self, label: str, requests: Sequence[PodSetRequest], *, now: bool) -> DomainRanking:
-        """The domains by the room that is idle now, or that will be soon, promised to no pod."""
+    def ranking(
+        self, label: str, requests: Sequence[PodSetRequest], horizon: Horizon
+    ) -> DomainRanking:
+        """The domains by their room that is promised to no pod."""
         pod_classes = tuple(request.pod_class for request in requests)
-        found = self._rankings.get((label, pod_classes, now))
+        found = self._rankings.get((label, pod_classes, horizon))
         if found is None:
-            room = self.capacity.available if now else self.capacity.future_available
-            horizon = Horizon.IDLE if now else Horizon.FUTURE_IDLE
+            room = self.capacity.available if horizon is IDLE else self.capacity.future_available
             found = DomainRanking(
                 self.domains(label), pod_classes, room, horizon, self.capacity.changed_nodes
             )
@@ -147,7 +148,7 @@ class Snapshot:
                 if self._ranked > _RANKED:
                     self._rankings.clear()
                     self._ranked = found.size
-                self._rankings[label, pod_classes, now] = found
+                self._rankings[label, pod_classes, horizon] = found
         return found
 
     def within_domain(self, pod_class: PodClass, label: str, number: int) -> PodClass:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edl.feasibility.horizon import Horizon
 from edl.planner.packing.node_capacity import by_scarcest_resource
-from edl.planner.packing.pod_class import PodSetRequest, unreserve_pods
+from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 
@@ -39,11 +40,11 @@ class AnchorNodes:
         """Whether its highest index, the next to go, is elsewhere."""
         return allocation.placements[-1].node not in self._nodes[allocation.job.key]
 
-    def node_for(self, allocation: RoleAllocation, *, now: bool) -> int:
+    def node_for(self, allocation: RoleAllocation, horizon: Horizon) -> int:
         """A node of these where one more replica fits; NOWHERE if there is none."""
-        pod_class = allocation.pod_class
+        pod_class, view = allocation.pod_class, allocation.pod_class.at(horizon)
         for node in self._nodes[allocation.job.key]:
-            if pod_class.eligible[node] and pod_class.fits(node, now=now):
+            if pod_class.eligible[node] and view.fits(node):
                 return node
         return NO_NODE
 
@@ -58,13 +59,13 @@ def place_on_one_node(
         return None
     placed: list[list[int]] = [[] for _ in requests]
     for request, nodes in zip(requests, placed, strict=True):
-        while len(nodes) < request.pods and request.pod_class.allows(node, now=True):
-            snapshot.capacity.reserve(node, request.pod_class, now=True)
+        while len(nodes) < request.pods and request.pod_class.idle.allows(node):
+            request.pod_class.idle.reserve(node)
             nodes.append(node)
     if all(len(nodes) == request.pods for request, nodes in zip(requests, placed, strict=True)):
         return placed
     for request, nodes in zip(requests, placed, strict=True):
-        unreserve_pods(snapshot.capacity, request.pod_class, nodes, now=True)
+        request.pod_class.idle.unreserve_pods(nodes)
     return None
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from edl.feasibility.horizon import IDLE, Horizon
 from edl.model import ClusterState, JobKey, Pod, Quota, Role, TrainingJob
 from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge, team_limits
 
@@ -30,6 +31,12 @@ class QuotaLine:
     refused: tuple[int, "ReclaimScope"] | None = None
     """An amount that a claim of this scope could not have, since something was given back."""
 
+    def left(self, horizon: Horizon) -> int:
+        """What is promised to no pod."""
+        if horizon is IDLE and self.remaining < self.future_remaining:
+            return self.remaining
+        return self.future_remaining
+
     @property
     def without_training_jobs(self) -> int:
         """What there is if none of our training jobs runs."""
@@ -49,12 +56,10 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
     unlent: QuotaLine | None = None
     """Stands for what teams keep that lend nothing."""
 
-    def exceeded(self, pods: int = 1, *, now: bool) -> QuotaLine | None:
-        """The first quota that allows no `pods` more; `now`: before terminating ones are gone."""
+    def exceeded(self, horizon: Horizon, pods: int = 1) -> QuotaLine | None:
+        """The first quota that does not allow `pods` more."""
         for quota, cost in self.amounts:
-            if (
-                min(quota.remaining, quota.future_remaining) if now else quota.future_remaining
-            ) < cost * pods:
+            if quota.left(horizon) < cost * pods:
                 return quota
         return None if self.lends(pods) else self.unlent
 
@@ -64,23 +69,23 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
             return True
         return self.team.covered_by(pods) >= 0 or self.team.lends(pods)
 
-    def allows(self, pods: int = 1, *, now: bool) -> bool:
-        return self.exceeded(pods, now=now) is None
+    def allows(self, horizon: Horizon, pods: int = 1) -> bool:
+        return self.exceeded(horizon, pods) is None
 
     def within_quota(self) -> bool:
         """Whether what was taken is there."""
         return all(quota.future_remaining >= 0 for quota, _ in self.amounts)
 
-    def reserve(self, pods: int = 1, *, now: bool) -> None:
+    def reserve(self, horizon: Horizon, pods: int = 1) -> None:
         for quota, cost in self.amounts:
             quota.future_remaining -= cost * pods
-            if now:
+            if horizon is IDLE:
                 quota.remaining -= cost * pods
         if self.team:
             self.team.reserve(pods)
 
-    def release(self, pods: int = 1, *, now: bool) -> None:
-        self.reserve(-pods, now=now)
+    def release(self, horizon: Horizon, pods: int = 1) -> None:
+        self.reserve(horizon, -pods)
         for quota, _ in self.amounts:
             quota.refused = None
 
@@ -168,7 +173,7 @@ class QuotaUsage:
         allocation.quota_request = quota_request = self.pod_request(allocation.job, allocation.role)
         if quota_request is not None:
             quota_request.reserve(
-                sum(placement.counts_in_quota for placement in allocation.placements), now=True
+                IDLE, sum(placement.counts_in_quota for placement in allocation.placements)
             )
             quota_request.count_terminating(_leaving(allocation.role))
 
@@ -176,9 +181,7 @@ class QuotaUsage:
         """Count the pods of a role that takes no part in the plan any more."""
         if quota_request := self.pod_request(job, role):
             pods = sum(not pod.ended for pod in role.status.pods)
-            quota_request.count_terminating(pods) if leaving else quota_request.reserve(
-                pods, now=True
-            )
+            quota_request.count_terminating(pods) if leaving else quota_request.reserve(IDLE, pods)
 
 
 def _key(quota: Quota) -> tuple[str, str, str]:

@@ -83,7 +83,6 @@ class Reclaimable:
     def __init__(
         self, snapshot: Snapshot, allocations: Sequence[RoleAllocation], rules: ReclaimOrder
     ) -> None:
-        self._capacity = snapshot.capacity
         self._order = rules
         self._teams = snapshot.teams
         self.allocations = self._unsorted = allocations
@@ -212,17 +211,15 @@ class Reclaimable:
     def move(self, allocation: RoleAllocation, position: int, to: Placement) -> None:
         """An extra goes to another node; its own gives its room back soon."""
         placement = allocation.placements[position]
-        self._capacity.release(placement.node, allocation.pod_class, now=placement.holds_idle)
-        self._capacity.reserve(to.node, allocation.pod_class, now=to.holds_idle)
-        allocation.assign(position, to)
+        allocation.move(position, to)
         self.capacity.add(allocation, placement, -1)
         self.capacity.add(allocation, to, 1)
 
     def evict(self, allocation: RoleAllocation) -> Placement:
-        placement = allocation.evict(self._capacity)
+        placement = allocation.evict()
         self.capacity.add(allocation, placement, -1)
         return placement
 
     def restore(self, allocation: RoleAllocation, placement: Placement) -> None:
-        allocation.restore(self._capacity, placement)
+        allocation.restore(placement)
         self.capacity.add(allocation, placement, 1)

@@ -6,8 +6,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Pod, Reason, ResizePolicy, Role, TrainingJob
-from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.quota_balance import QuotaRequest
 from edl.planner.teams.reclaim_priority import Margin, ReclaimPriority
@@ -31,11 +31,21 @@ class Placement(NamedTuple):
     counts_in_quota: bool = True
     """In budgets; not a replica that has succeeded, or that no work is left for."""
 
+    @property
+    def horizon(self) -> Horizon:
+        """From when its room is there."""
+        return IDLE if self.holds_idle else FUTURE_IDLE
+
+    @property
+    def quota_horizon(self) -> Horizon:
+        """From when it counts no more once it is taken away: a pod counts until it is gone."""
+        return IDLE if self.is_new and self.holds_idle else FUTURE_IDLE
+
 
 @lru_cache(maxsize=2**17)
-def _new_placement(node: int, now: bool) -> Placement:  # noqa: FBT001 - keyed by it
+def _new_placement(node: int, horizon: Horizon) -> Placement:
     """A plan may give a hundred thousand: one value a node."""
-    return Placement(node, holds_idle=now, is_new=True)
+    return Placement(node, holds_idle=horizon is IDLE, is_new=True)
 
 
 class Unscheduled(NamedTuple):
@@ -146,26 +156,33 @@ class RoleAllocation:
         margin = Margin.NEARLY_DONE if self.nearly_done else Margin.NONE
         return ReclaimPriority(self.job.priority, Margin.MANUAL if self.manual else margin)
 
-    def place(self, capacity: NodeCapacity, node: int, *, now: bool) -> None:
+    def place(self, node: int, horizon: Horizon) -> None:
         """One replica more."""
         self.changed = True
-        capacity.reserve(node, self.pod_class, now=now)
-        self.placements.append(_new_placement(node, now))
-        self.created += now
-        self.pipelined += not now
+        self.pod_class.at(horizon).reserve(node)
+        self.placements.append(_new_placement(node, horizon))
+        self.created += horizon is IDLE
+        self.pipelined += horizon is not IDLE
         if self.quota_request:
-            self.quota_request.reserve(now=now)
+            self.quota_request.reserve(horizon)
 
     def place_pipelined(self, node: int) -> None:
         """One replica more, for which a claim has taken the room."""
         self.changed = True
-        self.placements.append(_new_placement(node, False))  # noqa: FBT003 - keyed by it
+        self.placements.append(_new_placement(node, FUTURE_IDLE))
         self.pipelined += 1
 
     def assign(self, position: int, placement: Placement) -> None:
         """A replica on its way is expected there; its room is taken already."""
         self.changed = True
         self.placements[position] = placement
+
+    def move(self, position: int, to: Placement) -> None:
+        """One replica goes to another node; the room that it leaves is there once it is gone."""
+        placement = self.placements[position]
+        self.pod_class.at(placement.horizon).release(placement.node)
+        self.pod_class.at(to.horizon).reserve(to.node)
+        self.assign(position, to)
 
     @property
     def growth(self) -> int:
@@ -176,7 +193,7 @@ class RoleAllocation:
     def grows(self) -> bool:
         return self.growth > 0
 
-    def defer(self, capacity: NodeCapacity, count: int) -> None:
+    def defer(self, count: int) -> None:
         """Turn the last replicas that it takes now into room that is kept for them."""
         placements, count, nodes = self.placements, max(min(count, self.created), 0), []
         self.created -= count
@@ -184,8 +201,8 @@ class RoleAllocation:
         places = (at for at in reversed(range(len(placements))) if placements[at].holds_idle)
         for place in islice(places, count):
             nodes.append(placements[place].node)
-            placements[place] = _new_placement(nodes[-1], False)  # noqa: FBT003 - keyed by it
-        capacity.defer(nodes, self.pod_class)
+            placements[place] = _new_placement(nodes[-1], FUTURE_IDLE)
+        self.pod_class.defer(nodes)
         if self.quota_request:
             self.quota_request.count_terminating(-count)
 
@@ -195,23 +212,23 @@ class RoleAllocation:
         elif placement.is_new:
             self.pipelined += pods
 
-    def evict(self, capacity: NodeCapacity) -> Placement:
+    def evict(self) -> Placement:
         """One replica less: the last seat's room comes back."""
         self.changed = True
         placement = self.placements.pop()
         self._count(placement, -1)
         if placement.node != NO_NODE:
-            capacity.release(placement.node, self.pod_class, now=placement.holds_idle)
+            self.pod_class.at(placement.horizon).release(placement.node)
         if self.quota_request and placement.counts_in_quota:
-            self.quota_request.release(now=placement.is_new and placement.holds_idle)
+            self.quota_request.release(placement.quota_horizon)
         return placement
 
-    def restore(self, capacity: NodeCapacity, placement: Placement) -> None:
+    def restore(self, placement: Placement) -> None:
         """Undo `evict` where nothing has taken its place: it stays, whatever constraints say."""
         if placement.node != NO_NODE:
-            capacity.reserve(placement.node, self.pod_class, now=placement.holds_idle)
+            self.pod_class.at(placement.horizon).reserve(placement.node)
         if self.quota_request and placement.counts_in_quota:
-            self.quota_request.reserve(now=placement.is_new and placement.holds_idle)
+            self.quota_request.reserve(placement.quota_horizon)
         self.placements.append(placement)
         self._count(placement, 1)
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, islice
 
+from edl.feasibility.horizon import IDLE, Horizon
 from edl.model import Role, TrainingJob
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -41,14 +42,16 @@ def _best(snapshot: Snapshot, job: TrainingJob, role: str, label: str) -> int:
         PodSetRequest(snapshot.pod_class_state(one.template.shape).pod_class, one.status.size)
         for one in _started(job, role)
     ]
-    return next(snapshot.ranking(label, requests, now=True).tightest(requests), NO_NODE)
+    return next(snapshot.ranking(label, requests, IDLE).tightest(requests), NO_NODE)
 
 
 def _started(job: TrainingJob, role: str) -> list[Role]:
     return [one for one in job.live if not one.status.suspended and role in ("", one.name)]
 
 
-def node_in_preferred_domain(snapshot: Snapshot, allocation: RoleAllocation, *, now: bool) -> int:
+def node_in_preferred_domain(
+    snapshot: Snapshot, allocation: RoleAllocation, horizon: Horizon
+) -> int:
     """A node for one more, in a preferred domain of its role, the narrowest first; or NOWHERE.
 
     Where that begins another narrower domain, it is one with room for what may follow.
@@ -61,10 +64,10 @@ def node_in_preferred_domain(snapshot: Snapshot, allocation: RoleAllocation, *, 
         label = labels[depth]
         for number in sorted({*snapshot.domains(label).of_nodes[taken].tolist()} - {NO_NODE}):
             pod_class = snapshot.within_domain(allocation.pod_class, label, number)
-            if _find(pod_class, now=now) != NO_NODE:
-                return _begun(snapshot, allocation, pod_class, labels[depth + 1 :], now=now)
+            if pod_class.at(horizon).find() != NO_NODE:
+                return _begun(snapshot, allocation, pod_class, labels[depth + 1 :], horizon)
     return (
-        _begun(snapshot, allocation, allocation.pod_class, labels, now=now) if labels else NO_NODE
+        _begun(snapshot, allocation, allocation.pod_class, labels, horizon) if labels else NO_NODE
     )
 
 
@@ -73,8 +76,7 @@ def _begun(
     allocation: RoleAllocation,
     pod_class: PodClass,
     labels: Sequence[str],
-    *,
-    now: bool,
+    horizon: Horizon,
 ) -> int:
     """A node in the domain that fits its growth best, else in the roomiest one; or NOWHERE."""
     requests = [
@@ -84,19 +86,15 @@ def _begun(
         domains = snapshot.domains(label)
         if len(domains.values) == len(domains.of_nodes):
             break  # of single nodes the fullest comes first, as everywhere
-        ranking = snapshot.ranking(label, requests, now=now)
+        ranking = snapshot.ranking(label, requests, horizon)
         for number in islice(chain(ranking.tightest(requests), ranking.roomiest(requests)), 1):
             requests = [
                 PodSetRequest(
                     snapshot.within_domain(requests[0].pod_class, label, number), requests[0].pods
                 )
             ]
-    node = _find(requests[0].pod_class, now=now)
-    return node if node != NO_NODE else _find(pod_class, now=now)
-
-
-def _find(pod_class: PodClass, *, now: bool) -> int:
-    return (pod_class.idle if now else pod_class.future_idle).find()
+    node = requests[0].pod_class.at(horizon).find()
+    return node if node != NO_NODE else pod_class.at(horizon).find()
 
 
 def in_domain_order(snapshot: Snapshot, allocation: RoleAllocation, nodes: list[int]) -> list[int]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from edl.feasibility.constraints import ConstraintState
 from edl.feasibility.eligibility import Eligibility
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.feasibility.topology_state import TopologyState
 from edl.model import ForeignPods, Node, PodConstraints, Shape
 
@@ -61,9 +62,9 @@ class PodRules:
         self._leaving[node, rules] += leaving
         for count in self._crowd.carried(rules) if self._crowd else ():
             if pods:
-                count.change(row, pods, now=True)
+                count.change(row, pods, IDLE)
             if leaving:
-                count.change(row, -leaving, now=False)
+                count.change(row, -leaving, FUTURE_IDLE)
 
     def _counted(self) -> TopologyState:
         if self._crowd is None:

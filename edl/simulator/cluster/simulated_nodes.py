@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from edl.feasibility.eligibility import Eligibility, Ints, Mask
 from edl.feasibility.gpu_shares import best_fit, has_model
+from edl.feasibility.horizon import IDLE
 from edl.model import Device, Node, Shape
 from edl.planner.packing.node_capacity import resource_names
 from edl.quantities import Resources
@@ -179,7 +180,7 @@ class SimulatedNodes:
     def allows(self, shape: Shape, column: int) -> bool:
         """Whether other pods, and the node's GPUs, let one more pod of this shape come there."""
         binding = self._rules.binding(shape)
-        allowed = binding is None or binding.allows(column, now=True)
+        allowed = binding is None or binding.allows(column, IDLE)
         return allowed and self._shares(shape, column)
 
     def _shares(self, shape: Shape, column: int) -> bool:

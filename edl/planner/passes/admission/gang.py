@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.model import Domain, Reason, ResizePolicy, Role, Topology, TrainingJob
 from edl.planner.packing.pack_order import pack_orders
-from edl.planner.packing.pod_class import PodClass, PodSetRequest, reserve_pods, unreserve_pods
+from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.growth_gates import cool_down_after_restart
@@ -137,28 +137,26 @@ def _hardness(snapshot: Snapshot, pod_class: PodClass) -> float:
     )
 
 
-def reserve_idle(snapshot: Snapshot, requests: Sequence[PodSetRequest]) -> list[list[int]] | None:
+def reserve_idle(requests: Sequence[PodSetRequest]) -> list[list[int]] | None:
     """Room for all pods at once that is free now and promised to nobody; None, and no change."""
     for order in pack_orders(requests):
-        found = _place_in_order(snapshot, [requests[at] for at in order])
+        found = _place_in_order([requests[at] for at in order])
         if found is not None:
             return [found[order.index(at)] for at in range(len(requests))]
     return None
 
 
-def _place_in_order(
-    snapshot: Snapshot, requests: Sequence[PodSetRequest]
-) -> list[list[int]] | None:
+def _place_in_order(requests: Sequence[PodSetRequest]) -> list[list[int]] | None:
     marks = [request.pod_class.idle.position() for request in requests]
     placed: list[list[int]] = []
     for request in requests:
-        placed.append(reserve_pods(snapshot.capacity, request, now=True))
+        placed.append(request.pod_class.idle.reserve_pods(request.pods))
         if len(placed[-1]) < request.pods:
             break
     else:
         return placed
     for request, nodes in zip(requests, placed, strict=False):
-        unreserve_pods(snapshot.capacity, request.pod_class, nodes, now=True)
+        request.pod_class.idle.unreserve_pods(nodes)
     for request, mark in zip(requests, marks, strict=True):
         request.pod_class.idle.restore(mark)
     return None

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from edl import reasons
+from edl.feasibility.horizon import IDLE
 from edl.model import Code, Reason
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest
@@ -216,7 +217,7 @@ class GangClaims:
 
     def _admit(self, found: Gang, placed: list[list[int]], reason: Reason) -> None:
         if found.quota_request:
-            found.quota_request.reserve(now=True)
+            found.quota_request.reserve(IDLE)
         allocations = admit_roles(self.snapshot, found, placed)
         self.snapshot.allocations.extend(allocations)
         self.decisions.admitted[found.job.key] = (reason, allocations)
@@ -228,7 +229,7 @@ class GangClaims:
 
 def _allowed(found: Gang) -> bool:
     """By the budgets of its namespace, now."""
-    return found.quota_request is None or found.quota_request.allows(now=True)
+    return found.quota_request is None or found.quota_request.allows(IDLE)
 
 
 def _question(found: Gang, scope: ReclaimScope) -> _Question:

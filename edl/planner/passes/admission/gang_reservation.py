@@ -1,7 +1,7 @@
 """Future capacity for a whole gang: of extras first, then of whole jobs where that is allowed."""
 
 from edl import reasons
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.planner.passes.admission import topology_placement
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.gang import Gang
@@ -22,9 +22,7 @@ def reserve_for_gang(
     """
     asks = found.job.topology
     reach = reclaimable.capacity.with_idle(scope) if asks else snapshot.capacity.future_idle
-    for kept in topology_placement.restricted_to_domains(
-        snapshot, found, reach, Horizon.FUTURE_IDLE
-    ):
+    for kept in topology_placement.restricted_to_domains(snapshot, found, reach, FUTURE_IDLE):
         for requests in topology_placement.in_preferred_domains(snapshot, kept, reach):
             reservation = Reservation(
                 snapshot.capacity, list(requests), quota_request=found.quota_request

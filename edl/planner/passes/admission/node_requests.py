@@ -18,10 +18,10 @@ from typing import Final
 from edl import reasons
 from edl.annotations import provisioning_failures
 from edl.contract import Provision
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import JobKey, ProvisionalPod, Reason, Shape, TrainingJob
 from edl.planner.packing.node_capacity import Ints
-from edl.planner.packing.pod_class import PodSetRequest, pack, reserve_pods
+from edl.planner.packing.pod_class import PodSetRequest, pack
 from edl.planner.passes.admission.gang import Gang, reserve_idle
 from edl.planner.passes.admission.topology_placement import NodesByRequest, kept_at
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -64,7 +64,7 @@ class NodeRequests:
             node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
             amounts = self.snapshot.capacity.amounts(pod.requests)
             stays = node != NO_NODE and self.snapshot.capacity.schedulable[node]
-            if stays and self.snapshot.capacity.fits(node, amounts, now=True):
+            if stays and self.snapshot.capacity.fits(node, amounts, IDLE):
                 self.snapshot.free_provisional((pod,), -1)
                 kept.append(pod)
 
@@ -100,22 +100,21 @@ class NodeRequests:
         gang = kept_at(self.snapshot, found, held) if any(held) else None
         if gang is None:
             return None
-        capacity = self.snapshot.capacity
         taken = []
         for (pod_class, _), nodes in zip(gang.requests, held, strict=True):
             for node in nodes:
-                if pod_class.eligible[node] and pod_class.fits(node, now=True):
-                    capacity.reserve(node, pod_class, now=True)
+                if pod_class.eligible[node] and pod_class.idle.fits(node):
+                    pod_class.idle.reserve(node)
                     taken.append((node, pod_class))
         if len(taken) == sum(map(len, held)):
             rest = [
                 PodSetRequest(pod_class, pods - len(nodes))
                 for (pod_class, pods), nodes in zip(gang.requests, held, strict=True)
             ]
-            if (more := reserve_idle(self.snapshot, rest)) is not None:
+            if (more := reserve_idle(rest)) is not None:
                 return gang, [nodes + others for nodes, others in zip(held, more, strict=True)]
         for node, pod_class in taken:
-            capacity.unreserve(node, pod_class, now=True)
+            pod_class.idle.unreserve(node)
         return None
 
     def ask(
@@ -145,7 +144,7 @@ class NodeRequests:
         self.decisions.requests[job.key] = dict(sorted(asked.items()))
         self._asking.append(found)
         if found.quota_request:
-            found.quota_request.reserve(now=True)
+            found.quota_request.reserve(IDLE)
         waiting = sum(asked.values()) - len(job.provisioning.held)
         since = job.provisioning.since
         until = since + self.snapshot.limits.provisioning_timeout if since else None
@@ -158,9 +157,7 @@ class NodeRequests:
             held = Counter(pod.role for pod in found.job.provisioning.held)
             for role, request in zip(found.roles, found.requests, strict=True):
                 more = asked.get(role.name, 0) - held[role.name]
-                reserve_pods(
-                    self.snapshot.capacity, PodSetRequest(request.pod_class, max(more, 0)), now=True
-                )
+                request.pod_class.idle.reserve_pods(max(more, 0))
 
     def _pods(self, found: Gang, reach: Ints) -> list[int]:
         """Of each want, how many provisional pods there are to be.
@@ -175,7 +172,7 @@ class NodeRequests:
         # Where it needs a domain, nothing says in which one nodes come.
         fitting = held
         if not found.job.topology.required:
-            fitting = pack(reach, requests, Horizon.FUTURE_IDLE)
+            fitting = pack(reach, requests, FUTURE_IDLE)
         missing = [
             max(request.pods - count, 0) for request, count in zip(requests, fitting, strict=True)
         ]
@@ -253,14 +250,14 @@ class NodeRequests:
 def _allowed(one: QuotaRequest, most: int) -> int:
     """How many pods more budgets allow, at most so many."""
     counts = range(1, most + 1)
-    return bisect_left(counts, 1, key=lambda pods: int(not one.allows(pods, now=True)))
+    return bisect_left(counts, 1, key=lambda pods: int(not one.allows(IDLE, pods)))
 
 
 def _count(taken: Iterable[tuple[QuotaRequest | None, int]], sign: int = 1) -> None:
     """In budgets, or -1: no more."""
     for request, pods in taken:
         if request is not None:
-            request.reserve(sign * pods, now=True)
+            request.reserve(IDLE, sign * pods)
 
 
 def is_provisionable(shape: Shape) -> bool:

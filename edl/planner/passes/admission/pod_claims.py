@@ -2,7 +2,7 @@
 
 from edl import reasons
 from edl.model import Demand
-from edl.planner.packing.pod_class import PodSetRequest, reserve_pods
+from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.displacement import Displacement, moved_allocations
 from edl.planner.passes.preemption import Preemptor
@@ -15,7 +15,7 @@ def place_demand(sources: ClaimSources, demand: Demand) -> None:
     """Pods of other owners that are pending come to idle capacity, then take extras."""
     snapshot = sources.snapshot
     pod_class = snapshot.pod_class_state(demand.shape).pod_class
-    nodes = reserve_pods(snapshot.capacity, PodSetRequest(pod_class, demand.count), now=True)
+    nodes = pod_class.idle.reserve_pods(demand.count)
     if len(nodes) < demand.count:
         reservation = Reservation(
             snapshot.capacity, [PodSetRequest(pod_class, demand.count - len(nodes))]

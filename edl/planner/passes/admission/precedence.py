@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import Horizon
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import PipelinedPods

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from edl import reasons
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -30,7 +31,7 @@ def raise_to_minimum(
     while allocation.size < allocation.role.spec.min and not (
         allocation.hold_reason or allocation.reason
     ):
-        if quota_request and not quota_request.allows(now=False):
+        if quota_request and not quota_request.allows(FUTURE_IDLE):
             return
         reservation = Reservation(capacity, [PodSetRequest(pod_class, 1)])
         scope = snapshot.reclaim_scope(priority, charge)
@@ -39,11 +40,7 @@ def raise_to_minimum(
         record_eviction(reservation.evicted, reasons.room_for_minimum(job.key))
         ((node,),) = reservation.nodes
         # The claim took it for soon only.
-        capacity.release(node, pod_class, now=False)
-        allocation.place(
-            capacity,
-            node,
-            now=pod_class.fits(node, now=True)
-            and (not quota_request or quota_request.allows(now=True)),
-        )
+        pod_class.future_idle.release(node)
+        at_once = pod_class.idle.fits(node) and (not quota_request or quota_request.allows(IDLE))
+        allocation.place(node, IDLE if at_once else FUTURE_IDLE)
         allocation.min_replicas = allocation.size

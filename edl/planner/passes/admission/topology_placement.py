@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 from msgspec.structs import replace
 
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Domain
 from edl.planner.packing.domain_capacity import DomainRanking, TopologyDomains
 from edl.planner.packing.node_capacity import Ints
@@ -67,17 +67,17 @@ def place_on_previous_nodes(snapshot: Snapshot, found: Gang) -> tuple[Gang, Node
     placed: list[tuple[int, PodClass]] = []
     for (pod_class, _), nodes in zip(gang.requests, wanted, strict=True):
         for node in nodes:
-            if not (pod_class.eligible[node] and pod_class.fits(node, now=True)):
+            if not (pod_class.eligible[node] and pod_class.idle.fits(node)):
                 for taken, by in placed:
-                    snapshot.capacity.unreserve(taken, by, now=True)
+                    by.idle.unreserve(taken)
                 return None
-            snapshot.capacity.reserve(node, pod_class, now=True)
+            pod_class.idle.reserve(node)
             placed.append((node, pod_class))
     return gang, wanted
 
 
 def restricted_to_domains(
-    snapshot: Snapshot, found: Gang, room: Ints | None = None, horizon: Horizon = Horizon.IDLE
+    snapshot: Snapshot, found: Gang, room: Ints | None = None, horizon: Horizon = IDLE
 ) -> Iterator[Gang]:
     """The gang kept to domains that seem to have room for it, the best fit first.
 
@@ -106,7 +106,7 @@ def _ranking(
 ) -> DomainRanking:
     room, horizon = reach
     if room is None:
-        return snapshot.ranking(label, requests, now=True)
+        return snapshot.ranking(label, requests, IDLE)
     pod_classes = [request.pod_class for request in requests]
     return DomainRanking(
         snapshot.domains(label), pod_classes, lambda nodes: room[:, nodes], horizon
@@ -164,7 +164,7 @@ def in_preferred_domains(
     """Its pods in one domain of those that it prefers, the narrowest first; at last as they are."""
     for label in reversed(found.job.topology.preferred):
         domains = snapshot.domains(label)
-        ranking = _ranking(snapshot, label, found.requests, (room, Horizon.FUTURE_IDLE))
+        ranking = _ranking(snapshot, label, found.requests, (room, FUTURE_IDLE))
         for number in islice(ranking.tightest(found.requests), 1):
             yield _within(snapshot, found.requests, domains, number)
     yield found.requests
@@ -180,7 +180,7 @@ def _close(
     for depth in range(len(labels), 0, -1):
         label = labels[depth - 1]
         domains = snapshot.domains(label)
-        for number in snapshot.ranking(label, requests, now=True).tightest(requests):
+        for number in snapshot.ranking(label, requests, IDLE).tightest(requests):
             nodes = _spread(snapshot, _within(snapshot, requests, domains, number), labels[depth:])
             if nodes is not None:
                 return nodes
@@ -192,12 +192,12 @@ def _spread(
 ) -> NodesByRequest | None:
     """In several domains of each label, the fewest of the widest first; None: no change."""
     if not labels:
-        return reserve_idle(snapshot, requests)
+        return reserve_idle(requests)
     domains = snapshot.domains(labels[0])
     if len(labels) == 1:
-        return _over(snapshot, requests, domains) or reserve_idle(snapshot, requests)
+        return _over(snapshot, requests, domains) or reserve_idle(requests)
     there = _fewest(snapshot, requests, domains)
-    return _spread(snapshot, there, labels[1:]) or reserve_idle(snapshot, requests)
+    return _spread(snapshot, there, labels[1:]) or reserve_idle(requests)
 
 
 def _fewest(
@@ -205,14 +205,14 @@ def _fewest(
 ) -> Sequence[PodSetRequest]:
     """The pods kept to the fewest domains that hold all of them; as they are without such."""
     room, left, chosen = snapshot.capacity.available(), [*requests], list[int]()
-    ranking = snapshot.ranking(domains.label, requests, now=True)
+    ranking = snapshot.ranking(domains.label, requests, IDLE)
     for number in ranking.roomiest(requests):
         if number in chosen:
             continue
         last = ranking.tightest(left)
         chosen.append(next((one for one in last if one not in chosen), number))
         there = _within(snapshot, left, domains, chosen[-1])
-        counts = pack_in_best_order(room, there, Horizon.IDLE)
+        counts = pack_in_best_order(room, there, IDLE)
         left = [
             PodSetRequest(pod_class, pods - count)
             for (pod_class, pods), count in zip(left, counts, strict=True)
@@ -229,15 +229,15 @@ def _over(
     """In several domains: the roomiest first, and the rest in the one that fits it best."""
     nodes: NodesByRequest = [[] for _ in requests]
     left = [*requests]
-    ranking = snapshot.ranking(domains.label, requests, now=True)
+    ranking = snapshot.ranking(domains.label, requests, IDLE)
     for number in ranking.roomiest(requests):
         there = _within(snapshot, left, domains, next(ranking.tightest(left), number))
-        counts = pack_in_best_order(snapshot.capacity.available(), there, Horizon.IDLE)
+        counts = pack_in_best_order(snapshot.capacity.available(), there, IDLE)
         part = [
             PodSetRequest(request.pod_class, count)
             for request, count in zip(there, counts, strict=True)
         ]
-        found = reserve_idle(snapshot, part) or [[] for _ in requests]
+        found = reserve_idle(part) or [[] for _ in requests]
         nodes = [taken + more for taken, more in zip(nodes, found, strict=True)]
         left = [
             PodSetRequest(request.pod_class, request.pods - len(taken))
@@ -247,7 +247,7 @@ def _over(
             return nodes
     for request, taken in zip(requests, nodes, strict=True):
         for node in taken:
-            snapshot.capacity.release(node, request.pod_class, now=True)
+            request.pod_class.idle.release(node)
     return None
 
 

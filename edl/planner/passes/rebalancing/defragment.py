@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import IDLE
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -30,8 +30,8 @@ def defragment_for(snapshot: Snapshot, ceiling: GrowthCeiling, recipient: RoleAl
     )
     if (
         not may
-        or (quota_request and not quota_request.allows(now=True))
-        or not ceiling.allows(recipient.pod_class, now=True)
+        or (quota_request and not quota_request.allows(IDLE))
+        or not ceiling.allows(recipient.pod_class, IDLE)
     ):
         return False
     asked = sorted(
@@ -40,13 +40,12 @@ def defragment_for(snapshot: Snapshot, ceiling: GrowthCeiling, recipient: RoleAl
     )
     devices = snapshot.capacity.gpu_shares
     before = devices.checkpoint() if devices else None
-    _give_back(snapshot, given)
+    for allocation, place in given:
+        allocation.pod_class.idle.release(allocation.placements[place].node)
     found = _seat_all(snapshot, asked)
     if found is None:
         for allocation, place in given:
-            snapshot.capacity.reserve(
-                allocation.placements[place].node, allocation.pod_class, now=True
-            )
+            allocation.pod_class.idle.reserve(allocation.placements[place].node)
         if devices and before:
             devices.restore(before)
         return False
@@ -55,8 +54,8 @@ def defragment_for(snapshot: Snapshot, ceiling: GrowthCeiling, recipient: RoleAl
             allocation.placements[place] = allocation.placements[place]._replace(node=node)
     # It was reserved with the others: `place` reserves it again, quotas included.
     node = found[asked.index((recipient, recipient.size))]
-    snapshot.capacity.release(node, recipient.pod_class, now=True)
-    recipient.place(snapshot.capacity, node, now=True)
+    recipient.pod_class.idle.release(node)
+    recipient.place(node, IDLE)
     _let_it_go_first(snapshot, recipient)
     return True
 
@@ -98,11 +97,6 @@ def _fresh(placements: list[Placement]) -> int:
     return count
 
 
-def _give_back(snapshot: Snapshot, given: list[Replica]) -> None:
-    for allocation, place in given:
-        snapshot.capacity.release(allocation.placements[place].node, allocation.pod_class, now=True)
-
-
 def _seat_all(snapshot: Snapshot, asked: list[Replica]) -> list[int] | None:
     """A node for each, in this order, the fullest that takes it; None, and no change."""
     nodes: list[int] = []
@@ -110,16 +104,16 @@ def _seat_all(snapshot: Snapshot, asked: list[Replica]) -> list[int] | None:
         node = _tightest(snapshot, allocation.pod_class)
         if node == NO_NODE:
             for (other, _), taken in zip(asked, nodes, strict=False):
-                snapshot.capacity.release(taken, other.pod_class, now=True)
+                other.pod_class.idle.release(taken)
             return None
-        snapshot.capacity.reserve(node, allocation.pod_class, now=True)
+        allocation.pod_class.idle.reserve(node)
         nodes.append(node)
     return nodes
 
 
 def _tightest(snapshot: Snapshot, pod_class: PodClass) -> int:
     room = np.minimum(snapshot.capacity.idle, snapshot.capacity.future_idle)
-    nodes = np.flatnonzero(pod_class.pods_per_node(room, Horizon.IDLE) > 0)
+    nodes = np.flatnonzero(pod_class.pods_per_node(room, IDLE) > 0)
     parts = [
         room[resource, nodes] / (snapshot.resource_totals[resource] or 1)
         for resource, _ in pod_class.amounts
@@ -127,7 +121,7 @@ def _tightest(snapshot: Snapshot, pod_class: PodClass) -> int:
     order = np.argsort(np.sum(parts, axis=0), kind="stable") if parts else np.arange(len(nodes))
     # Sums may have room that no device has.
     fullest = (int(nodes[place]) for place in order)
-    return next((node for node in fullest if pod_class.allows(node, now=True)), NO_NODE)
+    return next((node for node in fullest if pod_class.idle.allows(node)), NO_NODE)
 
 
 def _let_it_go_first(snapshot: Snapshot, recipient: RoleAllocation) -> None:
@@ -137,4 +131,4 @@ def _let_it_go_first(snapshot: Snapshot, recipient: RoleAllocation) -> None:
             and not allocation.starts
             and allocation.pod_class.constraints is None
         ):
-            allocation.defer(snapshot.capacity, allocation.growth)
+            allocation.defer(allocation.growth)

@@ -17,6 +17,7 @@ from math import inf
 from typing import Final
 
 from edl import reasons
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.growth import GrowthCeiling, add_replica
@@ -149,7 +150,7 @@ class Rebalance:
         gives = self.snapshot.policy.rebalance_code
         gave = [one for one in growing if last_resizes.gave_replica(gives, one.role)]
         for allocation in gave if len(gave) < len(growing) else ():
-            defer_growth(self.snapshot, allocation)
+            defer_growth(allocation)
 
     def _wait(self) -> None:
         """Growth beyond the donors waits until the moves are done (`Snapshot.growth_limit`)."""
@@ -158,7 +159,7 @@ class Rebalance:
             if allocation.grows and not allocation.starts:
                 sizes = range(allocation.allocated - allocation.growth, allocation.allocated)
                 less = bisect_left(sizes, calm, key=partial(share, allocation))
-                allocation.defer(self.snapshot.capacity, len(sizes) - less)
+                allocation.defer(len(sizes) - less)
 
     def _move(self, recipient: RoleAllocation) -> bool:
         """From the others, as long as one more of them is ruled out by its restart."""
@@ -171,7 +172,7 @@ class Rebalance:
 
     def _moves(self, recipient: RoleAllocation) -> bool:
         short = recipient.quota_request is not None and not recipient.quota_request.allows(
-            now=False
+            FUTURE_IDLE
         )
         if not self.donors.any_for(recipient):
             return False
@@ -194,21 +195,20 @@ class Rebalance:
         return self.donors.ruled_out == ruled_out and self._takes_several(recipient)
 
     def _take_one(self, recipient: RoleAllocation, donor: RoleAllocation) -> bool:
-        capacity = self.snapshot.capacity
-        placement = donor.evict(capacity)
+        placement = donor.evict()
         if self._deferred.would_reserve() or not (
-            self.ceiling.allows(recipient.pod_class, now=False)
-            and recipient.pod_class.allows(placement.node, now=False)
+            self.ceiling.allows(recipient.pod_class, FUTURE_IDLE)
+            and recipient.pod_class.future_idle.allows(placement.node)
         ):
-            donor.restore(capacity, placement)
+            donor.restore(placement)
             return False
-        now = (
+        at_once = (
             placement.holds_idle
             and not recipient.gave_replicas
-            and recipient.pod_class.fits(placement.node, now=True)
+            and recipient.pod_class.idle.fits(placement.node)
+            and (recipient.quota_request is None or recipient.quota_request.allows(IDLE))
         )
-        now = now and (recipient.quota_request is None or recipient.quota_request.allows(now=True))
-        recipient.place(capacity, placement.node, now=now)
+        recipient.place(placement.node, IDLE if at_once else FUTURE_IDLE)
         self._gave(recipient, [donor])
         return True
 
@@ -238,7 +238,7 @@ class Rebalance:
             recipient.quota_request,
         )
         if not reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True):
-            if recipient.quota_request is None or recipient.quota_request.allows(now=False):
+            if recipient.quota_request is None or recipient.quota_request.allows(FUTURE_IDLE):
                 self._hopeless.add(recipient.pod_class)
             return False
         if snapshot.policy.only_if_larger and _weight(reservation) >= recipient.cluster_fraction:
@@ -254,18 +254,14 @@ class Rebalance:
         return True
 
     def _deferred_would_take(self, reservation: Reservation) -> bool:
-        capacity, ((node, *_), *_), (request, *_) = (
-            self.snapshot.capacity,
-            reservation.nodes,
-            reservation.requests,
-        )
-        capacity.release(node, request.pod_class, now=False)
+        ((node, *_), *_), (request, *_) = reservation.nodes, reservation.requests
+        request.pod_class.future_idle.release(node)
         if reservation.quota_request:
-            reservation.quota_request.release(now=False)
+            reservation.quota_request.release(FUTURE_IDLE)
         would = self._deferred.would_reserve()
-        capacity.reserve(node, request.pod_class, now=False)
+        request.pod_class.future_idle.reserve(node)
         if reservation.quota_request:
-            reservation.quota_request.reserve(now=False)
+            reservation.quota_request.reserve(FUTURE_IDLE)
         return would
 
     def _least(self, donor: RoleAllocation, before: float) -> int:

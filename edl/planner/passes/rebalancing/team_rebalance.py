@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from edl import reasons
+from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
@@ -63,7 +64,7 @@ class TeamRebalance:
     def _may_take(self, recipient: RoleAllocation) -> bool:
         """Whether it may grow now, and some team has a larger share."""
         charge = recipient.quota_request
-        if recipient.hold_reason or charge is None or not charge.allows(now=False):
+        if recipient.hold_reason or charge is None or not charge.allows(FUTURE_IDLE):
             return False
         teams = {one.team for one in self.snapshot.allocations}
         return any(self._gives(recipient.team, team) for team in teams)
@@ -114,7 +115,7 @@ class TeamRebalance:
 
 def _has_budget(recipient: RoleAllocation) -> bool:
     """A role without it takes nothing from any donor: it holds back no other role."""
-    return recipient.quota_request is None or recipient.quota_request.allows(now=False)
+    return recipient.quota_request is None or recipient.quota_request.allows(FUTURE_IDLE)
 
 
 def _may_give(donor: RoleAllocation, recipient: RoleAllocation) -> bool:

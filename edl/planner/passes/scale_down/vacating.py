@@ -13,6 +13,7 @@ import numpy as np
 
 from edl import reasons
 from edl.feasibility.eligibility import Mask
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.drain import quota_allows_replacement, roles_with_movable_pods
 from edl.planner.passes.scale_down.needed_nodes import given_up, only_needed, required, unneeded
@@ -128,17 +129,15 @@ class Vacating:
             return
         placements = allocation.placements
         placements[position], placements[-1] = placements[-1], placements[position]
-        allocation.evict(self.snapshot.capacity)
+        allocation.evict()
         allocation.unscheduled = [
             one for one in allocation.unscheduled if one.position < allocation.size
         ]
         record_eviction([allocation], reasons.NODE_UNNEEDED)
 
     def _move(self, allocation: RoleAllocation, position: int, to: Placement) -> None:
-        placement, capacity = allocation.placements[position], self.snapshot.capacity
-        capacity.release(placement.node, allocation.pod_class, now=placement.holds_idle)
-        capacity.reserve(to.node, allocation.pod_class, now=to.holds_idle)
-        allocation.assign(position, to)
+        placement = allocation.placements[position]
+        allocation.move(position, to)
         known = position not in {one.position for one in allocation.unscheduled}
         if allocation.role.template.gated and known:
             self.decisions.moves.append(
@@ -157,9 +156,9 @@ class Vacating:
             stays = ~self.unneeded
             self._needed[pod_class] = pod_class.within(stays), pod_class.within(~self._leaving)
         for found in self._needed[pod_class]:
-            for now, cursor in ((True, found.idle), (False, found.future_idle)):
-                if (node := cursor.find()) != NO_NODE:
-                    return Placement(node, holds_idle=now, is_new=False)
+            for horizon in (IDLE, FUTURE_IDLE):
+                if (node := found.at(horizon).find()) != NO_NODE:
+                    return Placement(node, horizon is IDLE, is_new=False)
         return None
 
 

@@ -25,7 +25,6 @@ from edl.model import (
 )
 from edl.planner.decide import allocate
 from edl.planner.limits import Limits
-from edl.planner.packing.pod_class import PodSetRequest, reserve_pods
 from edl.planner.passes.admission.gang import gang_to_start, reserve_idle
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.policies import POLICIES
@@ -336,7 +335,7 @@ def test_pods_are_placed_exactly_where_the_scheduler_would_let_them(
             and street.allows(wanted, one)
             and later.allows(wanted, one)
         }
-        nodes = reserve_pods(snapshot.capacity, PodSetRequest(pod_class, 1), now=True)
+        nodes = pod_class.idle.reserve_pods(1)
         assert {street.nodes[at].name for at in nodes} <= allowed
         assert bool(nodes) == bool(allowed), "a single pod is placed if there is a place"
         if not nodes:
@@ -356,9 +355,9 @@ def test_what_is_undone_leaves_no_trace(
     snapshot = board_of(state_of(street, cast))
     found = gang_to_start(snapshot, snapshot.jobs[0])
     before = counted(snapshot)
-    if reserve_idle(snapshot, found.requests) is None:
+    if reserve_idle(found.requests) is None:
         assert counted(snapshot) == before
-        assert reserve_idle(snapshot, found.requests) is None
+        assert reserve_idle(found.requests) is None
 
 
 def counted(snapshot: Snapshot) -> list[tuple[object, ...]]:

@@ -9,6 +9,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import ClusterState, Code, JobKey, Reclaim, Team, Teams, TrainingJob
 from edl.model.reason_codes import Minimum, Other, PendingPods
 from edl.planner.decide import allocate
@@ -207,11 +208,11 @@ def _reclaimed(snapshot: Snapshot, scope: ReclaimScope) -> int:
         )
         if (found := next(may, None)) is None or found.quota_request is None:
             break
-        found.quota_request.reserve(-1, now=False)
+        found.quota_request.reserve(FUTURE_IDLE, -1)
         gone.append(found)
     for one in gone:
         if one.quota_request:
-            one.quota_request.reserve(1, now=False)
+            one.quota_request.reserve(FUTURE_IDLE, 1)
     return len(gone)
 
 

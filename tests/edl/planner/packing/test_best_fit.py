@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import (
     ForeignPods,
     Node,
@@ -35,8 +35,8 @@ def app(name: str) -> Selector:
 class Plain:
     """Looks at all nodes for each pod, in the order in which they were when it began."""
 
-    def __init__(self, snapshot: Snapshot, pod_class: PodClass, *, now: bool) -> None:
-        self._grid, self._fit, self._is_now = snapshot.capacity, pod_class, now
+    def __init__(self, snapshot: Snapshot, pod_class: PodClass, horizon: Horizon) -> None:
+        self._grid, self._fit, self._horizon = snapshot.capacity, pod_class, horizon
         indexes = np.flatnonzero(pod_class.eligible)
         left = [
             snapshot.capacity.future_idle[resource, indexes] // amount
@@ -47,14 +47,14 @@ class Plain:
     def find(self) -> int:
         indexes = self._order
         near = self._fit.constraints.affinity if self._fit.constraints else None
-        if near and near.has_no_match(now=self._is_now):
-            room = self._grid.idle if self._is_now else self._grid.future_idle
+        if near and near.has_no_match(self._horizon):
+            room = self._grid.idle if self._horizon is IDLE else self._grid.future_idle
             capacity = self._fit.pods_per_node(room, Horizon.EMPTY).tolist()
             of = near.counts[0].of
             total = {at: sum(one for one, other in zip(capacity, of, strict=True) if other == at)
                      for at in of if at >= 0}  # fmt: skip
             indexes = sorted(indexes, key=lambda index: -total.get(of[index], 0))
-        return next((index for index in indexes if self._fit.fits(index, now=self._is_now)), -1)
+        return next(filter(self._fit.at(self._horizon).fits, indexes), -1)
 
 
 @st.composite
@@ -113,23 +113,23 @@ def test_a_cursor_finds_what_a_search_through_all_nodes_finds(
     state = replace(cluster(*found, *jobs), foreign_pods=others)
     snapshot = take_snapshot(state, POLICIES["fair"], Limits())
     pod_classes = [snapshot.pod_class_state(one).pod_class for one in own]
-    now = data.draw(st.booleans())
-    cursors = [pod_class.idle if now else pod_class.future_idle for pod_class in pod_classes]
-    plain = [Plain(snapshot, pod_class, now=now) for pod_class in pod_classes]
+    horizon = data.draw(st.sampled_from([IDLE, FUTURE_IDLE]))
+    views = [pod_class.at(horizon) for pod_class in pod_classes]
+    plain = [Plain(snapshot, pod_class, horizon) for pod_class in pod_classes]
     placed: list[tuple[int, int]] = []
     for kind in data.draw(st.lists(st.sampled_from("ppppppgu"), max_size=60)):
         at = data.draw(st.integers(0, 1))
         if kind == "g" and placed:
             gone, index = placed.pop(data.draw(st.integers(0, len(placed) - 1)))
-            snapshot.capacity.release(index, pod_classes[gone], now=now)
+            views[gone].release(index)
             continue
-        expected, mark = plain[at].find(), cursors[at].position()
-        assert cursors[at].find() == expected
+        expected, mark = plain[at].find(), views[at].position()
+        assert views[at].find() == expected
         if expected >= 0:
-            snapshot.capacity.reserve(expected, pod_classes[at], now=now)
+            views[at].reserve(expected)
             if kind == "u":
-                snapshot.capacity.unreserve(expected, pod_classes[at], now=now)
-                cursors[at].restore(mark)
+                views[at].unreserve(expected)
+                views[at].restore(mark)
             else:
                 placed.append((at, expected))
 
@@ -140,9 +140,9 @@ def test_room_that_came_back_to_a_node_is_found_again() -> None:
     pod_class = snapshot.pod_class_state(shape(1)).pod_class
     cursor = pod_class.future_idle
     for _ in range(2):
-        snapshot.capacity.reserve(cursor.find(), pod_class, now=False)
+        pod_class.future_idle.reserve(cursor.find())
     assert cursor.find() == -1
-    snapshot.capacity.release(0, pod_class, now=False)
+    pod_class.future_idle.release(0)
     assert cursor.find() == 0
 
 
@@ -159,13 +159,13 @@ def test_a_cursor_finds_the_same_nodes_again_when_placements_are_undone() -> Non
         indexes = []
         for _ in range(pods):
             indexes.append(pod_class.idle.find())
-            snapshot.capacity.reserve(indexes[-1], pod_class, now=True)
+            pod_class.idle.reserve(indexes[-1])
         return indexes
 
     assert place(500) == expected[:500]
     mark = pod_class.idle.position()
     for at in place(1000):
-        snapshot.capacity.unreserve(at, pod_class, now=True)
+        pod_class.idle.unreserve(at)
     pod_class.idle.restore(mark)
     assert place(1300) == expected[500:]
     assert pod_class.idle.find() == -1

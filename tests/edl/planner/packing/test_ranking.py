@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.planner.limits import Limits
 from edl.planner.packing.domain_capacity import DomainRanking
 from edl.planner.packing.pod_class import PodSetRequest
@@ -41,15 +41,17 @@ def test_a_ranking_that_follows_placements_is_the_one_that_reads_all_nodes_anew(
         PodSetRequest(pod_class, count) for pod_class, count in zip(pod_classes, pods, strict=True)
     ]
     for at, which, now, comes in moves:
-        for followed in (True, False):
-            there.ranking("rack", requests, now=followed)
+        for horizon in (IDLE, FUTURE_IDLE):
+            there.ranking("rack", requests, horizon)
         if comes:
-            there.capacity.reserve(at, pod_classes[which], pods=comes - 2, now=now)
+            taken = IDLE if now else FUTURE_IDLE
+            there.capacity.reserve(at, pod_classes[which], taken, comes - 2)
         else:
             there.capacity.defer([at], pod_classes[which])
-        for followed, horizon in ((True, Horizon.IDLE), (False, Horizon.FUTURE_IDLE)):
-            room = there.capacity.available if followed else there.capacity.future_available
+        for horizon in (IDLE, FUTURE_IDLE):
+            idle = horizon is IDLE
+            room = there.capacity.available if idle else there.capacity.future_available
             anew = DomainRanking(there.domains("rack"), pod_classes, room, horizon)
-            kept = there.ranking("rack", requests, now=followed)
+            kept = there.ranking("rack", requests, horizon)
             assert list(kept.tightest(requests)) == list(anew.tightest(requests))
             assert list(kept.roomiest(requests)) == list(anew.roomiest(requests))

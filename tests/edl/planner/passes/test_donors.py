@@ -27,6 +27,6 @@ def test_a_role_that_has_given_is_looked_at_where_its_last_replica_is_now() -> N
         np.arange(1),
     )
     assert list(donors.helpful(pod_class, all_places)) == []
-    allocation.evict(snapshot.capacity)
+    allocation.evict()
     donors.refresh(allocation)
     assert list(donors.helpful(pod_class, all_places)) == [0]

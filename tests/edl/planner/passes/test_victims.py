@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from edl.feasibility.gpu_shares import Horizon
+from edl.feasibility.horizon import Horizon
 from edl.model import ClusterState
 from edl.planner.limits import Limits
 from edl.planner.packing.pod_class import PodSetRequest, pack

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
+from edl.feasibility.horizon import FUTURE_IDLE
 from edl.messages import message
 from edl.model import ClusterState, JobKey, Node, Quota, QuotaCharge, ResizePolicy, TrainingJob
 from edl.planner.limits import Limits
@@ -109,9 +110,9 @@ def test_a_replica_that_waits_for_room_gives_back_no_more_than_it_took() -> None
     state = limited(node("a", 4), worker("mnist", 1, 3, on=["a"], charges=PODS), by=quota(3))
     snapshot = take_snapshot(state, POLICIES["fair"], Limits())
     (allocation,), (line,) = snapshot.allocations, snapshot.quotas.lines.values()
-    allocation.place(snapshot.capacity, 0, now=False)
+    allocation.place(0, FUTURE_IDLE)
     assert (line.remaining, line.future_remaining) == (2, 1)
-    allocation.evict(snapshot.capacity)
+    allocation.evict()
     assert (line.remaining, line.future_remaining) == (2, 2)
 
 
