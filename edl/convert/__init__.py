@@ -1,7 +1,7 @@
 """Custom resources of the systems that kubectl-edl replaces, as labelled Jobs. Pure.
 
-`SOURCES` are the kinds that are read, `unread` those of which there is only something to say;
-everything else is none of ours.
+`SOURCES` are the kinds that are read, `unsupported_kinds` those of which there is only something to
+say; everything else is none of ours. Queues become teams, all together: `edl.convert.queues`.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from typing import Final
 from edl import contract
 from edl.convert.diagnostics import Malformed, Remark
 from edl.convert.parts import hostname_hints
+from edl.convert.queues.queue_conversion import unread_version
 from edl.convert.source_kind import Converted, SourceKind
 from edl.convert.sources import (
     et_operator_job,
@@ -53,8 +54,13 @@ def convert(document: Json) -> Converted | None:
     source = _source_of((group, kind), document)
     if source and version in source.versions:
         return _read(source, document)
-    remark = _unknown(source, group, version) if source else unsupported_kinds.remark(group, kind)
+    remark = _unknown(source, group, version) if source else _unread(document)
     return Converted((document,), dropped=(remark,)) if remark else None
+
+
+def _unread(document: Json) -> Remark | None:
+    group, _, _ = str(document.get("apiVersion") or "").rpartition("/")
+    return unread_version(document) or unsupported_kinds.remark(group, str(document.get("kind")))
 
 
 def _source_of(api: tuple[str, str], document: Json) -> SourceKind | None:

@@ -139,6 +139,15 @@ class Fields:
         """The document cannot be converted."""
         self._report.wrong.append(Remark(self._at(name), what, allowed))
 
+    def wrong_at(self, place: Place, what: str, allowed: str) -> None:
+        """The same, of a place in the whole document."""
+        self._report.wrong.append(Remark(place, what, allowed))
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether anything of the document is."""
+        return bool(self._report.wrong)
+
     def leftovers(self) -> "tuple[Remark, ...]":
         return tuple(
             Remark((*self.place, name), f"{_shown(self._found[name])} is not carried", _NOT_CARRIED)

@@ -28,7 +28,8 @@ _KEY: Final = re.compile(
 _DEVICE_CLASS: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _NATIVE: Final = (CPU, MEMORY, PODS, "ephemeral-storage")
-_FRACTIONS: Final = (CPU, MEMORY, SHARES)
+FRACTIONS: Final = (CPU, MEMORY, SHARES)
+"""Resources of which parts can be guaranteed; of the others whole numbers."""
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 FIELDS: Final = (
     *("name", "parent", "namespaces", "guaranteed", "limit", "weight", "lend"),
@@ -184,7 +185,7 @@ class TeamReader:
         found = {}
         for name, text in value.items():
             path = f"{field}[{name[:_LONGEST]}]"
-            if not _is_resource(name):
+            if not is_resource(name):
                 allowed = f"cpu, memory, {SHARES}, or an extended resource such as nvidia.com/gpu"
                 self._found(path, "unknown resource", allowed)
             elif (amount := self._amount(path, name, text)) is not None:
@@ -203,7 +204,7 @@ class TeamReader:
         if not 0 <= exact <= LARGEST:
             self._found(path, quoted(text), "from 0 to 1Ei")
             return None
-        if resource not in _FRACTIONS and exact != int(exact):
+        if resource not in FRACTIONS and exact != int(exact):
             self._found(path, quoted(text), "a whole number")
             return None
         thousandths = resource in (CPU, SHARES)
@@ -235,7 +236,8 @@ class TeamReader:
         return known[value]
 
 
-def _is_resource(name: str) -> bool:
+def is_resource(name: str) -> bool:
+    """Whether documents of teams may name it."""
     named = name in _NATIVE or (name.startswith("hugepages-") and len(name) <= _LONGEST)
     if named or name == SHARES:
         return True

@@ -1,4 +1,4 @@
-"""`kubectl edl convert`: custom resources of the replaced systems in, labelled Jobs out."""
+"""`kubectl edl convert`: custom resources of other systems in, labelled Jobs and teams out."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -15,11 +15,14 @@ from kubectl_edl.resources.manifest_sources import sources
 
 _SOME_DROPPED: Final = 3
 _UNREADABLE: Final = 1
-_HELP: Final = """Turn TFJobs, MXJobs and other custom resources into labelled Jobs.
+_HELP: Final = """Turn TFJobs and other custom resources into labelled Jobs, and queues into teams.
 
 Known: TFJob (with DRAGON's fields), PyTorchJob, MPIJob, PaddleJob, MXJob and MxJob, the
 TrainingJobs of et-operator and of PaddlePaddle, KubeShare's SharePods and pods. Everything else
 comes out as it went in, in its place. No cluster is asked.
+
+Kueue's ClusterQueues, Cohorts, LocalQueues and ResourceFlavors, and KAI Scheduler's Queues, become
+one ConfigMap edl-teams behind everything else. Convert all of them together: they name each other.
 
 Each field is carried over, or named on stderr: "dropped" with what to do instead, "note" where
 nothing is lost. ScaleIn and ScaleOut are operations: the command that does the same is named on
@@ -34,6 +37,8 @@ Examples:
   kubectl edl convert -f jobs/ > converted.yaml
   # What is in the cluster
   kubectl get tfjobs -o yaml | kubectl edl convert -f -
+  # The teams that Kueue's queues are
+  kubectl get clusterqueues,cohorts,localqueues -A -o yaml | kubectl edl convert -f - > teams.yaml
 """
 _EXIT_CODES: Final = (
     "Exit codes: 0 done and all carried, 1 unreadable input (nothing is printed), 2 wrong usage, "

@@ -1,11 +1,16 @@
-"""A stream of documents, every known one of them converted, the others as they were."""
+"""A stream of documents, every known one of them converted, the others as they were.
+
+Queues name each other across documents: they are collected, and their teams come last.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from edl.convert import convert
 from edl.convert.diagnostics import Malformed, Place, Remark
+from edl.convert.queues.queue_conversion import is_queue, teams_of_queues
 from edl.errors import Denied
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.writes import Json
@@ -23,6 +28,16 @@ class DocumentStream:
     errors: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    queues: "list[_Queue]" = field(default_factory=list)
+    """Documents of queues, until all are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    document: Document
+    place: Place
+    """In the document: a list's item has one."""
+    value: Json
 
 
 def converted(sources: Iterable[ManifestSource]) -> DocumentStream:
@@ -34,7 +49,20 @@ def converted(sources: Iterable[ManifestSource]) -> DocumentStream:
                 stream.manifests += _with_items(document, stream)
         except Unreadable as error:
             stream.errors.append(str(error))
+    if stream.queues:
+        _add_teams(stream)
     return stream
+
+
+def _add_teams(stream: DocumentStream) -> None:
+    found = teams_of_queues([one.value for one in stream.queues])
+    for queue, report in zip(stream.queues, found.reports, strict=True):
+        lines = partial(_lines, queue.document, queue.value, queue.place)
+        stream.errors += lines(report.wrong)
+        stream.dropped += lines(report.dropped)
+        stream.notes += lines(report.notes)
+    if found.manifest:
+        stream.manifests.append(found.manifest)
 
 
 def _with_items(document: Document, stream: DocumentStream) -> list[Json]:
@@ -51,6 +79,8 @@ def _with_items(document: Document, stream: DocumentStream) -> list[Json]:
     changed = [item for result in results for item in result]
     if changed == named:
         return [document.value]
+    if not changed:
+        return []
     return [{"apiVersion": "v1", "kind": "List", "items": changed}]
 
 
@@ -63,12 +93,10 @@ def _named(item: Any, listing: Json) -> Any:  # noqa: ANN401 (JSON)
 
 
 def _one(document: Document, value: Json, place: Place, stream: DocumentStream) -> list[Json]:
-    def lines(remarks: Iterable[Remark]) -> list[str]:
-        return [
-            f"{document.at((*place, *remark.place))}: {_name(value)}: {remark}"
-            for remark in remarks
-        ]
-
+    if is_queue(value):
+        stream.queues.append(_Queue(document, place, value))
+        return []
+    lines = partial(_lines, document, value, place)
     try:
         found = convert(value)
     except Malformed as malformed:
@@ -80,6 +108,12 @@ def _one(document: Document, value: Json, place: Place, stream: DocumentStream) 
     stream.dropped += lines(found.dropped)
     stream.notes += lines(found.notes)
     return list(found.manifests)
+
+
+def _lines(document: Document, value: Json, place: Place, remarks: Iterable[Remark]) -> list[str]:
+    return [
+        f"{document.at((*place, *remark.place))}: {_name(value)}: {remark}" for remark in remarks
+    ]
 
 
 def _refusals(manifests: Iterable[Json]) -> Iterator[Remark]:

@@ -347,3 +347,40 @@ def test_what_stands_for_topologies_of_kueue_is_named() -> None:
     assert found.code == 0
     assert "kueue.x-k8s.io/podset-required-topology is Kueue's, and does nothing here" in found.err
     assert "annotate the Jobs with edl.dev/required-topology: rack" in found.err
+
+
+QUEUE = """\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: vision}
+spec: {cohortName: research, queueingStrategy: StrictFIFO}
+"""
+
+
+def test_queues_become_teams_behind_everything_else() -> None:
+    found = piped(f"{QUEUE}---\n{SERVICE}---\n{QUEUE.replace('vision', 'speech')}---\n{TFJOB}")
+    assert kinds(found.out) == ["Service mnist", "Job mnist", "ConfigMap edl-teams"]
+    assert found.code == 3
+    assert found.err.splitlines()[1] == (
+        "dropped: stdin: document 3, line 13: ClusterQueue speech: spec.queueingStrategy: "
+        "StrictFIFO has no counterpart; "
+        "smaller jobs may pass one that does not fit, for five minutes"
+    )
+
+
+def test_queues_of_a_list_leave_it_and_an_empty_list_is_gone() -> None:
+    queue = yaml.safe_load(QUEUE)
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "mnist"}}
+    mixed = {"apiVersion": "v1", "kind": "List", "items": [queue, service]}
+    first, second = documents(piped(json.dumps(mixed)).out)
+    assert [one["kind"] for one in first["items"]] == ["Service"]
+    assert second["kind"] == "ConfigMap"
+    alone = {"apiVersion": queue["apiVersion"], "kind": "ClusterQueueList", "items": [queue]}
+    del queue["kind"], queue["apiVersion"]
+    assert kinds(piped(json.dumps(alone)).out) == ["ConfigMap edl-teams"]
+
+
+def test_a_queue_that_cannot_be_a_team_prints_nothing() -> None:
+    found = piped(f"{QUEUE}---\n{QUEUE}")
+    assert (found.code, found.out) == (1, "")
+    assert "error: stdin: document 2, line 8: ClusterQueue vision: metadata: " in found.err

@@ -27,3 +27,10 @@ def test_converting_the_jobs_again_changes_nothing(source: Path) -> None:
 def test_every_result_has_a_source() -> None:
     results = {path.name.removesuffix(".jobs.yaml") for path in EXAMPLES.glob("*.jobs.yaml")}
     assert results == {path.stem for path in SOURCES}
+
+
+@pytest.mark.parametrize("name", ["kueue", "kai"])
+def test_the_teams_of_an_example_are_its_conversion(name: str) -> None:
+    found = Stage().run("convert", "-f", str(EXAMPLES / "queues" / f"{name}.yaml"))
+    assert found.code == 3, found.err
+    assert found.out == (EXAMPLES / "queues" / f"{name}.teams.yaml").read_text()

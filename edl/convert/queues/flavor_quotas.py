@@ -1,0 +1,92 @@
+"""Kueue's `resourceGroups`: quotas by flavor and resource, as the capacity of one team."""
+
+from collections import defaultdict
+from typing import Final
+
+import msgspec
+
+from edl.convert.queues.queue_facts import QueueCapacity
+from edl.convert.queues.resource_amounts import amount
+from edl.convert.tracked_object import Fields
+from edl.parsing.team_fields import SHARES, is_resource
+from edl.quantities import SHARED_GPU
+
+_SPLIT: Final = "keep what is not lent in a team of its own, with lend: false"
+_SEVERAL: Final = "amounts of all flavors are added up; jobs choose nodes by their node affinity"
+_UNKNOWN: Final = (
+    "name cpu, memory, an extended resource or deviceclass.resource.kubernetes.io/NAME"
+)
+
+
+class _ResourceQuota(msgspec.Struct, frozen=True):
+    """One resource of one flavor; None where a limit is not set."""
+
+    fields: Fields
+    resource: str
+    nominal: int
+    borrowing: int | None
+    lending: int | None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether nothing of it is lent."""
+        return self.lending == 0 and self.nominal > 0
+
+    @property
+    def lends_part(self) -> bool:
+        return self.lending is not None and 0 < self.lending < self.nominal
+
+
+def read(spec: Fields, *, is_on_top: bool) -> QueueCapacity:
+    """The capacity of a ClusterQueue or Cohort, whose groups are taken here."""
+    quotas = [one for group in spec.entries("resourceGroups") for one in _group(group)]
+    guaranteed: defaultdict[str, int] = defaultdict(int)
+    borrowing: defaultdict[str, int] = defaultdict(int)
+    for one in quotas:
+        guaranteed[one.resource] += one.nominal
+        borrowing[one.resource] += one.borrowing or 0
+    for one in quotas:
+        if one.borrowing is None:
+            borrowing.pop(one.resource, None)
+    return QueueCapacity(guaranteed, is_on_top, borrowing, lend=_lends(quotas))
+
+
+def _group(group: Fields) -> list[_ResourceQuota]:
+    group.value("coveredResources")
+    flavors = group.entries("flavors")
+    for flavor in flavors[1:]:
+        flavor.lose("name", "a team has one amount of each resource", _SEVERAL)
+    for flavor in flavors:
+        flavor.text("name")
+    found = (_quota(one) for flavor in flavors for one in flavor.entries("resources"))
+    return [one for one in found if one]
+
+
+def _quota(fields: Fields) -> _ResourceQuota | None:
+    """None where teams do not count the resource, which is reported."""
+    resource = fields.text("name")
+    if not is_resource(resource):
+        fields.lose("name", f'"{resource[:63]}" is not carried', _UNKNOWN)
+        for name in ("nominalQuota", "borrowingLimit", "lendingLimit"):
+            fields.value(name)
+        return None
+    return _ResourceQuota(
+        fields,
+        SHARED_GPU if resource == SHARES else resource,
+        amount(fields, "nominalQuota", resource) or 0,
+        amount(fields, "borrowingLimit", resource),
+        amount(fields, "lendingLimit", resource),
+    )
+
+
+def _lends(quotas: list[_ResourceQuota]) -> bool:
+    """Whether the team lends: False only where nothing of any quota is lent."""
+    owned = [one for one in quotas if one.nominal]
+    if owned and all(one.keeps for one in owned):
+        return False
+    for one in owned:
+        if one.keeps:
+            one.fields.lose("lendingLimit", "a team lends all of its resources or none", _SPLIT)
+        elif one.lends_part:
+            one.fields.lose("lendingLimit", "a part of what is idle cannot be lent", _SPLIT)
+    return True

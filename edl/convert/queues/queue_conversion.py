@@ -1,0 +1,177 @@
+"""All queues of a stream as one ConfigMap of teams.
+
+Queues name each other, so they are read together; remarks stay with the document that they concern.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from edl import contract
+from edl.convert.diagnostics import Remark
+from edl.convert.queues import kai_queues, kueue_queues
+from edl.convert.queues.queue_facts import (
+    CLUSTER_QUEUE,
+    COHORT,
+    FLAVOR,
+    LOCAL_QUEUE,
+    QUEUE,
+    NamespaceClaim,
+    QueueFacts,
+    QueueKey,
+)
+from edl.convert.queues.team_capacity import capacities, report_islands
+from edl.convert.queues.team_names import named_teams
+from edl.convert.queues.team_namespaces import TeamNamespaces, namespaces_of
+from edl.convert.queues.team_parents import report_circles, with_named_cohorts
+from edl.convert.tracked_object import ConversionReport, Fields
+from edl.errors import Denied
+from edl.model import Reclaim, Team, Teams
+from edl.parsing.strict_yaml import load
+from edl.parsing.team_document import BOUNDS, parse_teams, render_teams
+from edl.parsing.team_fields import Findings, TeamReader
+from edl.quantities import Resources
+from edl.writes import Json
+
+_KUEUE: Final = "kueue.x-k8s.io"
+_KAI: Final = "scheduling.run.ai"
+_KUEUE_VERSIONS: Final = ("v1beta1", "v1beta2")
+_READ: Final[Mapping[tuple[str, str], Callable[[Fields], QueueFacts | NamespaceClaim | None]]] = {
+    (_KUEUE, CLUSTER_QUEUE): kueue_queues.read_cluster_queue,
+    (_KUEUE, COHORT): kueue_queues.read_cohort,
+    (_KUEUE, LOCAL_QUEUE): kueue_queues.read_local_queue,
+    (_KUEUE, FLAVOR): kueue_queues.read_flavor,
+    (_KAI, QUEUE): kai_queues.read_queue,
+}
+_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {_KUEUE: _KUEUE_VERSIONS, _KAI: ("v2",)}
+
+
+class ConvertedQueues(msgspec.Struct, frozen=True):
+    """The ConfigMap, None where a document cannot be converted, and a report per document."""
+
+    manifest: Json | None
+    reports: tuple[ConversionReport, ...]
+
+
+def is_queue(document: Json) -> bool:
+    """Whether it is read here."""
+    api, version = _api(document)
+    return api in _READ and version in _VERSIONS[api[0]]
+
+
+def unread_version(document: Json) -> Remark | None:
+    """What there is to say of a queue of another version; None for what is not a queue."""
+    (group, kind), version = _api(document)
+    if (group, kind) not in _READ or version in _VERSIONS[group]:
+        return None
+    known = ", ".join(f"{group}/{one}" for one in _VERSIONS[group])
+    what = f"unknown version {version[:63]}: left as it is"
+    return Remark(("apiVersion",), what, f"known: {known}")
+
+
+def _api(document: Json) -> tuple[tuple[str, str], str]:
+    group, _, version = str(document.get("apiVersion") or "").rpartition("/")
+    return (group, str(document.get("kind"))), version
+
+
+def teams_of_queues(documents: Sequence[Json]) -> ConvertedQueues:
+    """The teams of all queues; each document is one that `is_queue` takes."""
+    reports = tuple(ConversionReport() for _ in documents)
+    queues: list[QueueFacts] = []
+    claims: list[NamespaceClaim] = []
+    for document, report in zip(documents, reports, strict=True):
+        found = _READ[_api(document)[0]](Fields(document, (), report))
+        if isinstance(found, QueueFacts):
+            queues.append(found)
+        elif found:
+            claims.append(found)
+    manifest = _manifest(queues, claims, reports)
+    for report in reports:
+        report.finish()
+    return ConvertedQueues(manifest, reports)
+
+
+def _manifest(
+    queues: Sequence[QueueFacts],
+    claims: Sequence[NamespaceClaim],
+    reports: Sequence[ConversionReport],
+) -> Json | None:
+    every = with_named_cohorts(queues)
+    names = named_teams(every)
+    report_circles(every)
+    if not every or any(report.wrong for report in reports):
+        return None
+    top_down = _top_down(every)
+    report_islands(every)
+    teams = _teams(top_down, names, namespaces_of(every, claims))
+    text = render_teams(Teams.of(teams))
+    _check(text, {names[queue.key]: queue for queue in every})
+    if any(report.wrong for report in reports):
+        return None
+    metadata = {"name": contract.TEAMS_CONFIG_MAP, "namespace": contract.SYSTEM_NAMESPACE}
+    data = {contract.TEAMS_KEY: text}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def _top_down(queues: Sequence[QueueFacts]) -> tuple[QueueFacts, ...]:
+    """Parents before their children."""
+    below: dict[QueueKey | None, list[QueueFacts]] = {}
+    for queue in queues:
+        below.setdefault(queue.parent_key, []).append(queue)
+    level = below.get(None, [])
+    found: list[QueueFacts] = []
+    while level:
+        found += level
+        level = [child for one in level for child in below.get(one.key, ())]
+    return tuple(found)
+
+
+def _teams(
+    top_down: Sequence[QueueFacts],
+    names: Mapping[QueueKey, str],
+    namespaces: Mapping[QueueKey, TeamNamespaces],
+) -> Iterator[Team]:
+    found = capacities(top_down)
+    for queue in top_down:
+        capacity = found[queue.key]
+        chosen = namespaces.get(queue.key, TeamNamespaces())
+        yield Team(
+            name=names[queue.key],
+            parent=names[queue.parent_key] if queue.parent_key else "",
+            namespaces=chosen.names,
+            selector=chosen.selector,
+            guaranteed=Resources.of(capacity.guaranteed),
+            limit=tuple(sorted(capacity.limit.items())),
+            weight=queue.weight,
+            lend=capacity.lend,
+            reclaim=Reclaim.JOBS if queue.reclaims_jobs else Reclaim.REPLICAS,
+        )
+
+
+def _check(text: str, queues: Mapping[str, QueueFacts]) -> None:
+    """Report what our own parser refuses, at the queue whose team it is."""
+    first = next(iter(queues.values()))
+    try:
+        document = load(text, BOUNDS)
+    except Denied as denied:
+        _report(first, denied)
+        return
+    entries = document.get("teams") if isinstance(document, dict) else None
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and (queue := queues.get(str(entry.get("name")))):
+            findings = Findings()
+            TeamReader(f"team {queue.name}", entry, findings).team()
+            _report(queue, Denied(findings))
+    try:
+        parse_teams(text)
+    except Denied as denied:
+        if not any(queue.fields.is_wrong for queue in queues.values()):
+            _report(first, denied)
+
+
+def _report(queue: QueueFacts, denied: Denied) -> None:
+    for finding in denied.findings:
+        queue.fields.wrong(
+            "", f"as {contract.TEAMS_CONFIG_MAP}: {finding.path}: {finding.what}", finding.allowed
+        )

@@ -1,0 +1,99 @@
+"""Which namespaces the team of each queue has: those of its LocalQueues, else its selector's."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from edl.convert.queues.queue_facts import (
+    CLUSTER_QUEUE,
+    QUEUE,
+    NamespaceClaim,
+    QueueFacts,
+    QueueKey,
+)
+from edl.model import Requirement
+
+_NAME_LABEL: Final = "kubernetes.io/metadata.name"
+_ALL: Final = "*"
+_ONE_TEAM: Final = "a namespace has one team: move its jobs to a namespace of their own"
+_SET: Final = "kubectl edl teams set NAME --namespace NAMESPACE"
+
+
+class TeamNamespaces(msgspec.Struct, frozen=True):
+    """Names or a selector; neither where a queue says nothing."""
+
+    names: tuple[str, ...] = ()
+    selector: tuple[Requirement, ...] = ()
+
+
+def namespaces_of(
+    queues: Sequence[QueueFacts], claims: Sequence[NamespaceClaim]
+) -> Mapping[QueueKey, TeamNamespaces]:
+    """By queue; what is claimed twice goes to the first, and is reported at the others."""
+    known = {queue.name for queue in queues if queue.kind == CLUSTER_QUEUE}
+    claimed = _claimed(claims, known)
+    found = {
+        (CLUSTER_QUEUE, name): TeamNamespaces(names) for name, names in _by_queue(claimed).items()
+    }
+    found |= _selected([one for one in queues if one.key not in found], set(claimed))
+    _report_unnamed(queues)
+    return found
+
+
+def _claimed(claims: Iterable[NamespaceClaim], known: set[str]) -> Mapping[str, str]:
+    """ClusterQueues by namespace."""
+    owners: dict[str, str] = {}
+    for claim in claims:
+        if claim.queue not in known:
+            what = f'no ClusterQueue is named "{claim.queue[:63]}"'
+            claim.fields.lose_at(("spec", "clusterQueue"), what, "convert both together")
+        elif not claim.namespace:
+            claim.fields.lose_at(("metadata",), "has no namespace", "set metadata.namespace")
+        elif owners.setdefault(claim.namespace, claim.queue) != claim.queue:
+            what = f"{claim.namespace} uses the ClusterQueue {owners[claim.namespace]}, too"
+            claim.fields.lose_at(("spec", "clusterQueue"), what, _ONE_TEAM)
+    return owners
+
+
+def _by_queue(owners: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for namespace, queue in owners.items():
+        found.setdefault(queue, []).append(namespace)
+    return {queue: tuple(sorted(names)) for queue, names in found.items()}
+
+
+def _selected(
+    queues: Iterable[QueueFacts], taken: set[str]
+) -> Iterator[tuple[QueueKey, TeamNamespaces]]:
+    """What the selectors of queues without LocalQueues say."""
+    selectors: set[tuple[Requirement, ...]] = set()
+    for queue in queues:
+        if queue.selector is None:
+            continue
+        names = (_ALL,) if not queue.selector else _names(queue.selector)
+        twice = taken & set(names) if names else queue.selector in selectors
+        if twice:
+            what = "another team has these namespaces"
+            queue.fields.lose_at(("spec", "namespaceSelector"), what, f"{_ONE_TEAM}; or {_SET}")
+            continue
+        taken |= set(names)
+        selectors.add(queue.selector)
+        yield queue.key, TeamNamespaces(names) if names else TeamNamespaces((), queue.selector)
+
+
+def _names(selector: tuple[Requirement, ...]) -> tuple[str, ...]:
+    """Those that a selector names one by one; nothing where it selects by other labels."""
+    if len(selector) != 1 or (selector[0].key, selector[0].operator) != (_NAME_LABEL, "In"):
+        return ()
+    return selector[0].values
+
+
+def _report_unnamed(queues: Iterable[QueueFacts]) -> None:
+    """KAI's pods name their queue themselves: no object says which namespaces it has."""
+    queues = list(queues)
+    parents = {queue.parent for queue in queues if queue.kind == QUEUE}
+    for queue in queues:
+        if queue.kind == QUEUE and queue.name not in parents:
+            what = "no namespace belongs to the team: KAI's pods name their queue"
+            queue.fields.note("metadata", what, f"run {_SET.replace('NAME ', f'{queue.name} ', 1)}")
