@@ -41,7 +41,9 @@ def _trainers(spec: JobSpec) -> tuple[Env, ...]:
 
 def _collective(spec: JobSpec) -> Needs:
     backend = (
-        ("FLAGS_selected_gpus", "0") if spec.accelerated else ("PADDLE_DISTRI_BACKEND", "gloo")
+        ("FLAGS_selected_gpus", "0")
+        if spec.resources.accelerated
+        else ("PADDLE_DISTRI_BACKEND", "gloo")
     )
     env = (
         Env("PADDLE_TRAINER_ID", _INDEX),

@@ -79,11 +79,11 @@ def _env(spec: JobSpec, *, tolerant: bool) -> tuple[Env, ...]:
         "TOPOLOGY": entry,
         "TRAINER_PACKAGE": spec.setting(contract.WORKSPACE),
         "PADDLE_INIT_PORT": str(spec.port),
-        "PADDLE_INIT_TRAINER_COUNT": str(spec.slots),
+        "PADDLE_INIT_TRAINER_COUNT": str(spec.resources.slots),
         "PADDLE_INIT_PORTS_NUM": spec.setting(contract.PORTS_NUM),
         "PADDLE_INIT_PORTS_NUM_FOR_SPARSE": spec.setting(contract.PORTS_NUM_FOR_SPARSE),
         "PADDLE_INIT_NUM_PASSES": spec.setting(contract.PASSES),
-        "PADDLE_INIT_USE_GPU": str(int(spec.accelerated)),
+        "PADDLE_INIT_USE_GPU": str(int(spec.resources.accelerated)),
         "LD_LIBRARY_PATH": "/usr/local/cuda/lib64",
     }
     # With a master the number of trainers may vary; without one they wait for exactly this number.

@@ -80,20 +80,22 @@ def _master(spec: JobSpec, host: str) -> Needs:
 
 
 def _trainer(spec: JobSpec, server: str) -> Needs:
-    elastic = spec.min < spec.max
+    elastic = spec.scaling.min < spec.scaling.max
     pairs = {
         "PADDLE_MASTER": f"etcd://{server}",
         "PADDLE_JOB_ID": spec.job,
         # The gang starts with its minimum; a launcher that waited for it would end with 0.
-        "PADDLE_NNODES": f"1:{spec.max}" if elastic else str(spec.max),
-        "PADDLE_NPROC_PER_NODE": str(spec.slots),
+        "PADDLE_NNODES": f"1:{spec.scaling.max}" if elastic else str(spec.scaling.max),
+        "PADDLE_NPROC_PER_NODE": str(spec.resources.slots),
         "PADDLE_MAX_RESTART": _RESTARTS,
         "PADDLE_ELASTIC_LEVEL": "1",
         "PADDLE_ELASTIC_TIMEOUT": _TIMEOUT if elastic else _PATIENCE,
         # Releases before 2.3 read these.
         "PADDLE_ELASTIC_SERVER": server,
         "PADDLE_ELASTIC_JOB_ID": spec.job,
-        "PADDLE_ELASTIC_NP": f"{spec.min}:{spec.max}" if elastic else str(spec.max),
+        "PADDLE_ELASTIC_NP": f"{spec.scaling.min}:{spec.scaling.max}"
+        if elastic
+        else str(spec.scaling.max),
     }
     return Needs(
         env=(*(Env(*pair) for pair in pairs.items()), Env("POD_IP", field="status.podIP")),

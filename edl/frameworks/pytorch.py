@@ -55,8 +55,8 @@ def _store(spec: JobSpec) -> Needs:
 def _worker(spec: JobSpec) -> Needs:
     host, conf = _meeting(spec)
     pairs = {
-        contract.PET_NNODES_ENV: f"{spec.min}:{spec.max}",
-        contract.PET_NPROC_PER_NODE_ENV: str(spec.slots),
+        contract.PET_NNODES_ENV: f"{spec.scaling.min}:{spec.scaling.max}",
+        contract.PET_NPROC_PER_NODE_ENV: str(spec.resources.slots),
         contract.PET_RDZV_BACKEND_ENV: "c10d",
         contract.PET_RDZV_ENDPOINT_ENV: f"{host}:{spec.port}",
         contract.PET_RDZV_ID_ENV: spec.job,

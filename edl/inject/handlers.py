@@ -173,7 +173,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
     if _is_to_be_paused(manifest):
         clean = update_policy.paused(clean)
     done = release_skew.marked(complete(clean, spec, context.image), context.release)
-    own = [*index_rules.findings(clean, spec), *gpus.findings(_pod(clean), spec.gpu)]
+    own = [*index_rules.findings(clean, spec), *gpus.findings(_pod(clean), spec.resources.gpu)]
     if findings := [*unreadable, *own, *namespace_limits.exceeded(manifest, done, spec, policy)]:
         raise Denied(findings)
     lost = kubeshare.warnings(clean, spec)

@@ -34,9 +34,11 @@ def complete(manifest: Json, spec: JobSpec, image: str) -> Json:
 def _labelled(metadata: Json, spec: JobSpec) -> Json:
     """The defaults written out: what `spec.parallelism` said at creation would soon be lost."""
     own = metadata.get("labels") or {}
-    bounds = {contract.MIN: str(spec.min), contract.MAX: str(spec.max)}
+    bounds = {contract.MIN: str(spec.scaling.min), contract.MAX: str(spec.scaling.max)}
     labels = _identity(spec) | bounds | own
-    annotations = (metadata.get("annotations") or {}) | {contract.INJECTED_MAX: str(spec.max)}
+    annotations = (metadata.get("annotations") or {}) | {
+        contract.INJECTED_MAX: str(spec.scaling.max)
+    }
     return metadata | {"labels": labels, "annotations": annotations}
 
 

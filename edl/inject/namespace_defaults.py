@@ -133,13 +133,13 @@ def _leaves_its_bounds(manifest: Json, spec: JobSpec) -> bool:
 def _bounds(manifest: Json, spec: JobSpec, policy: NamespacePolicy) -> tuple[int, int]:
     """Wide enough for what the Job says itself, and no wider than its work items."""
     own = update_policy.labels(manifest)
-    high = spec.max
+    high = spec.scaling.max
     if contract.MAX not in own:
         high = max(high, policy.default_max or 0, policy.default_min or 0)
         items = (manifest.get("spec") or {}).get("completions")
         if not spec.indexed:
             high = min(high, items or high)
-    low = spec.min
+    low = spec.scaling.min
     if contract.MIN not in own and policy.default_min is not None:
         low = min(policy.default_min, high)
     return low, high

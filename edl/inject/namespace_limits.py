@@ -38,8 +38,8 @@ def outgrown(new: Json, old: Json, spec: JobSpec, policy: NamespacePolicy) -> li
     if not policy.limits:
         return []
     before = _max(old)
-    larger = spec.max > before
-    hungrier = spec.max * gpus(new) > before * gpus(old)
+    larger = spec.scaling.max > before
+    hungrier = spec.scaling.max * gpus(new) > before * gpus(old)
     return [
         *(unreadable(policy) if larger or hungrier else ()),
         *(_too_many(new, spec, policy) if larger else ()),
@@ -81,9 +81,9 @@ def _max(manifest: Json) -> int:
 
 def _too_many(given: Json, spec: JobSpec, policy: NamespacePolicy) -> list[Finding]:
     most = policy.largest_max
-    if most is None or spec.max <= most:
+    if most is None or spec.scaling.max <= most:
         return []
-    what = f"{spec.max} is above {most}, {policy.says(contract.LARGEST_MAX)}"
+    what = f"{spec.scaling.max} is above {most}, {policy.says(contract.LARGEST_MAX)}"
     return [Finding(_path_of_max(given), what, f"at most {most}")]
 
 
@@ -100,11 +100,11 @@ def _too_many_gpus(done: Json, spec: JobSpec, policy: NamespacePolicy) -> list[F
     budget = policy.gpu_budget
     if budget is None:
         return []
-    each = gpus(done)
-    if spec.max * each <= budget:
+    each, most = gpus(done), spec.scaling.max
+    if most * each <= budget:
         return []
     what = (
-        f"{spec.max} × {each:f} GPUs are {spec.max * each:f}, above {budget:f}, "
+        f"{most} × {each:f} GPUs are {most * each:f}, above {budget:f}, "
         f"{policy.says(contract.GPU_BUDGET)}"
     )
     pods = int(budget // each)

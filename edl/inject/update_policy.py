@@ -202,10 +202,10 @@ def check(new: Json, old: Json, policy: NamespacePolicy) -> None:
             raise Denied(findings) from None
         return
     most = whole(annotations(old).get(contract.INJECTED_MAX, ""))
-    if most is not None and spec.max > most:
+    if most is not None and spec.scaling.max > most:
         path = f"metadata.labels[{contract.MAX}]"
         allowed = f"at most {most}: its pods were completed for that many; recreate it for more"
-        raise Denied([Finding(path, f"{spec.max}", allowed)])
+        raise Denied([Finding(path, f"{spec.scaling.max}", allowed)])
     if findings := [*_too_low(new, old, spec), *namespace_limits.outgrown(new, old, spec, policy)]:
         raise Denied(findings)
 
@@ -214,10 +214,10 @@ def _too_low(new: Json, old: Json, spec: JobSpec) -> list[Finding]:
     """What a min that its user has lowered would leave."""
     if labels(new).get(contract.MIN) == labels(old).get(contract.MIN):
         return []
-    if spec.min >= (low := fewest(old, FRAMEWORKS[spec.framework].fewest)):
+    if spec.scaling.min >= (low := fewest(old, FRAMEWORKS[spec.framework].fewest)):
         return index_rules.findings(new, spec)
     allowed = f"at least {low}: its pods wait for this number; recreate it for fewer"
-    return [Finding(f"metadata.labels[{contract.MIN}]", f"{spec.min}", allowed)]
+    return [Finding(f"metadata.labels[{contract.MIN}]", f"{spec.scaling.min}", allowed)]
 
 
 def fewest(job: Json, variable: str) -> int:

@@ -12,7 +12,15 @@ from edl.frameworks.base import Framework, Mode
 from edl.model import ResizePolicy
 from edl.parsing import name_checks, topology_labels
 from edl.parsing.manifest_reader import MOST_REPLICAS, ManifestReader
-from edl.spec.job_spec import POD_POLICIES, JobSpec, RoleBounds
+from edl.spec.job_spec import (
+    POD_POLICIES,
+    JobSpec,
+    LifecycleSpec,
+    ResourceSpec,
+    RoleBounds,
+    ScalingSpec,
+    SchedulingSpec,
+)
 from edl.writes import Json
 
 _CAST: Final = re.compile(
@@ -49,8 +57,6 @@ def _read(form: ManifestReader, framework: Framework) -> JobSpec:
     seat = _seat(form, role, cast)
     mode = _mode(form, framework, cast or (seat,))
     _check(form, framework, seat, mode, cast)
-    gpu = form.gpu()
-    threads = form.own_cpus if mode and mode.threads and role == framework.worker else 0
     return JobSpec(
         namespace=form.namespace,
         name=form.name,
@@ -59,30 +65,55 @@ def _read(form: ManifestReader, framework: Framework) -> JobSpec:
         role=role,
         mode=mode.name if mode else "",
         cast=cast or (seat,),
+        indexed=framework.ranked,
+        scaling=_scaling(form, framework, seat, mode),
+        scheduling=_scheduling(form, cast or (seat,)),
+        resources=_resources(
+            form, form.own_cpus if mode and mode.threads and role == framework.worker else 0
+        ),
+        port=form.count(contract.PORT, most=65535) or (mode and mode.port) or framework.port,
+        lifecycle=LifecycleSpec(
+            clean_up=form.choice(contract.CLEAN_UP, CleanUp, CleanUp.RUNNING),
+            ttl=form.count(contract.TTL, least=0),
+            restart=_restart(form),
+        ),
+        rank=_rank(form, seat) if form.is_pod else None,
+        settings=_settings(form, framework),
+    )
+
+
+def _scaling(
+    form: ManifestReader, framework: Framework, seat: RoleBounds, mode: Mode | None
+) -> ScalingSpec:
+    return ScalingSpec(
         min=seat.min,
         max=seat.max,
         resizing=_resizing(framework, seat, mode, form.parallelism if form.created else seat.min),
-        indexed=framework.ranked,
-        kubeshare=form.choice(contract.KUBESHARE, KubeShare, KubeShare.TWO),
         wanted=_wanted(form, framework, seat),
         timeout=form.duration(contract.SCALE_TIMEOUT),
-        duration=form.duration(contract.DURATION),
-        cooldown=form.duration(contract.COOLDOWN, least="10s", most="1d"),
-        progress=form.part(contract.PROGRESS),
-        topology=topology_labels.read(form, frozenset(one.role for one in cast or (seat,))),
-        provision=form.choice(contract.PROVISION, Provision, Provision.MINIMUM),
         fallback=form.count(contract.SCALE_FALLBACK),
+        cooldown=form.duration(contract.COOLDOWN, least="10s", most="1d"),
         removing=form.names(contract.REMOVE),
-        gpu=gpu,
-        slots=form.count(contract.SLOTS) or form.own_gpus or (gpu.whole if gpu else threads) or 1,
-        port=form.count(contract.PORT, most=65535) or (mode and mode.port) or framework.port,
-        clean_up=form.choice(contract.CLEAN_UP, CleanUp, CleanUp.RUNNING),
-        ttl=form.count(contract.TTL, least=0),
-        restart=_restart(form),
         paused=_paused(form),
-        rank=_rank(form, seat) if form.is_pod else None,
+    )
+
+
+def _scheduling(form: ManifestReader, cast: Sequence[RoleBounds]) -> SchedulingSpec:
+    return SchedulingSpec(
+        topology=topology_labels.read(form, frozenset(one.role for one in cast)),
+        provision=form.choice(contract.PROVISION, Provision, Provision.MINIMUM),
+        duration=form.duration(contract.DURATION),
+        progress=form.part(contract.PROGRESS),
+    )
+
+
+def _resources(form: ManifestReader, threads: int) -> ResourceSpec:
+    gpu = form.gpu()
+    return ResourceSpec(
+        gpu=gpu,
+        kubeshare=form.choice(contract.KUBESHARE, KubeShare, KubeShare.TWO),
         accelerated=bool(gpu or form.own_gpus),
-        settings=_settings(form, framework),
+        slots=form.count(contract.SLOTS) or form.own_gpus or (gpu.whole if gpu else threads) or 1,
     )
 
 

@@ -20,11 +20,11 @@ def findings(manifest: Json, spec: JobSpec) -> list[Finding]:
     return [
         Finding(
             path,
-            f"it needs {least} pods, and this Job may shrink to {contract.MIN} {spec.min}",
+            f"it needs {least} pods, and this Job may shrink to {contract.MIN} {spec.scaling.min}",
             allowed,
         )
         for path, least in (_needed(manifest.get("spec") or {}) if spec.indexed else ())
-        if least > spec.min
+        if least > spec.scaling.min
     ]
 
 

@@ -45,6 +45,54 @@ POD_POLICIES: Final = {
 """A template's restartPolicy. A Job takes no Always: a container that ends with 0 is done."""
 
 
+class ScalingSpec(msgspec.Struct, frozen=True):
+    """How many replicas the role may have, and how it takes a new size."""
+
+    min: int
+    max: int
+    resizing: ResizePolicy
+    wanted: int | None = None
+    timeout: timedelta | None = None
+    """How long `wanted` may take to come before `fallback` is wanted again."""
+    fallback: int | None = None
+    cooldown: timedelta | None = None
+    """The least time between two resizes of a role, as its user says."""
+    removing: tuple[str, ...] = ()
+    """Names of pods that are to go, whatever their index."""
+    paused: bool = False
+
+
+class SchedulingSpec(msgspec.Struct, frozen=True):
+    """Where and when the training job runs."""
+
+    topology: Topology = Topology()
+    provision: contract.Provision = contract.Provision.MINIMUM
+    duration: timedelta | None = None
+    """How long it is expected to run, as its user says; for estimates only."""
+    progress: float | None = None
+    """The part of its work that is done, 0..1, as its user or its script says."""
+
+
+class ResourceSpec(msgspec.Struct, frozen=True):
+    """The devices of one pod."""
+
+    gpu: Gpu | None = None
+    kubeshare: contract.KubeShare = contract.KubeShare.TWO
+    accelerated: bool = False
+    """It has a GPU or a share of one, by its label or by its containers' own words."""
+    slots: int = 1
+    """Processes that a launcher starts in it."""
+
+
+class LifecycleSpec(msgspec.Struct, frozen=True):
+    """What becomes of pods that fail, and of the Job once the training job has ended."""
+
+    clean_up: contract.CleanUp = contract.CleanUp.RUNNING
+    ttl: int | None = None
+    """Seconds until its Job is deleted, from the end of the whole training job."""
+    restart: contract.RestartPolicy | None = None
+
+
 class JobSpec(msgspec.Struct, frozen=True):
     """A labelled Job, or a bare pod, with every value checked.
 
@@ -59,37 +107,14 @@ class JobSpec(msgspec.Struct, frozen=True):
     role: str
     mode: str
     cast: tuple[RoleBounds, ...]
-    min: int
-    max: int
-    resizing: ResizePolicy
     indexed: bool
-    wanted: int | None = None
-    timeout: timedelta | None = None
-    """How long `wanted` may take to come before `fallback` is wanted again."""
-    fallback: int | None = None
-    duration: timedelta | None = None
-    """How long it is expected to run, as its user says; for estimates only."""
-    cooldown: timedelta | None = None
-    """The least time between two resizes of a role, as its user says."""
-    topology: Topology = Topology()
-    provision: contract.Provision = contract.Provision.MINIMUM
-    progress: float | None = None
-    """The part of its work that is done, 0..1, as its user or its script says."""
-    removing: tuple[str, ...] = ()
-    """Names of pods that are to go, whatever their index."""
-    paused: bool = False
-    gpu: Gpu | None = None
-    kubeshare: contract.KubeShare = contract.KubeShare.TWO
-    slots: int = 1
+    scaling: ScalingSpec
+    scheduling: SchedulingSpec = SchedulingSpec()
+    resources: ResourceSpec = ResourceSpec()
+    lifecycle: LifecycleSpec = LifecycleSpec()
     port: int = 0
-    clean_up: contract.CleanUp = contract.CleanUp.RUNNING
-    ttl: int | None = None
-    """Seconds until its Job is deleted, from the end of the whole training job."""
-    restart: contract.RestartPolicy | None = None
     rank: int | None = None
     """A bare pod's index in its role; None for Jobs."""
-    accelerated: bool = False
-    """It has a GPU or a share of one, by its label or by its containers' own words."""
     settings: tuple[tuple[str, str], ...] = ()
     """The framework's own annotations, those that are absent by their defaults."""
 

@@ -229,7 +229,7 @@ def _create(world: CliContext, scope: Scope, writing: Writing, wish: CreateReque
 def _range(stored: Json) -> str:
     """As the cast spells it: `worker=4..6`, with what its namespace made of the size."""
     spec = parse(stored)
-    return Casting((RoleBounds(spec.role, spec.min, spec.max),), ()).text
+    return Casting((RoleBounds(spec.role, spec.scaling.min, spec.scaling.max),), ()).text
 
 
 def _by_itself(made: list[Json]) -> Iterator[str]:

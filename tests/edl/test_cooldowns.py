@@ -20,7 +20,7 @@ def saying(text: str) -> Json:
 
 @pytest.mark.parametrize(("text", "seconds"), [("10s", 10), ("2m30s", 150), ("24h", 86_400)])
 def test_a_length_is_numbers_with_their_units(text: str, seconds: int) -> None:
-    assert parse(saying(text)).cooldown == timedelta(seconds=seconds)
+    assert parse(saying(text)).scaling.cooldown == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize(

@@ -32,15 +32,17 @@ def with_retries(job: Json, spec: JobSpec) -> Json:
     # Beside a limit for each index the API's default is none at all.
     if "backoffLimitPerIndex" not in job and job.get("backoffLimit", RETRIES) == RETRIES:
         # The Job controller counts preempted and evicted pods as failures, too.
-        limit = 0 if spec.restart is RestartPolicy.NEVER else RETRIES * spec.max
+        limit = 0 if spec.lifecycle.restart is RestartPolicy.NEVER else RETRIES * spec.scaling.max
         job = job | {"backoffLimit": limit}
-    if spec.restart is None:
+    if spec.lifecycle.restart is None:
         return job
-    job = job | {"template": _with_policy(job.get("template") or {}, POD_POLICIES[spec.restart])}
-    if spec.restart not in _RULES or "podFailurePolicy" in job:
+    job = job | {
+        "template": _with_policy(job.get("template") or {}, POD_POLICIES[spec.lifecycle.restart])
+    }
+    if spec.lifecycle.restart not in _RULES or "podFailurePolicy" in job:
         return job
     # The API server takes no other replacement policy beside it (docs/kubernetes.md 8).
-    rules = {"podFailurePolicy": {"rules": _RULES[spec.restart]}}
+    rules = {"podFailurePolicy": {"rules": _RULES[spec.lifecycle.restart]}}
     return job | rules | {"podReplacementPolicy": "Failed"}
 
 

@@ -25,7 +25,7 @@ _APART: Final = {
 
 def with_whole(pod: Json, spec: JobSpec) -> Json:
     """Whole GPUs on the first container, unless some container asks for GPUs itself."""
-    containers, gpu = pod.get("containers") or [], spec.gpu
+    containers, gpu = pod.get("containers") or [], spec.resources.gpu
     if not gpu or not gpu.whole or not containers or any(map(_has_gpu, containers)):
         return pod
     if found := device_templates.template(spec.job, gpu):

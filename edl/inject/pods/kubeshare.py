@@ -38,11 +38,11 @@ def with_share(metadata: Json, spec: JobSpec) -> Json:
     path = _path(spec)
     annotations = _texts(metadata, "annotations")
     own = metadata.get("labels") or {}
-    if spec.kubeshare is KubeShare.ONE:
-        words = {**_words_1(spec.gpu), **(metadata.get("annotations") or {})}
+    if spec.resources.kubeshare is KubeShare.ONE:
+        words = {**_words_1(spec.resources.gpu), **(metadata.get("annotations") or {})}
         return metadata | {"annotations": words} if words else metadata
     _raise(_old_findings(annotations, f"{path}.annotations"))
-    labels = {**_words(spec.gpu, annotations), **own}
+    labels = {**_words(spec.resources.gpu, annotations), **own}
     _raise(_findings(_texts({"labels": labels}, "labels"), f"{path}.labels"))
     return metadata | {"labels": labels} if labels else metadata
 
@@ -98,8 +98,10 @@ def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
     pods = manifest if spec.rank is not None else (manifest.get("spec") or {}).get("template") or {}
     metadata = pods.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
-    if spec.kubeshare is KubeShare.ONE:
-        shared = (spec.gpu and spec.gpu.request) or contract.KUBESHARE_1.keys() & annotations.keys()
+    if spec.resources.kubeshare is KubeShare.ONE:
+        shared = (
+            spec.resources.gpu and spec.resources.gpu.request
+        ) or contract.KUBESHARE_1.keys() & annotations.keys()
         return (_ONLY_SHARE_PODS,) if shared else ()
     if contract.SHARED_GPU_LIMIT in (metadata.get("labels") or {}):
         return ()

@@ -18,11 +18,16 @@ def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
     if contract.INJECTED_MAX in ((manifest.get("metadata") or {}).get("annotations") or {}):
         return ()  # completed before, and said then
     template = (manifest.get("spec") or {}).get("template") or {}
-    fixed = spec.rank is not None or spec.min == spec.max
-    if fixed or spec.gpu or _is_shared(template) or _is_counted(template.get("spec") or {}):
+    fixed = spec.rank is not None or spec.scaling.min == spec.scaling.max
+    if (
+        fixed
+        or spec.resources.gpu
+        or _is_shared(template)
+        or _is_counted(template.get("spec") or {})
+    ):
         return ()
     way_out = "unless a ResourceQuota refuses them; set resources.requests"
-    return (f"{said(spec.role, spec.max)}, {way_out}",)
+    return (f"{said(spec.role, spec.scaling.max)}, {way_out}",)
 
 
 def said(role: str, most: int) -> str:

@@ -13,7 +13,7 @@ _NAMES: Final = (contract.REQUIRED_TOPOLOGY, contract.PREFERRED_TOPOLOGY)
 
 def warnings(done: Json, spec: JobSpec) -> tuple[str, ...]:
     """Warnings for a new object, as stored, whose pods are not placed by the plan."""
-    if not spec.topology or scheduling_gates.places(done):
+    if not spec.scheduling.topology or scheduling_gates.places(done):
         return ()
     if spec.rank is not None:
         why = "no plan places bare pods"

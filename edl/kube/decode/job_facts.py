@@ -153,18 +153,20 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner)
         uid=metadata["uid"],
         version=metadata["resourceVersion"],
         spec=RoleSpec(
-            min=spec.min,
-            max=spec.max,
-            resizing=spec.resizing,
+            min=spec.scaling.min,
+            max=spec.scaling.max,
+            resizing=spec.scaling.resizing,
             decides=frameworks.decides(spec),
             serves=frameworks.serves(spec),
             indexed=spec.indexed,
-            slots=spec.slots,
+            slots=spec.resources.slots,
             port=spec.port,
             backoff_limit=_backoff_limit(manifest),
             retries=_retries(manifest),
-            topology=spec.topology if gated else Topology(),
-            held_ttl=spec.ttl if job_spec.get("ttlSecondsAfterFinished") == HELD_TTL else None,
+            topology=spec.scheduling.topology if gated else Topology(),
+            held_ttl=spec.lifecycle.ttl
+            if job_spec.get("ttlSecondsAfterFinished") == HELD_TTL
+            else None,
         ),
         status=RoleStatus(
             size=job_spec.get("parallelism", 1),
@@ -178,11 +180,11 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner)
             gated=gated,
         ),
         request=RoleRequest(
-            wanted=spec.wanted,
-            problem=problem or ("" if gated or not spec.topology else _TOO_LATE),
-            removing=frozenset(spec.removing),
-            duration=spec.duration,
-            cooldown=spec.cooldown,
+            wanted=spec.scaling.wanted,
+            problem=problem or ("" if gated or not spec.scheduling.topology else _TOO_LATE),
+            removing=frozenset(spec.scaling.removing),
+            duration=spec.scheduling.duration,
+            cooldown=spec.scaling.cooldown,
             progress=_progress(manifest, spec),
         ),
     )
@@ -190,7 +192,7 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner)
 
 def _template(spec: JobSpec, shape: Shape) -> DeviceTemplate | None:
     """Ours, if its pods name it."""
-    found = device_templates.template(spec.job, spec.gpu)
+    found = device_templates.template(spec.job, spec.resources.gpu)
     named = {claim.name for claim in shape.claims if claim.template}
     return found if found and found.name in named else None
 
@@ -217,18 +219,18 @@ def _scaling(spec: JobSpec, notes: Mapping[str, str]) -> ScaleDeadline | None:
     """The limit, and the clock that was started for it: `TIME BEFORE WANTED`."""
     since, before, wanted = [*notes.get(contract.SCALING, "").split(" "), "", "", ""][:3]
     known = whole(before)
-    timeout = spec.timeout if spec.wanted is not None else None
+    timeout = spec.scaling.timeout if spec.scaling.wanted is not None else None
     if timeout is None and known is None:
         return None
-    counts = known is not None and wanted == str(spec.wanted)
-    return ScaleDeadline(timeout, spec.fallback, time(since) if counts else None, known)
+    counts = known is not None and wanted == str(spec.scaling.wanted)
+    return ScaleDeadline(timeout, spec.scaling.fallback, time(since) if counts else None, known)
 
 
 def _progress(manifest: Mapping[str, Any], spec: JobSpec) -> float | None:
     """As its user says, else the part of its work items that is done."""
     completions: int | None = manifest["spec"].get("completions")
-    if spec.progress is not None or spec.indexed or not completions:
-        return spec.progress
+    if spec.scheduling.progress is not None or spec.indexed or not completions:
+        return spec.scheduling.progress
     return 1 - (job_status.remaining(manifest) or 0) / completions
 
 

@@ -79,7 +79,7 @@ def _role(seat: RoleBounds, pods: Sequence[PodFacts]) -> Role:
             decides=bool(spec and frameworks.decides(spec)),
             serves=bool(spec and frameworks.serves(spec)),
             indexed=True,
-            slots=spec.slots if spec else 1,
+            slots=spec.resources.slots if spec else 1,
             port=spec.port if spec else 0,
         ),
         status=RoleStatus(

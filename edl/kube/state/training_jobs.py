@@ -72,7 +72,11 @@ def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
 
 def _provisioning(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Provisioning:
     """What any of its Jobs wishes, and has asked for; a failure is over once it is started."""
-    wishes = (spec.provision for spec in specs if spec.provision is not Provision.MINIMUM)
+    wishes = (
+        spec.scheduling.provision
+        for spec in specs
+        if spec.scheduling.provision is not Provision.MINIMUM
+    )
     pods = (pod.provisional for pods in around.pods for pod in pods if pod.provisional)
     failures = (job.unprovisioned for job in around.jobs if job.unprovisioned and _waits(job))
     return Provisioning(
@@ -130,7 +134,7 @@ def _resolution(role: Role, namespace: str, devices: DeviceView | None) -> Resol
 
 def _unclaimed(job: JobFacts) -> Iterator[str]:
     """Where the API server dropped the claims of a pod template, its pods would have no GPU."""
-    gpu = job.spec.gpu if job.spec else None
+    gpu = job.spec.resources.gpu if job.spec else None
     if job.role is None or not (gpu and gpu.device_class):
         return
     shape = job.role.template.shape
@@ -207,7 +211,9 @@ def _priorities(around: TrainingJobInputs) -> Iterator[int]:
 def _clean_up(around: TrainingJobInputs) -> contract.CleanUp:
     """As the deciding role says."""
     chosen = [
-        job.spec.clean_up for job in around.jobs if job.spec and job.role and job.role.spec.decides
+        job.spec.lifecycle.clean_up
+        for job in around.jobs
+        if job.spec and job.role and job.role.spec.decides
     ]
     return chosen[0] if chosen else contract.CleanUp.RUNNING
 
@@ -291,7 +297,7 @@ def _disagreements(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Itera
     if len({spec.cast for spec in specs}) > 1:
         yield f"its Jobs disagree on {contract.ROLES}: write the same cast on each"
         return
-    if len({spec.topology for spec in specs if spec.topology}) > 1:
+    if len({spec.scheduling.topology for spec in specs if spec.scheduling.topology}) > 1:
         either = f"{contract.REQUIRED_TOPOLOGY} or {contract.PREFERRED_TOPOLOGY}"
         yield f"its Jobs disagree on {either}: write the same on each that has one"
     names = [spec.role for spec in specs]

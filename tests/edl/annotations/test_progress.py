@@ -24,7 +24,7 @@ def saying(text: str) -> Json:
     [("0", 0), ("93", 0.93), ("93%", 0.93), ("99.5", 0.995), ("100%", 1), ("0.5%", 0.005)],
 )
 def test_progress_is_per_cent_with_or_without_its_sign(text: str, part: float) -> None:
-    assert parse(saying(text)).progress == pytest.approx(part)
+    assert parse(saying(text)).scheduling.progress == pytest.approx(part)
 
 
 @pytest.mark.parametrize("text", ["", "-1", "101", "1e2", "half", "93 %", "nan", "1000"])

@@ -137,7 +137,10 @@ def test_the_launcher_decides_and_the_workers_serve() -> None:
     launcher, worker = parse(horovod("launcher")), parse(horovod("worker"))
     assert (decides(launcher), serves(launcher)) == (True, False)
     assert (decides(worker), serves(worker)) == (False, True)
-    assert (launcher.resizing, worker.resizing) == (ResizePolicy.FIXED, ResizePolicy.LIVE)
+    assert (launcher.scaling.resizing, worker.scaling.resizing) == (
+        ResizePolicy.FIXED,
+        ResizePolicy.LIVE,
+    )
 
 
 def test_workers_are_published() -> None:

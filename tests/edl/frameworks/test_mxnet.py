@@ -170,7 +170,7 @@ def test_a_training_needs_its_whole_cast(roles: str, absent: str) -> None:
 
 
 def test_only_workers_are_resized() -> None:
-    found = {role: parse(mxnet(role)).resizing for role in DIST_ROLES}
+    found = {role: parse(mxnet(role)).scaling.resizing for role in DIST_ROLES}
     assert found == {
         "scheduler": ResizePolicy.FIXED,
         "server": ResizePolicy.FIXED,

@@ -142,7 +142,7 @@ def test_the_fork_is_never_guessed() -> None:
     default = framework.mode("", DIST_ROLES)
     assert default is not None
     assert default.name == "dist"
-    assert parse(forked("worker")).resizing is ResizePolicy.LIVE
+    assert parse(forked("worker")).scaling.resizing is ResizePolicy.LIVE
 
 
 @pytest.mark.parametrize("role", DIST_ROLES)

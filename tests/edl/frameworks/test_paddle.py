@@ -183,7 +183,7 @@ def test_a_start_writes_the_trainers_that_run() -> None:
 )
 def test_the_cast_shows_the_mode(roles: str, mode: str, resizing: ResizePolicy) -> None:
     spec = parse(paddle("trainer", roles))
-    assert (spec.mode, spec.resizing) == (mode, resizing)
+    assert (spec.mode, spec.scaling.resizing) == (mode, resizing)
 
 
 def test_trainers_decide_and_the_others_serve() -> None:

@@ -81,8 +81,8 @@ def test_without_a_master_every_number_is_that_of_the_start() -> None:
     """Who does not tolerate faults waits for exactly so many: `wait_pods_running`."""
     found = env(cloud("trainer", STATIC), trainers=hosts("trainer", 7))
     assert (found["TRAINERS"], found["PADDLE_INIT_NUM_GRADIENT_SERVERS"]) == ("7", "7")
-    assert parse(cloud("trainer", STATIC)).resizing is ResizePolicy.RESTART
-    assert parse(cloud("trainer", TOLERANT)).resizing is ResizePolicy.LIVE
+    assert parse(cloud("trainer", STATIC)).scaling.resizing is ResizePolicy.RESTART
+    assert parse(cloud("trainer", TOLERANT)).scaling.resizing is ResizePolicy.LIVE
 
 
 @pytest.mark.parametrize(

@@ -128,8 +128,11 @@ def test_workers_decide_and_move_and_the_rendezvous_serves() -> None:
     store, worker = parse(pytorch("rendezvous")), parse(pytorch("worker"))
     assert (decides(store), serves(store)) == (False, True)
     assert (decides(worker), serves(worker)) == (True, False)
-    assert (store.resizing, worker.resizing) == (ResizePolicy.FIXED, ResizePolicy.LIVE)
-    assert parse(alone()).resizing is ResizePolicy.LIVE
+    assert (store.scaling.resizing, worker.scaling.resizing) == (
+        ResizePolicy.FIXED,
+        ResizePolicy.LIVE,
+    )
+    assert parse(alone()).scaling.resizing is ResizePolicy.LIVE
 
 
 @pytest.mark.parametrize(

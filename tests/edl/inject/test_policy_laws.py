@@ -126,7 +126,7 @@ def test_nothing_is_ever_above_a_ceiling(manifest: Json, policy: NamespacePolicy
     verdict = accepted(manifest, policy)
     if verdict is None or contract.FRAMEWORK not in labels(verdict.manifest):
         return
-    most = parse(verdict.manifest).max
+    most = parse(verdict.manifest).scaling.max
     assert policy.largest_max is None or most <= policy.largest_max
     used = most * namespace_limits.gpus(verdict.manifest)
     assert policy.gpu_budget is None or used <= policy.gpu_budget

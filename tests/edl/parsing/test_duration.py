@@ -26,7 +26,7 @@ def saying(text: str) -> Json:
     [("90m", 1.5 * HOUR), ("2h30m", 2.5 * HOUR), ("1d", 24 * HOUR), ("1d12h", 36 * HOUR)],
 )
 def test_a_length_is_numbers_with_their_units(text: str, length: timedelta) -> None:
-    assert parse(saying(text)).duration == length
+    assert parse(saying(text)).scheduling.duration == length
 
 
 @pytest.mark.parametrize("text", ["", "2.5h", "30m2h", "0s", "two hours", "1w"])

@@ -22,12 +22,12 @@ GPU_CHOICE = "whole GPUs (1, 2, …) or a share below 1 (0.5)"
     ],
 )
 def test_a_gpu_is_whole_or_a_share(text: str, gpu: Gpu) -> None:
-    assert parse(elastic(gpu=text)).gpu == gpu
+    assert parse(elastic(gpu=text)).resources.gpu == gpu
 
 
 def test_a_share_may_have_a_limit_and_a_memory() -> None:
     manifest = elastic(gpu="0.5", gpu_memory="3Gi", annotations={"gpu-limit": "1.0"})
-    assert parse(manifest).gpu == Gpu(request="0.5", limit="1.0", memory=3 * 2**30)
+    assert parse(manifest).resources.gpu == Gpu(request="0.5", limit="1.0", memory=3 * 2**30)
 
 
 @pytest.mark.parametrize("text", ["1.5", "0", "-1", "abc", "", "0.0", ".5", "1.0"])
@@ -74,7 +74,9 @@ def test_slots_default_to_the_gpus_of_a_worker(
     labels: Mapping[str, str], limits: Mapping[str, str], slots: int
 ) -> None:
     containers = [{"name": "main", "image": "busybox", "resources": {"limits": limits}}]
-    assert parse(horovod("worker", pod={"containers": containers}, **labels)).slots == slots
+    assert (
+        parse(horovod("worker", pod={"containers": containers}, **labels)).resources.slots == slots
+    )
 
 
 @pytest.mark.parametrize("name", ["replicas", "slots"])
@@ -123,7 +125,7 @@ def test_a_value_of_another_type_is_a_finding(manifest: Json, finding: Finding) 
 
 def test_strangers_labels_are_left_alone() -> None:
     manifest = elastic(**{"example.com/number": 3})
-    assert parse(manifest).max == 4
+    assert parse(manifest).scaling.max == 4
     assert annotations(manifest) == {}
 
 

@@ -30,7 +30,7 @@ def test_work_items_may_have_generated_names() -> None:
 
 def test_a_host_name_must_fit_at_max() -> None:
     name = "a" * 61
-    assert parse(job(name, framework="tensorflow", max="10")).max == 10
+    assert parse(job(name, framework="tensorflow", max="10")).scaling.max == 10
     (found,) = findings(job(name, framework="tensorflow", max="11"))
     assert found.path == "metadata.name"
     assert found.what == f'host "{name}-10" has 64 characters'

@@ -20,10 +20,19 @@ def test_two_labels_make_a_job_elastic() -> None:
     spec = parse(job(framework="tensorflow", max="4"))
     assert (spec.namespace, spec.name, spec.job) == ("lab", "mnist", "mnist")
     assert (spec.framework, spec.role, spec.mode) == ("tensorflow", "worker", "collective")
-    assert (spec.min, spec.max, spec.resizing) == (1, 4, ResizePolicy.RESTART)
+    assert (spec.scaling.min, spec.scaling.max, spec.scaling.resizing) == (
+        1,
+        4,
+        ResizePolicy.RESTART,
+    )
     assert spec.cast == (RoleBounds("worker", 1, 4),)
-    assert (spec.slots, spec.port, spec.clean_up) == (1, 2222, CleanUp.RUNNING)
-    assert (spec.wanted, spec.paused, spec.gpu, spec.rank) == (None, False, None, None)
+    assert (spec.resources.slots, spec.port, spec.lifecycle.clean_up) == (1, 2222, CleanUp.RUNNING)
+    assert (spec.scaling.wanted, spec.scaling.paused, spec.resources.gpu, spec.rank) == (
+        None,
+        False,
+        None,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,7 +52,7 @@ def test_bounds_default_to_parallelism(
     labels: Mapping[str, str], parallelism: int | None, bounds: tuple[int, int]
 ) -> None:
     spec = parse(job(framework="tensorflow", spec={"parallelism": parallelism}, **labels))
-    assert (spec.min, spec.max) == bounds
+    assert (spec.scaling.min, spec.scaling.max) == bounds
 
 
 @pytest.mark.parametrize(
@@ -56,11 +65,11 @@ def test_a_job_whose_bounds_were_closed_still_comes_to_their_size(
     completed = {"injected-max": "6"}
     spec = {"completions": 40, "parallelism": size}
     closed = job(framework="none", min="4", max="4", annotations=completed, spec=spec)
-    assert parse(closed).resizing is resizing
+    assert parse(closed).scaling.resizing is resizing
 
 
 def test_without_room_between_min_and_max_a_job_is_only_queued() -> None:
-    assert parse(elastic(min="4")).resizing is ResizePolicy.FIXED
+    assert parse(elastic(min="4")).scaling.resizing is ResizePolicy.FIXED
 
 
 def test_the_bounds_of_a_cast_need_no_labels() -> None:
@@ -70,16 +79,21 @@ def test_the_bounds_of_a_cast_need_no_labels() -> None:
         RoleBounds("ps", 2, 2),
         RoleBounds("worker", 1, 3),
     )
-    assert (spec.min, spec.max, spec.mode, spec.resizing) == (1, 3, "ps", ResizePolicy.LIVE)
+    assert (spec.scaling.min, spec.scaling.max, spec.mode, spec.scaling.resizing) == (
+        1,
+        3,
+        "ps",
+        ResizePolicy.LIVE,
+    )
 
 
 def test_a_fixed_role_of_an_elastic_cast_stays_fixed() -> None:
-    assert parse(cast("ps")).resizing is ResizePolicy.FIXED
+    assert parse(cast("ps")).scaling.resizing is ResizePolicy.FIXED
 
 
 def test_work_items_move_by_parallelism_alone() -> None:
     spec = parse(job(framework="none", max="4", spec={"completions": 10}))
-    assert (spec.resizing, spec.indexed) == (ResizePolicy.ITEMS, False)
+    assert (spec.scaling.resizing, spec.indexed) == (ResizePolicy.ITEMS, False)
 
 
 def test_everything_else_is_read_from_annotations() -> None:
@@ -92,8 +106,13 @@ def test_everything_else_is_read_from_annotations() -> None:
         "mode": "collective",
     }
     spec = parse(elastic(annotations=told))
-    assert (spec.wanted, spec.paused, spec.slots, spec.port) == (2, True, 8, 3333)
-    assert (spec.clean_up, spec.mode) == (CleanUp.ALL, "collective")
+    assert (spec.scaling.wanted, spec.scaling.paused, spec.resources.slots, spec.port) == (
+        2,
+        True,
+        8,
+        3333,
+    )
+    assert (spec.lifecycle.clean_up, spec.mode) == (CleanUp.ALL, "collective")
 
 
 def test_a_bare_pod_says_its_rank_and_how_many_there_are() -> None:
@@ -101,7 +120,7 @@ def test_a_bare_pod_says_its_rank_and_how_many_there_are() -> None:
         "any", framework="tensorflow", job="mnist", annotations={"rank": "2", "size": "3"}
     )
     spec = parse(manifest)
-    assert (spec.job, spec.rank, spec.min, spec.max) == ("mnist", 2, 3, 3)
+    assert (spec.job, spec.rank, spec.scaling.min, spec.scaling.max) == ("mnist", 2, 3, 3)
 
 
 @pytest.mark.parametrize("text", ["0", "x", "", "-1", "1.5", "100001", "9999999999", "\u0661"])
@@ -198,7 +217,7 @@ def test_own_bounds_agree_with_the_cast(labels: Mapping[str, str]) -> None:
 def test_after_creation_bounds_may_leave_the_cast() -> None:
     manifest = cast("worker", min="2", max="3", annotations={"injected-max": "3"})
     spec = parse(manifest)
-    assert (spec.min, spec.max) == (2, 3)
+    assert (spec.scaling.min, spec.scaling.max) == (2, 3)
 
 
 def test_a_serving_role_is_never_resized() -> None:
@@ -229,7 +248,7 @@ def test_ranks_are_no_work_items() -> None:
     what = "8 completions with parallelism 1"
     allowed = "pods here are ranks, not work items: leave completions out"
     assert found == (Finding("spec.completions", what, allowed),)
-    assert parse(elastic(spec={"completions": 3, "parallelism": 3})).max == 4
+    assert parse(elastic(spec={"completions": 3, "parallelism": 3})).scaling.max == 4
 
 
 def test_no_more_pods_than_work_items() -> None:

@@ -63,7 +63,7 @@ def test_nonsense_is_answered_with_findings(manifest: Json) -> None:
     spec, findings = _read(manifest)
     assert manifest == before
     if spec:
-        assert 1 <= spec.min <= spec.max
+        assert 1 <= spec.scaling.min <= spec.scaling.max
     else:
         assert findings
         assert all(finding.path and finding.what for finding in findings)

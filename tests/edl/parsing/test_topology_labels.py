@@ -32,7 +32,7 @@ def asking(**annotations: str) -> Json:
     ],
 )
 def test_labels_are_read_in_their_order(annotations: dict[str, str], expected: Topology) -> None:
-    assert parse(asking(**annotations)).topology == expected
+    assert parse(asking(**annotations)).scheduling.topology == expected
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_what_is_no_label_is_refused(name: str, text: str, what: str) -> None:
 def test_a_role_of_the_cast_may_be_named_on_each_job() -> None:
     for role in ("chief", "worker"):
         spec = parse(cast(role, annotations={"required-topology": f"worker={RACK}"}))
-        assert spec.topology == Topology(required=(("worker", RACK),))
+        assert spec.scheduling.topology == Topology(required=(("worker", RACK),))
 
 
 def test_the_names_are_the_contract() -> None:

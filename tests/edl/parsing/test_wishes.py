@@ -34,7 +34,7 @@ def elastic(**annotations: str) -> Json:
     ],
 )
 def test_a_time_is_numbers_with_their_units(text: str, length: timedelta) -> None:
-    assert parse(elastic(scale_timeout=text)).timeout == length
+    assert parse(elastic(scale_timeout=text)).scaling.timeout == length
 
 
 @pytest.mark.parametrize("text", ["", "0s", "1.5m", "30s1m", "-5s", "60 s", "1w"])
@@ -49,7 +49,7 @@ def test_any_other_time_is_refused(text: str) -> None:
 
 def test_who_leaves_is_named_whole() -> None:
     found = parse(elastic(remove="mnist-worker-1-abcde,mnist-worker-10-x"))
-    assert found.removing == ("mnist-worker-1-abcde", "mnist-worker-10-x")
+    assert found.scaling.removing == ("mnist-worker-1-abcde", "mnist-worker-10-x")
 
 
 @pytest.mark.parametrize("text", ["", "a,", "a, b", "a_b", "-a", "A"])

@@ -58,12 +58,12 @@ def test_so_does_a_limit_of_failed_indexes() -> None:
 def test_what_holds_at_every_size_is_taken(rule: object) -> None:
     """What makes no sense is the API server's to refuse, in its own words."""
     stored = created(ruled(successPolicy={"rules": [rule]}))
-    assert parse(stored).min == 2
+    assert parse(stored).scaling.min == 2
 
 
 def test_items_of_work_keep_their_number() -> None:
     spec = {"completions": 40, "successPolicy": {"rules": [{"succeededCount": 30}]}}
-    assert parse(created(job(framework="none", max="4", spec=spec))).max == 4
+    assert parse(created(job(framework="none", max="4", spec=spec))).scaling.max == 4
 
 
 def test_who_runs_so_goes_on_so_until_its_min_is_changed() -> None:
@@ -71,7 +71,7 @@ def test_who_runs_so_goes_on_so_until_its_min_is_changed() -> None:
     rule = {"successPolicy": {"rules": [{"succeededCount": 4}]}}
     old = created(elastic(min="4", spec={"parallelism": 4, **rule}))
     old = changed(old, "metadata labels edl.dev/min", "3")
-    assert parse(old).min == 3
+    assert parse(old).scaling.min == 3
     assert update(changed(old, "metadata labels team", "vision"), old).warnings == ()
     with pytest.raises(Denied, match="it needs 4 pods"):
         update(changed(old, "metadata labels edl.dev/min", "2"), old)

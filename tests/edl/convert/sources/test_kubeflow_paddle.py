@@ -92,7 +92,7 @@ def test_an_elastic_policy_becomes_bounds() -> None:
         "1",
         "4",
     )
-    assert parse(job).resizing is ResizePolicy.RESTART
+    assert parse(job).scaling.resizing is ResizePolicy.RESTART
     assert found.dropped == ()
 
 
