@@ -34,6 +34,7 @@ from kubectl_edl.output.report import Report
 if TYPE_CHECKING:
     from edl.forecast.estimate import Estimate
     from edl.planner.explain.explanation import Explanation
+    from edl.visibility.borrowed_shares import BorrowedShare
     from edl.visibility.team_figures import TeamFigures
 
 _PAST: Final = 5
@@ -43,6 +44,9 @@ With the name of one of its Jobs only that role is explained. NEXT is the size a
 reconciler does next. Every explanation has been tried: the same decision was made again with all
 that it names out of the way, and the job got more; unless it says that there may be more in the
 way.
+
+Where teams share the cluster, GUARANTEED is what of its running pods its team's guarantee covers,
+BORROWED the rest, and the teams that leave it idle.
 
 An estimate of when it starts, or grows, comes from the other jobs' progress, work items done and
 declared lengths (annotation edl.dev/duration: 2h30m); where that is not known, it says so.
@@ -57,6 +61,8 @@ Examples:
   kubectl edl explain mnist --policy fifo --load-ceiling 1
   # In which racks its pods are, and which rack comes nearest while it waits
   kubectl edl explain mnist -o json | jq .topology
+  # For a script: from which teams it borrows
+  kubectl edl explain mnist -o json | jq .teamShare.borrowed
   # For a script: what it lacks
   kubectl edl explain mnist -o json | jq '.start.blockers[] | select(.type=="Room").missing'
 
@@ -112,6 +118,7 @@ def _report(
         domains=running(job, labels_of(state.nodes)) if state else None,
         team=state.team_of(job.key.namespace) if state else "",
         figures=_figures(state, job) if state else None,
+        share=_share(state, job) if state else None,
     )
     if published:
         told = published.job(job.key)
@@ -128,6 +135,14 @@ def _figures(state: ClusterState, job: TrainingJob) -> "TeamFigures | None":
 
     team = state.team_of(job.key.namespace)
     return next((one for one in team_figures(state, ()) if one.team.name == team), None)
+
+
+def _share(state: ClusterState, job: TrainingJob) -> "BorrowedShare | None":
+    """What of it is guaranteed, by the state that knows of devices."""
+    from edl.visibility.borrowed_shares import borrowed_share  # noqa: PLC0415 (numpy)
+
+    found = next((one for one in state.jobs if one.key == job.key), None)
+    return borrowed_share(state, found) if found else None
 
 
 def _caveats(state: ClusterState, job: TrainingJob) -> tuple[tuple[str, Caveat], ...]:

@@ -24,6 +24,7 @@ from kubectl_edl.output.documents.shared_documents import (
     TeamCountDocument,
     Timestamp,
 )
+from kubectl_edl.output.documents.team_documents import TeamShareDocument
 from kubectl_edl.output.documents.training_job_documents import V1Alpha1
 
 
@@ -143,6 +144,10 @@ class TrainingJobExplanationDocument(TypedDict):
     topology: Annotated[ExplainedTopologyDocument | None, "Its topology; null without one."]
     cooldown: Annotated[LimitedCooldownDocument | None, "How often it is resized."]
     team: Annotated[str | None, "Its namespace's; null without teams."]
+    teamShare: Annotated[
+        TeamShareDocument | None,
+        "Its running pods, of resources that a team is guaranteed; null without any.",
+    ]
     position: Annotated[int | None, "In the queue, from 1; null: not in it."]
     blockedBy: Annotated[list[str], "Training jobs ahead of it, as namespace/name."]
     blockedByTeam: Annotated[list[TeamCountDocument], "By team, where they have no names."]

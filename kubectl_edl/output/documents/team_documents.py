@@ -1,4 +1,4 @@
-"""What `kubectl edl teams` prints with `-o json`."""
+"""What `kubectl edl teams` prints with `-o json`, and what other commands say of teams."""
 
 from __future__ import annotations
 
@@ -23,3 +23,13 @@ class TeamDocument(TypedDict):
     borrowed: Annotated[Quantities, "What of this is beyond its guarantee."]
     lent: Annotated[Quantities, "Its part of what others borrow of guarantees."]
     queuedTrainingJobs: Annotated[int, "Its training jobs that wait."]
+
+
+class BorrowedDocument(TypedDict):
+    team: Annotated[str | None, "The team that lends; null: no team is guaranteed it."]
+    amounts: Annotated[Quantities, "What is borrowed there."]
+
+
+class TeamShareDocument(TypedDict):
+    guaranteed: Annotated[Quantities, "What its team's guarantee covers."]
+    borrowed: Annotated[list[BorrowedDocument], "The rest, by the team that lends it."]

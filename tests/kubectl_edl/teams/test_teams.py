@@ -175,3 +175,30 @@ def test_explain_tells_what_the_team_of_a_job_has(stage: Stage) -> None:
     told = stage.run("explain", "runs").out
     assert "Team:        vision, guaranteed 1 CPU, uses 2 CPU, borrows 1 CPU\n" in told
     assert json.loads(stage.run("explain", "runs", "-o", "json").out)["team"] == "vision"
+
+
+def test_explain_tells_what_of_a_job_is_borrowed_and_from_which_teams(stage: Stage) -> None:
+    names = "{name: vision, namespaces: [default], guaranteed: {cpu: 1500m}}"
+    put(stage, f"teams: [{names}, {{name: speech, guaranteed: {{cpu: 14300m}}}}]")
+    running = stage.put(job("runs", framework="none", min="1", max="1"), suspend=False)
+    stage.create(pod(running, 0))
+    told = stage.run("explain", "runs").out
+    assert "Guaranteed:  1.5 CPU\n" in told
+    assert "Borrowed:    200m CPU that no team is guaranteed; 300m CPU from speech\n" in told
+    assert json.loads(stage.run("explain", "runs", "-o", "json").out)["teamShare"] == {
+        "guaranteed": {"cpu": "1500m"},
+        "borrowed": [
+            {"team": None, "amounts": {"cpu": "200m"}},
+            {"team": "speech", "amounts": {"cpu": "300m"}},
+        ],
+    }
+
+
+def test_explain_says_nothing_of_borrowing_where_no_team_is_guaranteed_anything(
+    stage: Stage,
+) -> None:
+    put(stage, "teams: [{name: vision, namespaces: [default]}]")
+    running = stage.put(job("runs", framework="none", min="1", max="1"), suspend=False)
+    stage.create(pod(running, 0))
+    assert "Borrowed:" not in stage.run("explain", "runs").out
+    assert json.loads(stage.run("explain", "runs", "-o", "json").out)["teamShare"] is None

@@ -1,0 +1,175 @@
+"""From which teams capacity comes that a team uses beyond its guarantee.
+
+A team's own guarantee is its guarantee less those of the teams below it. What its namespaces use
+beyond that is borrowed. Beside the teams of one parent, what they borrow comes first from the idle
+part of the parent's own guarantee (at the top: of capacity that no team is guaranteed), then from
+the teams that lend, in proportion to what each leaves idle, and last from where the parent itself
+borrows. Each borrower has its part of every source.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Final
+
+from edl.model import Teams
+from edl.quantities import Resources
+
+NO_OWNER: Final = ""
+"""The source of what is taken from no team: capacity that none is guaranteed."""
+
+
+def apportion(amount: int, weights: Mapping[str, int]) -> dict[str, int]:
+    """`amount` in proportion to `weights`, which sum up to as much at least; without zeros.
+
+    What rounding leaves goes to the largest remainders, among equals by name: no part is above
+    its weight, and the parts sum up.
+    """
+    total = sum(weights.values())
+    if not amount or not total:
+        return {}
+    parts = {name: divmod(amount * weight, total) for name, weight in weights.items()}
+    found = {name: part for name, (part, _) in parts.items()}
+    missing = amount - sum(found.values())
+    for name in sorted(parts, key=lambda one: (-parts[one][1], one))[:missing]:
+        found[name] += 1
+    return {name: part for name, part in found.items() if part}
+
+
+class ResourceLending:
+    """All teams, and one resource of theirs."""
+
+    def __init__(
+        self, teams: Teams, owed: Mapping[str, int], own: Mapping[str, int], capacity: int
+    ) -> None:
+        """`owed`: what each is guaranteed; `own`: what its own namespaces use, by team."""
+        self._teams = teams
+        self._owed = owed
+        self._own = own
+        self._capacity = capacity
+        self._sources: dict[str, Mapping[str, int]] = {}
+
+    @cached_property
+    def used(self) -> Mapping[str, int]:
+        """What each team uses, with the teams below it."""
+        found: defaultdict[str, int] = defaultdict(int)
+        for name in reversed(self._teams.top_down):
+            below = sum(found[child] for child in self._children(name))
+            found[name] = self._own.get(name, 0) + below
+        return found
+
+    def own_guarantee(self, team: str) -> int:
+        below = sum(self._owed.get(child, 0) for child in self._children(team))
+        return max(self._owed.get(team, 0) - below, 0)
+
+    @cached_property
+    def lent(self) -> Mapping[str, int]:
+        """What others use of what each team is guaranteed."""
+        found: dict[str, int] = {}
+        for parent in (NO_OWNER, *self._teams.top_down):
+            needed = sum(self._borrowers(parent).values()) + found.get(parent, 0)
+            left = max(needed - self._idle(parent), 0)
+            lendable = {name: self._lendable[name] for name in self._children(parent)}
+            parts = apportion(min(left, sum(lendable.values())), lendable)
+            found |= {name: parts.get(name, 0) for name in lendable}
+        return found
+
+    def own_sources(self, team: str) -> Mapping[str, int]:
+        """Where the team's own namespaces borrow, by team; NO_OWNER for what is of none."""
+        return self._split(team, team)
+
+    def _children(self, parent: str) -> tuple[str, ...]:
+        return self._teams.children.get(parent, ())
+
+    def _borrowed(self, team: str) -> int:
+        return max(self.used[team] - self._owed.get(team, 0), 0)
+
+    def _idle(self, parent: str) -> int:
+        """What the parent's own guarantee leaves; at the top, what no team is guaranteed."""
+        if parent == NO_OWNER:
+            owed = sum(self._owed.get(name, 0) for name in self._children(parent))
+            return max(self._capacity - owed, 0)
+        return max(self.own_guarantee(parent) - self._own.get(parent, 0), 0)
+
+    def _borrowers(self, parent: str) -> dict[str, int]:
+        """By team, the parent first: its own namespaces borrow beside the teams below it."""
+        own = self._own.get(parent, 0) - self.own_guarantee(parent) if parent else 0
+        found = {parent: own} | {name: self._borrowed(name) for name in self._children(parent)}
+        return {name: amount for name, amount in found.items() if amount > 0}
+
+    @cached_property
+    def _lendable(self) -> Mapping[str, int]:
+        """What each leaves and lends to teams that are not below it."""
+        found: dict[str, int] = {}
+        for name in reversed(self._teams.top_down):
+            left = self._idle(name) + sum(found[child] for child in self._children(name))
+            left -= sum(self._borrowers(name).values())
+            found[name] = max(left, 0) if self._teams[name].lend else 0
+        return found
+
+    def _split(self, parent: str, borrower: str) -> Mapping[str, int]:
+        """The sources of one of the parent's borrowers."""
+        sources = Counter(self._level_sources(parent))
+        for name, amount in self._borrowers(parent).items():
+            part = apportion(amount, sources)
+            if name == borrower:
+                return part
+            sources.subtract(part)
+        return {}
+
+    def _level_sources(self, parent: str) -> Mapping[str, int]:
+        """All that borrowers beside each other take, and from where."""
+        found = self._sources.get(parent)
+        if found is None:
+            found = self._sources[parent] = self._found_sources(parent)
+        return found
+
+    def _found_sources(self, parent: str) -> Mapping[str, int]:
+        borrowed = sum(self._borrowers(parent).values())
+        outside = self.lent.get(parent, 0)
+        found: Counter[str] = Counter()
+        found[parent] += min(self._idle(parent), borrowed + outside)
+        found.update({name: self.lent[name] for name in self._children(parent)})
+        if parent != NO_OWNER:
+            found.update(self._split(self._teams[parent].parent, parent))
+        found[NO_OWNER] += max(borrowed + outside - found.total(), 0)
+        return found
+
+
+class TeamLending:
+    """The same of every resource that some team is guaranteed."""
+
+    def __init__(self, teams: Teams, own: Mapping[str, Resources], capacity: Resources) -> None:
+        self.teams: Final = teams
+        self.own: Final = own
+        names = sorted({name for owed in teams.guaranteed.values() for name, _ in owed})
+        self._by_resource: Final = {
+            name: ResourceLending(
+                teams,
+                {team: owed.get(name) for team, owed in teams.guaranteed.items()},
+                {team: held.get(name) for team, held in own.items()},
+                capacity.get(name),
+            )
+            for name in names
+        }
+
+    @property
+    def resources(self) -> Iterable[str]:
+        """Those that some team is guaranteed."""
+        return self._by_resource.keys()
+
+    def lent(self, team: str) -> Resources:
+        return Resources.of({name: one.lent[team] for name, one in self._by_resource.items()})
+
+    def own_guarantee(self, team: str) -> Resources:
+        """What its own namespaces are guaranteed, besides the teams below it."""
+        found = {name: one.own_guarantee(team) for name, one in self._by_resource.items()}
+        return Resources.of(found)
+
+    def own_sources(self, team: str) -> Mapping[str, Resources]:
+        """Where its own namespaces borrow, by team; NO_OWNER for what is of none."""
+        found: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        for name, one in self._by_resource.items():
+            for source, amount in one.own_sources(team).items():
+                found[source][name] = amount
+        return {source: Resources.of(found[source]) for source in sorted(found)}
