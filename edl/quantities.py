@@ -140,7 +140,7 @@ class Resources(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         """`4 CPU, 8Gi memory, 2 nvidia.com/gpu`; a pod's own slot is left out."""
-        shown = [(name, amount) for name, amount in self.items if (name, amount) != (PODS, 1)]
+        shown = [(name, amount) for name, amount in told(self) if (name, amount) != (PODS, 1)]
         first = (CPU, MEMORY)
         shown.sort(key=lambda item: (item[0] not in first, item[0] == PODS, item[0]))
         return ", ".join(amount_text(name, amount) for name, amount in shown) or (
@@ -165,9 +165,22 @@ def amount_text(name: str, amount: int) -> str:
 
 
 def devices_text(name: str, noun: str = "devices") -> str:
-    """Such a resource as users read it: its DeviceClass, and what is asked for besides."""
-    found, bracket, besides = name.removeprefix(DEVICE_CLASS).partition("[")
-    return f"{noun} of DeviceClass {found}" + (f" ({besides.removesuffix(']')})" * bool(bracket))
+    """Such a resource as users read it: its DeviceClass, and whether a claim asks for more."""
+    found, bracket, _ = name.removeprefix(DEVICE_CLASS).partition("[")
+    return f"{noun} of DeviceClass {found}" + " that claims select" * bool(bracket)
+
+
+def told(amounts: Resources) -> Iterator[tuple[str, int]]:
+    """Those that users are told of: of each DeviceClass one kind, the widest first.
+
+    A device counts in each kind that it matches, in those of other users too.
+    """
+    known: set[str] = set()
+    kinds = [(name.partition("[")[0], -amount, name) for name, amount in amounts.items]
+    for device_class, amount, name in sorted(kinds):
+        if not (name.startswith(DEVICE_CLASS) and device_class in known):
+            known.add(device_class)
+            yield name, -amount
 
 
 def _bytes_text(amount: int) -> str:

@@ -24,7 +24,7 @@ from edl.model.blockers import (
 )
 from edl.model.reason_codes import Roles
 from edl.model.topology_domains import is_one_node
-from edl.quantities import Resources, amount_text
+from edl.quantities import Resources, amount_text, told
 
 _REMEDIES: Final[Mapping[JobCondition, str]] = {
     JobCondition.PAUSED: "resuming it (kubectl edl resume)",
@@ -97,7 +97,7 @@ def _(found: OwnCondition) -> str:
 @cause.register
 def _(found: InsufficientResources) -> str:
     short = _short(found.requests, found.free) or found.missing
-    lacks = f"Insufficient {' and '.join(scarce(name) for name, _ in short)} for"
+    lacks = f"Insufficient {' and '.join(scarce(name) for name, _ in told(short))} for"
     if found.wanted == 1:
         return f"{lacks} one {found.role} ({found.requests}): {_most(found)}"
     some = f"{found.pods} of {found.wanted}" if found.fitting else str(found.wanted)
@@ -114,7 +114,7 @@ def _most(found: InsufficientResources) -> str:
     most = _of(found.free, short)
     if most:
         return f"at most {most} free on one of {places}"
-    return f"no {' and '.join(resource(name) for name, _ in short)} free on {places}"
+    return f"no {' and '.join(resource(name) for name, _ in told(short))} free on {places}"
 
 
 @remedy.register

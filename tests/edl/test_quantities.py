@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edl.quantities import Resources, pod_requests, quantity
+from edl.quantities import DEVICE_CLASS, Resources, pod_requests, quantity
 
 GI = 2**30
 
@@ -256,3 +256,13 @@ def test_pod_level_limits_count_where_no_container_asks() -> None:
 def test_a_pod_spec_may_leave_everything_out() -> None:
     spec = {"containers": [{"resources": None}], "initContainers": None, "overhead": None}
     assert pod_requests(spec) == Resources.of({"pods": 1})
+
+
+def test_of_each_device_class_users_are_told_the_widest_kind_that_they_ask_for() -> None:
+    """A device counts in kinds of other users, too, of whom nothing is told."""
+    gpu = f"{DEVICE_CLASS}gpu.x"
+    both = Resources.of({gpu: 2, f"{gpu}[0a]": 2, f"{gpu}[0b]": 2, "cpu": 1000})
+    assert str(both) == "1 CPU, 2 devices of DeviceClass gpu.x"
+    assert (
+        str(Resources.of({f"{gpu}[0a]": 1})) == "1 device of DeviceClass gpu.x that claims select"
+    )

@@ -33,7 +33,7 @@ Device: TypeAlias = Mapping[str, Any]
 _Read: TypeAlias = Callable[[Device], Any]
 
 _TOKEN: Final = re.compile(
-    r"\s*(?:(?P<number>\d+(?![.\dA-Za-z_]))|(?P<name>[A-Za-z_]\w*)"
+    r"\s*(?:(?P<number>[0-9]{1,18}(?![.0-9A-Za-z_]))|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<text>\"(?:[^\"\\\n])*\"|'(?:[^'\\\n])*')"
     r"|(?P<sign>&&|\|\||[=!<>]=|[][()!<>.,]))"
 )

@@ -113,6 +113,8 @@ class DeviceIndex:
             self.inventory.use(self._kinds())
         for found in news.slices:
             self.inventory.slice(found)
+        if news.slices or news.classes or touched:
+            self.inventory.settle()
         for claim in news.claims:
             self.inventory.claim(claim)
         before = self._view
@@ -143,16 +145,17 @@ class DeviceIndex:
             _put(self._named, claim.name, claim.after if _is_named(claim.after) else None)
         return {one.name for one in news.templates} | {one.name for one in named}
 
-    def _requested(self) -> Iterator[RequestedDevices]:
-        yield from self._templates.values()
-        yield from (one.requested for one in self._named.values())
+    def _requested(self) -> Iterator[tuple[str, RequestedDevices]]:
+        """By namespace."""
+        yield from ((name.namespace, one) for name, one in self._templates.items())
+        yield from ((name.namespace, one.requested) for name, one in self._named.items())
 
     def _kinds(self) -> DeviceKinds:
         return DeviceKinds.of(self._classes.values(), self._requested())
 
     def _compares(self) -> bool:
         """Whether a request depends on how many devices a node has."""
-        wanted = (wants for one in self._requested() for wants in one.requests)
+        wanted = (wants for _, one in self._requested() for wants in one.requests)
         return any(len(wants) > 1 or not wants[0].count for wants in wanted)
 
     def _other_names(self) -> Mapping[str, str]:
@@ -192,7 +195,7 @@ def _put(found: dict[_Key, _Value], key: _Key, value: _Value | None) -> None:
         found[key] = value
 
 
-def _within(signatures: Tally[tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+def _within(signatures: Iterable[tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
     """By resource the others that each of its devices counts in."""
     found: dict[str, set[str]] = {}
     for names in signatures:

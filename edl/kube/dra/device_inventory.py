@@ -13,7 +13,8 @@ import msgspec
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.node_selector import selects
 from edl.kube.dra import partitions
-from edl.kube.dra.device_kinds import DeviceCounter, DeviceKinds
+from edl.kube.dra.device_groups import DeviceGroup, DeviceGroups
+from edl.kube.dra.device_kinds import DeviceKinds
 from edl.kube.dra.dra_facts import (
     DeviceId,
     DeviceReach,
@@ -41,7 +42,7 @@ class _Device(NamedTuple):
 
     node: str
     reach: DeviceReach | None
-    resources: tuple[str, ...]
+    group: DeviceGroup
     takes: Amounts = ()
     """What it takes of counters, if it is a partition of a device."""
 
@@ -54,15 +55,14 @@ class PodClaims(NamedTuple):
 
 
 class DeviceInventory:
-    """Followed change by change; a slice is decoded once a version, and when the kinds change.
+    """Followed change by change; slices are decoded again where more is to tell devices apart.
 
     `wanted`: the devices that a pod of a shape asks for, by resource.
     """
 
     def __init__(self, wanted: Callable[[Shape], Iterable[tuple[str, int]]]) -> None:
         self.wanted = wanted
-        self.kinds = DeviceKinds()
-        self._counter = DeviceCounter(self.kinds)
+        self._groups = DeviceGroups()
         self._slices: defaultdict[_Pool, dict[str, ResourceSliceFacts]] = defaultdict(dict)
         self._pools: dict[_Pool, dict[DeviceId, _Device]] = {}
         self._local: defaultdict[str, dict[DeviceId, _Device]] = defaultdict(dict)
@@ -81,17 +81,19 @@ class DeviceInventory:
         self._coming: defaultdict[str, dict[ObjectKey, PodClaims]] = defaultdict(dict)
         """Those of them by node whose own claims are allocated, and this is yet to be heard."""
         self._stale: set[str] | None = set()
-        self.signatures: Tally[tuple[str, ...]] = Tally()
-        """How many devices count in the same resources."""
 
     # -- what comes and goes ------------------------------------------------------------------
 
     def use(self, kinds: DeviceKinds) -> None:
-        if kinds == self.kinds:
-            return
-        self.kinds, self._counter, self._stale = kinds, DeviceCounter(kinds), None
-        for pool in list(self._slices):
-            self._read(pool)
+        """`settle` is to be called then, and after `slice`."""
+        if self._groups.use(kinds):
+            self._read_again()
+
+    def settle(self) -> None:
+        while self._groups.too_various():
+            self._read_again()
+        if self._groups.settle():
+            self._stale = None
 
     def slice(self, change: Delta[ResourceSliceFacts]) -> None:
         for found, here in ((change.before, False), (change.after, True)):
@@ -153,7 +155,17 @@ class DeviceInventory:
     @property
     def unknown(self) -> frozenset[str]:
         """Selectors of which it could not tell whether some device matches."""
-        return frozenset(self._counter.unknown)
+        return frozenset(self._groups.unknown)
+
+    @property
+    def kinds(self) -> DeviceKinds:
+        """Those that are counted."""
+        return self._groups.kinds
+
+    @property
+    def signatures(self) -> frozenset[tuple[str, ...]]:
+        """The combinations of resources in which devices count."""
+        return self._groups.signatures
 
     # -- what is asked ------------------------------------------------------------------------
 
@@ -166,11 +178,11 @@ class DeviceInventory:
             holders = self._held.get(device, ())
             leaves = bool(holders) and all(self._leaves(self._claims[one]) for one in holders)
             if found.takes:
-                parts.append(Partition(found.resources, found.takes, bool(holders), leaves))
+                parts.append(Partition(found.group.resources, found.takes, bool(holders), leaves))
                 continue
-            has.update(found.resources)
-            used.update(found.resources if holders else ())
-            leaving.update(found.resources if leaves else ())
+            has.update(found.group.resources)
+            used.update(found.group.resources if holders else ())
+            leaving.update(found.group.resources if leaves else ())
         if parts:
             counted = partitions.count(parts, self._counters)
             for total, more in zip((has, used, leaving), counted, strict=True):
@@ -184,7 +196,7 @@ class DeviceInventory:
         """The most devices that one node has, by resource; of those that several share, all."""
         most: dict[str, int] = {}
         for devices in (*self._local.values(), self._wide):
-            counts = Tally(name for one in devices.values() for name in one.resources)
+            counts = Tally(name for one in devices.values() for name in one.group.resources)
             for name, count in counts.items():
                 most[name] = max(most.get(name, 0), count)
         return most
@@ -196,6 +208,14 @@ class DeviceInventory:
                 yield device, found
 
     # -- slices -------------------------------------------------------------------------------
+
+    def _read_again(self) -> None:
+        self._groups.clear()
+        for known in (self._pools, self._local, self._wide):
+            known.clear()
+        self._stale = None
+        for pool in list(self._slices):
+            self._read(pool)
 
     def _read(self, pool: _Pool) -> None:
         """The devices of a pool anew: of its newest generation, once all slices of it are there."""
@@ -216,17 +236,15 @@ class DeviceInventory:
     def _decoded(self, slices: Iterable[ResourceSliceFacts]) -> Iterator[tuple[DeviceId, _Device]]:
         for one in slices:
             for device in _devices.decode(one.devices) or ():
-                resources = self._counter.resources(one.driver, device)
                 where = one.reach
                 node = one.node or device.node_name
                 if not node and where is None:
                     where = reach(device.node_selector, everywhere=device.all_nodes)
                 takes = partitions.amounts(one.driver, one.pool, device.consumes_counters)
-                found = _Device(node, where, resources, takes)
+                found = _Device(node, where, self._groups.add(one.driver, device), takes)
                 yield DeviceId(one.driver, one.pool, device.name), found
 
     def _know(self, device: DeviceId, found: _Device) -> None:
-        self.signatures[found.resources] += 1
         if found.node:
             self._local[found.node][device] = found
         else:
@@ -234,9 +252,7 @@ class DeviceInventory:
         self._mark(found)
 
     def _forget(self, device: DeviceId, found: _Device) -> None:
-        self.signatures[found.resources] -= 1
-        if not self.signatures[found.resources]:
-            del self.signatures[found.resources]
+        self._groups.drop(found.group)
         if found.node:
             del self._local[found.node][device]
             if not self._local[found.node]:

@@ -5,20 +5,21 @@ as a resource is the one that Kubernetes gives it (`deviceclass.resource.kuberne
 KEP-5004). A device counts in every kind that it matches.
 """
 
+import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from decimal import Decimal
-from typing import Final, NamedTuple, TypeVar
+from itertools import islice, zip_longest
+from typing import Final
 
 import msgspec
 
-from edl.kube.dra.cel import UNKNOWN, Quantity, selector
 from edl.kube.dra.dra_facts import DeviceClassFacts, DeviceKind, RequestedDevices
-from edl.kube.dra.dra_schemas import DeviceAttribute, DeviceCapacity, DeviceObject
-from edl.model import Taint
-from edl.quantities import DEVICE_CLASS, quantity
+from edl.quantities import DEVICE_CLASS
 
 MOST: Final = 64
 """Kinds besides the classes: requests of any more are counted by their class alone."""
+LONGEST: Final = 1000
+"""Characters of the selectors of one request; with more, its class alone is counted, too."""
 
 
 class DeviceKinds(msgspec.Struct, frozen=True):
@@ -31,16 +32,16 @@ class DeviceKinds(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(
-        cls, classes: Iterable[DeviceClassFacts], requested: Iterable[RequestedDevices]
+        cls,
+        classes: Iterable[DeviceClassFacts],
+        requested: Iterable[tuple[str, RequestedDevices]],
     ) -> "DeviceKinds":
-        kinds = {
-            wanted.kind
-            for one in requested
-            for wants in one.requests
-            for wanted in wants
-            if wanted.kind.selectors or wanted.kind.tolerations
-        }
-        ordered = tuple(sorted(kinds, key=_order)[:MOST])
+        """`requested`: by namespace. Namespaces have their kinds counted in turn."""
+        asked: defaultdict[str, set[DeviceKind]] = defaultdict(set)
+        for namespace, one in requested:
+            wanted = (wanted.kind for wants in one.requests for wanted in wants)
+            asked[namespace].update(filter(_countable, wanted))
+        ordered = tuple(islice(_in_turn(asked), MOST))
         return cls(tuple(sorted(classes, key=lambda found: found.name)), ordered)
 
     def resource(self, kind: DeviceKind) -> str:
@@ -57,134 +58,33 @@ class DeviceKinds(msgspec.Struct, frozen=True):
         return {name: one.name for name, one in found.items()}
 
 
-_Value = TypeVar("_Value")
-
-
-class _Traits(NamedTuple):
-    """What decides in which kinds a device counts."""
-
-    driver: str
-    attributes: tuple[tuple[str, DeviceAttribute | None], ...]
-    capacity: tuple[tuple[str, DeviceCapacity | None], ...]
-    taints: tuple[Taint, ...]
-
-
-class DeviceCounter:
-    """Tells the resources in which a device counts."""
-
-    def __init__(self, kinds: DeviceKinds) -> None:
-        extended = {name: extended for extended, name in kinds.extended().items()}
-        self._classes = {one.name: one.selectors for one in kinds.classes}
-        plain = [DeviceKind(one.name) for one in kinds.classes]
-        asked = [kind for kind in kinds.asked if kind.device_class in self._classes]
-        self._kinds = [
-            (kind, resource(kind), extended.get(kind.device_class, "") if one_of_class else "")
-            for kinds, one_of_class in ((plain, True), (asked, False))
-            for kind in kinds
-        ]
-        self._made: dict[tuple[str, ...], tuple[str, ...]] = {}
-        self._alike: dict[_Traits, tuple[str, ...]] = {}
-        expressions = [one for name in self._classes.values() for one in name]
-        self._text = "\n".join([*expressions, *(one for kind in asked for one in kind.selectors)])
-        self._named: dict[str, bool] = {}
-        self.unknown: set[str] = set()
-        """Expressions of which it could not tell whether a device matches."""
-
-    def resources(self, driver: str, device: DeviceObject) -> tuple[str, ...]:
-        """One object for all devices that count in the same.
-
-        Devices differ by serial numbers and the like, which no selector names.
-        """
-        traits = _Traits(
-            driver,
-            tuple(self._values(device.attributes or {})),
-            tuple(self._values(device.capacity or {})),
-            tuple(Taint(one.key, one.value, one.effect) for one in device.taints or ()),
-        )
-        if (known := self._alike.get(traits)) is not None:
-            return known
-        found = self._alike[traits] = self._counted(traits)
-        return found
-
-    def _values(self, found: Mapping[str, _Value]) -> Iterator[tuple[str, _Value | None]]:
-        """With the values that expressions may name; a domain is known by any of its names."""
-        for name, value in found.items():
-            if name not in self._named:
-                self._named[name] = name.rpartition("/")[2] in self._text
-            if self._named[name]:
-                yield name, value
-            elif "/" in name:
-                yield name.rpartition("/")[0] + "/", None
-
-    def _counted(self, traits: "_Traits") -> tuple[str, ...]:
-        said = _said(traits)
-        taints = traits.taints
-        found: list[str] = []
-        for kind, name, extended in self._kinds:
-            if not all(taint.tolerated(kind.tolerations) for taint in taints):
-                continue
-            if self._matches((*self._classes[kind.device_class], *kind.selectors), said):
-                found.append(name)
-                if extended:
-                    found.append(extended)
-        key = tuple(found)
-        return self._made.setdefault(key, key)
-
-    def _matches(self, expressions: tuple[str, ...], said: Mapping[str, object]) -> bool:
-        verdicts = [selector(expression)(said) for expression in expressions]
-        if False in verdicts:
-            return False
-        for expression, verdict in zip(expressions, verdicts, strict=True):
-            if verdict is None:
-                self.unknown.add(expression)
-        return True
+def length(kind: DeviceKind) -> int:
+    """Characters of its selectors, and one more for the rest of it."""
+    return 1 + sum(map(len, kind.selectors))
 
 
 def resource(kind: DeviceKind) -> str:
-    """The name of a kind as a resource, such as users read it."""
-    besides = [
-        *kind.selectors,
-        *(f"tolerating {one.key or 'all taints'}" for one in kind.tolerations),
-    ]
-    return DEVICE_CLASS + kind.device_class + (f"[{', '.join(besides)}]" if besides else "")
+    """The name of a kind as a resource. A digest stands for what a request asks for besides.
+
+    A request counts in kinds of other namespaces as well, whose texts its users must not see.
+    """
+    if not (kind.selectors or kind.tolerations):
+        return DEVICE_CLASS + kind.device_class
+    digest = hashlib.blake2s(msgspec.json.encode(kind), digest_size=8).hexdigest()
+    return f"{DEVICE_CLASS}{kind.device_class}[{digest}]"
+
+
+def _countable(kind: DeviceKind) -> bool:
+    return bool(kind.selectors or kind.tolerations) and length(kind) <= LONGEST
+
+
+def _in_turn(asked: Mapping[str, Iterable[DeviceKind]]) -> Iterator[DeviceKind]:
+    """The first kind of each namespace, then the second of each, …; each kind once."""
+    columns = (sorted(asked[namespace], key=_order) for namespace in sorted(asked))
+    rows = zip_longest(*columns)
+    yield from dict.fromkeys(kind for row in rows for kind in row if kind)
 
 
 def _order(kind: DeviceKind) -> tuple[object, ...]:
     tolerations = tuple((one.key, one.operator, one.value, one.effect) for one in kind.tolerations)
     return kind.device_class, kind.selectors, tolerations
-
-
-def _said(traits: "_Traits") -> Mapping[str, object]:
-    """A device as expressions see it: names without a domain are the driver's own."""
-    driver = traits.driver
-    attributes: dict[str, dict[str, object]] = {driver: {}}
-    for name, value in traits.attributes:
-        domain, own = _qualified(driver, name)
-        named = attributes.setdefault(domain, {})
-        if value is not None:
-            named[own] = _value(value)
-    capacity: dict[str, dict[str, object]] = {driver: {}}
-    for name, amount in traits.capacity:
-        domain, own = _qualified(driver, name)
-        amounts = capacity.setdefault(domain, {})
-        if amount is not None:
-            amounts[own] = Quantity(_amount(amount.value))
-    return {"driver": driver, "attributes": attributes, "capacity": capacity}
-
-
-def _qualified(driver: str, name: str) -> tuple[str, str]:
-    domain, slash, own = name.rpartition("/")
-    return (domain, own) if slash else (driver, name)
-
-
-def _value(found: DeviceAttribute) -> object:
-    """A version is left unknown."""
-    values = (found.text, found.number, found.flag)
-    return next((value for value in values if value is not None), UNKNOWN)
-
-
-def _amount(text: str) -> Decimal:
-    try:
-        return quantity(text)
-    except ValueError:
-        return Decimal(0)

@@ -5,9 +5,11 @@ kind count as the number that can be allocated together, taken in the order of t
 """
 
 from collections import Counter as Tally
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import NamedTuple, TypeAlias
+from functools import lru_cache
+from typing import Final, NamedTuple, TypeAlias
 
 from edl.kube.dra.dra_schemas import CounterSet
 from edl.quantities import quantity
@@ -15,6 +17,10 @@ from edl.quantities import quantity
 Name: TypeAlias = tuple[str, str, str, str]
 """The name of a counter: driver, pool, counter set, counter."""
 Amounts: TypeAlias = tuple[tuple[Name, Decimal], ...]
+_Part: TypeAlias = tuple[tuple[str, ...], tuple[tuple[int, Decimal], ...], bool, bool]
+"""Its resources, what it takes of counters by their numbers, whether it is held, and leaves."""
+_Figures: TypeAlias = tuple[str, int, int, int]
+_NONE: Final = Decimal(0)
 
 
 class Partition(NamedTuple):
@@ -45,40 +51,78 @@ def amounts(driver: str, pool: str, found: Iterable[CounterSet] | None) -> Amoun
 
 def count(parts: Sequence[Partition], shared: Mapping[Name, Decimal]) -> PartitionCounts:
     """What the devices of a node are that are parts of others."""
-    names = sorted({name for part in parts for name in part.resources})
-    has, used, leaving = Tally[str](), Tally[str](), Tally[str]()
-    for name in names:
-        has[name] = _fitting(name, parts, [], shared)
-        now = _fitting(name, parts, [part for part in parts if part.held], shared)
-        stay = [part for part in parts if part.held and not part.leaving]
-        used[name] = max(has[name] - now, 0)
-        leaving[name] = min(max(_fitting(name, parts, stay, shared) - now, 0), used[name])
-    return PartitionCounts(has, used, leaving)
+    total = PartitionCounts(Tally(), Tally(), Tally())
+    for alike in _apart(parts):
+        names = sorted({name for part in alike for name, _ in part.takes})
+        local = {name: number for number, name in enumerate(names)}
+        found = _counted(
+            tuple(_local(part, local) for part in alike),
+            tuple(shared.get(name, _NONE) for name in names),
+        )
+        for resource, has, used, leaving in found:
+            total.has[resource] += has
+            total.used[resource] += used
+            total.leaving[resource] += leaving
+    return total
 
 
-def _fitting(
-    name: str, parts: Sequence[Partition], held: Sequence[Partition], shared: Mapping[Name, Decimal]
-) -> int:
-    """How many more of one kind can be allocated beside those that are."""
-    left = dict(shared)
-    for part in held:
-        _take(left, part)
-    there = {id(part) for part in held}
-    found = 0
+def _local(part: Partition, numbers: Mapping[Name, int]) -> _Part:
+    takes = tuple((numbers[name], amount) for name, amount in part.takes)
+    return part.resources, takes, part.held, part.leaving
+
+
+def _apart(parts: Sequence[Partition]) -> Iterable[Sequence[Partition]]:
+    """Parts that have no counter in common: those of each device, which has a counter set.
+
+    All together where a part takes from several sets.
+    """
+    sets: defaultdict[tuple[str, ...], list[Partition]] = defaultdict(list)
     for part in parts:
-        if name in part.resources and id(part) not in there and _fits(left, part):
-            _take(left, part)
+        first, *others = {name[:-1] for name, _ in part.takes}
+        if others:
+            return (parts,)
+        sets[first].append(part)
+    return sets.values()
+
+
+@lru_cache(maxsize=4096)
+def _counted(parts: tuple[_Part, ...], shared: tuple[Decimal, ...]) -> tuple[_Figures, ...]:
+    """Of each resource what there is, what is used, and what of that comes back.
+
+    The GPUs of a cluster are alike, and so is most of what is held of each: seldom worked out.
+    """
+    whole = list(shared)
+    now, stay = list(shared), list(shared)
+    free = [part for part in parts if not part[2]]
+    back = [part for part in parts if not part[2] or part[3]]
+    for _, takes, held, leaving in parts:
+        if held:
+            _take(now, takes)
+            _take(stay, [] if leaving else takes)
+    found = []
+    for name in sorted({name for part in parts for name in part[0]}):
+        has, left, later = (
+            _fitting(name, among, state)
+            for among, state in ((parts, whole), (free, now), (back, stay))
+        )
+        used = max(has - left, 0)
+        found.append((name, has, used, min(max(later - left, 0), used)))
+    return tuple(found)
+
+
+def _fitting(name: str, parts: Iterable[_Part], left: Sequence[Decimal]) -> int:
+    """How many of one kind can be allocated together of what is left."""
+    left, found = list(left), 0
+    for resources, takes, _, _ in parts:
+        if name in resources and all(left[number] >= amount for number, amount in takes):
+            _take(left, takes)
             found += 1
     return found
 
 
-def _fits(left: Mapping[Name, Decimal], part: Partition) -> bool:
-    return all(left.get(name, Decimal(0)) >= amount for name, amount in part.takes)
-
-
-def _take(left: dict[Name, Decimal], part: Partition) -> None:
-    for name, amount in part.takes:
-        left[name] = left.get(name, Decimal(0)) - amount
+def _take(left: list[Decimal], takes: Iterable[tuple[int, Decimal]]) -> None:
+    for number, amount in takes:
+        left[number] -= amount
 
 
 def _amount(text: str) -> Decimal:

@@ -8,9 +8,19 @@ from datetime import UTC, datetime
 import pytest
 
 from edl.kube.cache.informers import DEVICES
+from edl.kube.dra.device_kinds import resource
+from edl.kube.dra.dra_facts import DeviceKind
 from edl.kube.state.incremental_state import IncrementalState
 from edl.kube.state.observe import observe
-from edl.model import Caveat, CaveatCode, ClusterState, DeviceTemplate, Node, ObjectRef
+from edl.model import (
+    Caveat,
+    CaveatCode,
+    ClusterState,
+    DeviceTemplate,
+    Node,
+    ObjectRef,
+    Toleration,
+)
 from edl.quantities import DEVICE_CLASS
 from edl.writes import Json
 from tests import devices
@@ -23,6 +33,11 @@ GPU = DEVICE_CLASS + DRIVER
 A100 = 'device.attributes["gpu.example.com"].model == "a100"'
 BIG = 'device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0'
 ODD = 'device.attributes["gpu.example.com"].model.matches("a.*")'
+
+
+def of(*selectors: str) -> str:
+    """The resource of devices that these select besides the class."""
+    return resource(DeviceKind(DRIVER, selectors))
 
 
 class Cluster:
@@ -129,7 +144,8 @@ def test_a_tainted_device_counts_for_those_that_tolerate_it() -> None:
     cluster = Cluster(devices.template("any", tolerating))
     cluster.node("n1", *broken)
     assert cluster.figures("n1") == (1, 0, 0)
-    assert cluster.figures("n1", f"{GPU}[tolerating broken]") == (2, 0, 0)
+    tolerant = DeviceKind(DRIVER, tolerations=(Toleration("broken", "Exists", "", ""),))
+    assert cluster.figures("n1", resource(tolerant)) == (2, 0, 0)
 
 
 def test_parts_of_a_device_take_what_the_others_no_longer_have() -> None:
@@ -224,8 +240,8 @@ def test_a_pod_asks_for_the_devices_of_its_templates_as_soon_as_they_are_there()
 @pytest.mark.parametrize(
     ("wanted", "asked"),
     [
-        (asking(2, A100), {f"{GPU}[{A100}]": 2, GPU: 2}),
-        (asking(2, ODD), {f"{GPU}[{ODD}]": 2, GPU: 2}),
+        (asking(2, A100), {of(A100): 2, GPU: 2}),
+        (asking(2, ODD), {of(ODD): 2, GPU: 2}),
         (asking(0), {GPU: 4}),
         (asking(1, adminAccess=True), {}),
         (devices.first_available(asking(1, BIG), asking(2)), {GPU: 2}),

@@ -1,0 +1,257 @@
+"""Devices that no selector tells apart, and the resources in which they count.
+
+Users of any namespace write selectors, and a cluster may have a hundred thousand devices. So each
+selector is evaluated once for a group of devices, and the work of all evaluations is bounded:
+what is beyond it is counted by its DeviceClass alone.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from typing import Final, NamedTuple, TypeVar
+
+from edl.kube.dra.cel import UNKNOWN, Device, Quantity, selector
+from edl.kube.dra.device_kinds import DeviceKinds, length, resource
+from edl.kube.dra.dra_facts import DeviceKind
+from edl.kube.dra.dra_schemas import DeviceAttribute, DeviceCapacity, DeviceObject
+from edl.model import Taint
+from edl.quantities import quantity
+
+MOST_VALUES: Final = 1000
+"""Values of one attribute that requests tell apart; serial numbers of a large cluster are more."""
+MOST_WORK: Final = 4_000_000
+"""Groups of devices times characters of the requests' selectors: about 0.4 s of evaluation."""
+_Value = TypeVar("_Value")
+
+
+class _Traits(NamedTuple):
+    """What decides in which kinds a device counts."""
+
+    driver: str
+    attributes: tuple[tuple[str, DeviceAttribute | None], ...]
+    capacity: tuple[tuple[str, DeviceCapacity | None], ...]
+    taints: tuple[Taint, ...]
+
+
+class DeviceGroup:
+    """Devices that are alike. `resources` change with the kinds; `devices` is their number."""
+
+    __slots__ = ("devices", "resources", "traits")
+
+    def __init__(self, traits: _Traits) -> None:
+        self.traits = traits
+        self.resources: tuple[str, ...] = ()
+        self.devices = 0
+
+
+class _Counted(NamedTuple):
+    """A kind whose selectors are parsed. `extended`: the other name of a whole class."""
+
+    kind: DeviceKind
+    name: str
+    extended: str
+    selectors: tuple[tuple[str, Callable[[Device], bool | None]], ...]
+
+
+class DeviceGroups:
+    """The groups of all devices; which attributes tell devices apart is only ever added to.
+
+    `settle` is to be called after devices have come or gone: before, new groups count nowhere.
+    """
+
+    def __init__(self) -> None:
+        self.kinds = DeviceKinds()
+        """Those that are counted: all classes, and what there is enough time for."""
+        self.unknown: set[str] = set()
+        """Expressions of which it could not tell whether a device matches."""
+        self._wanted = DeviceKinds()
+        self._text = ""
+        """All selectors of `_wanted`."""
+        self._named: dict[str, bool] = {}
+        """By attribute whether it tells devices apart."""
+        self._various: set[str] = set()
+        """Attributes with too many values."""
+        self._values: defaultdict[str, set[object]] = defaultdict(set)
+        self._groups: dict[_Traits, DeviceGroup] = {}
+        self._new: list[DeviceGroup] = []
+        self._counted: tuple[_Counted, ...] = ()
+
+    def use(self, kinds: DeviceKinds) -> bool:
+        """Whether devices have to be told apart by more than before, and read anew for it."""
+        if kinds == self._wanted:
+            return False
+        self._wanted, self._text = kinds, _text(kinds)
+        untold = (name for name, told in self._named.items() if not told)
+        more = [name for name in untold if _own(name) in self._text]
+        for name in more:
+            self._named[name] = name not in self._various
+        return any(self._named[name] for name in more)
+
+    def clear(self) -> None:
+        """Every device comes anew."""
+        self._groups.clear()
+        self._values.clear()
+        self._new.clear()
+
+    def add(self, driver: str, device: DeviceObject) -> DeviceGroup:
+        """Its group, with one device more."""
+        traits = _Traits(
+            driver,
+            tuple(self._told(device.attributes or {})),
+            tuple(self._told(device.capacity or {})),
+            tuple(Taint(one.key, one.value, one.effect) for one in device.taints or ()),
+        )
+        group = self._groups.get(traits)
+        if group is None:
+            group = self._groups[traits] = DeviceGroup(traits)
+            self._new.append(group)
+            self._note(traits)
+        group.devices += 1
+        return group
+
+    def _note(self, traits: _Traits) -> None:
+        for name, value in (*traits.attributes, *traits.capacity):
+            self._values[name].add(value)
+
+    def drop(self, group: DeviceGroup) -> None:
+        """One device of it is gone."""
+        group.devices -= 1
+        if not group.devices:
+            del self._groups[group.traits]
+
+    def too_various(self) -> bool:
+        """Whether some attribute tells devices apart no longer, and they have to be read anew."""
+        if all(len(values) <= MOST_VALUES for values in self._values.values()):
+            return False
+        self._values.clear()  # of those, some may be of devices that are gone
+        for traits in self._groups:
+            self._note(traits)
+        exempt = _text(DeviceKinds(self._wanted.classes))
+        found = [
+            name
+            for name, values in self._values.items()
+            if len(values) > MOST_VALUES and self._named.get(name) and _own(name) not in exempt
+        ]
+        for name in found:
+            self._named[name] = False
+            self._various.add(name)
+        return bool(found)
+
+    def settle(self) -> bool:
+        """Count what is new, or everything where the kinds differ; then it is True."""
+        asked = tuple(self._affordable())
+        kinds = DeviceKinds(self._wanted.classes, asked)
+        differ = kinds != self.kinds
+        if differ:
+            self.kinds = kinds
+            self._counted = tuple(_parsed(kinds))
+            self.unknown.clear()
+        known: dict[tuple[str, ...], tuple[str, ...]] = {}
+        for group in self._groups.values() if differ else self._new:
+            found = tuple(self._resources(group.traits))
+            group.resources = known.setdefault(found, found)
+        self._new.clear()
+        return differ
+
+    @property
+    def signatures(self) -> frozenset[tuple[str, ...]]:
+        """The combinations of resources in which devices count."""
+        return frozenset(group.resources for group in self._groups.values())
+
+    def _affordable(self) -> Iterator[DeviceKind]:
+        """Kinds of requests, in their turn, for as long as the work stays within bounds."""
+        left = MOST_WORK // max(len(self._groups), 1)
+        for kind in self._wanted.asked:
+            if not any(_own(name) in one for name in self._various for one in kind.selectors):
+                left -= length(kind)
+                if left < 0:
+                    return
+                yield kind
+
+    def _told(self, found: Mapping[str, _Value]) -> Iterator[tuple[str, _Value | None]]:
+        """With the values that expressions may name; a domain is known by any of its names."""
+        for name, value in found.items():
+            if name not in self._named:
+                self._named[name] = name not in self._various and _own(name) in self._text
+            if self._named[name]:
+                yield name, value
+            elif "/" in name:
+                yield name.rpartition("/")[0] + "/", None
+
+    def _resources(self, traits: _Traits) -> Iterator[str]:
+        said = _said(traits)
+        for one in self._counted:
+            if not all(taint.tolerated(one.kind.tolerations) for taint in traits.taints):
+                continue
+            if self._matches(one, said):
+                yield one.name
+                if one.extended:
+                    yield one.extended
+
+    def _matches(self, counted: _Counted, said: Device) -> bool:
+        verdicts = [(text, matches(said)) for text, matches in counted.selectors]
+        if any(verdict is False for _, verdict in verdicts):
+            return False
+        self.unknown.update(text for text, verdict in verdicts if verdict is None)
+        return True
+
+
+def _text(kinds: DeviceKinds) -> str:
+    """All selectors."""
+    of_classes = (one for found in kinds.classes for one in found.selectors)
+    return "\n".join((*of_classes, *(one for kind in kinds.asked for one in kind.selectors)))
+
+
+def _own(name: str) -> str:
+    """The name of an attribute without its domain."""
+    return name.rpartition("/")[2]
+
+
+def _parsed(kinds: DeviceKinds) -> Iterator[_Counted]:
+    extended = {name: other for other, name in kinds.extended().items()}
+    classes = {one.name: one.selectors for one in kinds.classes}
+    for name, expressions in classes.items():
+        kind = DeviceKind(name)
+        parsed = tuple((one, selector(one)) for one in expressions)
+        yield _Counted(kind, resource(kind), extended.get(name, ""), parsed)
+    for kind in kinds.asked:
+        if kind.device_class in classes:
+            expressions = (*classes[kind.device_class], *kind.selectors)
+            parsed = tuple((one, selector(one)) for one in expressions)
+            yield _Counted(kind, resource(kind), "", parsed)
+
+
+def _said(traits: _Traits) -> Device:
+    """A device as expressions see it: names without a domain are the driver's own."""
+    driver = traits.driver
+    attributes: dict[str, dict[str, object]] = {driver: {}}
+    for name, value in traits.attributes:
+        domain, own = _qualified(driver, name)
+        named = attributes.setdefault(domain, {})
+        if value is not None:
+            named[own] = _value(value)
+    capacity: dict[str, dict[str, object]] = {driver: {}}
+    for name, amount in traits.capacity:
+        domain, own = _qualified(driver, name)
+        amounts = capacity.setdefault(domain, {})
+        if amount is not None:
+            amounts[own] = Quantity(_amount(amount.value))
+    return {"driver": driver, "attributes": attributes, "capacity": capacity}
+
+
+def _qualified(driver: str, name: str) -> tuple[str, str]:
+    domain, slash, own = name.rpartition("/")
+    return (domain, own) if slash else (driver, name)
+
+
+def _value(found: DeviceAttribute) -> object:
+    """A version is left unknown."""
+    values = (found.text, found.number, found.flag)
+    return next((value for value in values if value is not None), UNKNOWN)
+
+
+def _amount(text: str) -> Decimal:
+    try:
+        return quantity(text)
+    except ValueError:
+        return Decimal(0)

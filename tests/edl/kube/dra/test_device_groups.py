@@ -1,0 +1,153 @@
+"""Whatever users of one namespace ask for: bounded work, and devices of others count as before."""
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from edl.kube.cluster import Delta, ObjectKey
+from edl.kube.dra import dra_facts
+from edl.kube.dra.device_groups import MOST_VALUES, MOST_WORK, DeviceGroups
+from edl.kube.dra.device_index import DeviceIndex, DeviceNews
+from edl.kube.dra.device_kinds import LONGEST, MOST, DeviceKinds, length, resource
+from edl.kube.dra.dra_facts import DeviceKind
+from edl.kube.dra.dra_schemas import DeviceAttribute, DeviceObject
+from edl.kube.dra.partitions import Name, Partition, count
+from edl.writes import Json
+from tests import devices
+from tests.devices import DRIVER, asking, gpus, resource_slice, template
+
+A100 = f'device.attributes["{DRIVER}"].model == "a100"'
+H100 = f'device.attributes["{DRIVER}"].model == "h100"'
+
+
+def serial(number: int) -> str:
+    return f'device.attributes["{DRIVER}"].serial == "{number}"'
+
+
+def of(*selectors: str) -> DeviceKind:
+    return DeviceKind(DRIVER, selectors)
+
+
+class Followed:
+    """One DeviceClass, nodes with eight devices each, and what templates ask for."""
+
+    def __init__(self, nodes: int = 2) -> None:
+        self.index = DeviceIndex()
+        found = dra_facts.device_class(msgspec.json.encode(devices.device_class()))
+        slices = [self._slice(number) for number in range(nodes)]
+        self.index.take(DeviceNews(slices, [Delta(ObjectKey("", found.name), None, found)]))
+
+    def _slice(self, node: int) -> Delta[dra_facts.ResourceSliceFacts]:
+        found = gpus(8)
+        for number, device in enumerate(found):
+            device["attributes"] |= devices.attributes(serial=str(8 * node + number))
+        body = resource_slice(f"n{node}", found)
+        facts = dra_facts.resource_slice(msgspec.json.encode(body))
+        return Delta(ObjectKey("", facts.name), None, facts)
+
+    def ask(self, *bodies: Json) -> None:
+        found = [dra_facts.template(msgspec.json.encode(body)) for body in bodies]
+        self.index.take(
+            DeviceNews(templates=[Delta(dra_facts.name_of(one), None, one) for one in found])
+        )
+
+    @property
+    def counted(self) -> set[DeviceKind]:
+        return set(self.index.inventory.kinds.asked)
+
+    def most(self, kind: DeviceKind) -> int:
+        return self.index.inventory.largest().get(resource(kind), 0)
+
+
+def test_the_name_of_a_kind_has_nothing_of_its_selectors() -> None:
+    """It counts in requests of other namespaces, and is written on their Jobs."""
+    told = resource(of(f'"secret" != device.driver || "{"x" * 9000}" == ""'))
+    assert "secret" not in told
+    assert len(told) < 100
+
+
+def test_kinds_of_one_namespace_leave_those_of_others_counted() -> None:
+    cluster = Followed()
+    many = [
+        devices.first_available(*(asking(1, serial(8 * n + i)) for i in range(8)))
+        for n in range(16)
+    ]
+    cluster.ask(template("many", *many, namespace="a"), template("one", asking(1, A100)))
+    assert of(A100) in cluster.counted
+    assert len(cluster.counted) == MOST
+
+
+def test_a_selector_that_is_too_long_is_counted_by_its_class_alone() -> None:
+    cluster = Followed()
+    long = of(" || ".join(serial(number) for number in range(LONGEST // 20)))
+    cluster.ask(template("long", asking(1, *long.selectors)), template("one", asking(1, A100)))
+    assert cluster.counted == {of(A100)}
+    assert cluster.index.inventory.kinds.resource(long) == resource(of())
+
+
+def test_what_names_serial_numbers_of_many_devices_is_counted_by_its_class_alone() -> None:
+    cluster = Followed(nodes=4)
+    cluster.ask(template("one", asking(1, A100)), template("other", asking(1, serial(7))))
+    assert cluster.most(of(serial(7))) == 1
+    larger = Followed(nodes=MOST_VALUES // 8 + 1)
+    larger.ask(template("one", asking(1, A100)), template("other", asking(1, serial(7))))
+    assert larger.counted == {of(A100)}
+    assert larger.most(of(A100)) == 8
+    larger.ask(template("other", asking(1, serial(8))), template("one", asking(1, H100)))
+    assert larger.counted == {of(H100)}
+
+
+def test_the_work_of_all_selectors_is_bounded_where_a_class_tells_all_devices_apart() -> None:
+    named = dra_facts.DeviceClassFacts(DRIVER, selectors=(serial(7),))
+    groups = DeviceGroups()
+    wanted = tuple(of(f'"{"x" * 900}" == "" || {A100} || {serial(n)}') for n in range(MOST))
+    assert groups.use(DeviceKinds((named,), wanted)) is False
+    for number in range(2 * MOST_VALUES):
+        serials = {"serial": DeviceAttribute(text=str(number))}
+        groups.add(DRIVER, DeviceObject(str(number), serials))
+    assert not groups.too_various()
+    groups.settle()
+    work = 2 * MOST_VALUES * sum(map(length, groups.kinds.asked))
+    assert 0 < work <= MOST_WORK
+
+
+def test_slices_are_read_again_only_where_a_selector_names_another_attribute() -> None:
+    """An attribute once: a template that changes all the time costs no more than its evaluation."""
+    groups = DeviceGroups()
+    known = {name: DeviceAttribute(text="a") for name in ("model", "serial")}
+    groups.use(DeviceKinds())
+    groups.add(DRIVER, DeviceObject("gpu-0", known))
+    rereads = [
+        groups.use(DeviceKinds(asked=asked))
+        for asked in ((of(A100),), (of(H100),), (of(serial(1)),), (), (of(serial(2)), of(A100)))
+    ]
+    assert rereads == [True, False, True, False, False]
+
+
+class OnlyLookedUp(dict[Name, int]):
+    """Counters of a whole cluster, which must not be walked for one node."""
+
+    def __iter__(self) -> Iterator[Name]:
+        raise AssertionError
+
+    keys = items = values = __iter__
+
+
+def test_parts_of_devices_look_at_the_counters_of_their_own_device_only() -> None:
+    counters = OnlyLookedUp({("d", "p", "a", "slices"): 7, ("d", "p", "b", "slices"): 7})
+    parts = [
+        Partition(("whole",) if takes == 7 else ("part",), ((("d", "p", gpu, "slices"), takes),))
+        for gpu in "ab"
+        for takes in (7, 1, 1)
+    ]
+    assert count(parts, counters).has == {"whole": 2, "part": 4}
+
+
+@pytest.mark.parametrize("digits", [19, 5000])
+def test_a_number_beyond_64_bits_is_not_evaluated(digits: int) -> None:
+    cluster = Followed()
+    cluster.ask(
+        template("one", asking(1, f'device.attributes["{DRIVER}"].index == {"9" * digits}'))
+    )
+    assert cluster.most(of()) == 8
