@@ -74,6 +74,7 @@ _configurations = click.option(
 )
 _namespace = click.option(
     "--namespace",
+    envvar=contract.SYSTEM_NAMESPACE_ENV,
     default=contract.SYSTEM_NAMESPACE,
     show_default=True,
     help="Where the Secrets are.",

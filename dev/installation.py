@@ -19,6 +19,7 @@ import yaml
 
 from edl import contract
 from manifests import render
+from manifests.documents import Documents
 from sandbox.errors import SandboxError
 from sandbox.existing import Cluster
 from sandbox.layout import free_ports
@@ -41,6 +42,7 @@ class Installation:
     webhook_port: int
     reconcilers: Mapping[str, int]
     image: str = IMAGE
+    namespace: str = contract.SYSTEM_NAMESPACE
 
     @property
     def authority(self) -> Path:
@@ -68,9 +70,12 @@ def install(
     return installation
 
 
-def apply_manifests(installation: Installation) -> None:
-    """Everything but the workloads, with the webhook's address on this machine."""
-    documents = render.without_workloads(render.load())
+def apply_manifests(installation: Installation, rendered: Documents | None = None) -> None:
+    """Everything but the workloads, with the webhook's address on this machine.
+
+    `rendered`: what a chart made for the installation's namespace, instead of the base.
+    """
+    documents = render.without_workloads(rendered or render.load())
     url = f"https://{installation.cluster.address}:{installation.webhook_port}"
     local = render.with_webhook_url(documents, url, installation.authority.read_bytes())
     installation.cluster.kubectl(
@@ -90,6 +95,7 @@ def webhook_command(installation: Installation) -> list[str]:
         *(sys.executable, "-m", "webhook", "--cert-dir", str(directory)),
         *("--kubeconfig", str(_kubeconfig(installation, _WEBHOOK))),
         *("--port", str(installation.webhook_port), "--image", installation.image),
+        *("--trusted", f"system:serviceaccount:{installation.namespace}:edl-reconciler"),
         *("--host", LOOPBACK if installation.cluster.address == LOOPBACK else "0.0.0.0"),  # noqa: S104 - where kind's node finds it
     ]
 
@@ -106,6 +112,7 @@ def reconciler_command(installation: Installation, name: str) -> list[str]:
     kubeconfig = _kubeconfig(installation, _RECONCILER)
     return [
         *(sys.executable, "-m", "reconciler", "--kubeconfig", str(kubeconfig)),
+        *("--namespace", installation.namespace),
         *("--identity", name, "--metrics-port", str(installation.reconcilers[name])),
     ]
 
@@ -135,7 +142,7 @@ def _kubeconfig(installation: Installation, name: str) -> Path:
 def _write_kubeconfig(installation: Installation, name: str) -> None:
     """A kubeconfig with a token of the ServiceAccount edl-NAME, and no other right."""
     cluster = installation.cluster
-    namespace = ("-n", contract.SYSTEM_NAMESPACE)
+    namespace = ("-n", installation.namespace)
     token = cluster.kubectl(
         *namespace, "create", "token", f"edl-{name}", f"--duration={_TOKEN_LIFETIME}"
     )

@@ -107,6 +107,7 @@ def _connect(scope: Scope) -> ClusterConnection:
         cluster=scope.cluster,
         user=scope.user,
         impersonation={name: value for name, value in impersonated.items() if value},
+        system_namespace=scope.system_namespace,
     )
     server = connect(scope.kubeconfig or None, said)
     if scope.request_timeout:

@@ -1,12 +1,12 @@
-"""What the Helm chart says of its values: values.yaml, its schema, and its README's table.
+"""The Helm chart: its templates, values.yaml, the values' schema, and its README's table.
 
-`python -m manifests.chart_files` writes them from `manifests.values`.
+`python -m manifests.chart_files` writes them from `manifests.installation` and `manifests.values`.
 """
 
 import json
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -14,8 +14,9 @@ import msgspec
 import yaml
 
 from edl.writes import Json
-from manifests.components import FOLDER
-from manifests.documents import BASE, HERE, load, to_yaml
+from manifests import installation
+from manifests.documents import HERE
+from manifests.templating.helm_text import HelmPrinter
 from manifests.values import DEFAULTS, Values, plain
 
 CHART: Final = HERE / "chart"
@@ -24,19 +25,23 @@ _WIDTH: Final = 100
 _HEADER: Final = (
     "# Written by `python -m manifests.chart_files`; edit manifests/values.py instead.\n"
 )
-_COPY: Final = "# Written by `python -m manifests.chart_files`; edit {folder} instead.\n"
+_TEMPLATE: Final = """\
+{{- /* Written by `python -m manifests.chart_files`; edit manifests/ instead. */}}
+"""
 _README: Final = """\
 <!-- Written by `python -m manifests.chart_files`; edit manifests/chart_files.py instead. -->
 # The Helm chart of kubectl-edl
 
 ```sh
-helm install edl manifests/chart --set image=REGISTRY/kubectl-edl:0.1.0
+helm install edl manifests/chart -n edl-system --create-namespace \\
+  --set image=REGISTRY/kubectl-edl:0.1.0
 ```
 
-It renders what `kubectl apply -k manifests/base` and `kubectl edl install` apply: all three have
-one source, and a test compares them under many values. Everything lives in the namespace
-`edl-system`, by whose name the API server, the webhook and the reconciler know each other; the
-release itself may live anywhere. There are no CRDs.
+It installs into the release's namespace, and only that namespace may hold one: its webhook
+configurations are the cluster's. In another namespace than `edl-system`, tell the plugin:
+`export EDL_SYSTEM_NAMESPACE=NAMESPACE`. There are no CRDs.
+
+Its templates, `kubectl apply -k manifests/base` and `kubectl edl install` have one source.
 
 Another value with `--set NAME=VALUE`, or in a file with `-f FILE`; a wrong one is refused with the
 reason. The same names work in `kubectl edl install`.
@@ -126,25 +131,29 @@ def _properties(name: str) -> Json:
     return found
 
 
-def _adding() -> list[Path]:
-    """The components that have documents of their own."""
-    folders = sorted(path.parent for path in FOLDER.glob("*/kustomization.yaml"))
-    return [folder for folder in folders if load(folder)]
+@cache
+def templates() -> dict[str, str]:
+    """The chart's templates by the file or component that they are printed from.
+
+    Without the namespace: it is the release's.
+    """
+    printer = HelmPrinter(plain(DEFAULTS))
+    found = [one for one in installation.template() if one.tree["kind"] != installation.NAMESPACE]
+    names = dict.fromkeys(one.source for one in found)
+    return {
+        name: _TEMPLATE + printer.text(one for one in found if one.source == name) for name in names
+    }
 
 
-def documents_text(folder: Path) -> str:
-    """A folder's documents, for the chart's templates: Helm sees no file outside of the chart."""
-    return _COPY.format(folder=folder.relative_to(HERE.parent)) + to_yaml(load(folder))
+def template_text(name: str) -> str:
+    return templates()[name]
 
 
 FILES: Final[Mapping[Path, Callable[[], str]]] = {
     CHART / "values.yaml": values_text,
     CHART / "values.schema.json": schema_text,
     CHART / "README.md": readme_text,
-    **{
-        CHART / "files" / f"{folder.name}.yaml": partial(documents_text, folder)
-        for folder in (BASE, *_adding())
-    },
+    **{CHART / "templates" / f"{name}.yaml": partial(template_text, name) for name in templates()},
 }
 """Each file, and what writes it."""
 

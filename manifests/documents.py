@@ -1,6 +1,6 @@
 """The documents of a folder with a kustomization.yaml, as values."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -19,9 +19,15 @@ BASE: Final = HERE / "base"
 
 def load(directory: Path = BASE) -> Documents:
     """The documents of a kustomization's resources, in its order."""
+    return tuple(document for _, document in by_file(directory))
+
+
+def by_file(directory: Path = BASE) -> Iterator[tuple[Path, Json]]:
+    """The same, each with its file."""
     (kustomization,) = _all(directory / "kustomization.yaml")
-    names = kustomization.get("resources", ())
-    return tuple(document for name in names for document in _all(directory / name))
+    for name in kustomization.get("resources", ()):
+        for document in _all(directory / name):
+            yield directory / name, document
 
 
 def to_yaml(documents: Iterable[Json]) -> str:

@@ -1,163 +1,171 @@
-"""An installation by its values: the base, its components, and what the values change in them.
+"""An installation: the base, its components, and where values change them.
 
-The Helm chart's templates do the same to the same files; a test holds the two against each other.
+One description: `documents` fills it in, and the Helm chart's templates are printed from it.
 """
 
-import copy
-import json
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from edl import contract
 from edl.writes import Json
-from manifests.components import with_components
-from manifests.documents import Documents, load
-from manifests.values import DEFAULTS, Reconciler, Values, Webhook, plain
+from manifests.documents import BASE, Documents, by_file
+from manifests.templating.component_patches import with_component
+from manifests.templating.filled import filled
+from manifests.templating.template_nodes import (
+    ABSENT,
+    Choice,
+    Differs,
+    Each,
+    Element,
+    Enabled,
+    Filled,
+    Given,
+    Items,
+    Joined,
+    Merged,
+    Pair,
+    TemplateDocument,
+    Tree,
+    Value,
+    Word,
+)
+from manifests.values import DEFAULTS, Values, plain, planning_options
 
+NAMESPACE: Final = "Namespace"
 IMAGE_VARIABLE: Final = "EDL_IMAGE"
 """The webhook tells launchers its own image, so this variable always says what `image` says."""
 
+SWITCHES: Final[Mapping[str, Enabled]] = {
+    "network-policy": Enabled("networkPolicy.enabled"),
+    "no-fence": Enabled("fence.enabled", negated=True),
+    "cert-manager": Enabled("certManager.enabled"),
+    "monitoring": Enabled("monitoring.enabled"),
+    "client-certificate": Enabled("webhook.clientCertificate.enabled"),
+}
+"""What adds each component, in the order in which they are added."""
+
 _CLIENT_NAME: Final = "--client-name"
+_PLACES: Final = ("nodeSelector", "tolerations", "affinity")
 
 
-def documents(values: Values = DEFAULTS) -> Documents:
-    """Everything that is installed, in the order in which it is applied."""
-    found = with_components(load(), components(values))
-    return tuple(_adjusted(document, values) for document in found)
+def documents(values: Values = DEFAULTS, namespace: str = contract.SYSTEM_NAMESPACE) -> Documents:
+    """Everything that is installed, in the order in which it is applied.
+
+    A namespace of another name than our own is the user's: it has to be there.
+    """
+    found = filled(template(), plain(values), namespace)
+    if namespace == contract.SYSTEM_NAMESPACE:
+        return found
+    return tuple(one for one in found if one["kind"] != NAMESPACE)
 
 
-def components(values: Values) -> tuple[str, ...]:
-    """The names of the components that these values switch on."""
-    switches = {
-        "network-policy": values.network_policy.enabled,
-        "no-fence": not values.fence.enabled,
-        "cert-manager": values.cert_manager.enabled,
-        "monitoring": values.monitoring.enabled,
-        "client-certificate": values.webhook.client_certificate.enabled,
-    }
-    return tuple(name for name, enabled in switches.items() if enabled)
+def template() -> tuple[TemplateDocument, ...]:
+    """The base and all components, with the places that depend on values."""
+    found: tuple[TemplateDocument, ...] = tuple(
+        TemplateDocument(path.stem, tree) for path, tree in by_file(BASE)
+    )
+    for name, condition in SWITCHES.items():
+        found = with_component(found, name, condition)
+    for one in found:
+        if adjust := _ADJUST.get(one.tree["kind"]):
+            adjust(one.tree)
+    return found
 
 
-def planning_flags(values: Values) -> list[str]:
-    """The reconciler's options, in the order of their names in values.yaml."""
-    found = plain(values.reconciler.planning)
-    return [word for name in sorted(found) for word in _flags(name, found[name])]
-
-
-def _flags(name: str, value: object) -> list[str]:
-    flag = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name)
-    if isinstance(value, bool):
-        return [f"--{flag}" if value else f"--no-{flag}"]
-    if isinstance(value, Mapping):
-        return [
-            word for key in sorted(value) for word in (f"--{flag}", f"{key}={_text(value[key])}")
-        ]
-    return [f"--{flag}", _text(value)]
-
-
-def _text(value: object) -> str:
-    """Numbers as JSON has them: 30, not 30.0."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _adjusted(document: Json, values: Values) -> Json:
-    adjust = _ADJUST.get(document["kind"])
-    if adjust is None:
-        return document
-    changed = copy.deepcopy(document)
-    adjust(changed, values)
-    return changed
-
-
-def _deployment(document: Json, values: Values) -> None:
-    component: Webhook | Reconciler = _part(document, values)
-    document["spec"]["replicas"] = component.replicas
+def _deployment(document: Json) -> None:
+    decides = document["metadata"]["name"] == "edl-reconciler"
+    part = "reconciler" if decides else "webhook"
+    document["spec"]["replicas"] = Value(f"{part}.replicas")
     template = document["spec"]["template"]
-    if values.pods.annotations:
-        template["metadata"]["annotations"] = dict(values.pods.annotations)
-    _place(template["spec"], values)
+    template["metadata"]["annotations"] = _if_filled("pods.annotations")
+    _place(template["spec"])
     (container,) = template["spec"]["containers"]
-    container["image"] = values.image
-    container["resources"] = plain(component.resources)
-    container["args"] = _with_client_names(container["args"], values)
-    container["args"] += _flags_of(document, values)
+    container["image"] = Value("image")
+    container["resources"] = Value(f"{part}.resources")
+    container["args"] = [
+        *_with_client_names(container["args"]),
+        Items(Differs("logLevel", DEFAULTS.log_level), ("--log-level", Value("logLevel"))),
+        *(_planning_flags() if decides else ()),
+    ]
     for variable in container["env"]:
         if variable["name"] == IMAGE_VARIABLE:
-            variable["value"] = values.image
+            variable["value"] = Value("image")
 
 
-def _part(document: Json, values: Values) -> Webhook | Reconciler:
-    return values.webhook if document["metadata"]["name"] == "edl-webhook" else values.reconciler
+def _planning_flags() -> list[Items]:
+    """The reconciler's options, in the order of their names in values.yaml."""
+    return [_flag(name, kind) for name, kind in sorted(planning_options().items())]
 
 
-def _with_client_names(words: list[str], values: Values) -> list[str]:
-    if _CLIENT_NAME not in words:
+def _flag(name: str, kind: str) -> Items:
+    """`loadCeiling`: --load-ceiling 0.9; `preempt`: --preempt; a map: the flag for each entry."""
+    path = f"reconciler.planning.{name}"
+    flag = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name)
+    if kind == "boolean":
+        return Items(Given(path), (Items(Enabled(path), (f"--{flag}",), (f"--no-{flag}",)),))
+    if kind == "object":
+        return Items(Given(path), (Each(path, (f"--{flag}", Pair())),))
+    return Items(Given(path), (f"--{flag}", Value(path) if kind == "string" else Word(path)))
+
+
+def _with_client_names(words: list[Tree]) -> list[Tree]:
+    """The names that are chosen, in place of the component's one."""
+    condition = SWITCHES["client-certificate"]
+    flag = Items(condition, (_CLIENT_NAME,))
+    if flag not in words:
         return words
-    at = words.index(_CLIENT_NAME)
-    names = values.webhook.client_certificate.names
-    return [
-        *words[:at],
-        *(word for name in names for word in (_CLIENT_NAME, name)),
-        *words[at + 2 :],
-    ]
+    at = words.index(flag)
+    names = Each("webhook.clientCertificate.names", (_CLIENT_NAME, Element()))
+    return [*words[:at], Items(condition, (names,)), *words[at + 2 :]]
 
 
-def _flags_of(document: Json, values: Values) -> list[str]:
-    level = ["--log-level", values.log_level] if values.log_level != DEFAULTS.log_level else []
-    decides = _part(document, values) is values.reconciler
-    return [*level, *(planning_flags(values) if decides else ())]
+def _place(pod: Json) -> None:
+    pod["priorityClassName"] = Value("pods.priorityClassName")
+    pod |= {name: _if_filled(f"pods.{name}") for name in _PLACES}
+    secrets = "pods.imagePullSecrets"
+    pod["imagePullSecrets"] = Choice(Filled(secrets), [Each(secrets, ({"name": Element()},))])
 
 
-def _place(pod: Json, values: Values) -> None:
-    pods = values.pods
-    pod["priorityClassName"] = pods.priority_class_name
-    wanted = {
-        "nodeSelector": dict(pods.node_selector),
-        "tolerations": list(pods.tolerations),
-        "affinity": dict(pods.affinity),
-        "imagePullSecrets": [{"name": name} for name in pods.image_pull_secrets],
-    }
-    pod.update({name: value for name, value in wanted.items() if value})
+def _if_filled(path: str) -> Choice:
+    return Choice(Filled(path), Value(path))
 
 
-def _configuration(document: Json, values: Values) -> None:
+def _configuration(document: Json) -> None:
     for webhook in document["webhooks"]:
         for named in webhook["namespaceSelector"]["matchExpressions"]:
             if named["operator"] == "NotIn":
-                named["values"] += values.ignored_namespaces
+                named["values"].append(Each("ignoredNamespaces", (Element(),)))
 
 
-def _network_policy(document: Json, values: Values) -> None:
-    chosen = values.network_policy
-    blocks = [{"ipBlock": {"cidr": cidr}} for cidr in chosen.api_server_blocks]
-    spec = document["spec"]
-    for rule in spec["ingress"]:
+def _network_policy(document: Json) -> None:
+    given = "networkPolicy.apiServerBlocks"
+    blocks = Choice(Filled(given), [Each(given, ({"ipBlock": {"cidr": Element()}},))])
+    for rule in document["spec"]["ingress"]:
         if "from" in rule:
             (selector,) = rule["from"][0]["namespaceSelector"]["matchExpressions"]
-            selector["values"] = list(chosen.monitoring_namespaces)
-        elif blocks:
+            selector["values"] = Value("networkPolicy.monitoringNamespaces")
+        else:
             rule["from"] = blocks
-    for rule in spec["egress"]:
-        rule["ports"] = [{"port": port} for port in chosen.api_server_ports]
-        if blocks:
-            rule["to"] = blocks
+    for rule in document["spec"]["egress"]:
+        rule["ports"] = [Each("networkPolicy.apiServerPorts", ({"port": Element()},))]
+        rule["to"] = blocks
 
 
-def _monitoring(document: Json, values: Values) -> None:
-    document["metadata"]["labels"] |= values.monitoring.labels
+def _monitoring(document: Json) -> None:
+    metadata = document["metadata"]
+    metadata["labels"] = Merged(metadata["labels"], "monitoring.labels")
 
 
-def _alerts(document: Json, values: Values) -> None:
-    _monitoring(document, values)
+def _alerts(document: Json) -> None:
+    _monitoring(document)
+    url = "monitoring.runbookUrl"
     for group in document["spec"]["groups"]:
         for rule in group["rules"]:
-            notes = rule["annotations"]
-            section = notes["runbook_url"].partition("#")[2]
-            notes["runbook_url"] = f"{values.monitoring.runbook_url}#{section}"
+            section = Joined(url, f"#{rule['alert'].lower()}")
+            rule["annotations"]["runbook_url"] = Choice(Filled(url), section, ABSENT)
 
 
-_ADJUST: Final[Mapping[str, Callable[[Json, Values], None]]] = {
+_ADJUST: Final[Mapping[str, Callable[[Json], None]]] = {
     "Deployment": _deployment,
     "MutatingWebhookConfiguration": _configuration,
     "ValidatingWebhookConfiguration": _configuration,

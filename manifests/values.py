@@ -151,10 +151,11 @@ class Monitoring(Part, frozen=True):
     runbook_url: Annotated[
         str,
         Meta(
-            description="Address of the runbook, to which each alert's `runbook_url` appends its"
-            " section: of your copy of docs/operations/runbook.md, or of the site's page."
+            description="Address of the page docs/operations/runbook.md where you publish it: each"
+            " alert's `runbook_url` is its section there. Without: alerts have no `runbook_url`,"
+            " and `runbook` names the section."
         ),
-    ] = "docs/operations/runbook.md"
+    ] = ""
 
 
 class Fence(Part, frozen=True):
@@ -247,9 +248,15 @@ def unknown(names: Sequence[str]) -> str:
     return ""
 
 
+def planning_options() -> dict[str, str]:
+    """The values under `reconciler.planning`, and the JSON type of each."""
+    schema = msgspec.json.schema(Planning)["$defs"][Planning.__name__]["properties"]
+    return {name: about.get("type", "string") for name, about in schema.items()}
+
+
 def plain(value: object) -> Any:  # noqa: ANN401 - JSON
     """A value as JSON has it, under its names in values.yaml."""
-    return msgspec.to_builtins(value)
+    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def _taught(message: str) -> str:

@@ -54,6 +54,10 @@ class LeaderOnlyCluster:
         self._leadership = leadership
         self._told = told
 
+    @property
+    def system_namespace(self) -> str:
+        return self._cluster.system_namespace
+
     def get(self, target: ObjectRef) -> Json:
         return self._cluster.get(target)
 

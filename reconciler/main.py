@@ -63,7 +63,12 @@ class ReconcilerSettings(msgspec.Struct, frozen=True):
 @click.command(context_settings={"auto_envvar_prefix": "EDL", "show_default": True})
 @click.option("--kubeconfig", help="Default: as kubectl, or the pod's own ServiceAccount.")
 @click.option("--context", help="The kubeconfig's context.")
-@click.option("--namespace", default=contract.SYSTEM_NAMESPACE, help="Where the Lease lives.")
+@click.option(
+    "--namespace",
+    envvar=contract.SYSTEM_NAMESPACE_ENV,
+    default=contract.SYSTEM_NAMESPACE,
+    help="Where kubectl-edl is installed: its Lease, teams and certificates are there.",
+)
 @decision_options.options
 @webhook_certificates.options
 @click.option("--leader-elect/--no-leader-elect", default=True)
@@ -113,7 +118,8 @@ def main(**options: Any) -> None:  # noqa: ANN401 - click's own
 
 
 def _process(settings: ReconcilerSettings) -> Manager:
-    api = connect(settings.kubeconfig, ConfigOverrides(settings.context or ""))
+    said = ConfigOverrides(settings.context or "", system_namespace=settings.namespace)
+    api = connect(settings.kubeconfig, said)
     clocks = Clocks(now=lambda: datetime.now(UTC), monotonic=_awake_or_not)
     decides = settings.decides
     memory = PlanCache()

@@ -7,7 +7,6 @@ from typing import Final
 
 from prometheus_client import Gauge
 
-from edl import contract
 from edl.errors import ClusterError
 from edl.kube.auth.access_review import AccessRight, MissingRights, is_granted, whoami
 from edl.kube.cluster import Cluster
@@ -40,7 +39,7 @@ NEEDED: Final = (
 
 _MISSING: Final = (
     '"%s" may not %s: decisions that take such writes are not carried out; '
-    f"ServiceAccount {contract.SYSTEM_NAMESPACE}/edl-reconciler has these rights"
+    "ServiceAccount %s/edl-reconciler has these rights"
 )
 USUAL: Final = 300.0
 """Seconds between two checks while no right was missing and no write was refused."""
@@ -99,7 +98,7 @@ class WritePermissions:
         self._gauge.set(len(missing))
         self._publish(MissingRights(user, missing))
         if missing and missing != self._missing:
-            _log.warning(_MISSING, user, ", ".join(missing))
+            _log.warning(_MISSING, user, ", ".join(missing), self._cluster.system_namespace)
         elif self._missing and not missing:
             _log.info("no right to write is missing any more")
         self._missing = missing

@@ -125,6 +125,8 @@ TRUE: Final = "true"
 # Names around a training job.
 MANAGED_BY: Final = "kubectl-edl"
 SYSTEM_NAMESPACE: Final = "edl-system"
+"""Where kubectl-edl is installed, unless it is told another namespace."""
+SYSTEM_NAMESPACE_ENV: Final = "EDL_SYSTEM_NAMESPACE"
 LAUNCHER_CLUSTER_ROLE: Final = "edl-launcher"
 PEERS_CLUSTER_ROLE: Final = "edl-peers"
 RECONCILER_LEASE: Final = "edl-reconciler"
@@ -136,7 +138,7 @@ TEAMS_KEY: Final = "teams.yaml"
 """The key of its `data` with the document."""
 PROVISIONAL_PRIORITY: Final = "edl-provisional"
 """The PriorityClass of provisional pods, below all others."""
-RECONCILER_USER: Final = "system:serviceaccount:edl-system:edl-reconciler"
+RECONCILER_USER: Final = f"system:serviceaccount:{SYSTEM_NAMESPACE}:edl-reconciler"
 
 # Paths that users' images and commands know (et-operator, Horovod, Open MPI, AIACC).
 EDL_DIRECTORY: Final = "/etc/edl"

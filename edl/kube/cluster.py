@@ -228,6 +228,10 @@ class Log(Protocol):
 class Cluster(Protocol):
     """What kubectl-edl asks of an API server."""
 
+    @property
+    def system_namespace(self) -> str:
+        """Where kubectl-edl is installed in this cluster."""
+
     def get(self, target: ObjectRef) -> Json: ...
 
     def list(self, selection: ListOptions) -> RawList: ...

@@ -17,8 +17,6 @@ LABELS: Final = {
 }
 """On each of them: an uninstallation finds them by these, in whatever namespace."""
 SELECTOR: Final = ",".join(f"{name}={value}" for name, value in sorted(LABELS.items()))
-NEVER_IN: Final = frozenset({"kube-system", contract.SYSTEM_NAMESPACE})
-"""Namespaces in which the reconciler may write nothing."""
 
 
 class PublishedQueue(msgspec.Struct, frozen=True):
@@ -28,15 +26,18 @@ class PublishedQueue(msgspec.Struct, frozen=True):
     queue: NamespaceQueue | None
 
 
+def never_in(system_namespace: str) -> frozenset[str]:
+    """Namespaces in which the reconciler may write nothing."""
+    return frozenset({"kube-system", system_namespace})
+
+
 def queue_writes(
     published: Mapping[str, PublishedQueue], wanted: Mapping[str, NamespaceQueue]
 ) -> tuple[Write, ...]:
     """What is no longer wanted goes first, then what was changed longest ago. By namespace."""
     gone = sorted(published.keys() - wanted.keys())
     changed = [
-        namespace
-        for namespace in wanted.keys() - NEVER_IN
-        if not _says(published.get(namespace), wanted[namespace])
+        namespace for namespace in wanted if not _says(published.get(namespace), wanted[namespace])
     ]
     changed.sort(key=lambda namespace: (_since(published.get(namespace)), namespace))
     return (

@@ -14,8 +14,8 @@ from kubectl_edl.cli.root import command_first
 _HELP: Final = """The webhook's certificates: show, verify and renew them.
 
 The reconciler renews them, long before they expire; nothing of this is needed from day to day. The
-authority is kept in the Secret edl-system/edl-webhook-authority, the serving certificate in
-edl-system/edl-webhook-tls; the caBundle of the webhook configurations is the authority's.
+authority is kept in the Secret edl-webhook-authority, the serving certificate in edl-webhook-tls,
+both in the installation's namespace; the caBundle of the webhook configurations is the authority's.
 
 \b
 Examples:

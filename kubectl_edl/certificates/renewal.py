@@ -30,7 +30,7 @@ from kubectl_edl.client.certificate_store import (
 from kubectl_edl.output.report import Report
 
 _ELSEWHERE: Final[Mapping[CertificateStore, str]] = {
-    CertificateStore.CERT_MANAGER: "cmctl renew edl-webhook -n edl-system",
+    CertificateStore.CERT_MANAGER: "cmctl renew edl-webhook -n {namespace}",
     CertificateStore.DIRECTORY: "python -m certs issue --dir DIR renews it there",
 }
 
@@ -38,11 +38,12 @@ _ELSEWHERE: Final[Mapping[CertificateStore, str]] = {
 def listed(connection: ClusterConnection, now: datetime) -> Report:
     """All certificates of the installation; what may not be read is a hint."""
     cluster = connection.cluster
+    secrets = usual(namespace=cluster.system_namespace)
     believed = list(of_configurations(list(trusted(cluster))))
     hints: list[str] = []
     found = [
-        *_read(cluster, usual().authority, _authority_of(cluster), hints),
-        *_read(cluster, usual().serving, lambda where: of_pair(served(cluster), where), hints),
+        *_read(cluster, secrets.authority, _authority_of(cluster), hints),
+        *_read(cluster, secrets.serving, lambda where: of_pair(served(cluster), where), hints),
         *believed,
     ]
     return certs_report(found, now).hinting(hints if believed else ())
@@ -74,9 +75,11 @@ def renew(connection: ClusterConnection, now: datetime, *, authority: bool) -> I
 
     Raises Refused where nothing would serve with it, ClusterError, CertificateError.
     """
-    cluster, secrets = connection.cluster, usual()
+    cluster = connection.cluster
+    secrets = usual(namespace=cluster.system_namespace)
     if not list(trusted(cluster)):
         raise Refused("kubectl-edl is not installed here: kubectl edl install --image IMAGE")
     if (by := keeper(cluster)) is not CertificateStore.RECONCILER:
-        raise Refused(f"{by.value} keeps the certificates of this installation: {_ELSEWHERE[by]}")
+        elsewhere = _ELSEWHERE[by].format(namespace=cluster.system_namespace)
+        raise Refused(f"{by.value} keeps the certificates of this installation: {elsewhere}")
     return (rotate if authority else renewed)(cluster, secrets, now)

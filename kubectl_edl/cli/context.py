@@ -27,6 +27,8 @@ class Scope:
     as_user: str = ""
     as_uid: str = ""
     as_groups: tuple[str, ...] = ()
+    system_namespace: str = ""
+    """Where kubectl-edl is installed."""
     request_timeout: timedelta | None = None
     """How long one request may take; None where nothing is said."""
 

@@ -8,6 +8,7 @@ from typing import Final
 import click
 from click.shell_completion import CompletionItem
 
+from edl import contract
 from kubectl_edl.cli.candidates import namespaces
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.cli.param_types import Duration
@@ -71,6 +72,12 @@ _SCOPE: Final = (
     click.option("--as-uid", hidden=True, help="UID to impersonate."),
     click.option("--as-group", "as_groups", multiple=True, hidden=True, help="Group of that user."),
     click.option("--request-timeout", type=Duration(), hidden=True, help="Of one request."),
+    click.option(
+        "--system-namespace",
+        envvar=contract.SYSTEM_NAMESPACE_ENV,
+        hidden=True,
+        help="Where kubectl-edl is installed.",
+    ),
 )
 _ONE_NAMESPACE: Final = (_SCOPE[0], *_SCOPE[2:])
 

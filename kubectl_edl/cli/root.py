@@ -55,11 +55,13 @@ _RENAMED: Final[Mapping[str, str]] = {"label": "adopt", "unlabel": "release"}
 WITH_VALUE: Final = frozenset(
     {"-n", "--namespace", "--context", "--kubeconfig", "-l", "--selector", "-o", "--output"}
     | {"--color", "--cluster", "--user", "--as", "--as-uid", "--as-group", "--request-timeout"}
+    | {"--system-namespace"}
 )
 _HELP: Final = """Elastic training on ordinary Kubernetes Jobs: a few labels, no CRD.
 
 Every command that asks a cluster takes kubectl's --context, --kubeconfig, --cluster, --user, --as,
---as-uid, --as-group and --request-timeout.
+--as-uid, --as-group and --request-timeout, and --system-namespace (or EDL_SYSTEM_NAMESPACE) where
+kubectl-edl is installed in another namespace than edl-system.
 """
 
 

@@ -40,7 +40,7 @@ class Trusted:
 
 def served(cluster: Cluster) -> KeyPair:
     """What the webhook's Secret holds. Raises ClusterError, CertificateError when there is none."""
-    return read_pair(cluster, usual().serving)
+    return read_pair(cluster, usual(namespace=cluster.system_namespace).serving)
 
 
 def authorities(cluster: Cluster) -> tuple[bytes, ...]:
@@ -50,7 +50,8 @@ def authorities(cluster: Cluster) -> tuple[bytes, ...]:
     """
     if keeper(cluster) is not CertificateStore.RECONCILER:
         return ()
-    return each_certificate(read_issuer(cluster, usual().authority).trust)
+    authority = usual(namespace=cluster.system_namespace).authority
+    return each_certificate(read_issuer(cluster, authority).trust)
 
 
 def keeper(cluster: Cluster) -> CertificateStore:
@@ -93,6 +94,13 @@ def days_left(facts: CertificateInfo, now: datetime) -> str:
 def served_outside(cluster: Cluster) -> str:
     """Where a webhook outside of the cluster is served; empty for the usual one."""
     return _url(_configuration(cluster))
+
+
+def served_in(cluster: Cluster) -> str:
+    """The namespace of the Service that the API server calls; empty where it calls none."""
+    webhooks = _configuration(cluster).get("webhooks") or ()
+    services = (one["clientConfig"].get("service") or {} for one in webhooks)
+    return next((str(one["namespace"]) for one in services if one), "")
 
 
 def _configuration(cluster: Cluster) -> Json:

@@ -65,9 +65,9 @@ class PrefetchedLists:
         return listings, lease
 
     def _read_lease(self) -> Json:
-        from kubectl_edl.client.reconciler_lease import LEASE  # noqa: PLC0415 (while the answers come)
+        from kubectl_edl.client.reconciler_lease import lease_ref  # noqa: PLC0415 (while the answers come)
 
-        return self.connection.cluster.get(LEASE)
+        return self.connection.cluster.get(lease_ref(self.connection.cluster))
 
 
 def jobs_of(connection: ClusterConnection, selector: str = "") -> ListOptions:

@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from edl.kube.auth.access_review import MissingRights
+    from edl.kube.cluster import Cluster
     from edl.writes import Json
     from kubectl_edl.cli.context import ClusterConnection
 
-LEASE: Final = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
-WHERE: Final = f"Lease {LEASE.namespace}/{LEASE.name}"
 SLACK: Final = timedelta(seconds=5)
 """How far the clocks of the reconciler and of the API server may be apart."""
 _DOCTOR: Final = "kubectl edl doctor"
@@ -51,6 +50,8 @@ class LeaseView:
     """`silence` is the time since the Lease was renewed, negative where that is still to come."""
 
     lead: Lead
+    where: str
+    """`Lease edl-system/edl-reconciler`."""
     holder: str = ""
     silence: timedelta = timedelta()
     lasts: timedelta = timedelta()
@@ -81,10 +82,10 @@ class LeaseView:
     def why(self) -> str:
         """`Lease edl-system/edl-reconciler was renewed 27s ago`."""
         return {
-            Lead.EXPIRED: f"{WHERE} was renewed {duration(self.silence)} ago",
-            Lead.RELEASED: f"{WHERE} was released",
-            Lead.NEVER: f"{WHERE} was never renewed",
-            Lead.ABSENT: f"there is no {WHERE}",
+            Lead.EXPIRED: f"{self.where} was renewed {duration(self.silence)} ago",
+            Lead.RELEASED: f"{self.where} was released",
+            Lead.NEVER: f"{self.where} was never renewed",
+            Lead.ABSENT: f"there is no {self.where}",
         }.get(self.lead, "")
 
     @property
@@ -102,34 +103,44 @@ class LeaseView:
 def leadership(connection: ClusterConnection, now: datetime) -> LeaseView:
     """By the API server's clock: this machine's may be wrong."""
     cluster = connection.cluster
-    return read(lambda: cluster.get(LEASE), lambda: now + cluster.clock_ahead())
+    return read(
+        cluster, lambda: cluster.get(lease_ref(cluster)), lambda: now + cluster.clock_ahead()
+    )
 
 
-def read(lease: Callable[[], Json], now: Callable[[], datetime]) -> LeaseView:
+def lease_ref(cluster: Cluster) -> ObjectRef:
+    return ObjectRef("Lease", cluster.system_namespace, contract.RECONCILER_LEASE)
+
+
+def read(cluster: Cluster, lease: Callable[[], Json], now: Callable[[], datetime]) -> LeaseView:
     """`now` is asked when the Lease is there."""
+    target = lease_ref(cluster)
+    where = f"Lease {target.namespace}/{target.name}"
     try:
-        return judged(lease(), now())
+        return judged(where, lease(), now())
     except NotFound:
-        return LeaseView(Lead.ABSENT)
+        return LeaseView(Lead.ABSENT, where)
     except Forbidden as error:
-        return LeaseView(Lead.UNREADABLE, refusal=error)
+        return LeaseView(Lead.UNREADABLE, where, refusal=error)
 
 
-def judged(lease: Json, now: datetime) -> LeaseView:
+def judged(where: str, lease: Json, now: datetime) -> LeaseView:
     spec = lease.get("spec") or {}
     notes = lease["metadata"].get("annotations") or {}
     settings = notes.get(contract.SETTINGS)
     holder, renewed = spec.get("holderIdentity") or "", time(spec.get("renewTime") or "")
     if not holder:
-        return LeaseView(Lead.RELEASED, settings=settings)
+        return LeaseView(Lead.RELEASED, where, settings=settings)
     if renewed is None:
-        return LeaseView(Lead.NEVER, holder, settings=settings)
+        return LeaseView(Lead.NEVER, where, holder, settings=settings)
     lasts = timedelta(seconds=spec.get("leaseDurationSeconds") or _USUAL_SECONDS)
     silence = now - renewed
     lead = Lead.EXPIRED if silence > lasts + SLACK else Lead.LEADS
     missing = missing_rights(notes.get(contract.MISSING_RIGHTS))
     as_of = time(notes.get(contract.QUEUE_AS_OF) or "")
-    return LeaseView(lead, holder, silence, lasts, settings, missing=missing, queue_as_of=as_of)
+    return LeaseView(
+        lead, where, holder, silence, lasts, settings, missing=missing, queue_as_of=as_of
+    )
 
 
 def unattended(

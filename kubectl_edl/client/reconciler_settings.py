@@ -17,7 +17,7 @@ from edl.planner.policies import POLICIES
 from edl.planner.settings import Settings, read
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.cli.options import Command, bundled
-from kubectl_edl.client.reconciler_lease import WHERE, Lead, LeaseView, leadership
+from kubectl_edl.client.reconciler_lease import Lead, LeaseView, leadership
 
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.shared_documents import SettingsDocument
@@ -107,12 +107,12 @@ def _published(lead: LeaseView) -> Deciding:
         return _assumed()
     if lead.settings is None:
         return _assumed(
-            f"hint: assumed settings: {WHERE} does not say them: its reconciler is older"
+            f"hint: assumed settings: {lead.where} does not say them: its reconciler is older"
         )
     try:
         settings = read(lead.settings)
     except ValueError as error:
-        return _assumed(f"hint: assumed settings: {WHERE}, {contract.SETTINGS}: {error}")
+        return _assumed(f"hint: assumed settings: {lead.where}, {contract.SETTINGS}: {error}")
     return Deciding(settings, "reconciler", _unknown(settings))
 
 

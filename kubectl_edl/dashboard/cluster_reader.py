@@ -86,7 +86,10 @@ def _missing(cluster: Cluster) -> dict[str, Forbidden]:
                 raise
         return None
 
-    selections = [selection for selection, _ in _followed(Stores.empty())]
+    selections = [
+        selection
+        for selection, _ in _followed(Stores.empty(system_namespace=cluster.system_namespace))
+    ]
     with ThreadPoolExecutor(len(selections)) as pool:
         return dict(found for found in pool.map(asked, selections) if found)
 
@@ -116,7 +119,7 @@ class Whole:
 
     def start(self, changed: Callable[[], None]) -> None:
         cluster = self._connection.cluster
-        self._stores = Stores.empty(changed)
+        self._stores = Stores.empty(changed, cluster.system_namespace)
         self._census = IncrementalState(self._stores)
         self._informers = [Informer(cluster, *pair) for pair in _followed(self._stores)]
         for informer in self._informers:

@@ -11,7 +11,7 @@ from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.client.certificate_store import served_outside
+from kubectl_edl.client.certificate_store import served_in, served_outside
 from kubectl_edl.install import installation_values, preflight, prune, rollout
 from kubectl_edl.install.installation_values import InstallationChoice
 from kubectl_edl.install.server_side_apply import (
@@ -25,7 +25,6 @@ from kubectl_edl.install.server_side_apply import (
 )
 from kubectl_edl.output.serialize import json_stream, yaml_text
 
-_WEBHOOK: Final = ObjectRef("Deployment", contract.SYSTEM_NAMESPACE, "edl-webhook")
 _REMARKS: Final = {"none": "", "server": " (server dry run)"}
 
 
@@ -48,14 +47,18 @@ def install(
         _print(
             world,
             how.output or "yaml",
-            installation_values.documents(installation_values.chosen(asked, {}, world.stdin)),
+            installation_values.documents(
+                installation_values.chosen(asked, {}, world.stdin),
+                scope.system_namespace or contract.SYSTEM_NAMESPACE,
+            ),
         )
         return
     cluster = world.connect(scope).cluster
-    if found(cluster, _WEBHOOK) is not None:
+    if found(cluster, _webhook(cluster)) is not None:
         raise Refused(
             "kubectl-edl is installed already; another image or other values: kubectl edl upgrade"
         )
+    _refuse_a_second(cluster)
     _put(world, cluster, installation_values.chosen(asked, {}, world.stdin), how)
 
 
@@ -64,7 +67,8 @@ def upgrade(
 ) -> None:
     """To this plugin's version, with the values of before where nothing else is said."""
     cluster = world.connect(scope).cluster
-    if found(cluster, _WEBHOOK) is None:
+    _refuse_a_second(cluster)
+    if found(cluster, _webhook(cluster)) is None:
         if outside := served_outside(cluster):
             raise Refused(
                 f"nothing to upgrade: the webhook is served from {outside}, by no Deployment of "
@@ -76,13 +80,31 @@ def upgrade(
     refuse_helm(cluster, lambda release, place: f"helm upgrade {release} CHART -n {place}")
     given = installation_values.chosen(asked, installation_values.kept(cluster), world.stdin)
     if how.dry_run == "client":
-        _print(world, how.output or "yaml", installation_values.documents(given))
+        _print(
+            world,
+            how.output or "yaml",
+            installation_values.documents(given, cluster.system_namespace),
+        )
         return
     _put(world, cluster, given, how)
 
 
+def _webhook(cluster: PluginCluster) -> ObjectRef:
+    return ObjectRef("Deployment", cluster.system_namespace, "edl-webhook")
+
+
+def _refuse_a_second(cluster: PluginCluster) -> None:
+    """The webhook configurations are the cluster's: they serve one installation."""
+    where = served_in(cluster)
+    if where not in ("", cluster.system_namespace):
+        raise Refused(
+            f"kubectl-edl is installed in namespace {where}: "
+            f"export {contract.SYSTEM_NAMESPACE_ENV}={where}, then kubectl edl upgrade"
+        )
+
+
 def _put(world: CliContext, cluster: PluginCluster, given: Json, how: InstallOptions) -> None:
-    documents = installation_values.documents(given)
+    documents = installation_values.documents(given, cluster.system_namespace)
     preflight.check(cluster, documents)
     apply = Apply(cluster, dry_run=how.dry_run == "server", force=how.force_conflicts)
     sentences = not how.output

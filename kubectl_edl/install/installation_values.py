@@ -18,8 +18,8 @@ from kubectl_edl.resources.manifest_sources import TOO_DEEP, ManifestSource, Unr
 from manifests import installation, values
 from manifests.documents import Documents
 
-KEPT: Final = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, "edl-values")
-"""What was chosen: an upgrade starts from it."""
+KEPT: Final = "edl-values"
+"""The ConfigMap of what was chosen: an upgrade starts from it."""
 _FILE: Final = "values.yaml"
 _DOT: Final = re.compile(r"(?<!\\)\.")
 
@@ -46,29 +46,30 @@ def chosen(asked: InstallationChoice, before: Json, stdin: TextIO) -> Json:
     return merged(found, {"image": asked.image} if asked.image else {})
 
 
-def documents(given: Json) -> Documents:
+def documents(given: Json, namespace: str) -> Documents:
     """Everything that is installed, and what was chosen last. Raises ValuesError."""
-    first, *rest = installation.documents(values.read(given))
-    return (first, _kept(given), *rest)
+    found = installation.documents(values.read(given), namespace)
+    ours = 1 if found[0]["kind"] == installation.NAMESPACE else 0
+    return (*found[:ours], _kept(given, namespace), *found[ours:])
 
 
 def kept(cluster: Cluster) -> Json:
     """What was chosen before; nothing where kubectl-edl was installed in another way."""
     try:
-        found = cluster.get(KEPT)
+        found = cluster.get(ObjectRef("ConfigMap", cluster.system_namespace, KEPT))
     except NotFound:
         return {}
     given: Json = yaml.safe_load(found["data"][_FILE]) or {}
     return given
 
 
-def _kept(given: Json) -> Json:
+def _kept(given: Json, namespace: str) -> Json:
     return {
         "apiVersion": "v1",
-        "kind": KEPT.kind,
+        "kind": "ConfigMap",
         "metadata": {
-            "name": KEPT.name,
-            "namespace": KEPT.namespace,
+            "name": KEPT,
+            "namespace": namespace,
             "labels": {"app.kubernetes.io/part-of": contract.MANAGED_BY},
         },
         "data": {_FILE: yaml.safe_dump(given)},

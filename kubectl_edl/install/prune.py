@@ -96,7 +96,7 @@ def wait_until_gone(
 
 
 def _labelled(cluster: PluginCluster, kind: str) -> Iterator[ObjectRef]:
-    namespace = contract.SYSTEM_NAMESPACE if RESOURCES[kind].namespaced else ""
+    namespace = cluster.system_namespace if RESOURCES[kind].namespaced else ""
     try:
         listing = cluster.list(ListOptions(kind, namespace, PART_OF))
     except NotFound:  # a kind of another project's, which is not in this cluster

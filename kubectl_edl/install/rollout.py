@@ -44,7 +44,7 @@ def _missing(cluster: PluginCluster) -> str:
 
 
 def _rolled_out(cluster: PluginCluster, name: str) -> bool:
-    deployment = found(cluster, ObjectRef("Deployment", contract.SYSTEM_NAMESPACE, name))
+    deployment = found(cluster, ObjectRef("Deployment", cluster.system_namespace, name))
     if deployment is None:
         return False
     status, wanted = deployment.get("status") or {}, deployment["spec"]["replicas"]
@@ -63,7 +63,7 @@ def _hopeless(cluster: PluginCluster) -> Iterator[str]:
             if status.get("restartCount", 0) >= _CRASHES and waiting:
                 yield (
                     f"pod {name} crashes again and again: "
-                    f"kubectl logs -n {contract.SYSTEM_NAMESPACE} {name} --previous"
+                    f"kubectl logs -n {cluster.system_namespace} {name} --previous"
                 )
 
 
@@ -86,7 +86,7 @@ def _pending(cluster: PluginCluster) -> Iterator[str]:
 
 def _pods(cluster: PluginCluster) -> list[Json]:
     """Those of the newest templates: what is wrong with older ones is about to go."""
-    selection = ListOptions("Pod", contract.SYSTEM_NAMESPACE, PART_OF)
+    selection = ListOptions("Pod", cluster.system_namespace, PART_OF)
     pods = [json.loads(item) for item in cluster.list(selection).items]
     wanted = [_runs(template) for template in _templates(cluster)]
     return [pod for pod in pods if _runs(pod) in wanted]
@@ -94,7 +94,7 @@ def _pods(cluster: PluginCluster) -> list[Json]:
 
 def _templates(cluster: PluginCluster) -> Iterator[Json]:
     for name in DEPLOYMENTS:
-        if deployment := found(cluster, ObjectRef("Deployment", contract.SYSTEM_NAMESPACE, name)):
+        if deployment := found(cluster, ObjectRef("Deployment", cluster.system_namespace, name)):
             yield deployment["spec"]["template"]
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from edl import contract
 from edl.errors import Conflict, Invalid, NotFound
 from edl.kube.cluster import RESOURCES, PluginCluster
 from edl.model import ObjectRef
@@ -13,7 +12,6 @@ from kubectl_edl.cli.command_errors import Refused
 
 _HELM: Final = "meta.helm.sh/release-name"
 _SERVERS: Final = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
-_NAMESPACE: Final = ObjectRef("Namespace", "", contract.SYSTEM_NAMESPACE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +63,17 @@ class Apply:
 
     def _missing(self, document: Json, error: NotFound) -> Json:
         """Our namespace, which a dry run does not make; or a kind that the cluster lacks."""
-        if self.dry_run and found(self.cluster, _NAMESPACE) is None:
+        if self.dry_run and found(self.cluster, _namespace(self.cluster)) is None:
             return document
         kind, version = document["kind"], document["apiVersion"]
         raise Refused(
             f"this cluster knows no {kind} ({version}): install what brings it first, "
             f"or switch off the value that asks for it ({error})"
         ) from error
+
+
+def _namespace(cluster: PluginCluster) -> ObjectRef:
+    return ObjectRef("Namespace", "", cluster.system_namespace)
 
 
 def found(cluster: PluginCluster, target: ObjectRef) -> Json | None:
@@ -95,8 +97,8 @@ def name_of(target: ObjectRef) -> str:
 
 def refuse_helm(cluster: PluginCluster, instead: Callable[[str, str], str]) -> None:
     """Raise Refused where Helm installed it; `instead` says what to type, by release and place."""
-    deployment = found(cluster, ObjectRef("Deployment", contract.SYSTEM_NAMESPACE, "edl-webhook"))
-    notes = (deployment or {}).get("metadata", {}).get("annotations") or {}
+    configuration = found(cluster, ObjectRef("MutatingWebhookConfiguration", "", "edl"))
+    notes = (configuration or {}).get("metadata", {}).get("annotations") or {}
     if release := notes.get(_HELM):
         place = notes.get("meta.helm.sh/release-namespace", "default")
         raise Refused(f"Helm installed kubectl-edl here: {instead(release, place)}")

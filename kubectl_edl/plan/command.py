@@ -34,7 +34,7 @@ ACTION is
 
 For jobs with a topology DOMAINS says where their new pods come: r3 (6), r4 (2).
 
-The reconciler publishes its policy and load ceiling on its Lease (edl-system/edl-reconciler);
+The reconciler publishes its policy and load ceiling on its Lease (edl-reconciler);
 --policy and --load-ceiling show what others would do.
 
 \b

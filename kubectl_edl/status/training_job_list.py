@@ -40,5 +40,5 @@ def one(asked: PrefetchedLists, name: str, now: datetime) -> tuple[tuple[JobView
 
 def _leadership(asked: PrefetchedLists, now: datetime) -> reconciler_lease.LeaseView:
     """Its hints: no reconciler leads, and what is shown does not go on."""
-    ahead = asked.connection.cluster.clock_ahead
-    return reconciler_lease.read(asked.lease, lambda: now + ahead())
+    cluster = asked.connection.cluster
+    return reconciler_lease.read(cluster, asked.lease, lambda: now + cluster.clock_ahead())

@@ -20,7 +20,7 @@ _HELP: Final = """Show what teams are guaranteed, use, borrow and lend, and thei
 
 A team stands below its parent, whose figures count it in. BORROWED is what a team uses beyond its
 guarantee; LENT is its part of what others borrow of guarantees. Teams are one document, the
-ConfigMap edl-system/edl-teams; set and delete change it, and so does kubectl edit.
+ConfigMap edl-teams in edl-system; set and delete change it, and so does kubectl edit.
 
 \b
 Examples:

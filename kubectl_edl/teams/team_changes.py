@@ -16,7 +16,6 @@ from kubectl_edl.cli.interaction import confirmed
 from kubectl_edl.client.patcher import ACTUATORS, with_fresh_state
 from kubectl_edl.teams.options import TeamWriting
 
-PLACE: Final = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_CONFIG_MAP)
 _MOST: Final = 5
 
 
@@ -64,9 +63,13 @@ def _agreed(
 
 def _found(cluster: PluginCluster) -> Json | None:
     try:
-        return cluster.get(PLACE)
+        return cluster.get(_document(cluster))
     except NotFound:
         return None
+
+
+def _document(cluster: PluginCluster) -> ObjectRef:
+    return ObjectRef("ConfigMap", cluster.system_namespace, contract.TEAMS_CONFIG_MAP)
 
 
 def _text(found: Json | None) -> str:
@@ -79,15 +82,15 @@ def _keeps_comments(before: str, after: str) -> bool:
 
 
 def _write(cluster: PluginCluster, how: TeamWriting, found: Json | None, text: str) -> str:
-    data = {contract.TEAMS_KEY: text}
+    data, target = {contract.TEAMS_KEY: text}, _document(cluster)
     if found is None:
         if how.dry_run != "client":
-            metadata = {"name": PLACE.name, "namespace": PLACE.namespace}
+            metadata = {"name": target.name, "namespace": target.namespace}
             manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
-            cluster.create(PLACE, manifest | {"data": data}, dry_run=how.dry_run == "server")
+            cluster.create(target, manifest | {"data": data}, dry_run=how.dry_run == "server")
         return f"written{_REMARKS[how.dry_run]}"
     patcher = ACTUATORS[how.dry_run](cluster)
-    patcher.patch(Patch(PLACE, found["metadata"]["resourceVersion"], {"data": data}))
+    patcher.patch(Patch(target, found["metadata"]["resourceVersion"], {"data": data}))
     return f"written{patcher.remark}"
 
 

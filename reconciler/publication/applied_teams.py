@@ -9,7 +9,7 @@ from prometheus_client import Gauge
 
 from edl import contract
 from edl.errors import ClusterError, NotFound
-from edl.kube.cache.team_source import APPLIED, TeamsReading
+from edl.kube.cache.team_source import TeamsReading, applied_teams_ref
 from edl.kube.cluster import Cluster
 from reconciler.controller import FOLLOWING
 from reconciler.leader_election import LeaderState
@@ -31,6 +31,7 @@ class AppliedTeams:
         self, cluster: Cluster, reading: Callable[[], TeamsReading], invalid: Gauge
     ) -> None:
         self._cluster = cluster
+        self._ref = applied_teams_ref(cluster)
         self._reading = reading
         self._invalid = invalid
         self._told: TeamsReading | None = None
@@ -63,21 +64,21 @@ class AppliedTeams:
 
     def _write(self, reading: TeamsReading) -> None:
         try:
-            found: Json | None = self._cluster.get(APPLIED)
+            found: Json | None = self._cluster.get(self._ref)
         except NotFound:
             found = None
         before = (found or {}).get("data") or {}
         if before == reading.data:
             return
         if found is None:
-            metadata = {"name": APPLIED.name, "namespace": APPLIED.namespace, "labels": _LABELS}
+            metadata = {"name": self._ref.name, "namespace": self._ref.namespace, "labels": _LABELS}
             manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
-            self._cluster.create(APPLIED, manifest | {"data": dict(reading.data)})
+            self._cluster.create(self._ref, manifest | {"data": dict(reading.data)})
             return
         gone = dict.fromkeys(before.keys() - reading.data.keys())
         version = found["metadata"]["resourceVersion"]
         body = {"metadata": {"resourceVersion": version}, "data": {**gone, **reading.data}}
-        self._cluster.patch(APPLIED, body)
+        self._cluster.patch(self._ref, body)
 
     def _tell(self, reading: TeamsReading) -> None:
         """Each document once."""
@@ -86,7 +87,7 @@ class AppliedTeams:
             self._told = None
         elif self._told is None or self._told.version != reading.version:
             if reading.findings:
-                place = contract.SYSTEM_NAMESPACE, contract.TEAMS_CONFIG_MAP
+                place = self._ref.namespace, contract.TEAMS_CONFIG_MAP
                 _log.warning(_INVALID, *place, " | ".join(map(str, reading.findings)))
             elif self._told and self._told.findings:
                 _log.info("the document of the teams is read again")

@@ -13,7 +13,7 @@ from edl.kube.writer.executor import perform
 from edl.visibility.namespace_queue import CONFIG_MAP, KEY, NamespaceQueue, parse
 from edl.visibility.queue_documents import documents
 from edl.visibility.queue_order import waiting
-from edl.visibility.queue_writes import NEVER_IN, PublishedQueue, queue_writes
+from edl.visibility.queue_writes import PublishedQueue, never_in, queue_writes
 from edl.writes import Create, Write
 from reconciler.controller import FOLLOWING
 from reconciler.leader_election import LeaderState
@@ -46,6 +46,7 @@ class QueuePublisher:
         monotonic: Callable[[], float],
     ) -> None:
         self._cluster = cluster
+        self._never_in = never_in(cluster.system_namespace)
         self._decided = decided
         self._insights = insights
         self._confirm = confirm
@@ -101,7 +102,7 @@ class QueuePublisher:
         now = self._monotonic()
         if self._published is None or now >= self._listed + RELIST:
             listed = map(config_map, self._cluster.list(_EVERY).items)
-            found = [one for one in listed if one.name.namespace not in NEVER_IN]
+            found = [one for one in listed if one.name.namespace not in self._never_in]
             self._foreign = frozenset(one.name.namespace for one in found if not one.managed)
             self._published = {one.name.namespace: _read(one) for one in found if one.managed}
             self._listed = now
@@ -110,7 +111,7 @@ class QueuePublisher:
     def _allowed(self, wanted: Mapping[str, NamespaceQueue]) -> dict[str, NamespaceQueue]:
         now = self._monotonic()
         self._refused = {name: until for name, until in self._refused.items() if until > now}
-        left = self._foreign | self._refused.keys()
+        left = self._foreign | self._refused.keys() | self._never_in
         return {name: queue for name, queue in wanted.items() if name not in left}
 
     def _write(self, write: Write, wanted: Mapping[str, NamespaceQueue]) -> bool:

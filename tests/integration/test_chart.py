@@ -1,4 +1,4 @@
-"""The Helm chart, by the real Helm: it renders what the plugin and kustomize do, and refuses."""
+"""The Helm chart, by the real Helm: it renders what the plugin installs, and refuses."""
 
 import os
 import subprocess
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from edl import contract
 from edl.writes import Json
 from manifests import chart_files, installation, values
 from manifests.chart_files import CHART
@@ -130,8 +131,8 @@ def run(
     )
 
 
-def rendered(helm: Path, given: Json, *words: str) -> list[Json]:
-    done = run(helm, "template", "edl", *words, given=given)
+def rendered(helm: Path, given: Json, namespace: str = contract.SYSTEM_NAMESPACE) -> list[Json]:
+    done = run(helm, "template", "edl", "-n", namespace, given=given)
     assert done.returncode == 0, done.stderr
     return list(yaml.safe_load_all(done.stdout))
 
@@ -142,14 +143,27 @@ def has(given: Json, path: str) -> bool:
     return name in given and (not rest or has(given[name], rest))
 
 
+def installed(given: Json, namespace: str = contract.SYSTEM_NAMESPACE) -> list[Json]:
+    """What the plugin installs, but for the namespace itself: a release finds it there."""
+    documents = installation.documents(values.read(given), namespace)
+    return [each for each in documents if each["kind"] != "Namespace"]
+
+
 def ordered(documents: Any) -> list[Json]:  # noqa: ANN401 — any iterable of documents
     return sorted(documents, key=lambda each: (each["kind"], each["metadata"]["name"]))
 
 
 @pytest.mark.parametrize("name", CHOICES)
 def test_the_chart_renders_what_the_plugin_installs(helm: Path, name: str) -> None:
-    installed = installation.documents(values.read(CHOICES[name]))
-    assert ordered(rendered(helm, CHOICES[name])) == ordered(installed)
+    assert ordered(rendered(helm, CHOICES[name])) == ordered(installed(CHOICES[name]))
+
+
+@pytest.mark.parametrize("name", ["defaults", "everything"])
+@pytest.mark.parametrize("namespace", ["team-x", "123"])
+def test_it_is_at_home_in_the_releases_namespace(helm: Path, name: str, namespace: str) -> None:
+    found = rendered(helm, CHOICES[name], namespace)
+    assert ordered(found) == ordered(installed(CHOICES[name], namespace))
+    assert contract.SYSTEM_NAMESPACE not in yaml.safe_dump_all(found)
 
 
 def test_every_value_is_tried_above() -> None:
@@ -178,18 +192,12 @@ def test_helm_finds_nothing_to_complain_of(helm: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_release_inside_our_namespace_does_not_make_it_again(helm: Path) -> None:
-    kinds = {each["kind"] for each in rendered(helm, {}, "-n", "edl-system")}
-    assert "Namespace" not in kinds
-    assert {"ResourceQuota", "Deployment"} <= kinds
-
-
 def test_a_packaged_chart_renders_the_same(helm: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [helm, "package", CHART, "-d", tmp_path], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     (packaged,) = tmp_path.glob("*.tgz")
-    done = run(helm, "template", "edl", chart=packaged)
+    done = run(helm, "template", "edl", "-n", contract.SYSTEM_NAMESPACE, chart=packaged)
     assert done.returncode == 0, done.stderr
-    assert ordered(yaml.safe_load_all(done.stdout)) == ordered(installation.documents())
+    assert ordered(yaml.safe_load_all(done.stdout)) == ordered(installed({}))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from dev import installation as dev_installation
 from edl import contract
 from manifests import installation, values
 from manifests.chart_files import CHART
@@ -21,6 +22,7 @@ from manifests.documents import HERE
 from sandbox import NodeGroup, Sandbox
 from sandbox.builds.build import Bench, built
 from sandbox.builds.recipe import HELM
+from sandbox.layout import free_ports
 from sandbox.paths import places
 
 if TYPE_CHECKING:
@@ -170,27 +172,90 @@ def test_the_wheel_carries_what_is_installed(tmp_path: Path) -> None:
     assert checksum in (tmp_path / "edl.yaml").read_text()
 
 
+def helm(cluster: Cluster, *words: str) -> str:
+    program = built(HELM, Bench(places(os.environ).cache, os.environ), sys.stderr.write)
+    done = subprocess.run(
+        [program / "helm", *words],
+        env=cluster.kubectl_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_what_helm_installs_goes_with_helm(empty: Cluster) -> None:
+    """Into the release's namespace, where the plugin finds it once it is told."""
+    empty.kubectl("create", "namespace", "team-x")
     before = everything(empty)
-
-    def helm(*words: str) -> None:
-        program = built(HELM, Bench(places(os.environ).cache, os.environ), sys.stderr.write)
-        done = subprocess.run(
-            [program / "helm", *words, "-n", "default"],
-            env=empty.kubectl_environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-
-    helm("install", "edl", str(CHART), "--set", "networkPolicy.enabled=true")
-    refused = plugin(empty, "upgrade")
+    helm(empty, "install", "edl", str(CHART), "-n", "team-x", "--set", "networkPolicy.enabled=true")
+    elsewhere = plugin(empty, "upgrade")
+    assert "export EDL_SYSTEM_NAMESPACE=team-x" in elsewhere.stderr
+    refused = plugin(empty, "upgrade", "--system-namespace", "team-x")
     assert refused.returncode == 1
-    assert "Helm installed kubectl-edl here: helm upgrade edl CHART -n default" in refused.stderr
-    helm("uninstall", "edl")
-    empty.kubectl("wait", "--for=delete", "namespace/edl-system", "--timeout=60s")
+    assert "Helm installed kubectl-edl here: helm upgrade edl CHART -n team-x" in refused.stderr
+    helm(empty, "uninstall", "edl", "-n", "team-x", "--wait")
     assert everything(empty) == before
+    empty.kubectl("delete", "namespace", "team-x")
+
+
+def test_a_release_in_another_namespace_does_its_work(empty: Cluster, tmp_path: Path) -> None:
+    """What the chart renders there, with both processes beside the cluster as its accounts."""
+    namespace = "team-y"
+    empty.kubectl("create", "namespace", namespace)
+    rendered = helm(empty, "template", "edl", str(CHART), "-n", namespace)
+    release = dev_installation.Installation(empty, tmp_path, *_ports(), namespace=namespace)
+    dev_installation.issue_certificates(release)
+    dev_installation.apply_manifests(release, tuple(yaml.safe_load_all(rendered)))
+    dev_installation.write_webhook_kubeconfig(release)
+    dev_installation.start_webhook(release)
+    dev_installation.write_reconciler_kubeconfig(release)
+    dev_installation.start_reconciler(release, "reconciler")
+
+    document = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": contract.TEAMS_CONFIG_MAP, "namespace": namespace},
+        "data": {contract.TEAMS_KEY: "teams: [{name: vision, namespaces: [lab]}]"},
+    }
+    empty.kubectl("apply", "-f", "-", input=yaml.safe_dump(document))
+    empty.kubectl("create", "namespace", "lab")
+    empty.kubectl("apply", "-n", "lab", "-f", "-", input=yaml.safe_dump_all(map(_job, (1, 999))))
+
+    def comes(what: str, where: str, condition: str = "create") -> None:
+        empty.kubectl("wait", "-n", where, f"--for={condition}", what, "--timeout=60s")
+
+    comes("job/size-1", "lab", "jsonpath={.spec.suspend}=false")
+    comes(f"configmap/{contract.TEAMS_APPLIED_CONFIG_MAP}", namespace)
+    comes("configmap/edl-queue", "lab")
+    listed = plugin(empty, "queue", "-n", "lab", "--system-namespace", namespace)
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert "size-999" in listed.stdout
+    found = plugin(empty, "teams", "--system-namespace", namespace)
+    assert "vision" in found.stdout
+
+
+def _ports() -> tuple[int, dict[str, int]]:
+    webhook, metrics = free_ports(2)
+    return webhook, {"reconciler": metrics}
+
+
+def _job(size: int) -> Json:
+    container = {
+        "name": "main",
+        "image": "train",
+        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": f"size-{size}",
+            "labels": {"edl.dev/framework": "pytorch", "edl.dev/min": str(size)},
+        },
+        "spec": {"template": {"spec": {"containers": [container], "restartPolicy": "Never"}}},
+    }
 
 
 def deployment_args(cluster: Cluster) -> str:

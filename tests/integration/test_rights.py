@@ -18,7 +18,7 @@ from dev.installation import install
 from edl import contract, reasons
 from edl.errors import ClusterError, EdlError, NotFound
 from edl.kube.api.client import connect
-from edl.kube.cache.team_source import APPLIED, TeamsReading
+from edl.kube.cache.team_source import TeamsReading
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions
 from edl.kube.writer.event_recorder import write_event
 from edl.model import (
@@ -58,6 +58,8 @@ PLAN = partial(
     policy=POLICIES["fair"],
     limits=Limits(autoscaler=Autoscaler.PRESENT, growth=GrowthMode.ANY_NODE),
 )
+
+APPLIED = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_APPLIED_CONFIG_MAP)
 ACCOUNT = f"{contract.SYSTEM_NAMESPACE}:edl-reconciler"
 LEASE = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 GRANTS = grants(render.load(), "edl-reconciler", "edl-reconciler-settings")

@@ -14,12 +14,13 @@ from dev.installation import Installation
 from edl import contract
 from edl.annotations.job_history import HistoryEntry, Operation, entries
 from edl.errors import NotFound
-from edl.kube.cache.team_source import APPLIED
 from edl.model import Code, ObjectRef
 from edl.writes import Json
 from sandbox.errors import SandboxError
 from tests.integration.support.stage import Stage, elastic, stage, tensorflow
 from tests.integration.test_plugin import Shell
+
+APPLIED = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_APPLIED_CONFIG_MAP)
 
 pytestmark = pytest.mark.integration
 

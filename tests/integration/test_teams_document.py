@@ -8,10 +8,11 @@ import pytest
 
 from edl import contract
 from edl.errors import Invalid, NotFound
-from edl.kube.cache.team_source import APPLIED
 from edl.model import ObjectRef
 from edl.writes import Json
 from tests.integration.support.stage import Stage, elastic
+
+APPLIED = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_APPLIED_CONFIG_MAP)
 
 pytestmark = pytest.mark.integration
 

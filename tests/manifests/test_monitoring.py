@@ -57,7 +57,7 @@ def test_panels_are_told_apart_and_each_says_what_it_shows() -> None:
 @pytest.mark.parametrize("alert", monitoring.alerts(), ids=lambda alert: str(alert["alert"]))
 def test_every_alert_leads_to_a_page_of_the_runbook(alert: Json) -> None:
     headings = re.findall(r"^#+ (.+)$", RUNBOOK.read_text(), re.MULTILINE)
-    page, _, anchor = alert["annotations"]["runbook_url"].partition("#")
+    page, _, anchor = alert["annotations"]["runbook"].partition("#")
     assert page == "docs/operations/runbook.md"
     assert anchor in {heading.lower().replace(" ", "-") for heading in headings}
     assert alert["labels"]["severity"] in ("critical", "warning")

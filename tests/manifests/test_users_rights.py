@@ -52,7 +52,7 @@ def test_kubernetes_adds_it_to_its_own_role(name: str) -> None:
 @pytest.mark.parametrize("name", AGGREGATES)
 def test_every_way_of_installing_has_it(name: str) -> None:
     assert f"name: {name}\n" in RELEASE.read_text()
-    assert f"name: {name}\n" in (HERE / "chart" / "files" / "base.yaml").read_text()
+    assert f"name: {name}\n" in (HERE / "chart" / "templates" / "users-rights.yaml").read_text()
     assert name in {one["metadata"]["name"] for one in installation.documents(DEFAULTS)}
 
 

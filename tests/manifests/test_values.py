@@ -31,8 +31,9 @@ def test_the_charts_files_are_the_written_ones(path: Path) -> None:
     assert path.read_text() == chart_files.FILES[path](), "run: make release"
 
 
-def test_the_chart_has_no_other_documents() -> None:
-    assert set((chart_files.CHART / "files").iterdir()) <= chart_files.FILES.keys()
+def test_the_chart_has_no_other_templates() -> None:
+    found = set((chart_files.CHART / "templates").glob("*.yaml"))
+    assert found == {path for path in chart_files.FILES if path.parent.name == "templates"}
 
 
 def test_the_written_values_are_the_defaults() -> None:
@@ -146,6 +147,23 @@ def test_nobody_else_is_touched() -> None:
         values.read({"certManager": {"enabled": True}, "ignoredNamespaces": ["a"]})
     )
     assert installation.documents() == before
+
+
+def test_another_namespace_is_the_users_and_everything_is_in_it() -> None:
+    everything = ("networkPolicy", "certManager", "monitoring")
+    chosen = values.read({name: {"enabled": True} for name in everything})
+    found = installation.documents(chosen, "team-x")
+    assert "Namespace" not in {each["kind"] for each in found}
+    assert "system:serviceaccount:team-x:edl-reconciler" in yaml.safe_dump_all(found)
+    assert "edl-system" not in yaml.safe_dump_all(found)
+
+
+def test_alerts_have_no_link_while_the_runbook_has_no_address() -> None:
+    given = values.read({"monitoring": {"enabled": True}})
+    (rules,) = (one for one in installation.documents(given) if one["kind"] == "PrometheusRule")
+    for group in rules["spec"]["groups"]:
+        for rule in group["rules"]:
+            assert rule["annotations"].keys() == {"summary", "description", "runbook"}
 
 
 def test_alerts_name_the_runbook_where_it_is_kept() -> None:

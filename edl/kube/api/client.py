@@ -82,6 +82,7 @@ class ApiClient:
         self.server = login.server
         self.default_namespace = login.namespace
         """The kubeconfig context's namespace, or the pod's own."""
+        self.system_namespace = login.system_namespace
         self._login = login
         self._waits = waits
         self._transport = Transport(login)

@@ -17,8 +17,10 @@ from typing import Final, cast
 
 import msgspec
 import urllib3
+from msgspec.structs import replace
 from urllib3.util import make_headers
 
+from edl import contract
 from edl.errors import Unreachable
 from edl.kube.auth import kubeconfig as files
 from edl.kube.auth.connection_pool import connection_pool, proxy
@@ -45,6 +47,8 @@ class ClientConfig(msgspec.Struct, frozen=True):
     """Told the authorization of a request that was answered 401; whether it is worth another."""
     impersonation: Headers = ()
     """Which other user the requests are made as."""
+    system_namespace: str = contract.SYSTEM_NAMESPACE
+    """Where kubectl-edl is installed."""
 
 
 def log_in(
@@ -52,6 +56,14 @@ def log_in(
 ) -> ClientConfig:
     """Raise Unreachable when no cluster can be chosen, or its credentials cannot be read."""
     said = said or ConfigOverrides()
+    found = _log_in(kubeconfig, said, environ)
+    named = said.system_namespace or environ.get(contract.SYSTEM_NAMESPACE_ENV)
+    return replace(found, system_namespace=named) if named else found
+
+
+def _log_in(
+    kubeconfig: str | None, said: ConfigOverrides, environ: Mapping[str, str]
+) -> ClientConfig:
     path = files.default_path(kubeconfig, environ)
     in_pod = "KUBERNETES_SERVICE_HOST" in environ and (_POD / "token").exists()
     chosen_by_name = said.context or said.cluster or said.user

@@ -39,12 +39,14 @@ class ConfigOverrides(msgspec.Struct, frozen=True):
     """What a command line says instead of the files, as kubectl's global flags; empty for nothing.
 
     `impersonation` has the names of a kubeconfig's user: `as`, `as-groups`, `as-uid`.
+    `system_namespace`: where kubectl-edl is installed.
     """
 
     context: str = ""
     cluster: str = ""
     user: str = ""
     impersonation: Section = msgspec.field(default_factory=dict)
+    system_namespace: str = ""
 
 
 def default_path(kubeconfig: str | None, environ: Mapping[str, str]) -> str:

@@ -50,8 +50,6 @@ DEVICES: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClai
 """Kinds of dynamic resource allocation: older clusters do not serve them."""
 AUTOSCALERS: Final = ("NodePool", "ProvisioningRequest")
 """Karpenter's pools, and what cluster-autoscaler serves besides pending pods."""
-TEAMS: Final = ListOptions("ConfigMap", contract.SYSTEM_NAMESPACE, name=contract.TEAMS_CONFIG_MAP)
-"""No other ConfigMap is asked for."""
 RULES: Final = (
     *("ResourceQuota", "LimitRange", "RuntimeClass", "PersistentVolumeClaim"),
     *("ConfigMap", *DEVICES, *AUTOSCALERS),
@@ -80,9 +78,14 @@ class Stores(msgspec.Struct, frozen=True):
     teams: Store[ConfigMapFacts]
     """The ConfigMap with the teams, where there is one."""
     tags: dict[str, Store[OwnedObjectRef]]
+    system_namespace: str = contract.SYSTEM_NAMESPACE
 
     @classmethod
-    def empty(cls, changed: Callable[[], None] = lambda: None) -> "Stores":
+    def empty(
+        cls,
+        changed: Callable[[], None] = lambda: None,
+        system_namespace: str = contract.SYSTEM_NAMESPACE,
+    ) -> "Stores":
         shapes = ShapeInterner()
         return cls(
             nodes=Store(object_facts.node, changed),
@@ -105,6 +108,7 @@ class Stores(msgspec.Struct, frozen=True):
                 kind: Store(partial(object_facts.tag, kind), changed)
                 for kind in ("Service", *SURROUNDINGS)
             },
+            system_namespace=system_namespace,
         )
 
     def __iter__(self) -> Iterator[tuple[ListOptions, Store[Any]]]:
@@ -118,11 +122,16 @@ class Stores(msgspec.Struct, frozen=True):
         yield ListOptions("LimitRange"), self.ranges
         yield ListOptions("RuntimeClass"), self.runtimes
         yield ListOptions("PersistentVolumeClaim"), self.claims
-        yield TEAMS, self.teams
+        yield self.teams_selection, self.teams
         yield from zip(map(ListOptions, DEVICES), self._devices, strict=True)
         yield from zip(map(ListOptions, AUTOSCALERS), (self.pools, self.requests), strict=True)
         for kind, store in self.tags.items():
             yield ListOptions(kind, labels=contract.JOB if kind in SURROUNDINGS else ""), store
+
+    @property
+    def teams_selection(self) -> ListOptions:
+        """No other ConfigMap is asked for."""
+        return ListOptions("ConfigMap", self.system_namespace, name=contract.TEAMS_CONFIG_MAP)
 
     @property
     def _devices(self) -> tuple[Store[Any], ...]:
@@ -206,7 +215,7 @@ def read_once(
                 raise
             pair[1].absent()
 
-    stores = Stores.empty()
+    stores = Stores.empty(system_namespace=cluster.system_namespace)
     pairs = [pair for pair in stores if pair[0].kind not in SURROUNDINGS]
     with ThreadPoolExecutor(len(pairs)) as pool:
         for _ in pool.map(read, pairs):

@@ -1,7 +1,6 @@
 """The teams by which is decided: those of the last document that could be read."""
 
 from collections.abc import Mapping
-from typing import Final
 
 import msgspec
 
@@ -13,9 +12,10 @@ from edl.kube.decode.config_maps import ConfigMapFacts
 from edl.model import ObjectRef, Teams
 from edl.parsing.team_config_map import teams_of
 
-APPLIED: Final = ObjectRef(
-    "ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_APPLIED_CONFIG_MAP
-)
+
+def applied_teams_ref(cluster: Cluster) -> ObjectRef:
+    """Where the leader keeps what it decides by."""
+    return ObjectRef("ConfigMap", cluster.system_namespace, contract.TEAMS_APPLIED_CONFIG_MAP)
 
 
 class TeamsReading(msgspec.Struct, frozen=True):
@@ -69,7 +69,7 @@ def last_applied(cluster: Cluster) -> TeamsReading:
     Raises ClusterError while that is not known: what is guaranteed must not be lost to an outage.
     """
     try:
-        data = cluster.get(APPLIED).get("data") or {}
+        data = cluster.get(applied_teams_ref(cluster)).get("data") or {}
         return TeamsReading(teams_of(data), data)
     except (NotFound, Forbidden, Denied):
         return TeamsReading()

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from edl import contract
 from edl.errors import Conflict, NotFound
 from edl.kube.cache.label_selector import matches
 from edl.kube.cluster import RESOURCES, ListOptions, LogRequest, RawEvent, RawList
@@ -34,6 +35,7 @@ class FakeCluster:
     """A cluster in memory; thread-safe. `clock` gives creation times and ends grace periods."""
 
     default_namespace = "default"
+    system_namespace = contract.SYSTEM_NAMESPACE
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock

@@ -50,6 +50,11 @@ class Patient:
     connection: ClusterConnection
     now: datetime
 
+    @property
+    def system_namespace(self) -> str:
+        """Where kubectl-edl is installed."""
+        return self.connection.cluster.system_namespace
+
 
 @dataclass(frozen=True, slots=True)
 class Check:

@@ -13,31 +13,35 @@ from edl.parsing.team_config_map import teams_of
 from edl.quantities import amount_text
 from kubectl_edl.doctor.checks.check import Diagnosis, Findings, Patient, failure, warning, well
 
-TEAMS: Final = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_CONFIG_MAP)
-_WHERE: Final = f"ConfigMap {TEAMS.namespace}/{TEAMS.name}"
-_EDIT: Final = f"kubectl edit configmap {TEAMS.name} -n {TEAMS.namespace}"
 _MOST: Final = 10
 
 
 def teams(patient: Patient) -> Findings:
     """A document that cannot be read is a failure: the one before it goes on."""
+    namespace, edit = patient.system_namespace, _edit(patient)
+    where = f"ConfigMap {namespace}/{contract.TEAMS_CONFIG_MAP}"
+    target = ObjectRef("ConfigMap", namespace, contract.TEAMS_CONFIG_MAP)
     try:
-        data = patient.connection.cluster.get(TEAMS).get("data") or {}
+        data = patient.connection.cluster.get(target).get("data") or {}
         found = teams_of(data)
     except NotFound:
         yield well("no teams are configured")
         return
     except Denied as denied:
         for one in denied.findings[:_MOST]:
-            yield failure(f"{_WHERE} is not in effect, the teams before it are: {one}", _EDIT)
+            yield failure(f"{where} is not in effect, the teams before it are: {one}", edit)
         if (more := len(denied.findings) - _MOST) > 0:
-            yield failure(f"{_WHERE}: and {more} more", _EDIT)
+            yield failure(f"{where}: and {more} more", edit)
         return
     said = [*_above_nodes(patient, found), *_contradictions(patient, found)]
     yield from said
     if not said:
         count = sum(1 for team in found if team.name != "default")
         yield well(f"{count} teams are configured")
+
+
+def _edit(patient: Patient) -> str:
+    return f"kubectl edit configmap {contract.TEAMS_CONFIG_MAP} -n {patient.system_namespace}"
 
 
 def _above_nodes(patient: Patient, found: Teams) -> Iterator[Diagnosis]:
@@ -75,5 +79,5 @@ def _contradictions(patient: Patient, found: Teams) -> Iterator[Diagnosis]:
             names = " and ".join(matching)
             yield warning(
                 f"namespace {facts.name} is claimed by {names}: it belongs to {matching[0]}",
-                f"name it in the team that it belongs to: {_EDIT}",
+                f"name it in the team that it belongs to: {_edit(patient)}",
             )

@@ -8,12 +8,11 @@ from edl import contract
 from edl.errors import NotFound
 from edl.model import ObjectRef
 from edl.writes import Json
-from kubectl_edl.client.certificate_store import served_outside
+from kubectl_edl.client.certificate_store import served_in, served_outside
 from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
 
 INSTALL: Final = "kubectl edl install --image IMAGE"
 DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
-_NAMESPACE: Final = contract.SYSTEM_NAMESPACE
 
 
 def configurations(patient: Patient) -> Findings:
@@ -30,13 +29,13 @@ def configurations(patient: Patient) -> Findings:
 
 def deployments(patient: Patient) -> Findings:
     """Outside of the cluster (a sandbox, a test) there are none, and nothing is wrong."""
-    outside = served_outside(patient.connection.cluster)
+    outside, here = served_outside(patient.connection.cluster), patient.system_namespace
     for name in DEPLOYMENTS:
-        deployment = found(patient, ObjectRef("Deployment", _NAMESPACE, name))
+        deployment = found(patient, ObjectRef("Deployment", patient.system_namespace, name))
         if deployment is not None:
-            yield from _replicas(name, deployment)
+            yield from _replicas(name, deployment, here)
         elif not outside:
-            yield failure(f"there is no Deployment {name} in namespace {_NAMESPACE}", INSTALL)
+            yield failure(f"there is no Deployment {name} in namespace {here}", _fix(patient))
     if outside:
         yield well(f"the webhook is served from {outside}, by no Deployment of this cluster")
 
@@ -47,7 +46,8 @@ def release(patient: Patient) -> Findings:
     images = {
         name: _image(deployment)
         for name in DEPLOYMENTS
-        if (deployment := found(patient, ObjectRef("Deployment", _NAMESPACE, name))) is not None
+        if (deployment := found(patient, ObjectRef("Deployment", patient.system_namespace, name)))
+        is not None
     }
     tags = {name: tag for name, image in images.items() if (tag := _tag(image))}
     others = {name: tag for name, tag in tags.items() if tag.removeprefix("v") != mine}
@@ -55,6 +55,14 @@ def release(patient: Patient) -> Findings:
         yield warning(f"{name} runs {tag}, and this plugin is {mine}", "kubectl edl upgrade")
     if tags and not others:
         yield well(f"the cluster runs the plugin's own release, {mine}")
+
+
+def _fix(patient: Patient) -> str:
+    """To look where the API server finds the webhook, or to install it."""
+    where = served_in(patient.connection.cluster)
+    if where in ("", patient.system_namespace):
+        return INSTALL
+    return f"export {contract.SYSTEM_NAMESPACE_ENV}={where}  # the API server calls it there"
 
 
 def found(patient: Patient, target: ObjectRef) -> Json | None:
@@ -65,11 +73,11 @@ def found(patient: Patient, target: ObjectRef) -> Json | None:
         return None
 
 
-def _replicas(name: str, deployment: Json) -> Findings:
+def _replicas(name: str, deployment: Json, namespace: str) -> Findings:
     wanted = (deployment.get("spec") or {}).get("replicas", 1)
     ready = (deployment.get("status") or {}).get("readyReplicas") or 0
     says = f"{name}: {ready} of {wanted} replicas ready"
-    pods = f"kubectl describe pods -n {_NAMESPACE} -l app.kubernetes.io/name={name}"
+    pods = f"kubectl describe pods -n {namespace} -l app.kubernetes.io/name={name}"
     if not ready:
         yield failure(says, pods)
     elif ready < wanted:

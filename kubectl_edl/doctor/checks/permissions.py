@@ -20,11 +20,11 @@ from edl.writes import Json
 from kubectl_edl.client.certificate_store import CertificateStore, keeper
 from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
 from kubectl_edl.doctor.checks.installed_components import found
-from manifests.components import with_components
-from manifests.documents import load
+from manifests import installation, values
 
 _ASKERS: Final = 8
 _SYSTEM: Final = contract.SYSTEM_NAMESPACE
+"""Stands for the namespace of the installation, whichever that is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +89,18 @@ YOURS: Final = (
 def ours(patient: Patient) -> Findings:
     """All that the manifests grant. Raises Forbidden for a user who may not ask about others."""
     cluster = patient.connection.cluster
-    documents = with_components(load(), ("cert-manager",) if _kept_elsewhere(cluster) else ())
+    chosen = values.read({"certManager": {"enabled": _kept_elsewhere(cluster)}})
+    documents = installation.documents(chosen, patient.system_namespace)
     well_off = 0
     for account in ACCOUNTS:
         runs_as = _account(patient, account)
-        lacking = _lacking(cluster, granted(account, documents), _subject(runs_as))
+        lacking = _lacking(
+            cluster, granted(account, documents), _subject(patient.system_namespace, runs_as)
+        )
         well_off += not lacking
         if lacking:
             yield failure(
-                f"ServiceAccount {_SYSTEM}/{runs_as} may not {listed(lacking)}",
+                f"ServiceAccount {patient.system_namespace}/{runs_as} may not {listed(lacking)}",
                 "kubectl edl upgrade",
             )
     if well_off == len(ACCOUNTS):
@@ -107,7 +110,7 @@ def ours(patient: Patient) -> Findings:
 def _account(patient: Patient, name: str) -> str:
     """The ServiceAccount of its Deployment; that of the manifests where none is seen."""
     try:
-        deployment = found(patient, ObjectRef("Deployment", _SYSTEM, name))
+        deployment = found(patient, ObjectRef("Deployment", patient.system_namespace, name))
     except Forbidden:
         return name
     if deployment is None:
@@ -150,7 +153,11 @@ def yours(patient: Patient) -> Findings:
     cluster, namespace = patient.connection.cluster, patient.connection.namespace
     lacking = {}
     for need in YOURS:
-        rights = tuple(_within(right, need, namespace) for rule in need.rules for right in rule)
+        rights = tuple(
+            _within(right, need, namespace, patient.system_namespace)
+            for rule in need.rules
+            for right in rule
+        )
         if missing := _lacking(cluster, rights, {}):
             lacking[need] = missing
     me = whoami(cluster) if lacking else ""
@@ -167,9 +174,13 @@ def _grant_takes(need: NeededRight) -> str:
     return "need it in the whole cluster" if need.cluster_wide else "need it"
 
 
-def _within(right: AccessRight, need: NeededRight, namespace: str) -> AccessRight:
-    """The same right in the namespace that the user works in."""
-    if need.cluster_wide or right.namespace:
+def _within(
+    right: AccessRight, need: NeededRight, namespace: str, system_namespace: str
+) -> AccessRight:
+    """The same right in the namespace that the user works in, or in the installation's."""
+    if right.namespace == _SYSTEM:
+        namespace = system_namespace
+    elif need.cluster_wide:
         return right
     return AccessRight(right.verb, right.resource, right.group, namespace, right.name)
 
@@ -188,12 +199,12 @@ def _lacking(cluster: Cluster, rights: Sequence[AccessRight], subject: Json) -> 
     return [right for right, may in zip(rights, allowed, strict=True) if not may]
 
 
-def _subject(account: str) -> Json:
+def _subject(namespace: str, account: str) -> Json:
     return {
-        "user": f"system:serviceaccount:{_SYSTEM}:{account}",
+        "user": f"system:serviceaccount:{namespace}:{account}",
         "groups": [
             "system:serviceaccounts",
-            f"system:serviceaccounts:{_SYSTEM}",
+            f"system:serviceaccounts:{namespace}",
             "system:authenticated",
         ],
     }

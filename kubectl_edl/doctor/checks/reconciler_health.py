@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from edl import contract
 from edl.errors import Forbidden
 from edl.model import ObjectRef
 from kubectl_edl.client.certificate_store import served_outside
@@ -12,24 +11,22 @@ from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning,
 from kubectl_edl.doctor.checks.installed_components import INSTALL, found
 from kubectl_edl.output.age import duration
 
-_DEPLOYMENT: Final = ObjectRef("Deployment", contract.SYSTEM_NAMESPACE, "edl-reconciler")
-LOGS: Final = (
-    f"kubectl logs -n {contract.SYSTEM_NAMESPACE} "
-    "-l app.kubernetes.io/name=edl-reconciler --tail 50"
-)
+_LOGS: Final = "kubectl logs -n {namespace} -l app.kubernetes.io/name=edl-reconciler --tail 50"
 
 
-def way_out(patient: Patient, outside: str = "look at its log", inside: str = LOGS) -> str:
+def way_out(patient: Patient, outside: str = "look at its log", inside: str = _LOGS) -> str:
     """`outside`: what to do where no Deployment of the cluster runs it."""
+    namespace = patient.system_namespace
+    inside = inside.format(namespace=namespace)
     try:
-        if found(patient, _DEPLOYMENT):
+        if found(patient, ObjectRef("Deployment", namespace, "edl-reconciler")):
             return inside
         if not served_outside(patient.connection.cluster):
             return INSTALL
     except Forbidden:
         return inside
     return (
-        f"no Deployment {_DEPLOYMENT.name} in namespace {_DEPLOYMENT.namespace}: the reconciler "
+        f"no Deployment edl-reconciler in namespace {namespace}: the reconciler "
         f"runs outside this cluster; {outside} where you started it"
     )
 
@@ -68,7 +65,7 @@ def writes(patient: Patient) -> Findings:
     if missing is None or lease.lead is not Lead.LEADS:
         return
     if missing.rights:
-        start = f"start it as ServiceAccount {contract.SYSTEM_NAMESPACE}/edl-reconciler"
+        start = f"start it as ServiceAccount {patient.system_namespace}/edl-reconciler"
         yield failure(
             f'{lease.holder} runs as "{missing.user}", which may not {missing}: '
             "decisions that take such writes are not carried out",

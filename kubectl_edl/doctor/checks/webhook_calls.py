@@ -35,10 +35,8 @@ _OF_OTHERS: Final[Mapping[str, str]] = {
 _OWN: Final = frozenset({"teams.edl.dev"})
 """About an object of the installation."""
 _UPGRADE: Final = "kubectl edl upgrade"
-_EXCLUDED: Final = frozenset({"kube-system", contract.SYSTEM_NAMESPACE})
 _LOGS: Final = (
-    f"kubectl get pods,endpointslices -n {contract.SYSTEM_NAMESPACE}; "
-    f"kubectl logs -n {contract.SYSTEM_NAMESPACE} deploy/edl-webhook"
+    "kubectl get pods,endpointslices -n {namespace}; kubectl logs -n {namespace} deploy/edl-webhook"
 )
 
 
@@ -50,7 +48,9 @@ def configuration(patient: Patient) -> Findings:
         entries = {str(one["name"]): one for one in webhooks}
         wrong += _absent(kind, entries)
         for name, entry in entries.items():
-            wrong += _misfits(f"{kind} {CONFIGURATION}, {name}", entry, ENTRIES[kind].get(name))
+            where = f"{kind} {CONFIGURATION}, {name}"
+            wrong += _misfits(where, entry, ENTRIES[kind].get(name))
+            wrong += _selects_system(where, entry, patient.system_namespace)
     yield from wrong
     if not wrong:
         yield well("the API server asks it about labelled objects, and about no others")
@@ -58,14 +58,18 @@ def configuration(patient: Patient) -> Findings:
 
 def answers(patient: Patient) -> Findings:
     """The honest proof: a labelled Job must come back completed, on the API server's own way."""
-    namespace = patient.connection.namespace or "default"
+    namespace, here = patient.connection.namespace or "default", patient.system_namespace
     probe = _probe(f"edl-doctor-{int(patient.now.timestamp())}", namespace)
     target = ObjectRef("Job", namespace, probe["metadata"]["name"])
     try:
         answer = patient.connection.cluster.create(target, probe, dry_run=True)
     except Unreachable as error:
         outside = served_outside(patient.connection.cluster)
-        fix = f"start the webhook that is served from {outside}" if outside else _LOGS
+        fix = (
+            f"start the webhook that is served from {outside}"
+            if outside
+            else _LOGS.format(namespace=here)
+        )
         yield failure(f"the API server does not reach the webhook: {error}", fix)
         return
     except Invalid as error:
@@ -103,7 +107,11 @@ def _misfits(where: str, entry: Json, policy: str | None) -> Iterator[Diagnosis]
             f"{where}: it selects objects without our labels, and its outage would stop them",
             _UPGRADE,
         )
-    if entry["name"] not in _OWN and (lacking := sorted(_EXCLUDED - _excluded(entry))):
+
+
+def _selects_system(where: str, entry: Json, system_namespace: str) -> Iterator[Diagnosis]:
+    lacking = sorted({"kube-system", system_namespace} - _excluded(entry))
+    if lacking and entry["name"] not in _OWN:
         yield failure(f"{where}: it does not leave out {' and '.join(lacking)}", _UPGRADE)
 
 

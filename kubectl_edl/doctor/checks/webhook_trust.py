@@ -5,9 +5,8 @@ from typing import Final
 
 from certs.bundle import CertificateError, KeyPair, each_certificate
 from certs.renew import is_due
-from certs.secrets import usual
+from certs.secrets import Installation, usual
 from certs.verify import facts_of, misnamed, pair_problem
-from edl import contract
 from edl.errors import NotFound
 from kubectl_edl.client.certificate_store import (
     CertificateStore,
@@ -25,7 +24,7 @@ _RENEW: Final = "kubectl edl certs renew"
 _FIXES: Final[Mapping[CertificateStore, str]] = {
     CertificateStore.RECONCILER: _RENEW,
     CertificateStore.CERT_MANAGER: (
-        f"kubectl describe certificate,certificaterequest -n {contract.SYSTEM_NAMESPACE}"
+        "kubectl describe certificate,certificaterequest -n {namespace}"
     ),
     CertificateStore.DIRECTORY: "python -m certs issue --dir DIR",
 }
@@ -34,7 +33,7 @@ _FIXES: Final[Mapping[CertificateStore, str]] = {
 def trusted(patient: Patient) -> Findings:
     """The caBundle of each entry: there, readable, the same, and not about to expire."""
     cluster = patient.connection.cluster
-    found, fix = list(entries(cluster)), _FIXES[keeper(cluster)]
+    found, fix = list(entries(cluster)), _fix(patient, keeper(cluster))
     bad = [(one, problem) for one in found if (problem := _problem(one, patient))]
     for one, problem in bad:
         yield failure(f"{one}: {problem}", fix)
@@ -57,7 +56,7 @@ def trusted(patient: Patient) -> Findings:
 def serving(patient: Patient) -> Findings:
     """The serving certificate in its Secret: good, in time, and signed by the trusted authority."""
     cluster = patient.connection.cluster
-    where, by = usual().serving, keeper(cluster)
+    where, by = _usual(patient).serving, keeper(cluster)
     named = f"Secret {where.namespace}/{where.name}"
     if by is CertificateStore.DIRECTORY:
         outside = served_outside(cluster)
@@ -66,9 +65,17 @@ def serving(patient: Patient) -> Findings:
     try:
         found = served(cluster)
     except (CertificateError, NotFound) as error:
-        yield failure(f"{named}: {error}", _FIXES[by])
+        yield failure(f"{named}: {error}", _fix(patient, by))
         return
-    yield from _served(found, named, patient, _FIXES[by])
+    yield from _served(found, named, patient, _fix(patient, by))
+
+
+def _usual(patient: Patient) -> Installation:
+    return usual(namespace=patient.system_namespace)
+
+
+def _fix(patient: Patient, by: CertificateStore) -> str:
+    return _FIXES[by].format(namespace=patient.system_namespace)
 
 
 def _problem(one: Trusted, patient: Patient) -> str:
@@ -86,7 +93,7 @@ def _problem(one: Trusted, patient: Patient) -> str:
 
 def _served(found: KeyPair, named: str, patient: Patient, fix: str) -> Findings:
     now = patient.now
-    problem = pair_problem(found, now) or misnamed(found.certificate, usual().names)
+    problem = pair_problem(found, now) or misnamed(found.certificate, _usual(patient).names)
     if problem:
         yield failure(f"{named}: {problem}", fix)
         return

@@ -17,6 +17,10 @@ class FaultyCluster:
         self.fails: dict[str, list[Exception]] = {}
         self.asked: Counter[str] = Counter()
 
+    @property
+    def system_namespace(self) -> str:
+        return self._cluster.system_namespace
+
     def get(self, target: ObjectRef) -> Json:
         self._check("get")
         return self._cluster.get(target)

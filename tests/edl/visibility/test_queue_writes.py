@@ -54,7 +54,3 @@ def test_deletions_come_first_then_what_is_oldest() -> None:
     }
     writes = queue_writes(there, {"old": MOVED, "older": MOVED, "new": MOVED})
     assert [write.target.namespace for write in writes] == ["gone", "new", "older", "old"]
-
-
-def test_nothing_is_written_where_the_reconciler_may_not() -> None:
-    assert queue_writes({}, {"kube-system": ONE, "edl-system": ONE}) == ()

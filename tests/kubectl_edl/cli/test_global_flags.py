@@ -52,6 +52,18 @@ def test_cluster_and_user_are_chosen_apart_from_the_context(tmp_path: Path) -> N
     assert {dict(one.headers)["Authorization"] for one in script.asked} == {"Bearer anns"}
 
 
+def test_the_installation_may_be_in_another_namespace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = "/apis/coordination.k8s.io/v1/namespaces/team-x/leases/edl-reconciler"
+    to_there = ("status", "--cluster", "there", "--user", "ann")
+    _, script = asked(tmp_path, *to_there, "--system-namespace", "team-x")
+    assert wanted in {one.path for one in script.asked}
+    monkeypatch.setenv("EDL_SYSTEM_NAMESPACE", "team-x")
+    _, script = asked(tmp_path, *to_there)
+    assert wanted in {one.path for one in script.asked}
+
+
 def test_every_request_is_made_as_the_user_that_is_named(tmp_path: Path) -> None:
     flags = ("--as", "bob", "--as-uid", "7", "--as-group", "dev", "--as-group", "ops")
     _, script = asked(tmp_path, *flags, "status", "--cluster", "there", "--user", "ann")

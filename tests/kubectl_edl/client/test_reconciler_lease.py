@@ -5,10 +5,13 @@ from datetime import timedelta
 
 import pytest
 
+from edl import contract
 from edl.kube.auth.access_review import MissingRights
-from kubectl_edl.client.reconciler_lease import LEASE
+from edl.model import ObjectRef
 from tests.kubectl_edl.doctor.clinic import Clinic, installed
 from tests.kubectl_edl.stage import NOW, Stage, cast, job, lease, mnist, node
+
+LEASE = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 
 LASTS = 15
 HINT = (

@@ -4,7 +4,7 @@ import pytest
 
 from edl.kube.auth.access_review import AccessRight
 from kubectl_edl.doctor.checks.permissions import granted
-from manifests.components import with_components
+from manifests import installation, values
 from manifests.documents import load
 
 
@@ -26,7 +26,8 @@ def test_what_the_manifests_grant_is_asked_about() -> None:
 
 @pytest.mark.parametrize("account", ["edl-webhook", "edl-reconciler"])
 def test_with_cert_manager_neither_reads_a_secret(account: str) -> None:
-    rights = granted(account, with_components(load(), ("cert-manager",)))
+    chosen = values.read({"certManager": {"enabled": True}})
+    rights = granted(account, installation.documents(chosen))
     assert rights
     secrets = {right.verb for right in rights if right.resource == "secrets"}
     assert secrets <= {"create"}

@@ -25,6 +25,7 @@ from tests.kubectl_edl.stage import Run, Stage, job
 
 SYSTEM = contract.SYSTEM_NAMESPACE
 WEBHOOK = ObjectRef("Deployment", SYSTEM, "edl-webhook")
+CONFIGURATION = ObjectRef("MutatingWebhookConfiguration", "", "edl")
 IMAGE = "registry.example/kubectl-edl:9"
 HELD = {"metadata": {"annotations": {contract.TTL: "600"}}, "spec": {ttl.FIELD: HELD_TTL}}
 
@@ -200,11 +201,39 @@ def test_what_runs_outside_the_cluster_is_upgraded_there() -> None:
     )
 
 
+def test_another_namespace_holds_everything_and_stays() -> None:
+    on = stage()
+    on.cluster.system_namespace = "team-x"
+    on.cluster.create(ObjectRef("Namespace", "", "team-x"), {"metadata": {"name": "team-x"}})
+    run = install(on, "--image", IMAGE)
+    assert (run.code, run.err) == (0, "")
+    assert "namespace/" not in run.out
+    deployed = on.cluster.get(ObjectRef("Deployment", "team-x", "edl-webhook"))
+    assert deployed["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE
+    assert on.run("upgrade", "--no-wait", "--set", "logLevel=debug").code == 0
+    kept = on.cluster.get(ObjectRef("ConfigMap", "team-x", "edl-values"))
+    assert yaml.safe_load(kept["data"]["values.yaml"]) == {"image": IMAGE, "logLevel": "debug"}
+    assert on.run("uninstall", "--yes").code == 0
+    assert on.cluster.get(ObjectRef("Namespace", "", "team-x"))
+
+
+@pytest.mark.parametrize("verb", ["install", "upgrade"])
+def test_one_cluster_has_one_installation(verb: str) -> None:
+    on = stage()
+    on.cluster.system_namespace = "team-x"
+    install(on, "--image", IMAGE)
+    on.cluster.system_namespace = SYSTEM
+    assert on.run(verb, "--no-wait").err == (
+        "error: kubectl-edl is installed in namespace team-x: "
+        "export EDL_SYSTEM_NAMESPACE=team-x, then kubectl edl upgrade\n"
+    )
+
+
 def test_what_helm_installed_is_helms() -> None:
     on = stage()
     install(on)
     notes = {"meta.helm.sh/release-name": "edl", "meta.helm.sh/release-namespace": "ops"}
-    on.cluster.patch(WEBHOOK, {"metadata": {"annotations": notes}})
+    on.cluster.patch(CONFIGURATION, {"metadata": {"annotations": notes}})
     run = on.run("upgrade")
     assert "Helm installed kubectl-edl here: helm upgrade edl CHART -n ops" in run.err
     assert "helm uninstall edl -n ops" in on.run("uninstall", "--yes").err

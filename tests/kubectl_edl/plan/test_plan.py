@@ -5,10 +5,13 @@ import json
 import pytest
 import yaml
 
+from edl import contract
+from edl.model import ObjectRef
 from edl.planner.settings import Settings, render
-from kubectl_edl.client.reconciler_lease import LEASE
 from tests.kubectl_edl.fenced import fenced
 from tests.kubectl_edl.stage import Stage, cast, job, lease, mnist, node, pod
+
+LEASE = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 
 PLAN = """\
 ACTION   NAME   SIZES        MESSAGE

@@ -7,11 +7,13 @@ import pytest
 
 from edl import contract
 from edl.errors import Forbidden, NotFound, Unreachable
-from edl.kube.cache.informers import TEAMS, Stores, fill, read_once
-from edl.kube.cache.team_source import APPLIED, TeamSource
+from edl.kube.cache.informers import Stores, fill, read_once
+from edl.kube.cache.team_source import TeamSource
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef, Teams
 from edl.writes import Json
+
+APPLIED = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_APPLIED_CONFIG_MAP)
 
 PLACE = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_CONFIG_MAP)
 BAD = "teams: [{name: Vision}]"
@@ -43,7 +45,7 @@ class Watched(FakeCluster):
 
     def names(self) -> list[str]:
         """Of the teams that are decided by now."""
-        fill(self, TEAMS, self.stores.teams)
+        fill(self, self.stores.teams_selection, self.stores.teams)
         return [team.name for team in self.source.teams() if team.name != "default"]
 
 

@@ -1,0 +1,110 @@
+"""Kustomize components as conditions: what a component adds and changes hangs on one value.
+
+Only what our own components use: `resources`, and by a target's kind and name JSON 6902 patches and
+`$patch: delete`. A test holds the result against `kubectl kustomize`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import yaml
+from msgspec.structs import replace
+
+from edl.writes import Json
+from manifests.documents import HERE, load
+from manifests.templating.template_nodes import (
+    ABSENT,
+    Choice,
+    Enabled,
+    Items,
+    TemplateDocument,
+    Tree,
+)
+
+FOLDER: Final = HERE / "components"
+
+
+def with_component(
+    documents: Sequence[TemplateDocument], name: str, condition: Enabled
+) -> tuple[TemplateDocument, ...]:
+    """The documents with this component of `manifests/components` where the condition holds."""
+    folder = FOLDER / name
+    added = (TemplateDocument(name, tree, condition) for tree in load(folder))
+    found = (*documents, *added)
+    for patch in _kustomization(folder).get("patches", ()):
+        change = yaml.safe_load((folder / patch["path"]).read_text())
+        found = tuple(_changed(found, patch["target"], change, condition))
+    return found
+
+
+def _changed(
+    documents: Iterable[TemplateDocument],
+    target: Json,
+    change: list[Json] | Json,
+    condition: Enabled,
+) -> Iterator[TemplateDocument]:
+    for one in documents:
+        if (one.tree["kind"], one.tree["metadata"]["name"]) != (target["kind"], target["name"]):
+            yield one
+        elif isinstance(change, list):
+            for operation in change:
+                _apply(one.tree, operation, condition)
+            yield one
+        elif change.get("$patch") == "delete" and one.condition is None:
+            yield replace(one, condition=replace(condition, negated=not condition.negated))
+        else:
+            raise ValueError(f"{target['kind']} {target['name']}: no patch that is applied here")
+
+
+def _apply(document: Json, operation: Json, condition: Enabled) -> None:
+    """Changes the document in place. Raises ValueError and TypeError for what cannot."""
+    *parents, last = operation["path"].removeprefix("/").split("/")
+    place: Tree = document
+    for name in parents:
+        place = place[int(name)] if isinstance(place, list) else place[name]
+    if isinstance(place, list):
+        _apply_to_list(place, last, operation, condition)
+    elif isinstance(place, dict):
+        _apply_to_map(place, last, operation, condition)
+    else:
+        raise TypeError(f"{operation['path']} depends on a value already")
+
+
+def _apply_to_list(place: list[Tree], last: str, operation: Json, condition: Enabled) -> None:
+    if operation["op"] == "add" and last == "-":
+        place.append(Items(condition, (operation["value"],)))
+        return
+    index = int(last)
+    match operation["op"]:
+        case "replace":
+            place[index] = Items(condition, (operation["value"],), (place[index],))
+        case "remove":
+            place[index] = Items(condition, (), (place[index],))
+        case "test":
+            _test(place[index], operation, condition)
+        case other:
+            raise ValueError(f"{operation['path']}: {other} is not applied here")
+
+
+def _apply_to_map(place: Json, last: str, operation: Json, condition: Enabled) -> None:
+    match operation["op"]:
+        case "add" | "replace":
+            place[last] = Choice(condition, operation["value"], place.get(last, ABSENT))
+        case "test":
+            _test(place[last], operation, condition)
+        case other:
+            raise ValueError(f"{operation['path']}: {other} is not applied here")
+
+
+def _test(found: Tree, operation: Json, condition: Enabled) -> None:
+    """What stands there when the component is on."""
+    while isinstance(found, Items) and found.condition == condition:
+        (found,) = found.then or found.otherwise
+    if found != operation["value"]:
+        raise ValueError(f"{operation['path']}: {found!r} is not {operation['value']!r}")
+
+
+def _kustomization(folder: Path) -> Json:
+    found: Json = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    return found

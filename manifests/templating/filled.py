@@ -1,0 +1,129 @@
+"""Documents with the values filled in."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from edl import contract
+from edl.patches.merge_patch import merged
+from manifests.documents import Documents
+from manifests.templating.template_nodes import (
+    ABSENT,
+    Choice,
+    Condition,
+    Differs,
+    Each,
+    Element,
+    Enabled,
+    Filled,
+    Given,
+    Items,
+    Joined,
+    Merged,
+    Pair,
+    TemplateDocument,
+    Tree,
+    Value,
+    Word,
+)
+
+
+class _World(Struct, frozen=True):
+    """What fills places in: values as JSON, and the element of the loop around."""
+
+    values: Mapping[str, Any]
+    namespace: str
+    element: Any = None
+
+    def at(self, path: str) -> Any:  # noqa: ANN401 - JSON
+        """None where nothing is chosen and nothing is the default."""
+        found: Any = self.values
+        for name in path.split("."):
+            found = found.get(name) if isinstance(found, Mapping) else None
+        return found
+
+    def holds(self, condition: Condition) -> bool:
+        found = self.at(condition.path)
+        match condition:
+            case Enabled():
+                return bool(found) is not condition.negated
+            case Filled():
+                return bool(found)
+            case Given():
+                return found is not None
+            case Differs():
+                return bool(found != condition.default)
+
+
+def filled(
+    documents: Iterable[TemplateDocument], values: Mapping[str, Any], namespace: str
+) -> Documents:
+    """The documents that these values ask for, in their order, in `namespace`."""
+    world = _World(values, namespace)
+    return tuple(
+        _tree(one.tree, world)
+        for one in documents
+        if one.condition is None or world.holds(one.condition)
+    )
+
+
+def _tree(tree: Tree, world: _World) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(tree, dict):
+        return {key: _tree(value, world) for key, value in _entries(tree, world)}
+    if isinstance(tree, list):
+        return [one for item in tree for one in _items(item, world)]
+    if isinstance(tree, str):
+        return tree.replace(contract.SYSTEM_NAMESPACE, world.namespace)
+    fill = _PLACES.get(type(tree))
+    return fill(tree, world) if fill else tree
+
+
+def _entries(tree: Mapping[str, Tree], world: _World) -> Iterator[tuple[str, Tree]]:
+    for key, value in tree.items():
+        chosen = value
+        while isinstance(chosen, Choice):
+            chosen = chosen.then if world.holds(chosen.condition) else chosen.otherwise
+        if chosen is not ABSENT:
+            yield key, chosen
+
+
+def _items(item: Tree, world: _World) -> Iterator[Any]:
+    match item:
+        case Items():
+            for one in item.then if world.holds(item.condition) else item.otherwise:
+                yield from _items(one, world)
+        case Each():
+            for element in _elements(world.at(item.path)):
+                inner = _World(world.values, world.namespace, element)
+                for one in item.items:
+                    yield from _items(one, inner)
+        case _:
+            yield _tree(item, world)
+
+
+def _elements(found: Any) -> list[Any]:  # noqa: ANN401 - a list, or a map's pairs
+    return sorted(found.items()) if isinstance(found, Mapping) else list(found or ())
+
+
+def _text(value: object) -> str:
+    """Numbers as JSON has them, 30 rather than 30.0."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _pair(_pair: Pair, world: _World) -> str:
+    key, value = world.element
+    return f"{key}={_text(value)}"
+
+
+_PLACES: Final[Mapping[type, Callable[[Any, _World], Any]]] = {
+    Value: lambda place, world: world.at(place.path),
+    Word: lambda place, world: _text(world.at(place.path)),
+    Joined: lambda place, world: f"{world.at(place.path)}{place.ending}",
+    Merged: lambda place, world: merged(_tree(place.base, world), world.at(place.path)),
+    Element: lambda _place, world: world.element,
+    Pair: _pair,
+}

@@ -1,0 +1,190 @@
+"""Documents as an ordinary Helm template.
+
+`edl-system` within a text becomes the release's namespace, so such texts are always quoted: a
+namespace may be called `123`.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Final
+
+import yaml
+from msgspec import Struct
+
+from edl import contract
+from manifests.templating.template_nodes import (
+    ABSENT,
+    Choice,
+    Condition,
+    Differs,
+    Each,
+    Element,
+    Enabled,
+    Filled,
+    Given,
+    Items,
+    Joined,
+    Merged,
+    Pair,
+    TemplateDocument,
+    Tree,
+    Value,
+    Word,
+)
+
+_STEP: Final = "  "
+_NAMESPACE: Final = "{{ .Release.Namespace }}"
+_END: Final = "{{- end }}"
+
+
+class HelmPrinter(Struct, frozen=True):
+    """`defaults` as values.yaml has them: they tell texts, numbers and maps apart.
+
+    What has no default is a text, or a `Word`.
+    """
+
+    defaults: Mapping[str, Any]
+
+    def text(self, documents: Iterable[TemplateDocument]) -> str:
+        """One file's documents."""
+        lines: list[str] = []
+        for condition, group in groupby(documents, attrgetter("condition")):
+            found = [line for one in group for line in ("---", *self._map(one.tree, ""))]
+            lines += found if condition is None else _when(condition, "", found, [])
+        return "\n".join(lines) + "\n"
+
+    def _map(self, tree: Mapping[str, Tree], indent: str) -> Iterator[str]:
+        for key, value in tree.items():
+            yield from self._entry(_scalar(key), value, indent)
+
+    def _entry(self, key: str, value: Tree, indent: str) -> Iterator[str]:
+        if value is ABSENT:
+            return
+        if isinstance(value, Choice):
+            then = list(self._entry(key, value.then, indent))
+            otherwise = list(self._entry(key, value.otherwise, indent))
+            yield from _when(value.condition, indent, then, otherwise)
+        elif isinstance(value, dict) and value:
+            yield f"{indent}{key}:"
+            yield from self._map(value, indent + _STEP)
+        elif isinstance(value, list) and value:
+            yield f"{indent}{key}:"
+            yield from self._list(value, indent + _STEP)
+        elif (block := self._block(value)) is not None:
+            yield f"{indent}{key}:"
+            yield f"{indent}{_STEP}{{{{- toYaml {block} | nindent {len(indent + _STEP)} }}}}"
+        else:
+            yield f"{indent}{key}: {self._inline(value)}"
+
+    def _list(self, items: Iterable[Tree], indent: str) -> Iterator[str]:
+        """Neighbours that hang on one condition stand under one `if`."""
+        for condition, group in groupby(items, lambda item: getattr(item, "condition", None)):
+            found = list(group)
+            if condition is not None:
+                then = tuple(one for item in found for one in item.then)
+                otherwise = tuple(one for item in found for one in item.otherwise)
+                found = [Items(condition, then, otherwise)]
+            for item in found:
+                yield from self._item(item, indent)
+
+    def _item(self, item: Tree, indent: str) -> Iterator[str]:
+        match item:
+            case Items():
+                then = list(self._list(item.then, indent))
+                yield from _when(
+                    item.condition, indent, then, list(self._list(item.otherwise, indent))
+                )
+            case Each():
+                pairs = any(isinstance(one, Pair) for one in item.items)
+                loop = f"$key, $value := .Values.{item.path}" if pairs else f".Values.{item.path}"
+                yield f"{indent}{{{{- range {loop} }}}}"
+                yield from self._list(item.items, indent)
+                yield f"{indent}{_END}"
+            case dict() if item:
+                first, *rest = self._map(item, indent + _STEP)
+                if first.lstrip().startswith("{{-"):
+                    yield from (f"{indent}-", first)
+                else:
+                    yield f"{indent}- {first.removeprefix(indent + _STEP)}"
+                yield from rest
+            case _:
+                yield f"{indent}- {self._inline(item)}"
+
+    def _block(self, value: Tree) -> str | None:
+        """What prints a map or a list over lines of its own."""
+        if isinstance(value, Merged):
+            base = " ".join(f"{json.dumps(one)} {json.dumps(to)}" for one, to in value.base.items())
+            return f"(merge (dict) .Values.{value.path} (dict {base}))"
+        if isinstance(value, Value) and isinstance(self._default(value.path), dict | list):
+            return f".Values.{value.path}"
+        return None
+
+    def _inline(self, value: Tree) -> str:
+        match value:
+            case Value():
+                text = isinstance(self._default(value.path), str | None)
+                return f"{{{{ .Values.{value.path}{' | quote' if text else ''} }}}}"
+            case Word():
+                return f"{{{{ toJson .Values.{value.path} | quote }}}}"
+            case Joined():
+                return f'"{{{{ .Values.{value.path} }}}}{value.ending}"'
+            case Element():
+                return "{{ toJson . }}"
+            case Pair():
+                return '{{ printf "%s=%s" $key (toJson $value) | quote }}'
+            case _:
+                return _scalar(value)
+
+    def _default(self, path: str) -> object:
+        found: object = self.defaults
+        for name in path.split("."):
+            found = found.get(name) if isinstance(found, Mapping) else None
+        return found
+
+
+def _when(
+    condition: Condition, indent: str, then: list[str], otherwise: list[str]
+) -> Iterator[str]:
+    test = _test(condition)
+    if not then:
+        test, then, otherwise = f"not {_operand(test)}", otherwise, []
+    yield f"{indent}{{{{- if {test} }}}}"
+    yield from then
+    if otherwise:
+        yield f"{indent}{{{{- else }}}}"
+        yield from otherwise
+    yield f"{indent}{_END}"
+
+
+def _test(condition: Condition) -> str:
+    value = f".Values.{condition.path}"
+    match condition:
+        case Enabled(negated=True):
+            return f"not {value}"
+        case Given():
+            return f'not (kindIs "invalid" {value})'
+        case Differs():
+            return f"ne {value} {json.dumps(condition.default)}"
+        case Enabled() | Filled():
+            return value
+
+
+def _operand(test: str) -> str:
+    return f"({test})" if " " in test else test
+
+
+def _scalar(value: object) -> str:
+    """On one line; what looks like one of Helm's actions stays text."""
+    if isinstance(value, str) and (contract.SYSTEM_NAMESPACE in value or "\n" in value):
+        text = _escaped(json.dumps(value, ensure_ascii=False))
+        return text.replace(contract.SYSTEM_NAMESPACE, _NAMESPACE)
+    dumped = yaml.safe_dump(
+        value, default_flow_style=True, width=2**31, sort_keys=False, allow_unicode=True
+    )
+    return _escaped(dumped.removesuffix("\n").removesuffix("\n..."))
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{{", '{{ "{{" }}')
