@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from edl import messages, phases
 from edl.model import ClusterState, JobKey, TrainingJob
-from edl.planner.plan import NodeAssignment, Plan, Resize, Suspension
+from edl.planner.plan import Admission, NodeAssignment, Plan, Resize, Suspension
 from edl.steps import preconditioned_patches
 from edl.steps.bare_pods import bare
 from edl.steps.pod_placement import placed
@@ -65,7 +65,6 @@ def steps(plan: Plan, state: ClusterState, quiet: UnchangedJobs | None = None) -
     asking = chain(
         chain.from_iterable(found for found, _ in provisional), provisional_rounds.orphaned(state)
     )
-    # What no node holds goes before the start: an autoscaler would make nodes for it.
     every = (*(step for step, _ in due), *pods, *asking, *starts, *explained)
     times = (plan.recheck_after, *(time for _, time in (*due, *provisional)))
     rechecks = [time for time in times if time]
@@ -112,14 +111,20 @@ def _placements(plan: Plan, state: ClusterState) -> _Makers[tuple[Step, ...]]:
     leaving = {(entry.job, entry.role): entry for entry in plan.drains}
     for job in state.jobs if found else ():
         goes_on = job.key not in stopped and not job.problem and phases.ending(job) is None
-        if goes_on and job.key in found:
+        if goes_on and job.key in found and not provisional_rounds.holds_nodes(job, now):
             yield job.key, partial(placed, evacuated(job, leaving), found[job.key], now)
 
 
 def _starts(plan: Plan, state: ClusterState) -> _Makers[Step]:
     jobs = {job.key: job for job in state.jobs} if plan.admissions else {}
     for admission in plan.admissions:
-        yield admission.job, partial(start, jobs[admission.job], admission, state.observed_at)
+        yield admission.job, partial(_started, jobs[admission.job], admission, state.observed_at)
+
+
+def _started(job: TrainingJob, admission: Admission, now: datetime) -> Step:
+    step = start(job, admission, now)
+    removed = provisional_rounds.removed_at_start(job) if step.writes else ()
+    return replace(step, writes=(*removed, *step.writes))
 
 
 def _lived(job: TrainingJob, now: datetime, quiet: UnchangedJobs) -> _Due:

@@ -1,7 +1,8 @@
 """What a round makes and takes away of provisional pods.
 
-Those of a job that is started stay until its pods are there: kube-scheduler places these before
-pods of a lower priority, so nothing comes between. Where a quota counts both they go at the start.
+Those of a job go before kube-scheduler may place its pods: before the start, and of gated roles
+once all pods stand behind the gate. kube-scheduler must not preempt one for its own job: a victim
+that is deleted meanwhile leaves the preemptor Pending for minutes (kubernetes/kubernetes#141694).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,11 +35,9 @@ def rounds(plan: Plan, state: ClusterState) -> Iterable[tuple[JobKey, Callable[[
             yield job.key, partial(_given_up, job, now)
         elif not job.suspended and job.provisioning.pods:
             yield job.key, partial(_replaced, job, now)
-        elif job.key in starts and job.provisioning.pods:
-            yield job.key, partial(_starting, job)
         elif job.key in requests:
             yield job.key, partial(_asked, job, requests[job.key])
-        elif job.provisioning.pods:
+        elif job.key not in starts and job.provisioning.pods:
             yield job.key, partial(_withdrawn, job)
 
 
@@ -101,26 +100,38 @@ def _given_up(job: TrainingJob, now: datetime) -> _Round:
     return (Step(job.key, (patch, *_deletions(job, asked.pods)), (note,)),), None
 
 
-def _starting(job: TrainingJob) -> _Round:
-    """Those that hold no room go at once: an autoscaler would still make nodes for them."""
-    pods = [pod for pod in job.provisioning.pods if not pod.node]
-    return _removed(job, pods), None
+def removed_at_start(job: TrainingJob) -> tuple[Delete, ...]:
+    """What goes before a job's start, in the same step.
+
+    A gated role's keep their nodes until its pods are there. Without a node they hold nothing, and
+    an autoscaler would still make nodes for them.
+    """
+    gated = {role.name for role in job.live if role.template.gated}
+    pods = job.provisioning.pods
+    return tuple(_deletions(job, [one for one in pods if not one.node or one.role not in gated]))
+
+
+def holds_nodes(job: TrainingJob, now: datetime) -> bool:
+    """Whether provisional pods are still on nodes of a started job, whose pods wait for that."""
+    there = any(pod.node and not pod.gone for pod in job.provisioning.pods)
+    return there and _overlap_left(job, now) > timedelta()
 
 
 def _replaced(job: TrainingJob, now: datetime) -> _Round:
-    """Of a job that is started: its own pods come in their place."""
-    left = provisional_pods.OVERLAP - (now - job.started_at) if job.started_at else timedelta()
-    counted = any(role.template.charges for role in job.roles)
-    if counted or left <= timedelta() or all(map(_is_made, job.live)):
+    """Of a job that is started: they go when all of its pods stand behind the gate.
+
+    Where a quota counts both they go at once: the others could not be made.
+    """
+    left, counted = _overlap_left(job, now), any(role.template.charges for role in job.roles)
+    made = all(len(role.status.pods) >= role.status.size for role in job.live)
+    if counted or made or left <= timedelta():
         return _withdrawn(job)
-    return _starting(job)[0], left
+    return _removed(job, [pod for pod in job.provisioning.pods if not pod.node]), left
 
 
-def _is_made(role: Role) -> bool:
-    """Whether kube-scheduler knows all of its pods."""
-    return len(role.status.pods) >= role.status.size and not any(
-        pod.unplaced for pod in role.status.pods
-    )
+def _overlap_left(job: TrainingJob, now: datetime) -> timedelta:
+    """For how long provisional pods may stand beside the pods of their job."""
+    return provisional_pods.OVERLAP - (now - job.started_at) if job.started_at else timedelta()
 
 
 def _removed(job: TrainingJob, pods: Sequence[ProvisionalPod]) -> tuple[Step, ...]:

@@ -54,6 +54,8 @@ class AutoscaledCluster:
         """What the autoscaler says of pods for which it makes no node."""
         self.most, self.delay = most, delay
         self.made = 0
+        self.preempted: list[str] = []
+        """Pods that kube-scheduler deleted for others."""
         self.plan = Plan()
         self.writes: list[Write] = []
         self.refuses: Callable[[Write], bool] = lambda _write: False
@@ -169,6 +171,13 @@ class AutoscaledCluster:
     def annotate(self, job: str, notes: dict[str, str]) -> None:
         self.api.patch(ObjectRef("Job", "lab", job), {"metadata": {"annotations": notes}})
 
+    def bind_provisional(self) -> None:
+        """Each provisional pod gets a node of its size, all at once."""
+        for number, one in enumerate(self.provisional()):
+            self.node(f"n{number}", _cpu(one) // 1000)
+            target = ObjectRef("Pod", "lab", one["metadata"]["name"])
+            self.api.patch(target, {"spec": {"nodeName": f"n{number}"}})
+
     def delete_pod(self, name: str) -> None:
         self.api.delete(ObjectRef("Pod", "lab", name))
 
@@ -203,6 +212,7 @@ class AutoscaledCluster:
             if _priority(victim) < _priority(pod) and victim["spec"].get("nodeName"):
                 name = victim["spec"]["nodeName"]
                 if _fits(pod, name, self._free()[name] + _cpu(victim)):
+                    self.preempted.append(victim["metadata"]["name"])
                     self.api.delete(ObjectRef("Pod", "lab", victim["metadata"]["name"]))
                     return str(name)
         return ""

@@ -84,10 +84,7 @@ def test_a_start_that_meets_a_conflict_keeps_the_room_that_is_held_for_it() -> N
     _quota(world, 100)
     world.gang("gang", 4)
     world.settle(10)
-    for number, one in enumerate(world.provisional()):
-        world.node(f"n{number}", 4)
-        target = ObjectRef("Pod", "lab", one["metadata"]["name"])
-        world.api.patch(target, {"spec": {"nodeName": f"n{number}"}})
+    world.bind_provisional()
     world.refuses = lambda write: (
         isinstance(write, Patch) and (write.body.get("spec") or {}).get("suspend") is False
     )

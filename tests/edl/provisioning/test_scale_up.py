@@ -49,6 +49,19 @@ def test_a_gang_is_placed_on_the_nodes_that_came_for_it(framework: str) -> None:
     assert world.made == 2
 
 
+@pytest.mark.parametrize("framework", ["tensorflow", "pytorch"])
+def test_kube_scheduler_preempts_no_provisional_pod_for_its_own_job(framework: str) -> None:
+    """Both would delete it at once, and kube-scheduler forgot its preemptor for minutes."""
+    world = AutoscaledCluster(delay=10_000)
+    world.gang("gang", 4, framework=framework)
+    world.settle(10)
+    world.bind_provisional()
+    world.settle(60)
+    assert world.running("gang") == 4
+    assert world.preempted == []
+    assert world.provisional() == []
+
+
 def test_none_asks_where_no_autoscaler_is() -> None:
     world = AutoscaledCluster()
     world.autoscaled = False
