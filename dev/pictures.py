@@ -29,11 +29,17 @@ if TYPE_CHECKING:
 _WEB: Final = (12, 0, 5)
 """Replicas of a service that comes first, scene after scene: elastic jobs make room for it."""
 _SCENE_SECONDS: Final = 20
+_TEAMS: Final = f"""\
+teams:
+- {{name: lab, guaranteed: {{cpu: 64}}}}
+- {{name: vision, parent: lab, namespaces: [{NAMESPACE}], guaranteed: {{cpu: 24}}, weight: 2}}
+- {{name: speech, parent: lab, namespaces: [speech], guaranteed: {{cpu: 32}}}}
+"""
 _DESK: Final = ViewportSize(width=1280, height=1000)
 _PHONE: Final = ViewportSize(width=390, height=844)
 
 
-_HELP: Final = """Draw the dashboard while the demo's jobs run: light, dark, and on a phone.
+_HELP: Final = """Draw the dashboard while the demo's jobs run: light, dark, on a phone, with teams.
 
 \b
 Examples:
@@ -55,7 +61,7 @@ def pictures(output: Path) -> None:
     sandbox.down()
     try:
         with _demo(sandbox) as url, browser() as found:
-            for path in _drawn(found, url, output):
+            for path in (*_drawn(found, url, output), _with_teams(sandbox, found, url, output)):
                 click.echo(f"{path}: {path.stat().st_size / 1000:.0f} kB")
     finally:
         sandbox.down()
@@ -90,6 +96,23 @@ def _drawn(found: Browser, url: str, output: Path) -> Iterator[Path]:
         page.screenshot(path=path)
         page.context.close()
         yield path
+
+
+def _with_teams(sandbox: Sandbox, found: Browser, url: str, output: Path) -> Path:
+    """The same jobs as those of a team that borrows."""
+    teams = (
+        "configmap",
+        contract.TEAMS_CONFIG_MAP,
+        f"--from-literal={contract.TEAMS_KEY}={_TEAMS}",
+    )
+    sandbox.kubectl("-n", contract.SYSTEM_NAMESPACE, "create", *teams)
+    page = _light(found, url)
+    section = page.locator("#teams")
+    section.locator("tbody tr").first.wait_for()
+    path = output / "dashboard-teams.png"
+    section.screenshot(path=path)
+    page.context.close()
+    return path
 
 
 def _light(found: Browser, url: str) -> Page:

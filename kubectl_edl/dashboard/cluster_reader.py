@@ -16,10 +16,13 @@ from edl.forecast.estimate import Estimate
 from edl.forecast.forecast import forecast
 from edl.kube.cache.informer import Informer
 from edl.kube.cache.informers import RULES, SURROUNDINGS, Stores
+from edl.kube.cache.team_source import TeamSource
 from edl.kube.cluster import RESOURCES, ListOptions
 from edl.kube.state.incremental_state import IncrementalState
 from edl.model import ClusterState, JobKey
 from edl.planner.decide import decide
+from edl.visibility import queue_order
+from edl.visibility.team_figures import team_figures
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.reconciler_settings import Deciding, SettingsOverrides, deciding, unattended
 from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from edl.kube.cluster import Cluster
     from edl.model import ClusterState, JobKey, TrainingJob
     from edl.planner.settings import Settings
+    from edl.visibility.team_figures import TeamFigures
     from kubectl_edl.cli.context import CliContext, ClusterConnection
     from kubectl_edl.client.reconciler_settings import Deciding
     from kubectl_edl.queue.view import WaitingJob
@@ -120,7 +124,7 @@ class Whole:
     def start(self, changed: Callable[[], None]) -> None:
         cluster = self._connection.cluster
         self._stores = Stores.empty(changed, cluster.system_namespace)
-        self._census = IncrementalState(self._stores)
+        self._census = IncrementalState(self._stores, TeamSource(self._stores.teams, cluster).teams)
         self._informers = [Informer(cluster, *pair) for pair in _followed(self._stores)]
         for informer in self._informers:
             informer.start()
@@ -145,6 +149,7 @@ class Whole:
                 if namespace in ("", one.job.key.namespace)
             ),
             state=state,
+            teams=team_figures(state, (one.job for one in queue_order.waiting(state, plan))),
             deciding=by,
             hints=(*by.hints, *self._hints),
         )
@@ -207,6 +212,8 @@ class Seen(msgspec.Struct, frozen=True):
     jobs: tuple[TrainingJob, ...]
     waiting: tuple[WaitingJob, ...] = ()
     state: ClusterState | None = None
+    teams: tuple[TeamFigures, ...] = ()
+    """Those of the whole cluster."""
     deciding: Deciding | None = None
     hints: tuple[str, ...] = ()
 

@@ -1,8 +1,8 @@
 """From a look to what the page shows, as JSON. Pure: the same look gives the same picture.
 
-`page` is {"at", "cluster", "nodes", "jobs", "queue", "hints"}; times are whole seconds since 1970.
-Everything has a most, so that a picture of the largest cluster is still small; the figures beside
-it count all.
+`page` is {"cluster", "nodes", "jobs", "queue", "teams", "hints"}; times are whole seconds since
+1970. Everything has a most, so that a picture of the largest cluster is still small; the figures
+beside it count all.
 """
 
 from collections.abc import Sequence
@@ -10,16 +10,19 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Final
 
+import msgspec
+
 from edl.annotations.job_history import Operation, entries
 from edl.domain_counts import NodeLabels, labels_of, running
 from edl.model import Phase, Role, TrainingJob
 from edl.phases import phase
 from edl.simulator import ENDLESS, Training
+from edl.visibility.team_figures import TeamFigures
 from edl.writes import Json
 from kubectl_edl.dashboard import node_load
 from kubectl_edl.dashboard.cluster_reader import Seen
 from kubectl_edl.dashboard.load_history import Sample
-from kubectl_edl.model import topology_view
+from kubectl_edl.model import team_rows, topology_view
 from kubectl_edl.model.start_estimates import when
 from kubectl_edl.model.training_job_view import view
 from kubectl_edl.queue.view import WaitingJob
@@ -53,6 +56,10 @@ def page(seen: Seen, samples: Sequence[Sample]) -> Json:
         "queue": {
             "all": len(seen.waiting),
             "rows": [_waiting(one, seen.at) for one in seen.waiting[:MOST_WAITING]],
+        },
+        "teams": {
+            "all": len(seen.teams),
+            "rows": [_team(one) for one in team_rows.shown(seen.teams)],
         },
         "hints": [hint.removeprefix("hint: ") for hint in seen.hints],
     }
@@ -130,6 +137,19 @@ def _domains(job: TrainingJob, labels: NodeLabels) -> list[Json]:
     ]
 
 
+def _team(one: TeamFigures) -> Json:
+    return {
+        "name": one.team.name,
+        "level": one.level,
+        "guaranteed": team_rows.amounts(one.guaranteed),
+        "used": team_rows.amounts(one.used),
+        "borrowed": team_rows.amounts(one.borrowed),
+        "lent": team_rows.amounts(one.lent),
+        "waiting": one.waiting,
+        "bars": [msgspec.to_builtins(bar) for bar in team_rows.bars(one)],
+    }
+
+
 def line(role: Role, started: datetime | None, size: int) -> list[tuple[datetime, int]]:
     """The role's sizes since it began, (when, size) of each change, from what its Job remembers.
 
@@ -151,6 +171,8 @@ def _waiting(one: WaitingJob, now: datetime) -> Json:
         "namespace": one.job.key.namespace,
         "name": one.job.key.name,
         "position": one.position,
+        "team": one.team,
+        "placeInTeam": one.position_in_team,
         "priority": one.job.priority,
         "asks": str(one.requests),
         "ahead": [*ahead, *([f"{unnamed} more"] if unnamed > 0 else [])],

@@ -74,13 +74,25 @@ function size(row) {
 }
 
 export class Queue {
-  constructor() {
+  #teams = null;
+
+  show({ queue, teams }) {
+    this.#head(teams.all > 0);
+    this.table.show(queue.rows);
+    const hidden = queue.all - queue.rows.length;
+    setText(byId("queue-more"), hidden > 0 ? `and ${many(hidden, "more job", "more jobs")}` : "");
+  }
+
+  #head(teams) {
+    if (this.#teams === teams) return;
+    this.#teams = teams;
     this.table = new Table(
       byId("queue-table"),
       "Queue",
       [
         { title: "Name", cell: (row) => fullName(row) },
         { title: "Place", cell: (row) => (row.position === 0 ? "next" : (row.position ?? "none")) },
+        ...(teams ? [{ title: "Team", cell: team }] : []),
         { title: "Priority", cell: (row) => row.priority },
         { title: "Waits for", cell: (row) => row.asks },
         { title: "Behind", cell: (row) => row.ahead.join(", ") || "nobody" },
@@ -91,10 +103,9 @@ export class Queue {
       "Nobody waits.",
     );
   }
+}
 
-  show({ queue }) {
-    this.table.show(queue.rows);
-    const hidden = queue.all - queue.rows.length;
-    setText(byId("queue-more"), hidden > 0 ? `and ${many(hidden, "more job", "more jobs")}` : "");
-  }
+// vision#2: the second of its team, as kubectl edl queue writes it.
+function team(row) {
+  return row.placeInTeam ? `${row.team}#${row.placeInTeam}` : row.team;
 }

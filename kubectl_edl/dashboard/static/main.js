@@ -9,6 +9,7 @@ import { Jobs, Queue } from "./jobs.js";
 import { News } from "./news.js";
 import { Scale } from "./scale.js";
 import { Stream } from "./stream.js";
+import { Teams } from "./teams.js";
 
 const STATES = {
   connecting: "connecting …",
@@ -20,7 +21,7 @@ colours(byId("theme"));
 const imagine = new Imagine();
 const history = new History();
 const scale = scales ? new Scale(() => imagine.job) : null;
-const parts = [new Cluster(), new Jobs(), new Queue(), imagine, new Nodes(), new News()];
+const parts = [new Cluster(), new Jobs(), new Queue(), new Teams(), imagine, new Nodes(), new News()];
 
 byId("imagine-job").addEventListener("chosen", () => {
   history.show(imagine.job);

@@ -10,6 +10,7 @@ import pytest
 
 from dev.browser import browser
 from edl import contract
+from edl.model import ObjectRef
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.dashboard.options import DashboardOptions
 from kubectl_edl.dashboard.run_dashboard import started
@@ -39,15 +40,25 @@ def chromium() -> Iterator[Browser]:
         yield found
 
 
+TEAMS = """\
+teams:
+- {name: lab, guaranteed: {cpu: 40}}
+- {name: vision, parent: lab, namespaces: [default], guaranteed: {cpu: 6}}
+- {name: speech, parent: lab, guaranteed: {cpu: 30}}
+"""
+
+
 @pytest.fixture
 def stage() -> Stage:
-    """mnist with 4 workers, 2 of them since an hour, and a job that waits."""
+    """mnist with 4 workers, 2 of them since an hour, and a job that waits; their team borrows."""
     found = trained("node-1", "node-2", "node-3")
     told = f"{NOW:%Y-%m-%d}T11:00:00Z started 0 2 room\n{NOW:%Y-%m-%d}T11:30:00Z grown 2 4 room"
     notes = {"metadata": {"annotations": {contract.HISTORY: told}}}
     found.patch("mnist-worker", notes)
     found.put(job("large", framework="none", min="40", max="60"))
     found.patch("large", {"spec": {"parallelism": 40}})
+    place = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_CONFIG_MAP)
+    found.cluster.create(place, {"data": {contract.TEAMS_KEY: TEAMS}})
     return found
 
 

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from edl import contract
+from edl.model import ObjectRef
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.dashboard.options import DashboardOptions
 from kubectl_edl.dashboard.run_dashboard import started
@@ -150,3 +151,20 @@ def test_who_may_not_read_the_cluster_sees_his_jobs_and_why(chromium: Browser) -
 def test_it_says_when_the_dashboard_is_gone(page: Page, dashboard: Dashboard) -> None:
     dashboard.stop()
     expect(page.locator("#state")).to_contain_text("connection lost")
+
+
+def test_teams_are_a_tree_that_goes_with_its_document(page: Page, stage: Stage) -> None:
+    rows = page.get_by_role("table", name="Teams").get_by_role("row")
+    expect(rows).to_have_count(5)
+    names = ["default", "lab", "level 2: speech", "level 2: vision"]
+    expect(rows.get_by_role("rowheader")).to_have_text(names)
+    vision = row(page, "Teams", "level 2: vision")
+    expect(vision.get_by_role("cell").nth(2)).to_have_text("6 CPU")
+    bar = vision.get_by_role("img", name="vision: 12 of 6 CPU, 6 borrowed")
+    expect(bar).to_be_visible()
+    expect(page.get_by_role("link", name="Teams")).to_be_visible()
+    expect(row(page, "Queue", "default/large")).to_contain_text("vision")
+    place = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_CONFIG_MAP)
+    stage.cluster.delete(place)
+    expect(page.locator("#teams")).to_be_hidden()
+    expect(page.get_by_role("columnheader", name="Team", exact=True)).to_have_count(0)

@@ -67,7 +67,7 @@ def test_everything_is_reached_by_tab_and_the_focus_is_seen(page: Page) -> None:
         return [at.id || at.textContent.trim(), style.outlineStyle, parseFloat(style.outlineWidth)];
     }"""
     walk = []
-    for _ in range(15):
+    for _ in range(16):
         page.keyboard.press("Tab")
         walk.append(page.evaluate(focused))
     assert [name for name, *_ in walk] == [
@@ -76,6 +76,7 @@ def test_everything_is_reached_by_tab_and_the_focus_is_seen(page: Page) -> None:
         "Cluster",
         "Jobs",
         "Queue",
+        "Teams",
         "What if",
         "Nodes",
         "The same as a table",
@@ -84,9 +85,9 @@ def test_everything_is_reached_by_tab_and_the_focus_is_seen(page: Page) -> None:
         "imagine-max",
         "Its changes as a table",
         "scale-size",
-        *[name for name, *_ in walk[13:]],
+        *[name for name, *_ in walk[14:]],
     ]
-    assert {name for name, *_ in walk[13:]} == {"Hold", "scale-auto"}
+    assert {name for name, *_ in walk[14:]} == {"Hold", "scale-auto"}
     assert all(style == "solid" and width >= 2 for _, style, width in walk), walk
 
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 from msgspec.structs import replace
 
 from edl import contract
-from edl.model import Node
+from edl.model import Node, ObjectRef, Team
 from edl.quantities import PODS, Resources
+from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.dashboard import node_load
 from kubectl_edl.dashboard.load_history import Sample
 from kubectl_edl.dashboard.page_state import MOST_JOBS, line, page, sample
+from kubectl_edl.model.team_rows import MOST_TEAMS
 from tests.kubectl_edl.dashboard.stand import namespace, seen, trained
 from tests.kubectl_edl.stage import NOW, job
+
+if TYPE_CHECKING:
+    from tests.kubectl_edl.stage import Stage
 
 SECOND = int(NOW.timestamp())
 
@@ -161,3 +168,77 @@ def test_of_many_nodes_the_first_are_listed_by_name() -> None:
     nodes = [node(f"n{number:04}", 4, 1) for number in reversed(range(node_load.MOST_NODES + 5))]
     assert [one["name"] for one in node_load.each(nodes)][:2] == ["n0000", "n0001"]
     assert len(node_load.each(nodes)) == node_load.MOST_NODES
+
+
+TEAMS = """\
+teams:
+- {name: lab, guaranteed: {cpu: 40}}
+- {name: vision, parent: lab, namespaces: [default], guaranteed: {cpu: 6}}
+- {name: speech, parent: lab, guaranteed: {cpu: 30}}
+"""
+
+
+def with_teams() -> Stage:
+    """3 nodes with 48 CPU; pods in the namespace default use 12, and the team has 6."""
+    stage = trained()
+    place = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_CONFIG_MAP)
+    stage.cluster.create(place, {"data": {contract.TEAMS_KEY: TEAMS}})
+    return stage
+
+
+def test_teams_are_a_tree_of_what_each_has() -> None:
+    stage = with_teams()
+    stage.put(job("waits", framework="none", min="22", max="22"))
+    found = page(seen(stage), ())
+    assert found["teams"]["all"] == 4
+    default, lab, speech, vision = found["teams"]["rows"]
+    assert [(row["name"], row["level"]) for row in (default, lab, speech, vision)] == [
+        *(("default", 0), ("lab", 0), ("speech", 1), ("vision", 1)),
+    ]
+    assert vision == {
+        "name": "vision",
+        "level": 1,
+        "guaranteed": "6 CPU",
+        "used": "12 CPU",
+        "borrowed": "6 CPU",
+        "lent": "",
+        "waiting": 1,
+        "bars": [
+            {
+                "resource": "cpu",
+                "text": "12 of 6 CPU, 6 borrowed",
+                "within": 50.0,
+                "borrowed": 50.0,
+                "lent": 0.0,
+            }
+        ],
+    }
+    assert (speech["lent"], speech["bars"][0]["lent"]) == ("2 CPU", 6.7)
+    assert (lab["borrowed"], lab["waiting"]) == ("", 1)
+    (row,) = found["queue"]["rows"]
+    assert (row["team"], row["placeInTeam"]) == ("vision", 1)
+
+
+def test_teams_of_the_page_are_those_of_the_command() -> None:
+    stage = with_teams()
+    rows = page(seen(stage, Scope(namespace="other")), ())["teams"]["rows"]
+    found = json.loads(stage.run("teams", "-o", "json").out)["items"]
+    assert [row["name"] for row in rows] == [one["metadata"]["name"] for one in found]
+    for column in ("guaranteed", "used", "borrowed", "lent"):
+        ours = [Resources.parse(one[column]) for one in found]
+        assert [row[column] for row in rows] == [str(one) if one else "" for one in ours]
+    assert [row["waiting"] for row in rows] == [one["queuedTrainingJobs"] for one in found]
+
+
+def test_without_teams_there_are_none() -> None:
+    assert page(seen(trained()), ())["teams"] == {"all": 0, "rows": []}
+
+
+def test_of_many_teams_the_upper_levels_are_shown() -> None:
+    low = [
+        TeamFigures(Team(f"l{one}"), 1, Resources(), Resources(), 0) for one in range(MOST_TEAMS)
+    ]
+    top = TeamFigures(Team("top"), 0, Resources(), Resources(), 0)
+    found = page(replace(seen(trained()), teams=(*low, top)), ())["teams"]
+    assert found["all"] == MOST_TEAMS + 1
+    assert [row["name"] for row in found["rows"]][-2:] == [f"l{MOST_TEAMS - 2}", "top"]

@@ -1,0 +1,81 @@
+// Teams as a tree: what each is guaranteed, uses, borrows and lends, and how many of its jobs wait.
+
+import { byId, element, setHidden, setText, svg } from "./dom.js";
+import { Table } from "./tables.js";
+import { many } from "./words.js";
+
+const PARTS = ["within", "borrowed", "lent"];
+const WORDS = { within: "used of the guarantee", borrowed: "borrowed", lent: "lent" };
+const NOTHING = "none";
+
+export class Teams {
+  constructor() {
+    this.table = new Table(
+      byId("teams-table"),
+      "Teams",
+      [
+        { title: "Team", cell: named, drawn: ({ name, level }) => [name, level] },
+        { title: "Guaranteed", cell: (row) => row.guaranteed || NOTHING },
+        { title: "Used", cell: (row) => row.used || NOTHING },
+        { title: "Borrowed", cell: (row) => row.borrowed || NOTHING },
+        { title: "Lent", cell: (row) => row.lent || NOTHING },
+        { title: "Waiting", cell: (row) => row.waiting },
+        { title: "Used of the guarantee", cell: bars, drawn: ({ bars: drawn }) => drawn },
+      ],
+      "No teams are configured.",
+    );
+    byId("teams-legend").replaceChildren(...PARTS.map((part) => element("span", {}, key(part), WORDS[part])));
+  }
+
+  show({ teams }) {
+    setHidden(byId("teams"), teams.all === 0);
+    setHidden(byId("teams-link"), teams.all === 0);
+    this.table.show(teams.rows, (row) => row.name);
+    const hidden = teams.all - teams.rows.length;
+    setText(byId("teams-more"), hidden > 0 ? `and ${many(hidden, "more team", "more teams")}` : "");
+  }
+}
+
+// Below its parent: indented, and said in words for who does not see that.
+function named({ name, level }) {
+  const depth = Math.min(level, 8);
+  const said = level > 0 ? element("span", { class: "unseen" }, `level ${level + 1}: `) : null;
+  return element("span", { class: `depth-${depth}` }, said, name);
+}
+
+function bars(row) {
+  return element("div", { class: "load" }, ...row.bars.flatMap((one) => [figure(one), bar(one, row.name)]));
+}
+
+function figure({ text }) {
+  return element("span", { class: "figure" }, text);
+}
+
+function bar(one, team) {
+  let x = 0;
+  const parts = PARTS.map((part) => {
+    const drawn = svg("rect", { class: `team-${part}`, x, width: one[part], height: 8 });
+    x += one[part];
+    return one[part] > 0 ? drawn : null;
+  });
+  return svg(
+    "svg",
+    {
+      class: "bar",
+      viewBox: "0 0 100 8",
+      preserveAspectRatio: "none",
+      role: "img",
+      "aria-label": `${team}: ${one.text}`,
+    },
+    svg("rect", { class: "track", width: 100, height: 8 }),
+    ...parts,
+  );
+}
+
+function key(part) {
+  return svg(
+    "svg",
+    { class: "key", viewBox: "0 0 24 8", "aria-hidden": "true" },
+    svg("rect", { class: `team-${part}`, width: 24, height: 8 }),
+  );
+}
