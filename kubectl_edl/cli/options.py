@@ -55,6 +55,12 @@ class _Form(click.ParamType[str]):
 
 FORM: Final = _Form()
 
+SYSTEM_NAMESPACE: Final = click.option(
+    "--system-namespace",
+    envvar=contract.SYSTEM_NAMESPACE_ENV,
+    hidden=True,
+    help="Where kubectl-edl is installed.",
+)
 _SCOPE: Final = (
     click.option(
         "-n",
@@ -72,12 +78,7 @@ _SCOPE: Final = (
     click.option("--as-uid", hidden=True, help="UID to impersonate."),
     click.option("--as-group", "as_groups", multiple=True, hidden=True, help="Group of that user."),
     click.option("--request-timeout", type=Duration(), hidden=True, help="Of one request."),
-    click.option(
-        "--system-namespace",
-        envvar=contract.SYSTEM_NAMESPACE_ENV,
-        hidden=True,
-        help="Where kubectl-edl is installed.",
-    ),
+    SYSTEM_NAMESPACE,
 )
 _ONE_NAMESPACE: Final = (_SCOPE[0], *_SCOPE[2:])
 

@@ -5,9 +5,10 @@ from typing import Final
 
 import click
 
+from edl import contract
 from edl.writes import Json
 from kubectl_edl.cli.context import CliContext
-from kubectl_edl.cli.options import FILENAMES
+from kubectl_edl.cli.options import FILENAMES, SYSTEM_NAMESPACE
 from kubectl_edl.convert.document_stream import DocumentStream, converted
 from kubectl_edl.output.serialize import json_stream
 from kubectl_edl.output.yaml_writer import dump, joined
@@ -51,10 +52,14 @@ _EXIT_CODES: Final = (
 @click.option(
     "-o", "--output", type=click.Choice(("yaml", "json")), default="yaml", show_default=True
 )
+@SYSTEM_NAMESPACE
 @click.pass_context
-def convert(context: click.Context, filenames: Sequence[str], output: str) -> None:
+def convert(
+    context: click.Context, filenames: Sequence[str], output: str, system_namespace: str | None
+) -> None:
     world: CliContext = context.obj
-    stream = converted(sources(filenames, world.stdin))
+    installed = system_namespace or contract.SYSTEM_NAMESPACE
+    stream = converted(sources(filenames, world.stdin), installed)
     _say(world, stream)
     if stream.errors:
         context.exit(_UNREADABLE)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
+from edl import contract
 from edl.convert import convert
 from edl.convert.diagnostics import Malformed, Place, Remark
 from edl.convert.queues.queue_conversion import is_queue, teams_of_queues
@@ -40,8 +41,13 @@ class _Queue:
     value: Json
 
 
-def converted(sources: Iterable[ManifestSource]) -> DocumentStream:
-    """Everything in these files, in order; what cannot be read is among the errors."""
+def converted(
+    sources: Iterable[ManifestSource], system_namespace: str = contract.SYSTEM_NAMESPACE
+) -> DocumentStream:
+    """Everything in these files, in order; what cannot be read is among the errors.
+
+    Teams belong into `system_namespace`, where kubectl-edl is installed.
+    """
     stream = DocumentStream()
     for source in sources:
         try:
@@ -50,12 +56,12 @@ def converted(sources: Iterable[ManifestSource]) -> DocumentStream:
         except Unreadable as error:
             stream.errors.append(str(error))
     if stream.queues:
-        _add_teams(stream)
+        _add_teams(stream, system_namespace)
     return stream
 
 
-def _add_teams(stream: DocumentStream) -> None:
-    found = teams_of_queues([one.value for one in stream.queues])
+def _add_teams(stream: DocumentStream, system_namespace: str) -> None:
+    found = teams_of_queues([one.value for one in stream.queues], system_namespace)
     for queue, report in zip(stream.queues, found.reports, strict=True):
         lines = partial(_lines, queue.document, queue.value, queue.place)
         stream.errors += lines(report.wrong)

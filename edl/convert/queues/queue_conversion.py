@@ -75,8 +75,13 @@ def _api(document: Json) -> tuple[tuple[str, str], str]:
     return (group, str(document.get("kind"))), version
 
 
-def teams_of_queues(documents: Sequence[Json]) -> ConvertedQueues:
-    """The teams of all queues; each document is one that `is_queue` takes."""
+def teams_of_queues(
+    documents: Sequence[Json], system_namespace: str = contract.SYSTEM_NAMESPACE
+) -> ConvertedQueues:
+    """The teams of all queues; each document is one that `is_queue` takes.
+
+    `system_namespace` is where kubectl-edl is installed, and reads them.
+    """
     reports = tuple(ConversionReport() for _ in documents)
     queues: list[QueueFacts] = []
     claims: list[NamespaceClaim] = []
@@ -86,32 +91,35 @@ def teams_of_queues(documents: Sequence[Json]) -> ConvertedQueues:
             queues.append(found)
         elif found:
             claims.append(found)
-    manifest = _manifest(queues, claims, reports)
+    text = _text(queues, claims, reports)
     for report in reports:
         report.finish()
-    return ConvertedQueues(manifest, reports)
+    return ConvertedQueues(_config_map(text, system_namespace) if text else None, reports)
 
 
-def _manifest(
+def _config_map(text: str, namespace: str) -> Json:
+    metadata = {"name": contract.TEAMS_CONFIG_MAP, "namespace": namespace}
+    data = {contract.TEAMS_KEY: text}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def _text(
     queues: Sequence[QueueFacts],
     claims: Sequence[NamespaceClaim],
     reports: Sequence[ConversionReport],
-) -> Json | None:
+) -> str:
+    """The document; empty where it cannot be made, and where there are no queues."""
     every = with_named_cohorts(queues)
     names = named_teams(every)
     report_circles(every)
     if not every or any(report.wrong for report in reports):
-        return None
+        return ""
     top_down = _top_down(every)
     report_islands(every)
     teams = _teams(top_down, names, namespaces_of(every, claims))
     text = render_teams(Teams.of(teams))
     _check(text, {names[queue.key]: queue for queue in every})
-    if any(report.wrong for report in reports):
-        return None
-    metadata = {"name": contract.TEAMS_CONFIG_MAP, "namespace": contract.SYSTEM_NAMESPACE}
-    data = {contract.TEAMS_KEY: text}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+    return "" if any(report.wrong for report in reports) else text
 
 
 def _top_down(queues: Sequence[QueueFacts]) -> tuple[QueueFacts, ...]:

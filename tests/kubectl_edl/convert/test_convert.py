@@ -384,3 +384,8 @@ def test_a_queue_that_cannot_be_a_team_prints_nothing() -> None:
     found = piped(f"{QUEUE}---\n{QUEUE}")
     assert (found.code, found.out) == (1, "")
     assert "error: stdin: document 2, line 8: ClusterQueue vision: metadata: " in found.err
+
+
+def test_teams_belong_where_kubectl_edl_is_installed() -> None:
+    (found,) = documents(piped(QUEUE, "--system-namespace", "training").out)
+    assert found["metadata"] == {"name": "edl-teams", "namespace": "training"}
