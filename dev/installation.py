@@ -7,7 +7,6 @@ is missing here.
 import ssl
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from sandbox.errors import SandboxError
 from sandbox.existing import Cluster
 from sandbox.layout import free_ports
 from sandbox.processes.components import LOOPBACK
+from sandbox.processes.readiness import wait_for
 
 IMAGE: Final = "kubectl-edl:0.1.0"
 _WEBHOOK: Final = "webhook"
@@ -161,13 +161,10 @@ def _write_kubeconfig(installation: Installation, name: str) -> None:
 
 
 def _await_ready(url: str, name: str, installation: Installation) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    while not _answers(url, installation):
-        installation.cluster.check()
-        if time.monotonic() > deadline:
-            log = installation.cluster.log(name)
-            raise SandboxError(f"{name} is not ready after {_PATIENCE:.0f} s; its log: {log}")
-        time.sleep(0.05)
+    log = f"{name}; its log: {installation.cluster.log(name)}"
+    wait_for(
+        lambda: "" if _answers(url, installation) else log, installation.cluster.check, _PATIENCE
+    )
 
 
 def _answers(url: str, installation: Installation) -> bool:

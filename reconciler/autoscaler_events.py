@@ -1,6 +1,5 @@
 """What an autoscaler says of provisional pods: the newest of its Events, for people alone."""
 
-import json
 import logging
 from collections.abc import Callable, Iterable
 from threading import Event
@@ -11,8 +10,8 @@ from msgspec.structs import replace
 from edl.annotations import provisioning_failures
 from edl.errors import ClusterError
 from edl.kube.cluster import Cluster, ListOptions
+from edl.kube.event_facts import EventFacts, event_facts
 from edl.model import ClusterState, JobKey, ProvisionalPod, TrainingJob
-from edl.writes import Json
 from reconciler.leader_election import LeaderState
 
 if TYPE_CHECKING:
@@ -64,30 +63,13 @@ class AutoscalerEvents:
 
     def _words(self, key: JobKey, pod: ProvisionalPod) -> str:
         listing = self._cluster.list(ListOptions("Event", key.namespace, about=pod.name))
-        return words(map(json.loads, listing.items), pod.uid)
+        return words(event_facts(listing.items), pod.uid)
 
 
-def words(events: Iterable[Json], uid: str) -> str:
+def words(events: Iterable[EventFacts], uid: str) -> str:
     """What the newest Event of an autoscaler about an object says; empty without any."""
-    mine = [
-        event
-        for event in events
-        if (event.get("involvedObject") or {}).get("uid") == uid and _speaker(event) not in _OTHERS
-    ]
-    newest = max(mine, key=_moment, default={})
-    return provisioning_failures.quoted(str(newest.get("message") or ""))
-
-
-def _speaker(event: Json) -> str:
-    source = (event.get("source") or {}).get("component")
-    return str(event.get("reportingComponent") or source or "")
-
-
-def _moment(event: Json) -> str:
-    """RFC 3339 in UTC, which sorts as text."""
-    series = event.get("series") or {}
-    times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
-    return next((str(time) for time in times if time), "")
+    mine = [one for one in events if one.uid == uid and one.source not in _OTHERS]
+    return provisioning_failures.quoted(mine[-1].message) if mine else ""
 
 
 def _waiting(job: TrainingJob) -> ProvisionalPod | None:

@@ -8,7 +8,7 @@ from typing import Final
 from prometheus_client import Gauge
 
 from edl.errors import ClusterError
-from edl.kube.auth.access_review import AccessRight, MissingRights, is_granted, whoami
+from edl.kube.auth.access_review import AccessRight, MissingRights, lacking, whoami
 from edl.kube.cluster import Cluster
 from reconciler.controller import FOLLOWING
 from reconciler.leader_election import LeaderState
@@ -89,7 +89,7 @@ class WritePermissions:
     def _look(self) -> float:
         """Seconds until the next check."""
         try:
-            missing = tuple(str(one) for one in NEEDED if not is_granted(self._cluster, one))
+            missing = tuple(map(str, lacking(self._cluster, NEEDED)))
             user = whoami(self._cluster)
         except ClusterError as error:
             _log.debug("what this process may write is not known: %s", error)

@@ -6,7 +6,6 @@ Between the two the Job exists only here, so whatever goes wrong then prints its
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
 
 from edl import contract
 from edl.durations import duration_text
@@ -18,14 +17,12 @@ from kubectl_edl.adopt.job_labels import Labels, labelled
 from kubectl_edl.cli.candidates import object_name, plain
 from kubectl_edl.cli.command_errors import Refused, no_such_plain_job
 from kubectl_edl.cli.context import CliContext, ClusterConnection
-from kubectl_edl.cli.interaction import confirmed
+from kubectl_edl.cli.interaction import confirmed, waited
 from kubectl_edl.client.patcher import with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.create.prerequisites import hints
 from kubectl_edl.output.yaml_writer import dump
 from kubectl_edl.resources.source_manifest import controller_of, source_of
-
-_PAUSE: Final = timedelta(seconds=0.2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,16 +142,19 @@ def _wait_until_gone(
     world: CliContext, connection: ClusterConnection, rebirth: Rebirth, timeout: timedelta
 ) -> None:
     uid = rebirth.found["metadata"]["uid"]
-    for _ in range(max(1, round(timeout / _PAUSE))):
+
+    def there() -> bool:
         try:
             now = connection.cluster.get(rebirth.target)
         except NotFound:
-            return
+            return False
         if now["metadata"]["uid"] != uid:
             raise Refused("another client created a Job of this name meanwhile")
-        world.sleep(_PAUSE.total_seconds())
-    waited = duration_text(timeout)
-    raise Refused(f"it is still there after {waited} (a finalizer?); --timeout waits longer")
+        return True
+
+    if waited(world, there, timeout):
+        after = duration_text(timeout)
+        raise Refused(f"it is still there after {after} (a finalizer?); --timeout waits longer")
 
 
 def _unknown(name: str, connection: ClusterConnection) -> Exception:

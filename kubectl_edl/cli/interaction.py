@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext
+
+_PAUSE: Final = timedelta(seconds=0.2)
+_Missing = TypeVar("_Missing")
 
 
 def confirmed(world: CliContext, question: str) -> bool:
@@ -15,6 +18,18 @@ def confirmed(world: CliContext, question: str) -> bool:
     world.err.write(f"{question} [y/N] ")
     world.err.flush()
     return world.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def waited(world: CliContext, missing: Callable[[], _Missing], timeout: timedelta) -> _Missing:
+    """What `missing` finds once that is nothing, or when the time is up. It may raise."""
+    until = world.now() + timeout
+    found = missing()
+    for _ in range(round(timeout / _PAUSE)):
+        if not found or world.now() >= until:
+            break
+        world.sleep(_PAUSE.total_seconds())
+        found = missing()
+    return found
 
 
 PATIENCE: Final = timedelta(seconds=5)

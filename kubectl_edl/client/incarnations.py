@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple, TypeAlias
 
 from edl.kube.decode.object_facts import time
+from edl.kube.event_facts import EventFacts
 from edl.model import TrainingJob
-from edl.writes import Json
 
 _POD: Final = re.compile(r"(?P<job>.+?)(-[0-9]+)?-[a-z0-9]{5}")
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -32,7 +32,7 @@ def jobs_of(found: Iterable[TrainingJob]) -> Jobs:
     }
 
 
-def about(events: Collection[Json], jobs: Jobs) -> list[Json]:
+def about(events: Collection[EventFacts], jobs: Jobs) -> list[EventFacts]:
     """Those about these Jobs and about pods of theirs, which may be gone.
 
     A pod is an earlier Job's if the first Event about it is older than the Job, by the API server's
@@ -46,19 +46,17 @@ def about(events: Collection[Json], jobs: Jobs) -> list[Json]:
 
 
 def _is_about(
-    event: Json, jobs: Jobs, known: Mapping[str, set[str]], first: Mapping[str, datetime]
+    event: EventFacts, jobs: Jobs, known: Mapping[str, set[str]], first: Mapping[str, datetime]
 ) -> bool:
-    involved = event.get("involvedObject") or {}
-    kind, name = involved.get("kind"), involved.get("name") or ""
-    namespace = event["metadata"].get("namespace") or ""
-    of_pod = kind == "Pod"
-    if not of_pod and kind != "Job":
+    namespace, name = event.body["metadata"].get("namespace") or "", event.name
+    of_pod = event.kind == "Pod"
+    if not of_pod and event.kind != "Job":
         return False
     job = jobs.get((namespace, owner(name, known.get(namespace, ())) if of_pod else name))
     if job is None:
         return False
-    if not of_pod and involved.get("uid"):
-        return bool(involved["uid"] == job.uid)
+    if not of_pod and event.uid:
+        return event.uid == job.uid
     return first[_identity(event)] >= job.since
 
 
@@ -72,18 +70,16 @@ def owner(pod: str, jobs: Iterable[str]) -> str:
     return max(named & set(jobs), key=len, default="")
 
 
-def _first_seen(events: Iterable[Json]) -> Mapping[str, datetime]:
+def _first_seen(events: Iterable[EventFacts]) -> Mapping[str, datetime]:
     """When the first Event about each object was stored."""
     found: dict[str, datetime] = {}
     for event in events:
-        stored = time(event["metadata"].get("creationTimestamp") or "") or _NEVER
+        stored = time(event.body["metadata"].get("creationTimestamp") or "") or _NEVER
         identity = _identity(event)
         found[identity] = min(found.get(identity, stored), stored)
     return found
 
 
-def _identity(event: Json) -> str:
+def _identity(event: EventFacts) -> str:
     """Of the object that it is about: its uid, else where it is and what it is called."""
-    involved = event.get("involvedObject") or {}
-    named = f"{event['metadata'].get('namespace')}/{involved.get('kind')}/{involved.get('name')}"
-    return str(involved.get("uid") or named)
+    return event.uid or f"{event.body['metadata'].get('namespace')}/{event.kind}/{event.name}"

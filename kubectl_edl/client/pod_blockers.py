@@ -7,8 +7,8 @@ from typing import Final
 
 from edl.errors import Forbidden
 from edl.kube.cluster import Cluster, ListOptions
+from edl.kube.event_facts import EventFacts, event_facts
 from edl.writes import Json
-from kubectl_edl.client.job_events import last_seen
 
 _AFTER_THE_POD: Final = frozenset({"WaitForFirstConsumer", "WaitForPodScheduled"})
 """What is said of a claim that is bound where its pod goes: it keeps the pod off no node."""
@@ -31,9 +31,10 @@ class PodCauses:
 
     def warning(self, pod: Json) -> str:
         """The last Warning about it, such as a volume that cannot be mounted."""
-        event = self._events.get(("Pod", pod["metadata"]["name"]), {})
-        same = event.get("involvedObject", {}).get("uid") in (None, pod["metadata"]["uid"])
-        return _told(event) if same and event.get("type") == "Warning" else ""
+        event = self._events.get(("Pod", pod["metadata"]["name"]))
+        if event is None or event.uid not in ("", pod["metadata"]["uid"]):
+            return ""
+        return _told(event) if event.warning else ""
 
     def _in_the_way(self, claim: Json | None) -> str:
         if claim is None:
@@ -44,7 +45,7 @@ class PodCauses:
         if phase == "Lost":
             return "has lost its volume"
         event = self._events.get(("PersistentVolumeClaim", metadata["name"]))
-        if phase == "Bound" or event is None or event.get("reason") in _AFTER_THE_POD:
+        if phase == "Bound" or event is None or event.reason in _AFTER_THE_POD:
             return ""
         return f"is not bound: {_told(event)}"
 
@@ -58,14 +59,13 @@ class PodCauses:
         return {claim["metadata"]["name"]: claim for claim in listed}
 
     @cached_property
-    def _events(self) -> dict[tuple[str, str], Json]:
+    def _events(self) -> dict[tuple[str, str], EventFacts]:
         """The last Event about each object."""
         try:
-            listed = sorted(self._list("Event"), key=last_seen)
+            listed = self._cluster.list(ListOptions("Event", self._namespace)).items
         except Forbidden:
             return {}
-        involved = ((event.get("involvedObject") or {}, event) for event in listed)
-        return {(one.get("kind", ""), one.get("name", "")): event for one, event in involved}
+        return {(event.kind, event.name): event for event in event_facts(listed)}
 
     def _list(self, kind: str) -> list[Json]:
         listing = self._cluster.list(ListOptions(kind, self._namespace))
@@ -80,6 +80,5 @@ def _claimed(pod: Json) -> Iterator[str]:
             yield f"{pod['metadata']['name']}-{volume['name']}"
 
 
-def _told(event: Json) -> str:
-    message = " ".join((event.get("message") or "").split())
-    return f"{event.get('reason', '')}: {message}"
+def _told(event: EventFacts) -> str:
+    return f"{event.reason}: {event.message}"

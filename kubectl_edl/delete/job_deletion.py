@@ -15,10 +15,9 @@ from edl.writes import Json
 from kubectl_edl.cli.candidates import decoded, plain, training_job_name
 from kubectl_edl.cli.command_errors import Refused, TimedOut, no_such_job
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-from kubectl_edl.cli.interaction import confirmed
+from kubectl_edl.cli.interaction import confirmed, waited
 from kubectl_edl.model.job_selection import Choice, each, none_found
 
-_PAUSE: Final = timedelta(seconds=0.2)
 _NAMED: Final = 5
 _REMARKS: Final = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
 
@@ -157,12 +156,11 @@ def _target(job: Json) -> ObjectRef:
 def _wait_until_gone(
     world: CliContext, connection: ClusterConnection, jobs: Sequence[Json], how: DeleteOptions
 ) -> None:
-    left = list(jobs)
-    for _ in range(max(1, round(how.timeout / _PAUSE))):
-        left = [job for job in left if _is_there(connection.cluster, job)]
-        if not left:
-            return
-        world.sleep(_PAUSE.total_seconds())
+    left = waited(
+        world, lambda: [job for job in jobs if _is_there(connection.cluster, job)], how.timeout
+    )
+    if not left:
+        return
     names = ", ".join(job["metadata"]["name"] for job in left)
     raise TimedOut(
         f"deleted, and after {duration_text(how.timeout)} still there (a finalizer?): {names}"

@@ -6,13 +6,14 @@ from typing import Final
 import click
 
 from edl.kube.cluster import ListOptions
+from edl.kube.event_facts import EventFacts
 from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions, everywhere, not_both, reading
 from kubectl_edl.cli.watch_report import continued, show
 from kubectl_edl.client.cluster_view import survey_training
-from kubectl_edl.client.event_reader import Happening, happenings
+from kubectl_edl.client.event_reader import events_of
 from kubectl_edl.client.incarnations import jobs_of
 from kubectl_edl.client.lookup import training_job
 from kubectl_edl.events.view import events_report
@@ -59,7 +60,7 @@ def events(
 
     def read() -> Report:
         found = _found(world, connection, job, reading.selector)
-        chosen = [one for one in found if not types or one.event.get("type") in types]
+        chosen = [one for one in found if not types or one.body.get("type") in types]
         whose = job or "training jobs"
         return events_report(chosen, world.now(), connection.namespace, whose)
 
@@ -75,10 +76,10 @@ COMMAND: Final = events
 
 def _found(
     world: CliContext, connection: ClusterConnection, job: str | None, selector: str
-) -> Sequence[Happening]:
+) -> Sequence[EventFacts]:
     survey = survey_training(connection, selector, world.now())
     if job is None:
         jobs = jobs_of(survey.jobs)
-        return happenings(connection.cluster, connection.namespace, jobs, ours=not selector)
+        return events_of(connection.cluster, connection.namespace, jobs, ours=not selector)
     found = training_job(job, survey, connection)
-    return happenings(connection.cluster, found.key.namespace, jobs_of([found]), ours=False)
+    return events_of(connection.cluster, found.key.namespace, jobs_of([found]), ours=False)

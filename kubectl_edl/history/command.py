@@ -10,7 +10,7 @@ from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
 from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client.cluster_view import allowed, survey_training
-from kubectl_edl.client.event_reader import happenings
+from kubectl_edl.client.event_reader import events_of
 from kubectl_edl.client.incarnations import jobs_of
 from kubectl_edl.client.lookup import training_job
 from kubectl_edl.history.view import history_report
@@ -59,7 +59,7 @@ def history(world: CliContext, job: str, scope: Scope, reading: OutputOptions) -
         found = training_job(job, survey, connection)
         hints: list[str] = []
         seen = allowed(
-            lambda: happenings(
+            lambda: events_of(
                 connection.cluster, found.key.namespace, jobs_of([found]), ours=False
             ),
             "what Kubernetes warned of is missing",

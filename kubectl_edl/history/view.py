@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from edl.kube.event_facts import EventFacts
 from edl.model import JobKey, TrainingJob
-from kubectl_edl.client.event_reader import Happening
 from kubectl_edl.events.view import warnings_table
 from kubectl_edl.model.role_history import Past, role_changes
 from kubectl_edl.model.training_job_view import job_names, time_text
@@ -33,7 +33,7 @@ _COLUMNS: Final = (
 
 
 def history_report(
-    job: TrainingJob, past: Sequence[Past], now: datetime, warnings: Sequence[Happening] = ()
+    job: TrainingJob, past: Sequence[Past], now: datetime, warnings: Sequence[EventFacts] = ()
 ) -> Report:
     """One line an operation, the newest last, and what Kubernetes warned of."""
     rows = tuple(
@@ -58,7 +58,7 @@ def history_report(
 
 
 def _document(
-    key: JobKey, past: Sequence[Past], warnings: Sequence[Happening]
+    key: JobKey, past: Sequence[Past], warnings: Sequence[EventFacts]
 ) -> "TrainingJobHistoryDocument":
     return {
         "apiVersion": API_VERSION,
@@ -69,12 +69,12 @@ def _document(
     }
 
 
-def _warning_document(one: Happening) -> "EventSummaryDocument":
+def _warning_document(one: EventFacts) -> "EventSummaryDocument":
     return {
         "lastTimestamp": time_text(one.last),
-        "object": one.about,
-        "reason": one.event.get("reason") or "",
-        "message": one.event.get("message") or "",
+        "object": f"{one.kind}/{one.name}",
+        "reason": one.reason,
+        "message": one.message,
         "count": one.count,
     }
 

@@ -1,15 +1,13 @@
 """Whether the user may install: asked before anything is half done."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from edl.kube.auth.access_review import AccessRight, is_granted
+from edl.kube.auth.access_review import AccessRight, is_granted, lacking
 from edl.kube.cluster import RESOURCES, Cluster
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 
-_ASKERS: Final = 8
 _APPLY: Final = ("get", "create", "patch")
 
 
@@ -18,10 +16,7 @@ def check(cluster: Cluster, documents: Sequence[Json], verbs: Sequence[str] = _A
     if is_granted(cluster, AccessRight("*", "*", "*")):
         return
     needed = sorted({right for document in documents for right in _rights(document, verbs)})
-    with ThreadPoolExecutor(_ASKERS) as pool:
-        allowed = list(pool.map(lambda right: is_granted(cluster, right), needed))
-    missing = [str(right) for right, may in zip(needed, allowed, strict=True) if not may]
-    if missing:
+    if missing := list(map(str, lacking(cluster, needed))):
         raise Refused(
             f"you may not {', '.join(missing)}; nothing was changed: ask a cluster-admin to "
             "do it, or choose other credentials with --context"

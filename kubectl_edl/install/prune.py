@@ -14,6 +14,7 @@ from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.visibility.queue_writes import SELECTOR
 from kubectl_edl.cli.command_errors import TimedOut
 from kubectl_edl.cli.context import CliContext
+from kubectl_edl.cli.interaction import waited
 from kubectl_edl.install.rollout import PART_OF
 from kubectl_edl.install.server_side_apply import found
 
@@ -42,7 +43,6 @@ KINDS: Final = (
     "Namespace",
 )
 """All that any version of ours installs, as it goes: first nobody waits for us any more."""
-_PAUSE: Final = 0.5
 _PROVISIONAL: Final = f"{contract.PROVISIONAL},app.kubernetes.io/managed-by={contract.MANAGED_BY}"
 
 
@@ -84,15 +84,15 @@ def wait_until_gone(
     world: CliContext, cluster: PluginCluster, targets: Sequence[ObjectRef], timeout: timedelta
 ) -> None:
     """Raise TimedOut, naming what is still there."""
-    until = world.now() + timeout
-    while left := [target for target in targets if found(cluster, target) is not None]:
-        if world.now() >= until:
-            names = ", ".join(f"{target.kind} {target.name}" for target in left)
-            raise TimedOut(
-                f"{names} still there after {duration_text(timeout)}; its finalizers and "
-                f"conditions say why: kubectl get {left[0].kind.lower()} {left[0].name} -o yaml"
-            )
-        world.sleep(_PAUSE)
+    left = waited(
+        world, lambda: [one for one in targets if found(cluster, one) is not None], timeout
+    )
+    if left:
+        names = ", ".join(f"{target.kind} {target.name}" for target in left)
+        raise TimedOut(
+            f"{names} still there after {duration_text(timeout)}; its finalizers and "
+            f"conditions say why: kubectl get {left[0].kind.lower()} {left[0].name} -o yaml"
+        )
 
 
 def _labelled(cluster: PluginCluster, kind: str) -> Iterator[ObjectRef]:

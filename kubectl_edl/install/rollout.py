@@ -12,25 +12,27 @@ from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused, TimedOut
 from kubectl_edl.cli.context import CliContext
+from kubectl_edl.cli.interaction import waited
 from kubectl_edl.client.pending_pods import NO_IMAGE
 from kubectl_edl.install.server_side_apply import found
 
 DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
-_PAUSE: Final = 0.5
 _CRASHES: Final = 3
 _CONFIGURATION: Final = ObjectRef("MutatingWebhookConfiguration", "", "edl")
 
 
 def wait(world: CliContext, cluster: PluginCluster, timeout: timedelta) -> None:
     """Raise Refused for what will not come by itself, TimedOut for what has not come yet."""
-    until = world.now() + timeout
-    while waiting := _missing(cluster):
-        for reason in _hopeless(cluster):
+
+    def missing() -> str:
+        waiting = _missing(cluster)
+        for reason in _hopeless(cluster) if waiting else ():
             raise Refused(reason)
-        if world.now() >= until:
-            why = "; ".join([waiting, *_pending(cluster)])
-            raise TimedOut(f"not ready after {duration_text(timeout)}: {why}; kubectl edl doctor")
-        world.sleep(_PAUSE)
+        return waiting
+
+    if waiting := waited(world, missing, timeout):
+        why = "; ".join([waiting, *_pending(cluster)])
+        raise TimedOut(f"not ready after {duration_text(timeout)}: {why}; kubectl edl doctor")
 
 
 def _missing(cluster: PluginCluster) -> str:

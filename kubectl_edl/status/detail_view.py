@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from edl.annotations.job_history import OperationPhase
 from edl.domain_counts import DomainCounts
 from edl.frameworks.base import Cooldown
-from kubectl_edl.client.job_events import SizeEvent
+from edl.kube.event_facts import EventFacts
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.model import resize_limits, topology_view
 from kubectl_edl.model.role_history import Past, past
@@ -55,7 +55,7 @@ class Detail:
     """
 
     view: JobView
-    changes: Sequence[SizeEvent]
+    changes: Sequence[EventFacts]
     obstacles: tuple[Obstacle, ...] = ()
     why: Mapping[str, str] | None = None
     cooldown: Cooldown | None = None
@@ -201,16 +201,16 @@ def _held(role: RoleView) -> str:
     return f"{role.role.name}={role.role.request.wanted} (kubectl edl scale --auto clears it)"
 
 
-def _change_row(change: SizeEvent, now: datetime) -> tuple[str, ...]:
+def _change_row(change: EventFacts, now: datetime) -> tuple[str, ...]:
     often = f" (x{change.count})" if change.count > 1 else ""
     kind = "Warning" if change.warning else "Normal"
-    return (age(change.at, now) + often, kind, change.job, change.reason, change.message)
+    return (age(change.last, now) + often, kind, change.name, change.reason, change.message)
 
 
-def _event_document(change: SizeEvent) -> "JobEventDocument":
+def _event_document(change: EventFacts) -> "JobEventDocument":
     return {
-        "lastTimestamp": time_text(change.at),
-        "jobName": change.job,
+        "lastTimestamp": time_text(change.last),
+        "jobName": change.name,
         "type": "Warning" if change.warning else "Normal",
         "reason": change.reason,
         "message": change.message,

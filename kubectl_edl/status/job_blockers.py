@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from edl import reasons
+from edl.kube.event_facts import EventFacts
 from edl.model import Code, Phase, Pod, PodPhase
-from kubectl_edl.client.job_events import SizeEvent
 from kubectl_edl.client.pending_pods import NO_IMAGE, Unplaced
 from kubectl_edl.model.training_job_view import JobView, pod_status
 
@@ -26,7 +26,7 @@ class Obstacle:
 
 
 def obstacles(
-    view: JobView, waiting: Sequence[Unplaced], changes: Sequence[SizeEvent], now: datetime
+    view: JobView, waiting: Sequence[Unplaced], changes: Sequence[EventFacts], now: datetime
 ) -> tuple[Obstacle, ...]:
     """The most important first; none for a job that goes on by itself.
 
@@ -118,18 +118,22 @@ def _never_ready(pod: Pod, now: datetime) -> bool:
 
 
 def _of_missing_pods(
-    view: JobView, changes: Sequence[SizeEvent], now: datetime
+    view: JobView, changes: Sequence[EventFacts], now: datetime
 ) -> Iterator[Obstacle]:
     """Pods that the Job controller cannot make: it says why in an Event."""
     for shown in view.roles:
         role = shown.role
-        said = [one for one in changes if one.warning and one.job == role.job]
-        if len(role.status.pods) >= shown.size or not said or now - said[-1].at > _LATELY:
+        said = [one for one in changes if one.warning and one.name == role.job]
+        if len(role.status.pods) >= shown.size or not said or _is_old(said[-1], now):
             continue
         yield Obstacle(
             f"{role.job}: {said[-1].reason}: {said[-1].message}",
             f"kubectl describe job/{role.job} resourcequota -n {view.job.key.namespace}",
         )
+
+
+def _is_old(event: EventFacts, now: datetime) -> bool:
+    return event.last is None or now - event.last > _LATELY
 
 
 def _of_waiting(view: JobView, waiting: Sequence[Unplaced], now: datetime) -> Iterator[Obstacle]:

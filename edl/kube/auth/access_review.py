@@ -1,6 +1,7 @@
 """Rights as RBAC has them, and whether the API server grants one: it alone knows."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import msgspec
@@ -9,6 +10,7 @@ from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.writes import Json
 
+_ASKERS: Final = 8
 _SHOWN: Final = 4
 _NOBODY: Final[Json] = {}
 
@@ -79,6 +81,15 @@ def is_granted(cluster: Cluster, right: AccessRight, subject: Json = _NOBODY) ->
     kind = "SubjectAccessReview" if subject else "SelfSubjectAccessReview"
     spec = {"resourceAttributes": right.attributes, **subject}
     return bool((_asked(cluster, kind, {"spec": spec}).get("status") or {}).get("allowed"))
+
+
+def lacking(
+    cluster: Cluster, rights: Sequence[AccessRight], subject: Json = _NOBODY
+) -> list[AccessRight]:
+    """Those that `subject` does not have, in their order; asked side by side."""
+    with ThreadPoolExecutor(_ASKERS) as pool:
+        granted = list(pool.map(lambda right: is_granted(cluster, right, subject), rights))
+    return [right for right, is_ in zip(rights, granted, strict=True) if not is_]
 
 
 def whoami(cluster: Cluster) -> str:

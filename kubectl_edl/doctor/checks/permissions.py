@@ -3,15 +3,14 @@
 The API server is asked, right by right: roles can be read by few, and read wrongly by all.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
 from edl import contract
 from edl.errors import Forbidden
-from edl.kube.auth.access_review import AccessRight, is_granted, listed, whoami
+from edl.kube.auth.access_review import AccessRight, lacking, listed, whoami
 from edl.kube.auth.user_roles import EDITOR, VIEWER
 from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
@@ -22,7 +21,6 @@ from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning,
 from kubectl_edl.doctor.checks.installed_components import found
 from manifests import installation, values
 
-_ASKERS: Final = 8
 _SYSTEM: Final = contract.SYSTEM_NAMESPACE
 """Stands for the namespace of the installation, whichever that is."""
 
@@ -94,13 +92,13 @@ def ours(patient: Patient) -> Findings:
     well_off = 0
     for account in ACCOUNTS:
         runs_as = _account(patient, account)
-        lacking = _lacking(
+        missing = lacking(
             cluster, granted(account, documents), _subject(patient.system_namespace, runs_as)
         )
-        well_off += not lacking
-        if lacking:
+        well_off += not missing
+        if missing:
             yield failure(
-                f"ServiceAccount {patient.system_namespace}/{runs_as} may not {listed(lacking)}",
+                f"ServiceAccount {patient.system_namespace}/{runs_as} may not {listed(missing)}",
                 "kubectl edl upgrade",
             )
     if well_off == len(ACCOUNTS):
@@ -151,22 +149,22 @@ def _rights(role: Json) -> Iterator[AccessRight]:
 def yours(patient: Patient) -> Findings:
     """What is missing is a pity, no illness: a user of one namespace needs no more than it."""
     cluster, namespace = patient.connection.cluster, patient.connection.namespace
-    lacking = {}
+    without = {}
     for need in YOURS:
         rights = tuple(
             _within(right, need, namespace, patient.system_namespace)
             for rule in need.rules
             for right in rule
         )
-        if missing := _lacking(cluster, rights, {}):
-            lacking[need] = missing
-    me = whoami(cluster) if lacking else ""
-    for need, missing in lacking.items():
+        if missing := lacking(cluster, rights):
+            without[need] = missing
+    me = whoami(cluster) if without else ""
+    for need, missing in without.items():
         yield warning(
             f"you may not {listed(missing)}: {need.commands} {_grant_takes(need)}",
             _grant(need, me, namespace or "default"),
         )
-    if not lacking:
+    if not without:
         yield well("you may do all that the plugin offers")
 
 
@@ -191,12 +189,6 @@ def _grant(need: NeededRight, me: str, namespace: str) -> str:
     if need.cluster_wide:
         return f"kubectl create clusterrolebinding {need.role} --clusterrole={need.role} {who}"
     return f"kubectl create rolebinding {need.role} -n {namespace} --clusterrole={need.role} {who}"
-
-
-def _lacking(cluster: Cluster, rights: Sequence[AccessRight], subject: Json) -> list[AccessRight]:
-    with ThreadPoolExecutor(_ASKERS) as pool:
-        allowed = list(pool.map(lambda right: is_granted(cluster, right, subject), rights))
-    return [right for right, may in zip(rights, allowed, strict=True) if not may]
 
 
 def _subject(namespace: str, account: str) -> Json:

@@ -1,0 +1,94 @@
+"""Kubernetes' Events as they are read: old and new ones alike, in the order of time."""
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Final
+
+from msgspec import Struct
+
+from edl.kube.decode.object_facts import time
+from edl.writes import Json
+
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+
+
+class EventFacts(Struct, frozen=True):
+    """One Event; `first` and `last` are when it was seen, None where the Event lacks a time.
+
+    `version` orders what was seen in the same second: etcd counts them up.
+    """
+
+    body: Json
+    first: datetime | None
+    last: datetime | None
+    version: int
+
+    @property
+    def kind(self) -> str:
+        """Of the object that it is about, as `name` and `uid`."""
+        return str(self._involved.get("kind") or "")
+
+    @property
+    def name(self) -> str:
+        return str(self._involved.get("name") or "")
+
+    @property
+    def uid(self) -> str:
+        return str(self._involved.get("uid") or "")
+
+    @property
+    def reason(self) -> str:
+        return str(self.body.get("reason") or "")
+
+    @property
+    def message(self) -> str:
+        """On one line."""
+        return " ".join(str(self.body.get("message") or "").split())
+
+    @property
+    def warning(self) -> bool:
+        return self.body.get("type") == "Warning"
+
+    @property
+    def count(self) -> int:
+        """How often it was seen."""
+        return int((self.body.get("series") or {}).get("count") or self.body.get("count") or 1)
+
+    @property
+    def source(self) -> str:
+        """The component that reported it."""
+        component = (self.body.get("source") or {}).get("component")
+        return str(component or self.body.get("reportingComponent") or "")
+
+    @property
+    def order(self) -> tuple[datetime, int]:
+        """The newest is the last."""
+        return self.last or _NEVER, self.version
+
+    @property
+    def _involved(self) -> Json:
+        found: Json = self.body.get("involvedObject") or {}
+        return found
+
+
+def event_facts(raw: Iterable[bytes]) -> list[EventFacts]:
+    """Items of a list of Events, the newest last."""
+    return sorted(map(_facts, raw), key=lambda one: one.order)
+
+
+def _facts(raw: bytes) -> EventFacts:
+    body: Json = json.loads(raw)
+    series, created = body.get("series") or {}, body["metadata"].get("creationTimestamp")
+    first = body.get("firstTimestamp") or body.get("eventTime")
+    times = (series.get("lastObservedTime"), body.get("lastTimestamp"), body.get("eventTime"))
+    return EventFacts(
+        body={"apiVersion": "v1", "kind": "Event"} | body,
+        first=_time(first, created),
+        last=_time(*times, first, created),
+        version=int(body["metadata"].get("resourceVersion") or 0),
+    )
+
+
+def _time(*texts: str | None) -> datetime | None:
+    return next((time(text) for text in texts if text), None)
