@@ -39,7 +39,7 @@ def counted(
 def running(job: TrainingJob, labels: NodeLabels) -> tuple[DomainCounts, ...]:
     """Of its pods that have a node, or are given one by a plan."""
     nodes = {
-        role.name: [pod.node or pod.assigned for pod in role.status.pods if pod.active]
+        role.name: [pod.node or pod.planned.name for pod in role.status.pods if pod.active]
         for role in job.live
     }
     return counted(job.topology, nodes, labels)

@@ -4,7 +4,10 @@
 
 from typing import Any
 
-from edl.model import PodTemplate, Role, RoleSpec, RoleStatus
+from msgspec.structs import replace
+
+from edl.model import Pod, PodTemplate, Role, RoleSpec, RoleStatus
+from edl.model.pods import PlannedNode, PublishedHosts
 
 
 def role_of(**fields: Any) -> Role:
@@ -16,6 +19,37 @@ def role_of(**fields: Any) -> Role:
         template=PodTemplate(**_taken(fields, "shape")),
         status=RoleStatus(**_taken(fields, "size", "suspended")),
     ).changed(**fields)
+
+
+_PUBLISHED = {
+    "hosts": "hosts",
+    "leaving": "leaving",
+    "published_at": "at",
+    "confirmed_at": "confirmed_at",
+}
+_PLANNED = {
+    "assigned": "name",
+    "placed_at": "given_at",
+    "node_affinity": "own_affinity",
+    "says_disruption": "says_disruption",
+}
+
+
+def pod_of(**fields: Any) -> Pod:
+    """A pod from its own fields and those of its parts: `hosts`, `published_at`, `assigned`, …"""
+    hosts = {new: fields.pop(old) for old, new in _PUBLISHED.items() if old in fields}
+    node = {new: fields.pop(old) for old, new in _PLANNED.items() if old in fields}
+    return Pod(**fields, published=PublishedHosts(**hosts), planned=PlannedNode(**node))
+
+
+def with_hosts(pod: Pod, **fields: Any) -> Pod:
+    """The pod with another host list."""
+    return replace(pod, published=replace(pod.published, **fields))
+
+
+def planned(pod: Pod, **fields: Any) -> Pod:
+    """The pod with another node of the plan."""
+    return replace(pod, planned=replace(pod.planned, **fields))
 
 
 def _taken(fields: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from edl.kube.decode.object_facts import time
+from edl.parsing.yaml_values import timestamp
 from edl.writes import Json
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -91,4 +91,4 @@ def _facts(raw: bytes) -> EventFacts:
 
 
 def _time(*texts: str | None) -> datetime | None:
-    return next((time(text) for text in texts if text), None)
+    return next((timestamp(text) for text in texts if text), None)

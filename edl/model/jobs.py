@@ -104,11 +104,11 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     def leaving(self) -> Leaving | None:
         """Its workers that a host list does not name any more, as long as they are there."""
         lists = [
-            replace(pod.leaving, since=pod.published_at)
+            replace(pod.published.leaving, since=pod.published.at)
             for role in self.live
             if role.spec.decides
             for pod in role.status.pods
-            if pod.leaving and pod.active
+            if pod.published.leaving and pod.active
         ]
         named = frozenset[str]().union(*(one.pods for one in lists))
         there = (

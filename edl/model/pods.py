@@ -75,7 +75,31 @@ class Leaving(msgspec.Struct, frozen=True):
     """Of their role, when they have left."""
     reason: Reason
     since: datetime | None = None
-    """When the list was written; on the pod that is `published_at`."""
+    """When the list was written; on the pod that is `PublishedHosts.at`."""
+
+
+class PublishedHosts(msgspec.Struct, frozen=True):
+    """The host list of a launcher, as it was last written on its pod."""
+
+    hosts: str | None = None
+    """None before the first."""
+    leaving: Leaving | None = None
+    """The pods that were taken off the list."""
+    at: datetime | None = None
+    confirmed_at: datetime | None = None
+    """The publication of which its kubelet was reminded."""
+
+
+class PlannedNode(msgspec.Struct, frozen=True):
+    """The node that a plan has for a pod behind the gate `edl.dev/placement`."""
+
+    name: str = ""
+    """Empty until a plan gives it one."""
+    given_at: datetime | None = None
+    own_affinity: str = "[]"
+    """Its users' own as text (`edl.node_affinity.kept`), while it waits for a node of the plan."""
+    says_disruption: bool = False
+    """Its template says itself, while it waits for a node, what autoscalers may do with it."""
 
 
 class Pod(msgspec.Struct, frozen=True):
@@ -91,28 +115,15 @@ class Pod(msgspec.Struct, frozen=True):
     """Its scheduling gates: with any, the scheduler does not look at it."""
     created_at: datetime
     version: str
-    hosts: str | None = None
-    """The host list that was published to this pod (a launcher), None before the first."""
-    leaving: Leaving | None = None
-    """The pods that were taken off that list."""
-    published_at: datetime | None = None
-    confirmed_at: datetime | None = None
-    """The publication of which its kubelet was reminded."""
+    published: PublishedHosts = PublishedHosts()
+    planned: PlannedNode = PlannedNode()
     ready_since: datetime | None = None
     """None while it is not ready."""
     restarted_at: datetime | None = None
     """When one of its containers was last started again in place."""
     finalizers: tuple[str, ...] = ()
-    assigned: str = ""
-    """The node that a plan has given it, empty before."""
-    placed_at: datetime | None = None
-    """When it was given that node."""
-    node_affinity: str = "[]"
-    """Its users' own as text (`edl.node_affinity.kept`), while it waits for a node of the plan."""
     devices: tuple[str, ...] = ()
     """The GPUs of which KubeShare gave it a share."""
-    says_disruption: bool = False
-    """Its template says itself, while it waits for a node, what autoscalers may do with it."""
 
     @property
     def gated(self) -> bool:

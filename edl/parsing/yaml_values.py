@@ -1,6 +1,7 @@
 """Values that should be texts: YAML reads `true`, `8` and nothing at all as something else."""
 
 import re
+from datetime import datetime
 from typing import Any, Final
 
 from edl.errors import Finding
@@ -11,6 +12,17 @@ _WHOLE: Final = re.compile(r"[0-9]{1,18}")
 def whole(text: str) -> int | None:
     """A whole number that 64 bits hold, of the digits 0 to 9 alone; None for anything else."""
     return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def timestamp(text: str) -> datetime | None:
+    """An RFC 3339 time of an annotation; None when it is absent, or no time with a zone."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None
 
 
 def misread(path: str, value: Any) -> Finding:  # noqa: ANN401 - JSON enters here

@@ -107,10 +107,9 @@ def _role(role: Role, *, seen: bool) -> _View:
 
 
 def _alike(pods: Iterable[Pod]) -> Iterable[Pod]:
-    return (replace(pod, ready=False, hosts=None) for pod in pods)
+    return (replace(pod, ready=False, published=replace(pod.published, hosts=None)) for pod in pods)
 
 
 def _pod(pod: Pod) -> Pod:
-    return replace(
-        pod, version="", ready_since=None, published_at=None, confirmed_at=None, finalizers=()
-    )
+    published = replace(pod.published, at=None, confirmed_at=None)
+    return replace(pod, version="", ready_since=None, published=published, finalizers=())

@@ -57,12 +57,12 @@ def _stays(role: Role, pod: Pod) -> dict[str, str]:
     An extra may go at any time, and so may a work item. What its template says wins.
     """
     extra = pod.index >= role.spec.min or role.spec.resizing is ResizePolicy.ITEMS
-    return {} if extra or pod.says_disruption else dict(contract.UNDISRUPTED)
+    return {} if extra or pod.planned.says_disruption else dict(contract.UNDISRUPTED)
 
 
 def _patch(key: JobKey, pod: Pod, node: str, annotations: dict[str, str]) -> Patch:
     """All at once: a pod whose gate is gone has its node, and what its start needs."""
-    affinity = {"affinity": node_affinity.narrowed(pod.node_affinity, node)}
+    affinity = {"affinity": node_affinity.narrowed(pod.planned.own_affinity, node)}
     return preconditioned_patches.pod(
         key,
         pod,

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, TypeAlias
 
-from edl.kube.decode.object_facts import time
 from edl.kube.event_facts import EventFacts
 from edl.model import TrainingJob
+from edl.parsing.yaml_values import timestamp
 
 _POD: Final = re.compile(r"(?P<job>.+?)(-[0-9]+)?-[a-z0-9]{5}")
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -74,7 +74,7 @@ def _first_seen(events: Iterable[EventFacts]) -> Mapping[str, datetime]:
     """When the first Event about each object was stored."""
     found: dict[str, datetime] = {}
     for event in events:
-        stored = time(event.body["metadata"].get("creationTimestamp") or "") or _NEVER
+        stored = timestamp(event.body["metadata"].get("creationTimestamp") or "") or _NEVER
         identity = _identity(event)
         found[identity] = min(found.get(identity, stored), stored)
     return found

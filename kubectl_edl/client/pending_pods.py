@@ -8,8 +8,8 @@ from typing import Final
 
 from edl import contract
 from edl.kube.cluster import Cluster, ListOptions
-from edl.kube.decode.object_facts import time
 from edl.model.object_refs import JOB_TYPE
+from edl.parsing.yaml_values import timestamp
 from edl.writes import Json
 from kubectl_edl.client.pod_blockers import PodCauses
 
@@ -65,7 +65,7 @@ def _unplaced(pod: Json, job: str, causes: PodCauses) -> Unplaced | None:
         name=pod["metadata"]["name"],
         job=job,
         node=node,
-        since=time(pod["metadata"].get("creationTimestamp") or ""),
+        since=timestamp(pod["metadata"].get("creationTimestamp") or ""),
         why=claims or warning or why,
         reason=reason,
         claims=bool(claims),

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from edl import contract
 from edl.errors import ClusterError, Forbidden, NotFound
 from edl.kube.auth.access_review import read as missing_rights
-from edl.kube.decode.object_facts import time
 from edl.model import ObjectRef
+from edl.parsing.yaml_values import timestamp
 from kubectl_edl.output.age import duration
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def judged(where: str, lease: Json, now: datetime) -> LeaseView:
     spec = lease.get("spec") or {}
     notes = lease["metadata"].get("annotations") or {}
     settings = notes.get(contract.SETTINGS)
-    holder, renewed = spec.get("holderIdentity") or "", time(spec.get("renewTime") or "")
+    holder, renewed = spec.get("holderIdentity") or "", timestamp(spec.get("renewTime") or "")
     if not holder:
         return LeaseView(Lead.RELEASED, where, settings=settings)
     if renewed is None:
@@ -137,7 +137,7 @@ def judged(where: str, lease: Json, now: datetime) -> LeaseView:
     silence = now - renewed
     lead = Lead.EXPIRED if silence > lasts + SLACK else Lead.LEADS
     missing = missing_rights(notes.get(contract.MISSING_RIGHTS))
-    as_of = time(notes.get(contract.QUEUE_AS_OF) or "")
+    as_of = timestamp(notes.get(contract.QUEUE_AS_OF) or "")
     return LeaseView(
         lead, where, holder, silence, lasts, settings, missing=missing, queue_as_of=as_of
     )

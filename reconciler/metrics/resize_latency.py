@@ -65,5 +65,7 @@ def _works(job: TrainingJob, role: Role) -> bool:
 def _published(job: TrainingJob, role: Role) -> bool:
     launchers = (pod for other in job.live if other.spec.decides for pod in other.status.pods)
     return all(
-        len((pod.hosts or "").split()) == role.status.size for pod in launchers if not pod.ended
+        len((pod.published.hosts or "").split()) == role.status.size
+        for pod in launchers
+        if not pod.ended
     )

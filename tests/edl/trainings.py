@@ -22,7 +22,7 @@ from edl.model import (
 from edl.quantities import Resources
 from edl.steps.dependents.dependents import surroundings
 from edl.writes import Create, Delete, Json, Patch, Step
-from tests.roles import role_of
+from tests.roles import pod_of, role_of
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(hours=1)
@@ -65,7 +65,7 @@ def pod(role_name: str, index: int, **fields: Any) -> Pod:  # noqa: ANN401
         "created_at": LONG_AGO,
     }
     name = f"mnist-{role_name}-{index}-abcde"
-    return Pod(name=name, index=index, version=f"v-{name}", **(usual | fields))
+    return pod_of(name=name, index=index, version=f"v-{name}", **(usual | fields))
 
 
 def pods(role_name: str, indexes: Iterable[int], **fields: Any) -> tuple[Pod, ...]:  # noqa: ANN401

@@ -12,7 +12,6 @@ from edl.annotations.last_change import read_reason
 from edl.errors import Denied
 from edl.kube.decode import gpu_sharing, job_status
 from edl.kube.decode.admission_inputs import admission_inputs
-from edl.kube.decode.object_facts import time
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.decode.runtime_classes import RuntimeReference
 from edl.kube.decode.schemas import JobObject
@@ -33,7 +32,7 @@ from edl.model import (
 )
 from edl.model.reason_codes import code_of
 from edl.parsing.parser import parse
-from edl.parsing.yaml_values import whole
+from edl.parsing.yaml_values import timestamp, whole
 from edl.quantities import Resources
 from edl.spec.job_spec import HELD_TTL, RETRIES, JobSpec
 from edl.writes import Json
@@ -98,7 +97,7 @@ def job(raw: bytes, shapes: ShapeInterner) -> JobFacts:
         runtime=_runtime(manifest),
         template=admission_inputs(_pod_spec(manifest)),
         paused=notes.get(contract.PAUSED) == contract.TRUE,
-        started_at=time(notes.get(contract.STARTED_AT, "")),
+        started_at=timestamp(notes.get(contract.STARTED_AT, "")),
         unprovisioned=provisioning_failures.read(notes.get(contract.PROVISIONING_FAILED, "")),
         execs=bool(spec and frameworks.execs(spec)),
     )
@@ -199,7 +198,7 @@ def _template(spec: JobSpec, shape: Shape) -> DeviceTemplate | None:
 
 def _noted(role: Role, spec: JobSpec, notes: Mapping[str, str]) -> Role:
     return role.changed(
-        resized_at=time(notes.get(contract.RESIZED_AT, "")),
+        resized_at=timestamp(notes.get(contract.RESIZED_AT, "")),
         reason=code_of(notes.get(contract.REASON, "")),
         message=notes.get(contract.MESSAGE, ""),
         last=read_reason(notes.get(contract.LAST_CHANGE, "")),
@@ -223,7 +222,9 @@ def _scaling(spec: JobSpec, notes: Mapping[str, str]) -> ScaleDeadline | None:
     if timeout is None and known is None:
         return None
     counts = known is not None and wanted == str(spec.scaling.wanted)
-    return ScaleDeadline(timeout, spec.scaling.fallback, time(since) if counts else None, known)
+    return ScaleDeadline(
+        timeout, spec.scaling.fallback, timestamp(since) if counts else None, known
+    )
 
 
 def _progress(manifest: Mapping[str, Any], spec: JobSpec) -> float | None:

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from edl.kube.decode.object_facts import time
 from edl.model import JobEnd
 from edl.parsing.manifest_reader import MOST_REPLICAS
-from edl.parsing.yaml_values import whole
+from edl.parsing.yaml_values import timestamp, whole
 
 _ENDINGS: Final = {
     "Complete": JobEnd.COMPLETE,
@@ -88,7 +87,7 @@ def ending(manifest: Mapping[str, Any]) -> JobEnd | None:
 def ended_at(manifest: Mapping[str, Any]) -> datetime | None:
     conditions = manifest.get("status", {}).get("conditions") or ()
     times = [
-        time(entry.get("lastTransitionTime") or "")
+        timestamp(entry.get("lastTransitionTime") or "")
         for entry in conditions
         if entry["status"] == "True" and entry["type"] in _ENDINGS
     ]

@@ -4,8 +4,6 @@
 matters here has changed, so that a heartbeat of a node causes no decision.
 """
 
-import re
-from datetime import datetime
 from sys import intern
 from typing import Final
 
@@ -13,15 +11,12 @@ import msgspec
 from msgspec.structs import replace
 
 from edl import contract, node_affinity
-from edl.annotations import host_list_marks
 from edl.kube.cluster import ObjectKey
-from edl.kube.decode import bare_pod, gpu_sharing, volume_claims
-from edl.kube.decode.bare_pod import BarePod
+from edl.kube.decode import gpu_sharing, training_pods, volume_claims
 from edl.kube.decode.node_selector import NODE_NAME
 from edl.kube.decode.pod_shapes import ShapeInterner, claim_ref
 from edl.kube.decode.schemas import (
     DEFAULT_SCHEDULER,
-    ContainerStatus,
     LabelledObject,
     NamespaceObject,
     NodeObject,
@@ -36,7 +31,6 @@ from edl.model import (
     Node,
     ObjectRef,
     Pod,
-    PodPhase,
     ProvisionalPod,
     Shape,
     Taint,
@@ -44,17 +38,14 @@ from edl.model import (
 from edl.model.object_refs import JOB_TYPE
 from edl.parsing import namespace_policy
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy
-from edl.parsing.yaml_values import whole
 from edl.quantities import Resources
 
 _TRUE: Final = "True"
 _OF_THEIR_NODE: Final = ("DaemonSet", "Node")
 """Owners whose pods go with their node."""
 _NAMED: Final = b'"metadata.name"'
-_NODE: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _pods: Final = msgspec.json.Decoder(PodObject)
 _nodes: Final = msgspec.json.Decoder(NodeObject)
-_containers: Final = msgspec.json.Decoder(list[ContainerStatus] | None)
 _tagged: Final = msgspec.json.Decoder(LabelledObject)
 _namespaces: Final = msgspec.json.Decoder(NamespaceObject)
 _classes: Final = msgspec.json.Decoder(PriorityClassObject)
@@ -74,7 +65,7 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     priority: int
     job: str = ""
     pod: Pod | None = None
-    bare: BarePod | None = None
+    bare: training_pods.BarePod | None = None
     labels: Labels = ()
     """Those of all pods of its template: one object for each template."""
     hold: gpu_sharing.GpuAllocation | None = None
@@ -161,7 +152,7 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
     # Its Job is managed but deleted, or not delivered by the watch yet: the pod asks by that Job.
     labels = found.metadata.labels
     ours = bool(job and labels.get(contract.FRAMEWORK))
-    alone = bare_pod.read(raw) if labels.get(contract.FRAMEWORK) and not job else None
+    alone = training_pods.bare_pod(raw) if labels.get(contract.FRAMEWORK) and not job else None
     asks = contract.PROVISIONAL in labels and not (job or alone)
     held_back = (
         ours or asks or ended or leaving or bool(found.spec.scheduling_gates) or _unseen(found)
@@ -180,7 +171,7 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
         asking=asking,
         priority=found.spec.priority or 0,
         job=next((owner.uid for owner in jobs), "") if asks else job,
-        pod=_job_pod(found, alone) if job or alone else None,
+        pod=training_pods.pod(found, alone) if job or alone else None,
         bare=alone,
         labels=who.labels,
         hold=gpu_sharing.hold(share, notes.gpus, notes.gpu_memory),
@@ -250,65 +241,6 @@ def tag(kind: str, raw: bytes) -> OwnedObjectRef:
     found = _tagged.decode(raw).metadata
     job = _labels(found).get(contract.JOB, "")
     return OwnedObjectRef(kind, found.namespace, found.name, job, found.uid)
-
-
-def _job_pod(found: PodObject, alone: BarePod | None) -> Pod:
-    notes = found.metadata.annotations
-    rank = alone.spec.rank if alone else None
-    conditions = found.status.conditions or ()
-    ready = next((one for one in conditions if one.type == "Ready" and one.status == _TRUE), None)
-    gates = tuple(gate.name for gate in found.spec.scheduling_gates or ())
-    waits = contract.PLACEMENT_GATE in gates
-    assigned = "" if waits or not _NODE.fullmatch(notes.assigned) else intern(notes.assigned)
-    return Pod(
-        name=found.metadata.name,
-        index=rank if rank is not None else _index(notes.index),
-        node=intern(found.spec.node_name),
-        phase=PodPhase(found.status.phase),
-        ready=ready is not None,
-        terminating=found.metadata.deletion_timestamp is not None,
-        gates=gates,
-        created_at=found.metadata.creation_timestamp,
-        version=found.metadata.resource_version,
-        hosts=notes.hosts if notes.published_at else None,
-        leaving=host_list_marks.read_leaving(notes.leaving),
-        published_at=time(notes.published_at),
-        confirmed_at=time(notes.confirmed_at),
-        ready_since=ready.last_transition_time if ready else None,
-        restarted_at=_restarted_at(found),
-        finalizers=tuple(map(intern, found.metadata.finalizers or ())),
-        assigned=assigned,
-        placed_at=time(notes.placed_at) if assigned else None,
-        node_affinity=_own_affinity(found) if waits else node_affinity.ANYWHERE,
-        devices=tuple(name for name in notes.gpus.split(",") if name),
-        says_disruption=waits and (notes.do_not_disrupt, notes.safe_to_evict) != (None, None),
-    )
-
-
-def _own_affinity(found: PodObject) -> str:
-    return intern(node_affinity.kept(msgspec.json.decode(found.spec.affinity)))
-
-
-def _restarted_at(found: PodObject) -> datetime | None:
-    containers = _containers.decode(found.status.container_statuses) or ()
-    running = (one.state.running for one in containers if one.restart_count)
-    return max((one.started_at for one in running if one and one.started_at), default=None)
-
-
-def _index(text: str) -> int:
-    index = whole(text)
-    return -1 if index is None else index
-
-
-def time(text: str) -> datetime | None:
-    """An RFC 3339 time of an annotation; None when it is absent, or no time with a zone."""
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else None
 
 
 def _labels(metadata: ObjectMeta) -> dict[str, str]:

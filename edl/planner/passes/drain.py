@@ -187,7 +187,7 @@ def _are_whole(job: TrainingJob, role: Role, last: Pod) -> bool:
 def _lists_others(launcher: Pod, role: Role, last: Pod) -> bool:
     """`last` itself may be off the list already: it leaves in two steps."""
     own = f"{addresses.hostname(role.job, last.index)}."
-    listed = [host for host in (launcher.hosts or "").split() if not host.startswith(own)]
+    listed = [host for host in (launcher.published.hosts or "").split() if not host.startswith(own)]
     return len(listed) == role.status.size - 1
 
 

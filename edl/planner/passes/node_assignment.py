@@ -81,7 +81,7 @@ def _order(waiting: tuple[RoleAllocation, Unscheduled]) -> tuple[bool, int, floa
 
 def _given(snapshot: Snapshot, allocation: RoleAllocation, found: Unscheduled) -> Placement | None:
     """At the node that its pod has been given."""
-    node = found.pod.assigned if found.pod else ""
+    node = found.pod.planned.name if found.pod else ""
     return _at(snapshot, allocation, node, (IDLE, FUTURE_IDLE)) if node else None
 
 
@@ -178,7 +178,7 @@ def _is_short(allocation: RoleAllocation) -> bool:
 def _has_begun(job: TrainingJob) -> bool:
     """Whether any of its pods has a node, or has been given one."""
     pods = (pod for role in job.live for pod in role.status.pods if pod.active)
-    return any(pod.node or pod.assigned for pod in pods)
+    return any(pod.node or pod.planned.name for pod in pods)
 
 
 def _placed(allocation: RoleAllocation) -> Iterator[tuple[str, int]]:
@@ -193,7 +193,7 @@ def _placed(allocation: RoleAllocation) -> Iterator[tuple[str, int]]:
 def _replaced(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[str]:
     """Pods whose node has no room for them any more."""
     for position, _, pod in allocation.unscheduled:
-        if pod and pod.assigned and position < allocation.size:
-            node = snapshot.capacity.index.get(pod.assigned)
+        if pod and pod.planned.name and position < allocation.size:
+            node = snapshot.capacity.index.get(pod.planned.name)
             if node is None or node != allocation.placements[position].node:
                 yield pod.name

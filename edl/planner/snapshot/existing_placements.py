@@ -153,6 +153,6 @@ def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> date
 
 
 def _moments(job: TrainingJob, role: Role, pod: Pod | None) -> Iterator[datetime]:
-    of_pod = (pod.created_at, pod.placed_at) if pod else ()
+    of_pod = (pod.created_at, pod.planned.given_at) if pod else ()
     found = (job.started_at, role.record.resized_at, *of_pod)
     return (moment for moment in found if moment is not None)

@@ -15,7 +15,9 @@ def domain_of(snapshot: Snapshot, job: TrainingJob, role: str, label: str) -> in
     """The domain where most pods of a started role are, "" for those of all; NOWHERE without."""
     nodes, numbers = snapshot.capacity.index, snapshot.domains(label).of_nodes
     started = _started(job, role)
-    pods = [pod.node or pod.assigned for one in started for pod in one.status.pods if pod.active]
+    pods = [
+        pod.node or pod.planned.name for one in started for pod in one.status.pods if pod.active
+    ]
     names = [*filter(None, pods)] or [name for one in started for name in one.record.assigned.nodes]
     found = Counter(int(numbers[nodes[name]]) for name in names if name in nodes)
     del found[NO_NODE]

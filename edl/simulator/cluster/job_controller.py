@@ -111,7 +111,7 @@ class JobController:
         created = (pod.created_at - stage.world.start).total_seconds()
         rank = (-actor.job.priority, created, stage.number())
         bind = partial(self._bind, actor, part, pod.name)
-        waiting = PendingPod(rank, _path(actor, pod), bind, pod.assigned)
+        waiting = PendingPod(rank, _path(actor, pod), bind, pod.planned.name)
         stage.scheduler.add(part.role.template.shape, waiting)
         stage.unbound = True
 

@@ -13,6 +13,7 @@ from edl import contract
 from edl.annotations import assignments, clearings, host_list_marks
 from edl.annotations.last_change import read_reason
 from edl.model import Pod, Role, ScaleDeadline
+from edl.model.pods import PublishedHosts
 from edl.model.reason_codes import code_of
 from edl.writes import Patch
 
@@ -44,19 +45,24 @@ def patched_pod(pod: Pod, patch: Patch) -> Pod:
     metadata = patch.body.get("metadata", {})
     annotations = metadata.get("annotations") or {}
     gates = (patch.body.get("spec") or {}).get("schedulingGates")
-    published = _time(annotations.get(contract.PUBLISHED_AT))
+    before, planned, leaving = pod.published, pod.planned, annotations.get(contract.LEAVING)
     return replace(
         pod,
-        hosts=annotations.get(contract.HOSTFILE, pod.hosts),
-        published_at=published or pod.published_at,
-        leaving=host_list_marks.read_leaving(annotations.get(contract.LEAVING) or "")
-        if contract.LEAVING in annotations
-        else pod.leaving,
-        confirmed_at=_time(annotations.get(contract.CONFIRMED_AT)) or pod.confirmed_at,
+        published=PublishedHosts(
+            annotations.get(contract.HOSTFILE, before.hosts),
+            host_list_marks.read_leaving(leaving or "")
+            if contract.LEAVING in annotations
+            else before.leaving,
+            _time(annotations.get(contract.PUBLISHED_AT)) or before.at,
+            _time(annotations.get(contract.CONFIRMED_AT)) or before.confirmed_at,
+        ),
+        planned=replace(
+            planned,
+            name=annotations.get(contract.ASSIGNED_NODE, planned.name),
+            given_at=_time(annotations.get(contract.PLACED_AT)) or planned.given_at,
+        ),
         gates=pod.gates if gates is None else tuple(gate["name"] for gate in gates),
         finalizers=tuple(metadata.get("finalizers", pod.finalizers)),
-        assigned=annotations.get(contract.ASSIGNED_NODE, pod.assigned),
-        placed_at=_time(annotations.get(contract.PLACED_AT)) or pod.placed_at,
     )
 
 

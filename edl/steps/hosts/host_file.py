@@ -178,15 +178,15 @@ def _time_to_settle(pod: Pod, now: datetime) -> timedelta | None:
 
 def _time_to_confirm(pod: Pod, now: datetime) -> timedelta | None:
     """How long until the kubelet is reminded of the last publication, None if it need not be."""
-    if _is_gated(pod) or pod.published_at is None or pod.confirmed_at == pod.published_at:
+    if _is_gated(pod) or pod.published.at is None or pod.published.confirmed_at == pod.published.at:
         return None
-    age = now - pod.published_at
-    return (_left(CONFIRM, pod.published_at, now) or _NOW) if age < FORGET else None
+    age = now - pod.published.at
+    return (_left(CONFIRM, pod.published.at, now) or _NOW) if age < FORGET else None
 
 
 def _listed(pod: Pod) -> frozenset[int]:
     """Nothing for a list that is not ours (who may patch pods may write any): it is replaced."""
-    hosts = (pod.hosts or "").split()
+    hosts = (pod.published.hosts or "").split()
     indexes = [host.partition(".")[0].rpartition("-")[2] for host in hosts]
     if not all(_INDEX.fullmatch(index) for index in indexes):
         return frozenset()
@@ -195,9 +195,9 @@ def _listed(pod: Pod) -> frozenset[int]:
 
 def _time_to_leave(pod: Pod, published: frozenset[int] | None, now: datetime) -> timedelta | None:
     """How long the pods that are no longer listed still need; None when they had their time."""
-    if published is not None or pod.published_at is None:
+    if published is not None or pod.published.at is None:
         return LEAVE
-    return _left(LEAVE, pod.published_at, now)
+    return _left(LEAVE, pod.published.at, now)
 
 
 def _left(wait: timedelta, since: datetime, now: datetime) -> timedelta | None:
@@ -220,7 +220,7 @@ def _patch(
         contract.MPI_HOSTFILE: "".join(f"{host} slots={role.spec.slots}\n" for host in hosts),
         contract.PUBLISHED_AT: preconditioned_patches.timestamp(now),
     }
-    if workers.leaving.pods or pod.leaving:
+    if workers.leaving.pods or pod.published.leaving:
         leaves = workers.leaving.pods and host_list_marks.leaving_text(workers.leaving)
         annotations[contract.LEAVING] = leaves or None
     if new_workers.role_of(job):
@@ -234,5 +234,5 @@ def _patch(
 
 def _reminder(job: TrainingJob, pod: Pod) -> Patch:
     """Any change of a pod makes the kubelet write its files, with whatever it had missed."""
-    told = preconditioned_patches.timestamp(pod.published_at) if pod.published_at else ""
+    told = preconditioned_patches.timestamp(pod.published.at) if pod.published.at else ""
     return preconditioned_patches.pod(job.key, pod, {contract.CONFIRMED_AT: told})

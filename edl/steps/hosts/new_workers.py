@@ -21,7 +21,7 @@ def told(job: TrainingJob) -> tuple[Patch, ...]:
     """For each worker that waits: whether it is new, and how many there are with it."""
     name = role_of(job)
     deciders = [pod for role in job.roles if role.spec.decides for pod in role.status.pods]
-    began = any(pod.hosts is not None for pod in deciders if not pod.terminating)
+    began = any(pod.published.hosts is not None for pod in deciders if not pod.terminating)
     return tuple(
         _let_in(job, role, pod, new=began)
         for role in job.live

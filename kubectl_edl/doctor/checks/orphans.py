@@ -8,8 +8,8 @@ from typing import Final
 from edl import contract
 from edl.errors import NotFound
 from edl.kube.cluster import RESOURCES, ListOptions
-from edl.kube.decode.object_facts import time
 from edl.model import ObjectRef
+from edl.parsing.yaml_values import timestamp
 from edl.writes import Json
 from kubectl_edl.doctor.checks.check import Findings, Patient, warning, well
 
@@ -52,7 +52,7 @@ def _listed(patient: Patient, selection: ListOptions) -> Iterator[Json]:
 
 
 def _is_settled(metadata: Json, patient: Patient) -> bool:
-    made = time(metadata.get("creationTimestamp") or "")
+    made = timestamp(metadata.get("creationTimestamp") or "")
     return made is None or patient.now - made > _SWEPT
 
 

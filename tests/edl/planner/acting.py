@@ -31,6 +31,7 @@ from edl.model import (
 )
 from edl.planner.plan import NodeAssignment, Plan
 from edl.quantities import Resources
+from tests.roles import planned
 
 Choose: TypeAlias = Callable[[Shape, str], str]
 """A node for a pod, or the one that it was given; its room is taken. Empty where none has it."""
@@ -133,7 +134,7 @@ def _placed(part: Role, given: NodeAssignment, now: datetime) -> Role:
     """Its pods as the plan's nodes are written on them; without those that lost theirs."""
     nodes = dict(given.nodes)
     pods = tuple(
-        replace(one, gates=(), assigned=nodes[one.name], placed_at=now)
+        planned(replace(one, gates=()), name=nodes[one.name], given_at=now)
         if one.name in nodes
         else one
         for one in part.status.pods
@@ -193,7 +194,7 @@ def _bind(part: Role, now: datetime, choose: Choose) -> Role:
     for index in range(part.status.size):
         one = have.get(index) or _new(index, now, part.template.gated)
         if not (one.node or one.ended or one.gated):
-            on = choose(part.template.shape, one.assigned)
+            on = choose(part.template.shape, one.planned.name)
             one = replace(one, node=on, ready=bool(on))
         pods.append(one)
     return part.changed(pods=tuple(pods))

@@ -20,7 +20,7 @@ from edl.model import (
     TrainingJob,
 )
 from edl.quantities import Resources
-from tests.roles import role_of
+from tests.roles import pod_of, role_of
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -54,7 +54,7 @@ def pod(index: int, on: str = "", **fields: Any) -> Pod:
         "created_at": at(-3600),
         "version": "1",
     }
-    return Pod(**(given | fields))
+    return pod_of(**(given | fields))
 
 
 def role(name: str = "worker", low: int = 1, high: int = 1, **fields: Any) -> Role:

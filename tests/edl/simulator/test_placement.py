@@ -148,7 +148,7 @@ def test_placed_pods_go_to_their_nodes_wherever_the_scheduler_would_put_them() -
     plans = {0: started, 2: on(ps=["small"], worker=["small"]), 4: on(worker=["", "large"])}
     script = Script(world(node("large", 64), node("small", 4), gang()), plans)
     assert script.nodes(3) == ["small", "small", ""]
-    assert script.pods(3)[0].placed_at == START + timedelta(seconds=2)
+    assert script.pods(3)[0].planned.given_at == START + timedelta(seconds=2)
     assert script.nodes(4) == ["small", "small", "large"]
 
 
@@ -207,7 +207,7 @@ def test_a_placed_pod_goes_to_no_node_that_it_may_not_use(way: NodeEvent | Servi
     others, events = ((), (way,)) if isinstance(way, NodeEvent) else ((way,), ())
     given = replace(world(host("a"), gang(seats=seats), *others), events=events)
     script = Script(given, {0: started, 2: on(ps=["a"])})
-    assert [(pod.assigned, pod.gates, pod.node) for pod in script.pods(9)] == [
+    assert [(pod.planned.name, pod.gates, pod.node) for pod in script.pods(9)] == [
         ("a", (), ""),
         ("", (PLACEMENT,), ""),
     ]
@@ -225,10 +225,10 @@ def test_a_placed_pod_that_is_ended_is_made_again_behind_its_gate() -> None:
     added = NodeEvent(1.5, Change.ADDED, node("large", 4))
     script = Script(replace(given, events=(added,)), plans)
     _, stuck, _ = script.pods(3)
-    assert (stuck.assigned, stuck.node) == ("small", "")
+    assert (stuck.planned.name, stuck.node) == ("small", "")
     _, again, _ = script.pods(5)
     assert again.name != stuck.name
-    assert (again.gates, again.assigned, again.placed_at) == ((PLACEMENT,), "", None)
+    assert (again.gates, again.planned.name, again.planned.given_at) == ((PLACEMENT,), "", None)
     assert script.nodes(6) == ["large", "large", "large"]
     assert [role.status.failures for role in script.roles(7)] == [0, 0]
     assert script.simulation.result().jobs[0].track.pod_stops == 0
@@ -238,7 +238,7 @@ def test_who_is_suspended_leaves_no_pod_behind_its_gate_nor_on_its_way_to_a_node
     web = Service("web", shape(4), ((1, 1), (9, 0)))
     plans = {0: started, 2: on(ps=["node-0"]), 4: stopped, 6: started}
     script = Script(world(node("node-0", 4), web, gang()), plans)
-    assert [pod.assigned for pod in script.pods(3)] == ["node-0", "", ""]
+    assert [pod.planned.name for pod in script.pods(3)] == ["node-0", "", ""]
     assert script.pods(5) == []
     assert script.nodes(20) == ["", "", ""]
     assert [pod.gates for pod in script.pods(20)] == [(PLACEMENT,)] * 3
@@ -251,7 +251,7 @@ def test_a_launcher_is_placed_first_and_gets_its_node_once_its_hosts_are_known()
     script = Script(world(*nodes(2), ring), plans)
     assert script.pods(1)[0].gates == (HOSTS, PLACEMENT)
     launcher = script.pods(3)[0]
-    assert (launcher.gates, launcher.assigned, launcher.node) == ((HOSTS,), "node-1", "")
+    assert (launcher.gates, launcher.planned.name, launcher.node) == ((HOSTS,), "node-1", "")
     assert script.nodes(6) == ["node-1", "node-1"]
 
 
@@ -264,7 +264,7 @@ def test_what_waits_in_an_observed_cluster_goes_on_waiting() -> None:
     larger = (NodeEvent(5, Change.LOST, node("b")), NodeEvent(6, Change.ADDED, node("b", 64)))
     again = Script(replace(from_state(script.simulation.state()), events=larger), {})
     assert again.nodes(4) == ["b", "", ""]
-    assert [pod.node for pod in again.pods(6) if pod.assigned] == ["b"]
+    assert [pod.node for pod in again.pods(6) if pod.planned.name] == ["b"]
 
 
 def test_without_us_no_pod_waits_for_a_plan() -> None:

@@ -27,6 +27,7 @@ from edl.steps.start import start
 from edl.writes import Action, Delete, Patch
 from tests.edl.trainings import KEY, NOW, patches, pod, pods, role, training, written
 from tests.reasons import because
+from tests.roles import planned
 
 GATE = contract.PLACEMENT_GATE
 OWN = '[{"matchExpressions":[{"key":"zone","operator":"Exists"}]}]'
@@ -70,7 +71,7 @@ def placed(job: TrainingJob, *nodes: str, **plan: object) -> list[str]:
 
 
 def test_a_pod_gets_its_node_and_loses_its_gate_in_one_patch() -> None:
-    waits = replace(waiting("worker", 0, gates=(GATE, "example.com/quota"))[0], node_affinity=OWN)
+    waits = planned(waiting("worker", 0, gates=(GATE, "example.com/quota"))[0], own_affinity=OWN)
     (patch,) = of_pods(served(waits), Plan(node_assignments=(placement("n1"),)))
     name = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
     term = {"matchExpressions": [{"key": "zone", "operator": "Exists"}], "matchFields": [name]}
@@ -110,7 +111,7 @@ def test_a_work_item_that_is_moved_loses_little() -> None:
 
 
 def test_what_a_template_says_to_autoscalers_wins() -> None:
-    own = [replace(one, says_disruption=True) for one in waiting("worker", 0, 1, 2)]
+    own = [planned(one, says_disruption=True) for one in waiting("worker", 0, 1, 2)]
     assert told_to_autoscalers(*own) == [{}, {}, {}]
 
 

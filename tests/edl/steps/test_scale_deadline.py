@@ -4,7 +4,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.model import ResizePolicy, Role, ScaleDeadline
@@ -28,6 +27,7 @@ from tests.edl.trainings import (
     written,
 )
 from tests.reasons import because
+from tests.roles import with_hosts
 
 MINUTE = timedelta(minutes=1)
 ANSWERED = {contract.SCALE_TIMEOUT: None, contract.SCALE_FALLBACK: None, contract.SCALING: None}
@@ -123,7 +123,7 @@ def test_the_plan_does_not_grow_what_is_taken_back() -> None:
 def test_who_is_listed_leaves_the_list_first() -> None:
     found = pod("launcher", 0, hosts=hostfile(range(5)), published_at=NOW - MINUTE)
     job = training(
-        role("launcher", pods=(replace(found, confirmed_at=NOW - MINUTE),)),
+        role("launcher", pods=(with_hosts(found, confirmed_at=NOW - MINUTE),)),
         worker(6, 5, since(60)),
         framework="horovod",
     )

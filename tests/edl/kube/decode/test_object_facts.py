@@ -10,6 +10,7 @@ from edl.kube.decode import object_facts
 from edl.kube.decode.node_selector import NODE_NAME
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.model import ClaimRef, Node, Pod, PodPhase, Requirement, Taint, Toleration
+from edl.parsing.yaml_values import timestamp
 from edl.patches.merge_patch import merged
 from edl.quantities import Resources
 from edl.writes import Json
@@ -126,9 +127,9 @@ def test_a_pod_of_a_job_tells_its_index_gates_and_hosts() -> None:
     assert (found.pod.index, found.pod.node, found.pod.phase) == (3, "n1", PodPhase.RUNNING)
     assert found.pod.ready
     assert found.pod.gates == ("edl.dev/hosts",)
-    assert found.pod.hosts == "a:1\n"
-    assert found.pod.published_at == datetime(2026, 1, 1, 0, 0, 9, tzinfo=UTC)
-    assert found.pod.confirmed_at == datetime(2026, 1, 1, 0, 0, 8, tzinfo=UTC)
+    assert found.pod.published.hosts == "a:1\n"
+    assert found.pod.published.at == datetime(2026, 1, 1, 0, 0, 9, tzinfo=UTC)
+    assert found.pod.published.confirmed_at == datetime(2026, 1, 1, 0, 0, 8, tzinfo=UTC)
     assert found.pod.ready_since == datetime(2026, 1, 1, 0, 0, 7, tzinfo=UTC)
 
 
@@ -136,7 +137,7 @@ def test_a_host_list_counts_only_once_it_was_published() -> None:
     body = manifests.job_pod("p", 0, "train", notes={"edl.dev/hostfile": ""})
     found = pod_facts(body).pod
     assert found is not None
-    assert (found.hosts, found.published_at) == (None, None)
+    assert (found.published.hosts, found.published.at) == (None, None)
 
 
 def test_a_pod_without_an_index_has_none() -> None:
@@ -248,13 +249,13 @@ def test_a_container_that_began_again_is_noticed() -> None:
         ShapeInterner(),
     )
     assert found.pod is not None
-    assert found.pod.restarted_at == object_facts.time(began)
+    assert found.pod.restarted_at == timestamp(began)
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2026-01-01T12:00:00"])
 def test_a_time_without_a_zone_is_no_time(text: str) -> None:
-    assert object_facts.time(text) is None
-    assert object_facts.time("2026-01-01T12:00:00Z") == datetime(2026, 1, 1, 12, tzinfo=UTC)
+    assert timestamp(text) is None
+    assert timestamp("2026-01-01T12:00:00Z") == datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def test_a_job_that_a_pod_names_without_being_controlled_by_it_does_not_own_it() -> None:
@@ -294,8 +295,8 @@ def placeable(*gates: str, **notes: str) -> Pod:
 def test_a_pod_that_waits_for_its_node_tells_its_own_node_affinity() -> None:
     found = placeable("example.com/quota", contract.PLACEMENT_GATE)
     assert found.unplaced
-    assert json.loads(found.node_affinity) == [{"matchExpressions": [ZONE]}]
-    assert (found.assigned, found.placed_at) == ("", None)
+    assert json.loads(found.planned.own_affinity) == [{"matchExpressions": [ZONE]}]
+    assert (found.planned.name, found.planned.given_at) == ("", None)
 
 
 @pytest.mark.parametrize("key", [contract.DO_NOT_DISRUPT, contract.SAFE_TO_EVICT])
@@ -306,8 +307,8 @@ def test_a_pod_that_waits_for_its_node_tells_that_its_template_speaks_to_autosca
     gates = {"schedulingGates": [{"name": contract.PLACEMENT_GATE}]}
     found = pod_facts(manifests.job_pod("p", 0, "train", notes={key: value}, spec=gates)).pod
     assert found is not None
-    assert found.says_disruption
-    assert not placeable(contract.PLACEMENT_GATE).says_disruption
+    assert found.planned.says_disruption
+    assert not placeable(contract.PLACEMENT_GATE).planned.says_disruption
 
 
 @pytest.mark.parametrize("key", [contract.DO_NOT_DISRUPT, contract.SCALE_DOWN_DISABLED])
@@ -336,20 +337,20 @@ def test_a_placed_pod_tells_its_node_and_since_when_also_behind_another_gate() -
     at = "2026-01-01T00:00:09Z"
     found = placeable(contract.HOSTS_GATE, assigned_node="gpu-1.lab", placed_at=at)
     assert not found.unplaced
-    assert found.assigned == "gpu-1.lab"
-    assert found.placed_at == datetime(2026, 1, 1, 0, 0, 9, tzinfo=UTC)
-    assert found.node_affinity == "[]"
+    assert found.planned.name == "gpu-1.lab"
+    assert found.planned.given_at == datetime(2026, 1, 1, 0, 0, 9, tzinfo=UTC)
+    assert found.planned.own_affinity == "[]"
 
 
 def test_who_waits_has_no_node_whatever_is_written_on_it() -> None:
     found = placeable(contract.PLACEMENT_GATE, assigned_node="n1", placed_at="2026-01-01T00:00:09Z")
-    assert (found.assigned, found.placed_at) == ("", None)
+    assert (found.planned.name, found.planned.given_at) == ("", None)
 
 
 @pytest.mark.parametrize("name", ["", "-", "N1", "n1,n2", "n" * 254, "n1\n", 'a"b', "é"])
 def test_what_is_no_name_of_a_node_is_no_node(name: str) -> None:
     found = placeable(assigned_node=name, placed_at="2026-01-01T00:00:09Z")
-    assert (found.assigned, found.placed_at) == ("", None)
+    assert (found.planned.name, found.planned.given_at) == ("", None)
 
 
 @pytest.mark.parametrize(
@@ -377,4 +378,4 @@ def test_the_shape_of_a_pod_of_others_names_its_node_whatever_is_written_on_it()
 
 def test_a_pod_placed_at_no_time_still_has_its_node() -> None:
     found = placeable(assigned_node="n1", placed_at="soon")
-    assert (found.assigned, found.placed_at) == ("n1", None)
+    assert (found.planned.name, found.planned.given_at) == ("n1", None)

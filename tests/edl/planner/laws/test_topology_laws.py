@@ -57,7 +57,9 @@ def torn(job: TrainingJob, nodes: dict[str, Node]) -> Iterator[str]:
     """What a job requires and its pods do not keep to."""
     for role, label in job.topology.required:
         parts = [part for part in job.roles if role in ("", part.name)]
-        on = [pod.node or pod.assigned for part in parts for pod in part.status.pods if pod.active]
+        on = [
+            pod.node or pod.planned.name for part in parts for pod in part.status.pods if pod.active
+        ]
         values = {(nodes[name].labels or {}).get(label) for name in on if name in nodes}
         if len(values) > 1 or None in values:
             yield f"{job.key}: {role} requires {label}, and is in {values}"

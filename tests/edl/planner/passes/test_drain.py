@@ -22,6 +22,7 @@ from edl.planner.passes.drain import CORDONED
 from edl.planner.plan import Drain
 from tests.edl.planner.plans import plan_for
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape
+from tests.roles import with_hosts
 
 CORDON = Taint(CORDONED, "", "NoSchedule")
 SPOT = Taint("aws-node-termination-handler/spot-itn", "x", "NoSchedule")
@@ -194,7 +195,8 @@ def test_a_gated_pod_does_not_move_while_an_ungated_one_is_yet_to_be_bound() -> 
 def test_the_list_of_a_launcher_that_has_failed_holds_nobody_back() -> None:
     mine = ring("a", "a", "b")
     launcher, workers = mine.roles
-    failed = replace(launcher.status.pods[0], phase=PodPhase.FAILED, hosts="", name="launcher-old")
+    failed = replace(launcher.status.pods[0], phase=PodPhase.FAILED, name="launcher-old")
+    failed = with_hosts(failed, hosts="")
     mine = replace(mine, roles=(launcher.changed(pods=(failed, *launcher.status.pods)), workers))
     assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == [("pod-1",)]
 

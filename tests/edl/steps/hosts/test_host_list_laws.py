@@ -53,7 +53,7 @@ class World:
     @property
     def listed(self) -> set[str]:
         launcher, workers = self.job.roles
-        hosts = (launcher.status.pods[0].hosts or "").split()
+        hosts = (launcher.status.pods[0].published.hosts or "").split()
         indexes = {int(host.partition(".")[0].rpartition("-")[2]) for host in hosts}
         return {found.name for found in workers.status.pods if found.index in indexes}
 

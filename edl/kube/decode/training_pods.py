@@ -1,0 +1,102 @@
+"""The pods of training jobs: those of Jobs, and bare ones with our labels."""
+
+import re
+from datetime import datetime
+from sys import intern
+from typing import Final
+
+import msgspec
+
+from edl import contract, node_affinity
+from edl.annotations import host_list_marks
+from edl.errors import Denied
+from edl.kube.decode.schemas import ContainerStatus, PodAnnotations, PodObject
+from edl.model import Pod, PodPhase
+from edl.model.pods import PlannedNode, PublishedHosts
+from edl.parsing.parser import parse
+from edl.parsing.yaml_values import timestamp, whole
+from edl.spec.job_spec import JobSpec
+
+_NODE: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_TRUE: Final = "True"
+_containers: Final = msgspec.json.Decoder(list[ContainerStatus] | None)
+
+
+class BarePod(msgspec.Struct, frozen=True, gc=False):
+    """A pod that no Job made. `account` is its ServiceAccount."""
+
+    spec: JobSpec
+    uid: str
+    account: str
+
+
+def bare_pod(raw: bytes) -> BarePod | None:
+    """From a whole pod that carries `edl.dev/framework`; None where its labels make no sense."""
+    manifest = msgspec.json.decode(raw)
+    try:
+        spec = parse(manifest | {"kind": "Pod"})
+    except Denied:
+        return None
+    return BarePod(
+        spec, manifest["metadata"]["uid"], manifest["spec"].get("serviceAccountName", "")
+    )
+
+
+def pod(found: PodObject, alone: BarePod | None) -> Pod:
+    notes = found.metadata.annotations
+    rank = alone.spec.rank if alone else None
+    conditions = found.status.conditions or ()
+    ready = next((one for one in conditions if one.type == "Ready" and one.status == _TRUE), None)
+    gates = tuple(gate.name for gate in found.spec.scheduling_gates or ())
+    return Pod(
+        name=found.metadata.name,
+        index=rank if rank is not None else _index(notes.index),
+        node=intern(found.spec.node_name),
+        phase=PodPhase(found.status.phase),
+        ready=ready is not None,
+        terminating=found.metadata.deletion_timestamp is not None,
+        gates=gates,
+        created_at=found.metadata.creation_timestamp,
+        version=found.metadata.resource_version,
+        published=_published(notes),
+        planned=_planned(found, waits=contract.PLACEMENT_GATE in gates),
+        ready_since=ready.last_transition_time if ready else None,
+        restarted_at=_restarted_at(found),
+        finalizers=tuple(map(intern, found.metadata.finalizers or ())),
+        devices=tuple(name for name in notes.gpus.split(",") if name),
+    )
+
+
+def _published(notes: PodAnnotations) -> PublishedHosts:
+    """Most pods have no host list, and share one value."""
+    return PublishedHosts(
+        notes.hosts if notes.published_at else None,
+        host_list_marks.read_leaving(notes.leaving),
+        timestamp(notes.published_at),
+        timestamp(notes.confirmed_at),
+    )
+
+
+def _planned(found: PodObject, *, waits: bool) -> PlannedNode:
+    notes = found.metadata.annotations
+    if waits:
+        says = (notes.do_not_disrupt, notes.safe_to_evict) != (None, None)
+        return PlannedNode(own_affinity=_own_affinity(found), says_disruption=says)
+    if not _NODE.fullmatch(notes.assigned):
+        return PlannedNode()
+    return PlannedNode(intern(notes.assigned), timestamp(notes.placed_at))
+
+
+def _own_affinity(found: PodObject) -> str:
+    return intern(node_affinity.kept(msgspec.json.decode(found.spec.affinity)))
+
+
+def _restarted_at(found: PodObject) -> datetime | None:
+    containers = _containers.decode(found.status.container_statuses) or ()
+    running = (one.state.running for one in containers if one.restart_count)
+    return max((one.started_at for one in running if one and one.started_at), default=None)
+
+
+def _index(text: str) -> int:
+    index = whole(text)
+    return -1 if index is None else index
