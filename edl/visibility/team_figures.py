@@ -8,7 +8,7 @@ import msgspec
 
 from edl.model import ClusterState, JobKey, Team
 from edl.quantities import Resources
-from edl.visibility.team_usage_now import compared, lending, own_usage
+from edl.visibility.team_usage_now import compared, lending, own_usage, weighted_shares
 
 _NONE: Final = Resources()
 
@@ -27,6 +27,8 @@ class TeamFigures(msgspec.Struct, frozen=True):
     """Its queued training jobs."""
     lent: Resources = _NONE
     """Its part of what others use beyond their guarantees and beyond what no team is owed."""
+    share: float = 0.0
+    """Its weighted dominant share of what is borrowed: the smallest is next."""
 
     @property
     def borrowed(self) -> Resources:
@@ -41,7 +43,7 @@ def team_figures(state: ClusterState, waiting: Iterable[JobKey]) -> tuple[TeamFi
     teams = state.teams
     own = own_usage(state)
     used = _used(state, own)
-    loans = lending(state, own)
+    loans, shares = lending(state, own), weighted_shares(state, own)
     queued: Counter[str] = Counter()
     for key in waiting:
         for name in teams.path(state.team_of(key.namespace)):
@@ -54,6 +56,7 @@ def team_figures(state: ClusterState, waiting: Iterable[JobKey]) -> tuple[TeamFi
             used.get(name, _NONE),
             queued[name],
             loans.lent(name),
+            shares[name],
         )
         for name in _in_tree(teams.children, "")
     )

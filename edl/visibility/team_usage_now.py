@@ -1,9 +1,10 @@
-"""What pods hold now, by team and by training job, until they terminate."""
+"""What pods hold now, by team, until they terminate; and what follows from that."""
 
 from collections.abc import Mapping
 from typing import Final
 
 from edl.model import ClusterState, Role
+from edl.planner.teams.team_balance import TeamBalance
 from edl.planner.teams.team_lending import TeamLending
 from edl.quantities import PODS, Resources
 
@@ -38,3 +39,15 @@ def lending(state: ClusterState, own: Mapping[str, Resources]) -> TeamLending:
     """Who borrows from whom; `own` is the usage of each team's own namespaces."""
     capacity = sum((one.allocatable for one in state.nodes), _NONE)
     return TeamLending(state.teams, own, capacity)
+
+
+def weighted_shares(state: ClusterState, own: Mapping[str, Resources]) -> Mapping[str, float]:
+    """By team, its weighted dominant share of what is borrowed: the smallest comes first.
+
+    That is the largest part of the cluster, of any resource, that it borrows, by its weight.
+    """
+    if not state.teams:
+        return {}
+    ready = (one.allocatable for one in state.nodes if one.schedulable)
+    balance = TeamBalance(state.teams, own, dict(sum(ready, _NONE)))
+    return {name: balance.share(balance.numbers[name]) for name in balance.names}

@@ -34,7 +34,7 @@ from kubectl_edl.output.report import Report
 if TYPE_CHECKING:
     from edl.forecast.estimate import Estimate
     from edl.planner.explain.explanation import Explanation
-    from edl.visibility.borrowed_shares import BorrowedShare
+    from edl.visibility.job_capacity import JobCapacity
     from edl.visibility.team_figures import TeamFigures
 
 _PAST: Final = 5
@@ -62,7 +62,7 @@ Examples:
   # In which racks its pods are, and which rack comes nearest while it waits
   kubectl edl explain mnist -o json | jq .topology
   # For a script: from which teams it borrows
-  kubectl edl explain mnist -o json | jq .teamShare.borrowed
+  kubectl edl explain mnist -o json | jq .teamCapacity.borrowed
   # For a script: what it lacks
   kubectl edl explain mnist -o json | jq '.start.blockers[] | select(.type=="Room").missing'
 
@@ -118,7 +118,7 @@ def _report(
         domains=running(job, labels_of(state.nodes)) if state else None,
         team=state.team_of(job.key.namespace) if state else "",
         figures=_figures(state, job) if state else None,
-        share=_share(state, job) if state else None,
+        capacity=_capacity(state, job) if state else None,
     )
     if published:
         told = published.job(job.key)
@@ -137,12 +137,12 @@ def _figures(state: ClusterState, job: TrainingJob) -> "TeamFigures | None":
     return next((one for one in team_figures(state, ()) if one.team.name == team), None)
 
 
-def _share(state: ClusterState, job: TrainingJob) -> "BorrowedShare | None":
+def _capacity(state: ClusterState, job: TrainingJob) -> "JobCapacity | None":
     """What of it is guaranteed, by the state that knows of devices."""
-    from edl.visibility.borrowed_shares import borrowed_share  # noqa: PLC0415 (numpy)
+    from edl.visibility.job_capacity import job_capacity  # noqa: PLC0415 (numpy)
 
     found = next((one for one in state.jobs if one.key == job.key), None)
-    return borrowed_share(state, found) if found else None
+    return job_capacity(state, found) if found else None
 
 
 def _caveats(state: ClusterState, job: TrainingJob) -> tuple[tuple[str, Caveat], ...]:

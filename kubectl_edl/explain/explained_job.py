@@ -8,7 +8,7 @@ from edl.domain_counts import DomainCounts
 from edl.forecast.estimate import Estimate
 from edl.model import Caveat
 from edl.planner.explain.explanation import Explanation
-from edl.visibility.borrowed_shares import BorrowedShare
+from edl.visibility.job_capacity import JobCapacity
 from edl.visibility.namespace_queue import PublishedJob
 from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.client.pending_pods import Unplaced
@@ -47,7 +47,7 @@ class Explained:
     """Its namespace's; empty where no teams are configured."""
     figures: TeamFigures | None = None
     """What this team has; None where the whole cluster may not be read."""
-    share: BorrowedShare | None = None
+    capacity: JobCapacity | None = None
     """What of its running pods is guaranteed and borrowed; None where that is not known."""
 
     @property

@@ -11,10 +11,10 @@ from edl.messages.device_messages import caveat
 from edl.model import Caveat, Reason, Role
 from edl.planner.explain.explanation import Explanation, RoleExplanation
 from kubectl_edl.client.pending_pods import Unplaced
+from kubectl_edl.explain.capacity_text import borrowed_text, capacity_document, guaranteed_text
 from kubectl_edl.explain.cause_documents import published_document, stops_document
 from kubectl_edl.explain.explained_job import Explained
 from kubectl_edl.explain.stop_sections import stop_sections, told_stops
-from kubectl_edl.explain.team_share import borrowed_text, guaranteed_text, share_document
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.model import resize_limits, topology_view
 from kubectl_edl.model.published_queue import (
@@ -83,8 +83,8 @@ def _header(explained: Explained, now: datetime) -> str:
         "Phase": explained.view.phase.value,
         "Reason": explained.view.why.message,
         "Team": explained.team_text,
-        "Guaranteed": guaranteed_text(explained.share),
-        "Borrowed": borrowed_text(explained.share),
+        "Guaranteed": guaranteed_text(explained.capacity),
+        "Borrowed": borrowed_text(explained.capacity),
         "Queue": explained.place,
         "Nearest": topology_view.nearest(_waits_for(explained)),
         **_when(explained, now),
@@ -227,7 +227,7 @@ def _document(explained: Explained) -> "TrainingJobExplanationDocument":
         "topology": _topology(explained),
         "cooldown": _cooldown_document(explained),
         "team": explained.team or None,
-        "teamShare": share_document(explained.share),
+        "teamCapacity": capacity_document(explained.capacity),
         "position": explained.position,
         "blockedBy": [str(key) for key in found.ahead] if found else [],
         "blockedByTeam": counts_document(published.ahead) if published else [],

@@ -33,6 +33,11 @@ def percent(part: int, whole: int) -> str:
     return f"{part / whole:.0%}" if whole else ""
 
 
+def fine_percent(part: float) -> str:
+    """`12.5%` of a part of 1, in three digits."""
+    return f"{100 * part:.3g}%"
+
+
 def gpus(resources: Resources) -> int:
     """Whole GPUs of all makers and shares together, in thousandths, as pods ask for them."""
     whole = sum(amount for name, amount in resources if name.endswith(_GPU))

@@ -25,7 +25,8 @@ _HELP: Final = """Show queued training jobs: what they wait for, which jobs are 
 Positions count over the whole cluster, as the reconciler does; 0 starts now. A job that can never
 start on the existing nodes has none, and blocks no other job; while no reconciler leads, a job that
 would start has none either. WAITING-FOR is what the minimum of all roles asks for together;
--o wide adds that minimum, and the team with the place among its queued jobs (vision#2).
+-o wide adds that minimum, the team with the place among its queued jobs (vision#2), and SHARE: the
+largest part of the cluster that the team borrows, by its weight. The team with the least is next.
 
 STARTS estimates when: ~25m is in about 25 minutes, <~25m that at the latest, sooner if a job ends
 whose end is not known; unknown where it depends on such a job (-o json and kubectl edl explain name

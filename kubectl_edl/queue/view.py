@@ -15,6 +15,7 @@ from kubectl_edl.model.start_estimates import document as when_document
 from kubectl_edl.model.start_estimates import short
 from kubectl_edl.model.training_job_view import Why, job_names, time_text
 from kubectl_edl.output.age import UNKNOWN, age
+from kubectl_edl.output.cell_quantities import fine_percent
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
@@ -28,6 +29,7 @@ _COLUMNS: Final = (
     Column("NAME"),
     Column("PRIORITY", spare=2),
     Column("TEAM", wide=True),
+    Column("SHARE", wide=True),
     Column("MINIMUM", wide=True),
     Column("WAITING-FOR"),
     Column("AHEAD", spare=1),
@@ -61,6 +63,8 @@ class WaitingJob:
     """Its namespace's; empty where no teams are configured, or where that is not known."""
     position_in_team: int | None = None
     """Among the queued jobs of its team, from 1."""
+    share: float | None = None
+    """Its team's weighted dominant share of what is borrowed; None where that is not known."""
     as_of: datetime | None = None
     """When that was so, where the reconciler published it; None where it is of now."""
 
@@ -103,6 +107,7 @@ def _row(waiting: WaitingJob, now: datetime, namespace: str) -> tuple[str, ...]:
         job.key.name,
         str(job.priority),
         _team(waiting),
+        "" if waiting.share is None else fine_percent(waiting.share),
         ",".join(f"{role}={size}" for role, size in waiting.minimum),
         str(waiting.requests),
         _ahead(waiting, namespace),
@@ -155,6 +160,7 @@ def _document(waiting: WaitingJob) -> "QueuedTrainingJobDocument":
         "position": waiting.position,
         "team": waiting.team or None,
         "positionInTeam": waiting.position_in_team,
+        "share": None if waiting.share is None else round(waiting.share, 4),
         "priority": job.priority,
         "minReplicas": dict(waiting.minimum),
         "requests": quantities(waiting.requests),

@@ -13,6 +13,7 @@ from edl.phases import waits
 from edl.planner.plan import Admission, Plan
 from edl.visibility.namespace_queue import PublishedJob
 from edl.visibility.queue_order import waiting as waiting_in
+from edl.visibility.team_usage_now import own_usage, weighted_shares
 from kubectl_edl.model.published_queue import PublishedView, estimate_of, why_of_published
 from kubectl_edl.model.training_job_view import Why, why
 from kubectl_edl.queue.view import WaitingJob
@@ -48,11 +49,12 @@ def in_plan(state: ClusterState, plan: Plan, stalled: str = "") -> tuple[Waiting
 def _in_teams(state: ClusterState, queue: Iterable[WaitingJob]) -> Iterator[WaitingJob]:
     """Each with its team, and its place among those of the team that have a position."""
     places: Counter[str] = Counter()
+    shares = weighted_shares(state, own_usage(state))
     for one in queue:
         team = state.team_of(one.job.key.namespace)
         places[team] += bool(one.position)
         place = places[team] if team and one.position else None
-        yield replace(one, team=team, position_in_team=place)
+        yield replace(one, team=team, position_in_team=place, share=shares.get(team))
 
 
 def _starts(one: Admission, starts: str) -> Why:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from edl.quantities import Resources, amount_text
 from edl.visibility.team_figures import TeamFigures
+from kubectl_edl.output.cell_quantities import fine_percent
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
@@ -23,6 +24,7 @@ _COLUMNS: Final = (
     Column("LENT", spare=1),
     Column("LIMIT", wide=True),
     Column("WEIGHT", wide=True),
+    Column("SHARE", wide=True),
     Column("LEND", wide=True),
     Column("RECLAIM", wide=True),
     Column("WAITING"),
@@ -51,6 +53,7 @@ def _row(one: TeamFigures, namespaces: Mapping[str, int]) -> tuple[str, ...]:
         _amounts(one.lent),
         _amounts(Resources.of(dict(team.limit))),
         f"{team.weight:g}",
+        fine_percent(one.share),
         "yes" if team.lend else "no",
         team.reclaim.value,
         str(one.waiting),
@@ -77,5 +80,6 @@ def _document(one: TeamFigures, namespaces: Mapping[str, int]) -> "TeamDocument"
         "used": quantities(one.used),
         "borrowed": quantities(one.borrowed),
         "lent": quantities(one.lent),
+        "share": round(one.share, 4),
         "queuedTrainingJobs": one.waiting,
     }

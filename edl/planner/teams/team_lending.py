@@ -10,6 +10,7 @@ borrows. Each borrower has its part of every source.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from heapq import nsmallest
 from typing import Final
 
 from edl.model import Teams
@@ -31,7 +32,7 @@ def apportion(amount: int, weights: Mapping[str, int]) -> dict[str, int]:
     parts = {name: divmod(amount * weight, total) for name, weight in weights.items()}
     found = {name: part for name, (part, _) in parts.items()}
     missing = amount - sum(found.values())
-    for name in sorted(parts, key=lambda one: (-parts[one][1], one))[:missing]:
+    for name in nsmallest(missing, parts, key=lambda one: (-parts[one][1], one)):
         found[name] += 1
     return {name: part for name, part in found.items() if part}
 
@@ -109,8 +110,11 @@ class ResourceLending:
 
     def _split(self, parent: str, borrower: str) -> Mapping[str, int]:
         """The sources of one of the parent's borrowers."""
+        borrowers = self._borrowers(parent)
+        if borrower not in borrowers:
+            return {}
         sources = Counter(self._level_sources(parent))
-        for name, amount in self._borrowers(parent).items():
+        for name, amount in borrowers.items():
             part = apportion(amount, sources)
             if name == borrower:
                 return part

@@ -24,7 +24,7 @@ from kubectl_edl.output.documents.shared_documents import (
     TeamCountDocument,
     Timestamp,
 )
-from kubectl_edl.output.documents.team_documents import TeamShareDocument
+from kubectl_edl.output.documents.team_documents import JobCapacityDocument
 from kubectl_edl.output.documents.training_job_documents import V1Alpha1
 
 
@@ -144,8 +144,8 @@ class TrainingJobExplanationDocument(TypedDict):
     topology: Annotated[ExplainedTopologyDocument | None, "Its topology; null without one."]
     cooldown: Annotated[LimitedCooldownDocument | None, "How often it is resized."]
     team: Annotated[str | None, "Its namespace's; null without teams."]
-    teamShare: Annotated[
-        TeamShareDocument | None,
+    teamCapacity: Annotated[
+        JobCapacityDocument | None,
         "Its running pods, of resources that a team is guaranteed; null without any.",
     ]
     position: Annotated[int | None, "In the queue, from 1; null: not in it."]

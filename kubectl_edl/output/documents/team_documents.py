@@ -22,6 +22,7 @@ class TeamDocument(TypedDict):
     used: Annotated[Quantities, "What pods of its namespaces hold, and of the teams below it."]
     borrowed: Annotated[Quantities, "What of this is beyond its guarantee."]
     lent: Annotated[Quantities, "Its part of what others borrow of guarantees."]
+    share: Annotated[float, "The largest part of the cluster that it borrows, by its weight."]
     queuedTrainingJobs: Annotated[int, "Its training jobs that wait."]
 
 
@@ -30,6 +31,6 @@ class BorrowedDocument(TypedDict):
     amounts: Annotated[Quantities, "What is borrowed there."]
 
 
-class TeamShareDocument(TypedDict):
+class JobCapacityDocument(TypedDict):
     guaranteed: Annotated[Quantities, "What its team's guarantee covers."]
     borrowed: Annotated[list[BorrowedDocument], "The rest, by the team that lends it."]

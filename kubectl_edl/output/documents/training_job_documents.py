@@ -114,6 +114,10 @@ class QueuedTrainingJobDocument(TypedDict):
     position: Annotated[int | None, "From 1 in the whole cluster, 0 starts now; null: none."]
     team: Annotated[str | None, "Its namespace's; null without teams."]
     positionInTeam: Annotated[int | None, "Among the queued jobs of its team; null: none."]
+    share: Annotated[
+        float | None,
+        "The largest part of the cluster that its team borrows, by weight; null: unknown.",
+    ]
     priority: Annotated[int, "Priority."]
     minReplicas: Annotated[dict[str, int], "By role, the replicas that must fit at once."]
     requests: Annotated[Quantities, "What these request together."]

@@ -74,3 +74,15 @@ def test_pods_of_training_jobs_count_until_they_terminate_and_queued_jobs_by_tea
 
 def test_without_guarantees_all_that_is_used_is_told() -> None:
     assert figures(state(Team("a"), a=2))["a"].used == gpus(2) + Resources.of({"cpu": 1})
+
+
+def test_a_share_is_what_a_team_borrows_of_the_cluster_by_its_weight() -> None:
+    owner = Team("owner", guaranteed=gpus(2))
+    heavy, light = Team("heavy", weight=2), Team("light")
+    found = figures(state(owner, heavy, light, owner=2, heavy=2, light=2))
+    assert {name: one.share for name, one in found.items()} == {
+        "owner": 0.0,
+        "default": 0.0,
+        "heavy": 0.125,
+        "light": 0.25,
+    }

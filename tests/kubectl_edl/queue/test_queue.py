@@ -175,6 +175,7 @@ def test_the_queue_is_what_the_reconciler_would_decide(stage: Stage) -> None:
         "position": 1,
         "team": None,
         "positionInTeam": None,
+        "share": None,
         "priority": 0,
         "minReplicas": {"chief": 1, "ps": 4, "worker": 3},
         "requests": {"cpu": "16000m", "pods": "8"},

@@ -77,6 +77,7 @@ def test_scripts_get_the_figures(stage: Stage) -> None:
         "used": {},
         "borrowed": {},
         "lent": {},
+        "share": 0.0,
         "queuedTrainingJobs": 0,
     }
     assert stage.run("teams", "-o", "name").out.splitlines()[2] == "team.edl.dev/vision"
@@ -185,7 +186,7 @@ def test_explain_tells_what_of_a_job_is_borrowed_and_from_which_teams(stage: Sta
     told = stage.run("explain", "runs").out
     assert "Guaranteed:  1.5 CPU\n" in told
     assert "Borrowed:    200m CPU that no team is guaranteed; 300m CPU from speech\n" in told
-    assert json.loads(stage.run("explain", "runs", "-o", "json").out)["teamShare"] == {
+    assert json.loads(stage.run("explain", "runs", "-o", "json").out)["teamCapacity"] == {
         "guaranteed": {"cpu": "1500m"},
         "borrowed": [
             {"team": None, "amounts": {"cpu": "200m"}},
@@ -201,4 +202,30 @@ def test_explain_says_nothing_of_borrowing_where_no_team_is_guaranteed_anything(
     running = stage.put(job("runs", framework="none", min="1", max="1"), suspend=False)
     stage.create(pod(running, 0))
     assert "Borrowed:" not in stage.run("explain", "runs").out
-    assert json.loads(stage.run("explain", "runs", "-o", "json").out)["teamShare"] is None
+    assert json.loads(stage.run("explain", "runs", "-o", "json").out)["teamCapacity"] is None
+
+
+def test_a_teams_share_is_in_the_wide_table_and_beside_its_queued_jobs(stage: Stage) -> None:
+    put(stage, "teams: [{name: vision, namespaces: [default], guaranteed: {cpu: 1}, weight: 0.5}]")
+    running = stage.put(job("runs", framework="none", min="1", max="1"), suspend=False)
+    stage.create(pod(running, 0))
+    stage.put(job("waits", framework="none", min="8", max="8"))
+    vision = stage.run("teams", "-o", "wide").out.splitlines()[2]
+    assert vision.split()[:9] == [
+        *("vision", "1", "1CPU", "2CPU", "1CPU", "<none>", "<none>", "0.5", "12.5%"),
+    ]
+    assert stage.run("queue", "-o", "wide").out.splitlines()[1].split()[3:5] == [
+        "vision#1",
+        "12.5%",
+    ]
+    (queued,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
+    assert (queued["team"], queued["positionInTeam"], queued["share"]) == ("vision", 1, 0.125)
+
+
+def test_many_lenders_are_counted(stage: Stage) -> None:
+    lenders = ", ".join(f"{{name: l{place}, guaranteed: {{cpu: 1600m}}}}" for place in range(10))
+    put(stage, f"teams: [{{name: vision, namespaces: [default]}}, {lenders}]")
+    running = stage.put(job("runs", framework="none", min="1", max="1"), suspend=False)
+    stage.create(pod(running, 0))
+    told = stage.run("explain", "runs").out
+    assert "200m CPU from l7; 400m CPU from 2 more teams\n" in told

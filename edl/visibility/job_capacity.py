@@ -19,7 +19,7 @@ from edl.visibility.team_usage_now import compared, lending, own_usage, running_
 _NONE: Final = Resources()
 
 
-class BorrowedShare(msgspec.Struct, frozen=True):
+class JobCapacity(msgspec.Struct, frozen=True):
     """One training job's running pods, of the resources that some team is guaranteed.
 
     `borrowed` has (team that lends, amounts) by name; an empty name stands for capacity that no
@@ -38,7 +38,7 @@ class _Holder(NamedTuple):
     held: Resources
 
 
-def borrowed_share(state: ClusterState, job: TrainingJob) -> BorrowedShare | None:
+def job_capacity(state: ClusterState, job: TrainingJob) -> JobCapacity | None:
     """None where no team is guaranteed anything, and where the job holds nothing of that."""
     team = state.team_of(job.key.namespace)
     loans = lending(state, own_usage(state))
@@ -57,7 +57,7 @@ def borrowed_share(state: ClusterState, job: TrainingJob) -> BorrowedShare | Non
             borrowed.setdefault(name, {})[resource] = amount
     found = tuple((name, Resources.of(borrowed[name])) for name in sorted(borrowed))
     return (
-        BorrowedShare(team, Resources.of(guaranteed), found)
+        JobCapacity(team, Resources.of(guaranteed), found)
         if found or any(guaranteed.values())
         else None
     )

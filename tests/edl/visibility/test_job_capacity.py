@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, JobKey, Team, Teams, TrainingJob
 from edl.quantities import Resources
-from edl.visibility.borrowed_shares import BorrowedShare, borrowed_share
+from edl.visibility.job_capacity import JobCapacity, job_capacity
 from edl.visibility.team_figures import team_figures
 from tests.edl.planner.states import cluster, node, shape, worker
 
@@ -36,10 +36,10 @@ def state(*jobs: TrainingJob, teams: list[Team], gpu: int = 0, **used: int) -> C
     )
 
 
-def share(found: ClusterState, one: TrainingJob) -> BorrowedShare:
-    share = borrowed_share(found, one)
-    assert share is not None
-    return share
+def capacity(found: ClusterState, one: TrainingJob) -> JobCapacity:
+    part = job_capacity(found, one)
+    assert part is not None
+    return part
 
 
 VISION = Team("vision", guaranteed=gpus(4))
@@ -48,12 +48,12 @@ SPEECH = Team("speech", guaranteed=gpus(4))
 
 def test_a_job_within_its_teams_guarantee_borrows_nothing() -> None:
     one = job("vision", "a", 1, 4)
-    assert share(state(one, teams=[VISION, SPEECH]), one) == BorrowedShare("vision", gpus(4))
+    assert capacity(state(one, teams=[VISION, SPEECH]), one) == JobCapacity("vision", gpus(4))
 
 
 def test_what_the_guarantee_does_not_cover_is_borrowed_from_its_lenders() -> None:
     one = job("vision", "a", 1, 7)
-    found = share(state(one, teams=[VISION, SPEECH], gpu=9), one)
+    found = capacity(state(one, teams=[VISION, SPEECH], gpu=9), one)
     assert found.guaranteed == gpus(4)
     assert found.borrowed == (("", gpus(1)), ("speech", gpus(2)))
 
@@ -61,24 +61,24 @@ def test_what_the_guarantee_does_not_cover_is_borrowed_from_its_lenders() -> Non
 def test_minimums_are_covered_before_replicas_above_them_and_others_pods_before_both() -> None:
     low, high = job("vision", "low", 2, 3), job("vision", "high", 1, 4, priority=1)
     found = state(low, high, teams=[VISION, SPEECH], vision=1)
-    assert share(found, low).guaranteed == gpus(2)
-    assert share(found, high).guaranteed == gpus(1)
-    both = [share(found, one).borrowed for one in (low, high)]
+    assert capacity(found, low).guaranteed == gpus(2)
+    assert capacity(found, high).guaranteed == gpus(1)
+    both = [capacity(found, one).borrowed for one in (low, high)]
     assert both == [(("speech", gpus(1)),), (("speech", gpus(3)),)]
 
 
 def test_resources_that_no_team_is_guaranteed_are_left_out() -> None:
     one = job("deals", "a", 1, 2)
-    found = share(state(one, teams=[VISION, Team("deals")]), one)
+    found = capacity(state(one, teams=[VISION, Team("deals")]), one)
     assert (found.guaranteed, found.borrowed) == (gpus(0), (("vision", gpus(2)),))
 
 
 def test_there_is_nothing_to_say_without_guarantees_or_of_a_job_without_pods() -> None:
     one = job("vision", "a", 1, 2)
     waiting = job("vision", "b", 1, 0)
-    assert borrowed_share(state(one, teams=[Team("vision")]), one) is None
-    assert borrowed_share(state(one, teams=[]), one) is None
-    assert borrowed_share(state(one, waiting, teams=[VISION]), waiting) is None
+    assert job_capacity(state(one, teams=[Team("vision")]), one) is None
+    assert job_capacity(state(one, teams=[]), one) is None
+    assert job_capacity(state(one, waiting, teams=[VISION]), waiting) is None
 
 
 @st.composite
@@ -109,7 +109,7 @@ def states(draw: st.DrawFn) -> ClusterState:
 def test_what_is_guaranteed_and_borrowed_sums_up_to_what_a_job_holds(found: ClusterState) -> None:
     for one in found.jobs:
         held = gpus(sum(bool(pod.node) for role in one.roles for pod in role.status.pods))
-        part = borrowed_share(found, one)
+        part = job_capacity(found, one)
         if part is None:
             assert not any(owed for owed in found.teams.guaranteed.values()) or not held
             continue
@@ -123,7 +123,7 @@ def test_what_jobs_borrow_is_what_their_team_borrows_besides_other_pods(
     figures = {one.team.name: one for one in team_figures(found, ())}
     for name in NAMESPACES:
         jobs = [one for one in found.jobs if one.key.namespace == name]
-        parts = [part for one in jobs if (part := borrowed_share(found, one))]
+        parts = [part for one in jobs if (part := job_capacity(found, one))]
         borrowed = sum(amount.get(GPU) for part in parts for _, amount in part.borrowed)
         guarantee = found.teams.guaranteed[name].get(GPU)
         others = max(found.team_usage[name].get(GPU) - guarantee, 0)
