@@ -207,8 +207,8 @@ def test_a_declared_length_tells_when_the_next_one_starts(stage: Stage) -> None:
 def test_wide_adds_the_minimum_of_each_role(stage: Stage) -> None:
     lines = stage.run("queue", "-A", "-o", "wide").out.splitlines()
     assert lines[0].split()[:5] == ["POSITION", "NAMESPACE", "NAME", "PRIORITY", "TEAM"]
-    assert lines[0].split()[5] == "MINIMUM"
-    assert lines[1].split()[4:6] == ["<none>", "chief=1,ps=4,worker=3"]
+    assert lines[0].split()[5:7] == ["SHARE", "MINIMUM"]
+    assert lines[1].split()[4:7] == ["<none>", "<none>", "chief=1,ps=4,worker=3"]
 
 
 def test_a_team_stands_beside_its_jobs_with_their_place_in_it() -> None:
