@@ -6,7 +6,7 @@ from datetime import datetime
 from threading import Event
 from typing import Final
 
-from edl.errors import ClusterError, Conflict, Forbidden, Invalid, NotFound
+from edl.errors import ClusterError, Conflict, Forbidden, Invalid, NotFound, Unreachable
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.decode.config_maps import ConfigMapFacts, config_map
 from edl.kube.writer.executor import perform
@@ -31,6 +31,10 @@ RELIST: Final = 300.0
 """Seconds after which it is looked anew at what stands there: others may have changed it."""
 AFTER_REFUSAL: Final = 120.0
 """Seconds until a namespace is tried again that refused: a quota, or one that is being deleted."""
+MOST_ERRORS: Final = 5
+"""Namespaces of one round in which a write may end by an error of the API server. An object that
+its users made too large for etcd ends so, again and again; beyond that it is the API server."""
+_SERVER_ERROR: Final = 500
 _EVERY: Final = ListOptions("ConfigMap", name=CONFIG_MAP)
 
 
@@ -57,6 +61,7 @@ class QueuePublisher:
         self._listed = 0.0
         self._refused: dict[str, float] = {}
         """Until when a namespace is left alone."""
+        self._errors = 0
         self._troubled = False
 
     def run(self, leadership: LeaderState, ended: Event) -> None:
@@ -92,6 +97,7 @@ class QueuePublisher:
         insights = self._insights.refreshed(decided, queue)
         wanted = documents(decided.state, decided.plan, insights)
         due = queue_writes(published, self._allowed(wanted))
+        self._errors = 0
         done = [write for write in due[:MOST_WRITES] if self._write(write, wanted)]
         # Where nothing could be created, nothing can be read that is out of date.
         if all(isinstance(write, Create) for write in due if write not in done):
@@ -125,7 +131,10 @@ class QueuePublisher:
         except (Conflict, NotFound):
             self._listed = float("-inf")  # others were faster: look anew
             return False
-        except (Forbidden, Invalid) as error:
+        except (Forbidden, Invalid, Unreachable) as error:
+            self._errors += isinstance(error, Unreachable)
+            if isinstance(error, Unreachable) and self._is_away(error):
+                raise
             _log.debug("the queue of %s is not published: %s", namespace, error)
             self._refused[namespace] = self._monotonic() + AFTER_REFUSAL
             self._listed = float("-inf")
@@ -134,6 +143,9 @@ class QueuePublisher:
             version = str(body["metadata"]["resourceVersion"])
             published[namespace] = PublishedQueue(version, wanted[namespace])
         return True
+
+    def _is_away(self, error: Unreachable) -> bool:
+        return error.status < _SERVER_ERROR or self._errors > MOST_ERRORS
 
     def _complain(self, message: str, about: object) -> None:
         """Once, until it succeeds."""

@@ -153,7 +153,7 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
     labels = found.metadata.labels
     ours = bool(job and labels.get(contract.FRAMEWORK))
     alone = training_pods.bare_pod(raw) if labels.get(contract.FRAMEWORK) and not job else None
-    asks = contract.PROVISIONAL in labels and not (job or alone)
+    asks = _asks(found) and not (job or alone)
     held_back = (
         ours or asks or ended or leaving or bool(found.spec.scheduling_gates) or _unseen(found)
     )
@@ -179,6 +179,17 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
         provisional=_provisional(found, shape) if asks else None,
         of_node=any(owner.kind in _OF_THEIR_NODE for owner in owners),
     )
+
+
+def _asks(found: PodObject) -> bool:
+    """Whether it is a provisional pod. Any user may write its label: then it is one as any other.
+
+    With the class it has the lowest priority of all, so that no workload gains by looking like it.
+    """
+    labels = found.metadata.labels
+    ours = labels.get("app.kubernetes.io/managed-by") == contract.MANAGED_BY
+    last = found.spec.priority_class_name == contract.PROVISIONAL_PRIORITY
+    return contract.PROVISIONAL in labels and ours and last
 
 
 def _provisional(found: PodObject, shape: Shape) -> ProvisionalPod:

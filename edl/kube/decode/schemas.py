@@ -203,6 +203,7 @@ class PodSpec(ObjectPart, frozen=True):
     scheduler_name: str = DEFAULT_SCHEDULER
     node_name: str = ""
     priority: int | None = None
+    priority_class_name: str = ""
     scheduling_gates: list[SchedulingGate] | None = None
     resource_claims: list[PodResourceClaim] | None = None
 

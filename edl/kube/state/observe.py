@@ -6,12 +6,10 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
-from edl import contract
 from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cluster import ObjectKey
 from edl.kube.decode import gpu_sharing, runtime_classes
@@ -50,8 +48,6 @@ from edl.model import (
     TrainingJob,
 )
 from edl.quantities import Resources
-
-_MADE: Final = ("app.kubernetes.io/managed-by", contract.MANAGED_BY)
 
 
 class ClusterScope(msgspec.Struct, frozen=True):
@@ -163,12 +159,12 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
 
 
 def orphans(pods: Iterable[PodFacts]) -> tuple[tuple[ObjectRef, str], ...]:
-    """Provisional pods without a training job: those that the reconciler made and that stay."""
+    """Provisional pods without a training job that stay."""
     return tuple(
         sorted(
             (ObjectRef("Pod", pod.namespace, pod.name), pod.provisional.uid)
             for pod in pods
-            if pod.provisional and not pod.leaving and _MADE in pod.labels
+            if pod.provisional and not pod.leaving
         )
     )
 

@@ -75,7 +75,7 @@ class TeamUsageIndex:
 
     def pod(self, before: "PodFacts | None", after: "PodFacts | None") -> None:
         for pod, sign in ((before, -1), (after, 1)):
-            if pod and pod.holds_room and not (pod.leaving or pod.provisional):
+            if pod and pod.holds_room and not pod.leaving:
                 self._add(pod, sign)
 
     def change(self, change: "Delta[PodFacts]") -> None:

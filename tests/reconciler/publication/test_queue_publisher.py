@@ -21,6 +21,7 @@ from reconciler.metrics.state_metrics import LastDecision
 from reconciler.publication.queue_insights import LONGEST, PART, QueueInsights
 from reconciler.publication.queue_publisher import (
     AFTER_REFUSAL,
+    MOST_ERRORS,
     MOST_WRITES,
     PERIOD,
     RELIST,
@@ -224,6 +225,16 @@ def test_a_namespace_that_refuses_is_left_alone_for_a_while(desk: Desk) -> None:
     desk.cluster.error = None
     assert desk.look("a/one", "b/two", after=AFTER_REFUSAL) == ["create a"]
     assert len(desk.confirmed) == 3, "where nothing could be created, nothing is out of date"
+
+
+def test_an_object_that_the_api_server_cannot_store_leaves_the_other_namespaces(desk: Desk) -> None:
+    """Users of a namespace can make it too large for etcd, which answers 500 each time."""
+    desk.cluster.error, desk.cluster.refuses = Unreachable("request is too large", 500), "a"
+    assert desk.look("a/one", "b/two") == ["create a", "create b"]
+    assert desk.look("a/one", "b/two") == []
+    desk.cluster.refuses = ""
+    names = [f"{name}/one" for name in "cdefghijk"]
+    assert len(desk.look(*names)) == MOST_ERRORS + 1, "then it is the API server that is away"
 
 
 def test_while_the_api_server_is_away_it_is_tried_again(

@@ -51,10 +51,42 @@ def test_other_owners_pods_count_to_their_namespaces_team_until_they_terminate()
     assert [state.team_of(one) for one in ("web", "unknown")] == ["a", "default"]
 
 
-def test_provisional_pods_are_the_plans_to_count() -> None:
-    labels = {contract.PROVISIONAL: "train", contract.PROVISIONAL_ROLE: "worker"}
-    state = state_of(*namespaces("web"), pod("p1", "web", metadata={"labels": labels}))
+def provisional(name: str, owner: str, **spec: str) -> tuple[str, Json]:
+    labels = {
+        contract.PROVISIONAL: "train",
+        contract.PROVISIONAL_ROLE: "worker",
+        "app.kubernetes.io/managed-by": contract.MANAGED_BY,
+    }
+    owners = [{"apiVersion": "batch/v1", "kind": "Job", "uid": owner, "name": "train"}]
+    metadata: Json = {"labels": labels, "ownerReferences": owners}
+    kind, body = pod(name, "web", metadata=metadata)
+    body["spec"] |= {"priorityClassName": contract.PROVISIONAL_PRIORITY} | spec
+    return kind, body
+
+
+def test_provisional_pods_of_a_training_job_are_the_plans_to_count() -> None:
+    job = manifests.member("worker", suspend=True)
+    state = state_of(
+        *namespaces("web"),
+        ("Job", job),
+        provisional("p1", job["metadata"]["uid"]),
+    )
+    assert [one.name for one in state.jobs[0].provisioning.pods] == ["p1"]
     assert state.team_usage == {}
+
+
+def test_workloads_that_look_like_provisional_pods_count_as_any_other() -> None:
+    """A label must not hide what a namespace uses."""
+    job = manifests.member("worker", suspend=True)
+    state = state_of(
+        *namespaces("web"),
+        ("Job", job),
+        provisional("p1", job["metadata"]["uid"], priorityClassName="high"),
+        provisional("p2", "uid-of-none"),
+    )
+    assert state.jobs[0].provisioning.pods == ()
+    assert state.team_usage == {"a": Resources.of({"cpu": 4000, PODS: 2})}
+    assert [one.name for one, _ in state.orphans] == ["p2"]
 
 
 def test_pods_of_training_jobs_are_the_plans_to_count() -> None:
