@@ -51,19 +51,22 @@ class AutoscalerEvents:
 
     def look(self) -> None:
         """Read anew what is said of each; where it cannot be read, what was said stays."""
-        asking, said = self._asking, self._said
-        try:
-            found = {key: self._words(key, pod) or said.get(key, "") for key, pod in asking.items()}
-        except ClusterError as error:
-            _log.debug("what the autoscaler says is not known: %s", error)
-            return
+        said = self._said
+        found = {
+            key: self._words(key, pod) or said.get(key, "") for key, pod in self._asking.items()
+        }
         self._said = {key: text for key, text in found.items() if text}
         if self._said != said:
             self._changed()
 
     def _words(self, key: JobKey, pod: ProvisionalPod) -> str:
-        listing = self._cluster.list(ListOptions("Event", key.namespace, about=pod.name))
-        return words(event_facts(listing.items), pod.uid)
+        """Of the first page alone: users of the namespace may write Events without end."""
+        try:
+            page = next(self._cluster.pages(ListOptions("Event", key.namespace, about=pod.name)))
+        except ClusterError as error:
+            _log.debug("what the autoscaler says of %s is not known: %s", key, error)
+            return ""
+        return words(event_facts(page.items), pod.uid)
 
 
 def words(events: Iterable[EventFacts], uid: str) -> str:

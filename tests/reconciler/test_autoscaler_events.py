@@ -1,13 +1,16 @@
 """What an autoscaler says of provisional pods reaches the state, and through it the Job."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 from msgspec.structs import replace
 
 from edl.annotations import provisioning_failures
+from edl.errors import Unreachable
+from edl.kube.cluster import ListOptions, RawList
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import ClusterState, ObjectRef, ProvisionalPod, Provisioning
+from edl.model import ClusterState, JobKey, ObjectRef, ProvisionalPod, Provisioning
 from reconciler.autoscaler_events import AutoscalerEvents
 from tests.edl.trainings import role, training
 
@@ -77,3 +80,45 @@ def test_what_was_said_stays_while_nothing_else_is_said() -> None:
     other = replace(POD, name="gang-1", uid="uid-1")
     assert world.said(state(other)) == "no instance type has 900 CPU"
     assert world.rings == 1
+
+
+class Guarded(FakeCluster):
+    """Events of one namespace cannot be read; it counts the Events that were."""
+
+    read = 0
+    closed = ""
+
+    def pages(self, selection: ListOptions) -> Iterator[RawList]:
+        if selection.namespace == self.closed:
+            raise Unreachable("an Event is too large", 500)
+        for page in super().pages(selection):
+            self.read += len(page.items)
+            yield page
+
+
+class Crowded(World):
+    def __init__(self) -> None:
+        super().__init__()
+        self.api: Guarded = Guarded(lambda: NOW)
+        self.events = AutoscalerEvents(self.api, self._ring)
+
+
+def test_of_events_without_end_a_bounded_number_is_read() -> None:
+    world = Crowded()
+    for number in range(1200):
+        world.event(f"karpenter-{number:04}", "no")
+    assert world.said(state(POD)) == "no"
+    assert world.api.read == 500
+
+
+def test_events_that_cannot_be_read_hide_no_other_jobs() -> None:
+    world = Crowded()
+    world.event("karpenter", "no instance type has 900 CPU")
+    other = training(role("worker", suspended=True), provisioning=Provisioning(pods=(POD,)))
+    world.api.closed = "a"
+    known = state(POD)
+    both = replace(known, jobs=(replace(other, key=JobKey("a", "gang")), *known.jobs))
+    world.events.seen(both)
+    world.events.look()
+    found = world.events.seen(both).jobs
+    assert [one.provisioning.said for one in found] == ["", "no instance type has 900 CPU"]
