@@ -1,8 +1,9 @@
 """The document of the ConfigMap `edl-teams` as `Teams`, and back."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from heapq import nsmallest
 from typing import Final
 
 import yaml
@@ -11,13 +12,15 @@ from edl.errors import Denied
 from edl.model.teams import DEFAULT_TEAM, Reclaim, Team, Teams
 from edl.parsing.strict_yaml import YamlBounds, load
 from edl.parsing.team_fields import Findings, TeamReader, quoted, resource_name
-from edl.quantities import CPU, SHARED_GPU, Resources, amount_text
+from edl.quantities import CPU, SHARED_GPU, amount_text
 
 BOUNDS: Final = YamlBounds(size=512 * 1024, depth=7)
 MOST_TEAMS: Final = 2000
 MOST_LEVELS: Final = 32
 MOST_PATTERNS: Final = 2000
 """Patterns of all teams: each new namespace is compared with each of them."""
+MOST_RESOURCES: Final = 256
+"""Resources that all teams name: each level of teams sums up those below it."""
 _SHOWN: Final = 8
 _THOUSAND: Final = 1000
 
@@ -58,6 +61,7 @@ def _check(teams: Sequence[Team], findings: Findings) -> None:
     """What teams say of each other; sums only where the tree is one."""
     _check_names(teams, findings)
     _check_namespaces(teams, findings)
+    _check_resources(teams, findings)
     if not findings:
         _check_levels(teams, findings)
     if not findings:
@@ -71,11 +75,12 @@ def _check_names(teams: Sequence[Team], findings: Findings) -> None:
         if before != place:
             what = f'"{team.name}" is the name of teams[{before}], too'
             findings.found(f"teams[{place}].name", what, "each name once")
+    known = nsmallest(_SHOWN + 1, first.keys() - {DEFAULT_TEAM})
     for place, team in enumerate(teams):
         if team.parent == DEFAULT_TEAM or (team.parent and team.parent not in first):
-            others = sorted(first.keys() - {team.name, DEFAULT_TEAM})
-            known = f"one of {', '.join(others[:_SHOWN])}" if others else "leave it out"
-            findings.found(f"teams[{place}].parent", f'no parent is named "{team.parent}"', known)
+            others = [name for name in known if name != team.name][:_SHOWN]
+            allowed = f"one of {', '.join(others)}" if others else "leave it out"
+            findings.found(f"teams[{place}].parent", f'no parent is named "{team.parent}"', allowed)
 
 
 def _check_namespaces(teams: Sequence[Team], findings: Findings) -> None:
@@ -97,6 +102,17 @@ def _check_namespaces(teams: Sequence[Team], findings: Findings) -> None:
         if team.selector and (before := first.setdefault(team.selector, place)) != place:
             what = f'the same labels select for the team "{teams[before].name}"'
             findings.found(f"teams[{place}].namespaces", what, "a namespace has one team")
+
+
+def _check_resources(teams: Sequence[Team], findings: Findings) -> None:
+    named: set[str] = set()
+    for place, team in enumerate(teams):
+        for field, amounts in (("guaranteed", team.guaranteed.items), ("limit", team.limit)):
+            named.update(name for name, _ in amounts)
+            if len(named) > MOST_RESOURCES:
+                what = f"with these, teams name more than {MOST_RESOURCES} resources"
+                findings.found(f"teams[{place}].{field}", what, f"at most {MOST_RESOURCES} in all")
+                return
 
 
 def _check_levels(teams: Sequence[Team], findings: Findings) -> None:
@@ -122,14 +138,16 @@ def _check_levels(teams: Sequence[Team], findings: Findings) -> None:
 def _check_sums(teams: Sequence[Team], findings: Findings) -> None:
     tree = Teams.of(teams)
     for place, team in enumerate(teams):
+        if findings.full:
+            return
         owed = tree.guaranteed[team.name]
-        children = tree.children.get(team.name, ())
-        below = _sums(tree.guaranteed[child] for child in children)
+        below = _below(tree, team.name)
         for resource, amount in team.guaranteed:
-            if below.get(resource, 0) > amount:
+            total = sum(part for _, part in below.get(resource, ()))
+            if total > amount:
                 path = f"teams[{place}].guaranteed[{resource_name(resource)}]"
-                allowed = f"raise it to {quantity_text(resource, below[resource])}, or lower theirs"
-                findings.found(path, _over_committed(tree, team.name, resource), allowed)
+                allowed = f"raise it to {quantity_text(resource, total)}, or lower theirs"
+                findings.found(path, _over_committed(resource, amount, below[resource]), allowed)
         for resource, most in team.limit:
             if owed.get(resource) > most:
                 owes = amount_text(resource, owed.get(resource))
@@ -138,22 +156,23 @@ def _check_sums(teams: Sequence[Team], findings: Findings) -> None:
                 findings.found(path, what, "raise the limit, or lower the guarantee")
 
 
-def _over_committed(tree: Teams, name: str, resource: str) -> str:
-    owed = [(child, tree.guaranteed[child].get(resource)) for child in tree.children[name]]
-    parts = [f"{child} {quantity_text(resource, amount)}" for child, amount in owed if amount]
-    more = f" and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
-    total = amount_text(resource, sum(amount for _, amount in owed))
-    mine = amount_text(resource, tree[name].guaranteed.get(resource))
-    return (
-        f"{mine}, and the teams below it are guaranteed {total}: {', '.join(parts[:_SHOWN])}{more}"
+def _over_committed(resource: str, amount: int, owed: Sequence[tuple[str, int]]) -> str:
+    first = (f"{child} {quantity_text(resource, part)}" for child, part in owed[:_SHOWN])
+    more = f" and {len(owed) - _SHOWN} more" if len(owed) > _SHOWN else ""
+    total, mine = (
+        amount_text(resource, sum(part for _, part in owed)),
+        amount_text(resource, amount),
     )
+    told = f"{', '.join(first)}{more}"
+    return f"{mine}, and the teams below it are guaranteed {total}: {told}"
 
 
-def _sums(owed: Iterable[Resources]) -> Mapping[str, int]:
-    found: defaultdict[str, int] = defaultdict(int)
-    for amounts in owed:
-        for resource, amount in amounts:
-            found[resource] += amount
+def _below(tree: Teams, name: str) -> Mapping[str, Sequence[tuple[str, int]]]:
+    """By resource the teams right below one, and what each of them is guaranteed."""
+    found: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
+    for child in tree.children.get(name, ()):
+        for resource, amount in tree.guaranteed[child]:
+            found[resource].append((child, amount))
     return found
 
 

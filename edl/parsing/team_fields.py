@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from decimal import ROUND_UP
 from enum import StrEnum
 from typing import Final, TypeVar
 
@@ -43,8 +44,13 @@ class Findings(list[Finding]):
     """Most findings that are reported."""
 
     def found(self, path: str, what: str, allowed: str = "") -> None:
-        if len(self) < MOST_FINDINGS:
+        if not self.full:
             self.append(Finding(path, what, allowed))
+
+    @property
+    def full(self) -> bool:
+        """Nothing more is reported, so nothing more need be looked for."""
+        return len(self) >= MOST_FINDINGS
 
 
 def quoted(value: Value) -> str:
@@ -207,10 +213,8 @@ class TeamReader:
         if resource not in FRACTIONS and exact != int(exact):
             self._found(path, quoted(text), "a whole number")
             return None
-        thousandths = resource in (CPU, SHARES)
-        return Resources.parse({CPU if thousandths else MEMORY: text}).get(
-            CPU if thousandths else MEMORY
-        )
+        units = exact.scaleb(3) if resource in (CPU, SHARES) else exact
+        return int(units.to_integral_value(ROUND_UP))
 
     def _weight(self) -> float:
         value = self._fields.get("weight")

@@ -10,7 +10,7 @@ import msgspec
 
 from edl import contract
 from edl.writes import Json
-from tests.fuzz import growth, twists
+from tests.fuzz import growth, teams, twists
 from tests.fuzz.seeds import seeds
 from webhook.http.connection_limits import LIMIT
 
@@ -122,6 +122,14 @@ class Generator:
         request = _request(random, "UPDATE" if old else "CREATE", manifest, old)
         return Case(number, "POST", path, _encoded(request), JSON, grown=True)
 
+    def _teams(self, number: int, random: Random) -> Case:
+        """What administrators write, and whatever else is in its place."""
+        path = "/validate" if random.random() < 0.9 else random.choice(_LOOKS)
+        manifest = teams.config_map(random, teams.drawn(random))
+        return Case(
+            number, "POST", path, _encoded(_request(random, "CREATE", manifest, None)), JSON
+        )
+
     def _wrapped(self, number: int, random: Random) -> Case:
         """The review itself is odd, around a manifest that is not."""
         request = _request(random, "CREATE", self._new(random), None)
@@ -226,6 +234,6 @@ _BREAKS: Final[tuple[Any, ...]] = (_cut, _flipped, _flipped, _doubled, _filled, 
 _CASES: Final[tuple[Any, ...]] = (
     *(Generator._review, Generator._wrapped, Generator._broken),  # noqa: SLF001 - its own kinds
     *(Generator._noise, Generator._mistyped, Generator._astray),  # noqa: SLF001
-    Generator._grown,  # noqa: SLF001
+    *(Generator._grown, Generator._teams),  # noqa: SLF001
 )
-_CASE_WEIGHTS: Final = (840, 50, 60, 20, 20, 10, 1)
+_CASE_WEIGHTS: Final = (825, 50, 60, 20, 20, 10, 1, 15)

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 
 from edl import contract
 from edl.writes import Json
-from tests.fuzz import twists
+from tests.fuzz import teams, twists
 
 Growth: TypeAlias = Callable[[Random, Json, int], None]
 """Makes `count` of something in a manifest, in place."""
@@ -55,8 +55,14 @@ def long_names(_: Random, manifest: Json, count: int) -> None:
 
 def long_values(random: Random, manifest: Json, count: int) -> None:
     """Lists of names, of roles, digits without end."""
-    text = random.choice(("a,", "worker=1,", "9", "$(A)", "1.", "[", "x"))
-    name = random.choice((contract.REMOVE, contract.ROLES, contract.SLOTS, contract.PROGRESS))
+    text = random.choice(("a,", "worker=1,", "9", "$(A)", "1.", "[", "x", "a-", "a/", "=", ","))
+    name = random.choice(
+        (
+            *(contract.REMOVE, contract.ROLES, contract.SLOTS, contract.PROGRESS),
+            *(contract.REQUIRED_TOPOLOGY, contract.PREFERRED_TOPOLOGY, contract.GPU_CLASS),
+            contract.PROVISION,
+        )
+    )
     _at(_at(manifest, "metadata"), "annotations")[name] = text * count
 
 
@@ -108,9 +114,25 @@ def settings(_: Random, manifest: Json, count: int) -> None:
     manifest |= {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
+def documents(random: Random, manifest: Json, _: int) -> None:
+    """Of the teams."""
+    manifest.clear()
+    manifest |= teams.config_map(random, teams.grown(random))
+
+
+def claims(_: Random, manifest: Json, count: int) -> None:
+    """Many ResourceClaims beside GPUs of a class."""
+    metadata = _at(manifest, "metadata")
+    metadata["labels"] = _labels(manifest) | {contract.GPU: "2"}
+    metadata["annotations"] = {contract.GPU_CLASS: "gpu.example.com"}
+    _pod(manifest)["resourceClaims"] = [
+        {"name": f"c{n}", "resourceClaimTemplateName": f"t{n}"} for n in range(count)
+    ]
+
+
 GROWTHS: Final[tuple[Growth, ...]] = (
     *(sizes, sizes, unknown_names, long_names, long_values, containers, variables, lists),
-    *(owners, misfits, nesting, terms, settings),
+    *(owners, misfits, nesting, terms, settings, claims, documents, documents, documents),
 )
 
 

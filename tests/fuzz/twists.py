@@ -52,6 +52,8 @@ _CASTS: Final = (
 _WORDS: Final = (*FRAMEWORKS, *_ROLES, *_MODES, *_CASTS)
 _SAYINGS: Final = (
     *("1", "2", "3", "8", "12", "64", "0.5", "1.0", "3Gi", "true", "false", "60s", "5m", "93%"),
+    *("topology.kubernetes.io/zone", "worker=example.com/rack,chief=disk", "a,b,c,d,e,f,g,h,i"),
+    *("minimum", "maximum", "never", "gpu.example.com", "x" * 300),
     *("Running", "All", "None", "Never", "ExitCode", "enabled", "disabled", "mnist", "lab"),
 )
 _FIELDS: Final[dict[str, tuple[Any, ...]]] = {

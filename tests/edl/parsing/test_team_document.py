@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from edl.errors import Denied
 from edl.model import Reclaim, Requirement, Team, Teams
-from edl.parsing.team_document import MOST_PATTERNS, MOST_TEAMS, parse_teams, render_teams
+from edl.parsing.team_document import (
+    MOST_PATTERNS,
+    MOST_RESOURCES,
+    MOST_TEAMS,
+    parse_teams,
+    render_teams,
+)
 from edl.quantities import CPU, SHARED_GPU, Resources
 
 GPU = "nvidia.com/gpu"
@@ -179,6 +185,16 @@ def test_work_is_bounded() -> None:
     with pytest.raises(Denied) as error:
         parse_teams("teams: [" + "1, " * 50_000 + "]")
     assert len(error.value.findings) <= 100
+
+
+def test_resources_are_bounded_in_all() -> None:
+    """Each level of teams sums up what all teams below it are guaranteed."""
+    owed = [f"{{name: t{at}, guaranteed: {{a/r{at}: 1}}}}" for at in range(MOST_RESOURCES)]
+    assert parse_teams(f"teams: [{', '.join(owed)}]")
+    with pytest.raises(Denied) as refused:
+        parse_teams(f"teams: [{', '.join(owed)}, {{name: more, limit: {{a/more: 1}}}}]")
+    (finding,) = refused.value.findings
+    assert str(finding).startswith(f"teams[{MOST_RESOURCES}].limit: with these, teams name more")
 
 
 def test_patterns_are_bounded_in_all() -> None:
