@@ -45,9 +45,10 @@ def test_a_seed_makes_the_same_requests_again() -> None:
 
 
 def test_some_hundreds_over_tls_leave_the_server_as_it_was(tmp_path: Path) -> None:
+    cases = [case for case in Generator(2).cases(300) if case.path.isprintable()]
     with wire.webhook(tmp_path) as served:
-        statuses = asyncio.run(answered(served, Generator(2).cases(300)))
-        assert sum(statuses.values()) == 300
+        statuses = asyncio.run(answered(served, cases))
+        assert sum(statuses.values()) == len(cases) > 290
         assert max(statuses) < 500
         assert statuses[200] > 150
         assert "Traceback" not in served.logged()
@@ -56,7 +57,7 @@ def test_some_hundreds_over_tls_leave_the_server_as_it_was(tmp_path: Path) -> No
 async def answered(served: Process, cases: Iterable[Case]) -> Counter[int]:
     """The status of every request; a connection that the server closed is opened again."""
     statuses: Counter[int] = Counter()
-    waiting = [case for case in cases if case.path.isprintable()]
+    waiting = list(cases)
     while waiting:
         async with served.connection() as connection:
             while waiting:
