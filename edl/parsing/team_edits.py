@@ -1,13 +1,16 @@
 """One team of a document changed: whatever else stands there stays, its comments too."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import yaml
 
 from edl.errors import Denied, Finding
 from edl.model.teams import DEFAULT_TEAM, Teams
-from edl.parsing.team_document import parse_teams, render_teams
+from edl.parsing.strict_yaml import load
+from edl.parsing.team_document import BOUNDS, parse_teams, render_teams
+from edl.parsing.yaml_edits import EditError, edited
 
 _TEAMS: Final = "teams"
 
@@ -25,7 +28,7 @@ def with_team(text: str, name: str, changes: Mapping[str, object]) -> str:
     fields.update(changes)
     for field in [field for field, value in changes.items() if value in ("", [], {})]:
         del fields[field]
-    return _written(text, name, fields, teams)
+    return _written(text, teams)
 
 
 def without_team(text: str, name: str) -> str:
@@ -39,7 +42,7 @@ def without_team(text: str, name: str) -> str:
     if below:
         what = f"{', '.join(below)} {'is' if len(below) == 1 else 'are'} below it"
         raise Denied([Finding(f"team {name}", what, "delete these first, or give them a parent")])
-    return _written(text, name, None, left)
+    return _written(text, left)
 
 
 def _listed(teams: Teams) -> list[dict[str, Any]]:
@@ -48,62 +51,26 @@ def _listed(teams: Teams) -> list[dict[str, Any]]:
     return found
 
 
-def _written(
-    text: str, name: str, fields: Mapping[str, Any] | None, teams: list[dict[str, Any]]
-) -> str:
+def _written(text: str, teams: list[dict[str, Any]]) -> str:
     """As little of the text as possible differs; where that goes wrong, all is written anew."""
     whole = yaml.safe_dump({_TEAMS: teams}, sort_keys=False, width=100)
     wanted = parse_teams(whole)
-    try:
-        edited = _replaced(text, name, fields)
-        if edited is not None and parse_teams(edited) == wanted:
-            return edited
-    except (Denied, yaml.YAMLError):
-        pass
+    before = {_TEAMS: _in_order_of(text, _listed(parse_teams(text)))}
+    after = {_TEAMS: _in_order_of(text, teams)}
+    with suppress(Denied, *EditError):
+        changed = edited(text, before, after)
+        if parse_teams(changed) == wanted:
+            return changed
     return whole
 
 
-def _replaced(text: str, name: str, fields: Mapping[str, Any] | None) -> str | None:
-    """None where the document is not written as a list of blocks."""
-    entries = _entries(text)
-    if entries is None or not entries.value:
-        return None
-    items: list[yaml.MappingNode] = entries.value
-    dash = entries.start_mark.column
-    block = _block(fields, dash) if fields else ""
-    for item in items:
-        if any(key.value == "name" and value.value == name for key, value in item.value):
-            start = text.rindex("\n", 0, item.start_mark.index) + 1
-            return text[:start] + block + text[_end(text, item) :]
-    end = _end(text, items[-1])
-    before = text[:end] if text[:end].endswith("\n") else f"{text[:end]}\n"
-    return before + block + text[end:]
-
-
-def _entries(text: str) -> yaml.SequenceNode | None:
-    document = yaml.compose(text, Loader=yaml.SafeLoader)
-    pairs = document.value if isinstance(document, yaml.MappingNode) else ()
-    for key, value in pairs:
-        if key.value == _TEAMS and isinstance(value, yaml.SequenceNode) and not value.flow_style:
-            return value
-    return None
-
-
-def _block(fields: Mapping[str, Any], dash: int) -> str:
-    lines = yaml.safe_dump([dict(fields)], sort_keys=False, width=100).splitlines(keepends=True)
-    return "".join(" " * dash + line for line in lines)
-
-
-def _end(text: str, item: yaml.Node) -> int:
-    """Behind the line with the last value of an entry: comments below it belong to the next."""
-    node = item
-    while isinstance(node, yaml.MappingNode | yaml.SequenceNode) and node.value:
-        if node.flow_style:
-            break
-        last = node.value[-1]
-        node = last[1] if isinstance(last, tuple) else last
-    end = text.find("\n", node.end_mark.index - 1)
-    return len(text) if end < 0 else end + 1
+def _in_order_of(text: str, teams: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As they stand in the text, new ones at the end."""
+    document = load(text, BOUNDS)
+    listed = document.get(_TEAMS) if isinstance(document, dict) else None
+    names = [one.get("name") for one in listed or () if isinstance(one, dict)]
+    place = {name: number for number, name in enumerate(names)}
+    return sorted(teams, key=lambda one: place.get(one["name"], len(place)))
 
 
 def has_comments(text: str) -> bool:

@@ -13,10 +13,10 @@ from edl.inject.warnings import unknown_keys
 from edl.parsing import namespace_policy
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.writes import Json
-from kubectl_edl.output.yaml_writer import dump
 from kubectl_edl.resources.manifest_schema import misshapen
 from kubectl_edl.resources.manifest_sources import ManifestSource
 from kubectl_edl.resources.yaml_reader import Document, documents
+from kubectl_edl.resources.yaml_rewriter import rewritten
 
 _USER: Final = "kubectl-edl inject"
 _KINDS: Final = ("Job", "Pod")
@@ -97,7 +97,8 @@ class _Injector:
     def document(self, document: Document) -> tuple[str, Json]:
         """Its text and value; both as they were where nothing is to be done."""
         after = self._manifest(document.value, str(document.origin))
-        return (document.origin.text if after is document.value else dump(after)), after
+        same = after is document.value
+        return (document.origin.text if same else rewritten(document, after)), after
 
     def _manifest(self, manifest: Json, where: str) -> Json:
         if manifest.get("kind") == "List":

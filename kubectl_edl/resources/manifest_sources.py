@@ -10,6 +10,8 @@ from kubectl_edl.cli.command_errors import Misused, Refused
 
 _STDIN: Final = "-"
 _LONGEST_NAME: Final = 255
+LARGEST: Final = 16 * 2**20
+"""Bytes of a file: ten times what an API server takes as one object."""
 TOO_DEEP: Final = "nested too deeply"
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 
@@ -84,7 +86,8 @@ def _below(folder: Path) -> list[Path]:
 
 def _read(path: Path) -> str | Unreadable:
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
     except OSError as error:
         raise Refused(f"{path} cannot be read: {error.strerror}") from error
     return _decoded(str(path), content)
@@ -93,13 +96,21 @@ def _read(path: Path) -> str | Unreadable:
 def _read_all(stdin: TextIO) -> str | Unreadable:
     """The bytes: as text, the locale would say what they mean, and let through what is none."""
     try:
-        content: bytes | str = getattr(stdin, "buffer", stdin).read()
+        content: bytes | str = getattr(stdin, "buffer", stdin).read(LARGEST + 1)
     except OSError as error:
         raise Refused(f"stdin cannot be read: {error.strerror or 'it is closed'}") from error
-    return content if isinstance(content, str) else _decoded("stdin", content)
+    if isinstance(content, str):
+        return content if len(content) <= LARGEST else _too_large("stdin")
+    return _decoded("stdin", content)
+
+
+def _too_large(where: str) -> Unreadable:
+    return Unreadable(f"{where}: larger than {LARGEST >> 20} MiB; split it")
 
 
 def _decoded(where: str, content: bytes) -> str | Unreadable:
+    if len(content) > LARGEST:
+        return _too_large(where)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

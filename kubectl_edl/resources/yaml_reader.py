@@ -15,6 +15,8 @@ from kubectl_edl.resources.manifest_sources import TOO_DEEP, ManifestSource, Unr
 
 _DEEPEST: Final = 100
 """Levels: far more than any object of Kubernetes has, and fewer than Python's own limit takes."""
+_MOST: Final = 1_000_000
+"""Values of a document with its aliases written out: a few of them stand for billions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,8 @@ def _yaml_documents(text: str, where: str) -> Iterator[Document]:
     try:
         loader = _Loader(text)
         for node, own_text in _composed(loader, text):
+            if _values(node, {}) > _MOST:
+                raise ValueError(f"its aliases stand for more than {_MOST} values")  # noqa: TRY301
             value = loader.construct_document(node)
             json.dumps(value)  # An alias may be a part of itself in YAML, and nowhere else.
             if value is not None:
@@ -138,6 +142,17 @@ def _composed(
         begin = start.end_mark.index if start.explicit else 0  # Only the first needs no marker.
         own = text[begin : end.start_mark.index]
         yield node, _ended(_REST_OF_MARKER.sub("", own) if start.explicit else own)
+
+
+def _values(node: yaml.Node, known: dict[int, int]) -> int:
+    """How many values a node stands for; a node that holds itself counts once there."""
+    if id(node) not in known:
+        known[id(node)] = 1
+        if isinstance(node, yaml.MappingNode):
+            known[id(node)] += sum(_values(value, known) for _, value in node.value)
+        elif isinstance(node, yaml.SequenceNode):
+            known[id(node)] += sum(_values(value, known) for value in node.value)
+    return known[id(node)]
 
 
 def _ended(text: str) -> str:

@@ -1,10 +1,12 @@
-"""Streams of manifests: each document printed again as it came unless it changed."""
+"""Streams of manifests: each document printed again as it came, but for what changed in it."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
+from edl.parsing.yaml_edits import EditError, edited
 from edl.writes import Json
 from kubectl_edl.output.yaml_writer import dump
-from kubectl_edl.resources.manifest_sources import ManifestSource
+from kubectl_edl.resources.manifest_sources import ManifestSource, Unreadable
 from kubectl_edl.resources.yaml_reader import Document, documents
 
 
@@ -25,4 +27,19 @@ def rewrite(
 def _rewritten(document: Document, changed: Json | None) -> tuple[str, Json]:
     if changed is None:
         return document.origin.text, document.value
-    return dump(changed), changed
+    return rewritten(document, changed), changed
+
+
+def rewritten(document: Document, changed: Json) -> str:
+    """The document's text with what changed; written anew where it is JSON or its aliases differ.
+
+    What is returned reads as `changed`.
+    """
+    text = document.origin.text
+    if text.lstrip().startswith("{"):
+        return dump(changed)
+    with suppress(*EditError, Unreadable):
+        text = edited(text, document.value, changed)
+        if [one.value for one in documents(ManifestSource("", text))] == [changed]:
+            return text
+    return dump(changed)

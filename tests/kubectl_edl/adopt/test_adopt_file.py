@@ -51,6 +51,22 @@ def documents(text: str) -> list[Json]:
     return [found for found in yaml.safe_load_all(text) if found]
 
 
+def test_comments_of_a_job_stay_where_they_are(tmp_path: Path) -> None:
+    text = (
+        TEXT.partition("---\napiVersion: batch")[2]
+        .replace("/v1\n", "apiVersion: batch/v1   # since 1.21\n")
+        .replace("spec:\n  para", "# How many.\nspec:\n  para")
+        .replace("      - name: main\n", "      # The trainer.\n      - name: main # one\n")
+    )
+    file = write(tmp_path, text)
+    done = Stage().run("adopt", "-f", file, "--framework", "none", "--min", "1", "--max", "4")
+    assert (done.code, done.err) == (0, "")
+    labels = "labels:\n    edl.dev/framework: none\n    edl.dev/min: '1'\n    edl.dev/max: '4'\n"
+    assert done.out == text.replace("name: mnist\n", f"name: mnist\n  {labels}", 1)
+    again = Stage().run("release", "-f", write(tmp_path, done.out))
+    assert again.out == text
+
+
 def test_a_job_gets_the_labels_and_the_rest_stays_as_it_is(tmp_path: Path) -> None:
     file = write(tmp_path, TEXT)
     found = Stage().run("adopt", "-f", file, "--framework", "none", "--min", "1", "--max", "4")

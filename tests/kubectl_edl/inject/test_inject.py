@@ -52,6 +52,18 @@ def test_labelled_jobs_come_out_as_the_webhook_would_store_them(tmp_path: Path) 
     assert documents(found.out)[1:] == [by_the_webhook(manifest) for manifest in cast()]
 
 
+def test_comments_of_a_completed_job_stay(tmp_path: Path) -> None:
+    text = dump(job("mnist", framework="tensorflow", min="1", max="4"))
+    lines = [f"{line}   # {number}" for number, line in enumerate(text.splitlines())]
+    path = tmp_path / "job.yaml"
+    path.write_text("\n".join(lines) + "\n")
+    found = inject("-f", str(path))
+    assert documents(found.out) == [by_the_webhook(yaml.safe_load(text))]
+    assert {line.rpartition("#")[2] for line in lines} <= {
+        line.rpartition("#")[2] for line in found.out.splitlines()
+    }
+
+
 def test_addresses_are_those_of_the_namespace_that_is_meant(tmp_path: Path) -> None:
     own = job("own", framework="tensorflow", min="1", max="2")
     own["metadata"]["namespace"] = "mine"

@@ -2,6 +2,7 @@
 
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubectl_edl.output.yaml_writer import dump, joined
-from kubectl_edl.resources.manifest_sources import ManifestSource, Unreadable, sources
+from kubectl_edl.resources.manifest_sources import LARGEST, ManifestSource, Unreadable, sources
 from kubectl_edl.resources.yaml_reader import documents
 
 _KEYS = st.text(alphabet="ab-: #", min_size=1, max_size=4)
@@ -74,6 +75,36 @@ def test_what_is_nested_too_deeply_is_one_line(name: str, depth: int) -> None:
     with pytest.raises(Unreadable, match=r"document 2, line \d: nested too deeply"):
         values(text, name)
     assert values('{"a": [[[[[[[[[[]]]]]]]]]]}', name) == [{"a": [[[[[[[[[[]]]]]]]]]]}]
+
+
+@pytest.mark.parametrize(
+    "last", ["b: [*v, *v]", "b: {c: *v}", "<<: [*v, *v]"], ids=["in a list", "in a map", "merged"]
+)
+def test_aliases_that_stand_for_billions_of_values_are_refused(last: str) -> None:
+    levels = "".join(f"v{n}: &v{n} [{', '.join([f'*v{n - 1}'] * 9)}]\n" for n in range(1, 12))
+    text = f"v0: &v0 {{x: lol}}\n{levels}{last.replace('*v', '*v11')}\n"
+    with pytest.raises(Unreadable, match=r"document 1, line 1: .* more than 1000000 values"):
+        values(text)
+    assert values("a: &a [1, 2]\nb: [*a, *a]\n") == [{"a": [1, 2], "b": [[1, 2], [1, 2]]}]
+
+
+def test_a_map_that_is_merged_into_itself_over_and_over_is_refused() -> None:
+    levels = "".join(f"v{n}: &v{n}\n  <<: [*v{n - 1}, *v{n - 1}]\n" for n in range(1, 40))
+    with pytest.raises(Unreadable, match="more than 1000000 values"):
+        values(f"v0: &v0 {{x: lol}}\n{levels}")
+
+
+def test_a_file_beyond_all_sizes_is_not_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.yaml"
+    path.touch()
+    with path.open("r+b") as file:
+        file.truncate(LARGEST + 2**30)
+    (found,) = sources((str(path),), io.StringIO())
+    with pytest.raises(Unreadable, match=r"jobs\.yaml: larger than 16 MiB; split it"):
+        list(documents(found))
+    (found,) = sources(("-",), io.StringIO("#" * (LARGEST + 1)))
+    with pytest.raises(Unreadable, match="stdin: larger than 16 MiB"):
+        list(documents(found))
 
 
 def test_stdin_is_read_as_a_file_is_whatever_the_locale_says() -> None:

@@ -107,8 +107,15 @@ def test_a_change_leaves_the_rest_and_its_comments(stage: Stage) -> None:
     assert stage.run("teams", "set", "vision", "--weight", "2").out == "team vision unchanged\n"
 
 
-def test_comments_that_cannot_stay_are_told(stage: Stage) -> None:
+def test_a_team_joins_a_list_on_one_line_and_its_comment_stays(stage: Stage) -> None:
     put(stage, "teams: [{name: a}]  # all\n")
+    found = stage.run("teams", "set", "b", "--weight", "2")
+    assert found.err == ""
+    assert document(stage) == "teams: [{name: a}, {name: b, weight: '2'}] # all\n"
+
+
+def test_comments_that_cannot_stay_are_told(stage: Stage) -> None:
+    put(stage, "# none yet\n")
     found = stage.run("teams", "set", "b", "--weight", "2")
     assert found.err == "hint: comments of the document are lost: it was written anew\n"
 

@@ -1,0 +1,175 @@
+"""A YAML text with some values changed: all else stays as it is written, comments included.
+
+Scalars are texts here, as they are written: what they mean is for the reader of the document.
+The caller reads the result and compares: aliases may stand for values that were to differ.
+"""
+
+import io
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import ScalarNode
+from ruamel.yaml.resolver import VersionedResolver
+from ruamel.yaml.scalarstring import (
+    DoubleQuotedScalarString,
+    LiteralScalarString,
+    SingleQuotedScalarString,
+)
+from ruamel.yaml.tag import Tag
+
+from edl.parsing.yaml_comments import given_trailing, put_before, taken_trailing
+
+_NULL: Final = Tag(suffix="tag:yaml.org,2002:null")
+_TEXT: Final = Tag(suffix="tag:yaml.org,2002:str")
+_NO_TEXT_ELSEWHERE: Final = re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+|[yYnN]|[-+]?0o[0-7_]+")
+"""Plain texts for PyYAML that kubectl reads as numbers or as yes and no: a rate of 1e-3."""
+_REST: Final = r"[ ]*(?:#[^\n]*)?\n(?:[ ]*(?:#[^\n]*)?\n)*"
+"""What may follow a key on its line and below it: comments."""
+_LIST: Final = re.compile(rf"^( *)[^\s#-][^\n]*:{_REST}( *)- ", re.MULTILINE)
+_MAP: Final = re.compile(rf"^( *)[^\s#-][^\n]*:{_REST}( +)[^\s#-]", re.MULTILINE)
+
+EditError: Final = (YAMLError, ValueError, TypeError, KeyError, IndexError, RecursionError)
+"""What `edited` raises where the text cannot be changed in place."""
+
+
+class _AsWritten(VersionedResolver):
+    """Plain scalars are texts, and nothing at all is null."""
+
+    def resolve(self, kind: type, value: Any, implicit: Any) -> Tag:  # noqa: ANN401 - ruamel's
+        if kind is ScalarNode and implicit[0]:
+            return _TEXT if value else _NULL
+        found: Tag = super().resolve(kind, value, implicit)
+        return found
+
+
+def edited(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """The text of `before` with what differs in `after`. Both are what the document says, as JSON.
+
+    Raises one of EditError.
+    """
+    writer = _writer(text)
+    root = writer.load(text)
+    _change_map(root, before, after)
+    stream = io.StringIO()
+    writer.dump(root, stream)
+    return stream.getvalue()
+
+
+def _writer(text: str) -> YAML:
+    """Indents as the text does, where it does so for the first time."""
+    writer = YAML()
+    writer.Resolver = _AsWritten
+    writer.preserve_quotes = True
+    writer.width = 2**31
+    writer.brace_single_entry_mapping_in_flow_sequence = True
+    offset = len(found[2]) - len(found[1]) if (found := _LIST.search(text)) else 0
+    step = len(found[2]) - len(found[1]) if (found := _MAP.search(text)) else 2
+    offset, step = (offset if 0 <= offset <= 8 else 0), (step if 2 <= step <= 8 else 2)  # noqa: PLR2004 - blanks
+    writer.indent(mapping=step, sequence=offset + 2, offset=offset)
+    return writer
+
+
+def _change_map(node: CommentedMap, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    for key in [key for key in before if key not in after]:
+        _delete(node, key)
+    last: str | None = None
+    for key, value in after.items():
+        if key not in before:
+            _insert(node, 0 if last is None else list(node).index(last) + 1, key, value)
+        elif before[key] != value:
+            _change(node, key, before[key], value)
+        last = key if key in node else last
+
+
+def _change(node: CommentedMap | CommentedSeq, key: Any, before: Any, after: Any) -> None:  # noqa: ANN401 - JSON
+    trailing = taken_trailing(node, key) if key in node or isinstance(key, int) else ""
+    inner = node.get(key) if isinstance(node, CommentedMap) else node[key]
+    if after in ({}, []):
+        node[key] = _node(after)
+    elif isinstance(inner, CommentedMap) and isinstance(before, dict) and isinstance(after, dict):
+        _change_map(inner, before, after)
+    elif isinstance(inner, CommentedSeq) and isinstance(before, list) and isinstance(after, list):
+        _change_list(inner, before, after)
+    else:
+        node[key] = _node(after)
+    given_trailing(node, key, trailing)
+
+
+def _change_list(node: CommentedSeq, before: list[Any], after: list[Any]) -> None:
+    """Items are known by their names, else by all that they say; in an order of its own: anew."""
+    old, new = list(map(_identity, before)), list(map(_identity, after))
+    if len(set(old)) < len(old) or len(set(new)) < len(new):
+        old, new = list(map(str, range(len(old)))), list(map(str, range(len(new))))
+    for index in reversed(range(len(old))):
+        if old[index] not in new:
+            _delete(node, index)
+    kept = [one for one in old if one in new]
+    if kept != [one for one in new if one in kept]:
+        raise ValueError("the items have another order")
+    for index, one in enumerate(new):
+        if one not in kept:
+            _insert(node, index, index, after[index])
+        elif (was := before[old.index(one)]) != after[index]:
+            _change(node, index, was, after[index])
+
+
+def _identity(item: object) -> str:
+    name = item.get("name") if isinstance(item, dict) else None
+    return f"name {name}" if name else repr(item)
+
+
+def _delete(node: CommentedMap | CommentedSeq, key: Any) -> None:  # noqa: ANN401 - a key or an index
+    """What stands below it belongs to what follows."""
+    keys = list(node) if isinstance(node, CommentedMap) else list(range(len(node)))
+    at, trailing = keys.index(key), taken_trailing(node, key)
+    del node[key]
+    if at:
+        given_trailing(node, keys[at - 1], trailing)
+    elif node:
+        put_before(node, keys[1] if isinstance(node, CommentedMap) else 0, trailing)
+
+
+def _insert(node: CommentedMap | CommentedSeq, at: int, key: Any, value: Any) -> None:  # noqa: ANN401 - JSON
+    """What stands below its predecessor goes on standing above its successor."""
+    keys = list(node) if isinstance(node, CommentedMap) else list(range(len(node)))
+    trailing = taken_trailing(node, keys[at - 1]) if at else ""
+    if isinstance(node, CommentedMap):
+        node.insert(at, key, _node(value))
+    else:
+        node.insert(at, _node(value))
+    given_trailing(node, key, trailing)
+
+
+def _node(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, dict):
+        found = CommentedMap()
+        found.fa.set_block_style() if value else found.fa.set_flow_style()
+        for key, inner in value.items():
+            found[_scalar(key)] = _node(inner)
+        return found
+    if isinstance(value, list):
+        items = CommentedSeq(map(_node, value))
+        items.fa.set_block_style() if value else items.fa.set_flow_style()
+        return items
+    return _scalar(value)
+
+
+def _scalar(value: object) -> object:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        return yaml.safe_dump(value).removesuffix("\n").removesuffix("\n...")
+    if "\n" in value:
+        return LiteralScalarString(value)
+    plain = yaml.safe_dump(value, width=math.inf, allow_unicode=True)
+    if plain.startswith('"'):
+        return DoubleQuotedScalarString(value)
+    if plain.startswith("'") or _NO_TEXT_ELSEWHERE.fullmatch(value):
+        return SingleQuotedScalarString(value)
+    return value
