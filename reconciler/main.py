@@ -170,7 +170,7 @@ def _queue(
 
 
 def _teams(cluster: Cluster, process: Manager) -> AppliedTeams:
-    invalid = process.metrics.teams_document_invalid
+    invalid = process.metrics.state.teams_document_invalid
     return AppliedTeams(cluster, lambda: process.team_source.reading, invalid)
 
 
@@ -182,7 +182,7 @@ def _rights(
             elector.publish({contract.MISSING_RIGHTS: render(missing) if missing else None})
 
     publish(None)
-    gauge = process.metrics.missing_rights
+    gauge = process.metrics.state.missing_rights
     return WritePermissions(api, process.forbidden, gauge, publish, clocks.monotonic)
 
 

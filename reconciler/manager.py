@@ -68,20 +68,13 @@ class Manager:
         self._heard_at: dict[str, float] = {}
         for selection, _ in self._stores:
             self._heard(selection.kind)
-            age = self.metrics.event_age.labels(selection.kind)
+            age = self.metrics.api.event_age.labels(selection.kind)
             age.set_function(partial(self._silence, selection.kind))
         guarded = self.guarding(cluster)
         self._announcer = EventRecorder(guarded, clocks.now)
         self._writer = ClusterWriter(guarded, self._stores.accept, self._announcer.announce)
-        unneeded = UnneededNodes(elector or NoLegacy())
-        known = IncrementalState(self._stores, self.team_source.teams)
         said = AutoscalerEvents(cluster, self._alarm.ring)
-        mind = DecisionPipeline(
-            unneeded.observing(lambda now: said.seen(known.state(now))),
-            unneeded.deciding(decide),
-            partial(steps, quiet=UnchangedJobs()),
-            self.team_source.forget,
-        )
+        mind = self._pipeline(decide, said)
         journal = DecisionLog(self.metrics, clocks.monotonic, self._announcer.announce)
         actuator = EventYieldingExecutor(self._writer, self._announcer)
         self._loop = Controller(mind, actuator, journal, clocks)
@@ -91,6 +84,18 @@ class Manager:
             Thread(target=self._campaign, name="elector", daemon=True),
         ]
         self.beside("autoscaler", said.run)
+
+    def _pipeline(
+        self, decide: Callable[[ClusterState], Plan], said: AutoscalerEvents
+    ) -> DecisionPipeline:
+        unneeded = UnneededNodes(self._elector or NoLegacy())
+        known = IncrementalState(self._stores, self.team_source.teams)
+        return DecisionPipeline(
+            unneeded.observing(lambda now: said.seen(known.state(now))),
+            unneeded.deciding(decide),
+            partial(steps, quiet=UnchangedJobs()),
+            self.team_source.forget,
+        )
 
     def guarding(self, cluster: Cluster) -> LeaderOnlyCluster:
         """`cluster`, to be written to while this process leads."""
@@ -145,12 +150,12 @@ class Manager:
         return True
 
     def _wrote(self, told: WriteOutcome) -> None:
-        self.metrics.wrote(told)
+        self.metrics.api.wrote(told)
         if told.outcome == FORBIDDEN:
             self.forbidden.set()
 
     def _watched(self, kind: str) -> None:
-        self.metrics.watches.labels(kind).inc()
+        self.metrics.api.watches.labels(kind).inc()
 
     def _heard(self, kind: str) -> None:
         self._heard_at[kind] = self._clocks.monotonic()

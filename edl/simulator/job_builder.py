@@ -1,7 +1,7 @@
 """Training jobs as the webhook would leave them, from a few words: for scenarios and traces."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -42,6 +42,9 @@ class Workload(msgspec.Struct, frozen=True):
     topology: Topology = Topology()
 
 
+Cast: TypeAlias = tuple[Framework, Mode, Sequence[WorkloadRole]]
+
+
 def queued(
     name: str,
     kind: Workload,
@@ -55,42 +58,43 @@ def queued(
     `queued_at` is set when it arrives. Raises ValueError for what the webhook would refuse.
     """
     framework, mode = _known(kind, cast)
-    decider = framework.decider([seat.role for seat in cast])
-    alone = len(cast) == 1
+    of = (framework, mode, cast)
     return TrainingJob(
         key=JobKey(NAMESPACE, name),
         framework=kind.framework,
         roles=tuple(
-            Role(
-                name=seat.role,
-                job=name if alone else f"{name}-{seat.role}",
-                uid=f"{name}-{seat.role}",
-                version="1",
-                spec=RoleSpec(
-                    min=seat.min,
-                    max=seat.max,
-                    resizing=_resizing(framework, mode, seat),
-                    decides=seat.role == decider,
-                    serves=framework.kinds[seat.role].serves,
-                    indexed=framework.ranked,
-                    port=mode.port or framework.port,
-                    topology=kind.topology,
-                ),
-                status=RoleStatus(
-                    size=seat.min,
-                    suspended=True,
-                    remaining=None if framework.ranked else items,
-                ),
-                template=PodTemplate(
-                    shape=seat.shape,
-                    gated=_gated(kind, cast),
-                ),
-            )
+            _role(kind, of, seat, name if len(cast) == 1 else f"{name}-{seat.role}", items)
             for seat in cast
         ),
         queued_at=START,
         priority=priority,
         mode=mode.name,
+    )
+
+
+def _role(kind: Workload, of: Cast, seat: WorkloadRole, job: str, items: int | None) -> Role:
+    """One suspended Job. `items` count where pods have no ranks."""
+    framework, mode, cast = of
+    names = [one.role for one in cast]
+    return Role(
+        name=seat.role,
+        job=job,
+        uid=job if len(cast) > 1 else f"{job}-{seat.role}",
+        version="1",
+        spec=RoleSpec(
+            min=seat.min,
+            max=seat.max,
+            resizing=_resizing(framework, mode, seat),
+            decides=seat.role == framework.decider(names),
+            serves=framework.kinds[seat.role].serves,
+            indexed=framework.ranked,
+            port=mode.port or framework.port,
+            topology=kind.topology,
+        ),
+        status=RoleStatus(
+            size=seat.min, suspended=True, remaining=None if framework.ranked else items
+        ),
+        template=PodTemplate(shape=seat.shape, gated=_gated(kind, cast)),
     )
 
 

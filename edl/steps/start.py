@@ -22,14 +22,10 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
 
     What stands around the Jobs comes first: pods fail without their ServiceAccount.
     """
-    sizes, nodes = dict(admission.sizes), dict(admission.nodes)
-    starting, why = (
-        _starting(job, admission),
-        messages.messages((admission.reason, *admission.grown)),
-    )
-    told = told_at_start(
-        job, {role.name: sizes.get(role.name, role.status.size) for role in job.roles}
-    )
+    sizes, nodes, starting = dict(admission.sizes), dict(admission.nodes), _starting(job, admission)
+    why = messages.messages((admission.reason, *admission.grown))
+    all_sizes = {role.name: sizes.get(role.name, role.status.size) for role in job.roles}
+    told = told_at_start(job, all_sizes)
     changes = {role.name: _template(told, role) for role in starting}
     if any(changes[role.name] and not role.status.settled for role in starting):
         return Step(job.key, ())  # A moment later: until then the API server refuses it.

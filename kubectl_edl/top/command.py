@@ -212,8 +212,13 @@ def _nodes(world: CliContext, connection: ClusterConnection, name: str | None) -
 def _cluster(world: CliContext, connection: ClusterConnection, serial: float) -> Report:
     from kubectl_edl.client.metrics_server import used_by_nodes  # noqa: PLC0415 (the same)
     from kubectl_edl.top.resource_hours import hours, total  # noqa: PLC0415 (numpy, not for --help)
-    from kubectl_edl.top.usage import cluster_usage, node_usage, phases  # noqa: PLC0415 (the same)
-    from kubectl_edl.top.view import ClusterUsage, cluster_report  # noqa: PLC0415 (the same)
+    from kubectl_edl.top.usage import (  # noqa: PLC0415 (the same)
+        ClusterUsage,
+        cluster_usage,
+        node_usage,
+        phases,
+    )
+    from kubectl_edl.top.view import cluster_report  # noqa: PLC0415 (the same)
 
     now, hints = world.now(), list[str]()
     state = survey_cluster(connection.cluster, now, hints)

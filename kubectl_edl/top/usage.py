@@ -1,7 +1,7 @@
 """Requested and used: of a training job, a node, the whole cluster."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -156,3 +156,13 @@ def _measured(names: Iterable[tuple[str, str]], used: Used | None) -> Resources 
 
 def _sum(amounts: Iterable[Resources]) -> Resources:
     return sum(amounts, Resources())
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterUsage:
+    """The whole cluster; `phases` counts its training jobs."""
+
+    lines: tuple[UsageLine, ...]
+    nodes: tuple[NodeUsage, ...]
+    phases: Mapping[str, int]
+    hours: tuple[Hours, ...]

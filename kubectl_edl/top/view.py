@@ -1,30 +1,24 @@
 """The screens of `kubectl edl top`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from edl.quantities import CPU, MEMORY, PODS, Resources
-from kubectl_edl.model.training_job_view import time_text
+from edl.quantities import CPU, MEMORY, PODS
 from kubectl_edl.output.age import UNKNOWN, age
 from kubectl_edl.output.cell_quantities import cores, decimal, gpus, memory, offered_gpus, percent
 from kubectl_edl.output.color import meaning
-from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
-from kubectl_edl.queue.view import quantities
 from kubectl_edl.top.resource_hours import Hours
-from kubectl_edl.top.usage import JobUsage, NodeUsage, UsageLine
-
-if TYPE_CHECKING:
-    from kubectl_edl.output.documents.cluster_documents import (
-        ClusterUsageDocument,
-        NodeUsageDocument,
-        ResourceUsageDocument,
-    )
-    from kubectl_edl.output.documents.shared_documents import ResourceHoursDocument
-    from kubectl_edl.output.documents.training_job_documents import TrainingJobUsageDocument
+from kubectl_edl.top.usage import ClusterUsage, JobUsage, NodeUsage, UsageLine
+from kubectl_edl.top.usage_documents import (
+    cluster_document,
+    job_document,
+    node_document,
+    thousandths,
+)
 
 _NAMESPACE: Final = Column("NAMESPACE")
 _JOBS: Final = (
@@ -73,16 +67,6 @@ _CLUSTER: Final = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterUsage:
-    """The whole cluster; `phases` counts its training jobs."""
-
-    lines: tuple[UsageLine, ...]
-    nodes: tuple[NodeUsage, ...]
-    phases: Mapping[str, int]
-    hours: tuple[Hours, ...]
-
-
 # -- training jobs -----------------------------------------------------------------------------
 
 
@@ -102,7 +86,7 @@ def jobs_report(found: Sequence[JobUsage], now: datetime, namespace: str) -> Rep
     where = f" in {namespace} namespace" if namespace else ""
     return Report(
         sections=(Table(columns if namespace else (_NAMESPACE, *columns), rows),),
-        objects=tuple(_job_document(one) for one in found),
+        objects=tuple(job_document(one) for one in found),
         names=tuple(one.view.name for one in found),
         list_kind="TrainingJobUsageList",
         nothing=f"No training jobs found{where}.",
@@ -120,7 +104,7 @@ def _job_row(one: JobUsage, now: datetime, *, compared: bool) -> tuple[str, ...]
         f"{least}{cores(used.get(CPU))}" if used is not None else UNKNOWN,
         memory(asked.get(MEMORY)),
         f"{least}{memory(used.get(MEMORY))}" if used is not None else UNKNOWN,
-        _thousandths(gpus(asked)),
+        thousandths(gpus(asked)),
         _held(hours),
         *((_hours(hours.at_max, hours.unit), _against(hours)) if compared else ()),
         age(one.view.job.queued_at, now),
@@ -143,32 +127,6 @@ def _against(hours: Hours) -> str:
     return "the same" if part == "0%" else f"{part} {'more' if hours.saved < 0 else 'less'}"
 
 
-def _job_document(one: JobUsage) -> "TrainingJobUsageDocument":
-    job = one.view.job
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "TrainingJobUsage",
-        "metadata": {"name": job.key.name, "namespace": job.key.namespace},
-        "phase": one.view.phase.value,
-        "pods": one.pods,
-        "runningPods": one.running,
-        "measuredPods": one.measured,
-        "requests": quantities(one.requested),
-        "usage": None if one.used is None else quantities(one.used),
-        "resourceHours": _hours_document(one.hours),
-        "startTime": time_text(job.started_at),
-    }
-
-
-def _hours_document(hours: Hours) -> "ResourceHoursDocument":
-    return {
-        "unit": hours.unit,
-        "used": round(hours.held, 3),
-        "atMaxReplicas": round(hours.at_max, 3),
-        "complete": hours.whole,
-    }
-
-
 # -- nodes -------------------------------------------------------------------------------------
 
 
@@ -176,7 +134,7 @@ def nodes_report(found: Sequence[NodeUsage]) -> Report:
     """One line a node."""
     return Report(
         sections=(Table(_NODES, tuple(_node_row(one) for one in found)),),
-        objects=tuple(_node_document(one) for one in found),
+        objects=tuple(node_document(one) for one in found),
         names=tuple(f"node/{one.node.name}" for one in found),
         list_kind="NodeUsageList",
         nothing="No nodes found.",
@@ -200,30 +158,15 @@ def _node_row(one: NodeUsage) -> tuple[str, ...]:
         _part(memory(asked.get(MEMORY)), asked.get(MEMORY), offered.get(MEMORY)),
         memory(idle.get(MEMORY)),
         memory(used.get(MEMORY)) if used else UNKNOWN,
-        _thousandths(offered_gpus(offered)),
-        _part(_thousandths(gpus(asked)), gpus(asked), offered_gpus(offered)),
-        _thousandths(free),
+        thousandths(offered_gpus(offered)),
+        _part(thousandths(gpus(asked)), gpus(asked), offered_gpus(offered)),
+        thousandths(free),
     )
 
 
 def _part(text: str, part: int, whole: int) -> str:
     """`12 (75%)`, as kubectl describes a node."""
     return f"{text} ({percent(part, whole)})" if whole else text
-
-
-def _node_document(one: NodeUsage) -> "NodeUsageDocument":
-    node = one.node
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "NodeUsage",
-        "metadata": {"name": node.name},
-        "schedulable": node.schedulable,
-        "trainingPods": one.training,
-        "allocatable": quantities(node.allocatable),
-        "requests": quantities(node.used),
-        "idle": quantities(one.idle),
-        "usage": None if one.used is None else quantities(one.used),
-    }
 
 
 # -- the cluster -------------------------------------------------------------------------------
@@ -234,7 +177,7 @@ def cluster_report(found: ClusterUsage) -> Report:
     shown = [one for one in found.lines if one.offered or one.requested]
     return Report(
         sections=(Table(_CLUSTER, tuple(_cluster_row(one) for one in shown)), _footer(found)),
-        objects=(_cluster_document(found),),
+        objects=(cluster_document(found),),
         names=(),
     )
 
@@ -253,14 +196,10 @@ def _cluster_row(one: UsageLine) -> tuple[str, ...]:
     )
 
 
-def _thousandths(amount: int) -> str:
-    return decimal(amount / 1000)
-
-
 _TEXTS: Final[Mapping[str, Callable[[int], str]]] = {
     CPU: cores,
     MEMORY: memory,
-    "gpu": _thousandths,
+    "gpu": thousandths,
 }
 
 
@@ -280,33 +219,3 @@ def _held_so_far(hours: Hours) -> str:
         return held
     link = "as" if against == "the same" else "than"
     return f"{held}, {against} {link} the {decimal(hours.at_max)} of fixed maximum sizes"
-
-
-def _cluster_document(found: ClusterUsage) -> "ClusterUsageDocument":
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "ClusterUsage",
-        "nodes": len(found.nodes),
-        "unschedulableNodes": sum(not one.node.schedulable for one in found.nodes),
-        "trainingJobs": dict(found.phases),
-        "resources": {one.name: _line_document(one) for one in found.lines},
-        "resourceHours": [_hours_document(hours) for hours in found.hours],
-    }
-
-
-def _line_document(one: UsageLine) -> "ResourceUsageDocument":
-    return {
-        "allocatable": _quantity(one.name, one.offered),
-        "requests": _quantity(one.name, one.requested),
-        "trainingRequests": _quantity(one.name, one.training),
-        "queuedRequests": _quantity(one.name, one.queued),
-        "idle": _quantity(one.name, one.idle),
-        "usage": None if one.used is None else _quantity(one.name, one.used),
-    }
-
-
-def _quantity(name: str, amount: int) -> str:
-    """GPUs and CPU are counted in thousandths."""
-    if name == "gpu":
-        return _thousandths(amount)
-    return next(iter(quantities(Resources.of({name: amount})).values()), "0")

@@ -65,9 +65,9 @@ def _of_reconciler() -> Iterator[Metric]:
     CertificateMetrics(metrics.registry)
     teams = Teams.of([Team("vision", guaranteed=Resources.of({CPU: 1}))])
     metrics.latest.decided = LastDecision(ClusterState(_LONG_AGO, (), (), teams=teams), Plan())
-    metrics.wrote(WriteOutcome("patch", "Job", "done", 0.0))
-    metrics.watches.labels("Pod")
-    metrics.event_age.labels("Pod")
+    metrics.api.wrote(WriteOutcome("patch", "Job", "done", 0.0))
+    metrics.api.watches.labels("Pod")
+    metrics.api.event_age.labels("Pod")
     return iter(text_string_to_metric_families(generate_latest(metrics.registry).decode()))
 
 

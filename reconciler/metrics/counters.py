@@ -21,23 +21,15 @@ _STALLS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0
 _WAITS = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 43200.0, 86400.0, 604800.0)
 
 
-class Metrics(msgspec.Struct, frozen=True):
-    """Every metric.
+class DecisionMetrics(msgspec.Struct, frozen=True):
+    """Rounds, and what was decided in them.
 
     `decisions` by admitted, grown, shrunk, suspended, evacuated, replaced; `stall_seconds` by the
-    first three; `failures` by error; `writes` by verb, kind and outcome.
+    first three.
     """
 
-    registry: CollectorRegistry
-    latest: LastDecisionCollector
     decisions: Counter
     replicas: Counter
-    failures: Counter
-    conflicts: Counter
-    watches: Counter
-    event_age: Gauge
-    writes: Counter
-    write_seconds: Histogram
     rounds: Counter
     decide_seconds: Histogram
     latency_seconds: Histogram
@@ -46,32 +38,21 @@ class Metrics(msgspec.Struct, frozen=True):
     stall_seconds: Histogram
     provisioning_seconds: Histogram
     provisioning_failures: Counter
-    leading: Gauge
-    missing_rights: Gauge
-    teams_document_invalid: Gauge
+
+    def __post_init__(self) -> None:
+        """Series that exist from the start: a rate needs the 0 before the first 1."""
+        for word in DECISIONS:
+            self.decisions.labels(word)
+        for word in RESIZES:
+            self.stall_seconds.labels(word)
+            self.replicas.labels(word)
 
     @classmethod
-    def fresh(cls) -> "Metrics":
-        registry, latest = CollectorRegistry(), LastDecisionCollector()
-        registry.register(latest)
-        ProcessCollector(registry=registry)
+    def of(cls, registry: CollectorRegistry) -> "DecisionMetrics":
         counter, histogram = partial(_counter, registry), partial(_histogram, registry)
         return cls(
-            registry=registry,
-            latest=latest,
             decisions=counter("edl_decisions", "Decisions carried out.", "decision"),
             replicas=counter("edl_resized_replicas", "Replicas that came or left.", "decision"),
-            failures=counter("edl_failures", "Writes and rounds that failed.", "kind"),
-            conflicts=counter("edl_conflicts", "Steps decided again from fresh state."),
-            watches=counter("edl_watches", "Watches begun.", "kind"),
-            event_age=Gauge(
-                "edl_last_event_age_seconds",
-                "Since the last list, event or bookmark; the API server sends one a minute.",
-                ("kind",),
-                registry=registry,
-            ),
-            writes=counter("edl_writes", "Writes.", "verb", "kind", "outcome"),
-            write_seconds=histogram("edl_write_seconds", "How long a write took.", "verb"),
             rounds=counter("edl_rounds", "Decisions about the whole cluster."),
             decide_seconds=histogram("edl_decide_seconds", "Seconds to observe and decide once."),
             latency_seconds=histogram(
@@ -95,6 +76,58 @@ class Metrics(msgspec.Struct, frozen=True):
             provisioning_failures=counter(
                 "edl_provisioning_failures", "Jobs whose nodes did not come in time."
             ),
+        )
+
+
+class ApiMetrics(msgspec.Struct, frozen=True):
+    """Watches and writes: `failures` by error, `writes` by verb, kind and outcome."""
+
+    failures: Counter
+    conflicts: Counter
+    watches: Counter
+    event_age: Gauge
+    writes: Counter
+    write_seconds: Histogram
+
+    def __post_init__(self) -> None:
+        """As for decisions: the 0 before the first 1."""
+        for word in ("round", "steps"):
+            self.failures.labels(word)
+
+    def wrote(self, told: WriteOutcome) -> None:
+        self.writes.labels(told.verb, told.kind, told.outcome).inc()
+        self.write_seconds.labels(told.verb).observe(told.seconds)
+
+    @classmethod
+    def of(cls, registry: CollectorRegistry) -> "ApiMetrics":
+        counter = partial(_counter, registry)
+        return cls(
+            failures=counter("edl_failures", "Writes and rounds that failed.", "kind"),
+            conflicts=counter("edl_conflicts", "Steps decided again from fresh state."),
+            watches=counter("edl_watches", "Watches begun.", "kind"),
+            event_age=Gauge(
+                "edl_last_event_age_seconds",
+                "Since the last list, event or bookmark; the API server sends one a minute.",
+                ("kind",),
+                registry=registry,
+            ),
+            writes=counter("edl_writes", "Writes.", "verb", "kind", "outcome"),
+            write_seconds=_histogram(
+                registry, "edl_write_seconds", "How long a write took.", "verb"
+            ),
+        )
+
+
+class StateMetrics(msgspec.Struct, frozen=True):
+    """What holds while this process leads."""
+
+    leading: Gauge
+    missing_rights: Gauge
+    teams_document_invalid: Gauge
+
+    @classmethod
+    def of(cls, registry: CollectorRegistry) -> "StateMetrics":
+        return cls(
             leading=Gauge("edl_leading", "1 while this process acts.", registry=registry),
             missing_rights=Gauge(
                 "edl_missing_rights",
@@ -108,19 +141,23 @@ class Metrics(msgspec.Struct, frozen=True):
             ),
         )
 
-    def __post_init__(self) -> None:
-        """Series that exist from the start: a rate needs the 0 before the first 1."""
-        for word in DECISIONS:
-            self.decisions.labels(word)
-        for word in RESIZES:
-            self.stall_seconds.labels(word)
-            self.replicas.labels(word)
-        for word in ("round", "steps"):
-            self.failures.labels(word)
 
-    def wrote(self, told: WriteOutcome) -> None:
-        self.writes.labels(told.verb, told.kind, told.outcome).inc()
-        self.write_seconds.labels(told.verb).observe(told.seconds)
+class Metrics(msgspec.Struct, frozen=True):
+    """Every metric of the reconciler."""
+
+    registry: CollectorRegistry
+    latest: LastDecisionCollector
+    decided: DecisionMetrics
+    api: ApiMetrics
+    state: StateMetrics
+
+    @classmethod
+    def fresh(cls) -> "Metrics":
+        registry, latest = CollectorRegistry(), LastDecisionCollector()
+        registry.register(latest)
+        ProcessCollector(registry=registry)
+        parts = DecisionMetrics.of(registry), ApiMetrics.of(registry), StateMetrics.of(registry)
+        return cls(registry, latest, *parts)
 
 
 def _counter(registry: CollectorRegistry, name: str, text: str, *labels: str) -> Counter:

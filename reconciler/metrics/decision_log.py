@@ -61,38 +61,38 @@ class DecisionLog:
         return self._metrics.latest.decided
 
     def follows(self) -> None:
-        self._metrics.leading.set(0)
+        self._metrics.state.leading.set(0)
         self._metrics.latest.decided = None
         self._stalls.forget()
 
     def decided(self, decided: LastDecision, seconds: float, waited: float | None) -> None:
         """`waited`: seconds since the first event that this decision is about, if there was one."""
         metrics = self._metrics
-        metrics.leading.set(1)
+        metrics.state.leading.set(1)
         metrics.latest.decided = decided
-        metrics.rounds.inc()
-        metrics.decide_seconds.observe(seconds)
+        metrics.decided.rounds.inc()
+        metrics.decided.decide_seconds.observe(seconds)
         if waited is not None:
-            metrics.latency_seconds.observe(waited)
+            metrics.decided.latency_seconds.observe(waited)
         for word, stall in self._stalls.ended(decided.state.jobs, self._monotonic()):
-            metrics.stall_seconds.labels(word).observe(stall)
+            metrics.decided.stall_seconds.labels(word).observe(stall)
 
     def acted(self, report: StepReport, seconds: float) -> None:
         """The outcome of the decision that was logged last."""
-        self._metrics.act_seconds.observe(seconds)
+        self._metrics.decided.act_seconds.observe(seconds)
         if (decided := self._metrics.latest.decided) is not None:
             self._carried_out(decided, report)
         for step in report.done:
             for note in step.notes:
                 _log.debug(note.message, extra={"fields": {"job": str(step.job)}})
-        self._metrics.conflicts.inc(len(report.conflicts))
+        self._metrics.api.conflicts.inc(len(report.conflicts))
         for failure in report.failed:
             self._failed_write(failure)
 
     def _failed_write(self, failure: StepFailure) -> None:
         """Also as an Event: the API server may refuse the annotation like the write itself."""
         kind = type(failure.error).__name__
-        self._metrics.failures.labels(kind).inc()
+        self._metrics.api.failures.labels(kind).inc()
         fields = {"job": str(failure.step.job), "kind": kind, "error": str(failure.error)}
         _log.warning("a write failed; it will be tried again", extra={"fields": fields})
         decided = self._metrics.latest.decided
@@ -105,12 +105,12 @@ class DecisionLog:
             self._announce(note)
 
     def left_out(self, broken: StepError) -> None:
-        self._metrics.failures.labels("steps").inc()
+        self._metrics.api.failures.labels("steps").inc()
         fields = {"job": str(broken.job)}
         _log.error("a job is left out", exc_info=broken.error, extra={"fields": fields})
 
     def failed(self) -> None:
-        self._metrics.failures.labels("round").inc()
+        self._metrics.api.failures.labels("round").inc()
 
     def _carried_out(self, decided: LastDecision, report: StepReport) -> None:
         # A shrink may have been prepared only: the hosts that leave are taken off a list first.
@@ -118,27 +118,27 @@ class DecisionLog:
         if not said:
             return
         late = sum((key, Action.WAITING) in said for key in decided.plan.unprovisioned)
-        self._metrics.provisioning_failures.inc(late)
+        self._metrics.decided.provisioning_failures.inc(late)
         jobs = {job.key: job for job in decided.state.jobs}
         for found in _decisions(decided.plan):
             if (found.job, _ACTIONS[found.word]) in said:
-                self._metrics.decisions.labels(found.word).inc()
+                self._metrics.decided.decisions.labels(found.word).inc()
                 self._measure(found, jobs.get(found.job), decided.state.observed_at)
                 fields = {"job": str(found.job), **found.facts}
                 _log.info(found.word, extra={"fields": fields})
 
     def _measure(self, found: _Decision, job: TrainingJob | None, now: datetime) -> None:
         if found.replicas:
-            self._metrics.replicas.labels(found.word).inc(found.replicas)
+            self._metrics.decided.replicas.labels(found.word).inc(found.replicas)
         if found.word in RESIZES:
             self._stalls.begin(found.job, found.word, found.role, self._monotonic())
         # The first start only: later waits are not queue time.
         if found.word == "admitted" and job is not None and job.started_at is None:
             waited = (now - job.queued_at).total_seconds()
-            self._metrics.queue_wait_seconds.observe(waited)
+            self._metrics.decided.queue_wait_seconds.observe(waited)
         since = job.provisioning.since if job and found.word == "admitted" else None
         if since is not None:
-            self._metrics.provisioning_seconds.observe((now - since).total_seconds())
+            self._metrics.decided.provisioning_seconds.observe((now - since).total_seconds())
 
 
 def _decisions(plan: Plan) -> Iterator[_Decision]:

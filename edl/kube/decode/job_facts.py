@@ -151,22 +151,7 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner)
         job=spec.name,
         uid=metadata["uid"],
         version=metadata["resourceVersion"],
-        spec=RoleSpec(
-            min=spec.scaling.min,
-            max=spec.scaling.max,
-            resizing=spec.scaling.resizing,
-            decides=frameworks.decides(spec),
-            serves=frameworks.serves(spec),
-            indexed=spec.indexed,
-            slots=spec.resources.slots,
-            port=spec.port,
-            backoff_limit=_backoff_limit(manifest),
-            retries=_retries(manifest),
-            topology=spec.scheduling.topology if gated else Topology(),
-            held_ttl=spec.lifecycle.ttl
-            if job_spec.get("ttlSecondsAfterFinished") == HELD_TTL
-            else None,
-        ),
+        spec=_role_spec(manifest, spec, spec.scheduling.topology if gated else Topology()),
         status=RoleStatus(
             size=job_spec.get("parallelism", 1),
             suspended=bool(job_spec.get("suspend")),
@@ -186,6 +171,24 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner)
             cooldown=spec.scaling.cooldown,
             progress=_progress(manifest, spec),
         ),
+    )
+
+
+def _role_spec(manifest: Json, spec: JobSpec, topology: Topology) -> RoleSpec:
+    held = manifest["spec"].get("ttlSecondsAfterFinished") == HELD_TTL
+    return RoleSpec(
+        min=spec.scaling.min,
+        max=spec.scaling.max,
+        resizing=spec.scaling.resizing,
+        decides=frameworks.decides(spec),
+        serves=frameworks.serves(spec),
+        indexed=spec.indexed,
+        slots=spec.resources.slots,
+        port=spec.port,
+        backoff_limit=_backoff_limit(manifest),
+        retries=_retries(manifest),
+        topology=topology,
+        held_ttl=spec.lifecycle.ttl if held else None,
     )
 
 

@@ -8,43 +8,28 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import msgspec
-
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.node_selector import selects
 from edl.kube.dra import partitions
-from edl.kube.dra.device_groups import DeviceGroup, DeviceGroups
+from edl.kube.dra.device_groups import DeviceGroups
 from edl.kube.dra.device_kinds import DeviceKinds
 from edl.kube.dra.dra_facts import (
     DeviceId,
-    DeviceReach,
     ResourceClaimFacts,
     ResourceSliceFacts,
     holders_of,
     name_of,
-    reach,
 )
-from edl.kube.dra.dra_schemas import DeviceObject
 from edl.kube.dra.node_offers import NodeDevices
-from edl.kube.dra.partitions import Amounts, Partition
+from edl.kube.dra.partitions import Partition
+from edl.kube.dra.pool_devices import PoolDevice, pool_devices
 from edl.model import Node, Shape
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
-_devices: Final = msgspec.json.Decoder(list[DeviceObject] | None)
 _Pool = tuple[str, str]
 """Driver and name."""
-
-
-class _Device(NamedTuple):
-    """`node` is empty for one that `reach` says the nodes of."""
-
-    node: str
-    reach: DeviceReach | None
-    group: DeviceGroup
-    takes: Amounts = ()
-    """What it takes of counters, if it is a partition of a device."""
 
 
 class PodClaims(NamedTuple):
@@ -64,10 +49,10 @@ class DeviceInventory:
         self.wanted = wanted
         self._groups = DeviceGroups()
         self._slices: defaultdict[_Pool, dict[str, ResourceSliceFacts]] = defaultdict(dict)
-        self._pools: dict[_Pool, dict[DeviceId, _Device]] = {}
-        self._local: defaultdict[str, dict[DeviceId, _Device]] = defaultdict(dict)
+        self._pools: dict[_Pool, dict[DeviceId, PoolDevice]] = {}
+        self._local: defaultdict[str, dict[DeviceId, PoolDevice]] = defaultdict(dict)
         """By node."""
-        self._wide: dict[DeviceId, _Device] = {}
+        self._wide: dict[DeviceId, PoolDevice] = {}
         """Devices that several nodes can use: each of them is offered all."""
         self._counters: dict[partitions.Name, Decimal] = {}
         """Counters of the pools whose devices are partitions of others."""
@@ -201,7 +186,7 @@ class DeviceInventory:
                 most[name] = max(most.get(name, 0), count)
         return most
 
-    def _usable(self, node: Node) -> Iterator[tuple[DeviceId, _Device]]:
+    def _usable(self, node: Node) -> Iterator[tuple[DeviceId, PoolDevice]]:
         yield from self._local.get(node.name, _NONE).items()
         for device, found in self._wide.items():
             if found.reach and (found.reach.everywhere or selects(found.reach.terms, node)):
@@ -229,29 +214,18 @@ class DeviceInventory:
         elif len(current) == current[0].slices:
             for one in current:
                 self._counters.update(one.counters)
-            self._pools[pool] = dict(self._decoded(current))
+            self._pools[pool] = dict(pool_devices(current, self._groups))
             for device, found in self._pools[pool].items():
                 self._know(device, found)
 
-    def _decoded(self, slices: Iterable[ResourceSliceFacts]) -> Iterator[tuple[DeviceId, _Device]]:
-        for one in slices:
-            for device in _devices.decode(one.devices) or ():
-                where = one.reach
-                node = one.node or device.node_name
-                if not node and where is None:
-                    where = reach(device.node_selector, everywhere=device.all_nodes)
-                takes = partitions.amounts(one.driver, one.pool, device.consumes_counters)
-                found = _Device(node, where, self._groups.add(one.driver, device), takes)
-                yield DeviceId(one.driver, one.pool, device.name), found
-
-    def _know(self, device: DeviceId, found: _Device) -> None:
+    def _know(self, device: DeviceId, found: PoolDevice) -> None:
         if found.node:
             self._local[found.node][device] = found
         else:
             self._wide[device] = found
         self._mark(found)
 
-    def _forget(self, device: DeviceId, found: _Device) -> None:
+    def _forget(self, device: DeviceId, found: PoolDevice) -> None:
         self._groups.drop(found.group)
         if found.node:
             del self._local[found.node][device]
@@ -261,7 +235,7 @@ class DeviceInventory:
             del self._wide[device]
         self._mark(found)
 
-    def _mark(self, found: _Device) -> None:
+    def _mark(self, found: PoolDevice) -> None:
         if not found.node:
             self._stale = None
         else:
@@ -311,5 +285,5 @@ class DeviceInventory:
         return claim.leaving or not any(pod in self._pods for pod in holders_of(claim))
 
 
-_NONE: Final[dict[DeviceId, _Device]] = {}
+_NONE: Final[dict[DeviceId, PoolDevice]] = {}
 _NOBODY: Final[dict[ObjectKey, PodClaims]] = {}

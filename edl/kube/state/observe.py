@@ -11,7 +11,6 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.kube.cache.cluster_facts import ClusterFacts
-from edl.kube.cluster import ObjectKey
 from edl.kube.decode import gpu_sharing, runtime_classes
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import (
@@ -27,20 +26,19 @@ from edl.kube.decode.object_facts import (
     PriorityClassFacts,
 )
 from edl.kube.decode.runtime_classes import Known, RuntimeClassFacts
-from edl.kube.dra.claim_resolution import DeviceView, resolve
+from edl.kube.dra.claim_resolution import DeviceView
 from edl.kube.dra.device_index import DeviceIndex
 from edl.kube.dra.node_offers import with_devices
 from edl.kube.state.affinity_index import AntiAffinityIndex, met
 from edl.kube.state.bare_training_jobs import trainings
 from edl.kube.state.clock_skew import set_right
+from edl.kube.state.pending_demands import demands_of
 from edl.kube.state.quota_usage import budgets
 from edl.kube.state.team_usage import NamespaceTeams, TeamUsageIndex
-from edl.kube.state.training_jobs import TrainingJobInputs, gather
+from edl.kube.state.training_job_inputs import TrainingJobInputs
+from edl.kube.state.training_jobs import gather
 from edl.model import (
-    DEFAULT_TEAM,
-    CaveatCode,
     ClusterState,
-    Demand,
     JobKey,
     Node,
     ObjectRef,
@@ -115,23 +113,14 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
     """What the planner is to see."""
     by_node: defaultdict[str, list[PodFacts]] = defaultdict(list)
     by_job: defaultdict[str, list[PodFacts]] = defaultdict(list)
-    ours = {job.uid for job in objects.jobs}
-    asking: list[PodFacts] = []
-    held = TeamUsageIndex()
-    alone: list[PodFacts] = []
-    lost: list[PodFacts] = []
+    ours, held = {job.uid for job in objects.jobs}, TeamUsageIndex()
     for pod in objects.pods:
+        by_job[pod.job].append(pod)
         if pod.holds_room:
             by_node[pod.node].append(pod)
             held.pod(None, pod)
-        if pod.bare:
-            alone.append(pod)
-        if pod.job in ours:
-            by_job[pod.job].append(pod)
-        elif pod.asking:
-            asking.append(pod)
-        elif pod.provisional:
-            lost.append(pod)
+    alone = [pod for pod in objects.pods if pod.bare]
+    others = [pod for pod in objects.pods if pod.job not in ours]
     wide = ClusterScope.of(
         objects.namespaces, objects.priorities, objects.quotas, objects.ranges, objects.runtimes
     )
@@ -145,7 +134,7 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
         observed_at=now,
         nodes=_nodes(objects.nodes, by_node, devices),
         jobs=jobs,
-        demands=_demands(asking, teams, objects.claims, view),
+        demands=demands_of([pod for pod in others if pod.asking], teams, objects.claims, view),
         bare_jobs=_bare(objects, alone, wide),
         quotas=budgets(objects.quotas, objects.namespaces, jobs, alone),
         teams=objects.teams,
@@ -153,7 +142,7 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
         team_usage=held.by_team(teams, ours, view),
         autoscaled=objects.autoscaled,
         pooled=objects.pooled,
-        orphans=orphans(lost),
+        orphans=orphans(pod for pod in others if not pod.asking),
     )
     return met(state, AntiAffinityIndex.of(objects.pods), lambda: objects.pods)
 
@@ -287,50 +276,3 @@ def _staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:
     return [
         job for job in jobs if not job.leaving or (staying and job.role and job.role.status.ending)
     ]
-
-
-def _demands(
-    pods: Sequence[PodFacts],
-    teams: Mapping[str, str] | None,
-    claims: Sequence[ObjectKey] | None,
-    devices: DeviceView | None,
-) -> tuple[Demand, ...]:
-    groups: defaultdict[tuple[Shape, int, str], list[PodFacts]] = defaultdict(list)
-    known = None if claims is None else frozenset(claims)
-    for pod in pods:
-        if known is None or known.issuperset(pod.claims):
-            team = "" if teams is None else teams.get(pod.namespace, DEFAULT_TEAM)
-            groups[pod.shape, pod.priority, team].append(pod)
-    return in_order(
-        demand
-        for (shape, priority, team), group in groups.items()
-        for demand in asked(
-            Demand(shape, priority, len(group), min(example(pod) for pod in group), team), devices
-        )
-    )
-
-
-def asked(demand: Demand, devices: DeviceView | None) -> Iterator[Demand]:
-    """The demand with the devices of its pods; none where no node takes them.
-
-    Pods that share a claim share its devices: one of them asks for these.
-    """
-    found = resolve(demand.shape, devices, demand.count)
-    if found.problems:
-        return
-    shared = any(caveat.code is CaveatCode.SHARED for caveat in found.caveats)
-    if not shared:
-        yield replace(demand, shape=found.shape)
-        return
-    first = resolve(demand.shape, devices, 1)
-    yield replace(demand, shape=first.shape, count=1)
-    yield replace(demand, shape=found.shape, count=demand.count - 1)
-
-
-def example(pod: PodFacts) -> str:
-    """How a pod that asks for room is named to users."""
-    return f"{pod.namespace}/{pod.name}"
-
-
-def in_order(demands: Iterable[Demand]) -> tuple[Demand, ...]:
-    return tuple(sorted(demands, key=lambda demand: (-demand.priority, demand.example)))

@@ -3,15 +3,17 @@
 One that names a PersistentVolumeClaim asks as soon as that is there: before, no room helps it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.object_facts import PodFacts
-from edl.kube.dra.claim_resolution import DeviceView
-from edl.kube.state.observe import asked, example, in_order
-from edl.model import DEFAULT_TEAM, Demand, Shape
+from edl.kube.dra.claim_resolution import DeviceView, resolve
+from edl.model import DEFAULT_TEAM, CaveatCode, Demand, Shape
 
 
 class _Ask(NamedTuple):
@@ -84,13 +86,13 @@ class PendingDemands:
 
     def add(self, pod: PodFacts) -> None:
         for claim in pod.claims:
-            self._naming.setdefault(claim, {})[example(pod)] = pod
+            self._naming.setdefault(claim, {})[_example(pod)] = pod
         self._judge(pod)
 
     def drop(self, pod: PodFacts) -> None:
         for claim in pod.claims:
             pods = self._naming.get(claim, {})
-            pods.pop(example(pod), None)
+            pods.pop(_example(pod), None)
             if not pods:
                 self._naming.pop(claim, None)
         self._leave(pod)
@@ -103,21 +105,21 @@ class PendingDemands:
 
     def _ask(self, pod: PodFacts) -> None:
         ask = _Ask(pod.shape, pod.priority, pod.namespace)
-        self._groups.setdefault(ask, _Group()).add(example(pod))
+        self._groups.setdefault(ask, _Group()).add(_example(pod))
         self._made = None
 
     def _leave(self, pod: PodFacts) -> None:
         ask = _Ask(pod.shape, pod.priority, pod.namespace)
         group = self._groups.get(ask)
         if group:
-            group.drop(example(pod))
+            group.drop(_example(pod))
             self._made = None
             if not group.names:
                 del self._groups[ask]
 
     def values(self) -> tuple[Demand, ...]:
         if self._made is None:
-            self._made = in_order(self._demands())
+            self._made = _in_order(self._demands())
         return self._made
 
     def _demands(self) -> Iterator[Demand]:
@@ -129,4 +131,52 @@ class PendingDemands:
                 count, first = count + before.count, min(first, before.example)
             found[key] = Demand(shape, priority, count, first, team)
         for demand in found.values():
-            yield from asked(demand, self._devices)
+            yield from _asked(demand, self._devices)
+
+
+def demands_of(
+    pods: Sequence[PodFacts],
+    teams: Mapping[str, str] | None,
+    claims: Sequence[ObjectKey] | None,
+    devices: DeviceView | None,
+) -> tuple[Demand, ...]:
+    """All at once: what `PendingDemands` follows pod by pod."""
+    groups: defaultdict[tuple[Shape, int, str], list[PodFacts]] = defaultdict(list)
+    known = None if claims is None else frozenset(claims)
+    for pod in pods:
+        if known is None or known.issuperset(pod.claims):
+            team = "" if teams is None else teams.get(pod.namespace, DEFAULT_TEAM)
+            groups[pod.shape, pod.priority, team].append(pod)
+    return _in_order(
+        demand
+        for (shape, priority, team), group in groups.items()
+        for demand in _asked(
+            Demand(shape, priority, len(group), min(_example(pod) for pod in group), team), devices
+        )
+    )
+
+
+def _asked(demand: Demand, devices: DeviceView | None) -> Iterator[Demand]:
+    """The demand with the devices of its pods; none where no node takes them.
+
+    Pods that share a claim share its devices: one of them asks for these.
+    """
+    found = resolve(demand.shape, devices, demand.count)
+    if found.problems:
+        return
+    shared = any(caveat.code is CaveatCode.SHARED for caveat in found.caveats)
+    if not shared:
+        yield replace(demand, shape=found.shape)
+        return
+    first = resolve(demand.shape, devices, 1)
+    yield replace(demand, shape=first.shape, count=1)
+    yield replace(demand, shape=found.shape, count=demand.count - 1)
+
+
+def _example(pod: PodFacts) -> str:
+    """How a pod that asks for room is named to users."""
+    return f"{pod.namespace}/{pod.name}"
+
+
+def _in_order(demands: Iterable[Demand]) -> tuple[Demand, ...]:
+    return tuple(sorted(demands, key=lambda demand: (-demand.priority, demand.example)))

@@ -1,6 +1,7 @@
 """Idle room goes to the least satisfied role, one replica at a time, onto real nodes."""
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -72,41 +73,46 @@ class _Least(dict[PodClass, ResourceAmounts]):
 
 
 def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
-    """Give idle room away; whoever could take more but found none is returned."""
+    """Give idle room away; the roles that could take more, and found none."""
     asking = [
         allocation
         for allocation in snapshot.allocations
         if len(allocation.placements) < allocation.max_replicas
         and (allocation.reserves_capacity or not allocation.hold_reason)
     ]
-    # Room only gets less while it is given away: who finds none now will find none.
+    # Room only gets less while it is given away: a role that finds none now will find none.
     full = {
         pod_class
         for pod_class in {allocation.pod_class for allocation in asking}
         if pod_class.is_full()
     }
     stuck = [allocation for allocation in asking if allocation.pod_class in full]
+    rest = [allocation for allocation in asking if allocation.pod_class not in full]
+    anchors = AnchorNodes(snapshot.allocations) if snapshot.policy.colocate else None
+    add = partial(add_replica, snapshot, ceiling, anchors=anchors)
     if snapshot.teams:
-        anchors = AnchorNodes(snapshot.allocations) if snapshot.policy.colocate else None
-        rest = [allocation for allocation in asking if allocation.pod_class not in full]
-        add = partial(add_replica, snapshot, ceiling, anchors=anchors)
         return stuck + grow_in_turn(snapshot.teams, snapshot.policy, rest, add)
+    return stuck + _grow_least_satisfied(snapshot, rest, add)
+
+
+def _grow_least_satisfied(
+    snapshot: Snapshot, asking: Iterable[RoleAllocation], add: Callable[[RoleAllocation], bool]
+) -> list[RoleAllocation]:
+    """One replica at a time to the least satisfied role; those that found no room."""
     by_share: defaultdict[float, list[RoleAllocation]] = defaultdict(list)
     for allocation in asking:
-        if allocation.pod_class not in full:
-            by_share[snapshot.satisfaction(allocation)].append(allocation)
-    levels = list(by_share)
+        by_share[snapshot.satisfaction(allocation)].append(allocation)
+    levels, stuck = list(by_share), []
     heapify(levels)
-    anchors = AnchorNodes(snapshot.allocations) if snapshot.policy.colocate else None
     share = snapshot.policy.satisfaction
     while levels:
-        reclaim_priority = heappop(levels)
-        for allocation in sorted(by_share.pop(reclaim_priority), key=attrgetter("rank")):
-            while add_replica(snapshot, ceiling, allocation, anchors):
+        level = heappop(levels)
+        for allocation in sorted(by_share.pop(level), key=attrgetter("rank")):
+            while add(allocation):
                 size = len(allocation.placements)
                 if size >= allocation.max_replicas:
                     break
-                if (next_level := share(allocation, size)) > reclaim_priority:
+                if (next_level := share(allocation, size)) > level:
                     if next_level not in by_share:
                         heappush(levels, next_level)
                     by_share[next_level].append(allocation)

@@ -2,10 +2,9 @@
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
-from functools import partial
-from typing import Final, TypeAlias
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -21,24 +20,18 @@ from edl.quantities import Resources
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.doctor.checks import reconciler_health
-from kubectl_edl.doctor.checks.check import Diagnosis, Findings, Patient, failure, warning, well
-from kubectl_edl.model.training_job_view import why
-from kubectl_edl.output.age import duration
+from kubectl_edl.doctor.checks.check import Diagnosis, Findings, Patient, warning, well
+from kubectl_edl.doctor.checks.stuck_phases import StuckRule, stuck_rules
 
 _SHOWN: Final = 10
 _TRIED: Final = 20
 """Of the queued jobs so many are tried alone: each takes a decision over all nodes."""
-_CAST: Final = timedelta(minutes=2)
-_NOTICED: Final = timedelta(minutes=1)
-_SLOW: Final = timedelta(minutes=10)
-
-_Rule: TypeAlias = Callable[[TrainingJob, datetime], Diagnosis | None]
 
 
 def stuck(patient: Patient) -> Findings:
     """By their phases and reasons: waiting for what nobody brings, half started, never ending."""
     jobs = _jobs(patient).jobs
-    rules = _rules(reconciler_health.way_out(patient))
+    rules = stuck_rules(reconciler_health.way_out(patient))
     bad = [said for job in jobs if (said := _stuck(job, rules, patient.now))]
     yield from bad[:_SHOWN]
     if len(bad) > _SHOWN:
@@ -177,126 +170,5 @@ def _jobs(patient: Patient) -> Survey:
         return survey_ruled(connection, patient.now)
 
 
-def _rules(log: str) -> tuple[_Rule, ...]:
-    """The first that holds speaks: the others say the same less well."""
-    return (
-        _unreadable,
-        _incomplete,
-        partial(_unnoticed, log),
-        _unprovisioned,
-        _half_started,
-        _starting,
-        _scaling,
-        partial(_finishing, log),
-    )
-
-
-def _stuck(job: TrainingJob, rules: Iterable[_Rule], now: datetime) -> Diagnosis | None:
+def _stuck(job: TrainingJob, rules: Iterable[StuckRule], now: datetime) -> Diagnosis | None:
     return next((said for rule in rules if (said := rule(job, now))), None)
-
-
-def _unreadable(job: TrainingJob, now: datetime) -> Diagnosis | None:
-    """Paused and ended ones harm nobody."""
-    del now
-    if not job.problem or ending(job) is not None:
-        return None
-    return warning(f"{job.key}: {job.problem}", _explain(job))
-
-
-def _incomplete(job: TrainingJob, now: datetime) -> Diagnosis | None:
-    waits = now - job.queued_at
-    if phase(job) is not Phase.INCOMPLETE or waits < _CAST:
-        return None
-    if not job.suspended:
-        return warning(
-            f"{job.key} runs without the Jobs of {', '.join(job.missing)}, which were deleted: "
-            "it holds its nodes and cannot complete",
-            "kubectl apply them again, or: "
-            f"kubectl edl delete {job.key.name} -n {job.key.namespace}",
-        )
-    return warning(
-        f"{job.key} has waited {duration(waits)} for the Jobs of {', '.join(job.missing)}: "
-        "no role starts before the Jobs of all roles exist",
-        f"kubectl get jobs -n {job.key.namespace} -l {contract.JOB}={job.key.name}",
-    )
-
-
-def _unnoticed(log: str, job: TrainingJob, now: datetime) -> Diagnosis | None:
-    waits = now - job.queued_at
-    said = any(role.record.reason for role in job.roles)
-    if phase(job) is not Phase.QUEUED or said or waits < _NOTICED:
-        return None
-    return failure(
-        f"{job.key} has been queued for {duration(waits)}, and no reconciler has looked at it",
-        log,
-    )
-
-
-def _unprovisioned(job: TrainingJob, now: datetime) -> Diagnosis | None:
-    asked = job.provisioning
-    if phase(job) is not Phase.QUEUED or not (asked.failure or asked.pods):
-        return None
-    if asked.since and now - asked.since >= _NOTICED:
-        what = f"{job.key} has waited {duration(now - asked.since)} for nodes of an autoscaler"
-        pods = f"-l {contract.PROVISIONAL}={job.key.name}"
-        return warning(what, f"kubectl describe pods -n {job.key.namespace} {pods}")
-    if asked.failure is None:
-        return None
-    said = f": {asked.failure.message}" if asked.failure.message else ""
-    ago = duration(now - asked.failure.at)
-    return warning(
-        f"{job.key} asked for nodes {asked.failure.attempts} times in vain, last {ago} ago{said}",
-        _explain(job),
-    )
-
-
-def _half_started(job: TrainingJob, now: datetime) -> Diagnosis | None:
-    """A gang starts whole; the reconciler completes a start or takes it back within minutes."""
-    waiting = [role.name for role in job.live if role.status.suspended]
-    since = job.started_at
-    if ending(job) or not waiting or len(waiting) == len(job.live) or since is None:
-        return None
-    if now - since < _SLOW:
-        return None
-    return failure(
-        f"{job.key} is half started: {', '.join(waiting)} still suspended after "
-        f"{duration(now - since)}",
-        _explain(job),
-    )
-
-
-def _starting(job: TrainingJob, now: datetime) -> Diagnosis | None:
-    if phase(job) is not Phase.STARTING or job.started_at is None or now - job.started_at < _SLOW:
-        return None
-    pods = [pod for role in job.live for pod in role.status.pods if not (pod.ready or pod.ended)]
-    return warning(
-        f"{job.key} has been starting for {duration(now - job.started_at)}: {len(pods)} of its "
-        "pods are not ready",
-        f"kubectl describe pods -n {job.key.namespace} -l {contract.JOB}={job.key.name}",
-    )
-
-
-def _scaling(job: TrainingJob, now: datetime) -> Diagnosis | None:
-    moments = [role.record.resized_at for role in job.live if role.record.resized_at]
-    if phase(job) is not Phase.SCALING or not moments or now - max(moments) < _SLOW:
-        return None
-    return warning(
-        f"{job.key} has been on its way to a new size for {duration(now - max(moments))}: "
-        f"{why(job).message}",
-        _explain(job),
-    )
-
-
-def _finishing(log: str, job: TrainingJob, now: datetime) -> Diagnosis | None:
-    ended = [role.status.ended_at for role in job.roles if role.status.ended_at]
-    if phase(job) is not Phase.FINISHING or not ended or now - max(ended) < _SLOW:
-        return None
-    left = ", ".join(role.name for role in job.live)
-    return failure(
-        f"{job.key} has ended {duration(now - max(ended))} ago, and {left} has not been ended",
-        log,
-    )
-
-
-def _explain(job: TrainingJob) -> str:
-    return f"kubectl edl explain {job.key.name} -n {job.key.namespace}"

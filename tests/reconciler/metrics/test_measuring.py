@@ -268,7 +268,7 @@ def test_each_write_is_counted_by_what_became_of_it() -> None:
     metrics = Metrics.fresh()
     faulty = FaultyCluster(FakeCluster(Time().now))
     leadership = AlwaysLeader()
-    guarded = LeaderOnlyCluster(faulty, leadership, metrics.wrote)
+    guarded = LeaderOnlyCluster(faulty, leadership, metrics.api.wrote)
     target = ObjectRef("Service", "web", "x")
     guarded.create(target, {})
     for error in (

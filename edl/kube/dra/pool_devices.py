@@ -1,0 +1,39 @@
+"""The devices that the ResourceSlices of a pool list."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+import msgspec
+
+from edl.kube.dra import partitions
+from edl.kube.dra.device_groups import DeviceGroup, DeviceGroups
+from edl.kube.dra.dra_facts import DeviceId, DeviceReach, ResourceSliceFacts, reach
+from edl.kube.dra.dra_schemas import DeviceObject
+from edl.kube.dra.partitions import Amounts
+
+_devices: Final = msgspec.json.Decoder(list[DeviceObject] | None)
+
+
+class PoolDevice(NamedTuple):
+    """`node` is empty for one that `reach` says the nodes of."""
+
+    node: str
+    reach: DeviceReach | None
+    group: DeviceGroup
+    takes: Amounts = ()
+    """What it takes of counters, if it is a partition of a device."""
+
+
+def pool_devices(
+    slices: Iterable[ResourceSliceFacts], groups: DeviceGroups
+) -> Iterator[tuple[DeviceId, PoolDevice]]:
+    """Each device with its group; `groups` counts it."""
+    for one in slices:
+        for device in _devices.decode(one.devices) or ():
+            where = one.reach
+            node = one.node or device.node_name
+            if not node and where is None:
+                where = reach(device.node_selector, everywhere=device.all_nodes)
+            takes = partitions.amounts(one.driver, one.pool, device.consumes_counters)
+            found = PoolDevice(node, where, groups.add(one.driver, device), takes)
+            yield DeviceId(one.driver, one.pool, device.name), found

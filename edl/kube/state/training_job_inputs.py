@@ -1,0 +1,178 @@
+"""What one training job is made from, and why it cannot be planned or started."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from edl import contract
+from edl.frameworks import FRAMEWORKS
+from edl.kube.decode import gpu_sharing, runtime_classes
+from edl.kube.decode.job_facts import JobFacts
+from edl.kube.decode.namespace_quotas import NO_RULES, NamespaceConstraints
+from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
+from edl.kube.decode.runtime_classes import RuntimeClassFacts
+from edl.kube.dra.claim_resolution import DeviceView, ResolvedShape, resolve
+from edl.kube.state import pod_admission
+from edl.model import JobKey, Role
+from edl.parsing import namespace_policy
+from edl.quantities import SHARED_GPU
+from edl.spec.job_spec import JobSpec
+
+
+class TrainingJobInputs(msgspec.Struct, frozen=True):
+    """All that one training job is made from.
+
+    `jobs` are sorted by name; `pods`, `priorities` and `classes` go with them, one each.
+    """
+
+    jobs: Sequence[JobFacts]
+    pods: Sequence[Sequence[PodFacts]]
+    tags: Sequence[OwnedObjectRef]
+    """The objects that carry its name or its label."""
+    kubexec: bool
+    priorities: Sequence[int | None]
+    """None where the PriorityClass does not exist."""
+    classes: Sequence[RuntimeClassFacts | None]
+    """RuntimeClasses; None where it does not exist."""
+    rules: NamespaceConstraints = NO_RULES
+    """Settings of its namespace."""
+    devices: DeviceView | None = None
+    """None where devices may not be read."""
+
+
+def problems(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
+    yield from (job.problem for job in around.jobs if job.problem)
+    yield from _disagreements(around, specs)
+    # What only a start needs may disappear later: running jobs still shrink, pause and end.
+    if any(_waits(job) for job in around.jobs):
+        yield from _obstacles(key, around, specs)
+
+
+def _waits(job: JobFacts) -> bool:
+    return job.role is None or (job.role.status.suspended and job.role.status.ending is None)
+
+
+def _obstacles(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
+    """What is missing or in the way around the Jobs, so that they cannot start."""
+    yield from _refused(around)
+    yield from _too_few(around)
+    yield from _ended_before(around)
+    if not any(job.started_at for job in around.jobs):  # jobs that have started may continue
+        yield from _never_meet(specs)
+    if any(job.execs for job in around.jobs) and not around.kubexec:
+        yield namespace_policy.no_kubexec(key.namespace)
+    if any(FRAMEWORKS[spec.framework].ranked for spec in specs):
+        for tag in around.tags:
+            if tag.kind == "Service" and tag.name == key.name and tag.job != key.name:
+                yield (
+                    f'the Service "{tag.name}" is not ours, and its name is the one that the '
+                    "pods' addresses need: rename the job, or delete the Service"
+                )
+
+
+def _refused(around: TrainingJobInputs) -> Iterator[str]:
+    """Why the API server would refuse every pod of a template, or no node ever take one."""
+    for job, priority, of in zip(around.jobs, around.priorities, around.classes, strict=True):
+        if priority is None:
+            name = job.priority_class
+            create = f"kubectl create priorityclass {name} --value=VALUE"
+            yield f'there is no PriorityClass "{name}": create it ({create}), or name another'
+        if job.role:
+            yield from runtime_classes.refusals(job.role.template.shape, job.runtime, of)
+            yield from resolution(job.role, job.key.namespace, around.devices).problems
+            yield from _unclaimed(job)
+        if around.rules != NO_RULES:
+            refusals = pod_admission.admit(job.template, around.rules, share(job)).refusals
+            yield from (f"{job.role.name if job.role else job.name}: {one}" for one in refusals)
+
+
+def _unclaimed(job: JobFacts) -> Iterator[str]:
+    """Where the API server dropped the claims of a pod template, its pods would have no GPU."""
+    gpu = job.spec.resources.gpu if job.spec else None
+    if job.role is None or not (gpu and gpu.device_class):
+        return
+    shape = job.role.template.shape
+    if not shape.claims and not any("/" in name for name, _ in shape.requests.items):
+        yield (
+            "the API server has dropped the ResourceClaims of its pods, as one does that serves no "
+            f"resource.k8s.io: recreate it without {contract.GPU_CLASS}"
+        )
+
+
+def resolution(role: Role, namespace: str, devices: DeviceView | None) -> ResolvedShape:
+    """A template that the reconciler has yet to make counts as made."""
+    shape, made = role.template.shape, role.template.device_template
+    if devices is not None and made is not None:
+        devices = devices.with_template(namespace, made)
+    return resolve(shape, devices, role.spec.max)
+
+
+def _never_meet(specs: Sequence[JobSpec]) -> Iterator[str]:
+    """They would wait for each other at different places."""
+    if len({spec.mode for spec in specs}) > 1:
+        yield f"its Jobs disagree on {contract.MODE}: recreate them with the same"
+    if len({spec.port for spec in specs}) > 1:
+        yield f"its Jobs disagree on {contract.PORT}: recreate them with the same"
+
+
+def _ended_before(around: TrainingJobInputs) -> Iterator[str]:
+    """Jobs of an earlier run: those that were created anew would start without them."""
+    roles = [(job, job.role) for job in around.jobs if job.role]
+    if any(not (role.status.suspended or role.status.ending) for _, role in roles):
+        return
+    fresh = (job for job, role in roles if not (role.status.ending or job.started_at))
+    latest = max((job.created_at for job in fresh), default=None)
+    for job, role in roles:
+        if latest and role.status.ended_at and role.status.ended_at < latest:
+            yield (
+                f"{job.name} has ended before others were recreated: delete it, and apply it "
+                "again with them"
+            )
+
+
+def share(job: JobFacts) -> int:
+    return job.role.template.shape.requests.get(SHARED_GPU) if job.role else 0
+
+
+def _disagreements(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
+    if len({spec.framework for spec in specs}) > 1:
+        yield f"its Jobs disagree on {contract.FRAMEWORK}: write the same on each"
+    if len({spec.cast for spec in specs}) > 1:
+        yield f"its Jobs disagree on {contract.ROLES}: write the same cast on each"
+        return
+    if len({spec.scheduling.topology for spec in specs if spec.scheduling.topology}) > 1:
+        either = f"{contract.REQUIRED_TOPOLOGY} or {contract.PREFERRED_TOPOLOGY}"
+        yield f"its Jobs disagree on {either}: write the same on each that has one"
+    names = [spec.role for spec in specs]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        jobs = [job.name for job in around.jobs if job.spec and job.spec.role == name]
+        yield f"several Jobs are its {name}: {', '.join(jobs)}; delete all but one"
+
+
+def grouped(role: Role) -> Role:
+    """KubeShare waits until a group has the pods that it asks for: this number is its minimum."""
+    group = gpu_sharing.group(dict(role.template.labels)) if role.template.shape.share else None
+    if group is None or not role.spec.min < group.least <= role.spec.max:
+        return role
+    return role.changed(min=group.least)
+
+
+def _too_few(around: TrainingJobInputs) -> Iterator[str]:
+    """Groups of KubeShare that would never be whole."""
+    pods: defaultdict[gpu_sharing.SharedGpuGroup, int] = defaultdict(int)
+    for job in around.jobs:
+        group = (
+            gpu_sharing.group(dict(job.role.template.labels))
+            if job.role and job.role.template.shape.share
+            else None
+        )
+        if job.role and group:
+            pods[group] += max(grouped(job.role).spec.min, job.role.spec.min)
+    for group, count in sorted(pods.items()):
+        if count < group.least:
+            _, headcount, threshold = contract.SHARED_GPU_GROUP
+            yield (
+                f"KubeShare starts its group {group.name} with {group.least} pods, and it has "
+                f"{count}: raise {contract.MAX}, or lower {headcount} or {threshold}"
+            )

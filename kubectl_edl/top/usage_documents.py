@@ -1,0 +1,95 @@
+"""What `kubectl edl top` says in JSON and YAML."""
+
+from typing import TYPE_CHECKING
+
+from edl.quantities import Resources
+from kubectl_edl.model.training_job_view import time_text
+from kubectl_edl.output.cell_quantities import decimal
+from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.queue.view import quantities
+from kubectl_edl.top.resource_hours import Hours
+from kubectl_edl.top.usage import ClusterUsage, JobUsage, NodeUsage, UsageLine
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.cluster_documents import (
+        ClusterUsageDocument,
+        NodeUsageDocument,
+        ResourceUsageDocument,
+    )
+    from kubectl_edl.output.documents.shared_documents import ResourceHoursDocument
+    from kubectl_edl.output.documents.training_job_documents import TrainingJobUsageDocument
+
+
+def job_document(one: JobUsage) -> "TrainingJobUsageDocument":
+    job = one.view.job
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "TrainingJobUsage",
+        "metadata": {"name": job.key.name, "namespace": job.key.namespace},
+        "phase": one.view.phase.value,
+        "pods": one.pods,
+        "runningPods": one.running,
+        "measuredPods": one.measured,
+        "requests": quantities(one.requested),
+        "usage": None if one.used is None else quantities(one.used),
+        "resourceHours": _hours_document(one.hours),
+        "startTime": time_text(job.started_at),
+    }
+
+
+def _hours_document(hours: Hours) -> "ResourceHoursDocument":
+    return {
+        "unit": hours.unit,
+        "used": round(hours.held, 3),
+        "atMaxReplicas": round(hours.at_max, 3),
+        "complete": hours.whole,
+    }
+
+
+def node_document(one: NodeUsage) -> "NodeUsageDocument":
+    node = one.node
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "NodeUsage",
+        "metadata": {"name": node.name},
+        "schedulable": node.schedulable,
+        "trainingPods": one.training,
+        "allocatable": quantities(node.allocatable),
+        "requests": quantities(node.used),
+        "idle": quantities(one.idle),
+        "usage": None if one.used is None else quantities(one.used),
+    }
+
+
+def cluster_document(found: ClusterUsage) -> "ClusterUsageDocument":
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "ClusterUsage",
+        "nodes": len(found.nodes),
+        "unschedulableNodes": sum(not one.node.schedulable for one in found.nodes),
+        "trainingJobs": dict(found.phases),
+        "resources": {one.name: _line_document(one) for one in found.lines},
+        "resourceHours": [_hours_document(hours) for hours in found.hours],
+    }
+
+
+def _line_document(one: UsageLine) -> "ResourceUsageDocument":
+    return {
+        "allocatable": _quantity(one.name, one.offered),
+        "requests": _quantity(one.name, one.requested),
+        "trainingRequests": _quantity(one.name, one.training),
+        "queuedRequests": _quantity(one.name, one.queued),
+        "idle": _quantity(one.name, one.idle),
+        "usage": None if one.used is None else _quantity(one.name, one.used),
+    }
+
+
+def _quantity(name: str, amount: int) -> str:
+    """GPUs and CPU are counted in thousandths."""
+    if name == "gpu":
+        return thousandths(amount)
+    return next(iter(quantities(Resources.of({name: amount})).values()), "0")
+
+
+def thousandths(amount: int) -> str:
+    return decimal(amount / 1000)
