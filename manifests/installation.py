@@ -35,6 +35,9 @@ NAMESPACE: Final = "Namespace"
 IMAGE_VARIABLE: Final = "EDL_IMAGE"
 """The webhook tells launchers its own image, so this variable always says what `image` says."""
 
+IMAGE_OF_FENCE: Final = "provisionalImage"
+"""The variable of the policy that says what provisional pods run."""
+
 SWITCHES: Final[Mapping[str, Enabled]] = {
     "network-policy": Enabled("networkPolicy.enabled"),
     "no-fence": Enabled("fence.enabled", negated=True),
@@ -137,6 +140,15 @@ def _configuration(document: Json) -> None:
                 named["values"].append(Each("ignoredNamespaces", (Element(),)))
 
 
+def _fence(document: Json) -> None:
+    """It knows the one image that provisional pods have."""
+    image = "reconciler.planning.provisionalImage"
+    for variable in document["spec"]["variables"]:
+        if variable["name"] == IMAGE_OF_FENCE:
+            chosen = Joined(image, "'", "'")
+            variable["expression"] = Choice(Given(image), chosen, variable["expression"])
+
+
 def _network_policy(document: Json) -> None:
     given = "networkPolicy.apiServerBlocks"
     blocks = Choice(Filled(given), [Each(given, ({"ipBlock": {"cidr": Element()}},))])
@@ -169,6 +181,7 @@ _ADJUST: Final[Mapping[str, Callable[[Json], None]]] = {
     "Deployment": _deployment,
     "MutatingWebhookConfiguration": _configuration,
     "ValidatingWebhookConfiguration": _configuration,
+    "ValidatingAdmissionPolicy": _fence,
     "NetworkPolicy": _network_policy,
     "ServiceMonitor": _monitoring,
     "PrometheusRule": _alerts,

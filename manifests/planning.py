@@ -4,6 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from edl.planner.limits import IMAGE_NAME
 from edl.planner.settings import LONGEST
 
 Policy: TypeAlias = Literal["fair", "throughput", "fifo", "utilisation"]
@@ -171,7 +172,7 @@ class Planning(Part, frozen=True):
         Annotated[
             str,
             Meta(
-                min_length=1,
+                pattern=f"^{IMAGE_NAME}$",
                 description="Image of the pods that ask for nodes: they run nothing.",
                 examples=["example/pause:1"],
             ),

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-_IMAGE: Final = re.compile(r"[a-zA-Z0-9][-a-zA-Z0-9._:/@]{0,511}")
+IMAGE_NAME: Final = r"[a-zA-Z0-9][-a-zA-Z0-9._:/@]{0,511}"
 
 
 class Autoscaler(StrEnum):
@@ -76,7 +76,7 @@ class Limits(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.provisioning_parallelism < 1:
             raise ValueError(f"provisioning_parallelism: {self.provisioning_parallelism}; from 1")
-        if not _IMAGE.fullmatch(self.provisional_image):
+        if not re.fullmatch(IMAGE_NAME, self.provisional_image):
             given = reprlib.repr(self.provisional_image)
             raise ValueError(f"provisional_image: {given}; the name of an image")
         if not self.nearly_done > 0:

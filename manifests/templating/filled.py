@@ -122,7 +122,7 @@ def _pair(_pair: Pair, world: _World) -> str:
 _PLACES: Final[Mapping[type, Callable[[Any, _World], Any]]] = {
     Value: lambda place, world: world.at(place.path),
     Word: lambda place, world: _text(world.at(place.path)),
-    Joined: lambda place, world: f"{world.at(place.path)}{place.ending}",
+    Joined: lambda place, world: f"{place.start}{world.at(place.path)}{place.ending}",
     Merged: lambda place, world: merged(_tree(place.base, world), world.at(place.path)),
     Element: lambda _place, world: world.element,
     Pair: _pair,

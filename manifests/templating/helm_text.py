@@ -129,7 +129,7 @@ class HelmPrinter(Struct, frozen=True):
             case Word():
                 return f"{{{{ toJson .Values.{value.path} | quote }}}}"
             case Joined():
-                return f'"{{{{ .Values.{value.path} }}}}{value.ending}"'
+                return f'"{value.start}{{{{ .Values.{value.path} }}}}{value.ending}"'
             case Element():
                 return "{{ toJson . }}"
             case Pair():

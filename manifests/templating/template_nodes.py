@@ -69,10 +69,11 @@ class Pair(Struct, frozen=True):
 
 
 class Joined(Struct, frozen=True):
-    """The text value, and `ending`."""
+    """The text value, between `start` and `ending`."""
 
     path: str
     ending: str
+    start: str = ""
 
 
 class Merged(Struct, frozen=True):

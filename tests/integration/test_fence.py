@@ -16,6 +16,7 @@ from edl.visibility.queue_writes import LABELS
 from edl.writes import Json
 from sandbox import Sandbox
 from tests.integration.conftest import NODES
+from tests.integration.support.provisional_variants import RAISED, RUNNING, WIDER, provisional
 from tests.integration.support.stage import Stage, cast_of, elastic, stage, tensorflow
 
 pytestmark = pytest.mark.integration
@@ -124,6 +125,35 @@ def test_it_changes_no_image(at: Stage, thief: Cluster) -> None:
     evil = [one | {"image": "evil"} for one in found["spec"]["containers"]]
     assert "changes no image" in tried(thief, target, {"spec": {"containers": evil}})
     assert at.pods("items")[0]["spec"]["containers"][0]["image"] == "none"
+
+
+def test_it_makes_provisional_pods_and_leaves_them_as_they_are(at: Stage, thief: Cluster) -> None:
+    target = ObjectRef("Pod", at.namespace, "provisional")
+    assert made(thief, target, provisional()) == ""
+    for change in RAISED:
+        assert contract.FRAMEWORK in tried(thief, target, {"metadata": change})
+    thief.delete(target)
+
+
+def test_a_provisional_pod_has_nothing_that_runs_or_reaches_further(
+    at: Stage, thief: Cluster
+) -> None:
+    def refusal(pod: Json) -> str:
+        return made(thief, ObjectRef("Pod", at.namespace, "evil"), pod, dry_run=True)
+
+    plain = provisional({"labels": None})
+    owner = provisional()["metadata"]["ownerReferences"][0]
+    owned = {"ownerReferences": [owner | {"controller": True}]}
+    for pod in (plain, *(provisional(change) for change in (*RAISED, owned))):
+        assert "no pods but provisional ones" in refusal(pod), pod["metadata"]
+    for change in WIDER:
+        assert "no rights, no volumes" in refusal(provisional(spec=change)), change
+    for change in RUNNING:
+        assert "one container, of the installed image" in refusal(provisional(container=change)), (
+            change
+        )
+    two = [*provisional()["spec"]["containers"], {"name": "more", "image": "evil"}]
+    assert "one container" in refusal(provisional(spec={"containers": two}))
 
 
 def test_it_gives_rights_only_where_the_namespace_consents(at: Stage, thief: Cluster) -> None:

@@ -1,18 +1,26 @@
 """The fence speaks of what the contract names, and of every write that the reconciler may make."""
 
+import ast
 import re
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from certs.secrets import AUTHORITY_SECRET, SECRET
 from edl import contract
+from edl.planner.limits import Limits
+from edl.planner.plan import ProvisioningRequest
+from edl.steps.provisioning import provisional_pods
 from manifests import installation, values
 from manifests.documents import BASE, load
+from tests.edl.trainings import role, training
 from tests.integration.support.rights import grants
 
 KINDS = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 POLICY, BINDING = (each for each in load() if each["kind"] in KINDS)
 TEXT = (BASE / "fence.yaml").read_text()
+VARIABLES = {one["name"]: one["expression"] for one in POLICY["spec"]["variables"]}
 OPERATIONS = {"create": "CREATE", "patch": "UPDATE", "delete": "DELETE"}
 TOLD_OF_ANYTHING = {"events", "leases"}
 """Written in our own namespace, or about any object, and worth nothing to a thief."""
@@ -68,3 +76,37 @@ def test_every_refusal_says_why() -> None:
     messages = [each["message"] for each in POLICY["spec"]["validations"]]
     assert len(set(messages)) == len(messages) > 5
     assert all(re.match(r"(the|what the) (reconciler|namespace)", text) for text in messages)
+
+
+def test_what_a_provisional_pod_says_is_what_it_lets_through() -> None:
+    """CEL's texts, lists and maps of them are Python's, but for true and false."""
+    found = role("worker", suspended=True)
+    job = training(found)
+    request = ProvisioningRequest(job.key, (), Limits().provisional_image, timedelta(minutes=10))
+    pod: Any = dict(provisional_pods.create(job, found, "mnist-0", request).manifest)
+    (container,) = pod["spec"]["containers"]
+    for said, allowed in (
+        (pod["metadata"]["labels"], "labels"),
+        (pod["metadata"]["annotations"], "annotations"),
+        (pod["spec"], "podFields"),
+        (container, "containerFields"),
+    ):
+        assert said.keys() <= set(ast.literal_eval(VARIABLES[allowed])), allowed
+    assert container["image"] == ast.literal_eval(VARIABLES["provisionalImage"])
+    literals = re.findall(
+        r"securityContext\.orValue\(\{\}\) == (\{.*?\}(?=\)|\s*&&|\s*$))", TEXT, re.DOTALL
+    )
+    equal = [
+        ast.literal_eval(text.replace("true", "True").replace("false", "False"))
+        for text in literals
+    ]
+    assert equal == [pod["spec"]["securityContext"], container["securityContext"]]
+
+
+def test_it_knows_the_image_that_an_installation_chooses() -> None:
+    given = {"reconciler": {"planning": {"provisionalImage": "example/pause:1"}}}
+    found = installation.documents(values.read(given))
+    (policy,) = (each for each in found if each["kind"] == KINDS[0])
+    assert {"name": "provisionalImage", "expression": "'example/pause:1'"} in policy["spec"][
+        "variables"
+    ]

@@ -36,11 +36,6 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _NODE_FIELD: Final = "metadata.name"
 _LONGEST: Final = 40
 """Characters of a training job's name in those of its provisional pods."""
-_KEPT: Final = {
-    "karpenter.sh/do-not-disrupt": "true",
-    "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
-}
-"""A node that is to be its gang's must not be taken away before all others have come."""
 
 
 def naming(job: TrainingJob, role: Role) -> Callable[[int], str]:
@@ -64,7 +59,8 @@ def create(job: TrainingJob, role: Role, named: str, request: ProvisioningReques
     metadata = manifest["metadata"] | {
         "labels": _labels(job.key, role.name)
         | {"app.kubernetes.io/managed-by": contract.MANAGED_BY},
-        "annotations": _KEPT,
+        # A node that is to be its gang's must not be taken away before all others have come.
+        "annotations": contract.UNDISRUPTED,
         "ownerReferences": manifest["metadata"]["ownerReferences"][:1],
     }
     return Create(target, manifest | {"metadata": metadata})

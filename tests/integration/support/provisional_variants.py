@@ -1,0 +1,71 @@
+"""A provisional pod as the reconciler makes it, and what one must not say besides."""
+
+from datetime import timedelta
+from typing import Final
+
+from edl.planner.limits import Limits
+from edl.planner.plan import ProvisioningRequest
+from edl.steps.provisioning import provisional_pods
+from edl.writes import Json
+from tests.edl.trainings import role, training
+
+PROBE: Final = {"exec": {"command": ["id"]}}
+RAISED: Final = (
+    {"labels": {"app": "web"}},
+    {"annotations": {"a": "b"}},
+    {"finalizers": ["a.example/b"]},
+)
+"""What a provisional pod's metadata must not say."""
+WIDER: Final = (
+    *({name: True} for name in ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace")),
+    *({"automountServiceAccountToken": True}, {"serviceAccountName": "edl-reconciler"}),
+    *({"volumes": [{"name": "all", "secret": {"secretName": "keys"}}]}, {"nodeName": "node-0"}),
+    *({"initContainers": [{"name": "more", "image": "evil"}]}, {"hostname": "web"}),
+    *({"priorityClassName": None}, {"activeDeadlineSeconds": None}),
+    *({"terminationGracePeriodSeconds": 86400}, {"securityContext": None}),
+    {"securityContext": {"runAsUser": 0, "runAsNonRoot": False}},
+    {"securityContext": {"seccompProfile": {"type": "Unconfined"}}},
+    {"resourceClaims": [{"name": "all", "resourceClaimName": "all"}]},
+)
+"""What its spec must not say."""
+RUNNING: Final = (
+    *({"image": "evil"}, {"command": ["id"]}, {"args": ["id"]}, {"workingDir": "/"}),
+    *({"env": [{"name": "A", "value": "b"}]}, {"envFrom": [{"secretRef": {"name": "keys"}}]}),
+    *({"lifecycle": {"postStart": PROBE}}, {"livenessProbe": PROBE}, {"startupProbe": PROBE}),
+    *({"stdin": True}, {"volumeDevices": [{"name": "all", "devicePath": "/dev/all"}]}),
+    *({"securityContext": None}, {"securityContext": {"allowPrivilegeEscalation": True}}),
+    *({"securityContext": {name: 0}} for name in ("runAsUser", "runAsGroup")),
+    {"securityContext": {"capabilities": {"add": ["SYS_ADMIN"], "drop": ["ALL"]}}},
+    {"securityContext": {"privileged": True, "allowPrivilegeEscalation": True}},
+    {"resources": {"claims": [{"name": "all"}]}},
+)
+"""What its container must not say."""
+
+
+def provisional(
+    metadata: Json | None = None, spec: Json | None = None, container: Json | None = None
+) -> Json:
+    """The real one, with something more in it; None takes away."""
+    worker = role("worker", suspended=True)
+    job = training(worker)
+    request = ProvisioningRequest(job.key, (), Limits().provisional_image, timedelta(minutes=10))
+    found = dict(provisional_pods.create(job, worker, "mnist-0", request).manifest)
+    (only,) = found["spec"]["containers"]
+    inside = {"containers": [merged(only, container or {})]}
+    own = {name: found["metadata"][name] for name in ("labels", "annotations", "ownerReferences")}
+    return found | {
+        "metadata": merged(own, metadata or {}),
+        "spec": merged(found["spec"] | inside, spec or {}),
+    }
+
+
+def merged(before: Json, change: Json) -> Json:
+    """A JSON Merge Patch."""
+    found = dict(before)
+    for name, value in change.items():
+        inside = found.get(name)
+        if isinstance(value, dict) and isinstance(inside, dict):
+            found[name] = merged(inside, value)
+        else:
+            found[name] = value
+    return {name: value for name, value in found.items() if value is not None}
