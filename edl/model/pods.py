@@ -6,6 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from edl import contract
+from edl.model.quotas import QuotaCharge
 from edl.model.reason_codes import Reason
 from edl.quantities import Resources
 
@@ -20,6 +21,8 @@ class ProvisionalPod(msgspec.Struct, frozen=True):
     """Empty until it is bound."""
     created_at: datetime
     requests: Resources = Resources()
+    charges: tuple[QuotaCharge, ...] = ()
+    """What it counts itself in the quotas of its namespace."""
     gone: bool = False
     """It has ended, or is about to."""
 

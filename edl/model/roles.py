@@ -14,6 +14,7 @@ from edl.model.quotas import QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
 from edl.model.selectors import Labels
 from edl.model.topology_domains import Topology
+from edl.quantities import Resources
 
 
 class ResizePolicy(StrEnum):
@@ -106,6 +107,8 @@ class PodTemplate(msgspec.Struct, frozen=True):
     """They wait behind the gate `edl.dev/placement` until the plan gives each a node."""
     charges: tuple[QuotaCharge, ...] = ()
     """What one of them counts in the quotas of its namespace."""
+    limits: Resources = Resources()
+    """Those of one of them, where its namespace has quotas or LimitRanges, which look at them."""
     caveats: tuple[Caveat, ...] = ()
     """Where kube-scheduler may allocate them other devices than a plan counts."""
     device_template: DeviceTemplate | None = None

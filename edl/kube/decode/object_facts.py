@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from edl import contract, node_affinity
 from edl.kube.cluster import ObjectKey
 from edl.kube.decode import gpu_sharing, training_pods, volume_claims
+from edl.kube.decode.admission_inputs import admission_inputs
 from edl.kube.decode.node_selector import NODE_NAME
 from edl.kube.decode.pod_shapes import ShapeInterner, claim_ref
 from edl.kube.decode.schemas import (
@@ -74,6 +75,8 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     """The PersistentVolumeClaims that it names while it asks."""
     provisional: ProvisionalPod | None = None
     """It asks for a node of the training job of `job`, and runs nothing."""
+    admitted: bytes = b""
+    """Of such a pod, the part that admission looks at (`admission_inputs`)."""
     of_node: bool = False
     """A DaemonSet's, or the node's own: no autoscaler keeps a node for it."""
 
@@ -177,6 +180,7 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
         hold=gpu_sharing.hold(share, notes.gpus, notes.gpu_memory),
         claims=volume_claims.named(who.namespace, found.spec.volumes) if asking else (),
         provisional=_provisional(found, shape) if asks else None,
+        admitted=admission_inputs(msgspec.json.decode(raw)["spec"]) if asks else b"",
         of_node=any(owner.kind in _OF_THEIR_NODE for owner in owners),
     )
 

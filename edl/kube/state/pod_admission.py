@@ -45,6 +45,7 @@ class AdmittedPod(NamedTuple):
     requests: Resources
     charges: tuple[QuotaCharge, ...] = ()
     refusals: tuple[str, ...] = ()
+    limits: Resources = Resources()
 
 
 @lru_cache(maxsize=4096)
@@ -69,14 +70,14 @@ def admit(
         *(text for found in rules.ranges for text in _out_of_range(found, pod)),
         *(text for rule in matching for text in _unnamed(rule, pod)),
     ]
-    return AdmittedPod(requests, (*_charges(matching, pod, requests), *_gpus(rules, requests, pod)),
-                    tuple(dict.fromkeys(refusals)))  # fmt: skip
+    limits = pod_limits(pod)
+    charges = (*_charges(matching, requests, limits), *_gpus(rules, requests, pod))
+    return AdmittedPod(requests, charges, tuple(dict.fromkeys(refusals)), limits)
 
 
 def _charges(
-    matching: Iterable[QuotaRule], pod: Json, requests: Resources
+    matching: Iterable[QuotaRule], requests: Resources, limits: Resources
 ) -> Iterator[QuotaCharge]:
-    limits = pod_limits(pod)
     for rule in matching:
         for resource in rule.resources:
             if resource in COUNTS:

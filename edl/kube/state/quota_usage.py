@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from edl import contract
 from edl.kube.decode.namespace_quotas import QuotaFacts
 from edl.kube.decode.object_facts import NamespaceFacts, PodFacts
-from edl.model import Quota, TrainingJob
+from edl.model import Quota, QuotaCharge, TrainingJob
 from edl.model.quotas import GPUS
 from edl.quantities import SHARED_GPU
 
@@ -43,17 +43,32 @@ def _of_quotas(quotas: Iterable[QuotaFacts], ours: dict[_Key, int]) -> Iterator[
 def _ours(jobs: Iterable[TrainingJob]) -> dict[_Key, int]:
     """What the pods of training jobs hold that have not ended, as their quotas count it.
 
-    Provisional pods ask for what the pods do that take their place.
+    With what provisional pods hold in place of the pods of their role; what these do not count in
+    is held by others, as long as the provisional pods are there.
     """
     found: defaultdict[_Key, int] = defaultdict(int)
     for job in jobs:
         for role in job.roles:
-            asked = sum(one.role == role.name and not one.gone for one in job.provisioning.pods)
-            if role.template.charges and (role.status.pods or asked):
-                pods = sum(not pod.ended for pod in role.status.pods) + asked
-                for source, resource, amount in role.template.charges:
-                    found[job.key.namespace, source, resource] += amount * pods
+            pods = sum(not pod.ended for pod in role.status.pods)
+            for source, resource, amount in role.template.charges if pods else ():
+                found[job.key.namespace, source, resource] += amount * pods
+        for source, resource, amount in _in_their_place(job):
+            found[job.key.namespace, source, resource] += amount
     return found
+
+
+def _in_their_place(job: TrainingJob) -> Iterator[QuotaCharge]:
+    """What its provisional pods hold of the quotas in which the pods of their roles count."""
+    if not job.provisioning.pods:
+        return
+    counted = {
+        role.name: {(source, resource) for source, resource, _ in role.template.charges}
+        for role in job.roles
+    }
+    for pod in job.provisioning.pods:
+        for charge in pod.charges if not pod.gone else ():
+            if charge[:2] in counted.get(pod.role, ()):
+                yield charge
 
 
 def _of_gpus(namespaces: Iterable[NamespaceFacts], bare: Iterable[PodFacts]) -> Iterator[Quota]:

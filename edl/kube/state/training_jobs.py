@@ -23,7 +23,16 @@ from edl.kube.state.training_job_inputs import (
     problems,
     resolution,
 )
-from edl.model import JobKey, ObjectRef, Pod, Provisioning, Role, Shape, TrainingJob
+from edl.model import (
+    JobKey,
+    ObjectRef,
+    Pod,
+    ProvisionalPod,
+    Provisioning,
+    Role,
+    Shape,
+    TrainingJob,
+)
 from edl.quantities import SHARED_GPU
 from edl.spec.job_spec import JobSpec
 
@@ -59,13 +68,26 @@ def _provisioning(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Provis
         for spec in specs
         if spec.scheduling.provision is not Provision.MINIMUM
     )
-    pods = (pod.provisional for pods in around.pods for pod in pods if pod.provisional)
+    pods = (
+        _charged(pod.provisional, pod.admitted, around.rules)
+        for pods in around.pods
+        for pod in pods
+        if pod.provisional
+    )
     failures = (job.unprovisioned for job in around.jobs if job.unprovisioned and _waits(job))
     return Provisioning(
         wish=next(wishes, Provision.MINIMUM),
         pods=tuple(sorted(pods, key=attrgetter("name"))),
         failure=max(failures, key=attrgetter("attempts"), default=None),
     )
+
+
+def _charged(pod: ProvisionalPod, admitted: bytes, rules: NamespaceConstraints) -> ProvisionalPod:
+    """With what it counts in quotas, whose scopes may count other pods than those of its role."""
+    if not rules.quotas:
+        return pod
+    charges = pod_admission.admit(admitted, rules).charges
+    return replace(pod, charges=tuple(one for one in charges if one.source != contract.GPU_BUDGET))
 
 
 def _templates(
@@ -118,7 +140,7 @@ def _ruled(
     shape = role.template.shape
     if not role.status.pods and admitted.requests != shape.requests:
         shape = replace(shape, requests=admitted.requests)
-    return role.changed(shape=shape, charges=admitted.charges)
+    return role.changed(shape=shape, charges=admitted.charges, limits=admitted.limits)
 
 
 def _shape(role: Role, pods: Sequence[PodFacts]) -> Shape:

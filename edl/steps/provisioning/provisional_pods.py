@@ -18,6 +18,7 @@ from edl.model import (
     ObjectRef,
     PodAffinityTerm,
     PodConstraints,
+    PodTemplate,
     Requirement,
     Role,
     Selector,
@@ -74,9 +75,7 @@ def _spec(job: TrainingJob, role: Role, request: ProvisioningRequest) -> Json:
     container: Json = {
         "name": "provisional",
         "image": request.image,
-        "resources": dict.fromkeys(
-            ("requests", "limits"), _quantities(role.template.shape.requests)
-        ),
+        "resources": _resources(role.template),
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
@@ -204,8 +203,21 @@ def _port(port: HostPort) -> Json:
     return found | ({"hostIP": port.address} if port.address != "0.0.0.0" else {})  # noqa: S104 — compared, never bound to
 
 
+def _resources(template: PodTemplate) -> Json:
+    """The limits are those of the role's pods, as quotas count them, at least the requests.
+
+    Each has one: extended resources demand it, and a LimitRange would give it a smaller one. What
+    has a limit alone says that it requests nothing: else the API server would take the limit.
+    """
+    requests, limits = template.shape.requests, _quantities(template.limits)
+    return {
+        "requests": dict.fromkeys(limits, "0") | _quantities(requests),
+        "limits": _quantities(requests.most(template.limits)),
+    }
+
+
 def _quantities(requests: Resources) -> dict[str, str]:
-    """In Kubernetes' words; limits are the same, as extended resources and quotas demand."""
+    """In Kubernetes' words."""
     return {
         resource: f"{amount}m" if resource == CPU else str(amount)
         for resource, amount in requests

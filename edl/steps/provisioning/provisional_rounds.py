@@ -122,11 +122,17 @@ def _replaced(job: TrainingJob, now: datetime) -> _Round:
 
     Where a quota counts both they go at once: the others could not be made.
     """
-    left, counted = _overlap_left(job, now), any(role.template.charges for role in job.roles)
+    left = _overlap_left(job, now)
     made = all(len(role.status.pods) >= role.status.size for role in job.live)
-    if counted or made or left <= timedelta():
+    if _counts_twice(job) or made or left <= timedelta():
         return _withdrawn(job)
     return _removed(job, [pod for pod in job.provisioning.pods if not pod.node]), left
+
+
+def _counts_twice(job: TrainingJob) -> bool:
+    """Whether a quota counts both a provisional pod and the pods that come in its place."""
+    counted = {charge[:2] for role in job.roles for charge in role.template.charges}
+    return any(charge[:2] in counted for pod in job.provisioning.pods for charge in pod.charges)
 
 
 def _overlap_left(job: TrainingJob, now: datetime) -> timedelta:
