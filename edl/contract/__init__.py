@@ -110,6 +110,8 @@ SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 UNDISRUPTED: Final = {DO_NOT_DISRUPT: "true", SAFE_TO_EVICT: "false"}
 """On pods that no autoscaler is to move."""
 SCALE_DOWN_DISABLED: Final = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+DISRUPTED: Final = "karpenter.sh/disrupted"
+"""The taint of nodes that Karpenter removes."""
 NODE_POOL: Final = "karpenter.sh/nodepool"
 """Label of the nodes that Karpenter made."""
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from edl import messages
+from edl.annotations import unneeded_nodes
 from edl.model import ClusterState, ObjectRef, Role, TrainingJob
 from edl.planner.plan import Plan
 from edl.planner.plan_cache import PlanCache
@@ -30,6 +31,8 @@ class ElasticControl:
     watcher: Watcher
     observe: Callable[[], ClusterState]
     _memory: PlanCache = field(default_factory=PlanCache)
+    _since: unneeded_nodes.Since = ()
+    """Since when nodes have been unneeded."""
 
     def arrived(self, actor: SimulatedJob) -> None:
         """It waits until the planner starts it."""
@@ -40,10 +43,11 @@ class ElasticControl:
     def round(self) -> timedelta | None:
         """One round of the reconciler."""
         self.company.tell()
-        state = self.observe()
+        state = replace(self.observe(), unneeded_since=self._since)
         elastic = self.elastic
         plan = elastic.decide(state, elastic.policy, elastic.limits, self._memory)
         self.stage.timeline.decisions += 1
+        self._since = unneeded_nodes.noted(self._since, plan.unneeded, state.observed_at)
         self.watcher.decided(self.stage.now, state, plan)
         self._say_why(plan)
         found = steps(replace(plan, held=()), replace(state, jobs=self._concerned(plan)))
@@ -72,13 +76,15 @@ class ElasticControl:
             *(one.job for one in plan.suspensions),
             *(one.job for one in plan.drains),
             *(one.job for one in plan.node_assignments),
+            *(one.job for one in plan.requests),
+            *plan.unprovisioned,
         ]
         keys = self.company.restless | dict.fromkeys(moved)
         self.company.restless = {}
         return tuple(
             actor.value()
             for key, actor in self.company.actors.items()
-            if key in keys or actor.attended
+            if key in keys or actor.attended or actor.job.provisioning.pods
         )
 
     def _say_why(self, plan: Plan) -> None:
@@ -102,16 +108,28 @@ class ElasticControl:
 
     def _write(self, actor: SimulatedJob, write: Write) -> None:
         if isinstance(write, Create):
-            around = {**actor.job.surroundings, write.target: write.target.name}
-            actor.job = replace(actor.job, surroundings=around)
-        elif isinstance(write, Patch) and write.dry_run:
+            self._create(actor, write)
+        elif isinstance(write, Delete):
+            self._delete(actor, write.target)
+        elif (
+            isinstance(write, Patch)
+            and not write.dry_run
+            and (found := _found(actor, write.target))
+        ):
+            self._patch(actor, found, write)
+
+    def _create(self, actor: SimulatedJob, write: Create) -> None:
+        if write.target.kind == "Pod":
+            self.company.provisioning.create(actor, write)
             return
-        elif isinstance(write, Patch | Delete):
-            found = _found(actor, write.target)
-            if found and isinstance(write, Patch):
-                self._patch(actor, found, write)
-            elif found and write.target.kind == "Pod":
-                self.company.end(actor, found, found.pods[write.target.name])
+        around = {**actor.job.surroundings, write.target: write.target.name}
+        actor.job = replace(actor.job, surroundings=around)
+
+    def _delete(self, actor: SimulatedJob, target: ObjectRef) -> None:
+        if target.kind != "Pod" or self.company.provisioning.delete(actor, target):
+            return
+        if found := _found(actor, target):
+            self.company.end(actor, found, found.pods[target.name])
 
     def _patch(self, actor: SimulatedJob, part: SimulatedRole, patch: Patch) -> None:
         if patch.target.kind == "Pod":
@@ -120,9 +138,12 @@ class ElasticControl:
             )
             return
         part.write(patch_application.patched_role(part.role, patch))
-        began = patch_application.started_at(patch)
+        began, failure = patch_application.started_at(patch), patch_application.failure(patch)
         if began:
             actor.job = replace(actor.job, started_at=began)
+        if began or failure:
+            asked = replace(actor.job.provisioning, failure=failure)
+            actor.job = replace(actor.job, provisioning=asked)
 
     def _note_stop(self, actor: SimulatedJob, *, stopped: bool) -> None:
         track, now = actor.track, self.stage.now

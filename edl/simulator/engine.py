@@ -9,9 +9,11 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, Node, Shape, Taint
 from edl.planner.passes.drain import CORDONED
+from edl.simulator.cluster.consolidation import Consolidation
 from edl.simulator.cluster.job_controller import JobController
 from edl.simulator.cluster.pod_topology import PodRules
 from edl.simulator.cluster.scheduler import Scheduler
+from edl.simulator.cluster.simulated_autoscaler import SimulatedAutoscaler
 from edl.simulator.cluster.simulated_nodes import SimulatedNodes
 from edl.simulator.cluster.simulated_service import SimulatedService
 from edl.simulator.control import ElasticControl, NoControl
@@ -44,6 +46,8 @@ class Simulation:
         )
         self.stage = Environment(world, floor, Scheduler(floor, world.settings.tie))
         self.company = JobController(self.stage, gates=isinstance(manner, Elastic))
+        found = Consolidation(self.stage, self.company) if self.company.gates else None
+        self._autoscaler = SimulatedAutoscaler(self.stage, world.pools, found)
         self._watcher = watcher
         self._crowds = [SimulatedService(self.stage, service) for service in world.services]
         self._director: ElasticControl | NoControl = (
@@ -98,6 +102,7 @@ class Simulation:
             self._settle()
         if stage.news:
             stage.agenda.add(self._last_round + stage.world.settings.round, _nothing)
+        self._autoscaler.notice()
         self._note()
 
     def _settle(self) -> None:
@@ -110,6 +115,8 @@ class Simulation:
             if stage.unbound:
                 stage.unbound = False
                 stage.scheduler.run()
+                while company.provisioning.preempt():
+                    stage.scheduler.run()
                 stage.news |= stage.scheduler.surprised()
             for actor in touched:
                 company.work(actor)
@@ -134,6 +141,7 @@ class Simulation:
         used, offered = stage.floor.totals()
         stage.timeline.used.put(stage.now, used)
         stage.timeline.offered.put(stage.now, offered)
+        stage.timeline.nodes.put(stage.now, self._autoscaler.counts())
         stage.timeline.queue.put(stage.now, len(self.company.waiting))
 
     # -- what is given -----------------------------------------------------------------------
@@ -151,6 +159,7 @@ class Simulation:
             floor.add([event.node])
         elif event.change is Change.LOST and known is not None:
             floor.remove(name)
+            self._autoscaler.lose(name)
             self.company.lose(name)
             for crowd in self._crowds:
                 crowd.lose(name)
@@ -192,7 +201,8 @@ def _shapes(world: Scenario) -> set[Shape]:
 
 def _names(world: Scenario, shapes: Iterable[Shape]) -> set[str]:
     """Every resource that somebody has or asks for."""
-    nodes = (*world.nodes, *(event.node for event in world.events))
+    pools = (pool.node for pool in world.pools)
+    nodes = (*world.nodes, *(event.node for event in world.events), *pools)
     amounts = [*(node.allocatable for node in nodes), *(shape.requests for shape in shapes)]
     return {name for found in amounts for name, _ in found}
 

@@ -58,6 +58,8 @@ class Environment:
             teams=world.teams,
             namespace_teams=world.namespace_teams,
             team_usage=usage,
+            autoscaled=bool(world.pools),
+            pooled=bool(world.pools),
         )
 
     def number(self) -> int:

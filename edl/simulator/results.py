@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf, nan
 from statistics import fmean, median
+from typing import Final
 
 import msgspec
 
@@ -11,6 +12,8 @@ from edl.model import JobKey, ResizePolicy
 from edl.simulator.environment import Environment
 from edl.simulator.scenario import Training
 from edl.simulator.timeline import Timeline, Track
+
+_HOUR: Final = 3600
 
 
 class JobResult(msgspec.Struct, frozen=True):
@@ -72,6 +75,8 @@ class Result(msgspec.Struct, frozen=True):
     jobs: tuple[JobResult, ...]
     timeline: Timeline
     until: float
+    prices: Mapping[str, float] = msgspec.field(default_factory=dict)
+    """Of a node and an hour, by node pool."""
 
     @property
     def ended(self) -> int:
@@ -109,6 +114,23 @@ class Result(msgspec.Struct, frozen=True):
         """When the last job ended, or the simulation, if somebody did not."""
         ends = [job.track.ended for job in self.jobs]
         return max((self.until if end is None else end for end in ends), default=self.until)
+
+    @property
+    def node_hours(self) -> float:
+        """Of all nodes until `last`, of those of pools until they were removed."""
+        return sum(self._hours(name) for name in self._pools())
+
+    @property
+    def cost(self) -> float:
+        """Of the nodes of pools, in the unit of their prices."""
+        return sum(self._hours(name) * price for name, price in self.prices.items())
+
+    def _hours(self, pool: str) -> float:
+        until = self.until if pool else self.last
+        return _area(self.timeline.nodes.spans(0, until), pool) / _HOUR
+
+    def _pools(self) -> set[str]:
+        return {name for counts in self.timeline.nodes.values for name in counts}
 
     def utilisation(self, resource: str, since: float = 0, until: float | None = None) -> float:
         """The mean part of a resource that bound pods asked for; by default until `last`."""
@@ -164,7 +186,7 @@ def finished(stage: Environment, trainings: Iterable[Training], until: float) ->
     world = stage.world
     labels = labels_of((*world.nodes, *(event.node for event in world.events)))
     outcomes = tuple(_outcome(one, tracks[one.key], until, labels) for *_, one in arrived)
-    return Result(outcomes, stage.timeline, until)
+    return Result(outcomes, stage.timeline, until, {one.name: one.price for one in world.pools})
 
 
 def _outcome(training: Training, track: Track, until: float, labels: NodeLabels) -> JobResult:

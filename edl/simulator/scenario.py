@@ -121,6 +121,26 @@ class NodeEvent(msgspec.Struct, frozen=True):
     taint: Taint | None = None
 
 
+class SimulatedNodePool(msgspec.Struct, frozen=True):
+    """Equal nodes that an autoscaler makes for pods that wait, and removes when they are empty."""
+
+    name: str
+    node: Node
+    """What each of them is like; their names are made from the pool's."""
+    limit: int
+    """Nodes at once."""
+    start_up: float = 60
+    """From its being asked for to its being ready; it is paid for meanwhile."""
+    price: float = 0
+    """Of a node and an hour."""
+    idle: float = 60
+    """Without pods for so long it is removed."""
+
+    def __post_init__(self) -> None:
+        if self.limit < 1 or min(self.start_up, self.price, self.idle) < 0:
+            raise ValueError(f"{self.name}: a limit from 1, times and price not below 0")
+
+
 def first(_count: int) -> int:
     """Always the same one."""
     return 0
@@ -133,11 +153,14 @@ class Timing(msgspec.Struct, frozen=True):
     shut_down: float = 3
     round: float = 1
     """Decisions are at least so far apart."""
+    autoscaler: float = 10
+    """An autoscaler waits so long for more pods before it makes nodes, as Karpenter does at most
+    (BATCH_MAX_DURATION), and cluster-autoscaler (`--scan-interval`)."""
     tie: Callable[[int], int] = first
     """Which of so many equally good nodes the scheduler takes, from 0 (it draws; here you do)."""
 
     def __post_init__(self) -> None:
-        if self.start_up < 0 or self.shut_down < 0 or self.round <= 0:
+        if min(self.start_up, self.shut_down, self.autoscaler) < 0 or self.round <= 0:
             raise ValueError(f"{self}: times are not below 0, and a round is above it")
 
 
@@ -150,6 +173,8 @@ class Scenario(msgspec.Struct, frozen=True):
     events: tuple[NodeEvent, ...] = ()
     settings: Timing = Timing()
     start: datetime = START
+    pools: tuple[SimulatedNodePool, ...] = ()
+    """With any, an autoscaler makes nodes and removes these."""
     budgets: tuple[Quota, ...] = ()
     neighbours: tuple[ForeignPods, ...] = ()
     """Pods of others that rules of ours may count; they stay, as `used` does."""

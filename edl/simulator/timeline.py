@@ -90,6 +90,10 @@ class Timeline:
         default_factory=lambda: StepSeries[Mapping[str, int]]({})
     )
     """What all nodes have together."""
+    nodes: StepSeries[Mapping[str, int]] = field(
+        default_factory=lambda: StepSeries[Mapping[str, int]]({})
+    )
+    """Nodes by pool, "" for those of none; of pools those that are on their way too."""
     services: dict[str, StepSeries[int]] = field(default_factory=dict)
     """Replicas of each service that are ready."""
     decisions: int = 0

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from edl import reasons
+from edl.contract import DISRUPTED
 from edl.feasibility.eligibility import Mask
 from edl.feasibility.horizon import IDLE
 from edl.frameworks import FRAMEWORKS, resizing
@@ -28,7 +29,7 @@ INTERRUPTED: Final = frozenset(
         "aws-node-termination-handler/scheduled-maintenance",
         "aws-node-termination-handler/spot-itn",
         "cloud.google.com/impending-node-termination",
-        "karpenter.sh/disrupted",
+        DISRUPTED,
         "karpenter.sh/disruption",
         "node.cloudprovider.kubernetes.io/shutdown",
         "node.kubernetes.io/out-of-service",

@@ -10,6 +10,7 @@ from edl.model import JobEnd, JobKey, Pod, PodPhase, TrainingJob
 from edl.simulator.cluster.scheduler import PendingPod
 from edl.simulator.cluster.simulated_job import SimulatedJob, cast
 from edl.simulator.cluster.simulated_nodes import Place
+from edl.simulator.cluster.simulated_provisioning import SimulatedProvisioning
 from edl.simulator.cluster.simulated_role import SimulatedRole
 from edl.simulator.environment import Environment
 from edl.simulator.scenario import Training
@@ -26,8 +27,12 @@ class JobController:
     touched: dict[JobKey, SimulatedJob] = field(default_factory=dict)
     waiting: set[JobKey] = field(default_factory=set)
     """Jobs that have arrived, and do not hold their minimum."""
+    provisioning: SimulatedProvisioning = field(init=False)
     restless: dict[JobKey, None] = field(default_factory=dict)
     """Jobs that changed since their steps were last worked out."""
+
+    def __post_init__(self) -> None:
+        self.provisioning = SimulatedProvisioning(self.stage)
 
     def jobs(self) -> tuple[TrainingJob, ...]:
         return tuple(actor.value() for actor in self.actors.values())
@@ -158,6 +163,7 @@ class JobController:
 
     def lose(self, node: str) -> None:
         """A node is gone: the Job controller counts its pods as failed, and makes them again."""
+        self.provisioning.lose(node)
         for actor in self.actors.values():
             for part in actor.parts.values():
                 lost = [pod for pod in part.pods.values() if pod.node == node]

@@ -10,9 +10,9 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from edl import contract
-from edl.annotations import assignments, clearings, host_list_marks
+from edl.annotations import assignments, clearings, host_list_marks, provisioning_failures
 from edl.annotations.last_change import read_reason
-from edl.model import Pod, Role, ScaleDeadline
+from edl.model import Pod, ProvisioningFailure, Role, ScaleDeadline
 from edl.model.pods import PublishedHosts
 from edl.model.reason_codes import code_of
 from edl.writes import Patch
@@ -38,6 +38,12 @@ def patched_role(role: Role, patch: Patch) -> Role:
 def started_at(patch: Patch) -> datetime | None:
     """When its training job began, where this patch starts it."""
     return _time(patch.body.get("metadata", {}).get("annotations", {}).get(contract.STARTED_AT))
+
+
+def failure(patch: Patch) -> ProvisioningFailure | None:
+    """Where it says that nodes did not come."""
+    annotations = patch.body.get("metadata", {}).get("annotations") or {}
+    return provisioning_failures.read(annotations.get(contract.PROVISIONING_FAILED) or "")
 
 
 def patched_pod(pod: Pod, patch: Patch) -> Pod:

@@ -119,6 +119,19 @@ class Scheduler:
                 bound = True
         return bound
 
+    def heads(self) -> list[tuple[Shape, PendingPod]]:
+        """The first pod that waits of each shape, and all that a plan has placed, in order."""
+        firsts = [(head, shape) for shape in list(self._lines) for head in self._head(shape)]
+        placed = [(pod, shape) for pod, shape in self._placed if pod.pod not in self._gone]
+        return [(shape, pod) for pod, shape in sorted([*firsts, *placed], key=_rank)]
+
+    def waiting(self) -> dict[Shape, int]:
+        """Pods that no plan has placed, by shape, in the order of their first ones."""
+        shapes = [shape for shape, pod in self.heads() if not pod.node]
+        return {
+            shape: sum(pod.pod not in self._gone for pod in self._lines[shape]) for shape in shapes
+        }
+
     def surprised(self) -> bool:
         """Whether more pods wait now than after the last run."""
         pods = chain(chain.from_iterable(self._lines.values()), (pod for pod, _ in self._placed))

@@ -60,7 +60,7 @@ class SimulatedJob:
     def gone(self) -> bool:
         """Nothing of it is left on the nodes."""
         pods = (pod for part in self.parts.values() for pod in part.pods.values())
-        return self.over and all(pod.ended for pod in pods)
+        return self.over and not self.job.provisioning.pods and all(pod.ended for pod in pods)
 
     @property
     def complete(self) -> bool:

@@ -190,6 +190,10 @@ class SimulatedNodes:
             return True
         return has_model(node, shape.share) and bool(self._chosen(shape, node.name))
 
+    def tenants(self, name: str) -> int:
+        """Pods that came to this node and have not been told to end."""
+        return self._tenants[name]
+
     def name(self, column: int) -> str:
         return self._given[column].name
 

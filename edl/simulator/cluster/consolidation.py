@@ -1,0 +1,67 @@
+"""Nodes whose pods may go elsewhere, and fit there, as Karpenter's consolidation finds them.
+
+Pods that a PodDisruptionBudget covers stay: of a role that resizes these are its first replicas, as
+many as its minimum. Of pods of others and of work items nothing is moved.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from edl.contract import DISRUPTED
+from edl.feasibility.eligibility import Ints
+from edl.model import ResizePolicy, Shape, Taint
+from edl.simulator.cluster.job_controller import JobController
+from edl.simulator.environment import Environment
+
+GOING: Final = Taint(DISRUPTED, "", "NoSchedule")
+
+
+@dataclass(slots=True)
+class Consolidation:
+    """Reads; one node after the other is given up."""
+
+    stage: Environment
+    company: JobController
+
+    def spare(self, names: Iterable[str]) -> str:
+        """The first of these nodes that is not needed, empty for none."""
+        extras, floor = self._extras(), self.stage.floor
+        return next(
+            (
+                name
+                for name in names
+                if len(extras[name]) == floor.tenants(name) and self._fit(extras[name], name)
+            ),
+            "",
+        )
+
+    def _extras(self) -> defaultdict[str, list[Shape]]:
+        """The shapes of pods beyond minimums, by node."""
+        found: defaultdict[str, list[Shape]] = defaultdict(list)
+        for actor in self.company.actors.values():
+            for part in actor.parts.values():
+                if part.role.spec.resizing is ResizePolicy.FIXED:
+                    continue
+                for pod in part.live():
+                    if pod.node and pod.index >= part.role.spec.min:
+                        found[pod.node].append(part.role.template.shape)
+        return found
+
+    def _fit(self, shapes: Iterable[Shape], name: str) -> bool:
+        """Whether pods of these shapes fit on the other nodes, all at once."""
+        floor = self.stage.floor
+        free = floor.allocatable - floor.used
+        free[:, floor.columns[name]] = -1
+        return all(self._placed(shape, free) for shape in shapes)
+
+    def _placed(self, shape: Shape, free: Ints) -> bool:
+        """Takes room for a pod of this shape off the first node that has it."""
+        need = self.stage.floor.need(shape)
+        asked = need > 0
+        fits = (free[asked] >= need[asked, None]).all(axis=0) & self.stage.floor.mask(shape)
+        if not fits.any():
+            return False
+        free[:, int(fits.argmax())] -= need
+        return True

@@ -1,0 +1,115 @@
+"""Nodes come for pods that wait and go when they are empty, and cost what they cost meanwhile."""
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from edl.model import JobKey
+from edl.planner.limits import GrowthMode, Limits
+from edl.planner.policies import POLICIES
+from edl.simulator import (
+    CONSTANT,
+    Amdahl,
+    Change,
+    Elastic,
+    NodeEvent,
+    Plain,
+    Result,
+    Service,
+    SimulatedNodePool,
+    Timing,
+    Work,
+    simulate,
+)
+from tests.edl.simulator.worlds import FAIR, node, shape, training, world
+
+POOL = SimulatedNodePool("pool", node("", 4), limit=4, start_up=60, price=2.0, idle=30)
+ANY_NODE = Elastic(POLICIES["fair"], Limits(load_ceiling=1, growth=GrowthMode.ANY_NODE))
+NEEDED = Elastic(POLICIES["fair"], Limits(load_ceiling=1, idle_node_after=timedelta(seconds=20)))
+
+
+def counts(result: Result, pool: str = "pool") -> list[tuple[float, int]]:
+    """(time, nodes) of each change."""
+    line = result.timeline.nodes
+    found = [(at, there.get(pool, 0)) for at, there in zip(line.times, line.values, strict=True)]
+    return [
+        pair for pair, before in zip(found, [(0, 0), *found], strict=False) if pair[1] != before[1]
+    ]
+
+
+def test_a_gang_gets_exactly_the_nodes_of_its_minimum_and_they_go_after_it() -> None:
+    gang = training("gang", 8, 40, 100, curve=CONSTANT)
+    found = simulate(world(gang, pools=(POOL,)), FAIR)
+    (job,) = found.jobs
+    assert job.track.running == pytest.approx(71, abs=3)
+    assert job.track.size.at(100) == 8, "extras grow on nodes that the minimum needs"
+    assert counts(found) == [(10, 2), (job.track.ended + 30, 0)]
+    assert found.node_hours == pytest.approx(2 * (job.track.ended + 20) / 3600)
+    assert found.cost == pytest.approx(2.0 * found.node_hours)
+
+
+def test_a_gang_beyond_the_limit_says_so_costs_nothing_and_others_pass() -> None:
+    giant, small = training("giant", 17, 17, 100), training("small", 3, 3, 100, at=5)
+    found = simulate(world(giant, small, pools=(POOL,)), FAIR, until=3000)
+    tracks = {job.key: job.track for job in found.jobs}
+    waits, passes = tracks[JobKey("default", "giant")], tracks[JobKey("default", "small")]
+    assert waits.running is None
+    assert "did not come in time" in waits.reason
+    assert max(count for _, count in counts(found)) <= POOL.limit
+    assert passes.ended is not None
+
+
+def test_the_pool_whose_nodes_cost_least_for_a_pod_is_taken_up_to_its_limit() -> None:
+    large = SimulatedNodePool("large", node("", 16), limit=1, price=4.0)
+    found = simulate(world(training("gang", 18, 18, 100), pools=(POOL, large)), FAIR)
+    assert max(count for _, count in counts(found, "large")) == 1
+    assert max(count for _, count in counts(found)) == 1
+
+
+def test_extras_keep_no_node_alive_unless_they_may_grow_on_any() -> None:
+    """A gang ends soon: its nodes go, or a job that gains little from them grows onto them."""
+    gang, elastic = training("gang", 8, 8, 4000), training("elastic", 1, 12, 2000, at=5)
+    slow = replace(elastic, work=Work(2000, Amdahl(0.8)))
+    given = world(gang, slow, pools=(POOL,))
+    needed, anywhere = (simulate(given, manner) for manner in (NEEDED, ANY_NODE))
+    assert needed.ended == anywhere.ended == 2
+    assert needed.cost < 0.8 * anywhere.cost
+    assert needed.completions.mean < 1.2 * anywhere.completions.mean
+    assert [count for _, count in counts(needed)][-2:] == [1, 0]
+
+
+def test_a_node_whose_extras_fit_elsewhere_goes_and_they_move() -> None:
+    gang, elastic = training("gang", 8, 8, 400), training("elastic", 1, 12, 6000, at=90)
+    found = simulate(world(gang, elastic, pools=(POOL,)), NEEDED)
+    (_, track) = (job.track for job in found.jobs)
+    assert counts(found)[-2][1] == 1
+    assert track.size.at(300) == 4
+    assert track.ended is not None
+
+
+def test_pods_of_others_take_the_room_of_provisional_ones() -> None:
+    slow = replace(POOL, limit=2)
+    web = Service("web", shape(4), ((100.0, 1), (300.0, 0)))
+    gang = training("gang", 8, 8, 50, at=200)
+    found = simulate(
+        world(gang, web, pools=(slow,), settings=Timing(start_up=0, shut_down=0)), FAIR
+    )
+    assert found.timeline.services["web"].at(250) == 1
+    (job,) = found.jobs
+    assert job.track.running is not None
+    assert job.track.running >= 300
+
+
+def test_a_lost_node_is_replaced() -> None:
+    lost = NodeEvent(100, Change.LOST, node("pool-0"))
+    gang = training("gang", 4, 4, 400, framework="tensorflow")
+    found = simulate(world(gang, pools=(POOL,), events=(lost,)), FAIR)
+    assert found.ended == 1
+    assert [count for _, count in counts(found)] == [1, 0, 1, 0]
+
+
+def test_without_us_pods_get_nodes_one_by_one() -> None:
+    gang = training("gang", 2, 20, 100)
+    found = simulate(world(gang, pools=(POOL,)), Plain())
+    assert max(count for _, count in counts(found)) == 4
