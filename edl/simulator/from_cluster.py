@@ -1,7 +1,7 @@
 """What-if: a world that begins as a cluster stands."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -41,7 +41,8 @@ def from_state(
     return Scenario(
         nodes=_without(state.nodes, jobs),
         trainings=tuple(
-            Training(job, remaining(job) or ENDLESS, queued_at=job.queued_at) for job in jobs
+            Training(_unprovisioned(job), remaining(job) or ENDLESS, queued_at=job.queued_at)
+            for job in jobs
         ),
         services=tuple(_service(demand) for demand in state.demands),
         start=state.observed_at,
@@ -53,13 +54,19 @@ def from_state(
     )
 
 
+def _unprovisioned(job: TrainingJob) -> TrainingJob:
+    """Nothing is known of nodes to come: what its provisional pods hold is free for all."""
+    asked = job.provisioning
+    return replace(job, provisioning=replace(asked, pods=())) if asked.pods else job
+
+
 def _service(demand: Demand) -> Service:
     namespace, _, name = demand.example.partition("/")
     steps = ((0.0, demand.count),)
     return Service(name, demand.shape, steps, demand.priority, namespace)
 
 
-def _without(nodes: Iterable[Node], jobs: Iterable[TrainingJob]) -> tuple[Node, ...]:
+def _without(nodes: Iterable[Node], jobs: Sequence[TrainingJob]) -> tuple[Node, ...]:
     """The nodes with what others hold there: our pods take their room themselves."""
     held: defaultdict[str, Resources] = defaultdict(Resources)
     leaving: defaultdict[str, Resources] = defaultdict(Resources)
@@ -73,6 +80,9 @@ def _without(nodes: Iterable[Node], jobs: Iterable[TrainingJob]) -> tuple[Node, 
             tenants[pod.node] += 1
         if shape.share is not None:
             shares[pod.node].append((shape.share, pod))
+    for asked in (pod for job in jobs for pod in job.provisioning.held):
+        held[asked.node] += asked.requests
+        tenants[asked.node] += 1
     return tuple(
         replace(
             node,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from edl.planner.limits import GrowthMode
 from edl.planner.policies import POLICIES
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.options import FORM, bundled, everywhere
@@ -35,6 +36,8 @@ Examples:
   kubectl edl simulate -f scenario.yaml -o wide --plot day.png
   # Jobs of a log on the nodes of a scenario
   kubectl edl simulate -f nodes.yaml --trace jobs.csv
+  # What nodes that come and go cost, in two ways to grow
+  kubectl edl simulate -f examples/simulate/autoscaled.yaml --growth needed-nodes --growth any-node
   # Which jobs would start if there were ten more nodes
   kubectl edl simulate --live -A --add-nodes 10 --like gpu-node-1
   # What a larger max would bring, and which jobs get less
@@ -50,8 +53,9 @@ Columns: WAIT until the minimum is ready: > where some never ran, which count un
 simulation, never where none ran; COMPLETION from arrival to end; MAKESPAN from the first arrival
 to the last end; CPU, MEMORY, … the part of all nodes that bound pods asked for, on
 average; BELOW-MIN the time in which jobs held nodes for less than their minimum; RESTARTS jobs
-that were stopped as a whole; POD-STOPS pods that ended before their job; DOMAINS, with -o wide,
-where the pods of a job with a topology first ran. With --live the cluster's jobs keep theirs.
+that were stopped as a whole; POD-STOPS pods that ended before their job; with node pools,
+NODE-HOURS of all nodes and COST of those of pools, in the unit of their prices; DOMAINS, with -o
+wide, where the pods of a job with a topology first ran. With --live the cluster's jobs keep theirs.
 
 -o json prints a SimulationList, with --live a WhatIfList; all times are in seconds. Their fields:
 docs/reference/outputs.md
@@ -80,6 +84,12 @@ _OPTIONS: Final = (
     click.option("--trace", multiple=True, metavar="CSV", help="More jobs, of a log."),
     click.option(
         "--policy", multiple=True, type=click.Choice(list(POLICIES)), help="May be repeated."
+    ),
+    click.option(
+        "--growth",
+        multiple=True,
+        type=click.Choice([mode.value for mode in GrowthMode]),
+        help="Where replicas beyond the minimum run; may be repeated.",
     ),
     click.option("--plain", is_flag=True, help="Also without kubectl-edl."),
     click.option("--seed", type=int, help="Of random draws; default: the scenario's."),
@@ -132,6 +142,8 @@ def _check(asked: SimulateOptions) -> None:
     changes = asked.add_nodes or asked.like or asked.set
     if asked.live and (asked.filename or asked.trace):
         raise click.UsageError("--live is the cluster, -f and --trace are not: choose one.")
+    if asked.live and asked.growth:
+        raise click.UsageError("--growth compares modes where node pools are: add -f.")
     if not asked.live and changes:
         raise click.UsageError("--add-nodes, --like and --set change the cluster: add --live.")
     if not asked.live and not asked.filename:

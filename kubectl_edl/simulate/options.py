@@ -11,6 +11,7 @@ class SimulateOptions:
     filename: str = ""
     trace: tuple[str, ...] = ()
     policy: tuple[str, ...] = ()
+    growth: tuple[str, ...] = ()
     plain: bool = False
     seed: int | None = None
     until: timedelta | None = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from edl.planner.limits import GrowthMode
 from edl.planner.policies import POLICIES
 from edl.simulator import Elastic, Plain, from_state
 from kubectl_edl.cli.command_errors import Misused, Refused
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from edl.model import ClusterState, TrainingJob
+    from edl.planner.limits import Limits
     from edl.simulator import Scenario as SimulatedWorld
     from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
     from kubectl_edl.output.report import Report
@@ -57,12 +59,24 @@ def scenario(world: CliContext, _scope: Scope, asked: SimulateOptions) -> None:
     if until == inf and any(one.work.seconds == inf for one in given.trainings):
         world.warn("hint: jobs without length or work never end; horizon says how long to look")
     names = asked.policy or found.policies or ("fair",)
-    variants = [Variant(name, given, Elastic(POLICIES[name], found.limits)) for name in names]
+    variants = [
+        Variant(" ".join([name, *growth]), given, Elastic(POLICIES[name], limits))
+        for name in names
+        for growth, limits in _grown(found.limits, asked.growth)
+    ]
     variants += [Variant(_PLAIN, given, Plain())] if asked.plain else []
     runs = run(variants, until, world.err)
     wide = asked.output == "wide"
     report = runs_report(runs, wide=wide).hinting(_never_started(runs, until, wide=wide))
     _answer(world, asked, runs, report)
+
+
+def _grown(limits: Limits, modes: Sequence[str]) -> Iterator[tuple[Sequence[str], Limits]]:
+    """These limits in each growth mode, with what tells them apart."""
+    for mode in modes:
+        yield [mode] if len(modes) > 1 else [], replace(limits, growth=GrowthMode(mode))
+    if not modes:
+        yield [], limits
 
 
 def _never_started(runs: Sequence[Run], until: float, *, wide: bool) -> Iterator[str]:

@@ -43,6 +43,7 @@ _AFTER: Final = (
     Column("POD-STOPS", spare=3),
     Column("DECISIONS", wide=True),
 )
+_COSTS: Final = (Column("NODE-HOURS"), Column("COST"))
 _JOBS: Final = (
     Column("POLICY"),
     Column("NAME"),
@@ -61,8 +62,9 @@ _DOMAINS: Final = (Column("POLICY"), Column("NAME"), *topology_view.COLUMNS)
 def runs_report(runs: Sequence[Run], *, wide: bool) -> Report:
     """One line a run; wide: and one a job."""
     names = _resources(runs)
-    columns = (*_RUNS, *(Column(_title(name)) for name in names), *_AFTER)
-    table = Table(columns, tuple(_run_row(run, names) for run in runs))
+    costs = _COSTS if any(run.result.prices for run in runs) else ()
+    columns = (*_RUNS, *costs, *(Column(_title(name)) for name in names), *_AFTER)
+    table = Table(columns, tuple(_run_row(run, names, len(costs)) for run in runs))
     jobs = Table(_JOBS, tuple(_job_row(run, one) for run in runs for one in run.result.jobs))
     domains = Table(_DOMAINS, tuple(row for run in runs for row in _domain_rows(run)))
     return Report(
@@ -88,7 +90,8 @@ def _title(resource: str) -> str:
     return resource.rpartition("/")[2].upper()
 
 
-def _run_row(run: Run, resources: Sequence[str]) -> tuple[str, ...]:
+def _run_row(run: Run, resources: Sequence[str], costs: int) -> tuple[str, ...]:
+    """`costs`: how many columns there are of what nodes cost."""
     result = run.result
     return (
         run.variant.name,
@@ -98,6 +101,7 @@ def _run_row(run: Run, resources: Sequence[str]) -> tuple[str, ...]:
         time_cell(result.completions.mean),
         time_cell(result.completions.median),
         time_cell(result.makespan) if isfinite(result.makespan) else _NEVER,
+        *(f"{result.node_hours:.1f}", f"{result.cost:.2f}")[:costs],
         *(f"{result.utilisation(name):.0%}" for name in resources),
         time_cell(result.below_min),
         str(result.stops),
@@ -181,6 +185,8 @@ def run_document(run: Run) -> "SimulationDocument":
         "completionSeconds": _spread(result.completions),
         "makespanSeconds": _number(result.makespan),
         "utilization": {name: result.utilisation(name) for name in _resources([run])},
+        "nodeHours": result.node_hours,
+        "cost": result.cost,
         "belowMinSeconds": result.below_min,
         "restarts": result.stops,
         "stoppedPods": result.pod_stops,
@@ -219,6 +225,7 @@ def _timeline(result: Result) -> "TimelineDocument":
         "queuedJobs": _points(line.queue),
         "requests": [[at, dict(used)] for at, used in _points(line.used)],
         "allocatable": [[at, dict(offered)] for at, offered in _points(line.offered)],
+        "nodes": [[at, dict(counts)] for at, counts in _points(line.nodes)],
         "services": {name: _points(found) for name, found in line.services.items()},
     }
 

@@ -1,5 +1,6 @@
 """`kubectl edl top`."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -75,7 +76,9 @@ Examples:
 _CLUSTER_HELP: Final = """The whole cluster: offered, requested, idle, used.
 
 It needs the right to list nodes and all pods. QUEUED is what the minimum of all that waits asks
-for. Resource-hours are those of kubectl edl top jobs.
+for. Resource-hours are those of kubectl edl top jobs. Node-hours per hour say what takes the
+nodes: replicas up to the minimum of their role, extras beyond it, pods of other owners; of nodes
+with GPUs these are what counts, of others the CPUs. --price adds what they cost.
 
 \b
 Examples:
@@ -83,6 +86,8 @@ Examples:
   kubectl edl top cluster
   # As it changes
   kubectl edl top cluster -w
+  # What minimums, extras and idle nodes cost in an hour
+  kubectl edl top cluster --price m7i.4xlarge=0.81 --price p5.48xlarge=55
 
 -o json prints a ClusterUsage; its fields: docs/reference/outputs.md
 """
@@ -93,6 +98,7 @@ _LINES: Final[Mapping[str, str]] = {
 }
 _ALIASES: Final = {"job": "jobs", "node": "nodes"}
 _UNITS: Final = ("GPU", "CPU")
+_AMOUNT: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
 def _serial(function: Command) -> Command:
@@ -104,6 +110,19 @@ def _serial(function: Command) -> Command:
         help="The part of the work that replicas do not share; default: 0.",
     )(function)
     return decorated
+
+
+def _prices(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> Mapping[str, float]:
+    """By what stands before the "="; the last of one name counts."""
+    found = {}
+    for text in given:
+        name, sign, amount = text.rpartition("=")
+        if not (name and sign and _AMOUNT.fullmatch(amount)):
+            raise click.UsageError(f"--price {text}: such as m7i.4xlarge=0.81, an amount from 0.")
+        found[name] = float(amount)
+    return found
 
 
 @click.command("jobs", help=_JOBS_HELP, epilog=EXIT_CODES_HELP)
@@ -132,17 +151,31 @@ def nodes(world: CliContext, node: str | None, scope: Scope, reading: OutputOpti
 
 @click.command("cluster", help=_CLUSTER_HELP, epilog=EXIT_CODES_HELP)
 @_serial
+@click.option(
+    "--price",
+    "prices",
+    multiple=True,
+    metavar="TYPE=AMOUNT",
+    callback=_prices,
+    help="Of an hour of a node of this instance type, or node pool; may be repeated.",
+)
 @everywhere
 @watching
 @click.pass_obj
-def cluster(world: CliContext, scope: Scope, reading: OutputOptions, serial: float) -> None:
+def cluster(
+    world: CliContext,
+    scope: Scope,
+    reading: OutputOptions,
+    serial: float,
+    prices: Mapping[str, float],
+) -> None:
     connection = world.connect(scope)
-    _print(world, connection, reading, lambda: _cluster(world, connection, serial))
+    _print(world, connection, reading, lambda: _cluster(world, connection, serial, prices))
 
 
 def _order(args: list[str]) -> list[str]:
     """`top`, `top -A` and `top mnist` mean the training jobs."""
-    ordered = command_first(args, WITH_VALUE | {"--serial"})
+    ordered = command_first(args, WITH_VALUE | {"--serial", "--price"})
     if not ordered or ordered[0] in ("-h", "--help") or ordered[0] in _LINES:
         return ordered or ["jobs"]
     if ordered[0] in _ALIASES:
@@ -209,8 +242,11 @@ def _nodes(world: CliContext, connection: ClusterConnection, name: str | None) -
     return nodes_report(found).hinting(hints)
 
 
-def _cluster(world: CliContext, connection: ClusterConnection, serial: float) -> Report:
+def _cluster(
+    world: CliContext, connection: ClusterConnection, serial: float, prices: Mapping[str, float]
+) -> Report:
     from kubectl_edl.client.metrics_server import used_by_nodes  # noqa: PLC0415 (the same)
+    from kubectl_edl.top.node_shares import node_costs  # noqa: PLC0415 (the same)
     from kubectl_edl.top.resource_hours import hours, total  # noqa: PLC0415 (numpy, not for --help)
     from kubectl_edl.top.usage import (  # noqa: PLC0415 (the same)
         ClusterUsage,
@@ -229,5 +265,9 @@ def _cluster(world: CliContext, connection: ClusterConnection, serial: float) ->
         found,
         phases(state),
         tuple(total(told, unit) for unit in _UNITS),
+        node_costs(state, prices),
     )
+    if usage.costs.unpriced:
+        nodes = "1 node has" if usage.costs.unpriced == 1 else f"{usage.costs.unpriced} nodes have"
+        hints.append(f"hint: {nodes} no price; add --price TYPE=AMOUNT for its instance type")
     return cluster_report(usage).hinting(hints)

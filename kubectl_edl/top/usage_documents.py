@@ -7,12 +7,14 @@ from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.cell_quantities import decimal
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.queue.view import quantities
+from kubectl_edl.top.node_shares import NodeShares
 from kubectl_edl.top.resource_hours import Hours
 from kubectl_edl.top.usage import ClusterUsage, JobUsage, NodeUsage, UsageLine
 
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.cluster_documents import (
         ClusterUsageDocument,
+        NodeSharesDocument,
         NodeUsageDocument,
         ResourceUsageDocument,
     )
@@ -70,6 +72,18 @@ def cluster_document(found: ClusterUsage) -> "ClusterUsageDocument":
         "trainingJobs": dict(found.phases),
         "resources": {one.name: _line_document(one) for one in found.lines},
         "resourceHours": [_hours_document(hours) for hours in found.hours],
+        "nodeShares": _shares_document(found.costs.nodes),
+        "hourlyCost": _shares_document(found.costs.hourly) if found.costs.hourly else None,
+        "unpricedNodes": found.costs.unpriced,
+    }
+
+
+def _shares_document(found: NodeShares) -> "NodeSharesDocument":
+    return {
+        "minimums": round(found.minimums, 3),
+        "extras": round(found.extras, 3),
+        "others": round(found.others, 3),
+        "idle": round(found.idle, 3),
     }
 
 

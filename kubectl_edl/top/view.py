@@ -11,6 +11,7 @@ from kubectl_edl.output.cell_quantities import cores, decimal, gpus, memory, off
 from kubectl_edl.output.color import meaning
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
+from kubectl_edl.top.node_shares import NodeCosts, NodeShares
 from kubectl_edl.top.resource_hours import Hours
 from kubectl_edl.top.usage import ClusterUsage, JobUsage, NodeUsage, UsageLine
 from kubectl_edl.top.usage_documents import (
@@ -209,8 +210,25 @@ def _footer(found: ClusterUsage) -> str:
     count = sum(found.phases.values())
     jobs = ", ".join(f"{many} {phase}" for phase, many in found.phases.items())
     lines = [f"Nodes: {nodes}", f"Training jobs: {count}" + (f" ({jobs})" if jobs else "")]
+    lines += _shares(found.costs)
     lines += [_held_so_far(hours) for hours in found.hours if hours.held]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _shares(costs: NodeCosts) -> list[str]:
+    """What takes the nodes in each hour, and what it costs."""
+    lines = [f"Node-hours per hour: {_shared(costs.nodes)}"] if costs.nodes.total else []
+    return lines + ([f"Cost per hour: {_shared(costs.hourly)}"] if costs.hourly else [])
+
+
+def _shared(found: NodeShares) -> str:
+    parts = (
+        f"{decimal(found.minimums)} by minimums",
+        f"{decimal(found.extras)} by extras",
+        f"{decimal(found.others)} by others",
+        f"{decimal(found.idle)} idle",
+    )
+    return f"{decimal(found.total)} ({', '.join(parts)})"
 
 
 def _held_so_far(hours: Hours) -> str:

@@ -35,6 +35,13 @@ class ResourceUsageDocument(TypedDict):
     usage: Annotated[str | None, QUANTITY, "What is used; null where not measured."]
 
 
+class NodeSharesDocument(TypedDict):
+    minimums: Annotated[float, "By replicas up to the minimum of their role."]
+    extras: Annotated[float, "By replicas beyond it."]
+    others: Annotated[float, "By pods of other owners."]
+    idle: Annotated[float, "By none."]
+
+
 class ClusterUsageDocument(TypedDict):
     apiVersion: V1Alpha1
     kind: Literal["ClusterUsage"]
@@ -43,6 +50,9 @@ class ClusterUsageDocument(TypedDict):
     trainingJobs: Annotated[dict[str, int], "Training jobs, by phase."]
     resources: Annotated[dict[str, ResourceUsageDocument], "By resource; gpu: whole and shared."]
     resourceHours: Annotated[list[ResourceHoursDocument], "What training jobs have requested."]
+    nodeShares: Annotated[NodeSharesDocument, "Nodes, by what requests their GPUs, or CPUs."]
+    hourlyCost: Annotated[NodeSharesDocument | None, "Their prices; null without --price."]
+    unpricedNodes: Annotated[int, "Nodes for which no --price is given."]
 
 
 class CheckDocument(TypedDict):

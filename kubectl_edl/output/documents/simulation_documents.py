@@ -45,6 +45,7 @@ class TimelineDocument(TypedDict):
     queuedJobs: Annotated[Points, "[seconds, jobs] of each change."]
     requests: Annotated[Points, "[seconds, {resource: amount}] of each change."]
     allocatable: Annotated[Points, "[seconds, {resource: amount}] of each change."]
+    nodes: Annotated[Points, '[seconds, {pool: nodes}] of each change, "" of none.']
     services: Annotated[dict[str, Points], "By service, [seconds, replicas] of each change."]
 
 
@@ -59,6 +60,8 @@ class SimulationDocument(TypedDict):
     completionSeconds: Annotated[SpreadDocument, "From submission to end."]
     makespanSeconds: Annotated[float | None, "From the first submission to the last end."]
     utilization: Annotated[dict[str, float], "By resource, the mean share that was requested."]
+    nodeHours: Annotated[float, "Hours of all nodes; of node pools those that start, too."]
+    cost: Annotated[float, "What the nodes of pools cost, in the unit of their prices."]
     belowMinSeconds: Annotated[float, "How long jobs had nodes for less than their minimum."]
     restarts: Annotated[int, "Jobs that were stopped as a whole."]
     stoppedPods: Annotated[int, "Pods that ended before their job."]

@@ -6,11 +6,15 @@ from typing import Final
 
 from edl.model import Node, Taint
 from edl.quantities import CPU, MEMORY, PODS, Resources
-from edl.simulator import Change, NodeEvent
+from edl.simulator import Change, NodeEvent, SimulatedNodePool
 from kubectl_edl.simulate.scenario.field_reader import Field
 from kubectl_edl.simulate.scenario.scenario_jobs import AMOUNTS
 
 _NODES: Final = ("name", "count", *AMOUNTS, "pods", "resources", "labels", "taints")
+_POOL: Final = (
+    *("name", *AMOUNTS, "pods", "resources", "labels", "taints"),
+    *("limit", "startUp", "price", "idle"),
+)
 _EVENT: Final = ("at", "node", "change")
 _FIELDS: Final = {Change.ADDED: ("at", "change", *_NODES), Change.TAINTED: (*_EVENT, "taint")}
 """Of events; those that are not here have the usual ones."""
@@ -23,6 +27,21 @@ _MOST_NODES: Final = 100_000
 def group(field: Field) -> Iterator[Node]:
     """`count` equal nodes, `NAME-0`, `NAME-1`, …; one alone is called NAME."""
     return _nodes(field.only(_NODES))
+
+
+def pools(field: Field) -> Iterator[SimulatedNodePool]:
+    """Groups of nodes that an autoscaler makes and removes: POOL-0, POOL-1 and so on."""
+    for number, one in enumerate(field.listed()):
+        (pattern,) = _nodes(one.only(_POOL), 1)
+        usual = SimulatedNodePool("", pattern, 1)
+        yield SimulatedNodePool(
+            name=one["name"].text(f"pool-{number}"),
+            node=pattern,
+            limit=one["limit"].whole(_MOST_NODES, least=1, most=_MOST_NODES),
+            start_up=one["startUp"].seconds(usual.start_up),
+            price=one["price"].number(usual.price),
+            idle=one["idle"].seconds(usual.idle),
+        )
 
 
 def events(field: Field, nodes: Sequence[Node]) -> Iterator[NodeEvent]:
@@ -71,8 +90,9 @@ def _example(known: Mapping[str, Node]) -> str:
     return f"{names[0]} … {names[-1]}" if names else "nodes of this scenario"
 
 
-def _nodes(field: Field) -> Iterator[Node]:
-    count = field["count"].whole(1, most=_MOST_NODES)
+def _nodes(field: Field, count: int | None = None) -> Iterator[Node]:
+    if count is None:
+        count = field["count"].whole(1, most=_MOST_NODES)
     name = field["name"].text(f"node-{field.place[-1]}")
     room = _room(field)
     labels = {key: part.text() for key, part in field["labels"].members()}

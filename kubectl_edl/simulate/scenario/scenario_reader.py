@@ -17,16 +17,16 @@ from edl.kube.state.affinity_index import met_by_each_other
 from edl.model import JobKey, Node, Teams
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.parsing.team_document import parse_teams
-from edl.planner.limits import Limits
+from edl.planner.limits import Autoscaler, GrowthMode, Limits
 from edl.planner.policies import POLICIES
-from edl.simulator import Scenario, Service, Timing, Training
+from edl.simulator import Scenario, Service, SimulatedNodePool, Timing, Training
 from kubectl_edl.resources.manifest_sources import ManifestSource, Unreadable
 from kubectl_edl.resources.yaml_reader import documents
+from kubectl_edl.simulate.scenario import scenario_nodes
 from kubectl_edl.simulate.scenario.csv_traces import trace
 from kubectl_edl.simulate.scenario.field_reader import TIME, Field, Reading
 from kubectl_edl.simulate.scenario.job_names import told_apart
 from kubectl_edl.simulate.scenario.scenario_jobs import AMOUNTS, shape, trainings
-from kubectl_edl.simulate.scenario.scenario_nodes import events, group
 
 _SCENARIO: Final = (
     "apiVersion",
@@ -37,6 +37,7 @@ _SCENARIO: Final = (
     "limits",
     "settings",
     "nodes",
+    "nodePools",
     "jobs",
     "trace",
     "services",
@@ -94,7 +95,8 @@ class _Reader:
 
     def scenario(self) -> ScenarioFile:
         root = self.reading.root().only(_SCENARIO)
-        nodes = self._nodes(root["nodes"])
+        pools = tuple(scenario_nodes.pools(root["nodePools"]))
+        nodes = self._nodes(root["nodes"], pools)
         traced = [one for field in root["trace"].items() for one in self._traced(field)]
         trainings, hints = told_apart(self._trainings(root), traced)
         jobs = met_by_each_other(tuple(one.job for one in trainings))
@@ -106,7 +108,8 @@ class _Reader:
             nodes=nodes,
             trainings=trainings,
             services=services,
-            events=tuple(events(root["events"], nodes)),
+            events=tuple(scenario_nodes.events(root["events"], nodes)),
+            pools=pools,
             settings=_settings(root["settings"]),
             teams=teams,
             namespace_teams={name: teams.team_of(name, {}) for name in names} if teams else {},
@@ -120,12 +123,13 @@ class _Reader:
             hints=hints,
         )
 
-    def _nodes(self, field: Field) -> tuple[Node, ...]:
-        found = [node for one in field.listed() for node in group(one)]
-        if not found:
+    def _nodes(self, field: Field, pools: Sequence[SimulatedNodePool]) -> tuple[Node, ...]:
+        found = [node for one in field.listed() for node in scenario_nodes.group(one)]
+        if not (found or pools):
             field.found("no nodes", "a list of groups, such as {count: 10, cpu: 16, memory: 64Gi}")
-        if len({node.name for node in found}) < len(found):
-            field.found("two nodes of one name", "another name for one of the groups")
+        names = [*(node.name for node in found), *(pool.name for pool in pools)]
+        if len(set(names)) < len(names):
+            field.found("two nodes of one name", "another name for one of the groups, or pools")
         return tuple(found)
 
     def _trainings(self, root: Field) -> tuple[Training, ...]:
@@ -207,17 +211,17 @@ def _pods(field: Field) -> int:
 
 
 def _settings(field: Field) -> Timing:
-    field.only(("startUp", "shutDown", "round"))
+    field.only(("startUp", "shutDown", "round", "autoscaler"))
     usual = Timing()
-    found = (
-        field["startUp"].seconds(usual.start_up),
-        field["shutDown"].seconds(usual.shut_down),
-        field["round"].seconds(usual.round),
-    )
-    if not found[2]:
+    if not (between := field["round"].seconds(usual.round)):
         field["round"].found("no time at all", f"above 0: {TIME}")
         return usual
-    return Timing(*found)
+    return Timing(
+        start_up=field["startUp"].seconds(usual.start_up),
+        shut_down=field["shutDown"].seconds(usual.shut_down),
+        round=between,
+        autoscaler=field["autoscaler"].seconds(usual.autoscaler),
+    )
 
 
 def _limits(field: Field) -> Limits:
@@ -260,4 +264,7 @@ _LIMITS: Final[Mapping[type, Callable[..., Any]]] = {
     bool: _yes,
     float: lambda field, usual: field.number(usual),
     int: lambda field, usual: field.whole(usual),
+    str: lambda field, usual: field.text(usual),
+    Autoscaler: lambda field, usual: Autoscaler(field.choice(tuple(Autoscaler), usual)),
+    GrowthMode: lambda field, usual: GrowthMode(field.choice(tuple(GrowthMode), usual)),
 }

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from edl.model import JobKey
+from edl.model import ClusterState, JobKey, ProvisionalPod, Provisioning
 from edl.planner.limits import GrowthMode, Limits
 from edl.planner.policies import POLICIES
 from edl.simulator import (
@@ -20,8 +20,10 @@ from edl.simulator import (
     SimulatedNodePool,
     Timing,
     Work,
+    from_state,
     simulate,
 )
+from edl.simulator.scenario import START
 from tests.edl.simulator.worlds import FAIR, node, shape, training, world
 
 POOL = SimulatedNodePool("pool", node("", 4), limit=4, start_up=60, price=2.0, idle=30)
@@ -49,7 +51,7 @@ def test_a_gang_gets_exactly_the_nodes_of_its_minimum_and_they_go_after_it() -> 
     assert found.cost == pytest.approx(2.0 * found.node_hours)
 
 
-def test_a_gang_beyond_the_limit_says_so_costs_nothing_and_others_pass() -> None:
+def test_a_gang_beyond_the_limit_says_so_and_others_pass() -> None:
     giant, small = training("giant", 17, 17, 100), training("small", 3, 3, 100, at=5)
     found = simulate(world(giant, small, pools=(POOL,)), FAIR, until=3000)
     tracks = {job.key: job.track for job in found.jobs}
@@ -113,3 +115,14 @@ def test_without_us_pods_get_nodes_one_by_one() -> None:
     gang = training("gang", 2, 20, 100)
     found = simulate(world(gang, pools=(POOL,)), Plain())
     assert max(count for _, count in counts(found)) == 4
+
+
+def test_a_cluster_as_it_stands_has_no_provisional_pods() -> None:
+    """Nothing is known of its autoscaler: what they hold is free."""
+    waiting = training("gang", 3, 3, 60).job
+    pod = ProvisionalPod("p", "p", "worker", "a", START, shape(3).requests)
+    asked = replace(waiting, provisioning=Provisioning(pods=(pod,)))
+    held = replace(node("a", 4), used=shape(3).requests, tenants=1)
+    found = from_state(ClusterState(START, (held,), (asked,)), lambda _job: Work(60, CONSTANT))
+    assert found.nodes == (node("a", 4),)
+    assert simulate(found, FAIR).jobs[0].track.ended == pytest.approx(65, abs=2)
