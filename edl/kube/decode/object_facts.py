@@ -76,7 +76,7 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     provisional: ProvisionalPod | None = None
     """It asks for a node of the training job of `job`, and runs nothing."""
     admitted: bytes = b""
-    """Of such a pod, the part that admission looks at (`admission_inputs`)."""
+    """What admission looks at in such a pod (`admission_inputs`)."""
     of_node: bool = False
     """A DaemonSet's, or the node's own: no autoscaler keeps a node for it."""
 

@@ -18,7 +18,7 @@ RAISED: Final = (
 """What a provisional pod's metadata must not say."""
 WIDER: Final = (
     *({name: True} for name in ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace")),
-    *({"automountServiceAccountToken": True}, {"serviceAccountName": "edl-reconciler"}),
+    *({"automountServiceAccountToken": True}, {"serviceAccountName": "powerful"}),
     *({"volumes": [{"name": "all", "secret": {"secretName": "keys"}}]}, {"nodeName": "node-0"}),
     *({"initContainers": [{"name": "more", "image": "evil"}]}, {"hostname": "web"}),
     *({"priorityClassName": None}, {"activeDeadlineSeconds": None}),
