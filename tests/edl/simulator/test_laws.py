@@ -2,11 +2,20 @@
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from edl.model import ClusterState, Node
 from edl.planner.plan import Plan
-from edl.simulator import Elastic, Manner, Result, Scenario, Simulation, Watcher, simulate
-from tests.edl.simulator.worlds import LEDS, LONG, MANNERS, worlds
+from edl.simulator import (
+    Elastic,
+    Manner,
+    Result,
+    Scenario,
+    Simulation,
+    Watcher,
+    simulate,
+)
+from tests.edl.simulator.worlds import LEDS, LONG, MANNERS, POOLED, worlds
 
 pytestmark = pytest.mark.laws
 
@@ -25,7 +34,17 @@ def test_every_job_that_fits_an_empty_cluster_ends(given: Scenario, manner: Elas
     assert result.until == LONG
 
 
-@given(worlds(), MANNERS)
+@given(POOLED, LEDS)
+@_SLOW
+def test_every_job_ends_on_nodes_that_come_for_it_and_they_all_go(
+    given: Scenario, manner: Elastic
+) -> None:
+    result = simulate(given, manner, until=LONG)
+    assert [job.key.name for job in result.jobs if job.track.ended is None] == []
+    assert result.timeline.nodes.at(LONG) == {}
+
+
+@given(st.one_of(worlds(), POOLED), MANNERS)
 @_SLOW
 def test_the_same_world_gives_the_same_result(given: Scenario, manner: Manner) -> None:
     assert _figures(simulate(given, manner, LONG)) == _figures(simulate(given, manner, LONG))
@@ -40,7 +59,7 @@ def _figures(result: Result) -> list[object]:
     ]
 
 
-@given(worlds(), MANNERS)
+@given(st.one_of(worlds(), POOLED), MANNERS)
 @_SLOW
 def test_no_node_is_overcommitted_and_its_use_is_what_its_pods_ask_for(
     given: Scenario, manner: Manner
@@ -49,9 +68,9 @@ def test_no_node_is_overcommitted_and_its_use_is_what_its_pods_ask_for(
     while simulation.next <= LONG:
         simulation.run(simulation.next)
         state = simulation.state()
-        for node in state.nodes:
-            assert _over(node) == []
-            assert node.used.get("cpu") >= _asked(state, node)
+        for found in state.nodes:
+            assert _over(found) == []
+            assert found.used.get("cpu") >= _asked(state, found)
 
 
 def _over(node: Node) -> list[str]:
@@ -87,7 +106,7 @@ def test_sizes_are_from_min_to_max_or_nothing_is_started(given: Scenario, manner
     assert wrong == []
 
 
-@given(worlds(), MANNERS)
+@given(st.one_of(worlds(), POOLED), MANNERS)
 @_SLOW
 def test_work_is_conserved(given: Scenario, manner: Manner) -> None:
     """What the replicas did is what the job had to do and what it did twice."""

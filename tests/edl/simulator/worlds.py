@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from edl.model import Node, Shape
 from edl.planner.limits import Limits
@@ -18,6 +19,7 @@ from edl.simulator import (
     Plain,
     Scenario,
     Service,
+    SimulatedNodePool,
     Timing,
     Training,
     Work,
@@ -111,6 +113,15 @@ def worlds(draw: st.DrawFn) -> Scenario:
     )
 
 
+@st.composite
+def _pooled(draw: st.DrawFn) -> Scenario:
+    """The same without nodes: they come for its pods."""
+    size = draw(st.sampled_from([2, 4, 16]))
+    pool = SimulatedNodePool("pool", node("", size), limit=20, start_up=30, idle=30)
+    return replace(draw(worlds()), nodes=(), pools=(pool,))
+
+
+POOLED = _pooled()
 MANNERS = st.sampled_from([*(Elastic(policy, ALL) for policy in POLICIES.values()), Plain()])
 LEDS = st.sampled_from([Elastic(policy, ALL) for policy in POLICIES.values()])
 LONG = timedelta(days=3).total_seconds()
