@@ -32,12 +32,11 @@ RUNNING: Final = (
     *({"image": "evil"}, {"command": ["id"]}, {"args": ["id"]}, {"workingDir": "/"}),
     *({"env": [{"name": "A", "value": "b"}]}, {"envFrom": [{"secretRef": {"name": "keys"}}]}),
     *({"lifecycle": {"postStart": PROBE}}, {"livenessProbe": PROBE}, {"startupProbe": PROBE}),
-    *({"stdin": True}, {"volumeDevices": [{"name": "all", "devicePath": "/dev/all"}]}),
+    *({"stdin": True}, {"tty": True}),
     *({"securityContext": None}, {"securityContext": {"allowPrivilegeEscalation": True}}),
     *({"securityContext": {name: 0}} for name in ("runAsUser", "runAsGroup")),
-    {"securityContext": {"capabilities": {"add": ["SYS_ADMIN"], "drop": ["ALL"]}}},
+    {"securityContext": {"capabilities": {"add": ["NET_ADMIN"], "drop": ["ALL"]}}},
     {"securityContext": {"privileged": True, "allowPrivilegeEscalation": True}},
-    {"resources": {"claims": [{"name": "all"}]}},
 )
 """What its container must not say."""
 
