@@ -69,6 +69,7 @@ def read_published(
     try:
         found = connection.cluster.get(target)
         queue = parse(str((found.get("data") or {}).get(KEY, "")))
+        queue = structs.replace(queue, team=harmless(queue.team))
     except NotFound:
         return None
     except (Forbidden, ValueError) as error:

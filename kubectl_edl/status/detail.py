@@ -14,7 +14,12 @@ from kubectl_edl.client.event_reader import last_changes
 from kubectl_edl.client.incarnations import jobs_of
 from kubectl_edl.client.lookup import training_job
 from kubectl_edl.client.pending_pods import unplaced
-from kubectl_edl.model.published_queue import estimate_of, place_text, read_published
+from kubectl_edl.model.published_queue import (
+    PublishedView,
+    estimate_of,
+    place_text,
+    read_published,
+)
 from kubectl_edl.model.resize_limits import pace, published
 from kubectl_edl.model.start_estimates import when
 from kubectl_edl.model.training_job_view import JobView, view
@@ -51,6 +56,7 @@ def closeup(
     shown = view(found)
     stuck = obstacles(shown, pods, changes, now)
     why = {pod.name: pod.why for pod in pods}
+    queue = _published(found, connection, now)
     detail = Detail(
         shown,
         changes,
@@ -58,14 +64,21 @@ def closeup(
         why,
         pace(found, published(settings)),
         _domains(found, connection, hints),
-        _queue(found, connection, now),
+        _place(found, queue, now),
+        queue.queue.team if queue else "",
     )
     return shown, detail_report(detail, now).hinting(hints)
 
 
-def _queue(job: TrainingJob, connection: ClusterConnection, now: datetime) -> str:
-    """Empty for a job that does not wait, and where nothing is published."""
-    view = read_published(connection, now, [], job.key.namespace) if waits(job) else None
+def _published(
+    job: TrainingJob, connection: ClusterConnection, now: datetime
+) -> PublishedView | None:
+    """None for a job that does not wait, and where nothing is published."""
+    return read_published(connection, now, [], job.key.namespace) if waits(job) else None
+
+
+def _place(job: TrainingJob, view: PublishedView | None, now: datetime) -> str:
+    """Its place in the queue and when it starts; empty where nothing is published."""
     told = view.job(job.key) if view else None
     if view is None or told is None:
         return ""

@@ -64,6 +64,8 @@ class Detail:
     """Where its pods are, by the labels of its topology; None where the nodes may not be read."""
     queue: str = ""
     """Its place in the queue and when it starts, as the reconciler published it last."""
+    team: str = ""
+    """Its namespace's, as the reconciler published it; empty where it does not wait."""
 
 
 def detail_report(detail: Detail, now: datetime) -> Report:
@@ -173,6 +175,7 @@ def _header(detail: Detail, now: datetime) -> str:
         "Framework": job.framework,
         "Phase": view.phase.value,
         "Priority": str(job.priority),
+        "Team": detail.team,
         "Queue": detail.queue,
         "Created": f"{age(job.queued_at, now)} ago",
         "Started": started,

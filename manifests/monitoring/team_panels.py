@@ -22,6 +22,17 @@ TEAMS: Final = Row(
             (Query(_share("used"), "{{team}}"),),
         ),
         Panel(
+            "Borrowed by resource",
+            "What a team uses beyond its guarantee, in cores, bytes and pieces.",
+            "short",
+            (
+                Query(
+                    'max by (team, resource) (edl_team_resources{state="borrowed"}) > 0',
+                    "{{team}} {{resource}}",
+                ),
+            ),
+        ),
+        Panel(
             "Lent of the guarantee",
             "What others use of what a team is guaranteed.",
             "percentunit",

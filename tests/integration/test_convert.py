@@ -56,3 +56,11 @@ def test_a_converted_tfjob_runs(installed: Stage) -> None:
     installed.apply(*jobs)
     installed.until_runs("job1-ps", 1)
     installed.until_runs("job1-worker", 4)
+
+
+@pytest.mark.parametrize("name", ["kueue", "kai"])
+def test_the_webhook_takes_converted_teams(installed: Stage, name: str) -> None:
+    text = converted(EXAMPLES / "queues" / f"{name}.yaml")
+    strict = ("apply", "--dry-run=server", "--validate=strict", "-o", "yaml", "-f", "-")
+    (answer,) = documents(installed.cluster.kubectl(*strict, input=text))
+    assert answer["data"] == documents(text)[0]["data"]

@@ -107,7 +107,8 @@ def test_what_others_wrote_there_is_said_and_not_shown(stage: Stage, text: str) 
 
 def test_what_is_published_steers_no_terminal(stage: Stage) -> None:
     steering = "\x1b[2J\x1b]0;owned\x07"
-    publish(stage, "bert", position=2, message=steering, ahead=(TeamCount(1, steering),))
+    ahead = (TeamCount(1, steering),)
+    publish(stage, "bert", position=2, message=steering, ahead=ahead, team=steering)
     stage.wrapped = fenced("Node")
     for command in (("queue",), ("explain", "bert"), ("status", "bert")):
         assert "\x1b" not in stage.run(*command).out
@@ -119,8 +120,10 @@ def test_who_may_read_the_cluster_has_no_need_of_it(stage: Stage) -> None:
 
 
 def test_status_and_explain_tell_what_is_published(stage: Stage) -> None:
-    publish(stage, "bert", position=3, ahead=(TeamCount(2, "vision"),))
+    publish(stage, "bert", position=3, ahead=(TeamCount(2, "vision"),), team="vision")
     stage.wrapped = fenced("Node")
+    assert "Team:       vision\n" in stage.run("status", "bert").out
+    assert "Team:        vision\n" in stage.run("explain", "bert").out
     place = "position 3, behind 2 jobs of team vision"
     assert f"Queue:      {place}; starts in about 30m (as of 40s ago)\n" in (
         stage.run("status", "bert").out
