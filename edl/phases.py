@@ -28,7 +28,7 @@ def ending(job: TrainingJob) -> JobEnd | None:
     Complete at size 0 is no decision: `edl.steps.finish` ended that Job because another failed.
     """
     decided = next(
-        (role.status.ending for role in job.roles if role.spec.decides and role.status.size), None
+        (role.status.ending for role in job.roles if role.spec.is_leader and role.status.size), None
     )
     failed = any(role.status.ending is JobEnd.FAILED for role in job.roles)
     return decided or (JobEnd.FAILED if failed else None)

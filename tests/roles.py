@@ -9,13 +9,17 @@ from msgspec.structs import replace
 from edl.model import Pod, PodTemplate, Role, RoleSpec, RoleStatus
 from edl.model.pods import PlannedNode, PublishedHosts
 
+_SPEC = ("min", "max", "resizing", "is_leader", "is_service", "indexed")
+
 
 def role_of(**fields: Any) -> Role:
     """A role whose parts have these fields, wherever each of them lies."""
     own = {name: fields.pop(name) for name in ("name", "job", "uid", "version")}
     return Role(
         **own,
-        spec=RoleSpec(**_taken(fields, "min", "max", "resizing", "decides", "serves", "indexed")),
+        spec=RoleSpec(
+            **_taken(fields, "min", "max", "resizing", "is_leader", "is_service", "indexed")
+        ),
         template=PodTemplate(**_taken(fields, "shape")),
         status=RoleStatus(**_taken(fields, "size", "suspended")),
     ).changed(**fields)

@@ -97,8 +97,8 @@ def training(number: int, shape: Shape, low: int, high: int) -> TrainingJob:
             min=low,
             max=high,
             resizing=ResizePolicy.LIVE,
-            decides=True,
-            serves=False,
+            is_leader=True,
+            is_service=False,
             indexed=True,
         ),
         status=RoleStatus(

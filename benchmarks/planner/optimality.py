@@ -90,8 +90,8 @@ class World(NamedTuple):
                 min=wish.min,
                 max=wish.max,
                 resizing=ResizePolicy.LIVE,
-                decides=True,
-                serves=False,
+                is_leader=True,
+                is_service=False,
                 indexed=True,
             ),
             status=RoleStatus(

@@ -110,7 +110,7 @@ def roles(size: Size, seed: int) -> Situation:
 
 def _of_two_roles(number: int) -> TrainingJob:
     job = training(10_000 + number, shape(500), 2, 2)
-    servers = job.roles[0].changed(name="ps", serves=True, decides=False)
+    servers = job.roles[0].changed(name="ps", is_service=True, is_leader=False)
     workers = job.roles[0].changed(shape=shape(1000), max=8)
     return replace(job, roles=(servers, workers))
 

@@ -35,7 +35,7 @@ def jobs(training: Training) -> Iterator[Json]:
     base = next(role.spec.min for role in job.roles if role.name == training.counted)
     seconds = training.work.seconds / base / SPEED
     for role in job.roles:
-        yield _job(job, role, cast, f"{seconds:.1f}s" if role.spec.decides else "")
+        yield _job(job, role, cast, f"{seconds:.1f}s" if role.spec.is_leader else "")
 
 
 def _range(role: Role) -> str:

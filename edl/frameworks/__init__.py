@@ -46,7 +46,7 @@ def needs_placement(framework: str, mode: str, roles: Sequence[str]) -> bool:
     )
 
 
-def decides(spec: JobSpec) -> bool:
+def is_leader(spec: JobSpec) -> bool:
     """Whether this role's end is the training job's end."""
     return FRAMEWORKS[spec.framework].decider([seat.role for seat in spec.cast]) == spec.role
 
@@ -54,7 +54,7 @@ def decides(spec: JobSpec) -> bool:
 def execs(spec: JobSpec) -> bool:
     """Whether pods of this role run commands in those of others: they need the right to."""
     mode = _mode(spec.framework, spec.mode, [seat.role for seat in spec.cast])
-    return bool(mode and mode.execs) and decides(spec)
+    return bool(mode and mode.execs) and is_leader(spec)
 
 
 def needs_kubexec(job: TrainingJob) -> bool:
@@ -63,6 +63,6 @@ def needs_kubexec(job: TrainingJob) -> bool:
     return bool(mode and mode.execs)
 
 
-def serves(spec: JobSpec) -> bool:
+def is_service(spec: JobSpec) -> bool:
     """Whether this role never ends by itself."""
     return FRAMEWORKS[spec.framework].kinds[spec.role].serves

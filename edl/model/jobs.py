@@ -106,7 +106,7 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
         lists = [
             replace(pod.published.leaving, since=pod.published.at)
             for role in self.live
-            if role.spec.decides
+            if role.spec.is_leader
             for pod in role.status.pods
             if pod.published.leaving and pod.active
         ]

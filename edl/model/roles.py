@@ -79,9 +79,9 @@ class RoleSpec(msgspec.Struct, frozen=True):
     min: int
     max: int
     resizing: ResizePolicy
-    decides: bool
+    is_leader: bool
     """The end of this role is the end of the training job."""
-    serves: bool
+    is_service: bool
     """It runs as long as the training job, and does no work of its own (a parameter server)."""
     indexed: bool
     slots: int = 1
@@ -123,10 +123,10 @@ class RoleStatus(msgspec.Struct, frozen=True):
     pods: tuple[Pod, ...] = ()
     ending: JobEnd | None = None
     ended_at: datetime | None = None
-    wedged: bool = False
+    end_unrecorded: bool = False
     """Its end is decided, and cannot be recorded while it is suspended."""
-    told_to_end: bool = False
-    """No time is left for it: its controller will say so."""
+    deadline_passed: bool = False
+    """Its deadline has passed: the Job controller will end it."""
     keeps_completions: bool = False
     """The API server refuses size 0 of it, for a rule that its user wrote."""
     remaining: int | None = None
@@ -146,10 +146,10 @@ class RoleStatus(msgspec.Struct, frozen=True):
 class RoleRequest(msgspec.Struct, frozen=True):
     """What users asked of the role while it exists, by annotations of its Job."""
 
-    wanted: int | None = None
+    replicas: int | None = None
     """A manual size."""
     scaling: ScaleDeadline | None = None
-    """How long `wanted` may take to come, None for as long as it takes."""
+    """How long `replicas` may take to come, None for as long as it takes."""
     removing: frozenset[str] = frozenset()
     """Names of pods that are to go, whatever their index."""
     evacuated: Reason | None = None

@@ -83,7 +83,7 @@ def _scaling(
         min=seat.min,
         max=seat.max,
         resizing=_resizing(framework, seat, mode, form.parallelism if form.created else seat.min),
-        wanted=_wanted(form, framework, seat),
+        replicas=_manual_size(form, framework, seat),
         timeout=form.duration(contract.SCALE_TIMEOUT),
         fallback=form.count(contract.SCALE_FALLBACK),
         cooldown=form.duration(contract.COOLDOWN, least="10s", most="1d"),
@@ -199,7 +199,7 @@ def _resizing(framework: Framework, seat: RoleBounds, mode: Mode | None, size: i
     return mode.resizing if mode and elastic else ResizePolicy.FIXED
 
 
-def _wanted(form: ManifestReader, framework: Framework, seat: RoleBounds) -> int | None:
+def _manual_size(form: ManifestReader, framework: Framework, seat: RoleBounds) -> int | None:
     wanted = form.count(contract.REPLICAS)
     path = form.annotation_path(contract.REPLICAS)
     kind = framework.kinds.get(seat.role)

@@ -77,7 +77,7 @@ class Training(msgspec.Struct, frozen=True):
 def counted(job: TrainingJob) -> Role:
     """The first role that can be resized, else the one that decides."""
     elastic = (role for role in job.roles if role.spec.resizing is not ResizePolicy.FIXED)
-    deciding = (role for role in job.roles if role.spec.decides)
+    deciding = (role for role in job.roles if role.spec.is_leader)
     return next(elastic, next(deciding, job.roles[0]))
 
 

@@ -51,9 +51,9 @@ class ScalingSpec(msgspec.Struct, frozen=True):
     min: int
     max: int
     resizing: ResizePolicy
-    wanted: int | None = None
+    replicas: int | None = None
     timeout: timedelta | None = None
-    """How long `wanted` may take to come before `fallback` is wanted again."""
+    """How long `replicas` may take to come before `fallback` is requested again."""
     fallback: int | None = None
     cooldown: timedelta | None = None
     """The least time between two resizes of a role, as its user says."""

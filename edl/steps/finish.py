@@ -20,7 +20,7 @@ def finish(job: TrainingJob, ending: JobEnd, now: datetime) -> Step:
     others = [
         role
         for role in job.live
-        if role.spec.indexed and role.status.size and not role.status.told_to_end
+        if role.spec.indexed and role.status.size and not role.status.deadline_passed
     ]
     writes = [
         preconditioned_patches.job(
@@ -43,7 +43,7 @@ def _end(role: Role) -> Json:
 
     So does one of which the API server refuses 0/0; our own successPolicy counts on an index, too.
     """
-    if role.spec.decides or role.status.keeps_completions:
+    if role.spec.is_leader or role.status.keeps_completions:
         return {"activeDeadlineSeconds": 0, "suspend": False}
     return preconditioned_patches.size(role, 0)
 
@@ -58,7 +58,7 @@ def _times_to_live(job: TrainingJob) -> tuple[Patch, ...]:
         preconditioned_patches.job(
             job.key, role, {"ttlSecondsAfterFinished": role.spec.held_ttl}, {}
         )
-        for role in sorted(held, key=lambda role: role.spec.decides)
+        for role in sorted(held, key=lambda role: role.spec.is_leader)
     )
 
 
@@ -79,5 +79,5 @@ def freed(job: TrainingJob) -> tuple[Patch, ...]:
     return tuple(
         preconditioned_patches.job(job.key, role, {"suspend": False}, {})
         for role in job.roles
-        if role.status.wedged
+        if role.status.end_unrecorded
     )

@@ -90,7 +90,7 @@ def _operation(role: Role, resize: Resize | None, now: datetime) -> _Done | None
     """At most one: a removal with its shrink is one, and so is a growth that is taken back."""
     after = resize.after if resize else role.status.size
     if scale_deadline.overdue(role, now):
-        before = role.status.size if role.request.wanted is None else role.request.wanted
+        before = role.status.size if role.request.replicas is None else role.request.replicas
         return _Done(Operation.FAILED, before, after, scale_deadline.failure(role))
     if role.request.removing:
         why = resize.reason if resize and role.request.evacuated else pod_removal.reason(role)

@@ -46,7 +46,7 @@ def failure(role: Role) -> Reason:
     """Why a growth is taken back."""
     timeout = role.request.scaling.timeout if role.request.scaling else None
     seconds = timeout.total_seconds() if timeout else None
-    return reasons.scale_failed(Growth(role.request.wanted, before(role), seconds))
+    return reasons.scale_failed(Growth(role.request.replicas, before(role), seconds))
 
 
 def overdue(role: Role, now: datetime) -> bool:
@@ -60,7 +60,7 @@ def time_left(role: Role, now: datetime) -> timedelta | None:
     scaling = role.request.scaling
     if scaling is None or scaling.since is None or scaling.timeout is None:
         return None
-    if role.request.wanted is None or role.request.wanted <= before(role) or came(role):
+    if role.request.replicas is None or role.request.replicas <= before(role) or came(role):
         return None
     return scaling.timeout - (now - scaling.since)
 
@@ -70,7 +70,7 @@ def came(role: Role) -> bool:
     ready = sum(pod.ready and not pod.terminating for pod in role.status.pods)
     return (
         not role.status.suspended
-        and role.status.size == role.request.wanted
+        and role.status.size == role.request.replicas
         and ready >= role.status.size
     )
 
@@ -91,5 +91,5 @@ def notes(role: Role, now: datetime) -> dict[str, str | None]:
         return dict(_ANSWERED)
     if role.request.scaling.since is None and not role.status.suspended:
         begun = preconditioned_patches.timestamp(now)
-        return {contract.SCALING: f"{begun} {before(role)} {role.request.wanted}"}
+        return {contract.SCALING: f"{begun} {before(role)} {role.request.replicas}"}
     return {}

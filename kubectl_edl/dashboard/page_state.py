@@ -115,7 +115,7 @@ def _job(job: TrainingJob) -> Json:
         "running": counted.running,
         "min": role.spec.min,
         "max": role.spec.max,
-        "wanted": role.request.wanted,
+        "wanted": role.request.replicas,
         "imaginable": shown.phase not in _OVER and not (job.blocker or job.missing),
         **shown.why.document,
         "line": [[_second(at), size] for at, size in line(role, job.started_at, counted.size)],

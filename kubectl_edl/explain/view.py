@@ -123,17 +123,17 @@ def _topology(explained: Explained) -> "ExplainedTopologyDocument | None":
 def _wishes(explained: Explained) -> Iterator[Role]:
     """The roles of which a size is held."""
     for role in explained.view.job.live:
-        if role.request.wanted is not None and role.name in explained.roles:
+        if role.request.replicas is not None and role.name in explained.roles:
             yield role
 
 
 def _held(role: Role) -> str:
     """A size that is not reached says what it waits for."""
-    short = (role.request.wanted or 0) - role.status.size
+    short = (role.request.replicas or 0) - role.status.size
     if role.status.suspended or short <= 0:
-        return f"{role.name}={role.request.wanted}"
+        return f"{role.name}={role.request.replicas}"
     return (
-        f"{role.name}={role.request.wanted}, {short} short: it is scaled up into idle capacity, "
+        f"{role.name}={role.request.replicas}, {short} short: it is scaled up into idle capacity, "
         "and jobs of the same priority give none up for it"
     )
 
@@ -178,7 +178,7 @@ def _when(explained: Explained, now: datetime) -> dict[str, str]:
     if explained.published or any(role.status.suspended for role in live):
         return {"Starts": when(explained.estimate, now)}
     may_grow = any(
-        role.request.wanted is None and role.status.size < role.spec.max for role in live
+        role.request.replicas is None and role.status.size < role.spec.max for role in live
     )
     return {"Grows": when(explained.estimate, now)} if may_grow else {}
 

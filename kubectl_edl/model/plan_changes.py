@@ -94,8 +94,8 @@ def short(state: ClusterState) -> Mapping[JobKey, str]:
     found: dict[JobKey, list[str]] = {}
     for job in state.jobs:
         for role in job.live:
-            lacks = (role.request.wanted or 0) - role.status.size
+            lacks = (role.request.replicas or 0) - role.status.size
             if lacks > 0 and not role.status.suspended:
-                text = f"{role.name} has the manual size {role.request.wanted}, {lacks} short"
+                text = f"{role.name} has the manual size {role.request.replicas}, {lacks} short"
                 found.setdefault(job.key, []).append(text)
     return {key: ", ".join(texts) for key, texts in found.items()}

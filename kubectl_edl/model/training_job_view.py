@@ -119,13 +119,13 @@ def why_of_role(role: Role) -> Why:
         return Why(Code.INVALID, role.request.problem)
     if (
         role.record.reason is Code.MANUAL_SIZE
-        and role.request.wanted is None
+        and role.request.replicas is None
         and not role.status.suspended
     ):
         return Why(None, "")
     if (
         role.record.reason is Code.IDLE_CAPACITY
-        and role.request.wanted == role.status.size
+        and role.request.replicas == role.status.size
         and not role.status.suspended
     ):
         return why_of(reasons.MANUAL)
@@ -207,7 +207,7 @@ def _role_document(shown: RoleView) -> "RoleDocument":
         "replicas": shown.size,
         "minReplicas": role.spec.min,
         "maxReplicas": role.spec.max,
-        "manualReplicas": role.request.wanted,
+        "manualReplicas": role.request.replicas,
         "runningReplicas": shown.running,
         "pendingReplicas": shown.pending,
         "resizePolicy": role.spec.resizing.value,

@@ -61,11 +61,11 @@ def _came(job: TrainingJob, goal: Goal) -> str | None:
         raise TakenBack(f"{goal.job.name}: {goal.role}: {failed.message}")
     if ending(job) is not None:
         raise Refused(f"{goal.job.name} has ended meanwhile")
-    if role.request.wanted != goal.size:
+    if role.request.replicas != goal.size:
         now = (
             "sized automatically"
-            if role.request.wanted is None
-            else f"set to {role.request.wanted}"
+            if role.request.replicas is None
+            else f"set to {role.request.replicas}"
         )
         raise Refused(f"{goal.job.name}: another client changed it meanwhile: {goal.role} is {now}")
     names = {pod.name for pod in role.status.pods}

@@ -90,7 +90,7 @@ def scaling(job: TrainingJob, wish: SizeRequest, manifest: Json) -> Scaling:
     if low > high:
         raise Refused(f"{name} cannot have min {low} above max {high}")
     _check_injected(name, role, wish, manifest)
-    held = None if wish.auto else (role.request.wanted if wish.size is None else wish.size)
+    held = None if wish.auto else (role.request.replicas if wish.size is None else wish.size)
     if held is not None and not low <= held <= high:
         _check_told(name, role, replace(wish, size=held), manifest, job.framework)
         raise Refused(f"{name} {_outside(job, wish, held, bounds)}")
@@ -106,8 +106,8 @@ def _left(role: Role, removed: int) -> int:
     """What is held when workers are removed: less than there are now, or than were wanted."""
     return (
         role.status.size
-        if role.request.wanted is None
-        else min(role.request.wanted, role.status.size)
+        if role.request.replicas is None
+        else min(role.request.replicas, role.status.size)
     ) - removed
 
 
@@ -118,7 +118,7 @@ def _size_notes(
     notes: dict[str, str | None] = {contract.REPLICAS: None if held is None else str(held)}
     if wish.size is None and not wish.auto:
         return notes
-    before = role.request.scaling.fallback if role.request.scaling else role.request.wanted
+    before = role.request.scaling.fallback if role.request.scaling else role.request.replicas
     limit = {
         contract.SCALE_TIMEOUT: duration_text(wish.timeout) if wish.timeout else None,
         contract.SCALE_FALLBACK: None if before is None else str(before),

@@ -109,12 +109,12 @@ def _bounds(job: TrainingJob, bounded: Callable[[Role], Role]) -> TrainingJob:
 def _elastic(job: TrainingJob) -> frozenset[str]:
     """Roles that a new bound is meant for: those with two bounds, else who decides."""
     found = frozenset(role.name for role in job.roles if role.spec.min < role.spec.max)
-    return found or frozenset(role.name for role in job.roles if role.spec.decides)
+    return found or frozenset(role.name for role in job.roles if role.spec.is_leader)
 
 
 def _wanted(job: TrainingJob, size: int) -> TrainingJob:
     chosen = _elastic(job)
-    roles = (one.changed(wanted=size) if one.name in chosen else one for one in job.roles)
+    roles = (one.changed(replicas=size) if one.name in chosen else one for one in job.roles)
     return replace(job, roles=tuple(roles))
 
 

@@ -181,7 +181,7 @@ def _header(detail: Detail, now: datetime) -> str:
         "Started": started,
         "Changed": _last(view, now),
         "Manual": ", ".join(
-            _held(role) for role in view.roles if role.role.request.wanted is not None
+            _held(role) for role in view.roles if role.role.request.replicas is not None
         ),
         "Cooldown": resize_limits.text(detail.cooldown),
         "Reason": view.why.message,
@@ -201,7 +201,7 @@ def _last(view: JobView, now: datetime) -> str:
 
 
 def _held(role: RoleView) -> str:
-    return f"{role.role.name}={role.role.request.wanted} (kubectl edl scale --auto clears it)"
+    return f"{role.role.name}={role.role.request.replicas} (kubectl edl scale --auto clears it)"
 
 
 def _change_row(change: EventFacts, now: datetime) -> tuple[str, ...]:

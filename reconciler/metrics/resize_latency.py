@@ -63,7 +63,7 @@ def _works(job: TrainingJob, role: Role) -> bool:
 
 
 def _published(job: TrainingJob, role: Role) -> bool:
-    launchers = (pod for other in job.live if other.spec.decides for pod in other.status.pods)
+    launchers = (pod for other in job.live if other.spec.is_leader for pod in other.status.pods)
     return all(
         len((pod.published.hosts or "").split()) == role.status.size
         for pod in launchers

@@ -17,7 +17,7 @@ SOURCE = """
         y: int = 0
 
     def moved(point: Point, role: Role) -> tuple[Point, Role]:
-        return replace(point, x=1, y=2), role.changed(size=1, wanted=None, uid="1")
+        return replace(point, x=1, y=2), role.changed(size=1, replicas=None, uid="1")
 """
 
 
@@ -38,7 +38,11 @@ def findings(tmp_path: Path, source: str) -> list[str]:
     [
         ("y=2", "z=2", 'Unexpected keyword argument "z" for "replace"  [call-arg]'),
         ("x=1", 'x="1"', 'Argument "x" to "replace" has incompatible type "str"; expected "int"'),
-        ("wanted=None", "wish=None", 'Unexpected keyword argument "wish" for "changed" of "Role"'),
+        (
+            "replicas=None",
+            "wish=None",
+            'Unexpected keyword argument "wish" for "changed" of "Role"',
+        ),
         ("size=1", 'size="1"', 'Argument "size" to "changed" of "Role" has incompatible type'),
     ],
 )

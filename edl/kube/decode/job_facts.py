@@ -129,11 +129,11 @@ def _role(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner) ->
     return _noted(_written(manifest, spec, problem, shapes), spec, _notes(manifest)).changed(
         ending=job_status.ending(manifest),
         ended_at=job_status.ended_at(manifest),
-        wedged=job_status.wedged(manifest),
+        end_unrecorded=job_status.is_end_unrecorded(manifest),
         remaining=None if spec.indexed else job_status.remaining(manifest),
         completed_indexes=job_status.completed_indexes(manifest) if spec.indexed else frozenset(),
         ignores=job_status.ignores(manifest),
-        told_to_end=job_status.is_told_to_end(manifest),
+        deadline_passed=job_status.has_passed_its_deadline(manifest),
         keeps_completions=job_status.keeps_completions(manifest),
         failures=_failures(manifest),
         lost=_lost(manifest, spec),
@@ -164,7 +164,7 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner)
             gated=gated,
         ),
         request=RoleRequest(
-            wanted=spec.scaling.wanted,
+            replicas=spec.scaling.replicas,
             problem=problem or ("" if gated or not spec.scheduling.topology else _TOO_LATE),
             removing=frozenset(spec.scaling.removing),
             duration=spec.scheduling.duration,
@@ -180,8 +180,8 @@ def _role_spec(manifest: Json, spec: JobSpec, topology: Topology) -> RoleSpec:
         min=spec.scaling.min,
         max=spec.scaling.max,
         resizing=spec.scaling.resizing,
-        decides=frameworks.decides(spec),
-        serves=frameworks.serves(spec),
+        is_leader=frameworks.is_leader(spec),
+        is_service=frameworks.is_service(spec),
         indexed=spec.indexed,
         slots=spec.resources.slots,
         port=spec.port,
@@ -221,10 +221,10 @@ def _scaling(spec: JobSpec, notes: Mapping[str, str]) -> ScaleDeadline | None:
     """The limit, and the clock that was started for it: `TIME BEFORE WANTED`."""
     since, before, wanted = [*notes.get(contract.SCALING, "").split(" "), "", "", ""][:3]
     known = whole(before)
-    timeout = spec.scaling.timeout if spec.scaling.wanted is not None else None
+    timeout = spec.scaling.timeout if spec.scaling.replicas is not None else None
     if timeout is None and known is None:
         return None
-    counts = known is not None and wanted == str(spec.scaling.wanted)
+    counts = known is not None and wanted == str(spec.scaling.replicas)
     return ScaleDeadline(
         timeout, spec.scaling.fallback, timestamp(since) if counts else None, known
     )

@@ -50,8 +50,8 @@ def ignores(manifest: Mapping[str, Any]) -> bool:
     return any(rule.get("action") == "Ignore" for rule in rules)
 
 
-def is_told_to_end(manifest: Mapping[str, Any]) -> bool:
-    """Whether it only waits for its controller: no time is left for it."""
+def has_passed_its_deadline(manifest: Mapping[str, Any]) -> bool:
+    """Whether the Job controller is about to end it."""
     spec = manifest["spec"]
     return spec.get("activeDeadlineSeconds") == 0 and not spec.get("suspend")
 
@@ -94,7 +94,7 @@ def ended_at(manifest: Mapping[str, Any]) -> datetime | None:
     return min(filter(None, times), default=None)
 
 
-def wedged(manifest: Mapping[str, Any]) -> bool:
+def is_end_unrecorded(manifest: Mapping[str, Any]) -> bool:
     """Its last pod ended just after it was suspended: the controller tries again for ever.
 
     A finished Job must have a start time (batch/validation), and a suspended one has none. Seen on

@@ -168,6 +168,6 @@ def _clean_up(around: TrainingJobInputs) -> contract.CleanUp:
     chosen = [
         job.spec.lifecycle.clean_up
         for job in around.jobs
-        if job.spec and job.role and job.role.spec.decides
+        if job.spec and job.role and job.role.spec.is_leader
     ]
     return chosen[0] if chosen else contract.CleanUp.RUNNING

@@ -51,7 +51,7 @@ def _(blocker: AtBound, given: DecisionInput, key: JobKey) -> DecisionInput:
         if blocker.bound is SizeBound.ITEMS:
             return role.changed(remaining=(role.status.remaining or 0) + 1)
         if blocker.bound is SizeBound.MANUAL:
-            return role.changed(wanted=one_more)
+            return role.changed(replicas=one_more)
         return role.changed(max=one_more)
 
     return given.with_role(key, blocker.role, raised)
@@ -78,7 +78,7 @@ def _content(job: TrainingJob) -> TrainingJob | None:
     if all(role.status.suspended for role in job.live):
         return None
     kept = (
-        role.changed(wanted=role.status.size, max=max(role.spec.max, role.status.size))
+        role.changed(replicas=role.status.size, max=max(role.spec.max, role.status.size))
         for role in job.roles
     )
     return replace(job, roles=tuple(kept))

@@ -179,7 +179,7 @@ def _are_whole(job: TrainingJob, role: Role, last: Pod) -> bool:
     return len(others) == role.status.size - 1 == len(role.status.pods) - 1 and all(
         _lists_others(launcher, role, last)
         for one in job.roles
-        if one.spec.decides and FRAMEWORKS[job.framework].publishes == role.name
+        if one.spec.is_leader and FRAMEWORKS[job.framework].publishes == role.name
         for launcher in one.status.pods
         if not (launcher.ended or launcher.terminating)
     )

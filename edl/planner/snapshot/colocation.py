@@ -26,8 +26,8 @@ class AnchorNodes:
             role = allocation.role
             placements = (
                 allocation.placements
-                if role.spec.serves
-                else allocation.placements[: int(role.spec.decides)]
+                if role.spec.is_service
+                else allocation.placements[: int(role.spec.is_leader)]
             )
             nodes = self._nodes[allocation.job.key]
             nodes += [

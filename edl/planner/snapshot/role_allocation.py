@@ -135,7 +135,7 @@ class RoleAllocation:
 
     @property
     def manual(self) -> bool:
-        return self.role.request.wanted is not None
+        return self.role.request.replicas is not None
 
     @property
     def resizable(self) -> bool:
@@ -237,8 +237,8 @@ def manual_size(role: Role) -> int | None:
     """The manual size, within the bounds."""
     return (
         None
-        if role.request.wanted is None
-        else min(max(role.request.wanted, role.spec.min), role.spec.max)
+        if role.request.replicas is None
+        else min(max(role.request.replicas, role.spec.min), role.spec.max)
     )
 
 

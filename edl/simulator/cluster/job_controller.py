@@ -231,7 +231,7 @@ class JobController:
         """The deciding role ends by itself, its pods with it; the others are ended by us."""
         actor.track.ended = self.stage.now
         for part in actor.parts.values():
-            if part.role.spec.decides:
+            if part.role.spec.is_leader:
                 self._complete(actor, part)
         self.touch(actor)
 

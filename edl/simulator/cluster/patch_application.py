@@ -102,6 +102,6 @@ _CHANGES: Final[Mapping[str, _Change]] = {
     contract.HISTORY: lambda role, text: role.changed(history=text or ""),
     contract.FAILURES_AT_START: lambda role, _: role.changed(lost=False),
     contract.REMOVE: lambda role, _: role.changed(removing=frozenset()),
-    contract.REPLICAS: lambda role, text: role.changed(wanted=int(text) if text else None),
+    contract.REPLICAS: lambda role, text: role.changed(replicas=int(text) if text else None),
     contract.SCALING: _scaling,
 }

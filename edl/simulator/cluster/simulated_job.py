@@ -154,5 +154,5 @@ def _waiting(job: TrainingJob) -> frozenset[str]:
     """Roles whose pods wait for a host list, or to be told who trains with them."""
     told = new_workers.role_of(job)
     publishes = bool(FRAMEWORKS[job.framework].publishes or told)
-    deciding = {role.name for role in job.roles if role.spec.decides and publishes}
+    deciding = {role.name for role in job.roles if role.spec.is_leader and publishes}
     return frozenset(deciding | ({told} if told else set()))

@@ -68,7 +68,7 @@ def publish(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Publi
     launchers = [
         pod
         for role in job.roles
-        if role.spec.decides
+        if role.spec.is_leader
         for pod in role.status.pods
         if pod.active and not pod.unplaced
     ]

@@ -20,7 +20,7 @@ def role_of(job: TrainingJob) -> str:
 def told(job: TrainingJob) -> tuple[Patch, ...]:
     """For each worker that waits: whether it is new, and how many there are with it."""
     name = role_of(job)
-    deciders = [pod for role in job.roles if role.spec.decides for pod in role.status.pods]
+    deciders = [pod for role in job.roles if role.spec.is_leader for pod in role.status.pods]
     began = any(pod.published.hosts is not None for pod in deciders if not pod.terminating)
     return tuple(
         _let_in(job, role, pod, new=began)

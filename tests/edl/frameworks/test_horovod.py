@@ -1,5 +1,5 @@
 from edl import contract
-from edl.frameworks import FRAMEWORKS, decides, serves
+from edl.frameworks import FRAMEWORKS, is_leader, is_service
 from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.writes import Json
@@ -135,8 +135,8 @@ def test_own_init_containers_and_gates_stay() -> None:
 
 def test_the_launcher_decides_and_the_workers_serve() -> None:
     launcher, worker = parse(horovod("launcher")), parse(horovod("worker"))
-    assert (decides(launcher), serves(launcher)) == (True, False)
-    assert (decides(worker), serves(worker)) == (False, True)
+    assert (is_leader(launcher), is_service(launcher)) == (True, False)
+    assert (is_leader(worker), is_service(worker)) == (False, True)
     assert (launcher.scaling.resizing, worker.scaling.resizing) == (
         ResizePolicy.FIXED,
         ResizePolicy.LIVE,

@@ -13,7 +13,7 @@ import pytest
 
 from edl import contract, phases
 from edl.errors import Denied
-from edl.frameworks import FRAMEWORKS, decides, serves
+from edl.frameworks import FRAMEWORKS, is_leader, is_service
 from edl.frameworks.mxnet import at_start
 from edl.model import JobEnd, Phase, ResizePolicy
 from edl.parsing.parser import parse
@@ -35,12 +35,12 @@ def test_the_scheduler_decides_and_in_tuning_the_tuner(
     roles: str, deciding: list[str], serving: list[str]
 ) -> None:
     specs = [parse(mxnet(part.split("=")[0], roles)) for part in roles.split(",")]
-    assert [spec.role for spec in specs if decides(spec)] == deciding
-    assert [spec.role for spec in specs if serves(spec)] == serving
+    assert [spec.role for spec in specs if is_leader(spec)] == deciding
+    assert [spec.role for spec in specs if is_service(spec)] == serving
 
 
 def test_without_a_scheduler_the_worker_decides() -> None:
-    assert decides(parse(job("solo", framework="mxnet")))
+    assert is_leader(parse(job("solo", framework="mxnet")))
 
 
 def standing(**endings: JobEnd | None) -> Phase:
@@ -50,8 +50,8 @@ def standing(**endings: JobEnd | None) -> Phase:
             name,
             size=1,
             ending=endings.get(name),
-            decides=name == "scheduler",
-            serves=name == "server",
+            is_leader=name == "scheduler",
+            is_service=name == "server",
             pods=trainings.pods(name, [] if endings.get(name) else [0]),
         )
         for name in DIST_ROLES

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edl.contract import registry
 from edl.contract.pod_environment import PADDLE_ENV
-from edl.frameworks import decides, serves
+from edl.frameworks import is_leader, is_service
 from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.planner.plan import Admission
@@ -188,8 +188,8 @@ def test_the_cast_shows_the_mode(roles: str, mode: str, resizing: ResizePolicy) 
 
 def test_trainers_decide_and_the_others_serve() -> None:
     specs = {role: parse(cloud(role)) for role in ROLES}
-    assert {role for role, spec in specs.items() if decides(spec)} == {"trainer"}
-    assert {role for role, spec in specs.items() if serves(spec)} == {"master", "pserver"}
+    assert {role for role, spec in specs.items() if is_leader(spec)} == {"trainer"}
+    assert {role for role, spec in specs.items() if is_service(spec)} == {"master", "pserver"}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from edl.contract import registry
-from edl.frameworks import decides, serves
+from edl.frameworks import is_leader, is_service
 from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.writes import Json
@@ -126,8 +126,8 @@ def test_the_first_worker_that_succeeds_completes_the_training() -> None:
 
 def test_workers_decide_and_move_and_the_rendezvous_serves() -> None:
     store, worker = parse(pytorch("rendezvous")), parse(pytorch("worker"))
-    assert (decides(store), serves(store)) == (False, True)
-    assert (decides(worker), serves(worker)) == (True, False)
+    assert (is_leader(store), is_service(store)) == (False, True)
+    assert (is_leader(worker), is_service(worker)) == (True, False)
     assert (store.scaling.resizing, worker.scaling.resizing) == (
         ResizePolicy.FIXED,
         ResizePolicy.LIVE,

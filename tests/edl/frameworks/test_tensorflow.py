@@ -6,7 +6,7 @@ import pytest
 from edl import contract
 from edl.contract import CLUSTER_ENV, COMPLETION_INDEX_ENV, TF_CONFIG_ENV
 from edl.errors import Denied
-from edl.frameworks import FRAMEWORKS, decides, serves
+from edl.frameworks import FRAMEWORKS, is_leader, is_service
 from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl.manifests import cast, created, environment, job, pod, pod_spec
@@ -151,8 +151,8 @@ def test_a_user_decides_about_success_himself() -> None:
 )
 def test_the_chief_decides_else_the_workers(roles: str, deciding: Sequence[str]) -> None:
     specs = [parse(cast(part.split("=")[0], roles)) for part in roles.split(",")]
-    assert [spec.role for spec in specs if decides(spec)] == deciding
-    assert [spec.role for spec in specs if serves(spec)] == ["ps"]
+    assert [spec.role for spec in specs if is_leader(spec)] == deciding
+    assert [spec.role for spec in specs if is_service(spec)] == ["ps"]
 
 
 def test_the_cluster_of_a_start_leaves_the_evaluator_out() -> None:

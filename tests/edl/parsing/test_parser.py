@@ -27,7 +27,7 @@ def test_two_labels_make_a_job_elastic() -> None:
     )
     assert spec.cast == (RoleBounds("worker", 1, 4),)
     assert (spec.resources.slots, spec.port, spec.lifecycle.clean_up) == (1, 2222, CleanUp.RUNNING)
-    assert (spec.scaling.wanted, spec.scaling.paused, spec.resources.gpu, spec.rank) == (
+    assert (spec.scaling.replicas, spec.scaling.paused, spec.resources.gpu, spec.rank) == (
         None,
         False,
         None,
@@ -106,7 +106,7 @@ def test_everything_else_is_read_from_annotations() -> None:
         "mode": "collective",
     }
     spec = parse(elastic(annotations=told))
-    assert (spec.scaling.wanted, spec.scaling.paused, spec.resources.slots, spec.port) == (
+    assert (spec.scaling.replicas, spec.scaling.paused, spec.resources.slots, spec.port) == (
         2,
         True,
         8,

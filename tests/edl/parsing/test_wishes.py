@@ -100,7 +100,7 @@ def test_a_limit_without_a_size_limits_nothing() -> None:
 def test_a_wish_that_makes_no_sense_does_not_hold_the_job_up(wish: dict[str, Any]) -> None:
     """The webhook was away, or another one let it through."""
     found = role(**wish)
-    assert (found.request.wanted, found.request.scaling, found.request.removing) == (
+    assert (found.request.replicas, found.request.scaling, found.request.removing) == (
         None,
         None,
         frozenset(),

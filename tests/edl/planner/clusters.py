@@ -81,7 +81,7 @@ def roles(draw: st.DrawFn, name: str) -> Role:
         shape=draw(shapes()),
         resizing=found,
         indexed=found is not ResizePolicy.ITEMS,
-        wanted=wanted if high > low else None,
+        replicas=wanted if high > low else None,
         progress=draw(one_of(None, None, None, 0.5, 0.95)),
     )
 

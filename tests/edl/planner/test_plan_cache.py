@@ -149,7 +149,7 @@ CHANGES: tuple[Change, ...] = (
     ),
     lambda state, random: with_pods(state, random, lambda one: replace(one, node="")),
     lambda state, random: with_role(state, random, version="9", history="grown"),
-    lambda state, random: with_role(state, random, wanted=random.choice((None, 1, 3))),
+    lambda state, random: with_role(state, random, replicas=random.choice((None, 1, 3))),
     lambda state, random: with_role(state, random, last=Reason(Code.MANUAL_SIZE), resized_at=at(0)),
     without_a_job,
     with_a_new_job,

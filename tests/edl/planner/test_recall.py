@@ -12,6 +12,6 @@ from tests.edl.planner.states import cluster, node, worker
 def test_a_job_that_asks_for_another_size_is_decided_anew() -> None:
     memory, mine = PlanCache(), worker("mnist", 1, 4, on=["a"])
     for wanted, found in ((1, {}), (3, {"mnist": 3})):
-        held_to = replace(mine, roles=(mine.roles[0].changed(wanted=wanted),))
+        held_to = replace(mine, roles=(mine.roles[0].changed(replicas=wanted),))
         plan = decide(cluster(node("a", 8), held_to), POLICIES["fair"], ALL, memory)
         assert sizes(plan) == found

@@ -67,7 +67,7 @@ def test_none_asks_for_more_pods_than_it_is_to_have_and_all_ask_that_may(
         there = Counter(pod.role for pod in job.provisioning.pods)
         for name, pods in request.pods:
             role = roles[name]
-            least = min(max(role.spec.min, role.request.wanted or 0), role.spec.max)
+            least = min(max(role.spec.min, role.request.replicas or 0), role.spec.max)
             wanted = max(role.spec.max, least) if most else least
             assert pods <= max(wanted + bound[name], there[name])
     begun = [

@@ -53,13 +53,13 @@ def test_waiting_jobs_end_too() -> None:
 
 @pytest.mark.parametrize("clean_up", CleanUp)
 def test_who_ended_while_he_was_suspended_is_let_go(clean_up: CleanUp) -> None:
-    wedged = CHIEF.changed(suspended=True, wedged=True)
+    wedged = CHIEF.changed(suspended=True, end_unrecorded=True)
     step = ended(wedged, WORKER.changed(size=0), clean_up=clean_up)
     assert job_patches(step)["mnist-chief"] == {"suspend": False}
 
 
 def test_he_is_let_go_too_where_the_others_go_on() -> None:
-    done = PS.changed(ending=JobEnd.COMPLETE, suspended=True, wedged=True)
+    done = PS.changed(ending=JobEnd.COMPLETE, suspended=True, end_unrecorded=True)
     step, _ = live(training(CHIEF.changed(ending=None), done, WORKER), (), NOW)
     assert job_patches(step)["mnist-ps"] == {"suspend": False}
 
@@ -116,7 +116,7 @@ def test_a_pod_is_deleted_in_the_version_that_was_seen() -> None:
 
 def test_who_has_no_time_left_is_not_told_again() -> None:
     failed = WORKER.changed(ending=JobEnd.FAILED)
-    told = CHIEF.changed(ending=None, told_to_end=True)
+    told = CHIEF.changed(ending=None, deadline_passed=True)
     assert job_patches(ended(told, failed)) == {}
 
 

@@ -248,8 +248,8 @@ BOTH = (GATE, contract.HOSTS_GATE)
 
 def fork(*workers: Pod, scheduler: Pod) -> TrainingJob:
     return training(
-        gated("scheduler", pods=(scheduler,), decides=True),
-        gated("server", pods=pods("server", [0]), serves=True),
+        gated("scheduler", pods=(scheduler,), is_leader=True),
+        gated("server", pods=pods("server", [0]), is_service=True),
         gated("worker", 1, 4, size=len(workers), pods=workers),
         framework="mxnet",
         mode="fork",

@@ -212,7 +212,7 @@ def test_who_is_above_the_new_size_is_ended_by_it_alone() -> None:
 
 
 def test_a_removal_at_the_manual_size_answers_no_wish_for_a_size() -> None:
-    found = workers(*pods("worker", range(3)), size=3, wanted=3)
+    found = workers(*pods("worker", range(3)), size=3, replicas=3)
     step, _ = live(training(role("ps", pods=pods("ps", [0])), found), [], NOW)
     assert [note.action for note in step.notes] == ["Removed"]
 

@@ -58,7 +58,7 @@ class World:
             size=self.size,
             pods=tuple(self.pods[index] for index in sorted(self.pods)),
             removing=self.named,
-            wanted=self.wanted,
+            replicas=self.wanted,
             resized_at=self.resized,
         )
         found = (role("launcher", pods=(launcher,)), workers)

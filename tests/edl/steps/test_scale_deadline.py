@@ -41,7 +41,7 @@ def since(age: float, fallback: int | None = None, before: int = 4) -> ScaleDead
 def worker(size: int, ready: int, scaling: ScaleDeadline | None, **fields: Any) -> Role:  # noqa: ANN401
     """Workers 1..12, 6 wanted; those above `ready` are on their way."""
     found = (*pods("worker", range(ready)), *pods("worker", range(ready, size), ready=False))
-    return role("worker", 1, 12, size=size, wanted=6, pods=found, scaling=scaling, **fields)
+    return role("worker", 1, 12, size=size, replicas=6, pods=found, scaling=scaling, **fields)
 
 
 def lived(found: Role, *resizes: Resize, now: datetime = NOW) -> tuple[Step, timedelta | None]:

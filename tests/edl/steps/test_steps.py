@@ -38,13 +38,13 @@ def named(name: str, job: TrainingJob) -> TrainingJob:
 
 
 def running(name: str = "mnist") -> TrainingJob:
-    found = training(role("worker", 2, 4, decides=True, pods=pods("worker", [0, 1])))
+    found = training(role("worker", 2, 4, is_leader=True, pods=pods("worker", [0, 1])))
     return named(name, found)
 
 
 def queued(name: str = "mnist", message: str = "", **fields: object) -> TrainingJob:
     said = {"reason": Code.INSUFFICIENT_CAPACITY, "message": message} if message else {}
-    found = role("worker", 2, 4, suspended=True, decides=True, **said, **fields)
+    found = role("worker", 2, 4, suspended=True, is_leader=True, **said, **fields)
     return named(name, training(found))
 
 

@@ -68,7 +68,7 @@ def any_role(draw: some.DrawFn, name: str) -> Role:
         ending=draw(some.sampled_from([None] * 6 + list(JobEnd))),
         scaling=draw(some.sampled_from([None] * 4 + [ScaleDeadline(seconds(9), None, NOW, 1)])),
         removing=frozenset(draw(some.sampled_from([(), (), ("mnist-worker-0-abcde",)]))),
-        wanted=draw(some.sampled_from([None, None, 3])),
+        replicas=draw(some.sampled_from([None, None, 3])),
         resized_at=draw(AGES),
     )
 
@@ -99,7 +99,7 @@ def test_asking_only_those_that_may_need_something_changes_nothing(
 
 
 def running() -> TrainingJob:
-    return training(role("worker", 1, 4, size=2, decides=True, pods=pods("worker", [0, 1])))
+    return training(role("worker", 1, 4, size=2, is_leader=True, pods=pods("worker", [0, 1])))
 
 
 def test_a_job_that_runs_is_asked_once() -> None:

@@ -32,7 +32,7 @@ def test_a_wish_that_makes_no_sense_comes_before_why_it_waits() -> None:
 def test_of_a_job_that_runs_the_elastic_role_is_told() -> None:
     found = training(
         role("chief", resizing=ResizePolicy.FIXED, reason=Code.ADMITTED, message="fits"),
-        role("worker", 1, 4, wanted=2, reason=Code.MANUAL_SIZE, message="manual size"),
+        role("worker", 1, 4, replicas=2, reason=Code.MANUAL_SIZE, message="manual size"),
     )
     assert why(found) == (Code.MANUAL_SIZE, "manual size")
 
@@ -40,7 +40,7 @@ def test_of_a_job_that_runs_the_elastic_role_is_told() -> None:
 def test_a_size_that_a_job_has_grown_to_and_that_is_held_then_is_a_manual_one() -> None:
     def running(wanted: int | None, size: int) -> TrainingJob:
         idle = {"reason": Code.IDLE_CAPACITY, "message": "idle room: 3 of 4 fit"}
-        return training(role("worker", 1, 4, size=size, wanted=wanted, **idle))
+        return training(role("worker", 1, 4, size=size, replicas=wanted, **idle))
 
     assert why(running(3, 3)) == (Code.MANUAL_SIZE, "manual size")
     for other in (running(None, 3), running(4, 3)):

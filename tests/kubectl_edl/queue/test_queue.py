@@ -43,8 +43,8 @@ WORKER = Role(
         min=2,
         max=8,
         resizing=ResizePolicy.LIVE,
-        decides=True,
-        serves=False,
+        is_leader=True,
+        is_service=False,
         indexed=True,
     ),
     status=RoleStatus(

@@ -118,8 +118,8 @@ def test_a_shrink_stalls_until_who_leaves_has_left(told: Told) -> None:
 
 def test_a_launcher_that_is_not_told_yet_prolongs_the_stall(told: Told) -> None:
     def horovod(hosts: str) -> ClusterState:
-        launcher = role("launcher", on=["n"], decides=True, pods=(pod(0, "n", hosts=hosts),))
-        workers = role("worker", 1, 4, on=["n", "n"], decides=False)
+        launcher = role("launcher", on=["n"], is_leader=True, pods=(pod(0, "n", hosts=hosts),))
+        workers = role("worker", 1, 4, on=["n", "n"], is_leader=False)
         return cluster(job("a", launcher, workers, framework="horovod"))
 
     told.decides(Plan(resizes=(Resize(A, "worker", 1, 2, because("room")),)), horovod("w-0:1\n"))

@@ -186,7 +186,7 @@ def admit_roles(
 
 
 def _most_at_start(found: Gang, role: Role, size: int) -> int:
-    if role.request.wanted is not None or role.spec.resizing is ResizePolicy.FIXED:
+    if role.request.replicas is not None or role.spec.resizing is ResizePolicy.FIXED:
         # A manual size that is larger by now comes at once, as far as there is room.
         return start_size(role) if last_resizes.stopped_for_manual_size(role) else size
     # Who was stopped for a size has grown to it already, or made room: more would be taken again.

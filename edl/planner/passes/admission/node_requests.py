@@ -189,7 +189,7 @@ class NodeRequests:
         taken = [(found.quota_request, 1)]
         _count(taken)
         for role, request in zip(found.roles, found.requests, strict=True):
-            grows = most and role.spec.resizing in RESIZABLE and role.request.wanted is None
+            grows = most and role.spec.resizing in RESIZABLE and role.request.replicas is None
             more = min(role.spec.max, MOST_PODS) - request.pods if grows else 0
             one = self.snapshot.quotas.pod_request(found.job, role)
             if one is not None and more > 0:

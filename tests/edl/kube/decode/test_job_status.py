@@ -59,9 +59,11 @@ def test_failures_are_ignored_where_a_rule_says_so() -> None:
 
 
 def test_a_job_without_time_only_waits_for_its_controller() -> None:
-    assert job_status.is_told_to_end(job({"activeDeadlineSeconds": 0}))
-    assert not job_status.is_told_to_end(job({"activeDeadlineSeconds": 0, "suspend": True}))
-    assert not job_status.is_told_to_end(job({"activeDeadlineSeconds": 60}))
+    assert job_status.has_passed_its_deadline(job({"activeDeadlineSeconds": 0}))
+    assert not job_status.has_passed_its_deadline(
+        job({"activeDeadlineSeconds": 0, "suspend": True})
+    )
+    assert not job_status.has_passed_its_deadline(job({"activeDeadlineSeconds": 60}))
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_pods_of_one_name_form_a_training_job_of_their_own() -> None:
         ResizePolicy.FIXED,
     )
     assert [pod.index for pod in worker.status.pods] == [0, 1]
-    assert (launcher.spec.decides, launcher.template.account) == (True, "mine")
+    assert (launcher.spec.is_leader, launcher.template.account) == (True, "mine")
     assert job.owners == (
         Owner("v1", "Pod", "any-launcher-0", "uid-any-launcher-0"),
         Owner("v1", "Pod", "any-worker-0", "uid-any-worker-0"),

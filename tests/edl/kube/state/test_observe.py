@@ -101,7 +101,7 @@ def test_jobs_of_one_name_form_one_training_job_in_the_casts_order() -> None:
     found = only(look(snapshot(reversed_jobs())))
     assert found.key == JobKey("web", "mnist")
     assert [role.name for role in found.roles] == ["chief", "ps", "worker"]
-    assert [(role.spec.decides, role.spec.serves) for role in found.roles] == [
+    assert [(role.spec.is_leader, role.spec.is_service) for role in found.roles] == [
         (True, False),
         (False, True),
         (False, False),
@@ -174,7 +174,7 @@ def test_sizes_times_and_reasons_are_read_from_the_job() -> None:
     worker = member("worker", notes=notes, parallelism=2, completions=2, suspend=False)
     found = only(look(snapshot([member("chief"), member("ps"), worker])))
     role = found.roles[2]
-    assert (role.status.size, role.status.suspended, role.request.wanted) == (2, False, 3)
+    assert (role.status.size, role.status.suspended, role.request.replicas) == (2, False, 3)
     assert role.record.resized_at == datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
     assert (role.record.reason, role.record.message) == (Code.RECLAIMED, "room for others")
     assert role.record.last == Reason(Code.RECLAIMED, restart=Restart.STOPPED)
@@ -193,7 +193,7 @@ def test_a_manual_size_that_makes_no_sense_is_ignored_with_a_reason() -> None:
     worker = member("worker", notes={"edl.dev/replicas": "many"})
     found = only(look(snapshot([member("chief"), member("ps"), worker])))
     assert found.problem == ""
-    assert found.roles[2].request.wanted is None
+    assert found.roles[2].request.replicas is None
     assert 'edl.dev/replicas]: "many"' in found.roles[2].request.problem
 
 
@@ -234,13 +234,13 @@ def test_a_suspended_job_cannot_be_finished(
     conditions: list[str], spec: dict[str, object], *, wedged: bool
 ) -> None:
     chief = member("chief", conditions=conditions, **spec)
-    assert only(look(snapshot([chief, *MNIST[1:]]))).roles[0].status.wedged is wedged
+    assert only(look(snapshot([chief, *MNIST[1:]]))).roles[0].status.end_unrecorded is wedged
 
 
 def test_a_job_with_a_start_time_will_be_finished() -> None:
     chief = member("chief", conditions=["SuccessCriteriaMet"])
     chief["status"]["startTime"] = "2026-01-01T00:00:00Z"
-    assert not only(look(snapshot([chief, *MNIST[1:]]))).roles[0].status.wedged
+    assert not only(look(snapshot([chief, *MNIST[1:]]))).roles[0].status.end_unrecorded
 
 
 def test_the_priority_is_the_highest_of_the_roles() -> None:

@@ -12,7 +12,7 @@ YOUNG = NOW - seconds(60)
 
 
 def worker(*found: Pod, **fields: Any) -> Role:  # noqa: ANN401
-    usual = {"ignores": True, "resizing": ResizePolicy.RESTART, "decides": True}
+    usual = {"ignores": True, "resizing": ResizePolicy.RESTART, "is_leader": True}
     return role("worker", 1, len(found), size=len(found), pods=found, **(usual | fields))
 
 
@@ -65,7 +65,7 @@ def test_who_was_ended_by_name_is_not_counted_either() -> None:
 
 
 def test_where_the_others_go_on_nothing_is_told() -> None:
-    live = worker(old(0), NEW, resizing=ResizePolicy.LIVE, decides=False)
+    live = worker(old(0), NEW, resizing=ResizePolicy.LIVE, is_leader=False)
     server = role("ps", pods=(replace(old(0), name="mnist-ps-0"),))
     job = training(role("chief"), server, live, mode="ps", started_at=LONG_AGO)
     assert told(job) is job

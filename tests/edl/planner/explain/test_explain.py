@@ -227,7 +227,7 @@ def test_a_max_and_what_hides_behind_it_are_both_named() -> None:
 
 
 def test_a_manual_size_is_named_with_the_way_out() -> None:
-    (blocker,) = growth("mnist", node("a", 8), runs("mnist", 4, wanted=4))
+    (blocker,) = growth("mnist", node("a", 8), runs("mnist", 4, replicas=4))
     assert messages.cause(blocker) == "worker is at its manual size, 4"
     assert messages.remedy(blocker) == "another manual size of worker, or none (scale --auto)"
 

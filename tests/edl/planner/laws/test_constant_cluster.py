@@ -60,7 +60,7 @@ def narrow_job_beside_one_that_may_use_every_node() -> ClusterState:
 def restart_for_as_much_of_a_manual_size_as_fits() -> ClusterState:
     """There is room for the fourth of five replicas; `low` has one more than its minimum."""
     gpu = shape(1, gpu=1)
-    fields = {"resizing": ResizePolicy.RESTART, "wanted": 5, "shape": gpu}
+    fields = {"resizing": ResizePolicy.RESTART, "replicas": 5, "shape": gpu}
     high = worker("high", 1, 5, on=["a"] * 3, priority=2, **fields)
     low = worker("low", 2, 3, on=["a"] * 3, shape=gpu)
     return cluster(node("a", 9, gpu=7), high, low)
@@ -78,7 +78,7 @@ def job_in_its_cooldown_that_two_replicas_make_room_for() -> ClusterState:
 
 def giver_that_frees_more_than_its_taker_needs() -> ClusterState:
     """2 CPU for one: the second goes to the worker of `cools`, for which nothing else moves."""
-    cools = (role("ps", 1, 2, on=["a"], wanted=2), role("worker", 1, 5, on=["a"]))
+    cools = (role("ps", 1, 2, on=["a"], replicas=2), role("worker", 1, 5, on=["a"]))
     restarts = {"resizing": ResizePolicy.RESTART}
     shares = (role("ps", 1, 5, on=["a"] * 3, **restarts), role("worker", 2, 4, on=["a"] * 2))
     return cluster(

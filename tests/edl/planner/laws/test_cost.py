@@ -26,7 +26,7 @@ def gangs_of_two_roles(size: int) -> ClusterState:
     """They fill the cluster, so that most of them start a moment later."""
 
     def one(number: int) -> TrainingJob:
-        servers = role("ps", 2, 2, shape=shape(1), serves=True)
+        servers = role("ps", 2, 2, shape=shape(1), is_service=True)
         return job(f"job-{number:04}", servers, role("worker", 2, 2, shape=shape(3)))
 
     return cluster(*(node(f"node-{n:04}", 8) for n in range(size)), *map(one, range(size)))

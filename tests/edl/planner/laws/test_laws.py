@@ -164,7 +164,7 @@ def waits(job: TrainingJob) -> bool:
 def ranked(job: TrainingJob) -> TrainingJob:
     """Most that run come before those that wait; none has a manual size, and none is paused."""
     priority = job.priority if waits(job) else job.priority + 2
-    roles = tuple(role.changed(wanted=None) for role in job.roles)
+    roles = tuple(role.changed(replicas=None) for role in job.roles)
     return replace(job, priority=priority, roles=roles, paused=False)
 
 
@@ -199,7 +199,7 @@ def test_who_grows_never_keeps_a_claim_of_higher_priority_waiting(
     way: Way, *, spreading: bool
 ) -> None:
     """The scheduler knows of no claim: it may put new pods wherever there is room."""
-    low = worker("low", 2, 10, wanted=6, on=["std", "std"] + ["gpu"] * 4)
+    low = worker("low", 2, 10, replicas=6, on=["std", "std"] + ["gpu"] * 4)
     high = worker("high", 3, 3, shape=shape(2, gpu=1), priority=1000, queued=-60)
     state = cluster(node("gpu", 6, gpu=3), node("std", 4), low, high)
     plans = []

@@ -111,7 +111,7 @@ AT_THE_SAME_TIME = cluster(
     node("b", 21, gpu=1),
     job(
         "manual",
-        role("ps", 1, 3, on=["a"] * 2, shape=_HALF, wanted=14),
+        role("ps", 1, 3, on=["a"] * 2, shape=_HALF, replicas=14),
         role("worker", 2, 2, on=["a"] * 2, shape=shape(3, **_IN_ZONE)),
         queued=-251,
         priority=1,
@@ -154,7 +154,7 @@ PUT_BACK_ON_A_NARROW_NODE = cluster(
     worker("large", 1, 9, on=list("abbaaaa"), shape=shape(3), queued=-900),
     worker("narrow", 1, 5, on=["b"] * 3, shape=shape(2, **_IN_ZONE), queued=-482),
     worker("one", 1, 2, on=["b"], shape=shape(1, **_IN_ZONE), queued=-489),
-    worker("manual", 1, 3, on=["a"] * 3, shape=shape(3), wanted=3, queued=-677),
+    worker("manual", 1, 3, on=["a"] * 3, shape=shape(3), replicas=3, queued=-677),
     worker("small", 3, 7, on=["b"] * 7, shape=shape(0.5, **_IN_ZONE), queued=-830),
     demand("one", _HALF, 1, 2),
     demand("two", shape(3, **_IN_ZONE), 1, 3),

@@ -76,7 +76,7 @@ class Life(RuleBasedStateMachine):
     def its_user_wants_a_size(self, name: JobKey, wanted: int | None) -> None:
         def sized(one: TrainingJob) -> TrainingJob:
             elastic = any(part.spec.resizing is not ResizePolicy.FIXED for part in one.roles)
-            return with_roles(one, wanted=wanted) if elastic else one
+            return with_roles(one, replicas=wanted) if elastic else one
 
         self.change(name, sized)
 
@@ -151,7 +151,7 @@ class Life(RuleBasedStateMachine):
             one = known[found.job]
             part = next(role for role in one.roles if role.name == found.role)
             left_alone = (one.progress or 0) >= self.way.limits.nearly_done
-            if left_alone and part.request.wanted is None and part.status.size >= part.spec.min:
+            if left_alone and part.request.replicas is None and part.status.size >= part.spec.min:
                 assert found.after < found.before, "nearly finished: it does not grow"
                 assert found.reason.code is not self.way.policy.rebalance_code
         for found in plan.suspensions:
@@ -219,7 +219,7 @@ def half_started(one: TrainingJob) -> bool:
 def with_roles(one: TrainingJob, **fields: object) -> TrainingJob:
     parts = tuple(
         part.changed(**fields)
-        if part.spec.resizing is not ResizePolicy.FIXED or "wanted" not in fields
+        if part.spec.resizing is not ResizePolicy.FIXED or "replicas" not in fields
         else part
         for part in one.roles
     )

@@ -281,10 +281,10 @@ def test_kubeshares_selector_is_explained_to_users_who_never_wrote_it() -> None:
 
 
 def test_a_manual_size_is_what_the_gang_needs() -> None:
-    assert started(plan_for(cluster(node("a", 8), worker("mnist", 1, 8, wanted=5)))) == {
+    assert started(plan_for(cluster(node("a", 8), worker("mnist", 1, 8, replicas=5)))) == {
         "mnist": {"worker": 5}
     }
-    assert not plan_for(cluster(node("a", 4), worker("mnist", 1, 8, wanted=5))).admissions
+    assert not plan_for(cluster(node("a", 4), worker("mnist", 1, 8, replicas=5))).admissions
 
 
 def test_a_start_that_a_crash_left_half_done_is_completed_first() -> None:
@@ -329,8 +329,8 @@ def test_a_job_does_not_start_while_its_previous_pods_leave() -> None:
 
 
 def test_a_job_that_is_decided_takes_part_in_nothing() -> None:
-    done = role("chief", 1, 1, on=[], size=1, ending=JobEnd.COMPLETE, decides=True)
-    over = job("over", done, role("worker", 1, 9, on=["a"], decides=False))
+    done = role("chief", 1, 1, on=[], size=1, ending=JobEnd.COMPLETE, is_leader=True)
+    over = job("over", done, role("worker", 1, 9, on=["a"], is_leader=False))
     assert plan_for(cluster(node("a", 9), over)) == Plan()
 
 

@@ -20,9 +20,9 @@ WEB = because("to make room for web", Code.RECLAIMED)
 def hvd(leaving: Leaving | None, size: int = 4, low: int = 1) -> TrainingJob:
     """A Horovod job whose launcher's list was written a second ago."""
     launcher = pod(0, "a", name="launcher", leaving=leaving, published_at=at(-1))
-    workers = role("worker", low, 8, on=["a"] * size, decides=False, resized_at=at(-600))
+    workers = role("worker", low, 8, on=["a"] * size, is_leader=False, resized_at=at(-600))
     named = tuple(replace(one, name=f"worker-{one.index}") for one in workers.status.pods)
-    cast = (role("launcher", pods=(launcher,), suspended=False, decides=True), workers)
+    cast = (role("launcher", pods=(launcher,), suspended=False, is_leader=True), workers)
     return job("hvd", cast[0], workers.changed(pods=named), framework="horovod")
 
 
@@ -45,7 +45,7 @@ def test_without_it_the_job_would_grow() -> None:
 
 
 def test_the_room_of_those_who_leave_is_for_others() -> None:
-    late = worker("late", 2, 2, decides=False)
+    late = worker("late", 2, 2, is_leader=False)
     found = hvd(gone(2, 3, size=2))
     assert (
         message(plan_for(found, late, roomy=5).held[0].reason)
@@ -62,7 +62,7 @@ def test_a_pod_that_moves_is_ended_though_its_node_may_stay() -> None:
 def test_a_size_between_ends_the_rest_by_name() -> None:
     found = hvd(gone(2, 3, size=2))
     launcher, workers = found.roles
-    held = replace(found, roles=(launcher, workers.changed(wanted=3)))
+    held = replace(found, roles=(launcher, workers.changed(replicas=3)))
     plan = plan_for(held)
     assert plan.resizes == (Resize(KEY, "worker", 4, 3, reasons.MANUAL),)
     assert [one.pods for one in plan.drains] == [("worker-2",)]

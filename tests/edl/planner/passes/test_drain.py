@@ -40,9 +40,9 @@ def ring(*on: str, **fields: Any) -> TrainingJob:  # noqa: ANN401
     usual = {"suspended": False, "size": len(on), "pods": pods, "resizing": ResizePolicy.LIVE}
     worker = role("worker", 1, 4, **(usual | fields))
     least = min(worker.spec.min, worker.status.size)
-    cap = worker.changed(max=worker.status.size, min=least, decides=False)
+    cap = worker.changed(max=worker.status.size, min=least, is_leader=False)
     launcher = role("launcher", 1, 1, suspended=False, pods=(pod(0, "home", hosts=hosts),))
-    decides = launcher.changed(decides=True)
+    decides = launcher.changed(is_leader=True)
     return job("ring", decides, cap, framework="horovod")
 
 

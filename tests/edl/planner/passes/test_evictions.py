@@ -38,15 +38,15 @@ ALL = Limits(load_ceiling=1)
 
 
 def test_a_manual_size_is_moved_to_at_once() -> None:
-    down = worker("down", 1, 9, on=["a"] * 4, wanted=2, resized_at=at(-1))
+    down = worker("down", 1, 9, on=["a"] * 4, replicas=2, resized_at=at(-1))
     assert plan_for(cluster(node("a", 9), down)).resizes[0].reason == reasons.MANUAL
-    up = worker("up", 1, 9, on=["a"] * 2, wanted=4, resized_at=at(-1))
+    up = worker("up", 1, 9, on=["a"] * 2, replicas=4, resized_at=at(-1))
     assert sizes(plan_for(cluster(node("a", 9), up))) == {"up": 4}
 
 
 @pytest.mark.parametrize(("wanted", "size"), [(0, 2), (99, 5)])
 def test_a_manual_size_stays_within_the_bounds(wanted: int, size: int) -> None:
-    mine = worker("mnist", 2, 5, on=["a"] * 3, wanted=wanted)
+    mine = worker("mnist", 2, 5, on=["a"] * 3, replicas=wanted)
     assert sizes(plan_for(cluster(node("a", 9), mine))) == {"mnist": size}
 
 
@@ -63,7 +63,7 @@ def test_a_raised_minimum_comes_before_others_extras() -> None:
 
 
 def test_a_manual_size_gives_nothing_for_an_equal_share() -> None:
-    rich, poor = worker("rich", 1, 9, on=["a"] * 7, wanted=7), worker("poor", 1, 9, on=["a"])
+    rich, poor = worker("rich", 1, 9, on=["a"] * 7, replicas=7), worker("poor", 1, 9, on=["a"])
     assert not plan_for(cluster(node("a", 8), rich, poor)).resizes
 
 
@@ -95,7 +95,7 @@ def test_extras_that_must_come_in_a_time_of_their_own_have_that_time() -> None:
     state = pending(-31)
     (mine,) = state.jobs
     (found,) = mine.roles
-    limited = found.changed(wanted=4, scaling=ScaleDeadline(timedelta(minutes=5)))
+    limited = found.changed(replicas=4, scaling=ScaleDeadline(timedelta(minutes=5)))
     waiting = replace(state, jobs=(replace(mine, roles=(limited,)),))
     assert not plan_for(waiting).resizes
 
@@ -120,7 +120,7 @@ def test_a_lost_pod_waits_for_the_job_controller_and_not_for_the_scheduler(
 ) -> None:
     others = (pod(0, "a"), pod(1, "a"))
     fields = left | {"pods": (*others, *left.get("pods", ()))}
-    mine = worker("mnist", low, 9, suspended=False, size=3, wanted=3, **fields)
+    mine = worker("mnist", low, 9, suspended=False, size=3, replicas=3, **fields)
     plan = plan_for(cluster(node("a", 4), mine))
     assert (plan.suspensions, plan.resizes) == ((), ())
 

@@ -39,7 +39,7 @@ def test_a_role_whose_lost_pods_have_yet_to_be_made_again_does_not_grow() -> Non
     plan = plan_for(cluster(node("a", 16), mine))
     assert plan.resizes == ()
     assert told(plan) == {"mnist": "waiting for its lost pods to be recreated"}
-    held_to = worker("mnist", 1, 9, size=2, suspended=False, pods=lost, failures=2, wanted=4)
+    held_to = worker("mnist", 1, 9, size=2, suspended=False, pods=lost, failures=2, replicas=4)
     assert sizes(plan_for(cluster(node("a", 16), held_to))) == {"mnist": 4}
 
 

@@ -72,7 +72,7 @@ def test_growth_of_small_pods_waits_where_it_may_take_the_node_of_a_large_one() 
 
 def test_growth_leaves_the_room_alone_that_a_claim_waits_for() -> None:
     """The scheduler knows of no claim, and would put the new pods there, again and again."""
-    low = worker("low", 2, 10, wanted=6, on=["std", "std", "gpu", "gpu"])
+    low = worker("low", 2, 10, replicas=6, on=["std", "std", "gpu", "gpu"])
     high = worker("high", 3, 3, shape=shape(2, gpu=1), priority=1000, queued=-60)
     plan = plan_for(cluster(node("gpu", 6, gpu=3), node("std", 4), low, high))
     assert held(plan)["high"] == reasons.leaving(3, [low.key])

@@ -114,7 +114,7 @@ def test_the_most_fulfilled_yields_first_among_equals() -> None:
 
 
 def test_a_manual_size_yields_to_a_higher_priority_only() -> None:
-    manual = worker("manual", 1, 4, on=["a"] * 4, wanted=4)
+    manual = worker("manual", 1, 4, on=["a"] * 4, replicas=4)
     assert not plan_for(cluster(node("a", 4), manual, demand("nginx", shape(1)))).resizes
     (resize,) = plan_for(
         cluster(node("a", 4), manual, demand("nginx", shape(1), priority=1))

@@ -51,7 +51,7 @@ def test_it_makes_room_for_others_at_once() -> None:
 
 
 def test_a_manual_size_does_not_wait_for_the_cooldown() -> None:
-    mine = restarting("mnist", 1, 9, on=["a"], started_at=at(-1), wanted=3)
+    mine = restarting("mnist", 1, 9, on=["a"], started_at=at(-1), replicas=3)
     (resize,) = plan_for(cluster(node("a", 9), mine)).resizes
     assert (resize.after, resize.restart, resize.reason) == (3, True, reasons.MANUAL)
 
@@ -59,7 +59,7 @@ def test_a_manual_size_does_not_wait_for_the_cooldown() -> None:
 def test_who_was_stopped_to_make_room_comes_back_without_what_it_gave() -> None:
     """Also at a manual size: else it would be stopped for the same claim again, and so on."""
     reservation = worker("claim", 2, 2, priority=1)
-    running = restarting("mnist", 1, 3, on=["a"] * 3, wanted=3)
+    running = restarting("mnist", 1, 3, on=["a"] * 3, replicas=3)
     state = cluster(node("a", 3), running, reservation)
     restarts = 0
     for _ in range(9):
@@ -76,13 +76,13 @@ def test_who_was_stopped_to_make_room_comes_back_without_what_it_gave() -> None:
 
 def test_a_manual_size_that_changed_meanwhile_is_started_at_once() -> None:
     for size, wanted in ((2, 3), (3, 2)):
-        mine = stopped(size=size, wanted=wanted, last=reasons.restart(reasons.MANUAL))
+        mine = stopped(size=size, replicas=wanted, last=reasons.restart(reasons.MANUAL))
         assert started(plan_for(cluster(node("a", 9), mine))) == {"mnist": {"worker": wanted}}
 
 
 def test_who_made_room_by_a_restart_does_not_take_it_again_at_once() -> None:
     why = reasons.restarted(reasons.room_for_job(JobKey("ns", "claim")))
-    made = restarting("mnist", 1, 3, on=["a"], wanted=3, started_at=at(-1), last=why)
+    made = restarting("mnist", 1, 3, on=["a"], replicas=3, started_at=at(-1), last=why)
     plan = plan_for(cluster(node("a", 9), made))
     assert (quiet(plan), held(plan)) == (True, {"mnist": reasons.COOLDOWN})
     assert plan.recheck_after == timedelta(seconds=COOLDOWN - 1)

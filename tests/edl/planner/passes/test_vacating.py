@@ -34,7 +34,7 @@ def elastic(*on: str, low: int = 1, high: int = 4, **fields: Any) -> TrainingJob
 
 def placed(*on: str, low: int = 1, high: int = 4) -> TrainingJob:
     """A training job whose workers the plan places."""
-    workers = role("worker", low, high, on=on, decides=False)
+    workers = role("worker", low, high, on=on, is_leader=False)
     return job("job", role("ps", on=("home",)), workers)
 
 
@@ -113,7 +113,7 @@ def test_minimum_pods_never_leave_a_node_for_it() -> None:
 
 
 def test_a_size_that_its_user_set_is_no_extra() -> None:
-    state = cluster(node("a", 2), node("b", 2), elastic("a", "a", "b", "b", wanted=4))
+    state = cluster(node("a", 2), node("b", 2), elastic("a", "a", "b", "b", replicas=4))
     assert plan(state, "b").resizes == ()
 
 
@@ -188,7 +188,7 @@ def test_pods_that_kube_scheduler_places_wait_until_no_other_node_would_take_the
 
 
 def test_a_start_may_use_any_node_and_its_extras_the_rest_of_it() -> None:
-    workers = role("worker", 2, 9, decides=False, gated=True)
+    workers = role("worker", 2, 9, is_leader=False, gated=True)
     waiting = job("job", role("ps"), workers)
     found = plan(cluster(node("a", 4), node("b", 4), waiting), "a", "b", after=0)
     assert started(found) == {"job": {"ps": 1, "worker": 3}}

@@ -84,7 +84,7 @@ def test_a_queued_job_takes_first_from_who_is_not_nearly_finished() -> None:
 
 
 def test_what_its_user_asks_for_comes_first() -> None:
-    manual = done(0.95, "late", 1, 8, on=["a"], wanted=4)
+    manual = done(0.95, "late", 1, 8, on=["a"], replicas=4)
     assert sizes(plan_for(cluster(node("a", 8), manual))) == {"late": 4}
     raised = done(0.95, "late", 3, 8, on=["a"])
     assert sizes(plan_for(cluster(node("a", 3), raised))) == {"late": 3}

@@ -143,9 +143,9 @@ def drained(*, spare: str, taint: str = CORDONED) -> ClusterState:
     nodes[1] = replace(nodes[1], used=room(1))
     nodes.append(node("free", 9, labels=labels(spare, "free")))
     listed = "".join(f"worker-{index}.ring.ns.svc:1\n" for index in range(2))
-    launcher = role("launcher", size=1, suspended=False, topology=topology, decides=True,
+    launcher = role("launcher", size=1, suspended=False, topology=topology, is_leader=True,
                     pods=(pod(0, "b1-r1-1", hosts=listed),))  # fmt: skip
-    workers = role("worker", 1, 2, topology=topology, decides=False,
+    workers = role("worker", 1, 2, topology=topology, is_leader=False,
                    on=["b1-r1-0", "b1-r1-1"])  # fmt: skip
     return cluster(*nodes, job("ring", launcher, workers, framework="horovod"))
 

@@ -18,8 +18,8 @@ def fork(*workers: Pod, scheduler: Pod | None = None, mode: str = "fork") -> Tra
     """One scheduler, one server, and workers that may be 1..4."""
     scheduler = scheduler or pod("scheduler", 0, gates=GATES[:1], ready=False)
     return training(
-        role("scheduler", pods=(scheduler,), decides=True),
-        role("server", pods=pods("server", [0]), serves=True),
+        role("scheduler", pods=(scheduler,), is_leader=True),
+        role("server", pods=pods("server", [0]), is_service=True),
         role("worker", 1, 4, size=len(workers), pods=workers),
         framework="mxnet",
         mode=mode,
