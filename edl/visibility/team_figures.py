@@ -8,7 +8,7 @@ import msgspec
 
 from edl.model import ClusterState, JobKey, Team
 from edl.quantities import Resources
-from edl.visibility.team_usage_now import compared, lending, own_usage, weighted_shares
+from edl.visibility.usage_by_team import compared, lending, own_usage, weighted_shares
 
 _NONE: Final = Resources()
 

@@ -38,6 +38,7 @@ _FLAVOR_FIELDS: Final = {
     "tolerations": "write them into the pod templates of the jobs that need such nodes",
     "topologyName": "annotate jobs with edl.dev/required-topology",
 }
+_PAUSE: Final = "pause its jobs with kubectl edl pause"
 _PREEMPTION: Final = (
     "whole jobs of lower priority go with reconciler.planning.preempt, in all teams"
 )
@@ -48,9 +49,9 @@ def read_cluster_queue(document: Fields) -> QueueFacts:
     spec = document.fields("spec")
     parent, place = _first(spec, ("cohortName", "cohort"))
     capacity = flavor_quotas.read(spec, is_on_top=False)
-    _flavor_fungibility(spec)
+    spec.value("flavorFungibility")  # nothing without several flavors, which are reported
     _queueing(spec)
-    _stop_policy(spec, f"pause its jobs with kubectl edl pause; see {name or 'the team'}'s queue")
+    _stop_policy(spec)
     for field, instead in _QUEUE_FIELDS.items():
         spec.drop(field, instead=instead)
     return QueueFacts(
@@ -85,7 +86,7 @@ def read_local_queue(document: Fields) -> NamespaceClaim:
     namespace, _ = name_of(document)
     spec = document.fields("spec")
     queue = spec.text("clusterQueue")
-    _stop_policy(spec, "pause its jobs with kubectl edl pause")
+    _stop_policy(spec)
     for field, instead in _LOCAL_QUEUE_FIELDS.items():
         spec.drop(field, instead=instead)
     return NamespaceClaim(namespace, queue, document)
@@ -105,11 +106,6 @@ def _first(spec: Fields, names: tuple[str, ...]) -> tuple[str, Place]:
     return spec.text(found), (*spec.place, found)
 
 
-def _flavor_fungibility(spec: Fields) -> None:
-    """Nothing without several flavors, and these are reported where they stand."""
-    spec.value("flavorFungibility")
-
-
 def _queueing(spec: Fields) -> None:
     strategy = spec.choice("queueingStrategy", ("BestEffortFIFO", "StrictFIFO"))
     if strategy == "StrictFIFO":
@@ -121,10 +117,10 @@ def _queueing(spec: Fields) -> None:
         spec.note("queueingStrategy", what)
 
 
-def _stop_policy(spec: Fields, instead: str) -> None:
+def _stop_policy(spec: Fields) -> None:
     policy = spec.text("stopPolicy")
     if policy not in ("", "None"):
-        spec.lose("stopPolicy", f"{policy[:63]} has no counterpart", instead)
+        spec.lose("stopPolicy", f"{policy[:63]} has no counterpart", _PAUSE)
 
 
 def _preemption(fields: Fields) -> bool:

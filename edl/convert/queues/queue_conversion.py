@@ -29,7 +29,7 @@ from edl.convert.tracked_object import ConversionReport, Fields
 from edl.errors import Denied
 from edl.model import Reclaim, Team, Teams
 from edl.parsing.strict_yaml import load
-from edl.parsing.team_document import BOUNDS, parse_teams, render_teams
+from edl.parsing.team_document import BOUNDS, MOST_TEAMS, parse_teams, render_teams
 from edl.parsing.team_fields import Findings, TeamReader
 from edl.quantities import Resources
 from edl.writes import Json
@@ -110,6 +110,10 @@ def _text(
 ) -> str:
     """The document; empty where it cannot be made, and where there are no queues."""
     every = with_named_cohorts(queues)
+    if len(every) > MOST_TEAMS:
+        what = f"with it there are {len(every)} queues and cohorts"
+        every[-1].fields.wrong("", what, f"at most {MOST_TEAMS} become teams")
+        return ""
     names = named_teams(every)
     report_circles(every)
     if not every or any(report.wrong for report in reports):

@@ -1,6 +1,5 @@
-"""Names of queues; what else their metadata says concerns the old objects."""
+"""Names of queues; what else their metadata and status say concerns the old objects."""
 
-from edl.convert.parts import object_metadata
 from edl.convert.tracked_object import Fields
 
 
@@ -8,11 +7,15 @@ def name_of(document: Fields) -> tuple[str, str]:
     """(namespace, name); a missing name is reported."""
     document.value("apiVersion")
     document.value("kind")
-    found = object_metadata.read(document)
-    if found.labels or found.annotations:
-        document.note("metadata", "left out its labels and annotations: a team has none")
-    if "ownerReferences" in found.others:
-        document.note("metadata", "left out its owners: a team has none")
-    if not found.name:
+    if document.value("status") is not None:
+        document.note("", "left out status: describes the old object")
+    metadata = document.fields("metadata")
+    namespace, name = metadata.text("namespace"), metadata.text("name")
+    others = metadata.names()
+    for other in others:
+        metadata.value(other)
+    if others:
+        document.note("metadata", f"left out {', '.join(others)}: a team has none of it")
+    if not name:
         document.wrong("metadata", "has no name", "set metadata.name, as it is in the cluster")
-    return found.namespace, found.name
+    return namespace, name

@@ -70,7 +70,7 @@ def _limit(queue: QueueFacts, owed: Amounts) -> Amounts:
         if owed:
             what = "without a cohort it neither borrows nor lends: limit and lend say so"
             queue.fields.note("spec", what, "remove them where the team may share")
-        return owed
+        return {name: owed.get(name, 0) for name in queue.capacity.guaranteed}
     capacity = queue.capacity
     limit = {name: owed.get(name, 0) + more for name, more in capacity.borrowing.items()}
     for name, most in capacity.limit.items():

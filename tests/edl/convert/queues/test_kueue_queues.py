@@ -6,6 +6,7 @@ import yaml
 from edl.convert import convert
 from edl.model import Reclaim, Requirement, Team
 from edl.parsing.team_config_map import teams_of
+from edl.parsing.team_document import MOST_TEAMS
 from edl.writes import Json
 from tests.edl.convert.queues.queue_samples import (
     GPU,
@@ -86,9 +87,9 @@ def test_a_part_that_is_lent_and_a_mixture_are_named() -> None:
 
 
 def test_a_cluster_queue_without_a_cohort_neither_borrows_nor_lends() -> None:
-    queue = cluster_queue("alone", "", quota(GPU, 4))
+    queue = cluster_queue("alone", "", quota(GPU, 4), quota("cpu", 0))
     found = team("alone", queue)
-    assert (found.limit, found.lend) == (((GPU, 4),), False)
+    assert (found.limit, found.lend) == ((("cpu", 0), (GPU, 4)), False)
     assert notes(converted(queue)) == [
         (
             "spec: without a cohort it neither borrows nor lends: limit and lend say so; "
@@ -385,6 +386,25 @@ def test_what_cannot_be_a_team_is_an_error_with_its_path(documents: list[Json], 
     found = converted(*documents)
     assert found.manifest is None
     assert errors(found) == [said]
+
+
+def test_more_queues_than_there_may_be_teams_are_an_error() -> None:
+    queues = [kueue("Cohort", f"c{number}", parentName="all") for number in range(MOST_TEAMS)]
+    assert errors(converted(*queues)) == [
+        "with it there are 2001 queues and cohorts; at most 2000 become teams"
+    ]
+
+
+def test_what_the_api_server_wrote_is_left_out_and_noted() -> None:
+    queue = cluster_queue("a")
+    queue["metadata"] |= {"uid": "1", "finalizers": ["kueue.x-k8s.io/resource-in-use"]}
+    queue["status"] = {"pendingWorkloads": 3}
+    found = converted(queue)
+    assert dropped(found) == []
+    assert notes(found) == [
+        "left out status: describes the old object",
+        "metadata: left out uid, finalizers: a team has none of it",
+    ]
 
 
 def test_more_levels_than_teams_have_are_an_error() -> None:
