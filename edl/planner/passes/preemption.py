@@ -6,6 +6,7 @@ and its room is the claim's, so it starts again when there is room for both.
 """
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from edl.planner.snapshot.quota_balance import QuotaRequest
 from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import Reach, ReclaimScope
+from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 
 
 class Preemptor(NamedTuple):
@@ -62,11 +64,14 @@ class Victim:
     evicted: list[tuple[RoleAllocation, Placement, bool]] = field(default_factory=list)
     """What has been taken off, the first first; the last says whether it was an extra."""
 
-    def count(self, sign: int) -> None:
-        """In its team, as if it had gone (-1), or again (1)."""
+    def charge(self, balance: TeamBalance) -> TeamCharge:
+        """What it counts in its team as a whole."""
+        total: Counter[int] = Counter()
         for one in self.allocations:
-            if one.quota_request and one.quota_request.team:
-                one.quota_request.team.reserve(sign * one.size)
+            pods = one.quota_request.team if one.quota_request else None
+            for at, amount in pods.amounts if pods else ():
+                total[at] += amount * one.size
+        return TeamCharge(balance, self.allocations[0].team, tuple(sorted(total.items())))
 
     @property
     def order(self) -> tuple[int, bool, int]:
@@ -186,14 +191,22 @@ class Preemption:
         if scope.right is None:
             return self._below(preemptor.priority)
         found: list[Victim] = []
+        charges: list[TeamCharge] = []
         for victim in self._victims:
-            reach = scope.reach(victim.allocations[0].team)
             lower = preemptor.by_priority and victim.job.priority < preemptor.priority
-            if (reach is Reach.ALL and scope.reclaims_jobs) or (reach is not Reach.NONE and lower):
+            if not (lower or scope.reclaims_jobs):
+                continue
+            if scope.reach(victim.allocations[0].team) is Reach.NONE:
+                continue
+            charge = victim.charge(scope.right.balance)
+            charge.reserve(-1)
+            if scope.right.stops(charge, lower=lower):
                 found.append(victim)
-                victim.count(-1)
-        for victim in found:
-            victim.count(1)
+                charges.append(charge)
+            else:
+                charge.reserve(1)
+        for charge in charges:
+            charge.reserve(1)
         return found
 
     def _below(self, priority: int) -> list[Victim]:

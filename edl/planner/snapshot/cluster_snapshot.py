@@ -26,6 +26,7 @@ from edl.planner.packing.node_capacity import Ints, NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.policies import Policy
 from edl.planner.snapshot.existing_placements import PlacementByNode, PodClassState
+from edl.planner.snapshot.least_demand import least_demand
 from edl.planner.snapshot.quota_balance import QuotaUsage
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope, TeamRight
@@ -94,7 +95,8 @@ class Snapshot:
         )
         if self.state.teams:
             totals = dict(zip(self.capacity.resources, self.resource_totals, strict=True))
-            self.teams = TeamBalance(self.state.teams, self.state.team_usage, totals)
+            asked = least_demand(self.state)
+            self.teams = TeamBalance(self.state.teams, self.state.team_usage, totals, asked)
         self.quotas = QuotaUsage(self.state, self.teams)
 
     @property

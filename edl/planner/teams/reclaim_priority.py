@@ -3,7 +3,7 @@
 from enum import Enum, IntEnum, auto
 from typing import Final, NamedTuple, Protocol
 
-from edl.planner.teams.team_balance import TeamBalance
+from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 
 
 class Margin(IntEnum):
@@ -60,6 +60,11 @@ class TeamRight(NamedTuple):
     covered_by: int
     scarce: tuple[int, ...] = ()
 
+    @property
+    def reclaims_jobs(self) -> bool:
+        """Whether whole jobs may go that borrow what it is guaranteed."""
+        return self.covered_by in self.balance.reclaims_jobs
+
     def reach(self, team: int) -> Reach:
         """As the balance is now."""
         if team == self.team:
@@ -67,13 +72,33 @@ class TeamRight(NamedTuple):
         above = self.balance.below_common(self.team, team)
         if not all(self.balance.borrows(one, self.scarce) for one in above):
             return Reach.NONE
+        return Reach.ALL if self._owns(team) else Reach.BY_PRIORITY
+
+    def _owns(self, team: int) -> bool:
+        """Whether what it lacks is guaranteed to it, and not to another team as well."""
         covered = self.covered_by
-        owner = (
+        return (
             covered >= 0
             and covered not in self.balance.paths[team]
             and all(at in self.balance.owed[covered] for at in self.scarce)
         )
-        return Reach.ALL if owner else Reach.BY_PRIORITY
+
+    def stops(self, job: TeamCharge, *, lower: bool) -> bool:
+        """Whether a whole job may go, which has just been counted out of its team.
+
+        What decides is what it would be if it asked again: the order of claims is the same, so
+        that the claim for which it went comes before it. `lower`: its priority is, and that counts.
+        """
+        if job.team == self.team:
+            return lower
+        above = self.balance.below_common(self.team, job.team)
+        if lower and all(job.is_borrowed(one) for one in above):
+            return True
+        return (
+            self.reclaims_jobs
+            and self._owns(job.team)
+            and not any(job.is_within(one) for one in above)
+        )
 
 
 class ReclaimScope(NamedTuple):
@@ -93,8 +118,7 @@ class ReclaimScope(NamedTuple):
 
     @property
     def reclaims_jobs(self) -> bool:
-        """Whether whole jobs go that borrow what it is guaranteed."""
-        return self.right is not None and self.right.covered_by in self.right.balance.reclaims_jobs
+        return self.right is not None and self.right.reclaims_jobs
 
     def within(self, other: "ReclaimScope") -> bool:
         """Whether it takes nothing that another could not."""

@@ -32,7 +32,10 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
                 row[at] += amount * pods
 
     def is_within(self, team: int, pods: int = 1) -> bool:
-        """Whether so many more stay within the guarantee of a team of its path."""
+        """Whether so many more stay within the guarantee of a team of its path.
+
+        Contended resources that the guarantee does not name are borrowed.
+        """
         owed, used = self.balance.owed[team], self.balance.used[team]
         named = False
         for at, amount in self.amounts:
@@ -40,7 +43,27 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
                 if used[at] + amount * pods > owed[at]:
                     return False
                 named = True
+            elif at in self.balance.contended:
+                return False
         return named
+
+    def is_borrowed(self, team: int) -> bool:
+        """Whether nothing of one more is within a team's guarantee of what is contended.
+
+        Between the two are pods of which a part is within it.
+        """
+        owed, used = self.balance.owed[team], self.balance.used[team]
+        beyond = named = False
+        for at, _ in self.amounts:
+            if at not in owed:
+                beyond |= at in self.balance.contended
+                continue
+            named = True
+            if used[at] >= owed[at]:
+                beyond = True
+            elif at in self.balance.contended:
+                return False
+        return beyond or not named
 
     def covered_by(self, pods: int = 1) -> int:
         """The lowest team within whose guarantee so many more stay; NO_TEAM if they borrow."""
@@ -65,9 +88,16 @@ class TeamBalance:
     """Teams by number, parents before their children."""
 
     def __init__(
-        self, teams: Teams, usage: Mapping[str, Resources], totals: Mapping[str, int]
+        self,
+        teams: Teams,
+        usage: Mapping[str, Resources],
+        totals: Mapping[str, int],
+        asked: Mapping[str, int] | None = None,
     ) -> None:
-        """`usage`: what others hold, by team; `totals`: what schedulable nodes have."""
+        """`usage`: what others hold, by team; `totals`: what schedulable nodes have.
+
+        `asked`: what all training jobs and pods need at least, those that wait included.
+        """
         self.names = teams.top_down
         self.numbers = {name: number for number, name in enumerate(self.names)}
         self.paths = [tuple(self.numbers[one] for one in teams.path(name)) for name in self.names]
@@ -76,6 +106,12 @@ class TeamBalance:
         self._places = {resource: at for at, resource in enumerate(self.resources)}
         self.owed = [self._placed(teams.guaranteed[name]) for name in self.names]
         """By team, what it is guaranteed by the place of the resource."""
+        self.contended = frozenset(
+            at
+            for at, resource in enumerate(self.resources)
+            if asked and asked.get(resource, 0) > totals.get(resource, 0)
+        )
+        """Resources of which more is asked for than nodes have: the same however they are given."""
         self.used = [[0] * len(self.resources) for _ in self.names]
         self._totals = [totals.get(resource, 0) for resource in self.resources]
         self._scales = [

@@ -110,6 +110,17 @@ class TeamTurns:
         branch = self._root.first_below()
         return branch.chosen if branch else None
 
+    @property
+    def contested(self) -> bool:
+        """Whether what waits in other teams than the first's stays within a guarantee, too."""
+        branch: _Branch | None = self._root
+        while branch and branch.below:
+            # Of a heap the second is one of these.
+            if any(key[0] < NONE_COVERED for key, _, _ in branch.below[1:3]):
+                return True
+            branch = branch.first_below()
+        return False
+
     def renew(self) -> None:
         """Something of the first was taken, or its team holds more."""
         path = [self._root]

@@ -8,10 +8,11 @@ first, even if a later claim is the one within the guarantee. Such a team comes 
 first claim is, for what it is served may borrow.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from heapq import heappop, heapreplace
 from typing import Final, TypeAlias
 
 from edl.model import Demand
@@ -28,6 +29,7 @@ from edl.planner.teams.team_turns import (
 
 Claim: TypeAlias = Demand | Gang | RoleAllocation
 _Order: TypeAlias = tuple[int, bool, datetime, tuple[str, ...]]
+_Amounts: TypeAlias = tuple[tuple[int, int], ...]
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -43,15 +45,16 @@ def in_team_order(
 ) -> Iterator[Claim]:
     """Each claim once; what was served since the last one counts. `charge`: of all its pods."""
     by_team: defaultdict[int, list[tuple[Claim, TeamCharge]]] = defaultdict(list)
-    for claim in sorted(claims, key=claim_order, reverse=True):
+    for claim in sorted(claims, key=claim_order):
         found = charge(claim)
         by_team[found.team].append((claim, found))
-    queues = {team: ClaimingTeam(team, found) for team, found in by_team.items()}
+    queues = {
+        team: ClaimingTeam(team, balance.paths[team], found) for team, found in by_team.items()
+    }
     turns, changes = TeamTurns(balance, queues.values()), balance.changes
     while found_queue := turns.first:
         queue = queues[found_queue.team]
-        yield queue.next
-        queue.pop()
+        yield queue.pop(contested=turns.contested)
         if changes != balance.changes:  # some hold less than before: they may come earlier
             changes = balance.changes
             for one in queues.values():
@@ -66,46 +69,79 @@ class ClaimingTeam:
     """The claims of one team in its own order."""
 
     team: int
+    path: tuple[int, ...]
+    """The team itself, and those above it."""
     claims: list[tuple[Claim, TeamCharge]]
-    """The first last."""
-    _left: Counter[tuple[tuple[int, int], ...]] = field(init=False)
-    """How many claims count each amount."""
-    _charges: dict[tuple[tuple[int, int], ...], TeamCharge] = field(init=False)
-    _hopeful: dict[int, list[tuple[tuple[int, int], ...]]] = field(default_factory=dict)
-    """By team, the amounts that may still be within its guarantee: teams hold more and more."""
+    """The first first; those that were served stay."""
+    _head: int = 0
+    """The place of the first that waits."""
+    _served: set[int] = field(default_factory=set)
+    _alike: dict[_Amounts, deque[int]] = field(init=False)
+    """The places of the claims that count the same."""
+    _hopeful: dict[int, list[tuple[int, _Amounts]]] = field(default_factory=dict)
+    """By team, what may still be within its guarantee, with the place of the first such claim:
+    teams hold more and more. A heap."""
 
     def __post_init__(self) -> None:
-        self._charges = {charge.amounts: charge for _, charge in self.claims}
-        self._left = Counter(charge.amounts for _, charge in self.claims)
+        self._alike = defaultdict(deque)
+        for place, (_, charge) in enumerate(self.claims):
+            self._alike[charge.amounts].append(place)
 
     @property
     def waiting(self) -> bool:
-        return bool(self.claims)
-
-    @property
-    def next(self) -> Claim:
-        return self.claims[-1][0]
+        return self._head < len(self.claims)
 
     @property
     def first(self) -> tuple[Precedence, Precedence]:
-        order = claim_order(self.next)
+        order = claim_order(self.claims[self._head][0])
         return order[:1], order
 
     def covered(self, team: int) -> int:
-        """Where a later claim of the team is, the claims before it are served with it."""
-        if self.claims[-1][1].is_within(team):
+        """Where a later claim of the team is, the claims before it may be served with it."""
+        if self.claims[self._head][1].is_within(team):
             return FIRST_COVERED
-        hopeful = self._hopeful.setdefault(team, list(self._charges))
-        while hopeful and not (
-            self._left[hopeful[-1]] and self._charges[hopeful[-1]].is_within(team)
-        ):
-            hopeful.pop()
-        return LATER_COVERED if hopeful else NONE_COVERED
+        return NONE_COVERED if self._first_within(team) is None else LATER_COVERED
+
+    def _first_within(self, team: int) -> int | None:
+        """The place of the first claim that stays within the guarantee of a team of the path."""
+        hopeful = self._hopeful.get(team)
+        if hopeful is None:
+            places = ((alike[0], amounts) for amounts, alike in self._alike.items() if alike)
+            hopeful = self._hopeful[team] = sorted(places)
+        while hopeful:
+            place, amounts = hopeful[0]
+            alike = self._alike[amounts]
+            if not (alike and self.claims[alike[0]][1].is_within(team)):
+                heappop(hopeful)
+            elif alike[0] != place:
+                heapreplace(hopeful, (alike[0], amounts))
+            else:
+                return place
+        return None
+
+    def pop(self, *, contested: bool) -> Claim:
+        """The claim that is served next. `contested`: other teams' wait within guarantees, too.
+
+        The first of the team, unless it borrows, and a later one is within the guarantee: a claim
+        that borrows all that it needs could go for a claim of another team, and one that borrows a
+        part could take what is guaranteed to them.
+        """
+        place, charge = self._head, self.claims[self._head][1]
+        for depth, team in enumerate(self.path):
+            later = self._first_within(team)
+            if later is None:
+                continue
+            borrowed = all(charge.is_borrowed(one) for one in self.path[: depth + 1])
+            if contested or borrowed:
+                place = later
+            break
+        self._served.add(place)
+        self._alike[self.claims[place][1].amounts].popleft()
+        while self._head in self._served:
+            self._served.discard(self._head)
+            self._head += 1
+        return self.claims[place][0]
 
     def forget(self) -> None:
         """Teams hold less than before: what was not within may be."""
         self._hopeful.clear()
-
-    def pop(self) -> None:
-        _, charge = self.claims.pop()
-        self._left[charge.amounts] -= 1
