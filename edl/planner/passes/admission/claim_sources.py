@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from edl.model import Reason
 from edl.planner.passes.admission.gang import Gang
-from edl.planner.passes.preemption import Preemption, Preemptor
+from edl.planner.passes.preemption.preemption import Preemption, Preemptor
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, record_eviction
 from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of

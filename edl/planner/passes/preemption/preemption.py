@@ -6,28 +6,30 @@ and its room is the claim's, so it starts again when there is room for both.
 """
 
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
 from edl import reasons
 from edl.feasibility.horizon import Horizon
-from edl.model import Reason, TrainingJob
+from edl.model import Reason
 from edl.planner.packing.node_capacity import Ints
-from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
+from edl.planner.packing.pod_class import PodSetRequest, pack
+from edl.planner.passes.preemption.victim_selection import (
+    FreedCapacity,
+    TriedCapacity,
+    select_victims,
+)
+from edl.planner.passes.preemption.victims import Victim, add_holdings, victim_candidates
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, record_eviction
 from edl.planner.snapshot.quota_balance import QuotaRequest
 from edl.planner.snapshot.reclaimable import Reclaimable
-from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
+from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import Reach, ReclaimScope
-from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 
 
 class Preemptor(NamedTuple):
@@ -43,40 +45,6 @@ class Preemptor(NamedTuple):
     """What is said to those who make room."""
     by_priority: bool = True
     """Whether jobs of a lower priority may go; those that borrow from its team go anyway."""
-
-
-class PodsByNode(NamedTuple):
-    """Pods of one shape by node; int64[nodes that hold some]."""
-
-    pod_class: PodClass
-    nodes: Ints
-    pods: Ints
-
-
-@dataclass(slots=True, eq=False)
-class Victim:
-    """One started training job, which may be taken off its nodes."""
-
-    job: TrainingJob
-    allocations: list[RoleAllocation]
-    holdings: list[PodsByNode]
-    """What it holds besides extras, which claims may take anyway."""
-    evicted: list[tuple[RoleAllocation, Placement, bool]] = field(default_factory=list)
-    """What has been taken off, the first first; the last says whether it was an extra."""
-
-    def charge(self, balance: TeamBalance) -> TeamCharge:
-        """What it counts in its team as a whole."""
-        total: Counter[int] = Counter()
-        for one in self.allocations:
-            pods = one.quota_request.team if one.quota_request else None
-            for at, amount in pods.amounts if pods else ():
-                total[at] += amount * one.size
-        return TeamCharge(balance, self.allocations[0].team, tuple(sorted(total.items())))
-
-    @property
-    def order(self) -> tuple[int, bool, int]:
-        first = self.allocations[0]
-        return self.job.priority, first.nearly_done, -first.queue_rank
 
 
 @dataclass(slots=True)
@@ -190,24 +158,21 @@ class Preemption:
         scope = preemptor.scope
         if scope.right is None:
             return self._below(preemptor.priority)
-        found: list[Victim] = []
-        charges: list[TeamCharge] = []
+        found = []
         for victim in self._victims:
             lower = preemptor.by_priority and victim.job.priority < preemptor.priority
-            if not (lower or scope.reclaims_jobs):
-                continue
-            if scope.reach(victim.allocations[0].team) is Reach.NONE:
+            within = scope.reach(victim.allocations[0].team) is not Reach.NONE
+            if not within or not (lower or scope.reclaims_jobs):
                 continue
             charge = victim.charge(scope.right.balance)
             charge.reserve(-1)
             if scope.right.stops(charge, lower=lower):
-                found.append(victim)
-                charges.append(charge)
+                found.append((victim, charge))
             else:
                 charge.reserve(1)
-        for charge in charges:
+        for _, charge in found:
             charge.reserve(1)
-        return found
+        return [victim for victim, _ in found]
 
     def _below(self, priority: int) -> list[Victim]:
         return self._victims[
@@ -256,131 +221,3 @@ class Preemption:
             found for found in snapshot.allocations if found.job.key not in gone
         ]
         snapshot.jobs = [job for job in snapshot.jobs if job.key not in gone]
-
-
-def victim_candidates(
-    allocations: Iterable[RoleAllocation], movable: AbstractSet[RoleAllocation]
-) -> Iterator[Victim]:
-    """Started jobs; a start that is half done is completed first."""
-    started = [found for found in allocations if not (found.starts or found.job.problem)]
-    started.sort(key=lambda found: found.rank)
-    for _, group in groupby(started, key=lambda found: found.queue_rank):
-        roles = list(group)
-        if not any(role.status.suspended for role in roles[0].job.live):
-            yield Victim(
-                roles[0].job, roles, [_held(one, reclaimable=one in movable) for one in roles]
-            )
-
-
-def _held(allocation: RoleAllocation, *, reclaimable: bool) -> PodsByNode:
-    placements = (
-        allocation.placements[: allocation.min_replicas] if reclaimable else allocation.placements
-    )
-    nodes = [placement.node for placement in placements if placement.node != NO_NODE]
-    return PodsByNode(
-        allocation.pod_class, *np.unique(np.array(nodes, dtype=np.int64), return_counts=True)
-    )
-
-
-def add_holdings(room: Ints, victim: Victim, sign: int) -> None:
-    """Give what a victim holds to this room, or take it back (-1)."""
-    for held in victim.holdings:
-        for resource, amount in held.pod_class.amounts:
-            room[resource, held.nodes] += sign * amount * held.pods
-
-
-class FreedCapacity:
-    """Room for some wants, while victims leave their nodes one by one, or come back.
-
-    What one victim changes is counted on its own nodes, so that many victims cost no more each.
-    """
-
-    def __init__(self, room: Ints, requests: Sequence[PodSetRequest]) -> None:
-        self._available, self._requests = room, requests
-        self._capacity = [request.pod_class.pods_by_resources(room) for request in requests]
-        self._total = [int(found.sum()) for found in self._capacity]
-        self._exact = len(requests) == 1 and requests[0].pod_class.is_unconstrained
-
-    def change(self, victim: Victim, sign: int) -> None:
-        add_holdings(self._available, victim, sign)
-        for held in victim.holdings:
-            for at, request in enumerate(self._requests):
-                capacity = self._capacity[at]
-                found = request.pod_class.pods_by_resources(
-                    self._available[:, held.nodes], held.nodes
-                )
-                self._total[at] += int(found.sum()) - int(capacity[held.nodes].sum())
-                capacity[held.nodes] = found
-
-    def may_suffice(self) -> bool:
-        """Whether there is room for each want alone, by sums."""
-        return all(
-            total >= request.pods
-            for total, request in zip(self._total, self._requests, strict=True)
-        )
-
-    def suffices(self) -> bool:
-        if self._exact or not self.may_suffice():
-            return self.may_suffice()
-        placed = pack(self._available, self._requests, Horizon.EMPTY)
-        return placed == [request.pods for request in self._requests]
-
-
-class TriedCapacity(NamedTuple):
-    """Room that shows only when victims leave their nodes in the snapshot itself."""
-
-    change: Callable[[Victim, int], None]
-    suffices: Callable[[], bool]
-
-    def may_suffice(self) -> bool:
-        return True
-
-
-def select_victims(found: Sequence[Victim], relief: FreedCapacity | TriedCapacity) -> list[Victim]:
-    """The first victims that are enough together, but those that can be reprieved.
-
-    Those that matter most are reprieved first, as by kube-scheduler's preemption.
-    """
-    chosen = found[: _prefix(found, relief)]
-    kept: list[Victim] = []
-    at, step = len(chosen), 1
-    while at > 0:
-        batch = chosen[max(at - step, 0) : at]
-        for victim in batch:
-            relief.change(victim, -1)
-        spares = relief.suffices()
-        if not spares:
-            for victim in batch:
-                relief.change(victim, 1)
-        if spares or step == 1:
-            at -= len(batch)
-            kept += [] if spares else batch
-        step = 2 * step if spares else max(step // 2, 1)
-    return kept[::-1]
-
-
-def _prefix(found: Sequence[Victim], relief: FreedCapacity | TriedCapacity) -> int:
-    """How many must go, in their order; just those have left when it returns."""
-    at, count, step = 0, len(found), 1
-    while at < count and not (at and relief.may_suffice()):
-        at = _move(found, relief, at, at + 1)
-    low = high = at
-    while high < count and not relief.suffices():
-        low, high, step = high + 1, min(high + step, count), 2 * step
-        at = _move(found, relief, at, high)
-    while low < high:
-        middle = (low + high) // 2
-        at = _move(found, relief, at, middle)
-        if relief.suffices():
-            high = middle
-        else:
-            low = middle + 1
-    return _move(found, relief, at, high)
-
-
-def _move(found: Sequence[Victim], relief: FreedCapacity | TriedCapacity, at: int, to: int) -> int:
-    for victim in found[at:to]:
-        relief.change(victim, 1)
-    for victim in found[to:at]:
-        relief.change(victim, -1)
-    return to

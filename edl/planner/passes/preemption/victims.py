@@ -1,0 +1,81 @@
+"""Started training jobs that may stop for a claim, and what each of them holds."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from edl.model import TrainingJob
+from edl.planner.packing.node_capacity import Ints
+from edl.planner.packing.pod_class import PodClass
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
+from edl.planner.teams.team_balance import TeamBalance, TeamCharge
+
+
+class PodsByNode(NamedTuple):
+    """Pods of one shape by node; int64[nodes that hold some]."""
+
+    pod_class: PodClass
+    nodes: Ints
+    pods: Ints
+
+
+@dataclass(slots=True, eq=False)
+class Victim:
+    """One started training job, which may be taken off its nodes."""
+
+    job: TrainingJob
+    allocations: list[RoleAllocation]
+    holdings: list[PodsByNode]
+    """What it holds besides extras, which claims may take anyway."""
+    evicted: list[tuple[RoleAllocation, Placement, bool]] = field(default_factory=list)
+    """What has been taken off, the first first; the last says whether it was an extra."""
+
+    def charge(self, balance: TeamBalance) -> TeamCharge:
+        """What it counts in its team as a whole."""
+        total: Counter[int] = Counter()
+        for one in self.allocations:
+            pods = one.quota_request.team if one.quota_request else None
+            for at, amount in pods.amounts if pods else ():
+                total[at] += amount * one.size
+        return TeamCharge(balance, self.allocations[0].team, tuple(sorted(total.items())))
+
+    @property
+    def order(self) -> tuple[int, bool, int]:
+        first = self.allocations[0]
+        return self.job.priority, first.nearly_done, -first.queue_rank
+
+
+def victim_candidates(
+    allocations: Iterable[RoleAllocation], movable: AbstractSet[RoleAllocation]
+) -> Iterator[Victim]:
+    """Started jobs; a start that is half done is completed first."""
+    started = [found for found in allocations if not (found.starts or found.job.problem)]
+    started.sort(key=lambda found: found.rank)
+    for _, group in groupby(started, key=lambda found: found.queue_rank):
+        roles = list(group)
+        if not any(role.status.suspended for role in roles[0].job.live):
+            yield Victim(
+                roles[0].job, roles, [_held(one, reclaimable=one in movable) for one in roles]
+            )
+
+
+def _held(allocation: RoleAllocation, *, reclaimable: bool) -> PodsByNode:
+    placements = (
+        allocation.placements[: allocation.min_replicas] if reclaimable else allocation.placements
+    )
+    nodes = [placement.node for placement in placements if placement.node != NO_NODE]
+    return PodsByNode(
+        allocation.pod_class, *np.unique(np.array(nodes, dtype=np.int64), return_counts=True)
+    )
+
+
+def add_holdings(room: Ints, victim: Victim, sign: int) -> None:
+    """Give what a victim holds to this room, or take it back (-1)."""
+    for held in victim.holdings:
+        for resource, amount in held.pod_class.amounts:
+            room[resource, held.nodes] += sign * amount * held.pods
