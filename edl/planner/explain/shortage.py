@@ -92,7 +92,11 @@ def reachable_capacity(snapshot: Snapshot, job: TrainingJob) -> Ints:
     priority = max(reclaim_priority_of(snapshot, job), ReclaimPriority(job.priority))
     roles = [(role, start_size(role)) for role in job.live if role.status.suspended]
     request = snapshot.quotas.request_of(job, roles)
-    scope = snapshot.reclaim_scope(priority, request.team if request else None)
+    requests = [
+        PodSetRequest(snapshot.pod_class_state(role.template.shape).pod_class, pods)
+        for role, pods in roles
+    ]
+    scope = snapshot.reclaim_scope(priority, request.team if request else None, requests)
     return Reclaimable(snapshot, movable, reclaim_order(snapshot)).capacity.with_idle(scope)
 
 

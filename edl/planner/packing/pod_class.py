@@ -251,6 +251,24 @@ def pack(room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon) -> lis
     return placed
 
 
+def lacking_resources(room: Ints, requests: Sequence[PodSetRequest]) -> set[int]:
+    """The rows of `room` that are too small for some pods, on nodes that are large enough for them.
+
+    All that they need where each is enough, but not on the same nodes.
+    """
+    found: set[int] = set()
+    for pod_class, pods in requests:
+        nodes = np.flatnonzero(pod_class.large_enough)
+        fitting = [
+            (row, np.maximum(room[row, nodes] // amount, 0)) for row, amount in pod_class.amounts
+        ]
+        short = {row for row, pods_by_node in fitting if pods_by_node.sum() < pods}
+        if not short and by_scarcest_resource(some for _, some in fitting).sum() < pods:
+            short = {row for row, _ in fitting}
+        found |= short
+    return found
+
+
 def _fill(room: Ints, pod_class: PodClass, capacity: Ints, count: int) -> None:
     order = np.argsort(capacity, kind="stable")
     sorted_capacity = capacity[order]

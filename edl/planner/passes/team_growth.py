@@ -12,7 +12,7 @@ from heapq import heapify, heappop, heappush
 from edl.planner.policies import Policy
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.team_balance import TeamBalance
-from edl.planner.teams.team_turns import FIRST_COVERED, NONE_COVERED, Precedence, TeamTurns
+from edl.planner.teams.team_turns import Precedence, TeamTurns
 
 
 def growth_turns(
@@ -43,7 +43,7 @@ def grow_in_turn(
         else:
             stuck.append(allocation)
             queue.drop()
-        turns.renew()
+        turns.renew(queue)
     return stuck
 
 
@@ -76,10 +76,13 @@ class GrowingTeam:
         """Whose turn it is."""
         return self._heap[0][2]
 
-    def covered(self, team: int) -> int:
-        request = self.role.quota_request
-        within = request is not None and request.team is not None and request.team.is_within(team)
-        return FIRST_COVERED if within else NONE_COVERED
+    def first_is_within(self, team: int) -> bool:
+        request = self._heap[0][2].quota_request
+        return request is not None and request.team is not None and request.team.is_within(team)
+
+    def any_is_within(self, team: int) -> bool:  # noqa: ARG002 - of a protocol
+        """Only the least satisfied role grows."""
+        return False
 
     def drop(self) -> None:
         heappop(self._heap)

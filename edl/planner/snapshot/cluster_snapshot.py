@@ -23,7 +23,7 @@ from edl.model import (
 from edl.planner.limits import Autoscaler, Limits
 from edl.planner.packing.domain_capacity import DomainRanking, TopologyDomains, topology_domains
 from edl.planner.packing.node_capacity import Ints, NodeCapacity
-from edl.planner.packing.pod_class import PodClass, PodSetRequest
+from edl.planner.packing.pod_class import PodClass, PodSetRequest, lacking_resources
 from edl.planner.policies import Policy
 from edl.planner.snapshot.existing_placements import PlacementByNode, PodClassState
 from edl.planner.snapshot.least_demand import least_demand
@@ -195,16 +195,21 @@ class Snapshot:
         return self.teams.charge(self.teams.number(demand.team), amounts)
 
     def reclaim_scope(
-        self, priority: ReclaimPriority, charge: TeamCharge | None, pods: int = 1
+        self,
+        priority: ReclaimPriority,
+        charge: TeamCharge | None,
+        requests: Sequence[PodSetRequest] = (),
+        pods: int = 1,
     ) -> ReclaimScope:
         """Which replicas so many pods may take that count so in their team.
 
-        Of pods that count already it is asked with 0.
+        `requests`: what room is looked for. Of pods that count already it is asked with 0.
         """
         if charge is None:
             return ReclaimScope(priority)
-        idle = dict(zip(self.capacity.resources, self.capacity.total_future_idle, strict=True))
-        covered, scarce = charge.covered_by(pods), charge.scarce(idle, pods)
+        names, covered = self.capacity.resources, charge.covered_by(pods)
+        lacking = {names[row] for row in lacking_resources(self.capacity.future_idle, requests)}
+        scarce = charge.places(lacking)
         return ReclaimScope(priority, TeamRight(charge.balance, charge.team, covered, scarce))
 
     def has_passed(self, since: datetime | None, wait: timedelta) -> bool:

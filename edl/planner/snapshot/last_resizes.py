@@ -48,6 +48,14 @@ def was_reclaimed(role: Role) -> bool:
     return last is not None and last.restart is Restart.STARTED and last.code is Code.RECLAIMED
 
 
+def preempted_for(role: Role) -> JobKey | None:
+    """The job for which a role's whole training job was stopped."""
+    last = role.record.last
+    if last is None or last.code is not Code.PREEMPTED:
+        return None
+    return last.about.job if isinstance(last.about, Other | Minimum) else None
+
+
 def reclaimed_for(gives: Code, role: Role) -> JobKey | None:
     """The job for which a role came back smaller: for its claim, or what the policy balances."""
     last = role.record.last

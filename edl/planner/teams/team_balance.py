@@ -5,7 +5,7 @@ the teams below it use. Only resources that some team is guaranteed are compared
 those of all nodes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -74,10 +74,10 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
         """Whether as many more stay within the guarantee of a team of its path."""
         return self.covered_by() != NO_TEAM
 
-    def scarce(self, idle: Mapping[str, int], pods: int = 1) -> tuple[int, ...]:
-        """The resources of which less is idle than so many more need, by their places."""
+    def places(self, resources: Container[str]) -> tuple[int, ...]:
+        """Those of these resources that they count, by their places in the balance."""
         names = self.balance.resources
-        return tuple(at for at, amount in self.amounts if idle.get(names[at], 0) < amount * pods)
+        return tuple(at for at, _ in self.amounts if names[at] in resources)
 
     def lends(self, pods: int = 1) -> bool:
         """Whether so many more leave what teams keep that lend nothing."""

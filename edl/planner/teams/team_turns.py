@@ -35,8 +35,14 @@ class TeamQueue(Protocol):
     def first(self) -> tuple[Precedence, Precedence]:
         """What compares before shares and after them, of the first that waits."""
 
-    def covered(self, team: int) -> int:
-        """Whether the first that waits, a later one or none stays within a team's guarantee."""
+    def first_is_within(self, team: int) -> bool:
+        """Whether the first that waits stays within a team's guarantee."""
+
+    def any_is_within(self, team: int) -> bool:
+        """Whether any that waits does, so that the team has a turn for it.
+
+        Once none does, it stays so until teams come to hold less.
+        """
 
 
 @dataclass(slots=True, eq=False)
@@ -45,19 +51,26 @@ class _Branch:
 
     balance: TeamBalance
     team: int
+    parent: "_Branch | None" = None
     own: TeamQueue | None = None
     below: list["tuple[_Key, int, _Branch]"] = field(default_factory=list)
+    hopeful: list[TeamQueue] = field(default_factory=list)
+    """Queues in it and below it in which something may stay within its guarantee."""
     key: _Key = (NONE_COVERED, (), 0.0, ())
     chosen: TeamQueue | None = None
     """Whose turn it was when the key was read."""
+    through: "_Branch | None" = None
+    """The branch below in which that is; None where it is the team's own."""
 
-    def first_below(self) -> "_Branch | None":
-        """The branch that comes before what waits in the team itself."""
-        if not self.below:
-            return None
-        key, _, branch = self.below[0]
-        own = self.own if self.own and self.own.waiting else None
-        return branch if own is None or key < self._own_key(own) else None
+    def follow(self) -> bool:
+        """Read whose turn it is; whether anything waits."""
+        own = self.own if self.own is not None and self.own.waiting else None
+        branch = self.below[0][2] if self.below else None
+        if branch and own and not self.below[0][0] < self._own_key(own):
+            branch = None
+        self.through = branch
+        self.chosen = branch.chosen if branch else own
+        return self.chosen is not None
 
     def _own_key(self, own: TeamQueue) -> _Key:
         before, after = own.first
@@ -65,15 +78,39 @@ class _Branch:
 
     def renew(self) -> bool:
         """Read its key again; whether anything waits."""
-        branch = self.first_below()
-        queue = self.chosen = branch.chosen if branch else self.own
-        if queue is None or not queue.waiting:
+        if not self.follow() or self.chosen is None:
             return False
-        before, after = queue.first
-        covered = min(branch.key[0] if branch else NONE_COVERED, queue.covered(self.team))
+        branch = self.through
+        if branch and branch.key[0] == FIRST_COVERED:
+            self.key = branch.key
+            return True
+        if branch:
+            covered, before, _, after = branch.key
+        else:
+            covered, (before, after) = NONE_COVERED, self.chosen.first
+        if self.chosen.first_is_within(self.team):
+            covered = FIRST_COVERED
+        elif covered == NONE_COVERED and self.any_is_within():
+            covered = LATER_COVERED
         share = 0.0 if covered < NONE_COVERED else self.balance.share(self.team)
         self.key = (covered, before, share, after)
         return True
+
+    def any_is_within(self) -> bool:
+        """Whether anything that waits in it or below it stays within its guarantee."""
+        while self.hopeful and not self.hopeful[-1].any_is_within(self.team):
+            self.hopeful.pop()
+        return bool(self.hopeful)
+
+    def replace(self, branch: "_Branch", *, waits: bool) -> None:
+        """A branch below it has another key, or nothing waits there any more."""
+        entry = (branch.key, branch.team, branch)
+        if self.below[0][2] is branch:
+            heapreplace(self.below, entry) if waits else heappop(self.below)
+            return
+        self.below = [one for one in self.below if one[2] is not branch]
+        self.below += [entry] if waits else []
+        heapify(self.below)
 
 
 class TeamTurns:
@@ -83,52 +120,58 @@ class TeamTurns:
         self._balance = balance
         self._queues = [queue for queue in queues if queue.waiting]
         self._root = _Branch(balance, NO_TEAM)
+        self._branches: dict[int, _Branch] = {}
         self.rebuild()
 
     def rebuild(self) -> None:
         """After teams have come to hold less."""
-        branches: dict[int, _Branch] = {}
+        root = self._root = _Branch(self._balance, NO_TEAM)
+        branches = self._branches = {}
         for queue in self._queues:
-            for team in self._balance.paths[queue.team] if queue.waiting else ():
-                branches.setdefault(team, _Branch(self._balance, team))
-        for queue in self._queues:
-            if queue.waiting:
-                branches[queue.team].own = queue
-        self._root = _Branch(self._balance, NO_TEAM)
+            # From the top down, so that each finds the one above it.
+            above = root
+            for team in reversed(self._balance.paths[queue.team]) if queue.waiting else ():
+                if team not in branches:
+                    branches[team] = _Branch(self._balance, team, above)
+                above = branches[team]
+                above.hopeful.append(queue)
+            above.own = queue if queue.waiting else None
         # Children have larger numbers than their parents.
         for team in sorted(branches, reverse=True):
             branch = branches[team]
             heapify(branch.below)
             branch.renew()
-            above = self._balance.paths[team][1:]
-            parent = branches[above[0]] if above else self._root
-            parent.below.append((branch.key, team, branch))
-        heapify(self._root.below)
+            (branch.parent or root).below.append((branch.key, team, branch))
+        heapify(root.below)
 
     @property
     def first(self) -> TeamQueue | None:
-        branch = self._root.first_below()
-        return branch.chosen if branch else None
+        return self._root.below[0][2].chosen if self._root.below else None
 
     @property
     def contested(self) -> bool:
         """Whether what waits in other teams than the first's stays within a guarantee, too."""
-        branch: _Branch | None = self._root
-        while branch and branch.below:
+        branch: _Branch | None = self._root.below[0][2] if self._root.below else None
+        while branch and branch.parent:
             # Of a heap the second is one of these.
-            if any(key[0] < NONE_COVERED for key, _, _ in branch.below[1:3]):
+            if any(key[0] < NONE_COVERED for key, _, _ in branch.parent.below[1:3]):
                 return True
-            branch = branch.first_below()
+            branch = branch.through
         return False
 
-    def renew(self) -> None:
-        """Something of the first was taken, or its team holds more."""
-        path = [self._root]
-        while branch := path[-1].first_below():
-            path.append(branch)
-        while len(path) > 1:
-            branch, parent = path.pop(), path[-1]
-            if branch.renew():
-                heapreplace(parent.below, (branch.key, branch.team, branch))
-            else:
-                heappop(parent.below)
+    def within(self, team: int) -> list[TeamQueue]:
+        """Queues of a team and of those below it with something that stays within its guarantee."""
+        branch = self._branches[team]
+        if not branch.any_is_within():
+            return []
+        return [queue for queue in branch.hopeful if queue.any_is_within(team)]
+
+    def renew(self, queue: TeamQueue) -> None:
+        """Something of a queue was taken, or its team holds more."""
+        branch = self._branches[queue.team]
+        while parent := branch.parent:
+            # One that is alone is compared with no other.
+            alone = parent is self._root and len(parent.below) == 1
+            waits = branch.follow() if alone else branch.renew()
+            parent.replace(branch, waits=waits)
+            branch = parent

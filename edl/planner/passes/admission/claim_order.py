@@ -9,7 +9,7 @@ first claim is, for what it is served may borrow.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from heapq import heappop, heapreplace
@@ -19,13 +19,7 @@ from edl.model import Demand
 from edl.planner.passes.admission.gang import Gang
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
-from edl.planner.teams.team_turns import (
-    FIRST_COVERED,
-    LATER_COVERED,
-    NONE_COVERED,
-    Precedence,
-    TeamTurns,
-)
+from edl.planner.teams.team_turns import Precedence, TeamQueue, TeamTurns
 
 Claim: TypeAlias = Demand | Gang | RoleAllocation
 _Order: TypeAlias = tuple[int, bool, datetime, tuple[str, ...]]
@@ -51,17 +45,71 @@ def in_team_order(
     queues = {
         team: ClaimingTeam(team, balance.paths[team], found) for team, found in by_team.items()
     }
-    turns, changes = TeamTurns(balance, queues.values()), balance.changes
-    while found_queue := turns.first:
-        queue = queues[found_queue.team]
-        yield queue.pop(contested=turns.contested)
+    order = TeamOrder(TeamTurns(balance, queues.values()), queues)
+    changes = balance.changes
+    while found_queue := order.turns.first:
+        claim, queue = order.pop(queues[found_queue.team])
+        yield claim
         if changes != balance.changes:  # some hold less than before: they may come earlier
             changes = balance.changes
             for one in queues.values():
                 one.forget()
-            turns.rebuild()
+            order.turns.rebuild()
         else:
-            turns.renew()
+            order.turns.renew(queue)
+
+
+class TeamOrder:
+    """Which claim is served when a team has its turn."""
+
+    def __init__(self, turns: TeamTurns, queues: Mapping[int, "ClaimingTeam"]) -> None:
+        self.turns, self._queues = turns, queues
+        self._waiting = {
+            claim.job.key
+            for queue in queues.values()
+            for claim, _ in queue.claims
+            if isinstance(claim, Gang)
+        }
+
+    def pop(self, queue: "ClaimingTeam") -> tuple[Claim, "ClaimingTeam"]:
+        """The claim that is served next, and its team: the first one, or one within a guarantee.
+
+        A first claim that borrows all that it needs could go for a claim of another team, and come
+        back before it. One that borrows a part could take what is guaranteed to others that wait.
+        """
+        queue, place = self._turn(queue)
+        claim = queue.pop(place)
+        if isinstance(claim, Gang):
+            self._waiting.discard(claim.job.key)
+        return claim, queue
+
+    def _turn(self, queue: "ClaimingTeam") -> tuple["ClaimingTeam", int]:
+        charge = queue.charge
+        for depth, team in enumerate(queue.path):
+            if charge.is_within(team):
+                break
+            within = self.turns.within(team)
+            if not within:
+                continue
+            borrowed = all(charge.is_borrowed(one) for one in queue.path[: depth + 1])
+            found = self._first(team, within) if borrowed or self.turns.contested else None
+            return found or (queue, queue.head)
+        return queue, queue.head
+
+    def _first(self, team: int, within: Iterable[TeamQueue]) -> tuple["ClaimingTeam", int] | None:
+        """The first of the claims within a guarantee; not what made room for one that waits."""
+        found = []
+        for one in within:
+            queue = self._queues[one.team]
+            place = queue.first_within(team)
+            claim = queue.claims[place or 0][0]
+            if place is None or (isinstance(claim, Gang) and claim.preemptor in self._waiting):
+                continue
+            found.append((claim_order(claim), queue.team, place))
+        if not found:
+            return None
+        _, number, place = min(found)
+        return self._queues[number], place
 
 
 @dataclass(slots=True)
@@ -73,10 +121,11 @@ class ClaimingTeam:
     """The team itself, and those above it."""
     claims: list[tuple[Claim, TeamCharge]]
     """The first first; those that were served stay."""
-    _head: int = 0
+    head: int = 0
     """The place of the first that waits."""
     _served: set[int] = field(default_factory=set)
-    _alike: dict[_Amounts, deque[int]] = field(init=False)
+    """Places after the head."""
+    _alike: defaultdict[_Amounts, deque[int]] = field(init=False)
     """The places of the claims that count the same."""
     _hopeful: dict[int, list[tuple[int, _Amounts]]] = field(default_factory=dict)
     """By team, what may still be within its guarantee, with the place of the first such claim:
@@ -89,20 +138,25 @@ class ClaimingTeam:
 
     @property
     def waiting(self) -> bool:
-        return self._head < len(self.claims)
+        return self.head < len(self.claims)
+
+    @property
+    def charge(self) -> TeamCharge:
+        """Of the first."""
+        return self.claims[self.head][1]
 
     @property
     def first(self) -> tuple[Precedence, Precedence]:
-        order = claim_order(self.claims[self._head][0])
+        order = claim_order(self.claims[self.head][0])
         return order[:1], order
 
-    def covered(self, team: int) -> int:
-        """Where a later claim of the team is, the claims before it may be served with it."""
-        if self.claims[self._head][1].is_within(team):
-            return FIRST_COVERED
-        return NONE_COVERED if self._first_within(team) is None else LATER_COVERED
+    def first_is_within(self, team: int) -> bool:
+        return self.charge.is_within(team)
 
-    def _first_within(self, team: int) -> int | None:
+    def any_is_within(self, team: int) -> bool:
+        return self.first_within(team) is not None
+
+    def first_within(self, team: int) -> int | None:
         """The place of the first claim that stays within the guarantee of a team of the path."""
         hopeful = self._hopeful.get(team)
         if hopeful is None:
@@ -119,28 +173,15 @@ class ClaimingTeam:
                 return place
         return None
 
-    def pop(self, *, contested: bool) -> Claim:
-        """The claim that is served next. `contested`: other teams' wait within guarantees, too.
-
-        The first of the team, unless it borrows, and a later one is within the guarantee: a claim
-        that borrows all that it needs could go for a claim of another team, and one that borrows a
-        part could take what is guaranteed to them.
-        """
-        place, charge = self._head, self.claims[self._head][1]
-        for depth, team in enumerate(self.path):
-            later = self._first_within(team)
-            if later is None:
-                continue
-            borrowed = all(charge.is_borrowed(one) for one in self.path[: depth + 1])
-            if contested or borrowed:
-                place = later
-            break
+    def pop(self, place: int) -> Claim:
+        """Take the claim of this place, the first of those that count the same."""
+        claim, charge = self.claims[place]
         self._served.add(place)
-        self._alike[self.claims[place][1].amounts].popleft()
-        while self._head in self._served:
-            self._served.discard(self._head)
-            self._head += 1
-        return self.claims[place][0]
+        self._alike[charge.amounts].popleft()
+        while self.head in self._served:
+            self._served.discard(self.head)
+            self.head += 1
+        return claim
 
     def forget(self) -> None:
         """Teams hold less than before: what was not within may be."""

@@ -1,9 +1,10 @@
 """What claims may take of running jobs while one plan is made: their extras, and whole gangs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from edl.model import Reason
+from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission.gang import Gang
 from edl.planner.passes.preemption.preemption import Preemption, Preemptor
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -64,6 +65,14 @@ class ClaimSources:
             self.snapshot.teams.changes += 1
 
     def scope_of(self, found: Gang) -> ReclaimScope:
+        """Of its claim, for what it lacks now."""
+        return self._scope(found, found.requests)
+
+    def standing_of(self, found: Gang) -> ReclaimScope:
+        """The same whatever it lacks: by its priority and its team's guarantee."""
+        return self._scope(found, ())
+
+    def _scope(self, found: Gang, requests: Sequence[PodSetRequest]) -> ReclaimScope:
         priority = reclaim_priority_of(self.snapshot, found.job)
         charge = found.quota_request.team if found.quota_request else None
-        return self.snapshot.reclaim_scope(priority, charge)
+        return self.snapshot.reclaim_scope(priority, charge, requests)

@@ -116,7 +116,7 @@ class GangClaims:
         elif found.quota_request and found.quota_request.head:
             self.decisions.enqueue(key, reasons.goes_first(found.quota_request.head))
         elif not found.job.provisioning.pods and (
-            refused := self._refused.get(_question(found, self.sources.scope_of(found)))
+            refused := self._refused.get(_question(found, self.sources.standing_of(found)))
         ):
             self._pass_over(found, refused)
         else:

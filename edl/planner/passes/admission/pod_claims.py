@@ -17,14 +17,12 @@ def place_demand(sources: ClaimSources, demand: Demand) -> None:
     pod_class = snapshot.pod_class_state(demand.shape).pod_class
     nodes = pod_class.idle.reserve_pods(demand.count)
     if len(nodes) < demand.count:
-        reservation = Reservation(
-            snapshot.capacity, [PodSetRequest(pod_class, demand.count - len(nodes))]
-        )
+        requests = [PodSetRequest(pod_class, demand.count - len(nodes))]
         reason = reasons.room_for_demand(demand)
         priority = ReclaimPriority(demand.priority, Margin.NEARLY_DONE)
-        teams = snapshot.teams
-        charge = snapshot.demand_charge(demand, demand.count) if teams else None
-        scope = snapshot.reclaim_scope(priority, charge)
+        charge = snapshot.demand_charge(demand, demand.count) if snapshot.teams else None
+        scope = snapshot.reclaim_scope(priority, charge, requests)
+        reservation = Reservation(snapshot.capacity, requests)
         moves = Displacement(snapshot, sources.reclaimable, reservation, scope, reason).run()
         sources.decisions.moves += moves
         reserve_capacity(reservation, sources.reclaimable, scope, whole=False)
@@ -49,13 +47,12 @@ def place_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
     if not lacking:
         return
     job = allocation.job
-    reservation = Reservation(
-        snapshot.capacity, [PodSetRequest(allocation.pod_class, len(lacking))]
-    )
+    requests = [PodSetRequest(allocation.pod_class, len(lacking))]
     reason = reasons.room_for_minimum(job.key)
     charge = allocation.quota_request.team if allocation.quota_request else None
     priority = ReclaimPriority(job.priority, Margin.NEARLY_DONE)
-    scope = snapshot.reclaim_scope(priority, charge, 0)
+    scope = snapshot.reclaim_scope(priority, charge, requests, 0)
+    reservation = Reservation(snapshot.capacity, requests)
     reserve_capacity(reservation, sources.reclaimable, scope, whole=False)
     sources.record_evicted(reservation.evicted, reason)
     rest = PodSetRequest(allocation.pod_class, len(lacking) - len(reservation.nodes[0]))

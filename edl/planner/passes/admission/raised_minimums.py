@@ -33,8 +33,9 @@ def raise_to_minimum(
     ):
         if quota_request and not quota_request.allows(FUTURE_IDLE):
             return
-        reservation = Reservation(capacity, [PodSetRequest(pod_class, 1)])
-        scope = snapshot.reclaim_scope(priority, charge)
+        requests = [PodSetRequest(pod_class, 1)]
+        scope = snapshot.reclaim_scope(priority, charge, requests)
+        reservation = Reservation(capacity, requests)
         if not reserve_capacity(reservation, reclaimable, scope, whole=True):
             return
         record_eviction(reservation.evicted, reasons.room_for_minimum(job.key))

@@ -166,7 +166,7 @@ class Preemption:
                 continue
             charge = victim.charge(scope.right.balance)
             charge.reserve(-1)
-            if scope.right.stops(charge, lower=lower):
+            if scope.right.stops(victim.charge_of_return(scope.right.balance), lower=lower):
                 found.append((victim, charge))
             else:
                 charge.reserve(1)

@@ -1,7 +1,7 @@
 """Started training jobs that may stop for a claim, and what each of them holds."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -12,7 +12,7 @@ import numpy as np
 from edl.model import TrainingJob
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass
-from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, start_size
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 
 
@@ -37,11 +37,18 @@ class Victim:
 
     def charge(self, balance: TeamBalance) -> TeamCharge:
         """What it counts in its team as a whole."""
+        return self._charge(balance, [one.size for one in self.allocations])
+
+    def charge_of_return(self, balance: TeamBalance) -> TeamCharge:
+        """What it would count if it asked again: extras are not asked for."""
+        return self._charge(balance, [start_size(one.role) for one in self.allocations])
+
+    def _charge(self, balance: TeamBalance, sizes: Sequence[int]) -> TeamCharge:
         total: Counter[int] = Counter()
-        for one in self.allocations:
-            pods = one.quota_request.team if one.quota_request else None
-            for at, amount in pods.amounts if pods else ():
-                total[at] += amount * one.size
+        for one, size in zip(self.allocations, sizes, strict=True):
+            pod = one.quota_request.team if one.quota_request else None
+            for at, amount in pod.amounts if pod else ():
+                total[at] += amount * size
         return TeamCharge(balance, self.allocations[0].team, tuple(sorted(total.items())))
 
     @property

@@ -56,7 +56,7 @@ class TeamRebalance:
                     continue
                 hopeless.add(kind)
             queues[found.team].drop()
-            turns.renew()
+            turns.renew(found)
         left = (one for one in stuck if one.size < one.max_replicas)
         first = growth_turns(self.balance, self.snapshot.policy, left)[0].first
         return first.team if first else NO_TEAM
