@@ -8,7 +8,7 @@ and its room is the claim's, so it starts again when there is room for both.
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,10 @@ from edl.planner.snapshot.decisions import Decisions, record_eviction
 from edl.planner.snapshot.quota_balance import QuotaRequest
 from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
-from edl.planner.teams.reclaim_priority import Reach, ReclaimScope
+from edl.planner.teams.reclaim_priority import Reach, ReclaimScope, TeamRight
+
+if TYPE_CHECKING:
+    from edl.planner.teams.team_balance import TeamCharge
 
 
 class Preemptor(NamedTuple):
@@ -158,21 +161,26 @@ class Preemption:
         scope = preemptor.scope
         if scope.right is None:
             return self._below(preemptor.priority)
-        found = []
+        charges: dict[Victim, TeamCharge] = {}
         for victim in self._victims:
             lower = preemptor.by_priority and victim.job.priority < preemptor.priority
             within = scope.reach(victim.allocations[0].team) is not Reach.NONE
-            if not within or not (lower or scope.reclaims_jobs):
-                continue
-            charge = victim.charge(scope.right.balance)
-            charge.reserve(-1)
-            if scope.right.stops(victim.charge_of_return(scope.right.balance), lower=lower):
-                found.append((victim, charge))
-            else:
-                charge.reserve(1)
-        for _, charge in found:
+            if within and (lower or scope.reclaims_jobs):
+                charges[victim] = victim.charge(scope.right.balance)
+                charges[victim].reserve(-1)
+                if not self._may_stop(victim, preemptor, scope.right):
+                    charges.pop(victim).reserve(1)
+        # Where those after it go as well, it may be within the guarantee.
+        for victim in list(charges):
+            if not self._may_stop(victim, preemptor, scope.right):
+                charges.pop(victim).reserve(1)
+        for charge in charges.values():
             charge.reserve(1)
-        return [victim for victim, _ in found]
+        return list(charges)
+
+    def _may_stop(self, victim: Victim, preemptor: Preemptor, right: TeamRight) -> bool:
+        lower = preemptor.by_priority and victim.job.priority < preemptor.priority
+        return right.stops(victim.charge_of_return(right.balance), lower=lower)
 
     def _below(self, priority: int) -> list[Victim]:
         return self._victims[
