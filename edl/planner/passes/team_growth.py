@@ -7,11 +7,11 @@ role does, as everywhere.
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heapreplace
 
 from edl.planner.policies import Policy
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.teams.team_balance import TeamBalance
+from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 from edl.planner.teams.team_turns import Precedence, TeamTurns
 
 
@@ -54,18 +54,23 @@ class GrowingTeam:
     policy: Policy
     team: int
     roles: list[RoleAllocation]
+    waiting: bool = True
     _heap: list[tuple[float, int, RoleAllocation]] = field(init=False)
+    _charge: TeamCharge | None = None
+    """What one replica of the first counts."""
 
     def __post_init__(self) -> None:
         self._heap = [self._entry(one) for one in self.roles]
         heapify(self._heap)
+        self._read()
 
     def _entry(self, one: RoleAllocation) -> tuple[float, int, RoleAllocation]:
         return self.policy.satisfaction(one, one.size), one.rank, one
 
-    @property
-    def waiting(self) -> bool:
-        return bool(self._heap)
+    def _read(self) -> None:
+        self.waiting = bool(self._heap)
+        request = self._heap[0][2].quota_request if self._heap else None
+        self._charge = request.team if request else None
 
     @property
     def first(self) -> tuple[Precedence, Precedence]:
@@ -77,8 +82,7 @@ class GrowingTeam:
         return self._heap[0][2]
 
     def first_is_within(self, team: int) -> bool:
-        request = self._heap[0][2].quota_request
-        return request is not None and request.team is not None and request.team.is_within(team)
+        return self._charge is not None and self._charge.is_within(team)
 
     def any_is_within(self, team: int) -> bool:  # noqa: ARG002 - of a protocol
         """Only the least satisfied role grows."""
@@ -86,9 +90,13 @@ class GrowingTeam:
 
     def drop(self) -> None:
         heappop(self._heap)
+        self._read()
 
     def renew(self) -> None:
         """The first has got a replica."""
-        one = heappop(self._heap)[2]
+        one = self._heap[0][2]
         if one.size < one.max_replicas:
-            heappush(self._heap, self._entry(one))
+            heapreplace(self._heap, self._entry(one))
+        else:
+            heappop(self._heap)
+        self._read()

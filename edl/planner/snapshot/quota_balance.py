@@ -175,7 +175,8 @@ class QuotaUsage:
             quota_request.reserve(
                 IDLE, sum(placement.counts_in_quota for placement in allocation.placements)
             )
-            quota_request.count_terminating(_leaving(allocation.role))
+            if quota_request.amounts:
+                quota_request.count_terminating(_leaving(allocation.role))
 
     def count_pods(self, job: TrainingJob, role: Role, *, leaving: bool) -> None:
         """Count the pods of a role that takes no part in the plan any more."""

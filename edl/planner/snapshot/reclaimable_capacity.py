@@ -10,7 +10,13 @@ import numpy as np
 from edl.planner.packing.node_capacity import Ints, NodeCapacity
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
-from edl.planner.teams.reclaim_priority import Reach, ReclaimPriority, ReclaimScope
+from edl.planner.teams.reclaim_priority import (
+    ALL_RECLAIMABLE,
+    NONE_RECLAIMABLE,
+    Reach,
+    ReclaimPriority,
+    ReclaimScope,
+)
 
 _node: Final = attrgetter("node")
 Extras: TypeAlias = Iterable[tuple[RoleAllocation, Sequence[Placement]]]
@@ -53,49 +59,71 @@ _Kind: TypeAlias = tuple[ReclaimPriority, PodClass]
 
 
 class TeamReclaimableCapacity:
-    """With teams: the nodes of their extras, because tables of hundreds of teams were too large."""
+    """With teams: the nodes of their extras, because tables of hundreds of teams were too large.
+
+    One table has what the last claim could reach: claims that follow each other reach nearly the
+    same, so that only what differs is added and taken away.
+    """
 
     def __init__(self, capacity: NodeCapacity, extras: Extras) -> None:
         self._capacity = capacity
         self._nodes: defaultdict[int, defaultdict[_Kind, list[int]]] = defaultdict(
             lambda: defaultdict(list)
         )
-        self._arrays: dict[tuple[int, _Kind], Ints] = {}
+        self._reached: Ints | None = None
+        self._most: dict[int, ReclaimPriority] = {}
+        """By team, the highest priority of replicas that are counted in `_reached`."""
         for allocation, placements in extras:
             kind = (allocation.reclaim_priority, allocation.pod_class)
             self._nodes[allocation.team][kind] += map(_node, placements)
 
     def add(self, allocation: RoleAllocation, placement: Placement, sign: int) -> None:
-        kind = (allocation.reclaim_priority, allocation.pod_class)
+        kind, node = (allocation.reclaim_priority, allocation.pod_class), placement.node
         found = self._nodes[allocation.team][kind]
         if sign > 0:
-            found.append(placement.node)
+            found.append(node)
         else:
-            found.remove(placement.node)
-        self._arrays.pop((allocation.team, kind), None)
+            found.remove(node)
+        most = self._most.get(allocation.team, NONE_RECLAIMABLE)
+        if self._reached is not None and kind[0] <= most and node != NO_NODE:
+            for resource, amount in allocation.pod_class.amounts:
+                self._reached[resource, node] += sign * amount
 
     def with_idle(self, scope: ReclaimScope) -> Ints:
         """The future idle capacity if all reclaimable replicas within reach were evicted."""
-        found: Ints = self._capacity.future_idle.copy()
-        by_class: defaultdict[PodClass, list[Ints]] = defaultdict(list)
+        if self._reached is None:
+            self._reached = np.zeros_like(self._capacity.future_idle)
+        for sign, by_class in self._differences(scope).items():
+            for pod_class, nodes in by_class.items():
+                _add_all(self._reached, pod_class, np.array(nodes, dtype=np.int64), sign)
+        found: Ints = self._capacity.future_idle + self._reached
+        return found
+
+    def _differences(self, scope: ReclaimScope) -> dict[int, dict[PodClass, list[int]]]:
+        """The nodes of replicas that come into reach (1), and that leave it (-1)."""
+        found: dict[int, dict[PodClass, list[int]]] = {1: defaultdict(list), -1: defaultdict(list)}
         for team, kinds in self._nodes.items():
-            reach = scope.reach(team)
-            for kind in kinds if reach is not Reach.NONE else ():
-                if reach is Reach.ALL or kind[0] <= scope.priority:
-                    by_class[kind[1]].append(self._array(team, kind))
-        for pod_class, arrays in by_class.items():
-            _add_all(found, pod_class, np.concatenate(arrays))
-        return found
-
-    def _array(self, team: int, kind: _Kind) -> Ints:
-        found = self._arrays.get((team, kind))
-        if found is None:
-            found = np.array(self._nodes[team][kind], dtype=np.int64)
-            self._arrays[team, kind] = found
+            most, before = _reached(scope, team), self._most.get(team, NONE_RECLAIMABLE)
+            if most == before:
+                continue
+            self._most[team] = most
+            low, high = min(before, most), max(before, most)
+            by_class = found[1 if most > before else -1]
+            for (priority, pod_class), nodes in kinds.items():
+                if low < priority <= high:
+                    by_class[pod_class] += nodes
         return found
 
 
-def _add_all(room: Ints, pod_class: PodClass, nodes: Ints) -> None:
+def _reached(scope: ReclaimScope, team: int) -> ReclaimPriority:
+    """The highest priority of a team's replicas that a claim may take."""
+    reach = scope.reach(team)
+    if reach is Reach.NONE:
+        return NONE_RECLAIMABLE
+    return ALL_RECLAIMABLE if reach is Reach.ALL else scope.priority
+
+
+def _add_all(room: Ints, pod_class: PodClass, nodes: Ints, sign: int = 1) -> None:
     counts = np.bincount(nodes[nodes >= 0], minlength=room.shape[1])
     for resource, amount in pod_class.amounts:
-        room[resource] += counts * amount
+        room[resource] += counts * (sign * amount)

@@ -109,6 +109,11 @@ class RoleAllocation:
         return len(self.placements)
 
     @property
+    def extras(self) -> int:
+        """Replicas that claims may take: none of a role that takes no new size."""
+        return max(self.size - self.min_replicas, 0) if self.resizable and not self.starts else 0
+
+    @property
     def queue_rank(self) -> int:
         """Its job's place in the total order."""
         return self.rank // ROLES_PER_JOB

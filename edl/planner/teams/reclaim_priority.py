@@ -69,8 +69,7 @@ class TeamRight(NamedTuple):
         """As the balance is now."""
         if team == self.team:
             return Reach.BY_PRIORITY
-        above = self.balance.below_common(self.team, team)
-        if not all(self.balance.borrows(one, self.scarce) for one in above):
+        if not self.balance.all_borrow(self.team, team, self.scarce):
             return Reach.NONE
         return Reach.ALL if self._owns(team) else Reach.BY_PRIORITY
 

@@ -14,6 +14,8 @@ from edl.model import Quota, Reclaim, Teams
 from edl.quantities import PODS, Resources
 
 NO_TEAM: Final = -1
+UNKNOWN: Final = -1.0
+"""A share that has to be worked out again."""
 
 
 class TeamCharge(msgspec.Struct, frozen=True, eq=False):
@@ -25,11 +27,14 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
     """(place of the resource, amount)"""
 
     def reserve(self, pods: int) -> None:
-        used = self.balance.used
-        for team in self.balance.paths[self.team]:
+        balance = self.balance
+        used, shares, amounts = balance.used, balance.shares_known, self.amounts
+        balance.version += 1
+        for team in balance.paths[self.team]:
             row = used[team]
-            for at, amount in self.amounts:
+            for at, amount in amounts:
                 row[at] += amount * pods
+            shares[team] = UNKNOWN
 
     def is_within(self, team: int, pods: int = 1) -> bool:
         """Whether so many more stay within the guarantee of a team of its path.
@@ -37,6 +42,8 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
         Contended resources that the guarantee does not name are borrowed.
         """
         owed, used = self.balance.owed[team], self.balance.used[team]
+        if not owed:
+            return False
         named = False
         for at, amount in self.amounts:
             if at in owed:
@@ -112,7 +119,12 @@ class TeamBalance:
             if asked and asked.get(resource, 0) > totals.get(resource, 0)
         )
         """Resources of which more is asked for than nodes have: the same however they are given."""
+        self._owed = [[owed.get(at, 0) for at in range(len(self.resources))] for owed in self.owed]
         self.used = [[0] * len(self.resources) for _ in self.names]
+        self.shares_known = [UNKNOWN for _ in self.names]
+        """By team, while nothing that it holds has changed."""
+        self.version = 0
+        """How often what teams hold has changed."""
         self._totals = [totals.get(resource, 0) for resource in self.resources]
         self._scales = [
             [1 / (total * teams[name].weight) if total > 0 else 0.0 for total in self._totals]
@@ -133,6 +145,9 @@ class TeamBalance:
         """Teams whose guarantee may take whole jobs of borrowers."""
         self.changes = 0
         """How often replicas were taken for a claim: what teams hold only grows between."""
+        self._borrowing: dict[tuple[int, ...], dict[int, bool]] = {}
+        """By the resources that a claim lacks, which teams borrow; of `_borrowing_version`."""
+        self._borrowing_version = 0
         self._common: dict[tuple[int, int], tuple[int, ...]] = {}
         for name, amounts in sorted(usage.items()):
             self.charge(self.number(name), amounts).reserve(1)
@@ -165,6 +180,23 @@ class TeamBalance:
             self._common[team, other] = found
         return found
 
+    def all_borrow(self, team: int, other: int, scarce: tuple[int, ...] = ()) -> bool:
+        """Whether the path of a team borrows below the lowest that another belongs to as well.
+
+        Asked for many teams of which many share a path: each of it is looked at once.
+        """
+        if self._borrowing_version != self.version:
+            self._borrowing_version = self.version
+            self._borrowing.clear()
+        known = self._borrowing.setdefault(scarce, {})
+        for one in self.below_common(team, other):
+            found = known.get(one)
+            if found is None:
+                found = known[one] = self.borrows(one, scarce)
+            if not found:
+                return False
+        return True
+
     def borrows(self, team: int, scarce: Sequence[int] = ()) -> bool:
         """Whether a team holds more than its guarantee, of these resources if there are any.
 
@@ -175,17 +207,27 @@ class TeamBalance:
             return any(used[at] > owed.get(at, 0) for at in scarce)
         return not owed or any(used[at] > amount for at, amount in owed.items())
 
-    def share(self, team: int, charge: TeamCharge | None = None, pods: int = 0) -> float:
-        """Its weighted dominant share of what is borrowed, with so many pods more.
+    def share(self, team: int) -> float:
+        """Its weighted dominant share of what is borrowed.
 
         The largest part of the cluster of any resource that it uses beyond its guarantee.
         """
-        owed, scales = self.owed[team], self._scales[team]
-        more = {at: amount * pods for at, amount in charge.amounts} if charge else {}
+        found = self.shares_known[team]
+        if found == UNKNOWN:
+            found = self.shares_known[team] = self._share(team, self.used[team])
+        return found
+
+    def share_with(self, team: int, charge: TeamCharge, pods: int) -> float:
+        """The same, with so many pods more."""
+        used = self.used[team].copy()
+        for at, amount in charge.amounts:
+            used[at] += amount * pods
+        return self._share(team, used)
+
+    def _share(self, team: int, used: Iterable[int]) -> float:
         most = 0.0
-        for at, used in enumerate(self.used[team]):
-            above = used + more.get(at, 0) - owed.get(at, 0)
-            if above > 0 and (found := above * scales[at]) > most:
+        for amount, owed, scale in zip(used, self._owed[team], self._scales[team], strict=True):
+            if amount > owed and (found := (amount - owed) * scale) > most:
                 most = found
         return most
 

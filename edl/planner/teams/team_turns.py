@@ -80,17 +80,16 @@ class _Branch:
         """Read its key again; whether anything waits."""
         if not self.follow() or self.chosen is None:
             return False
-        branch = self.through
-        if branch and branch.key[0] == FIRST_COVERED:
-            self.key = branch.key
-            return True
-        if branch:
+        if branch := self.through:
+            if branch.key[0] == FIRST_COVERED:
+                self.key = branch.key
+                return True
             covered, before, _, after = branch.key
         else:
             covered, (before, after) = NONE_COVERED, self.chosen.first
         if self.chosen.first_is_within(self.team):
             covered = FIRST_COVERED
-        elif covered == NONE_COVERED and self.any_is_within():
+        elif covered == NONE_COVERED and self.hopeful and self.any_is_within():
             covered = LATER_COVERED
         share = 0.0 if covered < NONE_COVERED else self.balance.share(self.team)
         self.key = (covered, before, share, after)
@@ -171,7 +170,9 @@ class TeamTurns:
         branch = self._branches[queue.team]
         while parent := branch.parent:
             # One that is alone is compared with no other.
-            alone = parent is self._root and len(parent.below) == 1
-            waits = branch.follow() if alone else branch.renew()
-            parent.replace(branch, waits=waits)
+            if parent is self._root and len(parent.below) == 1:
+                if not branch.follow():
+                    parent.below.clear()
+                return
+            parent.replace(branch, waits=branch.renew())
             branch = parent

@@ -162,6 +162,7 @@ class Preemption:
         if scope.right is None:
             return self._below(preemptor.priority)
         charges: dict[Victim, TeamCharge] = {}
+        self._count_extras(-1)
         for victim in self._victims:
             lower = preemptor.by_priority and victim.job.priority < preemptor.priority
             within = scope.reach(victim.allocations[0].team) is not Reach.NONE
@@ -176,7 +177,14 @@ class Preemption:
                 charges.pop(victim).reserve(1)
         for charge in charges.values():
             charge.reserve(1)
+        self._count_extras(1)
         return list(charges)
+
+    def _count_extras(self, sign: int) -> None:
+        """In their teams, as if all had gone (-1), or again: they go before any job does."""
+        for one in self.reclaimable.allocations:
+            if one.extras and one.quota_request and one.quota_request.team:
+                one.quota_request.team.reserve(sign * one.extras)
 
     def _may_stop(self, victim: Victim, preemptor: Preemptor, right: TeamRight) -> bool:
         lower = preemptor.by_priority and victim.job.priority < preemptor.priority

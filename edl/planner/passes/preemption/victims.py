@@ -36,11 +36,11 @@ class Victim:
     """What has been taken off, the first first; the last says whether it was an extra."""
 
     def charge(self, balance: TeamBalance) -> TeamCharge:
-        """What it counts in its team as a whole."""
-        return self._charge(balance, [one.size for one in self.allocations])
+        """What it counts in its team without extras."""
+        return self._charge(balance, [one.size - one.extras for one in self.allocations])
 
     def charge_of_return(self, balance: TeamBalance) -> TeamCharge:
-        """What it would count if it asked again: extras are not asked for."""
+        """What it would count if it asked again."""
         return self._charge(balance, [start_size(one.role) for one in self.allocations])
 
     def _charge(self, balance: TeamBalance, sizes: Sequence[int]) -> TeamCharge:

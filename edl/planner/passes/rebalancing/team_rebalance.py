@@ -6,7 +6,7 @@ within its guarantee has the share 0: it takes of all that borrow, and nothing i
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from edl import reasons
@@ -19,7 +19,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.reclaimable import Reclaimable, ReclaimOrder, reclaim_order
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
-from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
+from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge
 
 if TYPE_CHECKING:
     from edl.planner.packing.pod_class import PodClass
@@ -35,6 +35,11 @@ class TeamRebalance:
     snapshot: Snapshot
     ceiling: GrowthCeiling
     balance: TeamBalance
+    _version: int = -1
+    _stay_above: dict[tuple[int, int, tuple[tuple[int, int], ...]], bool] = field(
+        default_factory=dict
+    )
+    """Whether a team that gives such a replica stays above another; of the balance's `_version`."""
 
     def run(self, stuck: Sequence[RoleAllocation]) -> int:
         """The team that is furthest below its share of those that could grow, after all moves."""
@@ -66,8 +71,7 @@ class TeamRebalance:
         charge = recipient.quota_request
         if recipient.hold_reason or charge is None or not charge.allows(FUTURE_IDLE):
             return False
-        teams = {one.team for one in self.snapshot.allocations}
-        return any(self._gives(recipient.team, team) for team in teams)
+        return any(self._gives(recipient.team, team) for team in self._teams())
 
     def _gives(self, team: int, other: int) -> bool:
         """Whether a team has more than another, where their paths part."""
@@ -83,7 +87,8 @@ class TeamRebalance:
     def _serve(self, recipient: RoleAllocation) -> bool:
         usual = reclaim_order(self.snapshot)
         order = ReclaimOrder(lambda donor: self._least(recipient.team, donor), usual.key)
-        donors = [one for one in self.snapshot.allocations if _may_give(one, recipient)]
+        giving = {team for team in self._teams() if self._may_lose(recipient.team, team)}
+        donors = [one for one in self.snapshot.allocations if one.team in giving and _may_give(one)]
         reclaimable = Reclaimable(self.snapshot, donors, order)
         request = recipient.quota_request
         reservation = Reservation(
@@ -103,14 +108,31 @@ class TeamRebalance:
 
     def _least(self, team: int, donor: RoleAllocation) -> int:
         """How many replicas a donor keeps at least: all, where its team would fall below `team`."""
-        pair = self._parted(team, donor.team)
         charge = donor.quota_request.team if donor.quota_request else None
-        if pair is None or charge is None:
+        if charge is None:
             return donor.size
-        above = self.balance.below_common(team, donor.team)
-        stays = all(self.balance.borrows(one) for one in above)
-        after = self.balance.share(pair[1], charge, -1)
-        return donor.min_replicas if stays and after > self.balance.share(pair[0]) else donor.size
+        if self._version != self.balance.version:
+            self._version = self.balance.version
+            self._stay_above.clear()
+        asked = (team, donor.team, charge.amounts)
+        stays = self._stay_above.get(asked)
+        if stays is None:
+            stays = self._stay_above[asked] = self._stays_above(team, charge)
+        return donor.min_replicas if stays else donor.size
+
+    def _stays_above(self, team: int, charge: TeamCharge) -> bool:
+        """Whether a team that gives one replica has more than another all the same."""
+        pair = self._parted(team, charge.team)
+        if pair is None or not self._may_lose(team, charge.team):
+            return False
+        return self.balance.share_with(pair[1], charge, -1) > self.balance.share(pair[0])
+
+    def _may_lose(self, team: int, other: int) -> bool:
+        """Whether a team borrows at each level at which another is beside it, and has more."""
+        return self._gives(team, other) and self.balance.all_borrow(team, other)
+
+    def _teams(self) -> set[int]:
+        return {one.team for one in self.snapshot.allocations}
 
 
 def _has_budget(recipient: RoleAllocation) -> bool:
@@ -118,6 +140,6 @@ def _has_budget(recipient: RoleAllocation) -> bool:
     return recipient.quota_request is None or recipient.quota_request.allows(FUTURE_IDLE)
 
 
-def _may_give(donor: RoleAllocation, recipient: RoleAllocation) -> bool:
+def _may_give(donor: RoleAllocation) -> bool:
     stays = donor.manual or donor.cooling_down or donor.nearly_done or donor.job.missing
-    return donor.resizable and not (stays or donor.starts) and donor.team != recipient.team
+    return donor.resizable and not (stays or donor.starts)
