@@ -197,7 +197,8 @@ def _(found: LoadCeiling) -> str:
 @cause.register
 def _(found: QuotaExceeded) -> str:
     budget = found.quota
-    return f"{budget}: {budget.text(found.left)} left, needs {budget.text(found.needed)}"
+    used, left = budget.text(found.used), budget.text(found.left)
+    return f"{budget}: needs {budget.text(found.needed)}; {used} used, {left} left"
 
 
 @remedy.register

@@ -234,7 +234,7 @@ def _(about: Usage, code: Code) -> _Sentence:  # noqa: ARG001
     budget = about.budget
     asks = f"{budget}: needs {budget.text(about.needs)}"
     if about.needs > budget.hard:
-        return _Sentence(f"{asks}, which is never allowed")
+        return _Sentence(f"{asks}, which is never allowed", f"{budget.text(about.used)} used")
     left = budget.text(max(budget.hard - about.used, 0))
     return _Sentence(asks, f"{budget.text(about.used)} used, {left} left")
 

@@ -179,11 +179,12 @@ class LoadCeiling(msgspec.Struct, frozen=True):
 
 
 class QuotaExceeded(msgspec.Struct, frozen=True):
-    """A budget of its namespace does not allow more. `lacks`: by how much it is too small."""
+    """A budget does not allow more. `left`: of it; `lacks`: by how much it is too small."""
 
     kind: ClassVar = BlockerKind.BUDGET
     quota: Quota
     needed: int
+    used: int
     left: int
     lacks: int
 

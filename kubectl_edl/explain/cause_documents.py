@@ -132,6 +132,8 @@ def _(one: QuotaExceeded) -> BlockerDocument:
         **_plain(one),
         "quota": {"source": quota.source, "resource": quota.resource},
         "needed": quota.text(one.needed),
+        "limit": quota.text(quota.hard),
+        "used": quota.text(one.used),
         "available": quota.text(one.left),
     }
 

@@ -103,7 +103,13 @@ def reachable_capacity(snapshot: Snapshot, job: TrainingJob) -> Ints:
 def quota_shortage(quota: QuotaLine, quota_request: QuotaRequest, comes: int) -> QuotaExceeded:
     """A budget that is too small, also when `comes` is given back to it."""
     needed, left = quota_request.amount(quota), quota.future_remaining + comes
-    return QuotaExceeded(quota.spec, needed, max(quota.future_remaining, 0), max(needed - left, 1))
+    return QuotaExceeded(
+        quota.spec,
+        needed,
+        used=quota.used,
+        left=max(quota.future_remaining, 0),
+        lacks=max(needed - left, 1),
+    )
 
 
 def _given_back(snapshot: Snapshot, quota: QuotaLine, priority: int) -> int:

@@ -91,6 +91,8 @@ class BlockerDocument(TypedDict):
     reserved: NotRequired[Annotated[str, QUANTITY, "LoadCeiling: what stays idle."]]
     needed: NotRequired[Annotated[str, QUANTITY, "LoadCeiling, Budget: what is needed."]]
     quota: NotRequired[Annotated[QuotaNameDocument, "Budget: the quota."]]
+    limit: NotRequired[Annotated[str, QUANTITY, "Budget: what the quota allows."]]
+    used: NotRequired[Annotated[str, QUANTITY, "Budget: what is used of the quota."]]
     available: NotRequired[Annotated[str, QUANTITY, "Budget: what is left of the quota."]]
     limitedBy: NotRequired[Annotated[str, SizeBound, "Bound: what limits the replicas."]]
     replicas: NotRequired[Annotated[int, "Bound: the limit."]]

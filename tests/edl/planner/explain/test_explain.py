@@ -341,7 +341,7 @@ def test_a_budget_says_how_much_is_left_and_needed() -> None:
     (blocker,) = found.roles[0].blockers.blockers
     assert isinstance(blocker, QuotaExceeded)
     assert messages.cause(blocker) == (
-        'ResourceQuota "team" of namespace ns allows 4 requests.cpu: 0 left, needs 1'
+        'ResourceQuota "team" of namespace ns allows 4 requests.cpu: needs 1; 4 used, 0 left'
     )
     assert messages.remedy(blocker) == '5 requests.cpu in ResourceQuota "team" of namespace ns'
 
@@ -353,7 +353,9 @@ def test_a_quota_of_pods_lacks_one_where_one_more_is_needed() -> None:
     found = explain(DecisionInput(state, POLICIES["fair"], ALL), JobKey("ns", "mnist"))
     assert found is not None
     assert found.roles[0].blockers is not None
-    assert found.roles[0].blockers.blockers == (QuotaExceeded(quota, needed=1, left=0, lacks=1),)
+    assert found.roles[0].blockers.blockers == (
+        QuotaExceeded(quota, needed=1, used=4, left=0, lacks=1),
+    )
 
 
 @pytest.mark.parametrize("operator", ["Gt", "Lt"])

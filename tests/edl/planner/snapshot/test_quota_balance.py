@@ -67,7 +67,8 @@ def test_a_gang_larger_than_its_quota_is_told_so_and_stops_nobody() -> None:
     plan = plan_for(limited(node("a", 64), large, small, by=quota(4, others=1)))
     assert {one.job.name for one in plan.admissions} == {"small"}
     assert told(plan)["large"] == (
-        'ResourceQuota "team" of namespace ns allows 4 pods: needs 9, which is never allowed'
+        'ResourceQuota "team" of namespace ns allows 4 pods: needs 9, which is never allowed; '
+        "1 used"
     )
 
 
