@@ -93,6 +93,8 @@ class Reclaimable:
         self._turns: list[tuple[_Rank, int]] = []
         """Teams in the order in which they yield to `_scope`, perhaps out of date."""
         self._queued: dict[int, _Rank] = {}
+        self._common = 0
+        """How many levels all of `_heaps` share."""
         plain = self._teams is None
         kind: type[PlainReclaimableCapacity | TeamReclaimableCapacity] = (
             PlainReclaimableCapacity if plain else TeamReclaimableCapacity
@@ -118,6 +120,7 @@ class Reclaimable:
     def _next_of_teams(self, scope: ReclaimScope) -> RoleAllocation | None:
         if self._scope is not scope:
             self._scope = scope
+            self._common = self._teams.common_levels(self._heaps) if self._teams else 0
             ranks = ((self._rank(team, scope), team) for team in self._heaps)
             self._turns = [(rank, team) for rank, team in ranks if rank]
             heapify(self._turns)
@@ -147,7 +150,8 @@ class Reclaimable:
         (priority, near, satisfied), last = heap[0].key, heap[0].last
         if reach is Reach.BY_PRIORITY and priority > scope.priority:
             return None
-        above = tuple(-share for share in self._teams.shares(team))
+        # Without what all have in common: it changes with each replica, and decides nothing.
+        above = tuple(-share for share in self._teams.shares(team)[self._common :])
         owned = reach is Reach.ALL
         return not owned, NONE_RECLAIMABLE if owned else priority, above, near, satisfied, last
 

@@ -102,8 +102,10 @@ class TeamReclaimableCapacity:
     def _differences(self, scope: ReclaimScope) -> dict[int, dict[PodClass, list[int]]]:
         """The nodes of replicas that come into reach (1), and that leave it (-1)."""
         found: dict[int, dict[PodClass, list[int]]] = {1: defaultdict(list), -1: defaultdict(list)}
+        reaches = scope.right.reaches() if scope.right else None
         for team, kinds in self._nodes.items():
-            most, before = _reached(scope, team), self._most.get(team, NONE_RECLAIMABLE)
+            most = _highest(scope, reaches[team]) if reaches else scope.priority
+            before = self._most.get(team, NONE_RECLAIMABLE)
             if most == before:
                 continue
             self._most[team] = most
@@ -115,9 +117,8 @@ class TeamReclaimableCapacity:
         return found
 
 
-def _reached(scope: ReclaimScope, team: int) -> ReclaimPriority:
-    """The highest priority of a team's replicas that a claim may take."""
-    reach = scope.reach(team)
+def _highest(scope: ReclaimScope, reach: Reach) -> ReclaimPriority:
+    """The highest priority of replicas that a claim may take."""
     if reach is Reach.NONE:
         return NONE_RECLAIMABLE
     return ALL_RECLAIMABLE if reach is Reach.ALL else scope.priority

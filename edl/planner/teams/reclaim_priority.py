@@ -1,5 +1,6 @@
 """Whose replicas a claim may take: by priority inside a team, by guarantees between teams."""
 
+from collections.abc import Sequence
 from enum import Enum, IntEnum, auto
 from typing import Final, NamedTuple, Protocol
 
@@ -73,14 +74,24 @@ class TeamRight(NamedTuple):
             return Reach.NONE
         return Reach.ALL if self._owns(team) else Reach.BY_PRIORITY
 
+    def reaches(self) -> Sequence[Reach]:
+        """The same of every team."""
+        borrowing = self.balance.borrowing_beside(self.team, self.scarce)
+        of_others = Reach.ALL if self._owns_what_it_lacks else Reach.BY_PRIORITY
+        found = [of_others if borrows else Reach.NONE for borrows in borrowing]
+        for team in self.balance.below(self.covered_by) if self._owns_what_it_lacks else ():
+            found[team] = Reach.BY_PRIORITY if borrowing[team] else Reach.NONE
+        found[self.team] = Reach.BY_PRIORITY
+        return found
+
+    @property
+    def _owns_what_it_lacks(self) -> bool:
+        covered = self.covered_by
+        return covered >= 0 and all(at in self.balance.owed[covered] for at in self.scarce)
+
     def _owns(self, team: int) -> bool:
         """Whether what it lacks is guaranteed to it, and not to another team as well."""
-        covered = self.covered_by
-        return (
-            covered >= 0
-            and covered not in self.balance.paths[team]
-            and all(at in self.balance.owed[covered] for at in self.scarce)
-        )
+        return self._owns_what_it_lacks and self.covered_by not in self.balance.paths[team]
 
     def stops(self, job: TeamCharge, *, lower: bool) -> bool:
         """Whether a whole job may go, which has just been counted out of its team.

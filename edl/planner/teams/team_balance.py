@@ -145,9 +145,6 @@ class TeamBalance:
         """Teams whose guarantee may take whole jobs of borrowers."""
         self.changes = 0
         """How often replicas were taken for a claim: what teams hold only grows between."""
-        self._borrowing: dict[tuple[int, ...], dict[int, bool]] = {}
-        """By the resources that a claim lacks, which teams borrow; of `_borrowing_version`."""
-        self._borrowing_version = 0
         self._common: dict[tuple[int, int], tuple[int, ...]] = {}
         for name, amounts in sorted(usage.items()):
             self.charge(self.number(name), amounts).reserve(1)
@@ -171,6 +168,10 @@ class TeamBalance:
         places = self._places
         return {places[name]: amount for name, amount in amounts if name in places}
 
+    def below(self, team: int) -> Iterable[int]:
+        """The team itself, and those below it."""
+        return (one for one, path in enumerate(self.paths) if team in path)
+
     def below_common(self, team: int, other: int) -> tuple[int, ...]:
         """Of the path of `other`, the teams below the lowest that both belong to."""
         found = self._common.get((team, other))
@@ -180,32 +181,33 @@ class TeamBalance:
             self._common[team, other] = found
         return found
 
-    def all_borrow(self, team: int, other: int, scarce: tuple[int, ...] = ()) -> bool:
-        """Whether the path of a team borrows below the lowest that another belongs to as well.
+    def common_levels(self, teams: Iterable[int]) -> int:
+        """How many levels, from the top, are the same for all of these teams."""
+        levels = zip(*(reversed(self.paths[team]) for team in teams), strict=False)
+        return next((at for at, level in enumerate(levels) if len(set(level)) > 1), 0)
 
-        Asked for many teams of which many share a path: each of it is looked at once.
-        """
-        if self._borrowing_version != self.version:
-            self._borrowing_version = self.version
-            self._borrowing.clear()
-        known = self._borrowing.setdefault(scarce, {})
-        for one in self.below_common(team, other):
-            found = known.get(one)
-            if found is None:
-                found = known[one] = self.borrows(one, scarce)
-            if not found:
-                return False
-        return True
+    def all_borrow(self, team: int, other: int, scarce: Sequence[int] = ()) -> bool:
+        """Whether the path of `other` borrows below the lowest team that both belong to."""
+        return all(self.borrows(one, scarce) for one in self.below_common(team, other))
+
+    def borrowing_beside(self, team: int, scarce: Sequence[int]) -> list[bool]:
+        """The same for every team."""
+        path, found = self.paths[team], list[bool]()
+        for one, (_, *above) in enumerate(self.paths):
+            found.append(
+                one in path or ((not above or found[above[0]]) and self.borrows(one, scarce))
+            )
+        return found
 
     def borrows(self, team: int, scarce: Sequence[int] = ()) -> bool:
         """Whether a team holds more than its guarantee, of these resources if there are any.
 
         Of what its guarantee does not name it is guaranteed 0: all that it holds is borrowed.
         """
-        owed, used = self.owed[team], self.used[team]
-        if scarce:
-            return any(used[at] > owed.get(at, 0) for at in scarce)
-        return not owed or any(used[at] > amount for at, amount in owed.items())
+        used, owed = self.used[team], self._owed[team]
+        if not (scarce or self.owed[team]):
+            return True
+        return any(used[at] > owed[at] for at in scarce or self.owed[team])
 
     def share(self, team: int) -> float:
         """Its weighted dominant share of what is borrowed.

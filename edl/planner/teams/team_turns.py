@@ -64,8 +64,9 @@ class _Branch:
 
     def follow(self) -> bool:
         """Read whose turn it is; whether anything waits."""
-        own = self.own if self.own is not None and self.own.waiting else None
-        branch = self.below[0][2] if self.below else None
+        own, branch = self.own, self.below[0][2] if self.below else None
+        if own is not None and not own.waiting:
+            own = None
         if branch and own and not self.below[0][0] < self._own_key(own):
             branch = None
         self.through = branch
@@ -103,12 +104,11 @@ class _Branch:
 
     def replace(self, branch: "_Branch", *, waits: bool) -> None:
         """A branch below it has another key, or nothing waits there any more."""
-        entry = (branch.key, branch.team, branch)
-        if self.below[0][2] is branch:
-            heapreplace(self.below, entry) if waits else heappop(self.below)
+        if self.below[0][2] is branch and not waits:
+            heappop(self.below)
             return
         self.below = [one for one in self.below if one[2] is not branch]
-        self.below += [entry] if waits else []
+        self.below += [(branch.key, branch.team, branch)] if waits else []
         heapify(self.below)
 
 
@@ -174,5 +174,9 @@ class TeamTurns:
                 if not branch.follow():
                     parent.below.clear()
                 return
-            parent.replace(branch, waits=branch.renew())
+            waits = branch.renew()
+            if waits and parent.below[0][2] is branch:
+                heapreplace(parent.below, (branch.key, branch.team, branch))
+            else:
+                parent.replace(branch, waits=waits)
             branch = parent

@@ -3,9 +3,11 @@
 Priority, then pods of others, then first come first served. With teams it is so inside each of
 them; between teams, one with a claim within its guarantee comes before those that borrow, and of
 these, within one priority, the one furthest below its fair share. A team's own guarantee comes
-before what is unused of those above it. A team's own order holds: what comes first in it is served
-first, even if a later claim is the one within the guarantee. Such a team comes after those whose
-first claim is, for what it is served may borrow.
+before what is unused of those above it. A team's own order holds where it takes nothing from the
+others: what comes first in it is served first, even if a later claim is the one within the
+guarantee. Where other teams wait for theirs, the claim within the guarantee is served alone.
+
+What a claim may stop comes after it here (`TeamRight.stops`): else both would start by turns.
 """
 
 from collections import defaultdict, deque

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 
 from edl.model import (
     ClusterState,
@@ -11,6 +12,7 @@ from edl.model import (
     PodConstraints,
     Requirement,
     Selector,
+    Teams,
     TopologySpread,
     TrainingJob,
 )
@@ -19,6 +21,7 @@ from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from tests.edl.planner.states import cluster, job, node, role, shape, worker
+from tests.edl.planner.teams import of, team, with_teams
 from tests.edl.planner.work import instructions
 
 
@@ -77,6 +80,32 @@ def one_job(size: int, *, there: bool) -> ClusterState:
     return cluster(*found, worker("train", 1, MOST_REPLICAS, on=on))
 
 
+def reclaimed(size: int) -> ClusterState:
+    """Borrowers of a dozen teams fill the nodes; gangs of an owner take half of their extras."""
+    found = [node(f"node-{n:04}", 4) for n in range(size)]
+    jobs = [
+        one
+        for n in range(size)
+        for one in of(f"b{n % 12}", worker(f"low-{n}", 1, 4, on=[f"node-{n:04}"] * 4))
+    ]
+    jobs += of("owner", *(worker(f"own-{n}", 6, 6) for n in range(size // 4)))
+    borrowers = [team(f"b{n}", parent="area") for n in range(12)]
+    owner = team("owner", 2 * size, parent="area")
+    return with_teams(cluster(*found, *jobs), team("area"), owner, *borrowers)
+
+
+def claiming(size: int) -> ClusterState:
+    """Jobs of many sizes wait in a few teams, for a fraction of which there is room."""
+    found = [node(f"node-{n:04}", 4) for n in range(size // 4)]
+    jobs = [
+        one
+        for n in range(2 * size)
+        for one in of(f"t{n % 4}", worker(f"job-{n}", n // 8 + 1, n // 8 + 1, queued=-(n % 60)))
+    ]
+    teams = [team(f"t{n}", size // 8, parent="area") for n in range(4)]
+    return with_teams(cluster(*found, *jobs), team("area"), *teams)
+
+
 STATES: dict[str, Callable[[int], ClusterState]] = {
     "gangs of two roles": gangs_of_two_roles,
     "spread over hosts": partial(one_gang, spread=spread_over("host")),
@@ -86,6 +115,7 @@ STATES: dict[str, Callable[[int], ClusterState]] = {
     "together in a zone": partial(one_gang, affinity=terms("zone")),
     "victims of one gang": preempted,
     "victims of a gang of two roles": partial(preempted, roles=2),
+    "claims of many sizes in teams": claiming,
 }
 
 
@@ -107,6 +137,13 @@ def test_four_times_the_cluster_is_about_four_times_the_work(name: str) -> None:
     """
     state = STATES[name]
     assert work(state(480)) < 4.5 * work(state(120))
+
+
+def test_reclaiming_between_teams_is_at_most_about_twice_the_work_of_doing_so_by_priority() -> None:
+    state = reclaimed(480)
+    jobs = (replace(one, priority=int(one.key.namespace == "owner")) for one in state.jobs)
+    plain = replace(state, jobs=tuple(jobs), teams=Teams(), namespace_teams={})
+    assert work(state) < 2.2 * work(plain)
 
 
 def work(state: ClusterState) -> int:

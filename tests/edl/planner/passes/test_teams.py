@@ -345,3 +345,48 @@ def test_a_team_that_has_no_budget_left_stops_no_other_from_growing() -> None:
     state = with_teams(cluster(node("n1", 16), *jobs), team("a", 4), team("b", 6), team("c"))
     state = replace(state, quotas=(Quota("a", "q", "pods", 1),))
     assert sizes(plan_for(state)).get("c1", 14) < 14
+
+
+PREEMPTING = replace(ALL, preempt=True)
+
+
+def test_a_job_partly_within_its_teams_guarantee_is_stopped_by_no_priority_of_others() -> None:
+    jobs = [
+        *of("a", running("large", 2, 2, ["n1"] * 2)),
+        *of("b", worker("high", 2, 2, priority=9)),
+    ]
+    state = cluster(node("n1", 2), *jobs)
+    assert suspended(plan_for(with_teams(state, team("a", 1), team("b")), PREEMPTING)) == set()
+    assert suspended(plan_for(with_teams(state, team("a"), team("b")), PREEMPTING)) == {"large"}
+
+
+def test_extras_of_its_team_make_no_job_a_borrower() -> None:
+    jobs = [
+        *of("a", running("elastic", 1, 3, ["n2"] * 3), running("fixed", 2, 2, ["n1"] * 2)),
+        *of("b", worker("high", 1, 1, priority=9, shape=shape(2))),
+    ]
+    state = cluster(node("n1", 2), node("n2", 3.5), *jobs)
+    plan = plan_for(with_teams(state, team("a", 3), team("b")), PREEMPTING)
+    assert (suspended(plan), sizes(plan)) == (set(), {"elastic": 1})
+
+
+def test_a_claim_that_borrows_a_part_waits_while_others_wait_within_their_guarantee() -> None:
+    jobs = [
+        *of("a", worker("large", 3, 3, priority=2), worker("small", 1, 1)),
+        *of("b", worker("wide", 3, 3, priority=1), worker("own", 2, 2)),
+    ]
+    state = with_teams(cluster(node("n1", 4), *jobs), team("a", 2), team("b", 2))
+    assert set(started(plan_for(state))) == {"small", "wide"}
+    alone = replace(state, jobs=tuple(of("a", jobs[0], jobs[1])))
+    assert set(started(plan_for(alone))) == {"large", "small"}
+
+
+def test_what_is_lacked_is_read_from_nodes_that_are_large_enough() -> None:
+    card = shape(2, gpu=1)
+    jobs = [
+        *of("b", running("b1", 1, 4, ["n1"] * 4, priority=9)),
+        *of("a", worker("a1", 1, 1, shape=card)),
+    ]
+    state = cluster(node("n1", 4, gpu=1), node("n2", 64), *jobs)
+    assert sizes(plan_for(with_teams(state, gpus("a", 1), team("b", 1)))) == {}
+    assert sizes(plan_for(with_teams(state, gpus("a", 1, cpu=2), team("b", 1)))) == {"b1": 2}
