@@ -6,6 +6,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
+from kubectl_edl.output.safe_text import harmless_lines
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
@@ -93,9 +95,9 @@ class CliContext:
     """Runs kubectl with these arguments and this standard input, on our streams; its exit code."""
 
     def say(self, text: str) -> None:
-        """One line on stdout."""
-        self.out.write(f"{text}\n")
+        """One line on stdout, whatever of the cluster it quotes."""
+        self.out.write(f"{harmless_lines(text)}\n")
 
     def warn(self, text: str) -> None:
         """One line on stderr: hints, and everything that is not the answer."""
-        self.err.write(f"{text}\n")
+        self.err.write(f"{harmless_lines(text)}\n")

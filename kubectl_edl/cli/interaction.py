@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext
+from kubectl_edl.output.safe_text import harmless_lines
 
 _PAUSE: Final = timedelta(seconds=0.2)
 _Missing = TypeVar("_Missing")
@@ -15,7 +16,7 @@ def confirmed(world: CliContext, question: str) -> bool:
     """Raises Refused where no terminal can answer."""
     if not world.stdin.isatty():
         raise Refused(f"{question} No terminal can answer: add --yes")
-    world.err.write(f"{question} [y/N] ")
+    world.err.write(f"{harmless_lines(question)} [y/N] ")
     world.err.flush()
     return world.stdin.readline().strip().lower() in ("y", "yes")
 

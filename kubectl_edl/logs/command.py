@@ -143,7 +143,7 @@ def _follow(
     style: Style,
 ) -> None:
     def line(text: str, source: LogTarget) -> None:
-        world.say(shown(text, source, style))
+        world.out.write(f"{shown(text, source, style)}\n")
         world.out.flush()
 
     output = Output(line, world.warn)

@@ -79,7 +79,7 @@ def _print(
         return f"{source.label} has no log yet: {source.waiting}"
     try:
         for line in connection.cluster.log(request(source, part)):
-            world.say(shown(line, source, style))
+            world.out.write(f"{shown(line, source, style)}\n")
     except (Invalid, NotFound) as error:
         return f"{source.label} has no log: {error}"
     except Unreachable:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from edl.errors import EdlError
 from kubectl_edl.output.report import Document, Report
-from kubectl_edl.output.safe_text import ascii_only
+from kubectl_edl.output.safe_text import ascii_only, harmless_lines
 from kubectl_edl.output.serialize import json_text, yaml_text
 from kubectl_edl.output.table import Layout, Table, render
 
@@ -114,7 +114,8 @@ def _applied(act: Callable[[], _Result]) -> _Result:
 
 
 def _text(section: str, layout: Layout) -> str:
-    return section if layout.unicode else ascii_only(section)
+    text = harmless_lines(section)
+    return text if layout.unicode else ascii_only(text)
 
 
 def _list_table(report: Report) -> Table | None:

@@ -1,5 +1,6 @@
 """Signs that a terminal may not know, and text that must not steer it."""
 
+import re
 from typing import Final
 
 _ASCII: Final = str.maketrans(
@@ -9,7 +10,10 @@ _CONTROL: Final = str.maketrans(
     {code: f"^{chr(code ^ 64)}" for code in (*range(32), 127)}
     | {code: f"^[{chr(code - 64)}" for code in range(128, 160)}
     | {ord(blank): " " for blank in "\t\n\r"}
+    # Signs that turn the order of what follows, or begin another line.
+    | dict.fromkeys((0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)), "?")
 )
+_IN_JSON: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def ascii_only(text: str) -> str:
@@ -20,3 +24,13 @@ def ascii_only(text: str) -> str:
 def harmless(text: str) -> str:
     """On one line, and without control characters: text of the cluster is anybody's."""
     return text if text.isprintable() else text.translate(_CONTROL)
+
+
+def harmless_lines(text: str) -> str:
+    """The same of each line."""
+    return text if text.isprintable() else "\n".join(map(harmless, text.split("\n")))
+
+
+def harmless_json(text: str) -> str:
+    """The same document; JSON itself escapes only what is below a space."""
+    return _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from kubectl_edl.output.safe_text import harmless_json
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
 def json_text(document: Mapping[str, object]) -> str:
     """Indented as kubectl does, with a newline at the end."""
-    return json.dumps(document, indent=4, ensure_ascii=False) + "\n"
+    return harmless_json(json.dumps(document, indent=4, ensure_ascii=False)) + "\n"
 
 
 def json_stream(documents: Sequence[Mapping[str, object]]) -> str:
