@@ -16,12 +16,12 @@ from edl.model.pod_constraints import (
     TopologySpread,
 )
 from edl.model.pods import (
+    FailedAttempt,
     Leaving,
     Pod,
     PodPhase,
     ProvisionalPod,
     Provisioning,
-    ProvisioningFailure,
 )
 from edl.model.quotas import Quota, QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
@@ -55,6 +55,7 @@ __all__ = [
     "Device",
     "DeviceTemplate",
     "Domain",
+    "FailedAttempt",
     "ForeignPods",
     "GpuUsage",
     "HostPort",
@@ -73,7 +74,6 @@ __all__ = [
     "PodTemplate",
     "ProvisionalPod",
     "Provisioning",
-    "ProvisioningFailure",
     "Quota",
     "QuotaCharge",
     "Reason",

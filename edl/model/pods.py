@@ -27,14 +27,14 @@ class ProvisionalPod(msgspec.Struct, frozen=True):
     """It has ended, or is about to."""
 
 
-class ProvisioningFailure(msgspec.Struct, frozen=True):
-    """Nodes that a training job asked for did not come in time: it asks again later."""
+class FailedAttempt(msgspec.Struct, frozen=True):
+    """Nodes did not come, or a start was refused: the training job tries again later."""
 
     at: datetime
     attempts: int
-    """How often they did not, one after the other."""
+    """How many failed, one after the other."""
     message: str = ""
-    """The autoscaler's own words, for people."""
+    """The words of the autoscaler or the API server, for people."""
 
 
 class Provisioning(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ class Provisioning(msgspec.Struct, frozen=True):
     wish: contract.Provision = contract.Provision.MINIMUM
     pods: tuple[ProvisionalPod, ...] = ()
     """Sorted by name."""
-    failure: ProvisioningFailure | None = None
+    failure: FailedAttempt | None = None
     """As its first Job says; None once it is started."""
     said: str = ""
     """What the autoscaler last said of `pods`, for people."""

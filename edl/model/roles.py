@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from edl.model.devices import Caveat, DeviceTemplate
 from edl.model.nodes import Assignment, Shape
-from edl.model.pods import Pod
+from edl.model.pods import FailedAttempt, Pod
 from edl.model.quotas import QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
 from edl.model.selectors import Labels
@@ -58,14 +58,9 @@ class Clearing(msgspec.Struct, frozen=True):
     """The last time."""
 
 
-class StartRefusal(msgspec.Struct, frozen=True):
-    """The API server refused a write of a training job's start: the start is tried again later."""
+class StartRefusal(FailedAttempt, frozen=True):
+    """The API server refused a write of a training job's start."""
 
-    at: datetime
-    attempts: int
-    """How many were refused, one after the other."""
-    message: str
-    """The API server's own words, for people."""
     lifted: bool = False
     """The API server has since accepted all of the start's writes in a dry run."""
 

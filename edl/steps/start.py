@@ -7,7 +7,7 @@ from edl import contract, messages
 from edl.annotations import job_history
 from edl.annotations.job_history import HistoryEntry, Operation
 from edl.frameworks import FRAMEWORKS
-from edl.model import ProvisioningFailure, Reason, ResizePolicy, Restart, Role, TrainingJob
+from edl.model import FailedAttempt, Reason, ResizePolicy, Restart, Role, TrainingJob
 from edl.planner.plan import Admission, Suspension
 from edl.planner.snapshot import last_resizes
 from edl.spec import addresses
@@ -67,7 +67,7 @@ def _starting(job: TrainingJob, admission: Admission) -> list[Role]:
     return sorted(starting, key=lambda role: role.spec.resizing is not ResizePolicy.RESTART)
 
 
-def _begun(role: Role, now: datetime, failure: ProvisioningFailure | None) -> dict[str, str | None]:
+def _begun(role: Role, now: datetime, failure: FailedAttempt | None) -> dict[str, str | None]:
     moment = preconditioned_patches.timestamp(now)
     over = {contract.START_REFUSED: role.record.refusal, contract.PROVISIONING_FAILED: failure}
     return {

@@ -1,15 +1,11 @@
 """Refused starts that the Jobs do not record (yet)."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from edl.annotations import start_refusals
-from edl.model import ClusterState, JobKey, TrainingJob
-
-if TYPE_CHECKING:
-    from edl.model import StartRefusal
+from edl.annotations import failed_attempts, start_refusals
+from edl.model import ClusterState, JobKey, StartRefusal, TrainingJob
 
 
 class RefusedStarts:
@@ -32,7 +28,7 @@ class RefusedStarts:
     def note(self, key: JobKey, message: str, now: datetime) -> None:
         """A start was refused; starts that succeeded meanwhile are ignored."""
         if job := self._waiting.get(key):
-            self._known[key] = start_refusals.refused(job.refusal, message, now)
+            self._known[key] = failed_attempts.failed(StartRefusal, job.refusal, message, now)
             self.unseen = True
 
     def forget(self, key: JobKey) -> None:

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from edl import contract
-from edl.annotations import start_refusals
-from edl.model import ObjectRef
+from edl.annotations import failed_attempts
+from edl.model import ObjectRef, StartRefusal
 from tests.integration.support.stage import elastic, stage, tensorflow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dev.installation import Installation
-    from edl.model import StartRefusal
     from edl.writes import Json
     from tests.integration.support.stage import Stage
 
@@ -82,7 +81,7 @@ def policy(cluster: Stage, accepts: str) -> Iterator[None]:
 
 def refusal(cluster: Stage, job: str) -> StartRefusal | None:
     notes = cluster.job(job)["metadata"].get("annotations", {})
-    return start_refusals.read(notes.get(contract.START_REFUSED, ""))
+    return failed_attempts.read(notes.get(contract.START_REFUSED, ""), StartRefusal)
 
 
 def events(cluster: Stage) -> set[tuple[str, str]]:

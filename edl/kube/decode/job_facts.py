@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from edl import contract, device_templates, frameworks
-from edl.annotations import assignments, clearings, provisioning_failures, start_refusals
+from edl.annotations import assignments, clearings, failed_attempts
 from edl.annotations.last_change import read_reason
 from edl.errors import Denied
 from edl.kube.decode import gpu_sharing, job_status
@@ -17,9 +17,9 @@ from edl.kube.decode.runtime_classes import RuntimeReference
 from edl.kube.decode.schemas import JobObject
 from edl.model import (
     DeviceTemplate,
+    FailedAttempt,
     JobKey,
     PodTemplate,
-    ProvisioningFailure,
     ResizePolicy,
     Role,
     RoleRequest,
@@ -28,6 +28,7 @@ from edl.model import (
     ScaleDeadline,
     Shape,
     Share,
+    StartRefusal,
     Topology,
 )
 from edl.model.reason_codes import code_of
@@ -70,7 +71,7 @@ class JobFacts(msgspec.Struct, frozen=True, gc=False):
     started_at: datetime | None = None
     template: bytes = b""
     """What admission looks at in its pods' template (`admission_inputs`)."""
-    unprovisioned: ProvisioningFailure | None = None
+    unprovisioned: FailedAttempt | None = None
     """What it says of nodes that did not come."""
     execs: bool = False
     """It runs commands in its workers' pods, which its namespace must allow."""
@@ -98,7 +99,9 @@ def job(raw: bytes, shapes: ShapeInterner) -> JobFacts:
         template=admission_inputs(_pod_spec(manifest)),
         paused=notes.get(contract.PAUSED) == contract.TRUE,
         started_at=timestamp(notes.get(contract.STARTED_AT, "")),
-        unprovisioned=provisioning_failures.read(notes.get(contract.PROVISIONING_FAILED, "")),
+        unprovisioned=failed_attempts.read(
+            notes.get(contract.PROVISIONING_FAILED, ""), FailedAttempt
+        ),
         execs=bool(spec and frameworks.execs(spec)),
     )
 
@@ -209,7 +212,7 @@ def _noted(role: Role, spec: JobSpec, notes: Mapping[str, str]) -> Role:
         history=notes.get(contract.HISTORY, ""),
         assigned=assignments.read(notes.get(contract.ASSIGNED_NODES, "")),
         cleared=clearings.read(notes.get(contract.CLEARED, "")),
-        refusal=start_refusals.read(notes.get(contract.START_REFUSED, "")),
+        refusal=failed_attempts.read(notes.get(contract.START_REFUSED, ""), StartRefusal),
     )
 
 

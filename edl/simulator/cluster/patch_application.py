@@ -10,9 +10,9 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from edl import contract
-from edl.annotations import assignments, clearings, host_list_marks, provisioning_failures
+from edl.annotations import assignments, clearings, failed_attempts, host_list_marks
 from edl.annotations.last_change import read_reason
-from edl.model import Pod, ProvisioningFailure, Role, ScaleDeadline
+from edl.model import FailedAttempt, Pod, Role, ScaleDeadline
 from edl.model.pods import PublishedHosts
 from edl.model.reason_codes import code_of
 from edl.writes import Patch
@@ -40,10 +40,10 @@ def started_at(patch: Patch) -> datetime | None:
     return _time(patch.body.get("metadata", {}).get("annotations", {}).get(contract.STARTED_AT))
 
 
-def failure(patch: Patch) -> ProvisioningFailure | None:
+def failure(patch: Patch) -> FailedAttempt | None:
     """Where it says that nodes did not come."""
     annotations = patch.body.get("metadata", {}).get("annotations") or {}
-    return provisioning_failures.read(annotations.get(contract.PROVISIONING_FAILED) or "")
+    return failed_attempts.read(annotations.get(contract.PROVISIONING_FAILED) or "", FailedAttempt)
 
 
 def patched_pod(pod: Pod, patch: Patch) -> Pod:

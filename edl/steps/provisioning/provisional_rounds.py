@@ -11,8 +11,16 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from edl import contract, reasons
-from edl.annotations import provisioning_failures
-from edl.model import ClusterState, JobKey, ObjectRef, ProvisionalPod, Role, TrainingJob
+from edl.annotations import failed_attempts
+from edl.model import (
+    ClusterState,
+    FailedAttempt,
+    JobKey,
+    ObjectRef,
+    ProvisionalPod,
+    Role,
+    TrainingJob,
+)
 from edl.planner.plan import Plan, ProvisioningRequest
 from edl.steps import preconditioned_patches
 from edl.steps.provisioning import provisional_pods
@@ -89,10 +97,10 @@ def _withdrawn(job: TrainingJob) -> _Round:
 def _given_up(job: TrainingJob, now: datetime) -> _Round:
     """Nodes did not come: its first Job says so, and since when; then the pods go."""
     asked, role = job.provisioning, job.roles[0]
-    failure = provisioning_failures.failed(asked.failure, asked.said, now)
+    failure = failed_attempts.failed(FailedAttempt, asked.failure, asked.said, now)
     reason = reasons.not_provisioned(failure.message)
     annotations: dict[str, str | None] = {
-        contract.PROVISIONING_FAILED: provisioning_failures.text(failure)
+        contract.PROVISIONING_FAILED: failed_attempts.text(failure)
     }
     said = preconditioned_patches.told(reason)
     patch = preconditioned_patches.job(job.key, role, {}, annotations | said)

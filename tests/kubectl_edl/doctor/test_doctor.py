@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from edl import contract
-from edl.annotations import provisioning_failures
+from edl.annotations import failed_attempts
 from edl.errors import Forbidden, Invalid, Unreachable
 from edl.kube.auth.access_review import MissingRights
-from edl.model import ObjectRef, ProvisioningFailure
+from edl.model import FailedAttempt, ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.doctor.checks import SECTIONS
@@ -839,10 +839,10 @@ def test_teams_that_are_in_order_are_counted(stage: Stage) -> None:
 
 def test_a_job_whose_nodes_did_not_come_is_told_of_with_the_autoscalers_words(stage: Stage) -> None:
     mnist(stage)
-    failure = ProvisioningFailure(NOW - timedelta(minutes=3), 2, "no instance type has 900 CPU")
+    failure = FailedAttempt(NOW - timedelta(minutes=3), 2, "no instance type has 900 CPU")
     notes = {
         contract.REASON: "NodesNotProvisioned",
-        contract.PROVISIONING_FAILED: provisioning_failures.text(failure),
+        contract.PROVISIONING_FAILED: failed_attempts.text(failure),
     }
     for name in ("mnist-chief", "mnist-ps", "mnist-worker"):
         stage.patch(name, {"spec": {"suspend": True}, "metadata": {"annotations": notes}})

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from edl import reasons
-from edl.annotations import provisioning_failures
+from edl.annotations.failed_attempts import NODES
 from edl.contract import Provision
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import JobKey, ProvisionalPod, Reason, Shape, TrainingJob
@@ -243,7 +243,7 @@ class NodeRequests:
         failure = job.provisioning.failure
         if failure is None or failure.at > self.snapshot.observed_at + timedelta(minutes=1):
             return None
-        pause = provisioning_failures.pause(failure)
+        pause = NODES.pause(failure)
         return None if self.snapshot.has_passed(failure.at, pause) else failure.at + pause
 
 

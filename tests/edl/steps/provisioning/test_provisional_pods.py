@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.model import (
+    FailedAttempt,
     HostPort,
     PodAffinityTerm,
     PodConstraints,
-    ProvisioningFailure,
     Requirement,
     Role,
     Selector,
@@ -116,7 +116,7 @@ def test_names_say_what_is_asked_for() -> None:
     assert name(0) == provisional_pods.naming(job, found)(0)
     assert name(0) != name(1)
     larger = shaped(node_selector=(("disk", "ssd"),))
-    failed = replace(job.provisioning, failure=ProvisioningFailure(NOW, 1))
+    failed = replace(job.provisioning, failure=FailedAttempt(NOW, 1))
     again = provisional_pods.naming(replace(job, provisioning=failed), found)
     assert len({name(0), provisional_pods.naming(job, larger)(0), again(0)}) == 3
     long = replace(job, key=job.key._replace(name="x" * 63))
