@@ -70,10 +70,11 @@ def test_its_limits_are_those_of_the_pod_and_no_smaller_than_its_requests(
     [
         ({"scopeSelector": {"matchExpressions": [OWN_CLASS]}}, 20_000),
         ({"scopes": ["NotTerminating"]}, 20_000),
+        ({"scopes": ["Terminating"]}, 20_000),
         ({"scopes": ["NotBestEffort"]}, 12_000),
         ({}, 12_000),
     ],
-    ids=["class", "not terminating", "not best effort", "all"],
+    ids=["class", "not terminating", "terminating", "not best effort", "all"],
 )
 def test_what_a_quota_does_not_count_of_it_makes_no_room_there(spec: "Json", others: int) -> None:
     world = AutoscaledCluster(delay=10_000)

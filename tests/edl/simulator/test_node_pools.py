@@ -90,6 +90,16 @@ def test_a_node_whose_extras_fit_elsewhere_goes_and_they_move() -> None:
     assert track.ended is not None
 
 
+def test_a_node_with_a_minimum_stays_though_its_pods_would_fit_elsewhere() -> None:
+    short = Service("short", shape(3), ((0.0, 1), (300.0, 0)))
+    web = Service("web", shape(1), ((0.0, 1), (2000.0, 0)))
+    elastic = training("elastic", 2, 3, 3000, at=100)
+    found = simulate(world(elastic, short, web, pools=(POOL,)), NEEDED)
+    assert [count for _, count in counts(found)][:2] == [1, 2]
+    assert found.pod_stops == 0
+    assert found.timeline.nodes.at(1000) == {"pool": 2}
+
+
 def test_pods_of_others_take_the_room_of_provisional_ones() -> None:
     slow = replace(POOL, limit=2)
     web = Service("web", shape(4), ((100.0, 1), (300.0, 0)))
