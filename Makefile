@@ -104,7 +104,7 @@ format: setup ## the formatter's and the linter's own fixes
 release: setup binaries ## manifests/release.yaml and the chart's files from the base
 	$(BIN)/python -m manifests.render
 
-dist: setup ## wheel, krew's archive and manifest, bill of Python packages: make dist HOMEPAGE=… URL=…
+dist: setup ## wheel, krew's archives and manifest, bill of Python packages: make dist HOMEPAGE=… URL=…
 	$(BIN)/python -m manifests.dist --homepage "$(HOMEPAGE)" --url "$(URL)"
 
 run-webhook: setup ## the webhook in this shell, on the cluster of $$KUBECONFIG

@@ -16,7 +16,7 @@ import yaml
 
 from dev import installation as dev_installation
 from edl import contract
-from manifests import installation, values
+from manifests import installation, krew_archive, values
 from manifests.chart_files import CHART
 from manifests.documents import HERE
 from sandbox import NodeGroup, Sandbox
@@ -154,11 +154,12 @@ def test_it_comes_changes_and_goes_again(empty: Cluster) -> None:
     assert everything(cluster) == before
 
 
-def test_the_wheel_carries_what_is_installed(tmp_path: Path) -> None:
-    """And krew's archive carries the wheel."""
-    home = "https://example.test"
+def test_the_wheel_carries_what_is_installed_and_krews_archive_runs(tmp_path: Path) -> None:
+    """Without a network, a home or a package of this machine's."""
+    home, python = "https://example.test", "{}.{}".format(*sys.version_info[:2])
     command = (sys.executable, "-m", "manifests.dist", "--homepage", home, "--url", f"{home}/v1")
-    subprocess.run([*command, "--output", str(tmp_path)], check=True, capture_output=True)
+    only = ("--platform", krew_archive.this_platform().name, "--python", python)
+    subprocess.run([*command, *only, "--output", str(tmp_path)], check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     (packed,) = tmp_path.glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as found:
@@ -167,9 +168,31 @@ def test_the_wheel_carries_what_is_installed(tmp_path: Path) -> None:
     assert {str(path.relative_to(HERE.parent)) for path in needed} <= carried
     assert not any(name.startswith(("manifests/chart/", "manifests/krew/")) for name in carried)
     with tarfile.open(packed) as archive:
-        assert wheel.name in archive.getnames()
+        archive.extractall(tmp_path / "krew", filter="data")
+    at_home, tools = tmp_path / "home", tmp_path / "tools"
+    at_home.mkdir()
+    tools.mkdir()
+    (tools / "python3").symlink_to(os.path.realpath(sys.executable))
+    for words, said in ((("version",), "kubectl-edl 0."), (("--help",), "Usage: kubectl edl")):
+        done = subprocess.run(
+            [*_without_network(), tmp_path / "krew" / "kubectl-edl", *words],
+            env={"PATH": f"{tools}:/usr/bin:/bin", "HOME": str(at_home)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(said)
+    assert list(at_home.iterdir()) == []
     checksum = hashlib.sha256(packed.read_bytes()).hexdigest()
     assert checksum in (tmp_path / "edl.yaml").read_text()
+
+
+def _without_network() -> tuple[str, ...]:
+    """Where this machine lets its users have namespaces."""
+    alone = ("unshare", "--map-root-user", "--net")
+    allowed = subprocess.run([*alone, "true"], capture_output=True, check=False).returncode == 0
+    return alone if allowed else ()
 
 
 def helm(cluster: Cluster, *words: str) -> str:
