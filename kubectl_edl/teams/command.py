@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 _HELP: Final = """Show what teams are guaranteed, use, borrow and lend, and their waiting jobs.
 
 A team stands below its parent, whose figures count it in. BORROWED is what a team uses beyond its
-guarantee; LENT is its part of what others borrow of guarantees. Teams are one document, the
-ConfigMap edl-teams in edl-system; set and delete change it, and so does kubectl edit.
+guarantee; LENT is its part of what others borrow of guarantees. USED counts requests, as
+kube-scheduler does; what pods really use is in kubectl edl top. -o wide adds SHARE, the largest
+part of the cluster that a team borrows, by its weight: beside each other the team with the least is
+next. Teams are one document, the ConfigMap edl-teams in edl-system; set and delete change it, and
+so does kubectl edit.
 
 \b
 Examples:
