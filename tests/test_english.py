@@ -19,7 +19,9 @@ HELD: Final = (
     *("edl/kube", "manifests", "sandbox", "docs"),
     *("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
     *("certs", "dev", "reconciler", "webhook", "edl/annotations", "edl/contract", "edl/convert"),
-    *("edl/frameworks", "edl/inject", "edl/messages", "edl/parsing", "edl/spec"),
+    *("edl/feasibility", "edl/forecast", "edl/frameworks", "edl/inject", "edl/messages"),
+    *("edl/model", "edl/parsing", "edl/patches", "edl/planner", "edl/simulator", "edl/spec"),
+    *("edl/steps", "edl/visibility"),
 )
 """Packages and documents that are clean; others join when they are."""
 SUFFIXES: Final = frozenset({".py", ".md", ".yaml", ".tpl"})

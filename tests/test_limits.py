@@ -20,6 +20,7 @@ MANY_FIELDS: Final = {
     "SimulationDocument",
     "TrainingJobExplanationDocument",
     "Planning",
+    "PodSpec",
     "JobFacts",
     "PodFacts",
     "Stores",
@@ -27,7 +28,7 @@ MANY_FIELDS: Final = {
     "Snapshot",
     "RoleAllocation",
 }
-"""JSON objects and chart values, which are flat for those who read them; facts that are decoded
+"""JSON objects, chart values and fields of the API, which are flat for those who read them; facts that are decoded
 once per object; the stores, one per kind; and the working state of one plan or simulation."""
 
 

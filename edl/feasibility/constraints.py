@@ -128,7 +128,7 @@ class AffinityConstraint(NamedTuple):
     may_be_first: bool
 
     def has_no_match(self, horizon: Horizon) -> bool:
-        """Whether nobody whom it looks for is anywhere, and it need not wait for them."""
+        """Whether none of the pods it looks for exists, and it need not wait for them."""
         return self.may_be_first and not any(
             count.future_pods or (horizon is IDLE and count.pods) for count in self.counts
         )
@@ -143,7 +143,7 @@ class AffinityConstraint(NamedTuple):
         )
 
     def _meets(self, node: int, pods: Sequence[dict[int, int]]) -> bool:
-        """Whether all whom it looks for are there, or none anywhere and it may be the first."""
+        """Whether all that it looks for are there, or none anywhere and it may be the first."""
         if all(count.of[node] in found for count, found in zip(self.counts, pods, strict=True)):
             return True
         return self.may_be_first and not any(pods)
@@ -191,7 +191,7 @@ class ConstraintState:
         return found
 
     def split_by_domains(self, few: int) -> tuple["ConstraintState", "ConstraintState"]:
-        """Those of its rules over at most so many domains, and the others."""
+        """Those of its rules over at most `few` domains, and the others."""
 
         def coarse(count: ConstraintCount) -> bool:
             return count.domains.size <= few
@@ -221,7 +221,7 @@ class ConstraintState:
         return self.affinity is None or self.affinity.allows(node, horizon)
 
     def clashes(self, node: int, horizon: Horizon) -> bool:
-        """Whether somebody is there with whom it may not be."""
+        """Whether a pod is there that it must stay away from."""
         for count in self.anti_affinity:
             domain = count.of[node]
             if domain >= 0 and (
@@ -239,7 +239,7 @@ class ConstraintState:
             count.change(node, pods, horizon)
 
     def pods_per_node(self, pods: Ints) -> Ints:
-        """Of so many pods a node by room, those that the rules leave at most; int64[nodes].
+        """At most how many of these pods per node the rules allow; int64[nodes].
 
         Only what stands against it for good: others' pods, and its own beside each other.
         """

@@ -84,7 +84,7 @@ class Eligibility:
         return found
 
     def values(self, key: str) -> list[str | None]:
-        """Of each node the value of a label, None without it."""
+        """The value of a label on each node, None without it."""
         if key not in self._values:
             self._values[key] = [
                 node.name if key == NAME_FIELD else (node.labels or {}).get(key)

@@ -1,7 +1,7 @@
 """Shares of GPUs, device by device: a node may have the sum, and no GPU that has the part.
 
 KubeShare's rules (pkg/scheduler/filter.go, pod.go): up to one GPU, a pod needs a single device with
-the compute and the memory; above it, as many devices that nobody has a share of.
+the compute and the memory; above it, as many devices that no pod has a share of.
 """
 
 from collections import defaultdict
@@ -94,7 +94,7 @@ class ShareAllocator:
     """Nodes with another model of GPU."""
     places: defaultdict[int, list[_Place]] = field(default_factory=lambda: defaultdict(list))
     left: defaultdict[int, list[_Place]] = field(default_factory=lambda: defaultdict(list))
-    """Where bound pods were that have made room; who comes back comes back to it."""
+    """Where bound pods were that have made room; a pod that comes back takes it again."""
     _known: dict[tuple[Horizon, int], int] = field(default_factory=dict)
 
     def allows(self, node: int, horizon: Horizon) -> bool:
@@ -104,7 +104,7 @@ class ShareAllocator:
         return node not in self.gpus.nodes or bool(self._choose(self.gpus[node], horizon))
 
     def readmits(self, node: int, horizon: Horizon, *, bound: bool) -> bool:
-        """Whether who left may come back: a bound pod only to where, in truth, it still is."""
+        """Whether a pod that left may come back: a bound one only to where it still is."""
         if node in self.gpus.nodes and bound and self.left[node]:
             return self._left(node) is not None
         return self.allows(node, horizon)
@@ -138,7 +138,7 @@ class ShareAllocator:
         if horizon is not IDLE and (at := self._left(node)) is not None:
             return self.left[node].pop(at)
         found = self.gpus[node]
-        # Nobody comes without room, but for a moment, while a plan is put back as it was.
+        # No pod comes without room, but for a moment, while a plan is put back as it was.
         gpus = self._choose(found, horizon) or (max(found, key=lambda gpu: gpu.future_idle),)
         return _Place(gpus, holds_idle=horizon is IDLE)
 
@@ -166,7 +166,7 @@ class ShareAllocator:
         return tuple([found[place] for place in places])
 
     def pods_per_node(self, pods: Ints, horizon: Horizon) -> Ints:
-        """Of so many pods a node by its sums, those that its devices take; int64[nodes]."""
+        """At most how many of these pods per node the devices take; int64[nodes]."""
         most = pods.copy()
         for node in self.gpus.nodes:
             if most[node] > 0:

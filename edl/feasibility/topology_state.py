@@ -1,4 +1,4 @@
-"""Who is beside whom: pods counted by domain, as far as rules ask for it.
+"""Neighbours: pods counted by domain, as far as rules ask for it.
 
 The rules are kube-scheduler's (plugins PodTopologySpread, InterPodAffinity and NodePorts). What it
 knows and we do not counts as fitting: a namespaceSelector with terms, labels that number the pods
@@ -43,7 +43,7 @@ class _Matching(NamedTuple):
 
 
 class _Repelling(NamedTuple):
-    """Pods with this anti-affinity: whom it selects stays away from them."""
+    """Pods with this anti-affinity: pods that it selects stay away from them."""
 
     term: PodAffinityTerm
 
@@ -78,7 +78,7 @@ class TopologyState:
         return self._states.get(shape)
 
     def register(self, shapes: Iterable[Shape]) -> None:
-        """Make what binds each shape; first of all the counts, then who counts in which."""
+        """Make what binds each shape; first the counts, then the pods that count in each."""
         found = [(shape, shape.constraints) for shape in dict.fromkeys(shapes) if shape.constraints]
         for shape, rules in found:
             self._states[shape] = self._made(shape, rules)
@@ -191,7 +191,7 @@ def _held_by(port: HostPort) -> tuple[HostPort, ...]:
 
 
 def _taken_by(port: HostPort) -> tuple[HostPort, ...]:
-    """Whoever has one of these has taken it."""
+    """A pod that has one of these has taken it."""
     if port.address == _EVERY_ADDRESS:
         return (port._replace(address=_SOME_ADDRESS),)
     return (port, port._replace(address=_EVERY_ADDRESS))

@@ -1,1 +1,1 @@
-"""When waiting training jobs start and running ones grow, as far as anybody can know."""
+"""When waiting training jobs start and running ones grow, as far as that can be known."""

@@ -26,9 +26,9 @@ class Certainty(StrEnum):
 
     NOW = "Now"
     ABOUT = "About"
-    """If jobs end as they say, and nobody comes before it."""
+    """If jobs end as they say, and no other job comes before it."""
     LATEST = "AtTheLatest"
-    """The same; sooner if one ends whose end nobody knows."""
+    """The same; sooner if a job without a known end ends."""
     UNKNOWN = "Unknown"
     NEVER = "Never"
     """Not on the nodes that there are, even if they were empty."""

@@ -1,6 +1,6 @@
 """Estimates of when: the cluster is simulated forward, and nothing is said that is not known.
 
-Jobs whose end nobody knows never end here, so that a start which does not need their room is found
+Jobs without a known end never end here, so that a start which does not need their room is found
 all the same, and one that does is not promised.
 """
 
@@ -99,7 +99,7 @@ def _never(
     unseen: list[TrainingJob],
     enough: Callable[[], bool],
 ) -> Iterator[JobKey]:
-    """Of the first that were not seen to start, those that nothing helps."""
+    """Those that nothing helps, of the first that were not seen to start."""
     for job in unseen[:_TRIED]:
         if enough():
             return

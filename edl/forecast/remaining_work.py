@@ -31,7 +31,7 @@ class Basis(StrEnum):
 
 
 class RemainingWork(msgspec.Struct, frozen=True):
-    """`work` is None where nobody knows; of work items it is that of each one."""
+    """`work` is None where it is unknown; for work items it is that of each one."""
 
     work: Work | None
     basis: Basis

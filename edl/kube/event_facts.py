@@ -26,7 +26,7 @@ class EventFacts(Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """Of the object that it is about, as `name` and `uid`."""
+        """The kind of the object that it is about, as `name` and `uid`."""
         return str(self._involved.get("kind") or "")
 
     @property

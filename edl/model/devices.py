@@ -11,7 +11,7 @@ _WHOLE: Final = 1000
 class Share(NamedTuple):
     """What a pod asks of KubeShare.
 
-    `compute` in thousandths of a GPU: up to 1000 of one GPU, above it so many whole ones.
+    `compute` in thousandths of a GPU: up to 1000 of one GPU, above it whole GPUs.
     """
 
     compute: int
@@ -22,11 +22,11 @@ class Share(NamedTuple):
 
     @property
     def gpus(self) -> int:
-        """Of how many GPUs it has a part."""
+        """How many GPUs it has a part of."""
         return max(1, -(-self.compute // _WHOLE))
 
     def part(self, memory: int) -> "GpuUsage":
-        """What its pod holds of each of its GPUs, where that has so many bytes (0: unknown)."""
+        """What its pod holds of a GPU with this many bytes of memory (0: unknown)."""
         if self.compute > _WHOLE:
             return GpuUsage(_WHOLE, memory)
         own = self.memory or self.compute * memory // _WHOLE
@@ -59,9 +59,9 @@ class Device(NamedTuple):
     """One GPU of a node. `used` is what bound pods hold; `releasing` the terminating part of it."""
 
     uuid: str = ""
-    """Empty while nobody has a share of it: only the pods that hold one tell."""
+    """Empty while no pod has a share of it: only pods that hold one tell it."""
     memory: int = 0
-    """Bytes; 0 where nobody tells: then only compute counts."""
+    """Bytes; 0 where it is unknown: then only compute counts."""
     used: GpuUsage = GpuUsage()
     releasing: GpuUsage = GpuUsage()
 
@@ -79,7 +79,7 @@ class ClaimRef(msgspec.Struct, frozen=True, gc=False, order=True):
 
 
 class DeviceTemplate(msgspec.Struct, frozen=True):
-    """A ResourceClaimTemplate for so many devices of a class, made for a training job."""
+    """A ResourceClaimTemplate for `count` devices of a class, made for a training job."""
 
     name: str
     device_class: str
@@ -94,7 +94,7 @@ class CaveatCode(StrEnum):
     CONSTRAINTS = "Constraints"
     """Devices must have an attribute in common: not looked at."""
     FIRST_OF_SEVERAL = "FirstOfSeveral"
-    """Of several alternatives, one is planned with."""
+    """The plan counts one of several alternatives."""
     ALL_DEVICES = "AllDevices"
     """All devices of a node: as many as the largest node has are planned with."""
     SHARED = "Shared"

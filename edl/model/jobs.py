@@ -55,7 +55,7 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     surroundings: Mapping[ObjectRef, str] = msgspec.field(default_factory=dict)
     """What stands around it already, by uid: Service, PodDisruptionBudgets, a launcher's rights."""
     pods: tuple[Owner, ...] = ()
-    """The bare pods that form it, where no Jobs do: nobody queues or resizes them."""
+    """The bare pods that form it, where no Jobs do: kubectl-edl neither queues nor resizes them."""
 
     @cached_property
     def blocker(self) -> str:
@@ -131,7 +131,7 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def homes(self) -> tuple[tuple[str, ...], ...]:
-        """Of each role the nodes of its replicas by rank, where all are there; else nothing."""
+        """The nodes of each role's replicas by rank, where all are there; else nothing."""
         return tuple(map(_home, self.roles))
 
     @cached_property

@@ -65,9 +65,9 @@ class Shape(msgspec.Struct, frozen=True):
     tolerations: tuple[Toleration, ...] = ()
     affinity: tuple[tuple[Requirement, ...], ...] = ()
     constraints: PodConstraints | None = None
-    """None where neither its own rules nor those of others ask who is beside it: the usual case."""
+    """None where no rule, its own or another pod's, depends on its neighbours: the usual case."""
     share: Share | None = None
-    """Of GPUs that KubeShare hands out; None for none, the usual case."""
+    """Its share of a GPU, where KubeShare hands them out; else None, the usual case."""
     claims: tuple[ClaimRef, ...] = ()
     """Its ResourceClaims, as long as `requests` do not say which devices they ask for."""
 
@@ -100,7 +100,7 @@ class Node(msgspec.Struct, frozen=True):
     labels: Mapping[str, str] | None = None
     taints: tuple[Taint, ...] = ()
     devices: tuple[Device, ...] = ()
-    """Its GPUs, where KubeShare hands them out and somebody counts them."""
+    """Its GPUs, where KubeShare hands them out and they are counted one by one."""
     tenants: int = 0
     """Pods that would have to go elsewhere if it were removed: bound, neither ended nor leaving, no
     DaemonSet's, not the node's own."""

@@ -18,7 +18,7 @@ class TopologySpread(msgspec.Struct, frozen=True):
     """A topology spread constraint with DoNotSchedule.
 
     A domain may have at most `skew` more pods of `selector` than the one with the fewest, which
-    counts as 0 with fewer domains than `domains`. A `selector` of None counts nobody.
+    counts as 0 with fewer domains than `domains`. A `selector` of None counts no pod.
     """
 
     key: str
@@ -40,7 +40,7 @@ class HostPort(NamedTuple):
 
 
 class PodConstraints(msgspec.Struct, frozen=True):
-    """Who a pod is to the rules of others, and its own: required ones only, none of preference.
+    """A pod's identity for the rules of others, and its own rules: required ones, no preferences.
 
     `near` is pod affinity: a pod that matches all of its selectors must be in each term's domain.
     `apart` is pod anti-affinity, which also keeps matching pods away from this one.
@@ -55,13 +55,13 @@ class PodConstraints(msgspec.Struct, frozen=True):
 
     @property
     def selectors(self) -> tuple[Selector, ...]:
-        """Whom its own rules count."""
+        """What its own rules count."""
         counted = (one.selector for one in self.spread if one.selector is not None)
         return (*counted, *(term.selector for term in (*self.affinity, *self.anti_affinity)))
 
 
 class ForeignPods(msgspec.Struct, frozen=True):
-    """Pods of other owners on one node, bound and not ended, whom rules of ours may count.
+    """Pods of other owners on one node, bound and not ended, that our rules may count.
 
     `terminating` of them are about to end.
     """

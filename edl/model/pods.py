@@ -75,7 +75,7 @@ class Leaving(msgspec.Struct, frozen=True):
     pods: frozenset[str]
     """By name: a pod that replaces one of them stays."""
     size: int
-    """Of their role, when they have left."""
+    """The size of their role once they have left."""
     reason: Reason
     since: datetime | None = None
     """When the list was written; on the pod that is `PublishedHosts.at`."""

@@ -109,7 +109,7 @@ class Pods(msgspec.Struct, frozen=True, tag=True):
 
 
 class Awaiting(msgspec.Struct, frozen=True, tag=True):
-    """So many pods wait until others have terminated. `givers`: jobs that yield to them now."""
+    """`count` pods wait until others have terminated. `givers`: jobs that yield to them now."""
 
     pods: int
     givers: tuple[JobKey, ...]
@@ -245,7 +245,7 @@ class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
     about: About | None = None
     restart: Restart = Restart.NONE
     attempts: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
-    """Of a restart: how many restarts came before it, each soon after the one before."""
+    """How many restarts came before this one, each soon after the one before."""
 
 
 _CODES: Final = {code.value: code for code in Code}

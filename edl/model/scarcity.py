@@ -9,7 +9,7 @@ from edl.quantities import Amount, Resources
 
 
 class Scarce(StrEnum):
-    """Of what nodes have too little for pods."""
+    """The resource that nodes have too little of for pods."""
 
     RESOURCE = "Resource"
     NODES = "Nodes"
@@ -21,7 +21,7 @@ class Scarce(StrEnum):
 
 
 class Lack(msgspec.Struct, frozen=True):
-    """Of what nodes have too little; `resource` is the name of one, where it is one."""
+    """What nodes have too little of; `resource` names it where it is a single one."""
 
     scarce: Scarce
     resource: str = ""

@@ -23,7 +23,7 @@ class Requirement(msgspec.Struct, frozen=True):
     values: tuple[str, ...]
 
     def holds(self, value: str | None) -> bool:
-        """Of a label's value, None without the label; NotIn and DoesNotExist then hold too.
+        """For a label's value, None without the label; NotIn and DoesNotExist then hold too.
 
         Source: Kubernetes, labels.Requirement.
         """

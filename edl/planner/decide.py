@@ -70,7 +70,7 @@ def _busy(plan: Plan) -> frozenset[JobKey]:
 
 
 def allocate(snapshot: Snapshot, decisions: Decisions, ceiling: GrowthCeiling) -> None:
-    """Give every replica of the plan its place, those first who come first."""
+    """Give every replica of the plan its place, in the order of the queue."""
     vacating = Vacating(snapshot, decisions)
     decisions.unneeded = vacating.names
     suspend_jobs(snapshot, decisions)

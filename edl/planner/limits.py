@@ -47,7 +47,7 @@ class Limits(msgspec.Struct, frozen=True):
     loss_patience: timedelta = timedelta(seconds=30)
     """A start lasts so long at least before a lost pod restarts them all: crashes do not spin."""
     queue_patience: timedelta = timedelta(minutes=5)
-    """Once the head of the queue has waited so long, nobody behind it starts before it."""
+    """Once the head of the queue has waited this long, no job behind it starts before it."""
     pending_limit: timedelta = timedelta(seconds=30)
     """Extras that stay unbound for so long are given back, and not asked for again for twice it;
     by roles that restart for a new size, for six of their cooldowns, and longer each time."""
@@ -58,14 +58,14 @@ class Limits(msgspec.Struct, frozen=True):
     """From this part of its work on a job keeps its size, but for minimums, others' pods and
     higher priorities. Above 1: never."""
     preempt: bool = False
-    """Whether whole gangs of a lower priority are suspended for who else finds no room."""
+    """Whether whole gangs of a lower priority are suspended for a job without room."""
 
     autoscaler: Autoscaler = Autoscaler.DETECT
     provisioning_timeout: timedelta = timedelta(minutes=10)
     """Nodes that a gang asks for must come so soon; cluster-autoscaler waits 15 min for a node
     (`--max-node-provision-time`), Karpenter as long for its registration."""
     provisioning_parallelism: int = 5
-    """So many queued gangs ask for nodes at once, the first of the queue."""
+    """The most queued gangs that ask for nodes at once, the first of the queue."""
     provisional_image: str = "rancher/mirrored-pause:3.10"
     """What pods would run that ask for nodes. They go when they are bound, so it need not start."""
     growth: GrowthMode = GrowthMode.AUTOSCALER

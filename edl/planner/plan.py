@@ -1,4 +1,4 @@
-"""What `decide` found: what to do, and for everybody who waits, why."""
+"""What `decide` found: what to do, and why each job that waits does."""
 
 from datetime import datetime, timedelta
 
@@ -15,7 +15,7 @@ class Admission(msgspec.Struct, frozen=True):
     """(role, replicas) of each role that is to be started."""
     reason: Reason
     grown: tuple[Reason, ...] = ()
-    """Of roles that start above their minimum."""
+    """The reasons of roles that start above their minimum."""
     nodes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """(role, nodes) of gated roles: the node of each replica, in the order of their indexes."""
 
@@ -33,7 +33,7 @@ class Resize(msgspec.Struct, frozen=True):
     reason: Reason
     restart: bool = False
     nodes: tuple[str, ...] = ()
-    """Of a gated role that grows, the nodes of its new replicas in the order of their indexes."""
+    """The nodes of the new replicas of a gated role, in the order of their indexes."""
 
 
 class Suspension(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ class ProvisioningRequest(msgspec.Struct, frozen=True):
 
     job: JobKey
     pods: tuple[tuple[str, int], ...]
-    """(role, pods), with those that are there already. Of a role that is not named: none."""
+    """(role, pods), with those that are there already. A role that is not named has none."""
     image: str = ""
     timeout: timedelta = timedelta(minutes=10)
     """Within which nodes are to come."""
@@ -91,7 +91,7 @@ class Held(msgspec.Struct, frozen=True):
     until: datetime | None = None
     """The end of a cooldown or back-off, where `reason` is one."""
     never: bool = False
-    """It is queued and cannot start, whoever ends: it is ahead of nobody."""
+    """It is queued and cannot start, whichever job ends: no job waits behind it."""
 
 
 class Plan(msgspec.Struct, frozen=True):

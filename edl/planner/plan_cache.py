@@ -30,7 +30,7 @@ class _Decision(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class PlanCache:
-    """Of one who decides again and again. It changes nothing but the work."""
+    """The memory of a loop of decisions. It changes nothing but the work."""
 
     _last: _Decision | None = None
 
@@ -100,7 +100,7 @@ def _view(job: TrainingJob, draining: frozenset[str]) -> _View:
 
 
 def _role(role: Role, *, seen: bool) -> _View:
-    """Who is ready matters where pods move off their nodes, and where they have no ranks."""
+    """Readiness matters where pods move off their nodes, and where they have no ranks."""
     ranked = role.spec.indexed and all(pod.index >= 0 for pod in role.status.pods)
     pods = role.status.pods if seen or not ranked else _alike(role.status.pods)
     return role.changed(pods=(), version="", history=""), tuple(map(_pod, pods))

@@ -1,4 +1,4 @@
-"""How a reconciler decides, as text that it publishes: who asks what it would do must know."""
+"""How a reconciler decides, as text that it publishes: clients ask what it would do."""
 
 import json
 import re
@@ -28,7 +28,7 @@ class Settings(msgspec.Struct, frozen=True):
     """A policy by its name, with what was asked of it, and the limits.
 
     `waits` are fields of `Policy` by name; `weights` are by priority (`policies.weighted`).
-    `unknown` names what the text says besides: whoever wrote it knows more than we do.
+    `unknown` names what the text says besides: the writer knows more than we do.
     """
 
     policy: str = next(iter(POLICIES))
@@ -72,7 +72,7 @@ def read(text: str) -> Settings:
     """What `render` wrote, perhaps of another version: what it does not say has its default.
 
     Raises ValueError, with the field's name, where that cannot be: no JSON, a policy or a value
-    that nobody knows. The text is anybody's who may write the Lease.
+    that is not known. Any client that may write the Lease can write the text.
     """
     given = _mapping("settings", _decoded(text))
     limits = _mapping("limits", given.get("limits", {}))

@@ -1,4 +1,4 @@
-"""Who decides over the jobs: the planner as in the cluster, or nobody but the scheduler."""
+"""What decides over the jobs: the planner as in the cluster, or kube-scheduler alone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -69,7 +69,7 @@ class ElasticControl:
         return cooled if recheck is None else min(recheck, cooled)
 
     def _concerned(self, plan: Plan) -> tuple[TrainingJob, ...]:
-        """Those of whom there may be something to write."""
+        """Jobs of which there may be something to write."""
         moved = [
             *(one.job for one in plan.admissions),
             *(one.job for one in plan.resizes),
@@ -188,7 +188,7 @@ def _stopped(actor: SimulatedJob) -> bool:
 
 
 def _resized(before: Role, after: Role) -> bool:
-    """A new size of somebody who stays; a start is none, and neither is the end."""
+    """A new size of a job that goes on; neither a start nor an end is one."""
     stays = after.status.size and not before.status.suspended
     return bool(stays) and before.status.size != after.status.size
 

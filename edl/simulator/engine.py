@@ -29,7 +29,7 @@ def simulate(
 ) -> Result:
     """What becomes of this world until then, or until nothing happens any more.
 
-    The same world and manner give the same result; what is random is drawn by who makes the world.
+    The same world and manner give the same result; what is random is drawn where the world is made.
     """
     simulation = Simulation(world, manner, watcher or Watcher())
     simulation.run(until)
@@ -200,7 +200,7 @@ def _shapes(world: Scenario) -> set[Shape]:
 
 
 def _names(world: Scenario, shapes: Iterable[Shape]) -> set[str]:
-    """Every resource that somebody has or asks for."""
+    """Every resource that a node has or a pod asks for."""
     pools = (pool.node for pool in world.pools)
     nodes = (*world.nodes, *(event.node for event in world.events), *pools)
     amounts = [*(node.allocatable for node in nodes), *(shape.requests for shape in shapes)]

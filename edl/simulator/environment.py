@@ -1,4 +1,4 @@
-"""What everybody in a simulation stands on: the time, the nodes, the scheduler, what is planned."""
+"""What all parts of a simulation share: the time, the nodes, the scheduler, what is planned."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -63,7 +63,7 @@ class Environment:
         )
 
     def number(self) -> int:
-        """Another one each time: who came first."""
+        """Another one each time: it orders what happens at one moment."""
         self.serial += 1
         return self.serial
 

@@ -33,10 +33,10 @@ def from_state(
 ) -> Scenario:
     """The cluster as observed, at second 0.
 
-    `remaining`: what is still to do of a job (all of it for one that waits); None where nobody
+    `remaining`: what is still to do of a job (all of it for one that waits); None where it
     knows: it never ends. Other owners' pods stay where they are; those that wait go on waiting.
     """
-    # Of one that is over, pods may still leave.
+    # Pods of a job that is over may still leave.
     jobs = [job for job in state.jobs if job.live or any(_bound([job]))]
     return Scenario(
         nodes=_without(state.nodes, jobs),

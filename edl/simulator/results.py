@@ -29,7 +29,7 @@ class JobResult(msgspec.Struct, frozen=True):
     until: float
     """When the simulation ended."""
     domains: tuple[DomainCounts, ...] = ()
-    """Of its first start, by the labels of its topology."""
+    """The domains of its first start, by the labels of its topology."""
 
     @property
     def wait(self) -> float:
@@ -76,7 +76,7 @@ class Result(msgspec.Struct, frozen=True):
     timeline: Timeline
     until: float
     prices: Mapping[str, float] = msgspec.field(default_factory=dict)
-    """Of a node and an hour, by node pool."""
+    """The price of a node for an hour, by node pool."""
 
     @property
     def ended(self) -> int:
@@ -89,7 +89,7 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def waits(self) -> Summary:
-        """Of all that arrived; who never ran counts with the time until the end."""
+        """The waits of all that arrived; a job that never ran counts until the end."""
         return Summary.of([job.wait for job in self.jobs])
 
     @property
@@ -98,12 +98,12 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def completions(self) -> Summary:
-        """Of all that ended."""
+        """The times of all that ended."""
         return Summary.of([job.completion for job in self.jobs if job.completion is not None])
 
     @property
     def makespan(self) -> float:
-        """From the first arrival to the last end; inf if somebody did not end."""
+        """From the first arrival to the last end; inf if a job did not end."""
         if self.ended < len(self.jobs):
             return inf
         ends = [job.track.ended for job in self.jobs if job.track.ended is not None]
@@ -111,18 +111,18 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def last(self) -> float:
-        """When the last job ended, or the simulation, if somebody did not."""
+        """When the last job ended, or the simulation, if a job did not."""
         ends = [job.track.ended for job in self.jobs]
         return max((self.until if end is None else end for end in ends), default=self.until)
 
     @property
     def node_hours(self) -> float:
-        """Of all nodes until `last`, of those of pools until they were removed."""
+        """The hours of all nodes until `last`; of nodes of pools, until they were removed."""
         return sum(self._hours(name) for name in self._pools())
 
     @property
     def cost(self) -> float:
-        """Of the nodes of pools, in the unit of their prices."""
+        """What the nodes of pools cost, in the unit of their prices."""
         return sum(self._hours(name) * price for name, price in self.prices.items())
 
     def _hours(self, pool: str) -> float:
@@ -142,7 +142,7 @@ class Result(msgspec.Struct, frozen=True):
     def jain(self, at: float, *, fulfilment: bool = False) -> float:
         """Jain's index over the sizes of the elastic jobs that hold their minimum; nan for none.
 
-        `fulfilment`: over (size - min) / (max - min) instead, 1 when nobody has more than min.
+        `fulfilment`: over (size - min) / (max - min) instead, 1 when no role has more than its min.
         """
         running = [job for job in self.jobs if job.elastic and job.track.size.at(at) >= job.min]
         values = [float(job.track.size.at(at)) for job in running]
@@ -168,7 +168,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 def jain(values: Sequence[float]) -> float:
-    """(Σx)² / (n Σx²): 1 when all are equal, 1/n when one has everything; nan for nobody."""
+    """(Σx)² / (n Σx²): 1 when all are equal, 1/n when one has everything; nan without any."""
     if not values:
         return nan
     squares = sum(value * value for value in values)

@@ -1,4 +1,4 @@
-"""What is simulated: nodes, training jobs that arrive, services that come and go, and by whom.
+"""What is simulated: nodes, training jobs that arrive, services that come and go, and what decides.
 
 Times are seconds from the world's `start`, durations seconds.
 """
@@ -45,10 +45,10 @@ class Training(msgspec.Struct, frozen=True):
     work: Work
     at: float = 0
     counts: str = ""
-    """The role whose replicas do the work; empty: the first that can be resized, else who decides.
+    """The role whose replicas do the work; empty: the first that can be resized, else the leader.
     Of work items (framework `none`), `work` is that of each of the role's `remaining` ones."""
     checkpoint: float | None = None
-    """Every so many seconds of training it saves what it has done: a stop loses what came after.
+    """Seconds of training after which it saves what it has done: a stop loses what came after.
     None: it saves when it is told to stop."""
     start_up: float | None = None
     """From a pod's node to its being ready; None: as `Timing` say."""
@@ -65,7 +65,7 @@ class Training(msgspec.Struct, frozen=True):
 
     @property
     def items(self) -> int:
-        """Work items to do, 0 where pods are no work items."""
+        """Work items to do, 0 where pods are ranks."""
         return items(next(role for role in self.job.roles if role.name == self.counted))
 
     @property
@@ -82,14 +82,14 @@ def counted(job: TrainingJob) -> Role:
 
 
 def items(role: Role) -> int:
-    """Work items that are still to do, 0 where its pods are no work items."""
+    """Work items that are still to do, 0 where its pods are ranks."""
     return 0 if role.spec.indexed else role.status.remaining or 0
 
 
 class Service(msgspec.Struct, frozen=True):
-    """Plain pods of somebody else, as a Deployment makes them.
+    """Plain pods of other owners, as a Deployment makes them.
 
-    `steps` are (time, replicas), ascending: from each time on there shall be so many.
+    `steps` are (time, replicas), ascending: how many there shall be from each time on.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Change(StrEnum):
 
 
 class NodeEvent(msgspec.Struct, frozen=True):
-    """Something happens to a node at a time; `taint` with TAINTED. Of an added one all counts."""
+    """Something happens to a node; `taint` with TAINTED. An added node counts as a whole."""
 
     at: float
     change: Change
@@ -132,7 +132,7 @@ class SimulatedNodePool(msgspec.Struct, frozen=True):
     start_up: float = 60
     """From its being asked for to its being ready; it is paid for meanwhile."""
     price: float = 0
-    """Of a node and an hour."""
+    """The price of a node for an hour."""
     idle: float = 60
     """Without pods for so long it is removed."""
 
@@ -157,7 +157,7 @@ class Timing(msgspec.Struct, frozen=True):
     """An autoscaler waits so long for more pods before it makes nodes, as Karpenter does at most
     (BATCH_MAX_DURATION), and cluster-autoscaler (`--scan-interval`)."""
     tie: Callable[[int], int] = first
-    """Which of so many equally good nodes the scheduler takes, from 0 (it draws; here you do)."""
+    """Which of several equally good nodes the scheduler takes, from 0 (it draws; here you do)."""
 
     def __post_init__(self) -> None:
         if min(self.start_up, self.shut_down, self.autoscaler) < 0 or self.round <= 0:
@@ -165,7 +165,7 @@ class Timing(msgspec.Struct, frozen=True):
 
 
 class Scenario(msgspec.Struct, frozen=True):
-    """Everything that is given. `used` of a node is what nobody here owns: it stays."""
+    """Everything that is given. `used` of a node is what pods outside the simulation hold."""
 
     nodes: tuple[Node, ...]
     trainings: tuple[Training, ...] = ()
@@ -213,7 +213,7 @@ Manner = Elastic | Plain
 
 
 class Watcher(msgspec.Struct, frozen=True):
-    """Who looks on: at each decision with its state, and at the time as it passes."""
+    """An observer: at each decision with its state, and at the time as it passes."""
 
     decided: Callable[[float, ClusterState, Plan], None] = lambda _now, _state, _plan: None
     passed: Callable[[float], None] = lambda _now: None

@@ -35,7 +35,7 @@ _Makers: TypeAlias = Iterable[tuple[JobKey, Callable[[], _Made]]]
 
 
 class StepError(msgspec.Struct, frozen=True):
-    """A job for which no step can be made: a mistake of ours, or a manifest nobody thought of."""
+    """A job for which no step can be made: a mistake of ours, or an unforeseen manifest."""
 
     job: JobKey
     error: Exception

@@ -1,7 +1,7 @@
 """Failures of long ago do not count: a training that runs for weeks outlives many a node.
 
 A Job counts its failed and deleted pods for as long as it lives, and fails beyond `backoffLimit`.
-That limit may be raised at any time. Whoever fails at every start never gets that far.
+That limit may be raised at any time. A job that fails at every start never gets that far.
 """
 
 from datetime import datetime, timedelta

@@ -2,7 +2,7 @@
 
 What lost its node to others is ended, and waits behind the gate again.
 
-A pod that has its node says so itself, so whoever decides next goes on with the others.
+A pod that has its node says so itself, so the next round goes on with the others.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ def _replaced(job: TrainingJob, found: Sequence[NodeAssignment]) -> Iterator[Ste
 def _given(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> tuple[Step, ...]:
     told = told_at_start(job, {role.name: role.status.size for role in job.roles})
     if told and any(role.status.suspended for role in job.live):
-        return ()  # Who is yet to start may do so at another size.
+        return ()  # A job that is yet to start may do so at another size.
     annotations = {**told, contract.PLACED_AT: preconditioned_patches.timestamp(now)}
     nodes = {(one.role, pod): node for one in found for pod, node in one.nodes}
     return tuple(

@@ -52,7 +52,7 @@ def deletions(job: TrainingJob, role: Role, size: int) -> tuple[Write, ...]:
     """Ends those that the new size does not end anyway.
 
     A pod that the Job controller no longer tracks is not counted as failed when it goes: it costs
-    no retry, and who comes in its place waits for no back-off (docs/kubernetes.md 19).
+    no retry, and its replacement waits for no back-off (docs/kubernetes.md 19).
     """
     return tuple(
         write

@@ -24,7 +24,7 @@ class RoleChange(msgspec.Struct, frozen=True):
 
 
 def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -> RoleChange:
-    """`resize` and the removal of named pods are due now: who leaves has had its time."""
+    """`resize` and the removal of named pods are due now: pods that leave have had their time."""
     annotations = resized(role, resize, now)
     if not annotations:
         return RoleChange()

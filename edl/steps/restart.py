@@ -13,7 +13,7 @@ from edl.writes import Action, Step
 
 
 def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
-    """Suspend every role; who is resized has its new size already, and all have the reason.
+    """Suspend every role; a role that is resized has its new size already, and all have the reason.
 
     A crash in between leaves a role that is stopped for a restart beside roles that run: the next
     plan stops them too.
@@ -24,7 +24,7 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
     moment = {
         contract.RESIZED_AT: preconditioned_patches.timestamp(now)
     } | preconditioned_patches.changed(why)
-    # Who is resized goes first, so that the new size is never forgotten.
+    # A role that is resized goes first, so that the new size is never forgotten.
     running = sorted(
         (role for role in job.live if not role.status.suspended),
         key=lambda role: role.name not in after,

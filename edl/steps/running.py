@@ -34,9 +34,9 @@ def live(
     resizes = [resize for resize in resizes if not leaves_nobody(job, resize)]
     published = publish(job, resizes, now)
     changes = [_change(job, role, resizes, published, now) for role in job.live]
-    # Who comes last must be an owner of what surrounds them too.
+    # The last Job to come must be an owner of what surrounds them, too.
     around = () if job.missing else (*surroundings(job), *missed_keys(job, now))
-    # Sizes first: somebody waits for that room, and a quota may forbid what is missing around.
+    # Sizes first: other jobs wait for that room, and a quota may forbid what is missing around.
     writes = (*published.writes, *(write for found in changes for write in found.writes), *around)
     writes = (*new_workers.told(job), *freed(job), *writes)
     notes = tuple(note for found in changes for note in found.notes)
@@ -50,7 +50,7 @@ def _change(
     published: Publication,
     now: datetime,
 ) -> RoleChange:
-    """Who leaves waits until it had its time; growing never does."""
+    """A pod that leaves has its time first; growth never waits."""
     resize = next((resize for resize in resizes if resize.role == role.name), None)
     leaves = role.request.removing or (resize and resize.after < resize.before)
     if leaves and published.wait is not None:

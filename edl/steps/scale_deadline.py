@@ -1,6 +1,6 @@
 """A growth with a time limit: it comes in time, or the size before it comes back.
 
-The clock starts when the reconciler first sees the wish, and stands on the Job: whoever decides
+The clock starts when the reconciler first sees the wish, and stands on the Job: what decides
 next goes on counting. et-operator's ScaleOut does the same, with 60 s.
 """
 
@@ -31,7 +31,7 @@ def limited(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> list[
 
 
 def _back(job: TrainingJob, role: Role) -> Resize:
-    # Who is stopped for the restart at the new size need not be stopped again.
+    # A job that is stopped for the restart at the new size need not be stopped again.
     restart = role.spec.resizing is ResizePolicy.RESTART and not role.status.suspended
     return Resize(job.key, role.name, role.status.size, before(role), failure(role), restart)
 

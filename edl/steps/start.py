@@ -59,8 +59,8 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
 def _starting(job: TrainingJob, admission: Admission) -> list[Role]:
     """The roles that start now.
 
-    Whose size the others are told goes first: if that fails nobody has started, and if another
-    does, it is told the size that runs.
+    The role whose size the others are told goes first: if that fails none has started, and if
+    another fails, it is told the size that runs.
     """
     names = {name for name, _ in admission.sizes}
     starting = [role for role in job.live if role.name in names]
@@ -91,7 +91,7 @@ def _told(
     job: TrainingJob, role: Role, size: int, why: tuple[Reason, str], now: datetime
 ) -> dict[str, str]:
     again = Operation.RESTARTED if last_resizes.stopped_to_resize(role) else Operation.RESUMED
-    # Of a start that was left half done the others have begun before.
+    # The other roles of a start that was left half done have begun before.
     operation = again if job.started_at and role.record.history else Operation.STARTED
     return job_history.annotation(
         role, [HistoryEntry(now, operation, size, size, why[0].code, why[1])]
@@ -99,7 +99,7 @@ def _told(
 
 
 def told_at_start(job: TrainingJob, sizes: Mapping[str, int]) -> Mapping[str, str]:
-    """Annotations of pods: these sizes' cluster, for frameworks that must know who really runs."""
+    """Annotations of pods: these sizes' cluster, for frameworks that must know what runs."""
     framework = FRAMEWORKS[job.framework]
     mode = framework.mode(job.mode, tuple(sizes))
     if (
@@ -148,7 +148,7 @@ def _stopped(role: Role, reason: Reason, now: datetime) -> dict[str, str]:
     entry = HistoryEntry(
         now, Operation.SUSPENDED, role.status.size, role.status.size, reason.code, said
     )
-    # Who comes back at once says since when.
+    # A job that comes back at once says since when.
     again = reason.restart is Restart.STOPPED
     returns = {contract.RESIZED_AT: preconditioned_patches.timestamp(now)} if again else {}
     return job_history.annotation(role, [entry]) | returns

@@ -1,4 +1,4 @@
-"""Training jobs that need nothing until something about them changes: nobody asks them again."""
+"""Training jobs that need nothing until something about them changes: they are skipped."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from edl.model import JobKey, Role, TrainingJob
 
 @dataclass(slots=True)
 class UnchangedJobs:
-    """Of one who takes steps again and again. It changes nothing but the work."""
+    """The memory of a loop of rounds. It changes nothing but the work."""
 
     _known: dict[JobKey, TrainingJob] = field(default_factory=dict)
 
@@ -28,7 +28,7 @@ class UnchangedJobs:
 
 
 def _stands_still(job: TrainingJob) -> bool:
-    """Whether time alone asks for nothing: nobody comes or leaves, no failure is to be forgiven."""
+    """Whether time alone asks for nothing: no pod comes or leaves, no failure is to be forgiven."""
     return phases.ending(job) is not None or all(map(_is_there, job.live))
 
 

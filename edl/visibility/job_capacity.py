@@ -70,7 +70,7 @@ def _split(
     guarantee: int,
     sources: Mapping[str, int],
 ) -> tuple[int, Mapping[str, int]]:
-    """Of one job: what is guaranteed, and what is borrowed by source."""
+    """One job: what is guaranteed, and what is borrowed by source."""
     left, covered = guarantee, 0
     sources, mine = Counter(sources), Counter[str]()
     for holder in holders:

@@ -81,7 +81,7 @@ class PublishedJob(msgspec.Struct, frozen=True, rename=_JSON_NAMES, omit_default
 
 
 class NamespaceQueue(msgspec.Struct, frozen=True, rename=_JSON_NAMES, omit_defaults=True):
-    """The queued training jobs of one namespace: so many `jobs`, the first of them as `items`."""
+    """The queued training jobs of one namespace: their number `jobs`, and the first as `items`."""
 
     changed_at: _Moment
     """When the content became what it is; it may be right for much longer."""

@@ -15,7 +15,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class UnnamedJobs(JobKey):
-    """So many training jobs of other namespaces: `a job of team vision`."""
+    """A number of training jobs of other namespaces: `a job of team vision`."""
 
     __slots__ = ()
 

@@ -36,7 +36,7 @@ def compared(state: ClusterState, amounts: Resources) -> Resources:
 
 
 def lending(state: ClusterState, own: Mapping[str, Resources]) -> TeamLending:
-    """Who borrows from whom; `own` is the usage of each team's own namespaces."""
+    """The loans between teams; `own` is the usage of each team's own namespaces."""
     capacity = sum((one.allocatable for one in state.nodes), _NONE)
     return TeamLending(state.teams, own, capacity)
 

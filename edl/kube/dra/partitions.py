@@ -87,7 +87,7 @@ def _apart(parts: Sequence[Partition]) -> Iterable[Sequence[Partition]]:
 
 @lru_cache(maxsize=4096)
 def _counted(parts: tuple[_Part, ...], shared: tuple[Decimal, ...]) -> tuple[_Figures, ...]:
-    """Of each resource what there is, what is used, and what of that comes back.
+    """For each resource what there is, what is used, and what of that comes back.
 
     The GPUs of a cluster are alike, and so is most of what is held of each: seldom worked out.
     """

@@ -161,7 +161,7 @@ class Teams(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _patterns(self) -> tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]:
-        """Of each team with patterns, these in the pieces between their asterisks."""
+        """The patterns of each team that has any, in the pieces between their asterisks."""
         found = (
             (team.name, tuple(tuple(one.split("*")) for one in team.namespaces if "*" in one))
             for team in self.items

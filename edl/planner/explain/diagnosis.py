@@ -122,7 +122,7 @@ def _bound(role: Role) -> AtBound:
 
 
 def _said(reason: Reason) -> Blocker | None:
-    """What a reason of the plan stands for, where it names somebody or promises something."""
+    """What a reason of the plan stands for, where it names jobs or promises something."""
     if reasons.promises(reason):
         return InProgress(reason)
     match reason.about:

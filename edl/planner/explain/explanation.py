@@ -1,4 +1,4 @@
-"""Why a training job has its size, and what stops one more replica: for whoever asks about one.
+"""Why a training job has its size, and what stops one more replica: for one job.
 
 A decision says one reason a job, and costs nothing more. Here the same decision is made again with
 that reason out of the way, and so on until the job gets more: what was in the way is all that
@@ -146,7 +146,7 @@ class _Case:
 
         def find(now: DecisionInput, found: Decision) -> Sequence[Blocker]:
             there = allocation_of(found, key, role.name)
-            # Who starts in this plan may no longer, when it asks for more.
+            # A job that starts in this plan may no longer start when it asks for more.
             return growth_blockers(now, found, there) if there else start_blockers(now, found, key)
 
         return self._search(role.name, grown, find)
@@ -192,7 +192,7 @@ class _Case:
         return blockers
 
     def _first(self, role: str, takers: Mapping[Subject, int]) -> Sequence[Blocker]:
-        """Who got what was put right, if it was not this role (of none: the whole job)."""
+        """The job that got what was put right, if it was another role (none: the whole job)."""
         key = self.job.key
         own = tuple((name, size) for (job, name), size in takers.items() if job == key)
         siblings = tuple(one for one in own if role not in ("", one[0]))

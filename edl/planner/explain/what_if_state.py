@@ -51,7 +51,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
         return replace(self, state=replace(self.state, nodes=tuple(nodes)))
 
     def with_nodes(self, like: Node, room: Resources, count: int) -> "DecisionInput":
-        """So many more nodes like this one, empty and with this much room each."""
+        """`count` more nodes like this one, empty and with this much room each."""
         taken = {node.name for node in self.state.nodes}
         names = (f"{like.name}-more-{number}" for number in range(len(taken) + count))
         new = [name for name in names if name not in taken][:count]

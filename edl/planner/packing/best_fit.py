@@ -26,10 +26,10 @@ _FEW: Final = 16
 """Nodes are looked at apart by labels with at most as many values (zones)."""
 
 _MANY: Final = 256
-"""So many nodes are looked at in one go."""
+"""The nodes that are looked at in one go."""
 
 _SCANNED: Final = 64
-"""Of at most as many nodes none is remembered as full."""
+"""With at most this many nodes, none is remembered as full."""
 
 _least: Final = itemgetter(0)
 
@@ -41,7 +41,7 @@ class BestFitCursor:
     """The nodes where one more pod fits, fullest first (best fit).
 
     Room only shrinks while pods are placed, so a node that was full is never looked at again,
-    unless room came back to it (`NodeCapacity.freed_nodes`). Of few nodes each is looked at anew.
+    unless room came back to it (`NodeCapacity.freed_nodes`). Few nodes are looked at anew.
     """
 
     __slots__ = (

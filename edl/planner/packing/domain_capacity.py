@@ -24,7 +24,7 @@ class TopologyDomains(NamedTuple):
     label: str
     values: tuple[str, ...]
     of_nodes: Ints
-    """Of each node the place of its own in `values`, -1 without the label; int64[nodes]."""
+    """The place of each node's value in `values`, -1 without the label; int64[nodes]."""
 
     def mask(self, number: int) -> Mask:
         """Its nodes; bool[nodes]."""
@@ -67,14 +67,14 @@ class DomainRanking:
         present = np.bincount(own, minlength=len(domains.values)) > 0
         self._numbers = np.flatnonzero(present)
         self._at: Ints = (np.cumsum(present) - 1)[own]
-        """Of each of its nodes the place of the domain in `_numbers`."""
+        """The place of each node's domain in `_numbers`."""
         self._pod_classes, self._capacity, self._horizon = pod_classes, room, horizon
         self._resources = sorted(
             {resource for pod_class in pod_classes for resource, _ in pod_class.amounts}
         )
         kinds = 2 * len(pod_classes) + len(self._resources)
         self._known: Ints = np.zeros((kinds, len(self._nodes)), dtype=np.int64)
-        """Of each node the pods that it takes of each shape, their squares, and its room."""
+        """For each node the pods that it takes of each shape, their squares, and its room."""
         self._sums: Ints = np.zeros((kinds, len(self._numbers)), dtype=np.int64)
         self._changed_nodes, self._seen = touched, len(touched)
         self._read(np.arange(len(self._nodes)))
@@ -88,7 +88,7 @@ class DomainRanking:
         """Domains that seem to have room for all, the one with the least room to spare first.
 
         Of equal ones, the one whose room is on fewer nodes. Shapes together may find less room than
-        their sums say: placing them shows it. Of many domains those in the middle are left out.
+        their sums say: placing them shows it. If there are many, those between are left out.
         """
         self._follow()
         count, asked = len(requests), dict.fromkeys(self._resources, 0)

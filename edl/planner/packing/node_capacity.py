@@ -59,7 +59,7 @@ class NodeCapacity:
         self._idle = [memoryview(resource) for resource in self.idle]
         self._future_idle = [memoryview(resource) for resource in self.future_idle]
         self.topology = topology
-        """Who is beside whom, where rules ask."""
+        """The pods in each domain, where rules ask."""
         self.gpu_shares: GpuShares | None = None
         """GPUs one by one, where pods share them."""
         self.changed_nodes: list[int] = []
@@ -206,7 +206,7 @@ def resource_names(names: Iterable[str]) -> tuple[str, ...]:
 def _within(table: list[list[int]]) -> Ints:
     try:
         found: Ints = np.array(table, dtype=np.int64)
-    except OverflowError:  # nobody has so much; what is read may be any number
+    except OverflowError:  # no node has that much; what is read may be any number
         table = [[max(min(amount, _MOST), -_MOST) for amount in resource] for resource in table]
         found = np.array(table, dtype=np.int64)
     return np.clip(found, -_MOST, _MOST)

@@ -13,7 +13,7 @@ _ORDERS: Final = 6
 
 
 def pack_orders(requests: Sequence[PodSetRequest]) -> Iterator[tuple[int, ...]]:
-    """In which they are tried, as given first; who follows others stays behind them."""
+    """In which they are tried, as given first; requests that follow others stay behind them."""
     if len(requests) == 1:
         return iter([(0,)])
 

@@ -47,7 +47,7 @@ class PodClass:
             if capacity.topology and shape.constraints
             else None
         )
-        """Rules about who is beside it, if it has or meets any."""
+        """Rules about its neighbours, if it has or meets any."""
         self.share_allocator = (
             capacity.gpu_shares.allocator_of(shape) if capacity.gpu_shares else None
         )
@@ -89,7 +89,7 @@ class PodClass:
         self._large = None
 
     def is_full(self) -> bool:
-        """Whether no node has room for one more, also when everybody has left who leaves."""
+        """Whether no node has room for one more, also when all pods that leave are gone."""
         nodes = np.flatnonzero(self.eligible)
         return (
             self.is_unconstrained

@@ -1,4 +1,4 @@
-"""From seats to a plan: sizes before and after, and for everybody who could use more, why not."""
+"""From placements to a plan: sizes before and after, and why roles that could use more wait."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

@@ -39,7 +39,7 @@ INTERRUPTED: Final = frozenset(
 _MAY_COME_BACK: Final = frozenset(
     {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
 )
-"""Nobody can tell a pod there to leave, and its node may be back at any moment."""
+"""No process can tell a pod there to leave, and its node may be back at any moment."""
 
 
 def drains(state: ClusterState, snapshot: Snapshot, busy: frozenset[JobKey]) -> tuple[Drain, ...]:
@@ -56,7 +56,7 @@ def drains(state: ClusterState, snapshot: Snapshot, busy: frozenset[JobKey]) -> 
         and not one.job.problem
         and one.role in roles_with_movable_pods(one.job)
     ]
-    # First who must: room that they need is not there for who only may.
+    # First the pods that must move: the room that they need is not there for those that only may.
     leaving = {one: lost for one in allocations if (lost := _forced(snapshot, one, going))}
     rest = [one for one in allocations if one not in leaving]
     leaving |= _offers(snapshot, rest, cordoned)
@@ -110,7 +110,7 @@ def _forced(snapshot: Snapshot, allocation: RoleAllocation, going: dict[str, str
 
 
 def keeping_one_ready(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
-    """One stays until another is there: nobody left would be the end of what they know."""
+    """One ready worker stays until another is there: without any, in-memory state is lost."""
     names = {pod.name for pod in lost}
     alone = role.status.size - sum(pod.ended for pod in role.status.pods) <= 1
     if alone or any(pod.ready and pod.name not in names for pod in _bound(role)):
@@ -122,7 +122,7 @@ def keeping_one_ready(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
 def _offers(
     snapshot: Snapshot, allocations: Sequence[RoleAllocation], cordoned: set[str]
 ) -> dict[RoleAllocation, Drain]:
-    """Of roles that the plan places, and then of others: never both where they might meet.
+    """Drains of roles that the plan places, and then of others: never both where they might meet.
 
     kube-scheduler would put an ungated pod wherever there is room, also where a gated one is to go.
     """

@@ -1,4 +1,4 @@
-"""Before anybody gets room: pauses, failed starts, manual sizes, extras that found no node."""
+"""Before any job gets room: pauses, failed starts, manual sizes, extras that found no node."""
 
 from datetime import datetime
 
@@ -63,7 +63,7 @@ def _lost(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:
     """Frameworks that cannot go on without one of them start again, all together."""
     job, limits = allocation.job, snapshot.limits
     again = None if allocation.role.status.lost or not restarts_together(job) else _began_alone(job)
-    # Most have lost nobody: only then all pods are looked at.
+    # Most have lost no pod: only then all pods are looked at.
     if not (allocation.role.status.lost or again) or job.problem or nearly_done(job):
         return None
     if again is None:
@@ -72,7 +72,7 @@ def _lost(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:
             if snapshot.has_passed(job.started_at, limits.loss_patience)
             else None
         )
-    # The Job counts no failure then: only time keeps who crashes at every start from spinning.
+    # The Job counts no failure then: only time stops a job that crashes at every start.
     due = snapshot.has_passed(again, limits.loss_patience)
     due = snapshot.has_passed(job.started_at, limits.restart_cooldown) and due
     return with_attempts(snapshot, job, reasons.restart(reasons.RESTARTED_ALONE)) if due else None
@@ -102,7 +102,7 @@ def _minimum_pending(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
 
 
 def shrink_to_limits(snapshot: Snapshot) -> None:
-    """Shrinks that wait for nobody: manual sizes, a lowered max, extras that stayed pending."""
+    """Shrinks at once: manual sizes, a lowered max, extras that stayed pending."""
     for allocation in snapshot.unsettled:
         if allocation.resizable:
             manual = manual_size(allocation.role)

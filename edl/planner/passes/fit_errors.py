@@ -1,6 +1,6 @@
 """Why pods find no place: said while a plan is made, so only what the plan's sentence needs.
 
-`edl.planner.explain.explanation` says more, for whoever asks about one job.
+`edl.planner.explain.explanation` says more about one job.
 """
 
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ def no_node_error(snapshot: Snapshot, pod_class: PodClass) -> NoEligibleNode:
 def scarcest(
     snapshot: Snapshot, room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon
 ) -> Lack:
-    """Of what there is least, counted in pods of the want that fits worst."""
+    """The scarcest resource, counted in pods of the request that fits worst."""
     placed = pack(room, requests, horizon)
     worst = min(zip(requests, placed, strict=True), key=lambda pair: pair[1] / max(pair[0].pods, 1))
     pod_class = worst[0].pod_class
@@ -92,6 +92,6 @@ def scarcest(
 
 
 def _plain_capacity(room: Ints, pod_class: PodClass) -> Ints:
-    """How many pods each node takes by its sums, whoever is there."""
+    """How many pods each node takes by its sums, whatever runs there."""
     most = by_scarcest_resource(room[resource] // amount for resource, amount in pod_class.amounts)
     return np.where(pod_class.eligible, np.maximum(most, 0), 0)

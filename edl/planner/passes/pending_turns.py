@@ -50,7 +50,7 @@ class SchedulingTurns:
     def _start(
         self, starts: Sequence[tuple[int, JobKey, list[RoleAllocation]]], gated: Counter[PodClass]
     ) -> None:
-        # Without preemption it costs a claim time, but nobody what was done already.
+        # Without preemption it costs a claim time, but no job what was done already.
         claims = self.decisions.pipelined if self.snapshot.limits.preempt else []
         kept = Precedence(self.snapshot, [*claims], gated, self._cost)
         for number, key, allocations in starts:
@@ -160,7 +160,7 @@ def _growing(snapshot: Snapshot) -> list[RoleAllocation]:
 
 
 def defer_growth(allocation: RoleAllocation) -> None:
-    """Keep the room of its extras for it, until those have their nodes who come first."""
+    """Keep the room of its extras for it, until the jobs that come first have their nodes."""
     allocation.hold_reason = allocation.hold_reason or reasons.PLACED_FIRST
     allocation.defer(allocation.growth)
 

@@ -7,9 +7,9 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 
 
 def hold_growth_until_quiet(snapshot: Snapshot, *, asked: bool) -> None:
-    """Nobody grows until nothing has been started or resized for a while.
+    """No role grows until nothing has been started or resized for a while.
 
-    `asked`: somebody waits for whom running jobs will shrink in a moment. Manual sizes and
+    `asked`: a job waits for which running jobs will shrink in a moment. Manual sizes and
     minimums never wait.
     """
     idle = snapshot.policy.quiet_period
@@ -28,7 +28,7 @@ def _moved(snapshot: Snapshot) -> bool:
 
 
 def change_times(snapshot: Snapshot) -> list[datetime]:
-    """When jobs were started and resized: read from the cluster, as whoever decides next will."""
+    """When jobs were started and resized: read from the cluster, as the next decision will."""
     found = [job.started_at for job in snapshot.jobs]
     found += [allocation.role.record.resized_at for allocation in snapshot.allocations]
     return [moment for moment in found if moment is not None]

@@ -8,7 +8,7 @@ from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 
 
 def reclaim_quotas(snapshot: Snapshot) -> None:
-    """Shrink whoever counts in an overdrawn budget, in the order in which extras yield."""
+    """Shrink the roles that count in an overdrawn quota, in the order in which extras yield."""
     for quota in snapshot.quotas.lines.values():
         if quota.spec.takes_back and quota.future_remaining < 0:
             counting = [

@@ -1,9 +1,9 @@
-"""Who gives up replicas for whom.
+"""Reclaim: the replicas that roles give up for a claim.
 
 Extras yield to claims of their own priority and above, in their order
-(`edl.planner.snapshot.reclaimable`). No replica yields in vain: one whose place no pod of the claim
-has taken is put back, also on a node that has too many pods, and where rules came later than the
-pods that they forbid.
+(`edl.planner.snapshot.reclaimable`). No replica yields for nothing: one whose place no pod of the
+claim has taken is put back, also on a node that has too many pods, and where rules came later than
+the pods that they forbid.
 """
 
 from collections import defaultdict
@@ -50,7 +50,7 @@ class Reservation:
     nodes: list[list[int]] = field(init=False)
     """For each want, the nodes of its pods."""
     evicted: dict[RoleAllocation, list[Placement]] = field(default_factory=dict)
-    """Who yielded, and which seats, the last one first."""
+    """The roles that yielded, and their placements, the last one first."""
     _positions: list[CursorPosition] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -141,7 +141,7 @@ class Reservation:
                 nodes.append(node)
 
     def _reprieve(self, reclaimable: Reclaimable) -> None:
-        """Whoever yielded last gets back first; of each role the lowest replica."""
+        """The role that yielded last gets back first, its lowest replica before others."""
         met, taken = self.complete(), _Taken(self.requests, self.nodes)
         for allocation, placements in reversed(list(self.evicted.items())):
             while placements and self._reprieves(reclaimable, allocation, taken, met=met):

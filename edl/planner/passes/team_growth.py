@@ -32,7 +32,7 @@ def grow_in_turn(
     asking: Iterable[RoleAllocation],
     add: Callable[[RoleAllocation], bool],
 ) -> list[RoleAllocation]:
-    """Give idle capacity away by `add`, which says whether a role got a replica; who got none."""
+    """Give idle capacity away by `add`, which says whether a role got a replica; the others."""
     turns, queues = growth_turns(balance, policy, asking)
     stuck = []
     while found := turns.first:

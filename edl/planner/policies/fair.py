@@ -1,4 +1,4 @@
-"""Equal fulfilment: everybody gets the same part of what lies between his min and his max."""
+"""Equal fulfilment: each role gets the same part of what lies between its min and its max."""
 
 from edl.planner.policies.policy import Claimant, Policy
 

@@ -5,7 +5,7 @@ from edl.planner.policies.policy import Claimant, Policy
 
 
 def arrival_rank(claimant: Claimant, _size: int) -> float:
-    """The same at every size: replicas go to whoever came before, however many he has."""
+    """The same at every size: replicas go to the role that came first, however many it has."""
     return claimant.queue_rank
 
 

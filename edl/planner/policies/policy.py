@@ -28,11 +28,11 @@ class Claimant(Protocol):
 
 
 Satisfaction = Callable[[Claimant, int], float]
-"""How satisfied a role is with so many replicas. It must not fall as their number grows."""
+"""How satisfied a role is with a number of replicas. It must not fall as their number grows."""
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """Who grows, who yields, and how soon. Room, gangs, limits and reasons are not the policy's.
+    """Which role grows, which yields, and how soon; not room, gangs, limits or reasons.
 
     The least satisfied role grows next, the most satisfied yields next. Among equals the total
     order decides: priority, then first come first served.
@@ -50,7 +50,7 @@ class Policy(msgspec.Struct, frozen=True):
     reclaim_delay: timedelta = timedelta()
     """So long a queued job waits before running ones of its own priority shrink for it."""
     quiet_period: timedelta = timedelta()
-    """So long nobody may have waited, started or changed its size before anybody grows."""
+    """No job may have waited, started or changed its size for this long before any role grows."""
     colocate: bool = False
     """All pods of a job on one node if possible: it starts and grows near what it cannot do
-    without, and whoever has his highest index elsewhere yields first."""
+    without, and a role with its highest index elsewhere yields first."""

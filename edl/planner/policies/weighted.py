@@ -1,4 +1,4 @@
-"""Shares by priority class: whoever weighs twice as much is as satisfied with twice as much."""
+"""Shares by priority class: a class with twice the weight is as satisfied with twice as much."""
 
 from bisect import bisect_right
 from collections.abc import Mapping

@@ -57,7 +57,7 @@ class Snapshot:
     jobs: list[TrainingJob] = field(default_factory=list)
     allocations: list[RoleAllocation] = field(default_factory=list)
     unsettled: list[RoleAllocation] = field(default_factory=list)
-    """Those of `standings` about which there is more to decide than who gets and who gives room."""
+    """Roles not in steady state: pods missing, surplus or paused, or on a draining node."""
     pod_classes: dict[Shape, PodClassState] = field(default_factory=dict)
     growth_limit: float = inf
     """While replicas move for equal shares, only roles less satisfied than every giver grow.
@@ -65,11 +65,11 @@ class Snapshot:
     Others would have to give next; and the scheduler might put their pods where the giver's were.
     """
     any_nearly_done: bool = False
-    """Whether anybody who runs is nearly finished."""
+    """Whether any running role is nearly finished."""
     rechecks: list[timedelta] = field(default_factory=list)
     """How long until time alone may change the plan."""
     resource_totals: list[int] = field(init=False)
-    """Of each resource of the grid, what all schedulable nodes have together."""
+    """What all schedulable nodes have together of each resource."""
     cluster_fractions: dict[PodClass, float] = field(default_factory=dict)
     _domains: dict[str, TopologyDomains] = field(default_factory=dict)
     _rankings: dict[tuple[str, tuple[PodClass, ...], Horizon], DomainRanking] = field(
@@ -188,7 +188,7 @@ class Snapshot:
         return found
 
     def demand_charge(self, demand: Demand, pods: int) -> TeamCharge:
-        """What so many of these pods count in their team. Only where teams are configured."""
+        """What `pods` of these pods count in their team. Only where teams are configured."""
         if self.teams is None:
             raise ValueError("no teams are configured")
         amounts = (demand.shape.requests * pods).items
@@ -201,9 +201,9 @@ class Snapshot:
         requests: Sequence[PodSetRequest] = (),
         pods: int = 1,
     ) -> ReclaimScope:
-        """Which replicas so many pods may take that count so in their team.
+        """The replicas that `pods` pods with this charge may take.
 
-        `requests`: what room is looked for. Of pods that count already it is asked with 0.
+        `requests`: what room is looked for. `pods` is 0 where they count already.
         """
         if charge is None:
             return ReclaimScope(priority)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class AnchorNodes:
-    """The nodes that hold what a job cannot do without: its servers, index 0 of who decides."""
+    """The nodes that hold what a job cannot do without: its servers, and index 0 of its leader."""
 
     def __init__(self, allocations: Iterable[RoleAllocation]) -> None:
         self._nodes: defaultdict[JobKey, list[int]] = defaultdict(list)
@@ -54,7 +54,7 @@ def place_on_one_node(
 ) -> list[list[int]] | None:
     """Room for all pods on one node that is free now, where most is left; None, and no change."""
     node = _roomiest(snapshot, requests)
-    # Rules about who may be beside whom are the cursors' to keep.
+    # Rules about neighbours are the cursors' to keep.
     if node == NO_NODE or any(request.pod_class.constraints for request in requests):
         return None
     placed: list[list[int]] = [[] for _ in requests]

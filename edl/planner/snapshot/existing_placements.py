@@ -117,7 +117,7 @@ def _unranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) ->
     live.sort(key=lambda pod: (not pod.node, not pod.ready, pod.created_at, pod.index, pod.name))
     for pod in live[role.status.size :]:
         keeper.drop(pod)
-    # Whoever has ended is followed by another when the Job controller has looked: a second later.
+    # A pod that has ended is replaced once the Job controller has looked: a second later.
     lost = any(pod.ended or pod.terminating for pod in role.status.pods)
     expected = (
         role.status.size

@@ -156,7 +156,7 @@ def _usual(snapshot: Snapshot, allocation: RoleAllocation) -> timedelta:
 
 
 def _left(snapshot: Snapshot, allocation: RoleAllocation, changed: datetime) -> timedelta:
-    """What is left of its cooldown; after a start that was no resize the flags' counts."""
+    """What is left of its cooldown; after a start without a resize the flags' counts."""
     job, role = allocation.job, allocation.role
     usual = _usual(snapshot, allocation)
     least, resized = cooldown(job, usual).least, resized_at(job, role)

@@ -27,7 +27,7 @@ class QuotaLine:
     remaining: int
     future_remaining: int
     head: JobKey | None = None
-    """Who has waited for it so long that nobody behind starts on it first."""
+    """The job that has waited for it so long that none behind starts on it first."""
     refused: tuple[int, "ReclaimScope"] | None = None
     """An amount that a claim of this scope could not have, since something was given back."""
 
@@ -64,7 +64,7 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
         return None if self.lends(pods) else self.unlent
 
     def lends(self, pods: int = 1) -> bool:
-        """Whether so many more leave what teams keep that lend nothing."""
+        """Whether `pods` more leave what teams keep that lend nothing."""
         if self.unlent is None or self.team is None:
             return True
         return self.team.covered_by(pods) >= 0 or self.team.lends(pods)
@@ -107,13 +107,13 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def head(self) -> JobKey | None:
-        """Who goes first on one of these budgets."""
+        """The job that goes first on one of these quotas."""
         return next((quota.head for quota, _ in self.amounts if quota.head), None)
 
 
 @dataclass(slots=True)
 class QuotaUsage:
-    """All budgets of one plan, teams' limits among them. Without any, nobody has a bill."""
+    """All budgets of one plan, teams' limits among them. Without any, no pod is charged."""
 
     state: ClusterState
     teams: TeamBalance | None
@@ -149,7 +149,7 @@ class QuotaUsage:
         return self._requests[key]
 
     def request_of(self, job: TrainingJob, pods: Sequence[tuple[Role, int]]) -> QuotaRequest | None:
-        """What so many pods of each of these roles count together; None if nothing."""
+        """What these numbers of pods of each role count together; None if nothing."""
         if not (self.lines or self.teams):
             return None
         costs: dict[tuple[str, str, str], int] = {}

@@ -1,6 +1,6 @@
 """Replicas above a minimum, which claims may take: whose goes next, and the room of all of them.
 
-The lowest priority first, then whom the policy finds most satisfied, and of each role its last
+The lowest priority first, then the role that the policy finds most satisfied, and its last
 replica. Between teams, what is borrowed returns to its owner first, from the team furthest above
 its guarantee.
 """
@@ -58,7 +58,7 @@ def reclaim_order(snapshot: Snapshot) -> ReclaimOrder:
 
 
 def reclaim_priority_of(snapshot: Snapshot, job: TrainingJob) -> ReclaimPriority:
-    """Whose extras a job that waits may take: who has just come, only those of lower priorities."""
+    """The extras that a waiting job may take; one that has just come, only of lower priorities."""
     patience = snapshot.policy.reclaim_delay
     if patience and not snapshot.has_passed(job.queued_at, patience):
         return ReclaimPriority(job.priority, Margin.DELAYED)
@@ -209,7 +209,7 @@ class Reclaimable:
         return left >= cost
 
     def min_replicas(self, allocation: RoleAllocation) -> int:
-        """So many replicas of this role are no extras."""
+        """How many replicas of this role are not extras."""
         return self._order.min_replicas(allocation)
 
     def move(self, allocation: RoleAllocation, position: int, to: Placement) -> None:

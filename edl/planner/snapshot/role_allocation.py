@@ -84,7 +84,7 @@ class RoleAllocation:
     """While held, room for its growth is kept for it (a cooldown ends soon)."""
     cooling_down: bool = False
     nearly_done: bool = False
-    """It is nearly finished: it keeps its size, unless somebody above it needs the room."""
+    """It is nearly finished: it keeps its size, unless a job above it needs the room."""
     starts: bool = False
     """It is started by this plan."""
     reason: Reason | None = None
@@ -156,7 +156,7 @@ class RoleAllocation:
     def reclaim_priority(self) -> ReclaimPriority:
         """Claims of this and above may take its extras; manual sizes: only a priority above.
 
-        Who is nearly finished leaves soon: a queued job of its priority waits for that a while.
+        A nearly finished job leaves soon: a queued job of its priority waits a while for that.
         """
         margin = Margin.NEARLY_DONE if self.nearly_done else Margin.NONE
         return ReclaimPriority(self.job.priority, Margin.MANUAL if self.manual else margin)

@@ -8,7 +8,7 @@ from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 
 
 class Margin(IntEnum):
-    """Within one priority: who asks less urgently, and who keeps replicas longer."""
+    """Within one priority: less urgent claims, and roles that keep replicas longer."""
 
     DELAYED = -2
     """A claim that has just come takes of lower priorities alone."""

@@ -37,7 +37,7 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
             shares[team] = UNKNOWN
 
     def is_within(self, team: int, pods: int = 1) -> bool:
-        """Whether so many more stay within the guarantee of a team of its path.
+        """Whether `pods` more stay within the guarantee of a team of its path.
 
         Contended resources that the guarantee does not name are borrowed.
         """
@@ -73,7 +73,7 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
         return beyond or not named
 
     def covered_by(self, pods: int = 1) -> int:
-        """The lowest team within whose guarantee so many more stay; NO_TEAM if they borrow."""
+        """The lowest team within whose guarantee `pods` more stay; NO_TEAM if they borrow."""
         teams = (team for team in self.balance.paths[self.team] if self.is_within(team, pods))
         return next(teams, NO_TEAM)
 
@@ -87,7 +87,7 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
         return tuple(at for at, _ in self.amounts if names[at] in resources)
 
     def lends(self, pods: int = 1) -> bool:
-        """Whether so many more leave what teams keep that lend nothing."""
+        """Whether `pods` more leave what teams keep that lend nothing."""
         return not self.balance.keepers or self.balance.lends(self, pods)
 
 
@@ -113,11 +113,7 @@ class TeamBalance:
         self._places = {resource: at for at, resource in enumerate(self.resources)}
         self.owed = [self._placed(teams.guaranteed[name]) for name in self.names]
         """By team, what it is guaranteed by the place of the resource."""
-        self.contended = frozenset(
-            at
-            for at, resource in enumerate(self.resources)
-            if asked and asked.get(resource, 0) > totals.get(resource, 0)
-        )
+        self.contended = self._contended(asked or {}, totals)
         """Resources of which more is asked for than nodes have: the same however they are given."""
         self._owed = [[owed.get(at, 0) for at in range(len(self.resources))] for owed in self.owed]
         self.used = [[0] * len(self.resources) for _ in self.names]
@@ -149,6 +145,13 @@ class TeamBalance:
         for name, amounts in sorted(usage.items()):
             self.charge(self.number(name), amounts).reserve(1)
 
+    def _contended(self, asked: Mapping[str, int], totals: Mapping[str, int]) -> frozenset[int]:
+        return frozenset(
+            at
+            for at, resource in enumerate(self.resources)
+            if asked.get(resource, 0) > totals.get(resource, 0)
+        )
+
     @property
     def unlent(self) -> Quota:
         """What stands for capacity that teams keep."""
@@ -158,7 +161,7 @@ class TeamBalance:
         return Quota("", source, self.resources[at], self._totals[at], self._totals[at])
 
     def number(self, name: str) -> int:
-        """Of a team; of `default` for an unknown one."""
+        """The number of a team; that of `default` for an unknown one."""
         return self.numbers.get(name, self.numbers["default"])
 
     def charge(self, team: int, amounts: Iterable[tuple[str, int]]) -> TeamCharge:
@@ -173,7 +176,7 @@ class TeamBalance:
         return (one for one, path in enumerate(self.paths) if team in path)
 
     def below_common(self, team: int, other: int) -> tuple[int, ...]:
-        """Of the path of `other`, the teams below the lowest that both belong to."""
+        """The teams of the path of `other` below the lowest that both belong to."""
         found = self._common.get((team, other))
         if found is None:
             mine = set(self.paths[team])
@@ -220,7 +223,7 @@ class TeamBalance:
         return found
 
     def share_with(self, team: int, charge: TeamCharge, pods: int) -> float:
-        """The same, with so many pods more."""
+        """The same, with `pods` more."""
         used = self.used[team].copy()
         for at, amount in charge.amounts:
             used[at] += amount * pods

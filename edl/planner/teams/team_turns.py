@@ -1,6 +1,6 @@
 """Which team comes next, compared at each level of the hierarchy.
 
-Of the teams below one, those come first that stay within a guarantee of their own subtree, then
+Below one team, those teams come first that stay within a guarantee of their own subtree, then
 those furthest below their share. What one team gets changes its own path alone: however many teams
 there are, the next turn costs as many comparisons as there are levels.
 """
@@ -13,7 +13,7 @@ from typing import Final, Protocol, TypeAlias
 from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
 
 Precedence: TypeAlias = tuple[object, ...]
-"""Of one kind each, so that they compare."""
+"""All of one kind, so that they compare."""
 _Key: TypeAlias = tuple[int, Precedence, float, Precedence]
 
 FIRST_COVERED: Final = 0
@@ -152,7 +152,7 @@ class TeamTurns:
         """Whether what waits in other teams than the first's stays within a guarantee, too."""
         branch: _Branch | None = self._root.below[0][2] if self._root.below else None
         while branch and branch.parent:
-            # Of a heap the second is one of these.
+            # The second of a heap is one of these.
             if any(key[0] < NONE_COVERED for key, _, _ in branch.parent.below[1:3]):
                 return True
             branch = branch.through

@@ -1,7 +1,7 @@
 """Nodes whose pods may go elsewhere, and fit there, as Karpenter's consolidation finds them.
 
 Pods that a PodDisruptionBudget covers stay: of a role that resizes these are its first replicas, as
-many as its minimum. Of pods of others and of work items nothing is moved.
+many as its minimum. Pods of others and work items are never moved.
 """
 
 from collections import defaultdict

@@ -22,7 +22,7 @@ class JobController:
 
     stage: Environment
     gates: bool = True
-    """Pods wait behind gates of ours; without us nobody would open them."""
+    """Pods wait behind gates of ours; without the reconciler they would stay closed."""
     actors: dict[JobKey, SimulatedJob] = field(default_factory=dict)
     touched: dict[JobKey, SimulatedJob] = field(default_factory=dict)
     waiting: set[JobKey] = field(default_factory=set)
@@ -146,7 +146,7 @@ class JobController:
         place = self.stage.floor.take(part.role.template.shape, node)
         part.put(replace(pod, node=node, devices=place.devices))
         self._start(actor, part, name)
-        # That the scheduler does at once what was planned is no news.
+        # Where the scheduler does at once what was planned, nothing has changed.
         self.touch(actor, news=pod.created_at != self.stage.moment)
 
     def _start(self, actor: SimulatedJob, part: SimulatedRole, name: str) -> None:
@@ -203,7 +203,7 @@ class JobController:
             self._done(actor)
 
     def tell(self) -> None:
-        """Who says how far it is does so now."""
+        """Jobs that report their progress do so now."""
         for actor in self.actors.values():
             if actor.training.tells or actor.items:
                 part, told = actor.counted, actor.told(self.stage.now)
@@ -244,7 +244,7 @@ class JobController:
         part.write(part.role.changed(ending=JobEnd.COMPLETE, ended_at=self.stage.moment))
 
     def end_all(self, actor: SimulatedJob) -> None:
-        """Whoever still runs of a job that is done: nobody else would end them."""
+        """End the pods that still run of a job that is done."""
         for part in actor.parts.values():
             if part.role.status.ending is None:
                 moment = self.stage.moment
@@ -252,7 +252,7 @@ class JobController:
                 self.touch(actor)
 
     def note(self, actor: SimulatedJob) -> None:
-        """Write down how it stands; who has left nothing behind is forgotten."""
+        """Write down how it stands; a job that has left nothing behind is forgotten."""
         key = actor.training.key
         actor.note(self.stage.now)
         if actor.track.ended is None and not actor.placed:

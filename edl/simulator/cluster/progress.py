@@ -33,7 +33,7 @@ class Progress:
             self.saved = self.done - self._unsaved * self.speed
 
     def run(self, now: float, replicas: int) -> None:
-        """From now on with so many replicas; 0: it stands still."""
+        """From now on with this many replicas; 0: it stands still."""
         self.advance(now)
         self.speed = self.work.curve(replicas)
 

@@ -40,10 +40,10 @@ class PendingPod(NamedTuple):
 
 @dataclass(slots=True)
 class Scheduler:
-    """Pods that wait for a node, in a line for each shape: who does not fit stands for all behind.
+    """Pods that wait for a node, a line for each shape: one that does not fit blocks all behind.
 
     Placed pods are in one line of their own: none stands for another, and each costs one look at
-    its node. `tie` picks one of so many equally good nodes.
+    its node. `tie` picks one of several equally good nodes.
     """
 
     floor: SimulatedNodes

@@ -1,7 +1,7 @@
 """An autoscaler of nodes: it makes those that pods wait for, and removes those that are not needed.
 
-It gathers pods for `Timing.autoscaler` seconds, and fills nodes that are on their way first. Of the
-pools whose nodes may take a pod it takes the one that costs least for it, the first of equals. It
+It gathers pods for `Timing.autoscaler` seconds, and fills nodes that are on their way first. For a
+pod it takes the pool, of those whose nodes may take it, that costs least; the first of equals. It
 counts requests and asks for labels and taints, not for what pods say of each other.
 """
 
@@ -22,7 +22,7 @@ from edl.simulator.environment import Environment
 from edl.simulator.scenario import SimulatedNodePool
 
 GIVEN: Final = ""
-"""Stands for a pool of the nodes that are no pool's."""
+"""Stands for a pool of the nodes that belong to none."""
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _HAIR: Final = 1e-6
 """Instants are rounded to milliseconds."""

@@ -28,7 +28,7 @@ class SimulatedJob:
     attended: bool = False
     """Its steps depend on time: host lists, limits of growth."""
     together: bool = False
-    """Whoever is lost stops the others: they all begin again."""
+    """A lost pod stops the others: they all begin again."""
     finish: float = inf
     """When its end is planned, to find out plans that are out of date."""
     worked: set[str] = field(default_factory=set)
@@ -112,7 +112,7 @@ class SimulatedJob:
 
 
 def need(part: SimulatedRole) -> int:
-    """Ready pods without which nobody trains: who resizes live goes on with its minimum."""
+    """Ready pods that training needs: a job that resizes live goes on with its minimum."""
     live = part.role.spec.resizing in (ResizePolicy.LIVE, ResizePolicy.ITEMS)
     return (min(part.role.spec.min, part.wanted) if live else part.wanted) - part.count.done
 
@@ -151,7 +151,7 @@ def _gates(role: Role, waiting: frozenset[str]) -> tuple[str, ...]:
 
 
 def _waiting(job: TrainingJob) -> frozenset[str]:
-    """Roles whose pods wait for a host list, or to be told who trains with them."""
+    """Roles whose pods wait for a host list, or to be told the members of their job."""
     told = new_workers.role_of(job)
     publishes = bool(FRAMEWORKS[job.framework].publishes or told)
     deciding = {role.name for role in job.roles if role.spec.is_leader and publishes}

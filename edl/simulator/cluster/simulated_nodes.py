@@ -38,7 +38,7 @@ class SimulatedNodes:
         self.allocatable = self.used
         self.columns: dict[str, int] = {}
         self.calm = True
-        """No node keeps pods away: nobody has to move."""
+        """No node keeps pods away: no pod has to move."""
         self._rules = rules or PodRules((), ())
         self._devices: dict[str, tuple[Device, ...]] = {}
         """By node, named, and with what our pods hold."""

@@ -16,7 +16,7 @@ class PodTally(NamedTuple):
     bound: int
     ready: int
     done: int
-    """Pods that have succeeded: nobody makes their indexes again."""
+    """Pods that have succeeded: their indexes are never made again."""
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class SimulatedRole:
         return self.role.status.size if left is None else min(self.role.status.size, left)
 
     def surplus(self) -> list[Pod]:
-        """Who is to go: of ranks the highest, else who runs least, as the controller ranks them."""
+        """The pods to end: the highest ranks, else in the order of the Job controller."""
         live = self.live()
         if self.role.spec.indexed:
             return [pod for pod in live if pod.index >= self.wanted]

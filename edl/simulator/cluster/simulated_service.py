@@ -65,7 +65,7 @@ class SimulatedService:
                 yield ForeignPods(one.node, rules, 1, int(one.leaving))
 
     def scale(self, replicas: int) -> None:
-        """A Deployment's ReplicaSet ends who does not run first, then the youngest."""
+        """A Deployment's ReplicaSet first ends pods that do not run, then the youngest."""
         self.wanted = replicas
         staying = sorted(self._staying(), key=lambda one: (not one.node, not one.ready, one.number))
         for one in staying[replicas:]:

@@ -8,7 +8,7 @@ import msgspec
 
 
 class Curve(Protocol):
-    """How fast so many replicas are, relative to one."""
+    """How fast this many replicas are, relative to one."""
 
     def __call__(self, replicas: int) -> float: ...
 

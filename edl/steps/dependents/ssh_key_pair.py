@@ -1,7 +1,7 @@
 """The key pair of a training job whose launcher reaches its workers by ssh.
 
-Nobody here may read Secrets, so that it exists is never seen: it is asked for at each start, and
-again while pods wait in vain for their volumes; asking for what exists changes nothing.
+The reconciler may not read Secrets, so it never sees whether one exists: it asks for one at each
+start, and again while pods still wait for their volumes; asking for what exists changes nothing.
 """
 
 from datetime import datetime, timedelta
@@ -14,8 +14,8 @@ from edl.steps.dependents.owner_references import owned
 from edl.writes import CreateKeys
 
 PATIENCE: Final = timedelta(seconds=5)
-"""A bound pod that is pending for longer may lack its volume: who starts a job again under the same
-name may have met the old job's Secret, a moment before it was collected."""
+"""A bound pod that is pending for longer may lack its volume: a job that is created again
+under the same name may have met the old job's Secret, a moment before it was collected."""
 
 
 def keys(job: TrainingJob) -> tuple[CreateKeys, ...]:
@@ -27,7 +27,7 @@ def keys(job: TrainingJob) -> tuple[CreateKeys, ...]:
 
 
 def missed_keys(job: TrainingJob, now: datetime) -> tuple[CreateKeys, ...]:
-    """The same, while somebody may be waiting for it."""
+    """The same, while pods may be waiting for it."""
     if not _needs_keys(job):
         return ()
     pods = (pod for role in job.live for pod in role.status.pods if not pod.terminating)

@@ -1,8 +1,8 @@
 """Host lists for launchers: published after growing, and before shrinking.
 
 Horovod reads the list every second, must never see it empty, and blacklists a host that dies
-while it is listed. So a host is listed once its pod is ready, and not longer than it stays. Of a
-change it tells its first worker, once: who joins before that one listens is never used.
+while it is listed. So a host is listed once its pod is ready, and not longer than it stays. It
+tells its first worker of a change, once: one that joins before that one listens is never used.
 """
 
 import re
@@ -46,7 +46,7 @@ class Publication(msgspec.Struct, frozen=True):
 
 
 class _Workers(msgspec.Struct, frozen=True):
-    """The published role: who is ready among the first `size`, and how long others may join."""
+    """The published role: its ready pods among the first `size`, and how long others may join."""
 
     role: Role
     size: int
@@ -130,9 +130,9 @@ def _staying(job: TrainingJob, role: Role, size: int) -> list[Pod]:
 
 
 def leaves_nobody(job: TrainingJob, resize: Resize) -> bool:
-    """Whether a shrink would end those who work beside the named pods that are to go.
+    """Whether a shrink would end workers beside the named pods that are to go.
 
-    Then these go first, and it is decided again when who comes in their place is there.
+    Then these go first, and it is decided again once their replacements are there.
     """
     if _published(job) != resize.role or resize.after > resize.before:
         return False
@@ -149,8 +149,8 @@ def _is_gated(pod: Pod) -> bool:
 def _next_list(pod: Pod, workers: _Workers, now: datetime) -> frozenset[int] | None:
     """The indexes that this launcher should read now, None where nothing is to be written.
 
-    Who leaves goes at once; who joins waits for the others that join, and until the launcher takes
-    note; it is never empty.
+    A worker that leaves goes at once; one that joins waits for the others that join,
+    and until the launcher takes note; the list is never empty.
     """
     if _is_gated(pod):
         complete = not workers.joining and len(workers.ready) >= workers.role.spec.min
@@ -162,7 +162,7 @@ def _next_list(pod: Pod, workers: _Workers, now: datetime) -> frozenset[int] | N
 
 
 def _time_for_somebody(pod: Pod, workers: _Workers, now: datetime) -> timedelta | None:
-    """How long who leaves may still be needed: those who stay are yet to come, or to be listed."""
+    """How long leaving workers may be needed: those that stay are yet to be ready, or listed."""
     held = workers.joining or _time_to_settle(pod, now)
     if _is_gated(pod) or workers.ready & _listed(pod):
         return None
@@ -185,7 +185,7 @@ def _time_to_confirm(pod: Pod, now: datetime) -> timedelta | None:
 
 
 def _listed(pod: Pod) -> frozenset[int]:
-    """Nothing for a list that is not ours (who may patch pods may write any): it is replaced."""
+    """Nothing for a list that is not ours (users may patch pods): it is replaced."""
     hosts = (pod.published.hosts or "").split()
     indexes = [host.partition(".")[0].rpartition("-")[2] for host in hosts]
     if not all(_INDEX.fullmatch(index) for index in indexes):
@@ -203,8 +203,8 @@ def _time_to_leave(pod: Pod, published: frozenset[int] | None, now: datetime) ->
 def _left(wait: timedelta, since: datetime, now: datetime) -> timedelta | None:
     """What is left of a wait; None when it is over.
 
-    So it is from a moment that lies still further ahead: one of two clocks is wrong, and nobody
-    waits until it has come there.
+    So it is for a moment that lies still further ahead: one of two clocks is wrong, and the wait
+    would be too long.
     """
     left = wait - (now - since)
     return left if _NOW < left <= 2 * wait else None

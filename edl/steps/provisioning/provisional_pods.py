@@ -1,6 +1,6 @@
 """The manifest of a provisional pod: what schedulers and autoscalers look at in a pod of a role.
 
-One container that runs nothing asks for all that the pod would. Of the pod's labels it has none:
+One container that runs nothing asks for all that the pod would. It has none of the pod's labels:
 Services, budgets and selectors of users must not take it for one. Rules of the role about its own
 pods speak of its provisional pods instead.
 """
@@ -40,7 +40,7 @@ _LONGEST: Final = 40
 
 
 def naming(job: TrainingJob, role: Role) -> Callable[[int], str]:
-    """By index, of the content: whoever asks twice, after a crash too, asks for the same pod."""
+    """By index, of the content: two rounds, also after a crash, ask for the same pod."""
     failure = job.provisioning.failure
     content = [
         *(job.roles[0].uid, role.name, failure.attempts if failure else 0),

@@ -126,7 +126,7 @@ def holds_nodes(job: TrainingJob, now: datetime) -> bool:
 
 
 def _replaced(job: TrainingJob, now: datetime) -> _Round:
-    """Of a job that is started: they go when all of its pods stand behind the gate.
+    """Those of a job that is started: they go when all of its pods stand behind the gate.
 
     Where a quota counts both they go at once: the others could not be made.
     """

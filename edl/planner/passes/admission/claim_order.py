@@ -144,7 +144,7 @@ class ClaimingTeam:
 
     @property
     def charge(self) -> TeamCharge:
-        """Of the first."""
+        """The charge of the first."""
         return self.claims[self.head][1]
 
     @property

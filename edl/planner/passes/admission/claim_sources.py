@@ -65,7 +65,7 @@ class ClaimSources:
             self.snapshot.teams.changes += 1
 
     def scope_of(self, found: Gang) -> ReclaimScope:
-        """Of its claim, for what it lacks now."""
+        """The scope of its claim, for what it lacks now."""
         return self._scope(found, found.requests)
 
     def standing_of(self, found: Gang) -> ReclaimScope:

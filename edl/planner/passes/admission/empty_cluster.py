@@ -21,7 +21,7 @@ def fits_without_training_jobs(snapshot: Snapshot, found: Gang) -> bool:
     if not fits_empty_cluster(snapshot, found):
         return False
     binds = any(request.pod_class.constraints for request in found.requests)
-    # Devices that would be free are not seen there, nor is who should be near.
+    # Devices that would be free are not seen there, nor are the neighbours that it needs.
     if not binds or snapshot.capacity.gpu_shares or _follows_ours(snapshot, found):
         return True
     there = take_snapshot(
@@ -44,7 +44,7 @@ def _follows_ours(snapshot: Snapshot, found: Gang) -> bool:
 
 
 def _without_ours(state: ClusterState, job: TrainingJob) -> ClusterState:
-    """The cluster if nobody but this training job were there of ours, and it had no pods yet."""
+    """The cluster with this training job alone, and without its pods."""
     roles = tuple(role.changed(suspended=True, pods=()) for role in job.roles)
     held = _held(state)
     nodes = (

@@ -144,7 +144,7 @@ def _hardness(snapshot: Snapshot, pod_class: PodClass) -> float:
 
 
 def reserve_idle(requests: Sequence[PodSetRequest]) -> list[list[int]] | None:
-    """Room for all pods at once that is free now and promised to nobody; None, and no change."""
+    """Room for all pods at once that is free now and promised to no pod; None, and no change."""
     for order in pack_orders(requests):
         found = _place_in_order([requests[at] for at in order])
         if found is not None:
@@ -195,7 +195,7 @@ def _most_at_start(found: Gang, role: Role, size: int) -> int:
     if role.request.replicas is not None or role.spec.resizing is ResizePolicy.FIXED:
         # A manual size that is larger by now comes at once, as far as there is room.
         return start_size(role) if last_resizes.stopped_for_manual_size(role) else size
-    # Who was stopped for a size has grown to it already, or made room: more would be taken again.
+    # A job that was stopped for a size has grown to it, or made room: more would be taken again.
     most = min(role.status.size, role.spec.max) if found.stop_reason else role.spec.max
     return max(size, most if role.status.remaining is None else min(most, role.status.remaining))
 
@@ -203,7 +203,7 @@ def _most_at_start(found: Gang, role: Role, size: int) -> int:
 def has_previous_pods(snapshot: Snapshot, found: Gang) -> bool:
     """Whether pods of an earlier start still hold nodes.
 
-    On a node that is lost a pod may terminate for ever, and its room is nobody's anyway.
+    On a node that is lost a pod may terminate for ever, and its room is of no use anyway.
     """
     return any(
         pod.node and not pod.ended and not (pod.terminating and _is_lost(snapshot, pod.node))

@@ -43,7 +43,7 @@ def claim_capacity(sources: ClaimSources, found: Gang, scope: ReclaimScope) -> R
     if reservation := reserve_for_gang(snapshot, sources.reclaimable, found, scope):
         sources.record_evicted(reservation.evicted, reason)
         return reservation
-    # A gang whose last start failed would suspend them in vain, and again.
+    # A gang whose last start failed would suspend them for nothing, and again.
     by_priority = snapshot.limits.preempt
     if found.failed_before or not (by_priority or scope.reclaims_jobs):
         return None
@@ -61,7 +61,7 @@ def claim_capacity(sources: ClaimSources, found: Gang, scope: ReclaimScope) -> R
 
 
 def _reserve_own(sources: ClaimSources, found: Gang) -> Reservation | None:
-    """The rest of a start takes first what its own job has restarted for: that was in vain."""
+    """The rest of a start takes first what its own job has restarted for: it did not get it."""
     snapshot = sources.snapshot
     own = [
         one

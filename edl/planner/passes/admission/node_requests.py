@@ -31,7 +31,7 @@ from edl.planner.snapshot.role_allocation import NO_NODE, RESIZABLE
 from edl.quantities import DEVICE_CLASS
 
 MOST_PODS: Final = 1000
-"""Of a role that asks for its maximum; of its minimum it asks for all."""
+"""Most replicas to ask nodes for beyond the minimum, which is asked for as a whole."""
 
 
 @dataclass(slots=True)
@@ -160,7 +160,7 @@ class NodeRequests:
                 request.pod_class.idle.reserve_pods(max(more, 0))
 
     def _pods(self, found: Gang, reach: Ints) -> list[int]:
-        """Of each want, how many provisional pods there are to be.
+        """How many provisional pods there are to be for each request.
 
         Those that hold no room stay until they are preempted: others would be bound in their place.
         """
@@ -248,7 +248,7 @@ class NodeRequests:
 
 
 def _allowed(one: QuotaRequest, most: int) -> int:
-    """How many pods more budgets allow, at most so many."""
+    """How many pods more the quotas allow, at most `most`."""
     counts = range(1, most + 1)
     return bisect_left(counts, 1, key=lambda pods: int(not one.allows(IDLE, pods)))
 

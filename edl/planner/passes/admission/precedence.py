@@ -1,8 +1,8 @@
-"""Whoever starts behind a claim leaves the room alone that the claim waits for.
+"""A job that starts behind a claim leaves the room alone that the claim waits for.
 
-A claim has no pods yet, so the scheduler does not know of it: pods of who starts meanwhile may land
-in its room, wherever the plan seats them. Where gangs are preempted somebody would then go for it
-again: the first victim fits elsewhere by now, starts, lands in the claim's room, and so on.
+A claim has no pods yet, so the scheduler does not know of it: pods that start meanwhile may land
+in its room, wherever the plan seats them. Where gangs are preempted another one would then go for
+it again: the first victim fits elsewhere by now, starts, lands in the claim's room, and so on.
 """
 
 from collections import defaultdict
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Precedence:
-    """Watches over the promises of one plan, after everybody has his seats."""
+    """Watches over the promises of one plan, once all replicas have their places."""
 
     snapshot: Snapshot
     pipelined: list[PipelinedPods]
@@ -82,14 +82,14 @@ class Precedence:
         return sum(count * self.cost(pod_class, other) for other, count in pods)
 
     def _room(self, pod_class: PodClass) -> int:
-        """How many pods of a shape there is room for, if nobody else were placed any more."""
+        """How many pods of a shape there is room for, if no other pod were placed any more."""
         if pod_class.share_allocator is not None:
             return int(pod_class.pods_by_capacity(self._open, Horizon.EMPTY).sum())
         nodes = np.flatnonzero(pod_class.eligible)
         return int(pod_class.pods_by_resources(self._open[:, nodes], nodes).sum())
 
     def _capacity(self, index: int) -> list[int]:
-        """How many pods of each want there is room for, if nobody else were placed any more."""
+        """How many pods of each want there is room for, if no other pod were placed any more."""
         if index not in self._capacities:
             pipelined, room = self.pipelined[index], self._open.copy()
             for request, nodes in zip(pipelined.requests, pipelined.nodes, strict=False):

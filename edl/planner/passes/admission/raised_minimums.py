@@ -1,4 +1,4 @@
-"""A minimum that its user raised: what is missing to it is no extra, whatever the policy is."""
+"""A minimum that its user raised: what is missing to it counts as minimum, whatever the policy."""
 
 from collections.abc import Iterator
 from typing import Final

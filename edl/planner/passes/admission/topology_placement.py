@@ -31,14 +31,14 @@ _COMBINED: Final = 32
 """Combinations of domains that are tried where several roles require one of their own."""
 
 NodesByRequest: TypeAlias = list[list[int]]
-"""Of each want the nodes of its pods."""
+"""For each request the nodes of its pods."""
 _Required: TypeAlias = Sequence[tuple[str, str]]
 _Reach: TypeAlias = tuple[Ints | None, Horizon]
 """Room by node, None for what is idle and followed as pods are placed."""
 
 
 def place_gang(snapshot: Snapshot, found: Gang) -> tuple[Gang, NodesByRequest] | None:
-    """Room for all pods that is free now and promised to nobody; None, and no change.
+    """Room for all pods that is free now and promised to no pod; None, and no change.
 
     The gang is kept to the domains that it requires, also when it grows.
     """

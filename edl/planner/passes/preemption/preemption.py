@@ -1,8 +1,8 @@
 """Whole gangs go back to the queue for a higher priority, if their operator wants so.
 
 Only where extras do not suffice, and only if the claim then fits: the lowest priority first, of
-one priority who is not nearly finished, then the youngest. A victim keeps its place in the queue,
-and its room is the claim's, so it starts again when there is room for both.
+one priority those that are not nearly finished, then the youngest. A victim keeps its place in
+the queue, and its room is the claim's, so it starts again when there is room for both.
 """
 
 from bisect import bisect_left
@@ -52,7 +52,7 @@ class Preemptor(NamedTuple):
 
 @dataclass(slots=True)
 class Preemption:
-    """Suspends gangs for the claims of one plan. Who is to be started or is half started stays."""
+    """Suspends gangs for the claims of one plan. Jobs that start now stay."""
 
     snapshot: Snapshot
     decisions: Decisions

@@ -1,4 +1,4 @@
-"""One replica more, by moving seats that this plan has given: nobody sits there yet.
+"""One replica more, by moving placements that this plan has given: no pod has them yet.
 
 Growth seats one replica after the other, each on the fullest node, so that small ones may leave
 gaps that no large one fits. Here all of them are seated anew, the largest first.
@@ -66,7 +66,7 @@ Replica = tuple[RoleAllocation, int]
 def _given(snapshot: Snapshot) -> list[Replica]:
     """The seats that replicas of running jobs take now; rules and reserved room stay.
 
-    Of more than `_MOST` only the first few: so many are not moved.
+    Of more than `_MOST` only the first few: more are not moved.
     """
     given: list[Replica] = []
     for allocation in snapshot.allocations:

@@ -1,4 +1,4 @@
-"""Roles that may give a replica, as arrays over them: one look finds whoever helps a taker most."""
+"""Roles that may give a replica, as arrays over them: one look finds the most helpful."""
 
 from collections.abc import Sequence
 from math import inf
@@ -39,7 +39,7 @@ class Donors:
         self._ruled_out: set[RoleAllocation] = set()
         self._helpful: dict[PodClass, Ints] = {}
         self._most: dict[tuple[PodClass | None, int], float] = {}
-        """How satisfied at most who helps a shape stays (None: anybody), by the priority asked."""
+        """The most satisfied that a donor for a shape stays (None: any donor), by priority."""
 
     def _needs(self) -> Ints:
         """What one replica of each takes; int64[resources, standings]."""
@@ -74,12 +74,12 @@ class Donors:
         return len(self._ruled_out)
 
     def forget_searches(self) -> None:
-        """Room has moved: who helps whom is to be found out anew."""
+        """Room has moved: the donors of each recipient are to be found anew."""
         self._helpful.clear()
         self._most.clear()
 
     def any_for(self, recipient: RoleAllocation, pod_class: PodClass | None = None) -> bool:
-        """Whether somebody stays more satisfied than the taker is; of those who help this shape."""
+        """Whether a donor, for this shape, stays more satisfied than the recipient is."""
         key = (pod_class, recipient.job.priority)
         most = self._most.get(key)
         if most is None:

@@ -34,7 +34,7 @@ from edl.planner.teams.reclaim_priority import ALL_IN_REACH, NONE_RECLAIMABLE
 from edl.planner.teams.team_balance import NO_TEAM
 
 _LOOKS: Final = 8_192
-"""At so many givers a plan looks in its searches for several to one taker; the next one goes on."""
+"""Donors that one plan looks at in searches for several to one recipient; the next goes on."""
 _REPACKS: Final = 4
 """A plan's vain tries to move its new seats."""
 
@@ -57,8 +57,8 @@ class Rebalance:
     _took: bool = False
     """Whether anything has moved."""
     _vain: dict[tuple[PodClass, int], float] = field(default_factory=dict)
-    """How satisfied is who asked in vain since the last move, by shape and priority: who has as
-    much will do so, too."""
+    """The least satisfied that found nothing since the last move, by shape and priority: a role
+    that is as satisfied finds nothing, too."""
 
     def run(self, stuck: Sequence[RoleAllocation]) -> None:
         share = self.snapshot.policy.satisfaction
@@ -103,7 +103,7 @@ class Rebalance:
 
     def _serve(self, recipient: RoleAllocation) -> bool:
         """One replica more for the least satisfied, if there is a way."""
-        # Who gave meanwhile is less satisfied than when he was put into the heap.
+        # A role that gave meanwhile is less satisfied than when it was put into the heap.
         kind, share = (
             (recipient.pod_class, recipient.job.priority),
             self.snapshot.satisfaction(recipient),
@@ -124,7 +124,7 @@ class Rebalance:
         )
 
     def _repack(self, recipient: RoleAllocation) -> bool:
-        """Room among the seats of this plan costs nobody anything."""
+        """Room among the placements of this plan costs no role anything."""
         if self._repacks_no_more():
             return False
         if defragment_for(self.snapshot, self.ceiling, recipient):
@@ -140,7 +140,7 @@ class Rebalance:
         return not self._repacks or self.snapshot.growth_limit < inf or bool(self._gave_up)
 
     def _let_takers_go_first(self) -> None:
-        """Who gave a moment ago grows again when those have grown for whom it gave.
+        """A role that gave a moment ago grows again once the roles have grown that it gave to.
 
         Else the scheduler might put its pods where theirs are to go, and all would begin anew.
         """

@@ -1,4 +1,4 @@
-"""Replicas move between teams in a full cluster: what is borrowed returns to who is owed it.
+"""Replicas move between teams in a full cluster: what is borrowed returns to its owner.
 
 A replica moves to the team that is furthest below its share, from one that stays above it. So what
 strictly improves is the sorted list of the teams' shares (leximin), and no move is undone. A team

@@ -1,7 +1,7 @@
 """Nodes that something needs besides replicas above a minimum: those replicas keep no other alive.
 
-Of an unneeded node cluster-autoscaler's word is meant: one that could be removed. A node is needed
-by a pod of other owners that is no DaemonSet's, and by a replica that is no extra. One that no
+Unneeded is cluster-autoscaler's word: a node that could be removed. A node is needed
+by a pod of another owner but a DaemonSet, and by a replica that is not an extra. One that no
 autoscaler removes, or that it has left standing for long, may be used as any other.
 """
 
@@ -36,7 +36,7 @@ def only_needed(snapshot: Snapshot) -> bool:
 
 
 def required(allocation: RoleAllocation) -> int:
-    """So many of its replicas, the first, are no extras: their nodes are needed."""
+    """How many of its replicas, the first ones, need their nodes: the others are extras."""
     if not allocation.resizable or allocation.nearly_done:
         return allocation.size
     return max(allocation.min_replicas, allocation.role.spec.min, manual_size(allocation.role) or 0)

@@ -24,7 +24,7 @@ from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocat
 
 @dataclass(slots=True)
 class Vacating:
-    """Of one decision; it does nothing where extras may run on any node."""
+    """For one decision; it does nothing where extras may run on any node."""
 
     snapshot: Snapshot
     decisions: Decisions
@@ -50,7 +50,7 @@ class Vacating:
         return tuple(names[node] for node in np.flatnonzero(self.unneeded).tolist())
 
     def vacate(self) -> None:
-        """Take extras off the nodes whose time is over, whom it costs least first.
+        """Take extras off the nodes whose time is over, the cheapest first.
 
         A restart costs work: of nodes that cost one, the cheapest goes when no other has to.
         """
