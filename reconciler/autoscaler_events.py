@@ -60,7 +60,7 @@ class AutoscalerEvents:
             self._changed()
 
     def _words(self, key: JobKey, pod: ProvisionalPod) -> str:
-        """The words of the first page alone: users of the namespace may write Events without end."""
+        """The first page alone: users of the namespace may write Events without end."""
         try:
             page = next(self._cluster.pages(ListOptions("Event", key.namespace, about=pod.name)))
         except ClusterError as error:

@@ -28,8 +28,9 @@ MANY_FIELDS: Final = {
     "Snapshot",
     "RoleAllocation",
 }
-"""JSON objects, chart values and fields of the API, which are flat for those who read them; facts that are decoded
-once per object; the stores, one per kind; and the working state of one plan or simulation."""
+"""JSON objects, chart values and fields of the API, which are flat for those who read them; facts
+that are decoded once per object; the stores, one per kind; and the working state of one plan or
+simulation."""
 
 
 def modules() -> Iterator[tuple[str, str]]:
