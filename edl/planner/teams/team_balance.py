@@ -126,6 +126,14 @@ class TeamBalance:
             [1 / (total * teams[name].weight) if total > 0 else 0.0 for total in self._totals]
             for name in self.names
         ]
+        self._read_tree(teams)
+        self.changes = 0
+        """How often replicas were taken for a claim: what teams hold only grows between."""
+        self._common: dict[tuple[int, int], tuple[int, ...]] = {}
+        for name, amounts in sorted(usage.items()):
+            self.charge(self.number(name), amounts).reserve(1)
+
+    def _read_tree(self, teams: Teams) -> None:
         self.keepers = tuple(
             number for number, name in enumerate(self.names) if not teams[name].lend
         )
@@ -139,11 +147,6 @@ class TeamBalance:
             number for number, name in enumerate(self.names) if teams[name].reclaim is Reclaim.JOBS
         )
         """Teams whose guarantee may take whole jobs of borrowers."""
-        self.changes = 0
-        """How often replicas were taken for a claim: what teams hold only grows between."""
-        self._common: dict[tuple[int, int], tuple[int, ...]] = {}
-        for name, amounts in sorted(usage.items()):
-            self.charge(self.number(name), amounts).reserve(1)
 
     def _contended(self, asked: Mapping[str, int], totals: Mapping[str, int]) -> frozenset[int]:
         return frozenset(
