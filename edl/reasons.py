@@ -116,6 +116,11 @@ def preempted(asker: Reason) -> Reason:
     return Reason(Code.PREEMPTED, asker.about)
 
 
+def guarantee_reclaimed(asker: Reason) -> Reason:
+    """Why a whole job that borrows was taken off its nodes, whatever its priority is."""
+    return Reason(Code.GUARANTEE_RECLAIMED, asker.about)
+
+
 def not_idle(idle: timedelta) -> Reason:
     return Reason(Code.STABILIZING, Period(idle.total_seconds()))
 

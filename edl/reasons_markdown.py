@@ -20,6 +20,7 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.FIFO_ORDER: "It gave a replica to a job that was created earlier (policy `fifo`).",
     Code.UTILIZATION: "It gave a replica to one that uses the nodes better (policy `utilisation`).",
     Code.PREEMPTED: "It was suspended for a higher priority (`--preempt`) and waits in the queue.",
+    Code.GUARANTEE_RECLAIMED: "It was suspended: a team with `reclaim: jobs` needed its guarantee.",
     Code.PAUSED: "`kubectl edl pause` suspended it.",
     Code.UNSCHEDULABLE: "Pods above its minimum found no node and were given back.",
     Code.GANG_UNSCHEDULABLE: "Pods of its minimum found no node: it went back to the queue.",

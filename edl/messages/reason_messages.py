@@ -89,9 +89,12 @@ _BALANCED: Final[Mapping[Code, str]] = {
 _TO: Final[Mapping[Code, str]] = {
     **_BALANCED,
     Code.RECLAIMED: _RECLAIMED,
-    Code.PREEMPTED: _RECLAIMED,
 }
 """Before the name of the training job that gets the room."""
+_SUSPENDED_FOR: Final[Mapping[Code, str]] = {
+    Code.PREEMPTED: "its priority is lower",
+    Code.GUARANTEE_RECLAIMED: "its team borrows what another is guaranteed",
+}
 
 
 class _Sentence(NamedTuple):
@@ -132,9 +135,9 @@ _ENDED: Final[Mapping[Code, str]] = {Code.COMPLETE: "is done", Code.FAILED: "has
 def _sentence(reason: Reason) -> _Sentence:
     if reason.about is None:
         return _Sentence(_PLAIN.get(reason.code, _UNKNOWN))
-    if reason.code is Code.PREEMPTED:
+    if reason.code in _SUSPENDED_FOR:
         asker = _about(reason.about, Code.RECLAIMED).text
-        return _Sentence(f"{asker}: back to the queue, its priority is lower")
+        return _Sentence(f"{asker}: back to the queue, {_SUSPENDED_FOR[reason.code]}")
     return _about(reason.about, reason.code)
 
 

@@ -28,6 +28,7 @@ class Code(StrEnum):
     FIFO_ORDER = "FIFOOrder"
     UTILIZATION = "Utilization"
     PREEMPTED = "Preempted"
+    GUARANTEE_RECLAIMED = "GuaranteeReclaimed"
     PAUSED = "Paused"
     UNSCHEDULABLE = "Unschedulable"
     GANG_UNSCHEDULABLE = "GangUnschedulable"

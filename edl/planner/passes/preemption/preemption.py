@@ -49,6 +49,15 @@ class Preemptor(NamedTuple):
     by_priority: bool = True
     """Whether jobs of a lower priority may go; those that borrow from its team go anyway."""
 
+    def takes_by_priority(self, priority: int) -> bool:
+        return self.by_priority and priority < self.priority
+
+    def reason_for(self, priority: int) -> Reason:
+        """Why a job of this priority goes."""
+        if self.takes_by_priority(priority):
+            return reasons.preempted(self.reason)
+        return reasons.guarantee_reclaimed(self.reason)
+
 
 @dataclass(slots=True)
 class Preemption:
@@ -130,7 +139,7 @@ class Preemption:
             self._restore(chosen)
             return None
         record_eviction(reservation.evicted, preemptor.reason)
-        self._suspend(chosen, reasons.preempted(preemptor.reason))
+        self._suspend(chosen, preemptor)
         return reservation
 
     def as_many_as_possible(self, preemptor: Preemptor) -> list[int]:
@@ -164,7 +173,7 @@ class Preemption:
         charges: dict[Victim, TeamCharge] = {}
         self._count_extras(-1)
         for victim in self._victims:
-            lower = preemptor.by_priority and victim.job.priority < preemptor.priority
+            lower = preemptor.takes_by_priority(victim.job.priority)
             within = scope.reach(victim.allocations[0].team) is not Reach.NONE
             if within and (lower or scope.reclaims_jobs):
                 charges[victim] = victim.charge(scope.right.balance)
@@ -187,7 +196,7 @@ class Preemption:
                 one.quota_request.team.reserve(sign * one.extras)
 
     def _may_stop(self, victim: Victim, preemptor: Preemptor, right: TeamRight) -> bool:
-        lower = preemptor.by_priority and victim.job.priority < preemptor.priority
+        lower = preemptor.takes_by_priority(victim.job.priority)
         return right.stops(victim.charge_of_return(right.balance), lower=lower)
 
     def _below(self, priority: int) -> list[Victim]:
@@ -220,11 +229,11 @@ class Preemption:
             for allocation in self._resizable.intersection(victim.allocations):
                 self.reclaimable.requeue(allocation)
 
-    def _suspend(self, chosen: Sequence[Victim], reason: Reason) -> None:
+    def _suspend(self, chosen: Sequence[Victim], preemptor: Preemptor) -> None:
         gone = set(chosen)
         self._victims = [victim for victim in self._victims if victim not in gone]
         for victim in sorted(chosen, key=lambda one: one.allocations[0].queue_rank):
-            self.decisions.suspended[victim.job.key] = reason
+            self.decisions.suspended[victim.job.key] = preemptor.reason_for(victim.job.priority)
             self.decisions.held.pop(victim.job.key, None)
             for priority, freed in self._freed.items():
                 if victim.job.priority < priority:

@@ -102,6 +102,18 @@ def test_whole_jobs_go_only_where_the_owner_says_so_and_only_as_many_as_needed()
     assert held(plan)["a1"].code is Code.PODS_TERMINATING
 
 
+def test_a_borrower_that_goes_whole_hears_of_the_guarantee_and_not_of_a_priority() -> None:
+    jobs = [
+        *of("b", running("b1", 2, 2, ["n1"] * 2, priority=9)),
+        *of("a", worker("a1", 2, 2)),
+    ]
+    state = cluster(node("n1", 2), *jobs)
+    plan = plan_for(with_teams(state, team("a", 2, reclaim=Reclaim.JOBS), team("b")))
+    assert [message(one.reason) for one in plan.suspensions] == [
+        "to make room for a/a1: back to the queue, its team borrows what another is guaranteed"
+    ]
+
+
 def test_no_job_is_taken_of_a_team_within_its_guarantee() -> None:
     state = fixed(Reclaim.JOBS)
     state = with_teams(state, team("a", 2, reclaim=Reclaim.JOBS), team("b", 4))
