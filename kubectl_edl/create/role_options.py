@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from edl.errors import Finding
+from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, Mode, RoleKind
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.spec.job_spec import RoleBounds
@@ -42,7 +44,9 @@ def flags(kind: RoleKind) -> tuple[str, ...]:
 
 def flag(framework: Framework, role: str) -> str:
     """How a role's option is called in messages."""
-    return flags(framework.kinds.get(role) or RoleKind(role))[0]
+    every = chain((framework,), FRAMEWORKS.values())
+    kinds = (one.kinds[role] for one in every if role in one.kinds)
+    return flags(next(kinds, RoleKind(role)))[0]
 
 
 def cast(framework: Framework, mode: str, sizes: Mapping[str, str]) -> Casting:

@@ -253,6 +253,13 @@ def test_a_cast_that_makes_no_sense_is_explained(sizes: tuple[str, ...], words: 
     assert found.err.startswith(f"error: {words}")
 
 
+def test_a_role_of_another_framework_is_named_as_its_option_was_spelled() -> None:
+    found = Offline().run("create", "pytorch", "net", "--image", "i", "--chief")
+    assert (
+        found.err == 'error: --chief: pytorch has no role "chief"; it has --rendezvous, --workers\n'
+    )
+
+
 def test_several_mxnet_workers_without_servers_are_told_what_they_need() -> None:
     found = Offline().run("create", "mxnet", "m", "--image", "i", "--workers", "1..4")
     assert found.code == 2
