@@ -98,13 +98,15 @@ def inject(world: CliContext, asked: InjectOptions) -> None:
     from kubectl_edl.resources.manifest_sources import sources  # noqa: PLC0415 (the same)
 
     found = sources(asked.filenames, world.stdin)
-    stream = injector.inject(found, injector.InjectionContext(asked.namespace, asked.image))
-    for injection in stream.injections:
-        for warning in injection.warnings:
-            world.warn(f"warning: {injection.where}: {injection.name}: {warning}")
-    for remark in stream.remarks:
-        world.warn(f"warning: {remark}")
-    if not (stream.injections or stream.remarks):
+    warned: list[str] = []
+
+    def warn(warning: str) -> None:
+        warned.append(warning)
+        world.warn(f"warning: {warning}")
+
+    setting = injector.InjectionContext(asked.namespace, asked.image)
+    stream = injector.inject(found, setting, warn)
+    if not (stream.injections or warned):
         world.warn(_NOTHING)
     world.out.write(view.FORMS[asked.form](stream, Layout(width=world.width)))
 

@@ -3,7 +3,7 @@
 Defaults and ceilings of a namespace count where the Namespace itself is among the manifests.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,7 +40,6 @@ class Injection:
     where: str
     before: Json
     after: Json
-    warnings: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -58,8 +57,6 @@ class InjectedStream:
     texts: tuple[str, ...]
     values: tuple[Json, ...]
     injections: tuple[Injection, ...]
-    remarks: tuple[str, ...] = ()
-    """About what is not completed."""
 
 
 def named(manifest: Json) -> str:
@@ -68,18 +65,26 @@ def named(manifest: Json) -> str:
     return f"{_NAMES[manifest['kind']]}/{name}"
 
 
-def inject(sources: Sequence[ManifestSource], setting: InjectionContext) -> InjectedStream:
-    """Raises Denied with the findings of all documents, Unreadable for what is no manifest."""
+def inject(
+    sources: Sequence[ManifestSource],
+    setting: InjectionContext,
+    warn: Callable[[str], None] = lambda _: None,
+) -> InjectedStream:
+    """`warn` gets what the webhook would warn of, also where a document is refused.
+
+    Raises Denied with the findings of all documents, Unreadable for what is no manifest.
+    """
     found = [document for source in sources for document in documents(source)]
     injector = _Injector(setting, _policies(found))
     pairs = [injector.document(document) for document in found]
+    for warning in injector.warnings:
+        warn(warning)
     if injector.findings:
         raise Denied(injector.findings)
     return InjectedStream(
         texts=tuple(text for text, _ in pairs),
         values=tuple(value for _, value in pairs),
         injections=tuple(injector.injections),
-        remarks=tuple(injector.remarks),
     )
 
 
@@ -92,7 +97,7 @@ class _Injector:
         self._context = Context(frozenset(), setting.image)
         self.injections: list[Injection] = []
         self.findings: list[Finding] = []
-        self.remarks: list[str] = []
+        self.warnings: list[str] = []
 
     def document(self, document: Document) -> tuple[str, Json]:
         """Its text and value; both as they were where nothing is to be done."""
@@ -120,19 +125,22 @@ class _Injector:
             self.findings.extend(_placed(denied.findings, f"{where}: {named(manifest)}"))
             return manifest
         if verdict.manifest == before:
-            told = advise(self._creation(before))
-            self.remarks += [f"{where}: {named(manifest)}: {said}" for said in told]
+            self._warn(where, manifest, advise(self._creation(before)))
             return manifest
+        self._warn(where, before, verdict.warnings)
         after = _in_order_of(before, verdict.manifest)
-        self.injections.append(Injection(where, before, after, verdict.warnings))
+        self.injections.append(Injection(where, before, after))
         return after
+
+    def _warn(self, where: str, manifest: Json, warnings: Iterable[str]) -> None:
+        self.warnings += [f"{where}: {named(manifest)}: {warning}" for warning in warnings]
 
     def _remark(self, manifest: Json, where: str) -> None:
         if isinstance(manifest.get("metadata"), dict) and (
             said := unknown_keys.on_cron_job(manifest)
         ):
             name = manifest["metadata"].get("name", "")
-            self.remarks.append(
+            self.warnings.append(
                 f"{where}: cronjob.batch/{name}: {said}; kubectl edl adopt -f FILE puts them there"
             )
 

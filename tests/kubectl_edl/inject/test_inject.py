@@ -158,6 +158,18 @@ def test_a_slip_in_our_label_is_a_warning(tmp_path: Path) -> None:
     )
 
 
+def test_slips_are_told_beside_what_is_refused(tmp_path: Path) -> None:
+    file = written(tmp_path, job("plain", framwork="none"), job("bad", framework="caffe"))
+    found = inject("-f", file)
+    assert (found.code, found.out) == (1, "")
+    said = [line.split(": metadata.")[0] for line in found.err.splitlines()]
+    slip = "edl.dev/framwork is unknown, and does nothing: did you mean edl.dev/framework?"
+    assert said == [
+        f"warning: {file}: document 2: job.batch/plain: {slip}",
+        f"error: {file}: document 3: job.batch/bad",
+    ]
+
+
 def test_a_diff_has_what_is_added_alone(tmp_path: Path) -> None:
     found = inject("-f", written(tmp_path, job("sweep", framework="none", max="4")), "--diff")
     assert found.code == 0
