@@ -11,7 +11,7 @@ from msgspec import structs
 
 from edl.errors import ClusterError, Forbidden, NotFound
 from edl.forecast.estimate import Certainty, Estimate
-from edl.model import JobKey, ObjectRef
+from edl.model import Code, JobKey, ObjectRef
 from edl.model.reason_codes import code_of
 from edl.visibility.namespace_queue import (
     CONFIG_MAP,
@@ -34,6 +34,8 @@ _HANGS_ON: Final = {
     Certainty.LATEST: "sooner if a job ends whose end is not known",
     Certainty.UNKNOWN: "it depends on jobs whose end is not known",
 }
+_OWN: Final = frozenset({Code.INCOMPLETE, Code.INVALID, Code.PAUSED, Code.START_REFUSED})
+"""Codes of jobs that wait for no other job: what their start depends on is their message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +110,8 @@ def estimate_of(job: PublishedJob) -> Estimate | None:
     found = job.estimate
     if found is None:
         return None
-    never = found.certainty is Certainty.NEVER
-    depends = job.message if never else _HANGS_ON.get(found.certainty, "")
+    own = found.certainty is Certainty.NEVER or code_of(job.reason) in _OWN
+    depends = job.message if own else _HANGS_ON.get(found.certainty, "")
     return Estimate(found.certainty, found.time, depends)
 
 

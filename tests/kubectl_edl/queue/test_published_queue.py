@@ -119,6 +119,14 @@ def test_who_may_read_the_cluster_has_no_need_of_it(stage: Stage) -> None:
     assert stage.run("queue").out.splitlines()[1].split()[:2] == ["1", "bert"]
 
 
+def test_a_job_that_is_wrong_itself_does_not_wait_for_the_end_of_others(stage: Stage) -> None:
+    wrong = {"reason": "Invalid", "message": "no such class"}
+    publish(stage, "bert", position=None, estimate=PublishedEstimate(Certainty.UNKNOWN), **wrong)
+    assert "Queue:      starts unknown: no such class (as of 40s ago)\n" in (
+        stage.run("status", "bert").out
+    )
+
+
 def test_status_and_explain_tell_what_is_published(stage: Stage) -> None:
     publish(stage, "bert", position=3, ahead=(TeamCount(2, "vision"),), team="vision")
     stage.wrapped = fenced("Node")
@@ -155,7 +163,7 @@ def publish(
     stage: Stage,
     name: str,
     *,
-    position: int,
+    position: int | None,
     ahead: tuple[TeamCount, ...] = (),
     **changed: Any,  # noqa: ANN401 (fields of the job)
 ) -> None:
@@ -165,11 +173,11 @@ def publish(
     team = changed.pop("team", "")
     one = PublishedJob(
         name,
-        "InsufficientCapacity",
+        changed.pop("reason", "InsufficientCapacity"),
         changed.pop("message", "Insufficient CPU: needs 3"),
         position,
         ahead,
-        PublishedEstimate(Certainty.ABOUT, NOW + timedelta(minutes=30)),
+        changed.pop("estimate", PublishedEstimate(Certainty.ABOUT, NOW + timedelta(minutes=30))),
         PublishedStops(complete=True, blockers=(cause,)),
     )
     put_queue(stage, render(NamespaceQueue(NOW - timedelta(seconds=seconds_ago), 1, (one,), team)))
