@@ -38,6 +38,10 @@ _UPGRADE: Final = "kubectl edl upgrade"
 _LOGS: Final = (
     "kubectl get pods,endpointslices -n {namespace}; kubectl logs -n {namespace} deploy/edl-webhook"
 )
+_OUTSIDE: Final = (
+    "start the webhook that is served from {url}; where it runs, caBundle in the webhook "
+    "configurations must be the authority of its certificate (ca.crt of its --cert-dir)"
+)
 
 
 def configuration(patient: Patient) -> Findings:
@@ -65,11 +69,7 @@ def answers(patient: Patient) -> Findings:
         answer = patient.connection.cluster.create(target, probe, dry_run=True)
     except Unreachable as error:
         outside = served_outside(patient.connection.cluster)
-        fix = (
-            f"start the webhook that is served from {outside}"
-            if outside
-            else _LOGS.format(namespace=here)
-        )
+        fix = _OUTSIDE.format(url=outside) if outside else _LOGS.format(namespace=here)
         yield failure(f"the API server does not reach the webhook: {error}", fix)
         return
     except Invalid as error:

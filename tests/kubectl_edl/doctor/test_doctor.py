@@ -189,7 +189,11 @@ def test_a_webhook_outside_of_the_cluster_needs_no_deployment(clinic: Clinic) ->
     assert only(stage, "certificate")[0] == "ok"
     clinic.unwell = Unreachable("failed calling webhook jobs.edl.dev: connection refused", 500)
     fix = only(stage, "webhook-answers")[2]
-    assert fix == "start the webhook that is served from https://127.0.0.1:8443"
+    assert fix == (
+        "start the webhook that is served from https://127.0.0.1:8443; where it runs, caBundle in "
+        "the webhook configurations must be the authority of its certificate (ca.crt of its "
+        "--cert-dir)"
+    )
 
 
 def test_a_reconciler_outside_of_the_cluster_is_started_where_it_was_started(
