@@ -6,14 +6,20 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from kubectl_edl.output.safe_text import harmless_lines
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from datetime import datetime, timedelta
 
     from edl.kube.cluster import Cluster, ListOptions, PluginCluster
+
+
+def _harmless(text: str) -> str:
+    if text.isprintable():
+        return text
+    from kubectl_edl.output.safe_text import harmless_lines  # noqa: PLC0415 (a cold start)
+
+    return harmless_lines(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +102,8 @@ class CliContext:
 
     def say(self, text: str) -> None:
         """One line on stdout, whatever of the cluster it quotes."""
-        self.out.write(f"{harmless_lines(text)}\n")
+        self.out.write(f"{_harmless(text)}\n")
 
     def warn(self, text: str) -> None:
         """One line on stderr: hints, and everything that is not the answer."""
-        self.err.write(f"{harmless_lines(text)}\n")
+        self.err.write(f"{_harmless(text)}\n")

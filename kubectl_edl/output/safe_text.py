@@ -27,8 +27,9 @@ def harmless(text: str) -> str:
 
 
 def harmless_lines(text: str) -> str:
-    """The same of each line."""
-    return text if text.isprintable() else "\n".join(map(harmless, text.split("\n")))
+    """The same of each line, where tabs stay."""
+    parts = re.split("([\n\t])", text)
+    return "".join(part if part in "\n\t" else harmless(part) for part in parts)
 
 
 def harmless_json(text: str) -> str:
