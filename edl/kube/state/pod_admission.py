@@ -36,7 +36,6 @@ from edl.writes import Json
 _MUST_BE_NAMED: Final = frozenset(
     f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in ("cpu", "memory")
 )
-_POD_LEVEL: Final = "resources"
 
 
 class AdmittedPod(NamedTuple):

@@ -38,11 +38,6 @@ class QuotaLine:
         return self.future_remaining
 
     @property
-    def without_training_jobs(self) -> int:
-        """What there is if none of our training jobs runs."""
-        return self.spec.hard - self.spec.others
-
-    @property
     def used(self) -> int:
         return self.spec.hard - self.future_remaining
 

@@ -36,7 +36,6 @@ class Donors:
         self._amounts = self._needs()
         self._by_quota: dict[QuotaLine, Ints] = {}
         self._places = {allocation: place for place, allocation in enumerate(allocations)}
-        self._ruled_out: set[RoleAllocation] = set()
         self._helpful: dict[PodClass, Ints] = {}
         self._most: dict[tuple[PodClass | None, int], float] = {}
         """The most satisfied that a donor for a shape stays (None: any donor), by priority."""
@@ -58,20 +57,10 @@ class Donors:
         place = self._places.get(allocation)
         self.forget_searches()
         if place is not None:
-            gives = allocation.size > allocation.min_replicas and allocation not in self._ruled_out
+            gives = allocation.size > allocation.min_replicas
             self._share[place] = self._snapshot.satisfaction(allocation)
             self._after[place] = self._snapshot.satisfaction(allocation, -1) if gives else -np.inf
             self._node[place] = allocation.placements[-1].node if gives else NO_NODE
-
-    def rule_out(self, allocation: RoleAllocation) -> None:
-        """It gives nothing more in this plan."""
-        self._ruled_out.add(allocation)
-        self.refresh(allocation)
-
-    @property
-    def ruled_out(self) -> int:
-        """How many give nothing more in this plan."""
-        return len(self._ruled_out)
 
     def forget_searches(self) -> None:
         """Room has moved: the donors of each recipient are to be found anew."""

@@ -162,15 +162,6 @@ class Rebalance:
                 allocation.defer(len(sizes) - less)
 
     def _move(self, recipient: RoleAllocation) -> bool:
-        """From the others, as long as one more of them is ruled out by its restart."""
-        while True:
-            ruled_out = self.donors.ruled_out
-            if self._moves(recipient):
-                return True
-            if self.donors.ruled_out == ruled_out:
-                return False
-
-    def _moves(self, recipient: RoleAllocation) -> bool:
         short = recipient.quota_request is not None and not recipient.quota_request.allows(
             FUTURE_IDLE
         )
@@ -188,11 +179,10 @@ class Rebalance:
             helpful = self.donors.relieving_quotas(recipient.quota_request, helpful, together=False)
         if not helpful.size:
             return self._takes_several(recipient)
-        ruled_out = self.donors.ruled_out
         if self._take_one(recipient, self.donors.most_satisfied(helpful)):
             self.donors.refresh(recipient)
             return True
-        return self.donors.ruled_out == ruled_out and self._takes_several(recipient)
+        return self._takes_several(recipient)
 
     def _take_one(self, recipient: RoleAllocation, donor: RoleAllocation) -> bool:
         placement = donor.evict()
