@@ -144,8 +144,6 @@ class TeamLending:
     """The same of every resource that some team is guaranteed."""
 
     def __init__(self, teams: Teams, own: Mapping[str, Resources], capacity: Resources) -> None:
-        self.teams: Final = teams
-        self.own: Final = own
         names = sorted({name for owed in teams.guaranteed.values() for name, _ in owed})
         self._by_resource: Final = {
             name: ResourceLending(
