@@ -139,6 +139,10 @@ class Noted:
     refused: set[Asked] = field(default_factory=set)
     allowed: set[Asked] = field(default_factory=set)
 
+    @property
+    def system_namespace(self) -> str:
+        return self.cluster.system_namespace
+
     def get(self, target: ObjectRef) -> Json:
         return self._noting("get", target.kind, lambda: self.cluster.get(target))
 
