@@ -5,8 +5,9 @@ selector is evaluated once for a group of devices, and the work of all evaluatio
 what is beyond it is counted by its DeviceClass alone.
 """
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Final, NamedTuple, TypeVar
 
@@ -21,6 +22,7 @@ MOST_VALUES: Final = 1000
 """Values of one attribute that requests tell apart; serial numbers of a large cluster are more."""
 MOST_WORK: Final = 4_000_000
 """Groups of devices times characters of the requests' selectors: about 0.4 s of evaluation."""
+_WORD: Final = re.compile(r"\w+")
 _Value = TypeVar("_Value")
 
 
@@ -65,8 +67,10 @@ class DeviceGroups:
         self.unknown: set[str] = set()
         """Expressions of which it could not tell whether a device matches."""
         self._wanted = DeviceKinds()
-        self._text = ""
-        """All selectors of `_wanted`."""
+        self._words: frozenset[str] = frozenset()
+        """Those of all selectors of `_wanted`: an attribute's name is one."""
+        self._class_words: frozenset[str] = frozenset()
+        """Those of DeviceClasses, which administrators write: they may name anything."""
         self._named: dict[str, bool] = {}
         """By attribute whether it tells devices apart."""
         self._various: set[str] = set()
@@ -80,9 +84,14 @@ class DeviceGroups:
         """Whether devices have to be told apart by more than before, and read anew for it."""
         if kinds == self._wanted:
             return False
-        self._wanted, self._text = kinds, _text(kinds)
+        self._wanted = kinds
+        self._class_words = _words(one for found in kinds.classes for one in found.selectors)
+        self._words = self._class_words | _words(
+            one for found in kinds.asked for one in found.selectors
+        )
+        self._various = {name for name in self._various if _own(name) not in self._class_words}
         untold = (name for name, told in self._named.items() if not told)
-        more = [name for name in untold if _own(name) in self._text]
+        more = [name for name in untold if _own(name) in self._words]
         for name in more:
             self._named[name] = name not in self._various
         return any(self._named[name] for name in more)
@@ -121,21 +130,18 @@ class DeviceGroups:
 
     def too_various(self) -> bool:
         """Whether some attribute tells devices apart no longer, and they have to be read anew."""
-        if all(len(values) <= MOST_VALUES for values in self._values.values()):
+        if not any(self._is_various(name) for name in self._values):
             return False
         self._values.clear()  # of those, some may be of devices that are gone
         for traits in self._groups:
             self._note(traits)
-        exempt = _text(DeviceKinds(self._wanted.classes))
-        found = [
-            name
-            for name, values in self._values.items()
-            if len(values) > MOST_VALUES and self._named.get(name) and _own(name) not in exempt
-        ]
-        for name in found:
-            self._named[name] = False
-            self._various.add(name)
+        found = [name for name in self._values if self._is_various(name)]
+        self._named |= dict.fromkeys(found, False)
+        self._various.update(found)
         return bool(found)
+
+    def _is_various(self, name: str) -> bool:
+        return len(self._values[name]) > MOST_VALUES and _own(name) not in self._class_words
 
     def settle(self) -> bool:
         """Count what is new, or everything where the kinds differ; then it is True."""
@@ -161,8 +167,9 @@ class DeviceGroups:
     def _affordable(self) -> Iterator[DeviceKind]:
         """Kinds of requests, in their turn, for as long as the work stays within bounds."""
         left = MOST_WORK // max(len(self._groups), 1)
+        various = {_own(name) for name in self._various}
         for kind in self._wanted.asked:
-            if not any(_own(name) in one for name in self._various for one in kind.selectors):
+            if various.isdisjoint(_words(kind.selectors)):
                 left -= length(kind)
                 if left < 0:
                     return
@@ -172,7 +179,7 @@ class DeviceGroups:
         """With the values that expressions may name; a domain is known by any of its names."""
         for name, value in found.items():
             if name not in self._named:
-                self._named[name] = name not in self._various and _own(name) in self._text
+                self._named[name] = name not in self._various and _own(name) in self._words
             if self._named[name]:
                 yield name, value
             elif "/" in name:
@@ -196,10 +203,8 @@ class DeviceGroups:
         return True
 
 
-def _text(kinds: DeviceKinds) -> str:
-    """All selectors."""
-    of_classes = (one for found in kinds.classes for one in found.selectors)
-    return "\n".join((*of_classes, *(one for kind in kinds.asked for one in kind.selectors)))
+def _words(expressions: Iterable[str]) -> frozenset[str]:
+    return frozenset(word for one in expressions for word in _WORD.findall(one))
 
 
 def _own(name: str) -> str:

@@ -34,9 +34,13 @@ class Followed:
 
     def __init__(self, nodes: int = 2) -> None:
         self.index = DeviceIndex()
-        found = dra_facts.device_class(msgspec.json.encode(devices.device_class()))
-        slices = [self._slice(number) for number in range(nodes)]
-        self.index.take(DeviceNews(slices, [Delta(ObjectKey("", found.name), None, found)]))
+        self.index.take(DeviceNews([self._slice(number) for number in range(nodes)]))
+        self.add_class(DRIVER, f'device.driver == "{DRIVER}"')
+
+    def add_class(self, name: str, *selectors: str) -> None:
+        body = devices.device_class(name, *selectors)
+        found = dra_facts.device_class(msgspec.json.encode(body))
+        self.index.take(DeviceNews(classes=[Delta(ObjectKey("", name), None, found)]))
 
     def _slice(self, node: int) -> Delta[dra_facts.ResourceSliceFacts]:
         found = gpus(8)
@@ -96,6 +100,25 @@ def test_what_names_serial_numbers_of_many_devices_is_counted_by_its_class_alone
     assert larger.most(of(A100)) == 8
     larger.ask(template("other", asking(1, serial(8))), template("one", asking(1, H100)))
     assert larger.counted == {of(H100)}
+
+
+def test_a_class_may_name_serial_numbers_also_after_requests_did() -> None:
+    cluster = Followed(nodes=MOST_VALUES // 8 + 1)
+    cluster.ask(template("other", asking(1, serial(7))))
+    assert cluster.counted == set()
+    cluster.add_class("spare", serial(7))
+    assert cluster.most(DeviceKind("spare")) == 1
+
+
+def test_an_attribute_is_named_by_a_word_not_by_a_part_of_one() -> None:
+    """`id` is in every `gpu.nvidia.com`; it would tell every device from the others."""
+    groups = DeviceGroups()
+    groups.use(DeviceKinds(asked=(of('device.driver == "gpu.nvidia.com"'),)))
+    alike = {
+        groups.add(DRIVER, DeviceObject(f"gpu-{n}", {"id": DeviceAttribute(number=n)}))
+        for n in range(2)
+    }
+    assert len(alike) == 1
 
 
 def test_the_work_of_all_selectors_is_bounded_where_a_class_tells_all_devices_apart() -> None:
