@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from edl.model import Quota, Reclaim, Teams
+from edl.planner.teams.kept_capacity import KeptCapacity
 from edl.quantities import PODS, Resources
 
 NO_TEAM: Final = -1
@@ -35,6 +36,8 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
             for at, amount in amounts:
                 row[at] += amount * pods
             shares[team] = UNKNOWN
+        if balance.keepers:
+            balance.kept.count(self.team, amounts, pods)
 
     def is_within(self, team: int, pods: int = 1) -> bool:
         """Whether `pods` more stay within the guarantee of a team of its path.
@@ -138,11 +141,7 @@ class TeamBalance:
             number for number, name in enumerate(self.names) if not teams[name].lend
         )
         """Teams that lend nothing."""
-        self._children = [
-            tuple(self.numbers[child] for child in teams.children.get(name, ()))
-            for name in self.names
-        ]
-        self._tops = tuple(self.numbers[name] for name in teams.children.get("", ()))
+        self.kept = KeptCapacity(self.paths, self.keepers, self.owed, self.used)
         self.reclaims_jobs = frozenset(
             number for number, name in enumerate(self.names) if teams[name].reclaim is Reclaim.JOBS
         )
@@ -245,25 +244,11 @@ class TeamBalance:
 
     def lends(self, charge: TeamCharge, pods: int) -> bool:
         """Whether what all use, and what is kept from others, stays below what nodes have."""
-        before = self._taken()
+        before = self.kept.taken.copy()
         charge.reserve(pods)
-        after = self._taken()
+        after = self.kept.taken.copy()
         charge.reserve(-pods)
         return all(after[at] <= max(self._totals[at], before[at]) for at, _ in charge.amounts)
-
-    def _taken(self) -> list[int]:
-        kept = [self._kept(top) for top in self._tops]
-        used = [self.used[top] for top in self._tops]
-        return [sum(column) for column in zip(*kept, *used, strict=True)]
-
-    def _kept(self, team: int) -> list[int]:
-        """What is unused of guarantees that are not lent, from this team down."""
-        below = [self._kept(child) for child in self._children[team]]
-        kept = [sum(column) for column in zip(*below, strict=True)] or [0] * len(self.resources)
-        if team in self.keepers:
-            for at, amount in self.owed[team].items():
-                kept[at] = max(kept[at], amount - self.used[team][at])
-        return kept
 
 
 def team_limits(teams: Teams, usage: Mapping[str, Resources]) -> Mapping[str, Sequence[Quota]]:

@@ -146,6 +146,18 @@ def test_reclaiming_between_teams_is_at_most_about_twice_the_work_of_doing_so_by
     assert work(state) < 2.2 * work(plain)
 
 
+def test_a_team_that_lends_nothing_makes_growth_at_most_half_as_much_work_again() -> None:
+    jobs = [
+        one
+        for n in range(60)
+        for one in of(f"t{n}", worker(f"job-{n}", 1, 12, on=[f"node-{n:04}"]))
+    ]
+    state = cluster(*(node(f"node-{n:04}", 12) for n in range(60)), *jobs)
+    teams = [team(f"t{n}") for n in range(60)]
+    lent, kept = (with_teams(state, team("owner", 60, lend=lend), *teams) for lend in (True, False))
+    assert work(kept) < 1.5 * work(lent)
+
+
 def work(state: ClusterState) -> int:
     limits = Limits(preempt=any(job.priority for job in state.jobs))
     return instructions(lambda: decide(state, POLICIES["fair"], limits))

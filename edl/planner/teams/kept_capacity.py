@@ -1,0 +1,49 @@
+"""Capacity that teams keep from others while they do not use it (`lend: false`).
+
+A team keeps what is unused of its guarantee, or what the teams below it keep if that is more. A pod
+changes this for its team and those above it alone, so that is all that is worked out again.
+"""
+
+from collections.abc import Mapping, Sequence
+
+
+class KeptCapacity:
+    """Amounts by team and by the place of the resource; parents have smaller numbers."""
+
+    def __init__(
+        self,
+        paths: Sequence[Sequence[int]],
+        keepers: Sequence[int],
+        owed: Sequence[Mapping[int, int]],
+        used: Sequence[Sequence[int]],
+    ) -> None:
+        """`used`: by reference, nothing so far."""
+        self._paths, self._keepers, self._owed, self._used = paths, set(keepers), owed, used
+        places = range(len(used[0]) if used else 0)
+        self._kept = [[0 for _ in places] for _ in paths]
+        self._below = [[0 for _ in places] for _ in paths]
+        """By team, the sum of what the teams right below it keep."""
+        self.taken = [0 for _ in places]
+        """What all use, and what is kept."""
+        for team in reversed(range(len(paths) if keepers else 0)):
+            for at in places:
+                self._follow(team, at, 0)
+
+    def count(self, team: int, amounts: Sequence[tuple[int, int]], pods: int) -> None:
+        """After so many pods more were counted in a team's path."""
+        for at, amount in amounts:
+            self._follow(team, at, amount * pods)
+
+    def _follow(self, team: int, at: int, used: int) -> None:
+        more = 0
+        for one in self._paths[team]:
+            self._below[one][at] += more
+            kept = self._kept_of(one, at)
+            more, self._kept[one][at] = kept - self._kept[one][at], kept
+        self.taken[at] += more + used
+
+    def _kept_of(self, team: int, at: int) -> int:
+        below = self._below[team][at]
+        if team not in self._keepers or at not in self._owed[team]:
+            return below
+        return max(below, self._owed[team][at] - self._used[team][at])
