@@ -70,7 +70,7 @@ class GrowingTeam:
     def _read(self) -> None:
         self.waiting = bool(self._heap)
         request = self._heap[0][2].quota_request if self._heap else None
-        self._charge = request.team if request else None
+        self._charge = None if request is None else request.team
 
     @property
     def first(self) -> tuple[Precedence, Precedence]:
@@ -94,9 +94,10 @@ class GrowingTeam:
 
     def renew(self) -> None:
         """The first has got a replica."""
-        one = self._heap[0][2]
-        if one.size < one.max_replicas:
-            heapreplace(self._heap, self._entry(one))
+        _, rank, one = self._heap[0]
+        size = len(one.placements)
+        if size < one.max_replicas:
+            heapreplace(self._heap, (self.policy.satisfaction(one, size), rank, one))
         else:
             heappop(self._heap)
         self._read()

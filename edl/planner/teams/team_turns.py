@@ -88,7 +88,7 @@ class _Branch:
             covered, before, _, after = branch.key
         else:
             covered, (before, after) = NONE_COVERED, self.chosen.first
-        if self.chosen.first_is_within(self.team):
+        if self.balance.owed[self.team] and self.chosen.first_is_within(self.team):
             covered = FIRST_COVERED
         elif covered == NONE_COVERED and self.hopeful and self.any_is_within():
             covered = LATER_COVERED
