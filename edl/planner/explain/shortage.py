@@ -78,7 +78,7 @@ def growth_shortage(
     if allocation.quota_request and (quota := allocation.quota_request.exceeded(FUTURE_IDLE)):
         return quota_shortage(quota, allocation.quota_request, 0)
     if not pod_class.eligible.any():
-        rule, domains = no_node_error(snapshot, pod_class), snapshot.domains_of(pod_class)
+        rule, domains = no_node_error(snapshot, pod_class), snapshot.domains.kept_to(pod_class)
         return NoUsableNode(allocation.role.name, 1, pod_class.shape.requests, rule, domains)
     over = ceiling.exceeded(pod_class, capacity.total_future_idle)
     if over and pod_class.future_idle.find() != NO_NODE:
@@ -149,7 +149,7 @@ def _room(
     if _is_ruled(pod_class) and not (indexes.size and any(missing.values())):
         rule = Scarce.DEVICES if pod_class.constraints is None else Scarce.RULES
         requests = pod_class.shape.requests
-        where = snapshot.domains_of(pod_class)
+        where = snapshot.domains.kept_to(pod_class)
         return ConstraintsUnsatisfied(
             role.name, pods - fitting, requests, len(every), rule, nodes[best], where
         )
@@ -166,7 +166,7 @@ def _room(
         free=Resources.of(free),
         node=nodes[best],
         missing=Resources.of(missing),
-        domains=snapshot.domains_of(pod_class),
+        domains=snapshot.domains.kept_to(pod_class),
     )
 
 
@@ -190,7 +190,7 @@ def _too_large(snapshot: Snapshot, role: Role, pod_class: PodClass, pods: int) -
         node=list(snapshot.capacity.index)[
             int(nodes[_least_missing(snapshot, snapshot.capacity.allocatable, pod_class, nodes)])
         ],
-        domains=snapshot.domains_of(pod_class),
+        domains=snapshot.domains.kept_to(pod_class),
     )
 
 

@@ -6,13 +6,16 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from edl.feasibility.eligibility import Mask
-from edl.feasibility.horizon import Horizon
-from edl.planner.packing.node_capacity import ALL_NODES, Ints
+from edl.feasibility.eligibility import Eligibility, Mask
+from edl.feasibility.horizon import IDLE, Horizon
+from edl.model import Domain
+from edl.planner.packing.node_capacity import ALL_NODES, Ints, NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 
 ReadCapacity: TypeAlias = Callable[[Ints | slice], Ints]
 """The room of some nodes; int64[resources, rows]."""
+_RANKED: Final = 2**20
+"""Nodes that rankings remember together: some 50 MiB."""
 _TIGHTEST: Final = 12
 _ROOMIEST: Final = 4
 """That many domains are tried from each end of those whose sums have room."""
@@ -160,3 +163,66 @@ def topology_domains(label: str, values: Sequence[str | None]) -> TopologyDomain
     numbers: dict[str | None, int] = {name: number for number, name in enumerate(names)}
     nodes = np.array([numbers.get(value, -1) for value in values], dtype=np.int64)
     return TopologyDomains(label, tuple(names), nodes)
+
+
+class NodeDomains:
+    """The domains of one plan's nodes, and rankings of them, worked out once."""
+
+    def __init__(self, capacity: NodeCapacity, eligibility: Eligibility) -> None:
+        self._capacity, self._eligibility = capacity, eligibility
+        self._by_label: dict[str, TopologyDomains] = {}
+        self._rankings: dict[tuple[str, tuple[PodClass, ...], Horizon], DomainRanking] = {}
+        self._ranked = 0
+        """The nodes in all of `_rankings`."""
+        self._within: dict[tuple[PodClass, str, int], PodClass] = {}
+        """Shapes that are kept to a domain: by label, and by the domain's number."""
+        self._kept_to: dict[PodClass, tuple[Domain, ...]] = {}
+
+    def forget_rankings(self) -> None:
+        """Capacity has changed as a whole."""
+        self._rankings.clear()
+
+    def by_label(self, label: str) -> TopologyDomains:
+        """The nodes by the value of a label."""
+        found = self._by_label.get(label)
+        if found is None:
+            found = self._by_label[label] = topology_domains(label, self._eligibility.values(label))
+        return found
+
+    def ranking(
+        self, label: str, requests: Sequence[PodSetRequest], horizon: Horizon
+    ) -> DomainRanking:
+        """The domains by their room that is promised to no pod."""
+        pod_classes = tuple(request.pod_class for request in requests)
+        found = self._rankings.get((label, pod_classes, horizon))
+        if found is None:
+            room = self._capacity.available if horizon is IDLE else self._capacity.future_available
+            found = DomainRanking(
+                self.by_label(label), pod_classes, room, horizon, self._capacity.changed_nodes
+            )
+            if all(
+                pod_class.is_unconstrained for pod_class in pod_classes
+            ):  # else what fits depends on more than its node
+                self._ranked += found.size
+                if self._ranked > _RANKED:
+                    self._rankings.clear()
+                    self._ranked = found.size
+                self._rankings[label, pod_classes, horizon] = found
+        return found
+
+    def within(self, pod_class: PodClass, label: str, number: int) -> PodClass:
+        """The same shape on the nodes of one domain."""
+        key = (pod_class, label, number)
+        found = self._within.get(key)
+        if found is None:
+            domains = self.by_label(label)
+            found = self._within[key] = pod_class.within(domains.mask(number))
+            self._kept_to[found] = (
+                *self.kept_to(pod_class),
+                Domain(label, domains.values[number]),
+            )
+        return found
+
+    def kept_to(self, pod_class: PodClass) -> tuple[Domain, ...]:
+        """The domains that `within` restricts a pod class to."""
+        return self._kept_to.get(pod_class, ())

@@ -147,7 +147,9 @@ class Decision:
         lacks = scarcest(
             self.snapshot, capacity.future_idle, [PodSetRequest(pod_class, 1)], FUTURE_IDLE
         )
-        return reasons.no_room(pod_class.shape.requests, lacks, self.snapshot.domains_of(pod_class))
+        return reasons.no_room(
+            pod_class.shape.requests, lacks, self.snapshot.domains.kept_to(pod_class)
+        )
 
 
 def _in_vain(allocations: Iterable[RoleAllocation]) -> bool:

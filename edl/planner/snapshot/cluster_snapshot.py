@@ -5,23 +5,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import inf
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from edl.feasibility.eligibility import Eligibility
-from edl.feasibility.horizon import IDLE, Horizon
 from edl.model import (
     ClusterState,
     Demand,
-    Domain,
     JobKey,
     ProvisionalPod,
     Shape,
     TrainingJob,
 )
 from edl.planner.limits import Autoscaler, Limits
-from edl.planner.packing.domain_capacity import DomainRanking, TopologyDomains, topology_domains
+from edl.planner.packing.domain_capacity import NodeDomains
 from edl.planner.packing.node_capacity import Ints, NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, lacking_resources
 from edl.planner.policies import Policy
@@ -31,9 +29,6 @@ from edl.planner.snapshot.quota_balance import QuotaUsage
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope, TeamRight
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
-
-_RANKED: Final = 2**20
-"""Nodes that rankings remember together: some 50 MiB."""
 
 
 @dataclass(slots=True)
@@ -53,6 +48,7 @@ class Snapshot:
     teams: TeamBalance | None = None
     """None where no teams are configured."""
     quotas: QuotaUsage = field(init=False)
+    domains: NodeDomains = field(init=False)
     placements: PlacementByNode = field(init=False)
     jobs: list[TrainingJob] = field(default_factory=list)
     allocations: list[RoleAllocation] = field(default_factory=list)
@@ -71,15 +67,6 @@ class Snapshot:
     resource_totals: list[int] = field(init=False)
     """What all schedulable nodes have together of each resource."""
     cluster_fractions: dict[PodClass, float] = field(default_factory=dict)
-    _domains: dict[str, TopologyDomains] = field(default_factory=dict)
-    _rankings: dict[tuple[str, tuple[PodClass, ...], Horizon], DomainRanking] = field(
-        default_factory=dict
-    )
-    _within_domain: dict[tuple[PodClass, str, int], PodClass] = field(default_factory=dict)
-    """Shapes that are kept to a domain: by label, and by the domain's number."""
-    _ranked: int = 0
-    """The nodes in all of `_rankings`."""
-    _domains_of: dict[PodClass, tuple[Domain, ...]] = field(default_factory=dict)
     _without_training_jobs: Ints | None = None
     _jobs: dict[JobKey, TrainingJob] = field(default_factory=dict)
     _queue_ranks: dict[JobKey, int] = field(default_factory=dict)
@@ -89,6 +76,7 @@ class Snapshot:
     def __post_init__(self) -> None:
         self.observed_at, self.demands = self.state.observed_at, list(self.state.demands)
         self.all_jobs = sorted(self.state.jobs, key=queue_order)
+        self.domains = NodeDomains(self.capacity, self.eligibility)
         self.placements = PlacementByNode(self.capacity.index)
         self.resource_totals = (
             self.capacity.allocatable[:, self.capacity.schedulable].sum(axis=1).tolist()
@@ -124,51 +112,6 @@ class Snapshot:
         if found.pod_class.shape is shape:
             self._known[id(shape)] = found
         return found
-
-    def domains(self, label: str) -> TopologyDomains:
-        """The nodes by the value of a label."""
-        found = self._domains.get(label)
-        if found is None:
-            found = self._domains[label] = topology_domains(label, self.eligibility.values(label))
-        return found
-
-    def ranking(
-        self, label: str, requests: Sequence[PodSetRequest], horizon: Horizon
-    ) -> DomainRanking:
-        """The domains by their room that is promised to no pod."""
-        pod_classes = tuple(request.pod_class for request in requests)
-        found = self._rankings.get((label, pod_classes, horizon))
-        if found is None:
-            room = self.capacity.available if horizon is IDLE else self.capacity.future_available
-            found = DomainRanking(
-                self.domains(label), pod_classes, room, horizon, self.capacity.changed_nodes
-            )
-            if all(
-                pod_class.is_unconstrained for pod_class in pod_classes
-            ):  # else what fits depends on more than its node
-                self._ranked += found.size
-                if self._ranked > _RANKED:
-                    self._rankings.clear()
-                    self._ranked = found.size
-                self._rankings[label, pod_classes, horizon] = found
-        return found
-
-    def within_domain(self, pod_class: PodClass, label: str, number: int) -> PodClass:
-        """The same shape on the nodes of one domain."""
-        key = (pod_class, label, number)
-        found = self._within_domain.get(key)
-        if found is None:
-            domains = self.domains(label)
-            found = self._within_domain[key] = pod_class.within(domains.mask(number))
-            self._domains_of[found] = (
-                *self.domains_of(pod_class),
-                Domain(label, domains.values[number]),
-            )
-        return found
-
-    def domains_of(self, pod_class: PodClass) -> tuple[Domain, ...]:
-        """The domains that `within_domain` restricts a pod class to."""
-        return self._domains_of.get(pod_class, ())
 
     def satisfaction(self, allocation: RoleAllocation, more: int = 0) -> float:
         """How satisfied the policy finds this role, with `more` replicas."""
@@ -256,7 +199,7 @@ class Snapshot:
         }
         if leaving:
             self.capacity.future_idle += self._summed(leaving)
-            self._rankings.clear()
+            self.domains.forget_rankings()
         self.capacity.sum_idle()
         for pod_class, nodes in leaving.items():
             pod_class.count_leaving(nodes)

@@ -13,7 +13,7 @@ from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 
 def domain_of(snapshot: Snapshot, job: TrainingJob, role: str, label: str) -> int:
     """The domain where most pods of a started role are, "" for those of all; NOWHERE without."""
-    nodes, numbers = snapshot.capacity.index, snapshot.domains(label).of_nodes
+    nodes, numbers = snapshot.capacity.index, snapshot.domains.by_label(label).of_nodes
     started = _started(job, role)
     pods = [
         pod.node or pod.planned.name for one in started for pod in one.status.pods if pod.active
@@ -33,7 +33,9 @@ def restricted_to_started(snapshot: Snapshot, allocation: RoleAllocation) -> Pod
             if number == NO_NODE:  # none of its pods has a node, and no plan for them is known
                 number = _best(snapshot, allocation.job, role, label)
             pod_class = (
-                pod_class if number == NO_NODE else snapshot.within_domain(pod_class, label, number)
+                pod_class
+                if number == NO_NODE
+                else snapshot.domains.within(pod_class, label, number)
             )
     return pod_class
 
@@ -44,7 +46,7 @@ def _best(snapshot: Snapshot, job: TrainingJob, role: str, label: str) -> int:
         PodSetRequest(snapshot.pod_class_state(one.template.shape).pod_class, one.status.size)
         for one in _started(job, role)
     ]
-    return next(snapshot.ranking(label, requests, IDLE).tightest(requests), NO_NODE)
+    return next(snapshot.domains.ranking(label, requests, IDLE).tightest(requests), NO_NODE)
 
 
 def _started(job: TrainingJob, role: str) -> list[Role]:
@@ -64,8 +66,10 @@ def node_in_preferred_domain(
     )
     for depth in reversed(range(len(labels))):
         label = labels[depth]
-        for number in sorted({*snapshot.domains(label).of_nodes[taken].tolist()} - {NO_NODE}):
-            pod_class = snapshot.within_domain(allocation.pod_class, label, number)
+        for number in sorted(
+            {*snapshot.domains.by_label(label).of_nodes[taken].tolist()} - {NO_NODE}
+        ):
+            pod_class = snapshot.domains.within(allocation.pod_class, label, number)
             if pod_class.at(horizon).find() != NO_NODE:
                 return _begun(snapshot, allocation, pod_class, labels[depth + 1 :], horizon)
     return (
@@ -85,14 +89,14 @@ def _begun(
         PodSetRequest(pod_class, max(allocation.max_replicas - len(allocation.placements), 1))
     ]
     for label in labels:
-        domains = snapshot.domains(label)
+        domains = snapshot.domains.by_label(label)
         if len(domains.values) == len(domains.of_nodes):
             break  # of single nodes the fullest comes first, as everywhere
-        ranking = snapshot.ranking(label, requests, horizon)
+        ranking = snapshot.domains.ranking(label, requests, horizon)
         for number in islice(chain(ranking.tightest(requests), ranking.roomiest(requests)), 1):
             requests = [
                 PodSetRequest(
-                    snapshot.within_domain(requests[0].pod_class, label, number), requests[0].pods
+                    snapshot.domains.within(requests[0].pod_class, label, number), requests[0].pods
                 )
             ]
     node = requests[0].pod_class.at(horizon).find()
@@ -104,5 +108,5 @@ def in_domain_order(snapshot: Snapshot, allocation: RoleAllocation, nodes: list[
     labels = allocation.job.topology.labels
     if not labels:
         return nodes
-    columns = [snapshot.domains(label).of_nodes for label in labels]
+    columns = [snapshot.domains.by_label(label).of_nodes for label in labels]
     return sorted(nodes, key=lambda node: (*(int(column[node]) for column in columns), node))

@@ -92,7 +92,7 @@ def _kept(snapshot: Snapshot, gang: Gang, required: _Required, reach: _Reach) ->
         yield gang
         return
     (role, label), *rest = required
-    requests, domains = _wants(gang, role), snapshot.domains(label)
+    requests, domains = _wants(gang, role), snapshot.domains.by_label(label)
     fixed = domain_of(snapshot, gang.job, role, label)
     numbers: Iterable[int] = [fixed if requests else NO_NODE]
     if requests and fixed == NO_NODE:
@@ -106,10 +106,10 @@ def _ranking(
 ) -> DomainRanking:
     room, horizon = reach
     if room is None:
-        return snapshot.ranking(label, requests, IDLE)
+        return snapshot.domains.ranking(label, requests, IDLE)
     pod_classes = [request.pod_class for request in requests]
     return DomainRanking(
-        snapshot.domains(label), pod_classes, lambda nodes: room[:, nodes], horizon
+        snapshot.domains.by_label(label), pod_classes, lambda nodes: room[:, nodes], horizon
     )
 
 
@@ -117,7 +117,7 @@ def kept_at(snapshot: Snapshot, found: Gang, nodes: Sequence[Sequence[int]]) -> 
     """The gang kept to the domains of these nodes; None where they are not what it requires."""
     gang = found
     for role, label in found.job.topology.required:
-        domains = snapshot.domains(label)
+        domains = snapshot.domains.by_label(label)
         mine = [
             taken for one, taken in zip(gang.roles, nodes, strict=True) if role in ("", one.name)
         ]
@@ -138,7 +138,7 @@ def closest_fit(
     """
     gang = found
     for role, label in found.job.topology.required:
-        requests, domains = _wants(gang, role), snapshot.domains(label)
+        requests, domains = _wants(gang, role), snapshot.domains.by_label(label)
         number = domain_of(snapshot, gang.job, role, label)
         if number == NO_NODE:
             ranking = _ranking(snapshot, label, requests, (room, horizon))
@@ -163,7 +163,7 @@ def in_preferred_domains(
 ) -> Iterator[tuple[PodSetRequest, ...]]:
     """Its pods in one domain of those that it prefers, the narrowest first; at last as they are."""
     for label in reversed(found.job.topology.preferred):
-        domains = snapshot.domains(label)
+        domains = snapshot.domains.by_label(label)
         ranking = _ranking(snapshot, label, found.requests, (room, FUTURE_IDLE))
         for number in islice(ranking.tightest(found.requests), 1):
             yield _within(snapshot, found.requests, domains, number)
@@ -179,8 +179,8 @@ def _close(
     """
     for depth in range(len(labels), 0, -1):
         label = labels[depth - 1]
-        domains = snapshot.domains(label)
-        for number in snapshot.ranking(label, requests, IDLE).tightest(requests):
+        domains = snapshot.domains.by_label(label)
+        for number in snapshot.domains.ranking(label, requests, IDLE).tightest(requests):
             nodes = _spread(snapshot, _within(snapshot, requests, domains, number), labels[depth:])
             if nodes is not None:
                 return nodes
@@ -193,7 +193,7 @@ def _spread(
     """In several domains of each label, the fewest of the widest first; None: no change."""
     if not labels:
         return reserve_idle(requests)
-    domains = snapshot.domains(labels[0])
+    domains = snapshot.domains.by_label(labels[0])
     if len(labels) == 1:
         return _over(snapshot, requests, domains) or reserve_idle(requests)
     there = _fewest(snapshot, requests, domains)
@@ -205,7 +205,7 @@ def _fewest(
 ) -> Sequence[PodSetRequest]:
     """The pods kept to the fewest domains that hold all of them; as they are without such."""
     room, left, chosen = snapshot.capacity.available(), [*requests], list[int]()
-    ranking = snapshot.ranking(domains.label, requests, IDLE)
+    ranking = snapshot.domains.ranking(domains.label, requests, IDLE)
     for number in ranking.roomiest(requests):
         if number in chosen:
             continue
@@ -229,7 +229,7 @@ def _over(
     """In several domains: the roomiest first, and the rest in the one that fits it best."""
     nodes: NodesByRequest = [[] for _ in requests]
     left = [*requests]
-    ranking = snapshot.ranking(domains.label, requests, IDLE)
+    ranking = snapshot.domains.ranking(domains.label, requests, IDLE)
     for number in ranking.roomiest(requests):
         there = _within(snapshot, left, domains, next(ranking.tightest(left), number))
         counts = pack_in_best_order(snapshot.capacity.available(), there, IDLE)
@@ -274,7 +274,7 @@ def _within(
 ) -> tuple[PodSetRequest, ...]:
     label = domains.label
     return tuple(
-        PodSetRequest(snapshot.within_domain(pod_class, label, number), pods)
+        PodSetRequest(snapshot.domains.within(pod_class, label, number), pods)
         for pod_class, pods in requests
     )
 

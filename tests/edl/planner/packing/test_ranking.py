@@ -42,7 +42,7 @@ def test_a_ranking_that_follows_placements_is_the_one_that_reads_all_nodes_anew(
     ]
     for at, which, now, comes in moves:
         for horizon in (IDLE, FUTURE_IDLE):
-            there.ranking("rack", requests, horizon)
+            there.domains.ranking("rack", requests, horizon)
         if comes:
             taken = IDLE if now else FUTURE_IDLE
             there.capacity.reserve(at, pod_classes[which], taken, comes - 2)
@@ -51,7 +51,7 @@ def test_a_ranking_that_follows_placements_is_the_one_that_reads_all_nodes_anew(
         for horizon in (IDLE, FUTURE_IDLE):
             idle = horizon is IDLE
             room = there.capacity.available if idle else there.capacity.future_available
-            anew = DomainRanking(there.domains("rack"), pod_classes, room, horizon)
-            kept = there.ranking("rack", requests, horizon)
+            anew = DomainRanking(there.domains.by_label("rack"), pod_classes, room, horizon)
+            kept = there.domains.ranking("rack", requests, horizon)
             assert list(kept.tightest(requests)) == list(anew.tightest(requests))
             assert list(kept.roomiest(requests)) == list(anew.roomiest(requests))
