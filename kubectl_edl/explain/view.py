@@ -85,6 +85,7 @@ def _header(explained: Explained, now: datetime) -> str:
         "Team": explained.team_text,
         "Guaranteed": guaranteed_text(explained.capacity),
         "Borrowed": borrowed_text(explained.capacity),
+        "Reclaims": _reclaims(explained),
         "Queue": explained.place,
         "Nearest": topology_view.nearest(_waits_for(explained)),
         **_when(explained, now),
@@ -95,6 +96,15 @@ def _header(explained: Explained, now: datetime) -> str:
         "Decided by": explained.deciding.says if found else "",
     }
     return "".join(f"{f'{label}:'.ljust(_LABEL)}{text}\n" for label, text in lines.items() if text)
+
+
+def _reclaims(explained: Explained) -> str:
+    """What of its team's setting keeps a waiting job from its guarantee; it has been tried."""
+    team = explained.explanation.reclaiming_team if explained.explanation else ""
+    return team and (
+        "only replicas above borrowers' minimum; whole jobs too, which makes room for it, with: "
+        f"kubectl edl teams set {team} --reclaim jobs"
+    )
 
 
 def _caveats(explained: Explained) -> Iterator[tuple[str, Caveat]]:

@@ -27,6 +27,7 @@ from edl.model.blockers import (
 )
 from edl.planner.decide import run_passes
 from edl.planner.explain.diagnosis import Subject, allocation_of, growth_blockers, start_blockers
+from edl.planner.explain.guarantee_trial import reclaiming_team
 from edl.planner.explain.remedies import merged, without_blockers
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.passes.decision import Decision
@@ -64,7 +65,11 @@ class RoleExplanation(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """`start` is what stops a waiting training job from starting, None where it is started."""
+    """`start` is what stops a waiting training job from starting, None where it is started.
+
+    `reclaiming_team`: the team with whose `reclaim: jobs` it would get room; empty where it would
+    not.
+    """
 
     job: JobKey
     plan: Plan
@@ -72,6 +77,7 @@ class Explanation(msgspec.Struct, frozen=True):
     start_blockers: Blockers | None = None
     position: int = 0
     ahead: tuple[JobKey, ...] = ()
+    reclaiming_team: str = ""
 
 
 def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
@@ -91,6 +97,7 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
         start_blockers=case.start() if waits else None,
         position=held.position if held else 0,
         ahead=held.ahead if held else (),
+        reclaiming_team=reclaiming_team(given, decided, job) if waits else "",
     )
 
 

@@ -236,3 +236,28 @@ def test_many_lenders_are_counted(stage: Stage) -> None:
     stage.create(pod(running, 0))
     told = stage.run("explain", "runs").out
     assert "200m CPU from l7; 400m CPU from 2 more teams\n" in told
+
+
+@pytest.mark.parametrize(
+    ("fields", "times"),
+    [
+        ("guaranteed: {cpu: 12}", 1),
+        ("guaranteed: {cpu: 12}, reclaim: jobs", 0),
+        ("guaranteed: {cpu: 6}", 0),
+    ],
+)
+def test_explain_names_the_setting_by_which_a_guarantee_would_make_room(
+    stage: Stage, fields: str, times: int
+) -> None:
+    put(stage, f"teams: [{{name: vision, namespaces: [default], {fields}}}]")
+    lent = job("lent", framework="none", min="7", max="7")
+    lent["metadata"]["namespace"] = "other"
+    borrower = stage.put(lent, suspend=False, parallelism=7)
+    for index in range(7):
+        stage.create(pod(borrower, index))
+    stage.put(job("owns", framework="none", min="4", max="4"))
+    said = (
+        "Reclaims:    only replicas above borrowers' minimum; whole jobs too, which makes room for "
+        "it, with: kubectl edl teams set vision --reclaim jobs\n"
+    )
+    assert stage.run("explain", "owns").out.count(said) == times

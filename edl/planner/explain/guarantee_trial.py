@@ -1,0 +1,31 @@
+"""Whether a waiting job would get room if its team took whole jobs of borrowers: it is tried."""
+
+from msgspec.structs import replace
+
+from edl import reasons
+from edl.model import DEFAULT_TEAM, Reclaim, Teams, TrainingJob
+from edl.planner.decide import run_passes
+from edl.planner.explain.what_if_state import DecisionInput
+from edl.planner.passes.decision import Decision
+
+
+def reclaiming_team(given: DecisionInput, decided: Decision, job: TrainingJob) -> str:
+    """The team whose guarantee makes room for this waiting job with `reclaim: jobs`, and only so.
+
+    `decided` is the decision as things are. Empty where another setting changes nothing.
+    """
+    state, name = given.state, given.state.team_of(job.key.namespace)
+    team = state.teams.by_name.get(name)
+    if team is None or name == DEFAULT_TEAM or team.reclaim is Reclaim.JOBS:
+        return ""
+    if _gets_room(decided, job):
+        return ""
+    others = (one for one in state.teams if one is not team)
+    teams = Teams.of((*others, replace(team, reclaim=Reclaim.JOBS)))
+    found = run_passes(replace(state, teams=teams), given.policy, given.limits)
+    return name if _gets_room(found, job) else ""
+
+
+def _gets_room(found: Decision, job: TrainingJob) -> bool:
+    held = found.decisions.held.get(job.key)
+    return job.key in found.decisions.admitted or (held is not None and reasons.promises(held))
