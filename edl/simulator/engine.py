@@ -14,6 +14,7 @@ from edl.simulator.cluster.job_controller import JobController
 from edl.simulator.cluster.pod_topology import PodRules
 from edl.simulator.cluster.scheduler import Scheduler
 from edl.simulator.cluster.simulated_autoscaler import SimulatedAutoscaler
+from edl.simulator.cluster.simulated_job import SimulatedJob
 from edl.simulator.cluster.simulated_nodes import SimulatedNodes
 from edl.simulator.cluster.simulated_service import SimulatedService
 from edl.simulator.control import ElasticControl, NoControl
@@ -21,6 +22,8 @@ from edl.simulator.environment import Environment
 from edl.simulator.results import Result, finished
 from edl.simulator.scenario import Change, Elastic, Manner, NodeEvent, Scenario, Training, Watcher
 
+_ENOUGH: Final = 6
+"""A job that has asked for nodes so often waits for half an hour each time, the longest pause."""
 _CORDON: Final = Taint(CORDONED, "", "NoSchedule")
 
 
@@ -58,6 +61,7 @@ class Simulation:
         self._last_round = -inf
         self._wake = inf
         self._until = 0.0
+        self._given = _last(world)
         for training in sorted(world.trainings, key=lambda one: (one.at, one.key)):
             self.stage.agenda.add(training.at, partial(self._arrive, training))
         for event in world.events:
@@ -82,10 +86,17 @@ class Simulation:
     def run(self, until: float = inf) -> None:
         """On until then."""
         while (moment := self.stage.agenda.next) <= until and moment < inf:
+            if until == inf and self._is_hopeless():
+                break
             self.stage.now = moment
             self._instant()
             self._watcher.passed(self.stage.now)
         self._until = self.stage.now if until == inf else until
+
+    def _is_hopeless(self) -> bool:
+        """Nothing is left but jobs that ask for nodes again and again, and get none."""
+        actors = self.company.actors.values() if self.stage.now > self._given else ()
+        return bool(actors) and all(map(_asks_in_vain, actors))
 
     def result(self) -> Result:
         return finished(self.stage, self.stage.world.trainings, self._until)
@@ -166,6 +177,19 @@ class Simulation:
         elif known is not None:
             floor.change(_CHANGES[event.change](known, event))
         self.stage.freed()
+
+
+def _last(world: Scenario) -> float:
+    """When the last of what is given happens."""
+    times = [at for service in world.services for at, _ in service.steps]
+    times += [training.at for training in world.trainings]
+    times += [event.at for event in world.events]
+    return max(times, default=0)
+
+
+def _asks_in_vain(actor: SimulatedJob) -> bool:
+    failure = actor.job.provisioning.failure
+    return not actor.started and failure is not None and failure.attempts >= _ENOUGH
 
 
 def _cordoned(node: Node, _: NodeEvent) -> Node:

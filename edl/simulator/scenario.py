@@ -122,7 +122,7 @@ class NodeEvent(msgspec.Struct, frozen=True):
 
 
 class SimulatedNodePool(msgspec.Struct, frozen=True):
-    """Equal nodes that an autoscaler makes for pods that wait, and removes when they are empty."""
+    """Equal nodes that an autoscaler makes for pods that wait, and removes when unneeded."""
 
     name: str
     node: Node
@@ -134,7 +134,7 @@ class SimulatedNodePool(msgspec.Struct, frozen=True):
     price: float = 0
     """The price of a node for an hour."""
     idle: float = 60
-    """Without pods for so long it is removed."""
+    """Unneeded, and no pod has come or gone for so long: then it is removed."""
 
     def __post_init__(self) -> None:
         if self.limit < 1 or min(self.start_up, self.price, self.idle) < 0:

@@ -143,11 +143,18 @@ class SimulatedAutoscaler:
 
     def _add(self, one: _ComingNode) -> None:
         self._coming.remove(one)
-        name = f"{one.pool.name}-{self._numbers[one.pool.name]}"
-        self._numbers[one.pool.name] += 1
+        name = self._free_name(one.pool.name)
         self._pool_of[name] = one.pool
         self.stage.floor.add([_node(one.pool, name)])
         self.stage.freed()
+
+    def _free_name(self, pool: str) -> str:
+        """The next of the pool that no other node has."""
+        while True:
+            name = f"{pool}-{self._numbers[pool]}"
+            self._numbers[pool] += 1
+            if name not in self.stage.floor.columns:
+                return name
 
     # -- down --------------------------------------------------------------------------------
 

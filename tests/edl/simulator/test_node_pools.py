@@ -53,7 +53,7 @@ def test_a_gang_gets_exactly_the_nodes_of_its_minimum_and_they_go_after_it() -> 
 
 def test_a_gang_beyond_the_limit_says_so_and_others_pass() -> None:
     giant, small = training("giant", 17, 17, 100), training("small", 3, 3, 100, at=5)
-    found = simulate(world(giant, small, pools=(POOL,)), FAIR, until=3000)
+    found = simulate(world(giant, small, pools=(POOL,)), FAIR)
     tracks = {job.key: job.track for job in found.jobs}
     waits, passes = tracks[JobKey("default", "giant")], tracks[JobKey("default", "small")]
     assert waits.running is None
@@ -98,6 +98,12 @@ def test_a_node_with_a_minimum_stays_though_its_pods_would_fit_elsewhere() -> No
     assert [count for _, count in counts(found)][:2] == [1, 2]
     assert found.pod_stops == 0
     assert found.timeline.nodes.at(1000) == {"pool": 2}
+
+
+def test_a_node_of_a_pool_has_a_name_of_its_own() -> None:
+    found = simulate(world(node("pool-0", 0.5), training("gang", 4, 4, 60), pools=(POOL,)), FAIR)
+    (job,) = found.jobs
+    assert job.track.nodes == {"worker": ("pool-1",) * 4}
 
 
 def test_pods_of_others_take_the_room_of_provisional_ones() -> None:
