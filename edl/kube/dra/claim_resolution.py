@@ -2,7 +2,9 @@
 
 from collections import Counter as Tally
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from functools import cached_property
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -17,6 +19,9 @@ from edl.quantities import DEVICE_CLASS, Resources
 if TYPE_CHECKING:
     from edl.kube.dra.dra_facts import Affinity
 
+MOST_CAVEATS: Final = 32
+"""Caveats, and problems, of one shape: a template may have a selector for each of thousands."""
+
 
 class ResolvedShape(msgspec.Struct, frozen=True):
     """A shape whose requests name the devices of its claims.
@@ -29,7 +34,15 @@ class ResolvedShape(msgspec.Struct, frozen=True):
     caveats: tuple[Caveat, ...] = ()
 
 
-class DeviceView(msgspec.Struct, frozen=True):
+class _Resolved(NamedTuple):
+    """What the pods of one template ask for."""
+
+    amounts: Tally[str]
+    problems: list[str]
+    caveats: list[Caveat]
+
+
+class DeviceView(msgspec.Struct, frozen=True, dict=True):
     """What decides how claims are resolved."""
 
     templates: Mapping[ObjectKey, RequestedDevices]
@@ -54,6 +67,11 @@ class DeviceView(msgspec.Struct, frozen=True):
         if name in self.templates:
             return self
         return replace(self, templates={**self.templates, name: RequestedDevices(((wanted,),))})
+
+    @cached_property
+    def resolved(self) -> dict[ObjectKey, _Resolved]:
+        """Templates that were resolved by it: each once, for however many training jobs."""
+        return {}
 
     @property
     def common(self) -> tuple[object, ...]:
@@ -88,7 +106,8 @@ def resolve(shape: Shape, view: DeviceView | None, pods: int) -> ResolvedShape:
     )
     for nodes in found.nodes:
         resolved = replace(resolved, affinity=both(resolved.affinity, nodes))
-    return ResolvedShape(resolved, tuple(found.problems), tuple(sorted(set(found.caveats))))
+    caveats = nsmallest(MOST_CAVEATS, set(found.caveats))
+    return ResolvedShape(resolved, tuple(found.problems[:MOST_CAVEATS]), tuple(caveats))
 
 
 class _Resolution:
@@ -109,9 +128,22 @@ class _Resolution:
             if requested is None:
                 self.problems.append(_missing("ResourceClaimTemplate", ref.name))
             else:
-                self._request(ref.name, requested)
+                self._take(self._of_template(name, requested))
         else:
             self._claim(ref, self._view.claims.get(name))
+
+    def _of_template(self, name: ObjectKey, requested: RequestedDevices) -> _Resolved:
+        known = self._view.resolved
+        if name not in known:
+            found = _Resolution(self._view, self._pods)
+            found._request(name.name, requested)
+            known[name] = _Resolved(found.amounts, found.problems, found.caveats)
+        return known[name]
+
+    def _take(self, found: _Resolved) -> None:
+        self.amounts.update(found.amounts)
+        self.problems += found.problems
+        self.caveats += found.caveats
 
     def _claim(self, ref: ClaimRef, found: ResourceClaimFacts | None) -> None:
         if found is None:

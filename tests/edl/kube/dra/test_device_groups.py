@@ -7,12 +7,15 @@ import pytest
 
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.dra import dra_facts
+from edl.kube.dra.claim_resolution import MOST_CAVEATS, resolve
 from edl.kube.dra.device_groups import MOST_VALUES, MOST_WORK, DeviceGroups
 from edl.kube.dra.device_index import DeviceIndex, DeviceNews
 from edl.kube.dra.device_kinds import LONGEST, MOST, DeviceKinds, length, resource
 from edl.kube.dra.dra_facts import DeviceKind
 from edl.kube.dra.dra_schemas import DeviceAttribute, DeviceObject
 from edl.kube.dra.partitions import Name, Partition, count
+from edl.model import ClaimRef, Shape
+from edl.quantities import Resources
 from edl.writes import Json
 from tests import devices
 from tests.devices import DRIVER, asking, gpus, resource_slice, template
@@ -165,6 +168,22 @@ def test_parts_of_devices_look_at_the_counters_of_their_own_device_only() -> Non
         for takes in (7, 1, 1)
     ]
     assert count(parts, counters).has == {"whole": 2, "part": 4}
+
+
+def test_of_a_template_with_selectors_without_end_the_first_caveats_are_told() -> None:
+    """Each training job keeps them; and the template is resolved once for all of these."""
+    cluster = Followed()
+    asks = [
+        asking(1, *(f'"{ask}-{own}" == device.driver.other()' for own in range(32)))
+        for ask in range(32)
+    ]
+    cluster.ask(template("many", *asks))
+    assert cluster.index.view
+    shape = Shape(Resources(), claims=(ClaimRef("web", "many", template=True),))
+    first = resolve(shape, cluster.index.view, 9)
+    assert len(first.caveats) == MOST_CAVEATS
+    assert first == resolve(shape, cluster.index.view, 1)
+    assert list(cluster.index.view.resolved) == [ObjectKey("web", "many")]
 
 
 @pytest.mark.parametrize("digits", [19, 5000])
