@@ -62,10 +62,10 @@ class Action(StrEnum):
     """What an Event tells of, as its `action`; its `reason` says why."""
 
     STARTED = "Started"
-    GROWN = "Grown"
-    SHRUNK = "Shrunk"
+    SCALED_UP = "ScaledUp"
+    SCALED_DOWN = "ScaledDown"
     SCALED = "Scaled"
-    REMOVED = "Removed"
+    REMOVED = "PodsRemoved"
     REPLACED = "Replaced"
     RESTARTING = "Restarting"
     SUSPENDED = "Suspended"

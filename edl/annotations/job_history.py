@@ -24,20 +24,20 @@ _FORM: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class Operation(StrEnum):
-    """The kind of an operation on a role."""
+    """The kind of an operation on a role; an Event's `action` says the same in the same word."""
 
-    STARTED = "started"
-    RESTARTED = "restarted"
-    RESUMED = "resumed"
+    STARTED = "Started"
+    RESTARTED = "Restarted"
+    RESUMED = "Resumed"
     """Started again, after it was paused or went back to the queue."""
-    GROWN = "grown"
-    SHRUNK = "shrunk"
-    REMOVED = "removed"
+    SCALED_UP = "ScaledUp"
+    SCALED_DOWN = "ScaledDown"
+    REMOVED = "PodsRemoved"
     """Named pods left."""
-    FAILED = "failed"
+    FAILED = "ScaleFailed"
     """A scale-up that was not ready in time, and was reverted."""
-    SUSPENDED = "suspended"
-    ENDED = "ended"
+    SUSPENDED = "Suspended"
+    ENDED = "Ended"
 
 
 class OperationPhase(StrEnum):

@@ -102,14 +102,14 @@ def _operation(role: Role, resize: Resize | None, now: datetime) -> _Done | None
 
 def _of_resize(resize: Resize) -> Operation:
     if resize.after > resize.before:
-        return Operation.GROWN
+        return Operation.SCALED_UP
     failed = resize.reason.code is Code.UNSCHEDULABLE
-    return Operation.FAILED if failed else Operation.SHRUNK
+    return Operation.FAILED if failed else Operation.SCALED_DOWN
 
 
 def _size_note(job: TrainingJob, role: Role, resize: Resize | None) -> Iterator[Note]:
     if resize:
-        action = Action.GROWN if resize.after > resize.before else Action.SHRUNK
+        action = Action.SCALED_UP if resize.after > resize.before else Action.SCALED_DOWN
         said = messages.message(resize.reason)
         text = f"{role.name} {resize.before} → {resize.after}: {said}"
         yield preconditioned_patches.note(job.key, role, action, resize.reason, text)

@@ -22,7 +22,7 @@ from kubectl_edl.output.report import Report
 _TYPES: Final = ("Normal", "Warning")
 _HELP: Final = """List the Events of training jobs, their Jobs and their pods, the newest last.
 
-Ours (Started, Grown, Shrunk, …) and Kubernetes' own (Scheduled, Pulled, FailedScheduling, …) in
+Ours (Admitted, Reclaimed, …) and Kubernetes' own (Scheduled, Pulled, FailedScheduling, …) in
 one order, as kubectl events prints them. Kubernetes forgets Events after an hour; what a training
 job went through stays in kubectl edl history. Events of deleted pods are
 included, those of an earlier training job of the same name are not.

@@ -39,7 +39,8 @@ Examples:
   # What happened to it
   kubectl edl history mnist
   # For a script: when it last grew
-  kubectl edl history mnist -o json | jq -r '[.operations[]|select(.operation=="grown")][-1].time'
+  kubectl edl history mnist -o json |
+    jq -r 'last(.operations[]|select(.operation=="ScaledUp")).time'
 
 -o json prints a TrainingJobHistory; its fields: docs/reference/outputs.md
 """

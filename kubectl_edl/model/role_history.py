@@ -22,13 +22,13 @@ _PHASES: Final[Mapping[Operation, OperationPhase]] = {
     Operation.STARTED: OperationPhase.RUNNING,
     Operation.RESTARTED: OperationPhase.RUNNING,
     Operation.RESUMED: OperationPhase.RUNNING,
-    Operation.GROWN: OperationPhase.SCALE_SUCCEEDED,
-    Operation.SHRUNK: OperationPhase.SCALE_SUCCEEDED,
+    Operation.SCALED_UP: OperationPhase.SCALE_SUCCEEDED,
+    Operation.SCALED_DOWN: OperationPhase.SCALE_SUCCEEDED,
     Operation.REMOVED: OperationPhase.SCALE_SUCCEEDED,
     Operation.FAILED: OperationPhase.SCALE_FAILED,
     Operation.SUSPENDED: OperationPhase.SUSPENDED,
 }
-_RESIZES: Final = frozenset({Operation.GROWN, Operation.SHRUNK, Operation.REMOVED})
+_RESIZES: Final = frozenset({Operation.SCALED_UP, Operation.SCALED_DOWN, Operation.REMOVED})
 _STARTS: Final = frozenset({Operation.STARTED, Operation.RESTARTED, Operation.RESUMED})
 _TOGETHER: Final = timedelta(seconds=30)
 _ENDINGS: Final = {
@@ -135,7 +135,7 @@ def _with_later(
 def _phase(entry: HistoryEntry, later: HistoryEntry | None) -> OperationPhase:
     """A growth that the next entry of its role takes back has failed."""
     taken_back = later is not None and later.operation is Operation.FAILED
-    if entry.operation is Operation.GROWN and taken_back:
+    if entry.operation is Operation.SCALED_UP and taken_back:
         return OperationPhase.SCALE_FAILED
     return _PHASES[entry.operation]
 

@@ -22,8 +22,8 @@ _log: Final = logging.getLogger("reconciler")
 
 _ACTIONS: Final = {
     "admitted": Action.STARTED,
-    "grown": Action.GROWN,
-    "shrunk": Action.SHRUNK,
+    "grown": Action.SCALED_UP,
+    "shrunk": Action.SCALED_DOWN,
     "suspended": Action.SUSPENDED,
     "evacuated": Action.REMOVED,
     "replaced": Action.REPLACED,

@@ -208,8 +208,8 @@ def test_a_worker_comes_and_one_leaves_by_name_and_a_script_in_the_launcher_is_t
     steps = steps_of(training)
     assert not ledger.absent(steps, last=700)
     check_setbacks(steps)
-    assert ("removed", "ScaleSucceeded") in phases(training)
-    assert phases(training)[-1] == ("ended", "Succeeded")
+    assert ("PodsRemoved", "ScaleSucceeded") in phases(training)
+    assert phases(training)[-1] == ("Ended", "Succeeded")
 
 
 @pytest.mark.variant

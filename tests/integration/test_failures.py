@@ -75,7 +75,7 @@ def test_a_reconciler_that_dies_in_the_middle_of_a_resize_is_continued(
 
 def shrunk(scene: Stage) -> int:
     """How often Events tell of a shrink."""
-    found = [event for event in scene.all("Event") if event.get("action") == "Shrunk"]
+    found = [event for event in scene.all("Event") if event.get("action") == "ScaledDown"]
     return sum(event.get("count") or 1 for event in found)
 
 

@@ -141,8 +141,8 @@ def test_a_growth_that_never_gets_ready_is_taken_back(installed: Stage) -> None:
     events = [event["reason"] for event in installed.all("Event")]
     installed.until(lambda: "ScaleFailed" in events or _events(installed, events), "it is told")
     assert operations(installed, "mnist")[-2:] == [
-        ("grown", "ScaleFailed"),
-        ("failed", "ScaleFailed"),
+        ("ScaledUp", "ScaleFailed"),
+        ("ScaleFailed", "ScaleFailed"),
     ]
     assert "ScaleFailed" in edl(installed, "status", "mnist")
 
@@ -184,15 +184,15 @@ def test_the_history_outlives_the_events(installed: Stage) -> None:
     assert installed.size("mnist-worker") == 2, "at the size that is held"
     installed.kubectl("delete", "events", "--all")
     found = operations(installed, "mnist")
-    assert found[0] == ("started", "Running")
+    assert found[0] == ("Started", "Running")
     assert found[-3:] == [
-        ("shrunk", "ScaleSucceeded"),
-        ("suspended", "Suspended"),
-        ("resumed", "Running"),
+        ("ScaledDown", "ScaleSucceeded"),
+        ("Suspended", "Suspended"),
+        ("Resumed", "Running"),
     ]
     installed.complete("mnist-chief")
     installed.until(lambda: installed.is_complete("mnist-worker"), "it is over")
-    assert operations(installed, "mnist")[-1] == ("ended", "Succeeded")
+    assert operations(installed, "mnist")[-1] == ("Ended", "Succeeded")
     table = edl(installed, "history", "mnist")
     assert "worker=4→2" in table
     assert "chief=1,ps=1,worker=2" in table
@@ -202,7 +202,7 @@ def test_nobody_forges_a_history(installed: Stage) -> None:
     installed.apply(elastic("sweep", labels={"max": "4"}, completions=9))
     installed.until_runs("sweep", 4)
     before = notes(installed, "sweep")[contract.HISTORY]
-    installed.annotate("sweep", history="2020-01-01T00:00:00Z started 9 9 by me", scaling="x")
+    installed.annotate("sweep", history="2020-01-01T00:00:00Z Started 9 9 by me", scaling="x")
     assert notes(installed, "sweep")[contract.HISTORY] == before
     assert contract.SCALING not in notes(installed, "sweep")
 

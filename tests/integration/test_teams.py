@@ -133,7 +133,7 @@ def lent_pods(at: Stage) -> dict[str, set[str]]:
 
 def took_extras_alone(at: Stage, before: dict[str, set[str]]) -> None:
     """No job of the borrower was suspended or below its minimum, ever; its pods are the same."""
-    unharmed = {Operation.STARTED, Operation.GROWN, Operation.SHRUNK}
+    unharmed = {Operation.STARTED, Operation.SCALED_UP, Operation.SCALED_DOWN}
     after = lent_pods(at)
     for job, (least, _most) in LENT.items():
         done = history(at, job)

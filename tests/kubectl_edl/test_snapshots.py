@@ -19,9 +19,9 @@ from tests.kubectl_edl.stage import Stage, cast, event, lease, mnist, node, pod
 FOLDER = Path(__file__).parent / "snapshots"
 RENEW = os.environ.get("EDL_SNAPSHOTS") == "renew"
 _VERSION = re.compile(r"kubectl-edl \S+")
-HISTORY = """2026-11-21T11:55:30Z started 2 2 the gang fits
-2026-11-21T11:57:00Z grown 2 6 idle room: 6 of 12 fit
-2026-11-21T11:59:00Z shrunk 6 4 default/web-1 has a higher priority"""
+HISTORY = """2026-11-21T11:55:30Z Started 2 2 the gang fits
+2026-11-21T11:57:00Z ScaledUp 2 6 idle room: 6 of 12 fit
+2026-11-21T11:59:00Z ScaledDown 6 4 default/web-1 has a higher priority"""
 UNSCHEDULABLE = "0/2 nodes are available: 2 Insufficient cpu. preemption: not helpful"
 SCENARIO = """
 horizon: 1h

@@ -125,7 +125,11 @@ class World:
 
     def note(self, job: JobKey) -> Note:
         return Note(
-            ObjectRef("Job", *job), "uid", Action.GROWN, Code.IDLE_CAPACITY, "worker 1 → 3: room"
+            ObjectRef("Job", *job),
+            "uid",
+            Action.SCALED_UP,
+            Code.IDLE_CAPACITY,
+            "worker 1 → 3: room",
         )
 
     def value(self, name: str, **labels: str) -> float:

@@ -10,7 +10,7 @@ from edl.annotations.job_history import LONGEST, MOST, HistoryEntry, Operation, 
 from edl.model import Code
 from tests.edl.trainings import NOW, role, seconds
 
-GROWN = HistoryEntry(NOW, Operation.GROWN, 2, 4, Code.IDLE_CAPACITY, "idle room: 4 of 6 fit")
+GROWN = HistoryEntry(NOW, Operation.SCALED_UP, 2, 4, Code.IDLE_CAPACITY, "idle room: 4 of 6 fit")
 
 _ENTRIES = some.builds(
     HistoryEntry,
@@ -33,7 +33,7 @@ def test_what_is_written_is_read_again(told: list[HistoryEntry]) -> None:
 
 
 def test_an_entry_is_a_line_that_people_can_read() -> None:
-    assert kept(GROWN) == "2026-01-01T12:00:00Z grown 2 4 IdleCapacity idle room: 4 of 6 fit"
+    assert kept(GROWN) == "2026-01-01T12:00:00Z ScaledUp 2 4 IdleCapacity idle room: 4 of 6 fit"
 
 
 def test_nothing_new_writes_nothing() -> None:
@@ -54,7 +54,7 @@ def test_the_newest_are_kept_within_a_few_kilobytes(told: list[HistoryEntry]) ->
 def test_as_many_short_ones_are_kept_as_are_promised() -> None:
     code = Code.IDLE_CAPACITY
     told = [
-        HistoryEntry(NOW + timedelta(seconds=age), Operation.GROWN, 1, 2, code, "room")
+        HistoryEntry(NOW + timedelta(seconds=age), Operation.SCALED_UP, 1, 2, code, "room")
         for age in range(60)
     ]
     assert entries(kept(*told)) == tuple(told[-MOST:])
@@ -62,7 +62,7 @@ def test_as_many_short_ones_are_kept_as_are_promised() -> None:
 
 def test_a_message_is_one_line_and_not_a_novel() -> None:
     (found,) = entries(
-        kept(HistoryEntry(NOW, Operation.SHRUNK, 4, 2, Code.RECLAIMED, "a\nb " + "x" * 500))
+        kept(HistoryEntry(NOW, Operation.SCALED_DOWN, 4, 2, Code.RECLAIMED, "a\nb " + "x" * 500))
     )
     assert found.message.startswith("a b xxx")
     assert found.message.endswith("x…")
@@ -70,15 +70,17 @@ def test_a_message_is_one_line_and_not_a_novel() -> None:
 
 
 def test_lines_that_are_none_of_ours_are_left_out() -> None:
-    strange = "\n".join(["", "yesterday grown 1 2 x", kept(GROWN), "grown", "2026-01-01T12:00:00Z"])
+    strange = "\n".join(
+        ["", "yesterday ScaledUp 1 2 x", kept(GROWN), "grown", "2026-01-01T12:00:00Z"]
+    )
     assert entries(strange) == (GROWN,)
 
 
 def test_sizes_of_any_length_are_no_line_of_ours() -> None:
     ours = kept(GROWN)
-    assert entries(f"2026-01-01T12:00:00Z grown 2 {'9' * 4_000} x\n{ours}") == (GROWN,)
+    assert entries(f"2026-01-01T12:00:00Z ScaledUp 2 {'9' * 4_000} x\n{ours}") == (GROWN,)
 
 
 def test_a_line_without_a_code_keeps_its_words() -> None:
-    (found,) = entries("2026-01-01T12:00:00Z grown 2 4 idle room: 4 of 6 fit")
+    (found,) = entries("2026-01-01T12:00:00Z ScaledUp 2 4 idle room: 4 of 6 fit")
     assert (found.code, found.message) == (None, "idle room: 4 of 6 fit")

@@ -50,9 +50,9 @@ def test_the_first_percent_says_nothing() -> None:
 
 def test_pauses_and_other_sizes_are_in_the_history() -> None:
     history = (
-        "2026-01-01T09:00:00Z started 4 4 \n"
-        "2026-01-01T10:00:00Z suspended 4 4 paused\n"
-        "2026-01-01T11:00:00Z resumed 2 2 "
+        "2026-01-01T09:00:00Z Started 4 4 \n"
+        "2026-01-01T10:00:00Z Suspended 4 4 paused\n"
+        "2026-01-01T11:00:00Z Resumed 2 2 "
     )
     found = left(running(progress=0.5, history=history), NOON)
     assert found.work is not None
@@ -91,7 +91,7 @@ def test_a_hundred_years_are_no_error() -> None:
 
 def test_what_is_older_than_the_history_that_is_kept_counts_from_the_start() -> None:
     """Ten hours for a half; only the last one of them is told."""
-    known = "2026-01-01T11:00:00Z grown 4 5 idle room: 5 of 8 fit"
+    known = "2026-01-01T11:00:00Z ScaledUp 4 5 idle room: 5 of 8 fit"
     job = worker("a", 4, 8, on=["a"] * 5, progress=0.5, history=known, started_at=at(-36_000))
     found = left(job, NOON)
     assert found.work is not None

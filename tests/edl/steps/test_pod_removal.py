@@ -71,9 +71,9 @@ def test_then_the_named_pod_goes_and_the_size_with_it() -> None:
     assert patch is second
     assert written(patch)[contract.REMOVE] is None
     assert written(patch)[contract.HISTORY].endswith(
-        f" removed 4 3 PodsRemoved removed by name: {NAMED}"
+        f" PodsRemoved 4 3 PodsRemoved removed by name: {NAMED}"
     )
-    assert [note.action for note in step.notes] == ["Shrunk", "Removed"]
+    assert [note.action for note in step.notes] == ["ScaledDown", "PodsRemoved"]
 
 
 def test_who_came_in_its_place_is_not_taken_for_it() -> None:
@@ -115,7 +115,7 @@ def test_without_a_new_size_its_index_comes_back_at_the_same_size() -> None:
     (patch,) = patches(step)
     assert "spec" not in patch.body
     assert written(patch)[contract.HISTORY].endswith(
-        f" removed 3 3 PodsRemoved removed by name: {NAMED}"
+        f" PodsRemoved 3 3 PodsRemoved removed by name: {NAMED}"
     )
 
 
@@ -191,7 +191,7 @@ def test_a_pod_that_a_plan_takes_off_its_node_is_recorded_with_the_reason_of_the
     leaving = Drain(KEY, "worker", ("mnist-worker-0-abcde",), because("node n1 goes"))
     step, _ = live(evacuated(job, {(KEY, "worker"): leaving}), [], NOW)
     (patch,) = patches(step)
-    assert written(patch)[contract.HISTORY].endswith(" removed 1 1 IdleCapacity node n1 goes")
+    assert written(patch)[contract.HISTORY].endswith(" PodsRemoved 1 1 IdleCapacity node n1 goes")
     assert [note.reason for note in step.notes] == ["IdleCapacity"]
 
 
@@ -214,7 +214,7 @@ def test_who_is_above_the_new_size_is_ended_by_it_alone() -> None:
 def test_a_removal_at_the_manual_size_answers_no_wish_for_a_size() -> None:
     found = workers(*pods("worker", range(3)), size=3, replicas=3)
     step, _ = live(training(role("ps", pods=pods("ps", [0])), found), [], NOW)
-    assert [note.action for note in step.notes] == ["Removed"]
+    assert [note.action for note in step.notes] == ["PodsRemoved"]
 
 
 MOVES = reasons.off_nodes(["worker-1"], ["n1"])

@@ -101,7 +101,7 @@ def test_a_growth_that_did_not_come_is_taken_back(fallback: int | None, held: st
     told = written(patches(step)[0])
     assert told[contract.MESSAGE] == "6 not ready within 60 s: back to 4"
     assert told[contract.HISTORY].endswith(
-        " failed 6 4 ScaleFailed 6 not ready within 60 s: back to 4"
+        " ScaleFailed 6 4 ScaleFailed 6 not ready within 60 s: back to 4"
     )
     failed = step.notes[-1]
     assert (failed.reason, failed.warning) == ("ScaleFailed", True)

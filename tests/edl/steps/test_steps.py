@@ -81,12 +81,12 @@ def test_a_resize_is_one_tandem_patch_with_its_reason() -> None:
         contract.REASON: "IdleCapacity",
         contract.MESSAGE: "idle room",
         contract.LAST_CHANGE: text_of(because("idle room")),
-        contract.HISTORY: "2026-01-01T12:00:00Z grown 2 4 IdleCapacity idle room",
+        contract.HISTORY: "2026-01-01T12:00:00Z ScaledUp 2 4 IdleCapacity idle room",
     }
     assert patch.body["metadata"]["resourceVersion"] == patch.version == "v-worker"
     (note,) = step.notes
     assert (note.action, note.reason, note.message) == (
-        "Grown",
+        "ScaledUp",
         "IdleCapacity",
         "worker 2 → 4: idle room",
     )
@@ -221,5 +221,5 @@ def test_extras_that_found_no_node_were_a_growth_that_failed() -> None:
     plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, reasons.STAYED_PENDING),))
     (step,) = steps(plan, state(running())).steps
     (patch,) = patches(step)
-    assert " failed 2 1 Unschedulable pods stayed Pending" in written(patch)[contract.HISTORY]
-    assert [note.action for note in step.notes] == ["Shrunk"]
+    assert " ScaleFailed 2 1 Unschedulable pods stayed Pending" in written(patch)[contract.HISTORY]
+    assert [note.action for note in step.notes] == ["ScaledDown"]

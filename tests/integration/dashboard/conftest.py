@@ -52,7 +52,7 @@ teams:
 def stage() -> Stage:
     """mnist with 4 workers, 2 of them since an hour, and a job that waits; their team borrows."""
     found = trained("node-1", "node-2", "node-3")
-    told = f"{NOW:%Y-%m-%d}T11:00:00Z started 0 2 room\n{NOW:%Y-%m-%d}T11:30:00Z grown 2 4 room"
+    told = f"{NOW:%Y-%m-%d}T11:00:00Z Started 0 2 room\n{NOW:%Y-%m-%d}T11:30:00Z ScaledUp 2 4 room"
     notes = {"metadata": {"annotations": {contract.HISTORY: told}}}
     found.patch("mnist-worker", notes)
     found.put(job("large", framework="none", min="40", max="60"))

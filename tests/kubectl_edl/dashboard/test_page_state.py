@@ -65,11 +65,11 @@ def test_a_job_shows_the_role_that_does_the_work() -> None:
 def test_sizes_over_time_are_what_the_job_remembers() -> None:
     stage = trained()
     told = [
-        f"{NOW - timedelta(minutes=9):%Y-%m-%dT%H:%M:%SZ} started 0 2 room",
-        f"{NOW - timedelta(minutes=6):%Y-%m-%dT%H:%M:%SZ} grown 2 6 idle room",
-        f"{NOW - timedelta(minutes=5):%Y-%m-%dT%H:%M:%SZ} removed 6 6 named",
-        f"{NOW - timedelta(minutes=3):%Y-%m-%dT%H:%M:%SZ} suspended 6 0 paused",
-        f"{NOW - timedelta(minutes=1):%Y-%m-%dT%H:%M:%SZ} resumed 0 4 room",
+        f"{NOW - timedelta(minutes=9):%Y-%m-%dT%H:%M:%SZ} Started 0 2 room",
+        f"{NOW - timedelta(minutes=6):%Y-%m-%dT%H:%M:%SZ} ScaledUp 2 6 idle room",
+        f"{NOW - timedelta(minutes=5):%Y-%m-%dT%H:%M:%SZ} PodsRemoved 6 6 named",
+        f"{NOW - timedelta(minutes=3):%Y-%m-%dT%H:%M:%SZ} Suspended 6 0 paused",
+        f"{NOW - timedelta(minutes=1):%Y-%m-%dT%H:%M:%SZ} Resumed 0 4 room",
     ]
     notes = {contract.HISTORY: "\n".join(told)}
     stage.patch("mnist-worker", {"metadata": {"annotations": notes}})

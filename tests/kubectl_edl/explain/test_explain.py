@@ -222,10 +222,10 @@ def test_when_it_grows_is_said_only_of_a_job_that_may_grow(stage: Stage) -> None
 
 
 def test_what_happened_is_shown(stage: Stage) -> None:
-    grown = "2026-11-21T11:55:00Z grown 4 6 idle room: 6 of 8 fit"
+    grown = "2026-11-21T11:55:00Z ScaledUp 4 6 idle room: 6 of 8 fit"
     stage.patch("small", {"metadata": {"annotations": {contract.HISTORY: grown}}})
     found = stage.run("explain", "small").out
-    assert "5m    grown           worker=4→6   idle room: 6 of 8 fit\n" in found
+    assert "5m    ScaledUp        worker=4→6   idle room: 6 of 8 fit\n" in found
 
 
 def test_paused_is_the_first_thing_in_the_way(stage: Stage) -> None:

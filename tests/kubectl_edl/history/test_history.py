@@ -6,26 +6,26 @@ from edl import contract
 from tests.kubectl_edl.fenced import fenced
 from tests.kubectl_edl.stage import Stage, event, mnist
 
-STARTED = "2026-11-21T11:00:00Z started {0} {0} its gang fits: 4 pods"
+STARTED = "2026-11-21T11:00:00Z Started {0} {0} its gang fits: 4 pods"
 WORKER = """\
-2026-11-21T11:00:00Z started 1 1 its gang fits: 4 pods
-2026-11-21T11:10:00Z grown 1 4 idle room: 4 of 12 fit
-2026-11-21T11:20:00Z grown 4 6 manual size
-2026-11-21T11:21:00Z failed 6 4 6 not ready within 60 s: back to 4
-2026-11-21T11:30:00Z removed 4 3 removed by name: mnist-worker-1-x1
-2026-11-21T11:40:00Z suspended 3 3 paused
-2026-11-21T11:50:00Z resumed 3 3 its gang fits: 6 pods
-2026-11-21T11:55:00Z grown 3 4 idle room: 4 of 12 fit"""
+2026-11-21T11:00:00Z Started 1 1 its gang fits: 4 pods
+2026-11-21T11:10:00Z ScaledUp 1 4 idle room: 4 of 12 fit
+2026-11-21T11:20:00Z ScaledUp 4 6 manual size
+2026-11-21T11:21:00Z ScaleFailed 6 4 6 not ready within 60 s: back to 4
+2026-11-21T11:30:00Z PodsRemoved 4 3 removed by name: mnist-worker-1-x1
+2026-11-21T11:40:00Z Suspended 3 3 paused
+2026-11-21T11:50:00Z Resumed 3 3 its gang fits: 6 pods
+2026-11-21T11:55:00Z ScaledUp 3 4 idle room: 4 of 12 fit"""
 SHOWN = """\
-OPERATION   PHASE            SIZES                   MESSAGE                               AGE
-started     Running          chief=1,ps=2,worker=1   its gang fits: 4 pods                 60m
-grown       ScaleSucceeded   worker=1→4              idle room: 4 of 12 fit                50m
-grown       ScaleFailed      worker=4→6              manual size                           40m
-failed      ScaleFailed      worker=6→4              6 not ready within 60 s: back to 4    39m
-removed     ScaleSucceeded   worker=4→3              removed by name: mnist-worker-1-x1    30m
-suspended   Suspended        worker=3                paused                                20m
-resumed     Running          worker=3                its gang fits: 6 pods                 10m
-grown       ScaleSucceeded   worker=3→4              idle room: 4 of 12 fit                5m
+OPERATION     PHASE            SIZES                   MESSAGE                               AGE
+Started       Running          chief=1,ps=2,worker=1   its gang fits: 4 pods                 60m
+ScaledUp      ScaleSucceeded   worker=1→4              idle room: 4 of 12 fit                50m
+ScaledUp      ScaleFailed      worker=4→6              manual size                           40m
+ScaleFailed   ScaleFailed      worker=6→4              6 not ready within 60 s: back to 4    39m
+PodsRemoved   ScaleSucceeded   worker=4→3              removed by name: mnist-worker-1-x1    30m
+Suspended     Suspended        worker=3                paused                                20m
+Resumed       Running          worker=3                its gang fits: 6 pods                 10m
+ScaledUp      ScaleSucceeded   worker=3→4              idle room: 4 of 12 fit                5m
 """
 
 
@@ -56,19 +56,19 @@ def test_roles_that_a_crash_kept_apart_started_together(stage: Stage) -> None:
     found = json.loads(stage.run("history", "mnist", "-o", "json").out)
     first, second, *_ = found["operations"]
     assert [role["name"] for role in first["roles"]] == ["chief", "ps", "worker"]
-    assert second["operation"] == "grown"
+    assert second["operation"] == "ScaledUp"
 
 
 def test_what_happened_within_one_second_keeps_its_order(stage: Stage) -> None:
     second = "2026-11-21T11:00:00Z"
-    paused = f"{second} suspended {{0}} {{0}} paused"
-    resized = f"{second} grown 1 4 idle room\n{second} shrunk 4 2 manual size"
+    paused = f"{second} Suspended {{0}} {{0}} paused"
+    resized = f"{second} ScaledUp 1 4 idle room\n{second} ScaledDown 4 2 manual size"
     for name, count in (("mnist-chief", 1), ("mnist-ps", 2)):
         told(stage, name, f"{STARTED.format(count)}\n{paused.format(count)}")
     told(stage, "mnist-worker", f"{STARTED.format(1)}\n{resized}\n{paused.format(2)}")
     found = json.loads(stage.run("history", "mnist", "-o", "json").out)
     operations = [(one["operation"], len(one["roles"])) for one in found["operations"]]
-    assert operations == [("started", 3), ("grown", 1), ("shrunk", 1), ("suspended", 3)]
+    assert operations == [("Started", 3), ("ScaledUp", 1), ("ScaledDown", 1), ("Suspended", 3)]
 
 
 def test_documents_have_times_and_sizes_by_role(stage: Stage) -> None:
@@ -77,7 +77,7 @@ def test_documents_have_times_and_sizes_by_role(stage: Stage) -> None:
     assert found["metadata"] == {"name": "mnist", "namespace": "default"}
     assert found["operations"][1] == {
         "time": "2026-11-21T11:10:00Z",
-        "operation": "grown",
+        "operation": "ScaledUp",
         "phase": "ScaleSucceeded",
         "roles": [{"name": "worker", "oldReplicas": 1, "newReplicas": 4}],
         "reason": None,
@@ -99,7 +99,7 @@ def test_a_resize_that_is_on_its_way_says_so(stage: Stage) -> None:
     assert [one["phase"] for one in found["operations"]][-2:] == ["Running", "Scaling"]
     shown = stage.run("status", "mnist").out
     assert "Phase:      Scaling" in shown
-    assert "Changed:    Scaling now: grown worker=3→4" in shown
+    assert "Changed:    Scaling now: ScaledUp worker=3→4" in shown
 
 
 def test_the_end_comes_from_the_jobs_themselves(stage: Stage) -> None:
@@ -108,7 +108,7 @@ def test_the_end_comes_from_the_jobs_themselves(stage: Stage) -> None:
     found = json.loads(stage.run("history", "mnist", "-o", "json").out)
     last = found["operations"][-1]
     assert (last["operation"], last["phase"], last["time"], last["message"]) == (
-        "ended",
+        "Ended",
         "Succeeded",
         "2026-11-21T11:59:00Z",
         "mnist is done",
@@ -117,7 +117,7 @@ def test_the_end_comes_from_the_jobs_themselves(stage: Stage) -> None:
 
 def test_the_detail_of_a_job_shows_what_became_of_its_last_change(stage: Stage) -> None:
     shown = stage.run("status", "mnist").out
-    assert "Changed:    ScaleSucceeded 5m ago: grown worker=3→4\n" in shown
+    assert "Changed:    ScaleSucceeded 5m ago: ScaledUp worker=3→4\n" in shown
 
 
 def test_a_job_that_did_nothing_yet_says_so(stage: Stage) -> None:
@@ -136,7 +136,7 @@ def test_what_kubernetes_warned_of_stands_below(stage: Stage) -> None:
     stage.create(warned)
     stage.create(event("mnist-worker", "Grown", "worker 3 to 4", minutes_ago=1))
     above, below = stage.run("history", "mnist").out.split("\n\n")
-    assert above.startswith("OPERATION   PHASE ")
+    assert above.startswith("OPERATION     PHASE ")
     assert below == (
         "LAST SEEN   TYPE      REASON         OBJECT             MESSAGE\n"
         "2m          Warning   FailedCreate   Job/mnist-worker   exceeded quota\n"

@@ -15,7 +15,7 @@ FAILURE = {"at": "2026-11-21T11:59:00Z", "attempts": 3, "message": f"no {STEERS}
 NOTES = {
     contract.REASON: f"Reclaimed{STEERS}",
     contract.MESSAGE: f"for others {STEERS}",
-    contract.HISTORY: f"2026-11-21T11:00:00Z started 1 2 Admitted fits {STEERS}",
+    contract.HISTORY: f"2026-11-21T11:00:00Z Started 1 2 Admitted fits {STEERS}",
     contract.LAST_CHANGE: json.dumps(
         {"code": "Reclaimed", "about": {"type": "TrainingJob", "job": WHO}}
     ),

@@ -163,7 +163,7 @@ def test_it_goes_on_until_a_growth_in_time_is_answered(stage: Stage) -> None:
 
 
 def test_a_growth_that_was_taken_back_is_exit_code_4(stage: Stage) -> None:
-    line = "2026-11-21T12:01:00Z failed 6 4 6 not ready within 60 s: back to 4"
+    line = "2026-11-21T12:01:00Z ScaleFailed 6 4 6 not ready within 60 s: back to 4"
     back = noted(stage, "mnist-worker", scale_timeout=None, replicas=None, history=line)
     stage.between = [back]
     found = stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s")
@@ -172,7 +172,7 @@ def test_a_growth_that_was_taken_back_is_exit_code_4(stage: Stage) -> None:
 
 
 def test_an_older_failure_is_not_taken_for_this_one(stage: Stage) -> None:
-    line = "2026-11-21T11:01:00Z failed 6 4 6 not ready within 60 s: back to 4"
+    line = "2026-11-21T11:01:00Z ScaleFailed 6 4 6 not ready within 60 s: back to 4"
     noted(stage, "mnist-worker", history=line)()
     stage.between = [runs(stage, 6), noted(stage, "mnist-worker", scale_timeout=None)]
     assert stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s").code == 0

@@ -13,9 +13,9 @@ from kubectl_edl.output.sparkline import CELLS, bar, sparkline
 from kubectl_edl.output.table import Layout
 from tests.kubectl_edl.stage import Stage, cast, event, job, mnist, pod
 
-HISTORY = """2026-11-21T11:55:30Z started 2 2 the gang fits
-2026-11-21T11:57:00Z grown 2 6 idle room: 6 of 12 fit
-2026-11-21T11:59:00Z shrunk 6 4 default/web-1 has a higher priority"""
+HISTORY = """2026-11-21T11:55:30Z Started 2 2 the gang fits
+2026-11-21T11:57:00Z ScaledUp 2 6 idle room: 6 of 12 fit
+2026-11-21T11:59:00Z ScaledDown 6 4 default/web-1 has a higher priority"""
 
 
 IMAGE = "is the image's name right, and may this cluster pull it"
@@ -53,7 +53,7 @@ def test_a_live_tree_goes_from_training_jobs_to_pods(stage: Stage) -> None:
 def test_the_last_decisions_stand_below_with_their_reasons(stage: Stage) -> None:
     last = frame(stage)[-1]
     assert re.split("  +", last) == [
-        *("60s", "mnist", "shrunk (ScaleSucceeded)", "worker=6→4"),
+        *("60s", "mnist", "ScaledDown (ScaleSucceeded)", "worker=6→4"),
         "default/web-1 has a higher priority",
     ]
 

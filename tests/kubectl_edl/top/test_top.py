@@ -17,7 +17,7 @@ from kubectl_edl.output.cell_quantities import cores, memory, percent
 from tests.kubectl_edl.fenced import Behind, fenced
 from tests.kubectl_edl.stage import NOW, Stage, job, mnist, node, pod
 
-HISTORY = "2026-11-21T11:00:00Z started 4 4 fits\n2026-11-21T11:30:00Z shrunk 4 2 others"
+HISTORY = "2026-11-21T11:00:00Z Started 4 4 fits\n2026-11-21T11:30:00Z ScaledDown 4 2 others"
 GPU = {"resources": {"requests": {"cpu": "1", "memory": "2Gi", "nvidia.com/gpu": "2"}}}
 
 
@@ -108,7 +108,7 @@ def test_work_that_does_not_divide_costs_more_at_the_maximum(stage: Stage) -> No
 
 
 def test_a_history_that_was_cut_says_more(stage: Stage) -> None:
-    later = "2026-11-21T11:30:00Z shrunk 4 2 others"
+    later = "2026-11-21T11:30:00Z ScaledDown 4 2 others"
     stage.patch("sweep", {"metadata": {"annotations": {contract.HISTORY: later}}})
     assert hours(stage)["complete"] is False
     assert cells(stage.run("top").out.splitlines()[1])[8] == ">2 GPU-h"
@@ -141,7 +141,7 @@ def test_without_knowing_how_the_work_divides_nothing_is_compared() -> None:
 
 
 def test_time_that_was_paused_or_after_the_end_is_not_held(stage: Stage) -> None:
-    lines = (HISTORY, "2026-11-21T11:45:00Z suspended 2 2 paused")
+    lines = (HISTORY, "2026-11-21T11:45:00Z Suspended 2 2 paused")
     stage.patch("sweep", {"metadata": {"annotations": {contract.HISTORY: "\n".join(lines)}}})
     stage.patch("sweep", {"spec": {"suspend": True}})
     assert hours(stage)["used"] == 5.0

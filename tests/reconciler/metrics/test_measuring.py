@@ -41,8 +41,8 @@ from tests.reconciler.times import Time
 A = JobKey("ns", "a")
 NOTES = {
     "admitted": Action.STARTED,
-    "grown": Action.GROWN,
-    "shrunk": Action.SHRUNK,
+    "grown": Action.SCALED_UP,
+    "shrunk": Action.SCALED_DOWN,
     "suspended": Action.SUSPENDED,
 }
 
@@ -88,7 +88,7 @@ def test_a_job_that_starts_first_tells_how_long_it_waited(told: Told) -> None:
 def test_a_growth_stalls_until_all_its_pods_work(told: Told) -> None:
     plan = Plan(resizes=(Resize(A, "worker", 1, 2, because("idle room")),))
     told.decides(plan, cluster(worker("a", 1, 4, on=["n"])))
-    told.acts(Action.GROWN)
+    told.acts(Action.SCALED_UP)
     grown = worker("a", 1, 4, on=["n", "n"])
     starting = replace(
         grown, roles=(grown.roles[0].changed(pods=(pod(0, "n"), pod(1, "n", ready=False))),)
@@ -107,7 +107,7 @@ def test_a_growth_stalls_until_all_its_pods_work(told: Told) -> None:
 def test_a_shrink_stalls_until_who_leaves_has_left(told: Told) -> None:
     plan = Plan(resizes=(Resize(A, "worker", 2, 1, because("makes room")),))
     told.decides(plan, cluster(worker("a", 1, 4, on=["n", "n"])))
-    told.acts(Action.SHRUNK)
+    told.acts(Action.SCALED_DOWN)
     pods = (pod(0, "n"), pod(1, "n", terminating=True))
     told.decides(Plan(), cluster(worker("a", 1, 4, on=["n"], pods=pods)))
     assert told.value("edl_resize_stall_seconds_count", decision="shrunk") == 0
@@ -123,7 +123,7 @@ def test_a_launcher_that_is_not_told_yet_prolongs_the_stall(told: Told) -> None:
         return cluster(job("a", launcher, workers, framework="horovod"))
 
     told.decides(Plan(resizes=(Resize(A, "worker", 1, 2, because("room")),)), horovod("w-0:1\n"))
-    told.acts(Action.GROWN)
+    told.acts(Action.SCALED_UP)
     told.decides(Plan(), horovod("w-0:1\n"))
     assert told.value("edl_resize_stall_seconds_count", decision="grown") == 0
     told.decides(Plan(), horovod("w-0:1\nw-1:1\n"))
@@ -135,7 +135,7 @@ def test_who_is_gone_or_suspended_meanwhile_tells_no_stall(told: Told, after: Cl
     told.decides(
         Plan(resizes=(Resize(A, "worker", 1, 2, because("room")),)), cluster(worker("a", 1, 4))
     )
-    told.acts(Action.GROWN)
+    told.acts(Action.SCALED_UP)
     told.decides(Plan(), after)
     told.decides(Plan(), cluster(worker("a", 1, 4, on=["n", "n"])))
     assert told.value("edl_resize_stall_seconds_count", decision="grown") == 0
@@ -237,8 +237,8 @@ def test_no_series_is_named_after_a_job_however_many_there_are(told: Told) -> No
             told.decides(plan, cluster(node("n", cpu=1000), *jobs))
             told.acts(
                 Action.STARTED,
-                Action.GROWN,
-                Action.SHRUNK,
+                Action.SCALED_UP,
+                Action.SCALED_DOWN,
                 Action.SUSPENDED,
                 Action.REMOVED,
                 of=plan_key(plan),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = JobKey("web", "train")
 JOB = ObjectRef("Job", "web", "train")
-NOTE = Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, "worker: 1 → 3, there is room")
+NOTE = Note(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, "worker: 1 → 3, there is room")
 
 
 @pytest.fixture
@@ -142,8 +142,8 @@ def test_the_same_words_are_one_event_that_is_counted(fake: FakeCluster) -> None
 def test_other_words_are_another_event(fake: FakeCluster) -> None:
     for note in (
         NOTE,
-        Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, "otherwise"),
-        Note(JOB, "uid-2", Action.GROWN, Code.IDLE_CAPACITY, "x"),
+        Note(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, "otherwise"),
+        Note(JOB, "uid-2", Action.SCALED_UP, Code.IDLE_CAPACITY, "x"),
     ):
         write_event(fake, note, NOW)
     assert len(fake.list(ListOptions("Event")).items) == 3
@@ -155,7 +155,7 @@ def test_an_event_that_cannot_be_written_is_forgotten(
     cluster.fails["create"] = [Unreachable("away"), Forbidden("no", 403)]
     announcer = EventRecorder(cluster, lambda: NOW)
     for message in ("one", "two", "three"):
-        announcer.announce(Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, message))
+        announcer.announce(Note(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, message))
     announcer.close(10)
     assert len(fake.list(ListOptions("Event")).items) == 1
 
@@ -176,7 +176,7 @@ def test_an_event_that_nobody_understands_does_not_end_all_events(
     cluster.fails["create"] = [UnicodeError("a bug")]
     announcer = EventRecorder(cluster, lambda: NOW)
     for message in ("one", "two"):
-        announcer.announce(Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, message))
+        announcer.announce(Note(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, message))
     announcer.close(10)
     assert len(fake.list(ListOptions("Event")).items) == 1
 
@@ -187,7 +187,7 @@ def test_a_busy_server_hears_events_late_but_closing_waits_for_none(
     moments = count(step=1000)  # each write seems to take long, and so would the rest after it
     announcer = EventRecorder(cluster, lambda: NOW, lambda: next(moments))
     for message in ("one", "two", "three"):
-        announcer.announce(Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, message))
+        announcer.announce(Note(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, message))
     announcer.close(10)
     assert len(fake.list(ListOptions("Event")).items) == 3
 
