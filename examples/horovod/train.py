@@ -2,7 +2,7 @@
 
 horovodrun starts one process a worker. When the host list changes, all of them meet at their next
 commit and go on with new ranks; when one dies, the others go back to their last commit. Rank 0
-also saves each commit as a file, from which everybody resumes when all of them died.
+also saves each commit as a file, from which all workers resume when all of them died.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Handwritten digits, learned by MXNet's workers through its key-value store (dist_sync).
 
 One process a pod, the same script for scheduler, servers and workers: DMLC_ROLE says which of them
-it is. MXNet takes nobody in and lets nobody go while it trains, so a new number of workers is a
+it is. MXNet lets no worker in or out while it trains, so a new number of workers is a
 restart of all. The script's part is to go on where the last checkpoint ended.
 """
 
@@ -29,7 +29,7 @@ AGREEMENT = 1_000  # its key in the store; the trainer counts its own from 0
 
 
 def leave_on_sigterm() -> threading.Event:
-    """Set on SIGTERM. Who has not ended LEAVE_SECONDS later is ended: MXNet may wait for ever."""
+    """Set on SIGTERM. A process still there LEAVE_SECONDS later is ended: MXNet may wait."""
     leaving = threading.Event()
     ours, pythons = socket.socketpair()
     pythons.setblocking(False)  # noqa: FBT003 — Python's own name
@@ -105,7 +105,7 @@ def build() -> gluon.Block:
 
 
 def train(model: gluon.Block, store: mx.kv.KVStore, done: int) -> int:
-    """The steps that are done when it ends: all, or those before somebody was told to leave."""
+    """The steps that are done when it ends: all, or those before a worker was told to leave."""
     images, labels = digits()
     # Plain SGD has no state of its own that a checkpoint would have to hold. The store adds the
     # gradients up; every worker makes the same update of its own weights.
@@ -156,7 +156,7 @@ class Agreement:
         store.init(AGREEMENT, self.sum)
 
     def __call__(self, loss: float, *, told: bool) -> tuple[float, bool]:
-        """The mean loss, and whether anybody was told to leave: then all end after this step."""
+        """The mean loss, and whether a worker was told to leave: then all end after this step."""
         self.store.push(AGREEMENT, nd.array([loss, told]))
         self.store.pull(AGREEMENT, out=self.sum)
         total, leaving = self.sum.asnumpy().tolist()

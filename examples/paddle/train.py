@@ -2,7 +2,7 @@
 
 Paddle's launcher starts one process a pod. Whenever a pod joins or leaves, every launcher ends this
 script and starts it again with new ranks and a new world size. The script's part is to go on where
-the last checkpoint ended: rank 0 saves it, and tells everybody what it found.
+the last checkpoint ended: rank 0 saves it, and tells the others what it found.
 """
 
 import json
@@ -34,7 +34,7 @@ def main() -> None:
     paddle.seed(0)
     if distributed.get_world_size() > 1:
         distributed.init_parallel_env()
-    # Not before: who still waits for its peers is best ended at once.
+    # Not before: a worker that still waits for its peers is best ended at once.
     told = told_by_sigterm()
     model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
     optimizer = paddle.optimizer.Momentum(0.05, 0.5, parameters=model.parameters())
@@ -56,7 +56,7 @@ def told_by_sigterm() -> Event:
 
 
 def train(model: nn.Layer, optimizer: paddle.optimizer.Optimizer, done: int, told: Event) -> int:
-    """The steps that are done when it ends: all, or those before somebody was told to leave."""
+    """The steps that are done when it ends: all, or those before a worker was told to leave."""
     images, labels = digits()
     parallel = paddle.DataParallel(model) if distributed.get_world_size() > 1 else model
     ledger = Ledger()
@@ -93,7 +93,7 @@ def batch(images: int, step: int) -> paddle.Tensor:
 
 
 def agree(loss: float, *, told: bool) -> tuple[float, bool]:
-    """The mean loss, and whether anybody was told to leave: then all end after the same step."""
+    """The mean loss, and whether a worker was told to leave: then all end after the same step."""
     both = paddle.to_tensor([loss, float(told)], dtype="float32")
     if distributed.get_world_size() > 1:
         distributed.all_reduce(both)

@@ -2,7 +2,7 @@
 
 torchrun starts one process a pod. Whenever a pod joins or leaves, it ends this script in all of
 them and starts it again with new ranks and a new world size. The script's part is to go on where
-the last checkpoint ended: rank 0 saves it, and tells everybody what it found.
+the last checkpoint ended: rank 0 saves it, and tells the others what it found.
 """
 
 import json
@@ -55,7 +55,7 @@ def told_by_sigterm() -> Event:
 def train(
     model: DistributedDataParallel, optimizer: torch.optim.Optimizer, done: int, told: Event
 ) -> int:
-    """The steps that are done when it ends: all, or those before somebody was told to leave."""
+    """The steps that are done when it ends: all, or those before a worker was told to leave."""
     images, labels = digits()
     ledger = Ledger()
     ending = done >= STEPS
@@ -90,7 +90,7 @@ def batch(images: int, step: int) -> torch.Tensor:
 
 
 def agree(loss: float, *, told: bool) -> tuple[float, bool]:
-    """The mean loss, and whether anybody was told to leave: then all end after the same step."""
+    """The mean loss, and whether a worker was told to leave: then all end after the same step."""
     both = torch.tensor([loss, float(told)])
     distributed.all_reduce(both)
     total, leaving = both.tolist()

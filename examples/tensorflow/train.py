@@ -1,9 +1,9 @@
 """Handwritten digits, learned with parameter servers and trainers that come and go.
 
 One process a pod. TF_CONFIG says which task it is, and lists as many workers as there can be,
-whoever of them runs. All variables, the step among them, live in the parameter servers, so trainers
-join, leave and die at any time; the chief also saves checkpoints, and fills parameter servers that
-came back empty.
+whichever of them run. All variables, the step among them, live in the parameter servers, so
+trainers join, leave and die at any time; the chief also saves checkpoints, and fills parameter
+servers that came back empty.
 """
 
 import json
@@ -57,7 +57,7 @@ def main() -> None:
     tf.logging.set_verbosity(tf.logging.ERROR)
     server = tf.distribute.Server(cluster, job_name=role, task_index=index, config=config)
     if role == "ps":
-        server.join()  # for ever: whoever started it ends it
+        server.join()  # for ever: its parent ends it
     with tf.device(tf.train.replica_device_setter(worker_device=me, cluster=cluster)):
         model = build()
         sessions = Sessions(server.target, config, chief=role == "chief")
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def leave_on_sigterm() -> threading.Event:
-    """Set on SIGTERM. Who has not ended LEAVE_SECONDS later is ended: TensorFlow may be waiting."""
+    """Set on SIGTERM. A task still there LEAVE_SECONDS later is ended: TensorFlow may wait."""
     leaving = threading.Event()
     ours, pythons = socket.socketpair()
     pythons.setblocking(False)  # noqa: FBT003 — Python's own name
