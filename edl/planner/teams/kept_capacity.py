@@ -30,7 +30,7 @@ class KeptCapacity:
                 self._follow(team, at, 0)
 
     def count(self, team: int, amounts: Sequence[tuple[int, int]], pods: int) -> None:
-        """After so many pods more were counted in a team's path."""
+        """After `pods` more were counted in a team's path."""
         for at, amount in amounts:
             self._follow(team, at, amount * pods)
 
