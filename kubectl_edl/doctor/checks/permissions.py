@@ -23,6 +23,8 @@ from manifests import installation, values
 
 _SYSTEM: Final = contract.SYSTEM_NAMESPACE
 """Stands for the namespace of the installation, whichever that is."""
+_NOT_IN_NAMES: Final = str.maketrans("/%", "--")
+"""What the name of a binding may not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +186,12 @@ def _within(
 
 
 def _grant(need: NeededRight, me: str, namespace: str) -> str:
-    """What an administrator types."""
-    who = f'--user="{me}"'
+    """What an administrator types. Each user has a binding of their own: names are taken once."""
+    binding = f'"{need.role}-{me.translate(_NOT_IN_NAMES)}"'
+    to = f'--clusterrole={need.role} --user="{me}"'
     if need.cluster_wide:
-        return f"kubectl create clusterrolebinding {need.role} --clusterrole={need.role} {who}"
-    return f"kubectl create rolebinding {need.role} -n {namespace} --clusterrole={need.role} {who}"
+        return f"kubectl create clusterrolebinding {binding} {to}"
+    return f"kubectl create rolebinding {binding} -n {namespace} {to}"
 
 
 def _subject(namespace: str, account: str) -> Json:

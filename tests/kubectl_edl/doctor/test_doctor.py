@@ -448,11 +448,12 @@ def test_what_the_user_may_not_do_names_the_commands_and_the_grant(
         "you may not patch jobs.batch in namespace default: scale, pause, resume need it"
     )
     assert change["remediation"] == (
-        'kubectl create rolebinding edl-editor -n default --clusterrole=edl-editor --user="ann"'
+        'kubectl create rolebinding "edl-editor-ann" -n default --clusterrole=edl-editor '
+        '--user="ann"'
     )
     assert plan["message"].startswith("you may not list nodes: plan, explain")
     assert plan["remediation"] == (
-        'kubectl create clusterrolebinding edl-viewer --clusterrole=edl-viewer --user="ann"'
+        'kubectl create clusterrolebinding "edl-viewer-ann" --clusterrole=edl-viewer --user="ann"'
     )
     assert stage.run("doctor").code == 0
 
