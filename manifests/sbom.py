@@ -1,16 +1,16 @@
-"""A bill of materials (CycloneDX, JSON) of the Python packages and of kubectl.
-
-It is not complete for the image: the Debian packages of its base are not listed.
+"""A bill of materials (CycloneDX, JSON): Python packages, kubectl, an image's Debian packages.
 
 `python -m manifests.sbom` writes it, from the metadata of the installed distributions that
-kubectl-edl requires, whichever way, and from the Go module that kubectl is built from.
+kubectl-edl requires, whichever way, and from the Go module that kubectl is built from. Debian's
+packages are read from the image's own list, which has to be given; without it they are missing.
+Go modules inside of kubectl are not listed one by one: Kubernetes publishes its own bill.
 """
 
 import re
 from collections.abc import Iterator
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 import click
 from cyclonedx.model.bom import Bom
@@ -22,6 +22,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from manifests.documents import HERE
+from manifests.dpkg_status import debian_components
 
 PROJECT: Final = "kubectl-edl"
 KUBECTL: Final = "k8s.io/kubernetes"
@@ -29,16 +30,20 @@ _COPIED: Final = re.compile(r"^COPY (sandbox/controlplane/\S+/go\.mod) ", re.MUL
 OUTPUT: Final = HERE.parent / "dist" / "sbom.json"
 
 
-def bill() -> Bom:
-    """kubectl-edl, and everything that it needs at run time."""
+def bill(dpkg_status: str = "") -> Bom:
+    """kubectl-edl, and everything that it needs at run time.
+
+    `dpkg_status`: the text of the image's /var/lib/dpkg/status. Raises ValueError where it is none.
+    """
     bom = Bom()
     root = _component(distribution(PROJECT), ComponentType.APPLICATION)
     bom.metadata.component = root
     needs = {name: _component(found, ComponentType.LIBRARY) for name, found in closure().items()}
     kubectl = _kubectl()
-    for component in (*needs.values(), kubectl):
+    debian = tuple(debian_components(dpkg_status)) if dpkg_status else ()
+    for component in (*needs.values(), kubectl, *debian):
         bom.components.add(component)
-    bom.register_dependency(root, [*(needs[name] for name in _needed(PROJECT)), kubectl])
+    bom.register_dependency(root, [*(needs[name] for name in _needed(PROJECT)), kubectl, *debian])
     for name, component in needs.items():
         bom.register_dependency(component, [needs[need] for need in _needed(name)])
     return bom
@@ -56,8 +61,8 @@ def closure() -> dict[str, Distribution]:
     return dict(sorted(found.items()))
 
 
-def text() -> str:
-    return f"{JsonV1Dot6(bill()).output_as_string(indent=2)}\n"
+def text(dpkg_status: str = "") -> str:
+    return f"{JsonV1Dot6(bill(dpkg_status)).output_as_string(indent=2)}\n"
 
 
 def _needed(name: str) -> Iterator[str]:
@@ -105,12 +110,21 @@ def _kubectl() -> Component:
     default=OUTPUT,
     help="The file to write, - for standard output; default: dist/sbom.json.",
 )
-def sbom(output: Path) -> None:
-    """Write the bill of Python packages and kubectl; the image's Debian packages are not in it."""
+@click.option(
+    "--dpkg-status",
+    type=click.File(),
+    help="The image's /var/lib/dpkg/status, - for standard input: its Debian packages are listed.",
+)
+def sbom(output: Path, dpkg_status: TextIO | None) -> None:
+    """Write the bill of Python packages and kubectl, and of an image's Debian packages."""
+    try:
+        found = text(dpkg_status.read() if dpkg_status else "")
+    except ValueError as error:
+        raise click.ClickException(f"--dpkg-status: {error}") from error
     if str(output) != "-":
         output.parent.mkdir(parents=True, exist_ok=True)
     with click.open_file(str(output), "w") as stream:
-        stream.write(text())
+        stream.write(found)
 
 
 if __name__ == "__main__":

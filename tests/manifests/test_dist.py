@@ -156,6 +156,44 @@ def test_every_package_of_the_image_is_in_it_as_pinned() -> None:
     assert {name: pinned.get(name) for name in listed} == listed
 
 
+DPKG_STATUS = """\
+Package: libc6
+Status: install ok installed
+Architecture: amd64
+Version: 2.36-9+deb12u13
+Description: GNU C Library: Shared libraries
+ Version: not a field
+
+Package: gone
+Status: deinstall ok config-files
+Architecture: amd64
+Version: 1
+
+Package: adduser
+Status: install ok installed
+Architecture: all
+Version: 3.134
+"""
+
+
+def test_debian_packages_of_an_image_are_in_it_as_its_own_list_has_them() -> None:
+    found: Json = json.loads(sbom.text(DPKG_STATUS))
+    debian = [one["purl"] for one in found["components"] if one["purl"].startswith("pkg:deb/")]
+    assert debian == [
+        "pkg:deb/debian/adduser@3.134?arch=all",
+        "pkg:deb/debian/libc6@2.36-9%2Bdeb12u13?arch=amd64",
+    ]
+    (ours,) = (
+        one for one in found["dependencies"] if one["ref"].startswith("pkg:pypi/kubectl-edl")
+    )
+    assert set(debian) <= set(ours["dependsOn"])
+
+
+def test_another_file_than_dpkgs_is_refused() -> None:
+    with pytest.raises(ValueError, match="no package is installed according to it"):
+        sbom.text("# fstab\n/dev/sda1 / ext4\n")
+
+
 def test_kubectl_is_in_it() -> None:
     assert any(
         component["purl"].startswith("pkg:golang/k8s.io/kubernetes@v1.")
