@@ -12,7 +12,7 @@ from msgspec import Meta
 from edl.errors import EdlError
 from edl.patches.merge_patch import merged
 from edl.writes import Json
-from manifests.planning import AutoscalerMode, GrowthNodes, Part, Planning, Policy
+from manifests.planning import CHOICES, Part, Planning
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 Quantity: TypeAlias = (
@@ -268,10 +268,5 @@ def _taught(message: str) -> str:
     return f"{path}: {what}" if path else what
 
 
-_WORDS: Final = {
-    "policy": get_args(Policy),
-    "logLevel": get_args(LogLevel),
-    "autoscaler": get_args(AutoscalerMode),
-    "growth": get_args(GrowthNodes),
-}
+_WORDS: Final = {**CHOICES, "logLevel": get_args(LogLevel)}
 """The allowed values, by the last part of the name, where they are limited."""

@@ -35,13 +35,18 @@ def _weight(text: str) -> tuple[int, float]:
 
 
 _OPTIONS: Final = (
-    click.option("--policy", type=click.Choice(list(POLICIES)), default=Settings().policy),
+    click.option(
+        "--policy",
+        type=click.Choice(list(POLICIES)),
+        default=Settings().policy,
+        help="Which jobs scale up, and which scale down.",
+    ),
     click.option(
         "--priority-weight",
         multiple=True,
         metavar="PRIORITY=WEIGHT",
         callback=_weights,
-        help="1000=2: from this priority on a job's share counts twice. Repeatable.",
+        help="1000=2: from this priority (a PriorityClass's value) on a job's share counts twice.",
     ),
     click.option(
         "--patience",
@@ -55,10 +60,15 @@ _OPTIONS: Final = (
         help="Time without a start or a new size before jobs grow."
         " Default: the policy's (throughput: 60, others: 0).",
     ),
-    click.option("--load-ceiling", type=float, default=_USUAL.load_ceiling),
+    click.option(
+        "--load-ceiling",
+        type=click.FloatRange(0, 1, min_open=True),
+        default=_USUAL.load_ceiling,
+        help="The part of CPU and memory that growth may fill.",
+    ),
     click.option(
         "--nearly-done",
-        type=click.FloatRange(max=_MOST_OF_ITS_WORK),
+        type=click.FloatRange(0, _MOST_OF_ITS_WORK, min_open=True),
         default=_USUAL.nearly_done,
         help="From this part of its work on a job keeps its size; above 1: never.",
     ),
@@ -126,9 +136,19 @@ _OPTIONS: Final = (
         "--idle-node-after",
         type=_SECONDS,
         default=_USUAL.idle_node_after.total_seconds(),
-        help="Seconds until replicas above the minimum leave a node that nothing else needs.",
+        help="Time until replicas above the minimum leave a node that nothing else needs.",
     ),
 )
+
+
+def declared() -> tuple[click.Option, ...]:
+    """The options themselves: the chart's values are made of them."""
+
+    @options
+    def empty() -> None: ...
+
+    found: list[click.Option] = empty.__click_params__  # type: ignore[attr-defined]
+    return tuple(reversed(found))
 
 
 def options(command: Command) -> Command:
