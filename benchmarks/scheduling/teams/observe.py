@@ -36,7 +36,8 @@ class _Spec(msgspec.Struct):
     suspend: bool = False
     parallelism: int = 0
     nodeName: str = ""  # noqa: N815 - the same
-    containers: list[_Container] = []
+    containers: list[_Container] | None = None
+    """Null in a watch's bookmarks."""
 
 
 class _Condition(msgspec.Struct):
@@ -56,7 +57,7 @@ class _Object(msgspec.Struct):
 
     @property
     def holds_gpu(self) -> bool:
-        return any(GPU in one.resources.limits for one in self.spec.containers)
+        return any(GPU in one.resources.limits for one in self.spec.containers or ())
 
     @property
     def finished(self) -> bool:
@@ -75,10 +76,11 @@ class JobObserver:
         self._tracks = {(one.team, one.name): JobTrack(one) for one in given.submissions}
         self._specs: dict[Key, _Spec] = {}
         self._lock = Lock()
+        self._failure: Exception | None = None
 
     def __enter__(self) -> Self:
         for kind in ("Job", "Pod"):
-            Thread(target=self._follow, args=(kind,), daemon=True).start()
+            Thread(target=self._run, args=(kind,), daemon=True).start()
         time.sleep(1.0)  # both watches are open
         return self
 
@@ -90,8 +92,17 @@ class JobObserver:
         self._begun = begun
 
     def tracks(self) -> Mapping[Key, JobTrack]:
+        """Raises what ended a thread early: its figures would lack what came after."""
         with self._lock:
+            if self._failure:
+                raise self._failure
             return self._tracks
+
+    def _run(self, kind: str) -> None:
+        try:
+            self._follow(kind)
+        except Exception as error:  # noqa: BLE001 — raised again by `tracks`
+            self._failure = error
 
     def _follow(self, kind: str) -> None:
         api, selection = connect(self._kubeconfig), ListOptions(kind)
