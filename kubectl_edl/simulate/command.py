@@ -37,7 +37,7 @@ Examples:
   # Jobs of a log on the nodes of a scenario
   kubectl edl simulate -f nodes.yaml --trace jobs.csv
   # What nodes that come and go cost, in two ways to grow
-  kubectl edl simulate -f examples/simulate/autoscaled.yaml --growth needed-nodes --growth any-node
+  kubectl edl simulate -f autoscaled.yaml --growth needed-nodes --growth any-node
   # Which jobs would start if there were ten more nodes
   kubectl edl simulate --live -A --add-nodes 10 --like gpu-node-1
   # What a larger max would bring, and which jobs get less
