@@ -155,9 +155,9 @@ def job(name: str, cpu: str, **labels: str) -> Json:
 
 @pytest.fixture
 def lab(installed: Stage) -> Iterator[None]:
-    """A team of this namespace; there is one document in a cluster, so that it goes afterwards."""
+    """A team of this namespace, which borrows. A cluster has one document: it goes afterwards."""
     cluster = installed.cluster
-    team = {"name": "lab", "namespaces": [installed.namespace], "guaranteed": {"cpu": 1}}
+    team = {"name": "lab", "namespaces": [installed.namespace], "guaranteed": {"cpu": "300m"}}
     document = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
