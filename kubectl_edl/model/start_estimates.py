@@ -18,7 +18,7 @@ def when(estimate: Estimate, now: datetime) -> str:
     if estimate.certainty is Certainty.NOW:
         return "now"
     if estimate.certainty is Certainty.NEVER:
-        return f"never on the nodes that there are: {estimate.reason}"
+        return f"never with today's nodes and quotas: {estimate.reason}"
     if estimate.at is None:
         return f"unknown: {estimate.reason}"
     wait = duration(coarse(estimate.at - now))
