@@ -36,6 +36,7 @@ _MAP: Final = re.compile(rf"^( *)[^\s#-][^\n]*:{_REST}( +)[^\s#-]", re.MULTILINE
 
 EditError: Final = (YAMLError, ValueError, TypeError, KeyError, IndexError, RecursionError)
 """What `edited` raises where the text cannot be changed in place."""
+MISREAD: Final = "a comment stands where the new values cannot be told apart"
 
 
 class _AsWritten(VersionedResolver):
@@ -51,14 +52,24 @@ class _AsWritten(VersionedResolver):
 def edited(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """The text of `before` with what differs in `after`. Both are what the document says, as JSON.
 
-    Raises one of EditError.
+    Raises one of EditError: also where the result does not read as what was to be written.
     """
     writer = _writer(text)
     root = writer.load(text)
     _change_map(root, before, after)
     stream = io.StringIO()
     writer.dump(root, stream)
-    return stream.getvalue()
+    new = stream.getvalue()
+    if not _reads_as(root, new):
+        raise ValueError(MISREAD)
+    return new
+
+
+def _reads_as(root: CommentedMap, text: str) -> bool:
+    try:
+        return bool(_writer(text).load(text) == root)
+    except YAMLError:
+        return False
 
 
 def _writer(text: str) -> YAML:

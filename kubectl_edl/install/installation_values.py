@@ -21,6 +21,8 @@ from manifests.documents import Documents
 KEPT: Final = "edl-values"
 """The ConfigMap of what was chosen: an upgrade starts from it."""
 _FILE: Final = "values.yaml"
+_DEEPEST: Final = 100
+"""Levels of a file of values."""
 _DOT: Final = re.compile(r"(?<!\\)\.")
 
 
@@ -78,6 +80,8 @@ def _kept(given: Json, namespace: str) -> Json:
 
 def _read(source: ManifestSource) -> Json:
     try:
+        if _is_too_deep(source.text):
+            raise Unreadable(f"{source.name}: {TOO_DEEP}")
         found = yaml.safe_load(source.text)
         if found is not None and not isinstance(found, dict):
             raise Unreadable(f"{source.name}: no map of values")
@@ -85,8 +89,17 @@ def _read(source: ManifestSource) -> Json:
     except (yaml.YAMLError, ValueError) as error:
         problem = " ".join(str(error).split())
         raise Unreadable(f"{source.name}: not YAML: {problem}") from error
-    except RecursionError as error:
-        raise Unreadable(f"{source.name}: {TOO_DEEP}") from error
+
+
+def _is_too_deep(text: str) -> bool:
+    """Read from events: a tree of so many levels takes seconds, and all of the stack."""
+    depth = 0
+    for event in yaml.parse(text):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            return True
+    return False
 
 
 def _named(found: Json) -> Json:

@@ -55,7 +55,7 @@ to the last end; CPU, MEMORY, … the part of all nodes that bound pods asked fo
 average; BELOW-MIN the time in which jobs held nodes for less than their minimum; RESTARTS jobs
 that were stopped as a whole; POD-STOPS pods that ended before their job; with node pools,
 NODE-HOURS of all nodes and COST of those of pools, in the unit of their prices; DOMAINS, with -o
-wide, where the pods of a job with a topology first ran. With --live the cluster's jobs keep theirs.
+wide, where the pods of a job with a topology first ran. With --live its jobs keep theirs.
 
 -o json prints a SimulationList, with --live a WhatIfList; all times are in seconds. Their fields:
 docs/reference/outputs.md
