@@ -6,15 +6,23 @@ from typing import Final
 from cyclonedx.model.component import Component, ComponentType
 from packageurl import PackageURL
 
-_INSTALLED: Final = "install ok installed"
+_INSTALLED: Final = " ok installed"
+"""After what is wanted of the package: `install`, or `hold`."""
+_NEEDED: Final = ("Package", "Version", "Architecture")
 
 
 def debian_components(status: str) -> Iterator[Component]:
-    """One for each installed package, in the file's order. Raises ValueError where it has none."""
-    found = [fields for fields in _paragraphs(status) if fields.get("Status") == _INSTALLED]
+    """One for each installed package, in the file's order.
+
+    Raises ValueError where it has none, or one without its name, version or architecture.
+    """
+    every = _paragraphs(status)
+    found = [fields for fields in every if fields.get("Status", "").endswith(_INSTALLED)]
     if not found:
         raise ValueError("no package is installed according to it: is it /var/lib/dpkg/status?")
     for fields in found:
+        if missing := [name for name in _NEEDED if name not in fields]:
+            raise ValueError(f"{fields.get('Package', 'a package')} has no {missing[0]}")
         qualifiers = {"arch": fields["Architecture"]}
         name, version = fields["Package"], fields["Version"]
         purl = PackageURL("deb", "debian", name, version, qualifiers)

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from edl.planner.settings import LONGEST
-from reconciler.options.decision_options import declared
+from reconciler.options.decision_options import MOST_WEIGHT, declared
 from reconciler.options.duration_range import DurationRange
 
 Priority: TypeAlias = Annotated[str, Meta(pattern=r"^-?[0-9]{1,10}$")]
@@ -42,7 +42,7 @@ def _kind(option: click.Option) -> Any:  # noqa: ANN401 - a type
     """What the option takes, as the chart's schema says it."""
     kind = option.type
     if option.multiple:
-        return dict[Priority, Annotated[float, Meta(gt=0)]]
+        return dict[Priority, Annotated[float, Meta(gt=0, le=MOST_WEIGHT)]]
     if isinstance(kind, click.Choice):
         return Literal[tuple(kind.choices)]
     if isinstance(kind, DurationRange):

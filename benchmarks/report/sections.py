@@ -39,7 +39,6 @@ SECTIONS: Final = (
     Section("decide", "planner.decide", ("--plot", "benchmarks/decide.png")),
     Section("release", "control_plane.release", ("--runs", "5")),
     Section("topology", "scheduling.topology"),
-    Section("teams", "scheduling.teams"),
     Section("startup", "control_plane.startup"),
     Section("state", "planner.state"),
     Section("optimality", "planner.optimality"),

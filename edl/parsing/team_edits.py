@@ -73,11 +73,6 @@ def _in_order_of(text: str, teams: list[dict[str, Any]]) -> list[dict[str, Any]]
     return sorted(teams, key=lambda one: place.get(one["name"], len(place)))
 
 
-def has_comments(text: str) -> bool:
-    """Whether something may be lost where a document is written anew."""
-    return any(line.lstrip().startswith("#") or " #" in line for line in text.splitlines())
-
-
 def taken_away(before: Teams, after: Teams) -> tuple[str, ...]:
     """What teams have less of than before, for a question."""
     told = []

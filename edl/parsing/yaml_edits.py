@@ -7,6 +7,7 @@ The caller reads the result and compares: aliases may stand for values that were
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from ruamel.yaml.tag import Tag
 
 from edl.parsing.yaml_comments import given_trailing, put_before, taken_trailing
 
+_COMMENT: Final = re.compile(r"(?:^|[ \t])(#[^\r\n]*)", re.MULTILINE)
 _NULL: Final = Tag(suffix="tag:yaml.org,2002:null")
 _TEXT: Final = Tag(suffix="tag:yaml.org,2002:str")
 _NO_TEXT_ELSEWHERE: Final = re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+|[yYnN]|[-+]?0o[0-7_]+")
@@ -34,7 +36,9 @@ _REST: Final = r"[ ]*(?:#[^\n]*)?\n(?:[ ]*(?:#[^\n]*)?\n)*"
 _LIST: Final = re.compile(rf"^( *)[^\s#-][^\n]*:{_REST}( *)- ", re.MULTILINE)
 _MAP: Final = re.compile(rf"^( *)[^\s#-][^\n]*:{_REST}( +)[^\s#-]", re.MULTILINE)
 
-EditError: Final = (YAMLError, ValueError, TypeError, KeyError, IndexError, RecursionError)
+EditError: Final = (
+    YAMLError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError
+)  # fmt: skip
 """What `edited` raises where the text cannot be changed in place."""
 MISREAD: Final = "a comment stands where the new values cannot be told apart"
 
@@ -54,6 +58,8 @@ def edited(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> st
 
     Raises one of EditError: also where the result does not read as what was to be written.
     """
+    if "\r\n" in text:
+        return edited(text.replace("\r\n", "\n"), before, after).replace("\n", "\r\n")
     writer = _writer(text)
     root = writer.load(text)
     _change_map(root, before, after)
@@ -63,6 +69,15 @@ def edited(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> st
     if not _reads_as(root, new):
         raise ValueError(MISREAD)
     return new
+
+
+def lost_comments(before: str, after: str) -> tuple[str, ...]:
+    """Comments that stand in the first text and not in the second.
+
+    They are lost with what they stand in, and inside of a map in braces over several lines.
+    """
+    found = Counter(_COMMENT.findall(before)) - Counter(_COMMENT.findall(after))
+    return tuple(found.elements())
 
 
 def _reads_as(root: CommentedMap, text: str) -> bool:
@@ -113,9 +128,13 @@ def _change(node: CommentedMap | CommentedSeq, key: Any, before: Any, after: Any
 
 
 def _change_list(node: CommentedSeq, before: list[Any], after: list[Any]) -> None:
-    """Items are known by their names, else by all that they say; in an order of its own: anew."""
+    """Items are known by their names, else by all that they say, or by their place if none came.
+
+    Raises ValueError where they have another order.
+    """
     old, new = list(map(_identity, before)), list(map(_identity, after))
-    if len(set(old)) < len(old) or len(set(new)) < len(new):
+    unnamed = len(before) == len(after) and not any(map(_name, (*before, *after)))
+    if unnamed or len(set(old)) < len(old) or len(set(new)) < len(new):
         old, new = list(map(str, range(len(old)))), list(map(str, range(len(new))))
     for index in reversed(range(len(old))):
         if old[index] not in new:
@@ -130,9 +149,12 @@ def _change_list(node: CommentedSeq, before: list[Any], after: list[Any]) -> Non
             _change(node, index, was, after[index])
 
 
+def _name(item: object) -> object:
+    return item.get("name") if isinstance(item, dict) else None
+
+
 def _identity(item: object) -> str:
-    name = item.get("name") if isinstance(item, dict) else None
-    return f"name {name}" if name else repr(item)
+    return f"name {name}" if (name := _name(item)) else repr(item)
 
 
 def _delete(node: CommentedMap | CommentedSeq, key: Any) -> None:  # noqa: ANN401 - a key or an index

@@ -124,7 +124,7 @@ def _yaml_documents(text: str, where: str) -> Iterator[Document]:
             if value is not None:
                 yield _document(value, Origin(where, number, own_text), _line_of(node, 0))
             number += 1
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         line, problem = _problem(error, text)
         raise Unreadable(f"{position(where, number, line)}: {problem}") from error
 

@@ -9,7 +9,8 @@ from edl.kube.cluster import PluginCluster
 from edl.model import ObjectRef
 from edl.parsing.team_config_map import teams_of
 from edl.parsing.team_document import parse_teams
-from edl.parsing.team_edits import has_comments, taken_away
+from edl.parsing.team_edits import taken_away
+from edl.parsing.yaml_edits import lost_comments
 from edl.writes import Json, Patch
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
@@ -41,8 +42,10 @@ def change_teams(
         lost = taken_away(before, after)
         if not _agreed(world, how, lost, agreed):
             return "left as it is"
-        if has_comments(text) and not _keeps_comments(text, new):
-            world.warn("hint: comments of the document are lost: it was written anew")
+        if comments := lost_comments(text, new):
+            world.warn(
+                f"hint: the document has lost {len(comments)} of its comments: {comments[0]}"
+            )
         return _write(cluster, how, found, new)
 
     return with_fresh_state(once, world.sleep)
@@ -75,10 +78,6 @@ def _document(cluster: PluginCluster) -> ObjectRef:
 def _text(found: Json | None) -> str:
     data = (found or {}).get("data") or {}
     return str(data.get(contract.TEAMS_KEY, ""))
-
-
-def _keeps_comments(before: str, after: str) -> bool:
-    return not has_comments(before) or has_comments(after)
 
 
 def _write(cluster: PluginCluster, how: TeamWriting, found: Json | None, text: str) -> str:

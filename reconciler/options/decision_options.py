@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
 
@@ -17,7 +18,8 @@ _USUAL: Final = Limits()
 _SECONDS: Final = DurationRange(0, LONGEST)
 _MOST_OF_ITS_WORK: Final = 100.0
 _MOST_AT_ONCE: Final = 1000
-_WEIGHT: Final = re.compile(r"(?P<priority>-?[0-9]{1,10})=(?P<weight>[0-9]{1,6}(\.[0-9]{1,6})?)")
+MOST_WEIGHT: Final = 1e6
+_WEIGHT: Final = re.compile(r"(?P<priority>-?[0-9]{1,10})=(?P<weight>[0-9.]{1,24}(e-[0-9]{1,3})?)")
 
 
 def _weights(
@@ -27,11 +29,13 @@ def _weights(
 
 
 def _weight(text: str) -> tuple[int, float]:
-    match = _WEIGHT.fullmatch(text)
-    if match is None or not float(match["weight"]):
-        allowed = "a PriorityClass's value and a number above 0, such as 1000=2"
-        raise click.BadParameter(f'"{text}"; {allowed}')
-    return int(match["priority"]), float(match["weight"])
+    """As a chart's value is written, too: 1000=0.3333333333333333, 1000=1e-07."""
+    with suppress(ValueError):
+        match = _WEIGHT.fullmatch(text)
+        if match and 0 < (weight := float(match["weight"])) <= MOST_WEIGHT:
+            return int(match["priority"]), weight
+    allowed = f"a PriorityClass's value and a number above 0, at most {MOST_WEIGHT:.0f}"
+    raise click.BadParameter(f'"{text}"; {allowed}, such as 1000=2')
 
 
 _OPTIONS: Final = (

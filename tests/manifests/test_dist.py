@@ -21,6 +21,7 @@ from packaging.utils import canonicalize_name
 from edl.writes import Json
 from kubectl_edl.cli.root import COMMANDS
 from manifests import krew_archive, sbom
+from manifests.dpkg_status import debian_components
 from manifests.krew_archive import PLATFORMS, KrewArchive
 
 ROOT = Path(__file__).parents[2]
@@ -192,6 +193,13 @@ def test_debian_packages_of_an_image_are_in_it_as_its_own_list_has_them() -> Non
 def test_another_file_than_dpkgs_is_refused() -> None:
     with pytest.raises(ValueError, match="no package is installed according to it"):
         sbom.text("# fstab\n/dev/sda1 / ext4\n")
+
+
+def test_a_package_that_is_held_is_installed() -> None:
+    held = "Package: libc6\nStatus: hold ok installed\nVersion: 2.36\nArchitecture: amd64\n"
+    assert [one.name for one in debian_components(held)] == ["libc6"]
+    with pytest.raises(ValueError, match="libc6 has no Version"):
+        list(debian_components(held.replace("Version: 2.36\n", "")))
 
 
 def test_kubectl_is_in_it() -> None:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import click
+import pytest
 from click.testing import CliRunner
 
 from edl.planner.limits import Limits
@@ -43,6 +44,11 @@ def test_its_numbers_may_be_set_0_among_them() -> None:
 def test_weights_are_by_priority() -> None:
     found = given("--priority-weight", "1000=2", "--priority-weight", "-5=0.5")
     assert found.weights == ((1000, 2.0), (-5, 0.5))
+
+
+@pytest.mark.parametrize(("text", "weight"), [("0.3333333333333333", 1 / 3), ("1e-07", 1e-7)])
+def test_weights_are_read_as_charts_write_them(text: str, weight: float) -> None:
+    assert given("--priority-weight", f"1000={text}").weights == ((1000, weight),)
 
 
 def test_weights_may_stand_in_a_variable() -> None:

@@ -30,6 +30,8 @@ def test_every_option_is_explained() -> None:
             '"high=2"; a PriorityClass\'s value and a number above 0',
         ),
         (["--priority-weight", "5=0"], "such as 1000=2"),
+        (["--priority-weight", "5=1000001"], "at most 1000000"),
+        (["--priority-weight", "5=1.2.3"], "such as 1000=2"),
         (["--patience", "-1"], "0<=x<="),
         (["--nearly-done", "0"], "0<x<=100"),
         (["--load-ceiling", "97"], "0<x<=1"),

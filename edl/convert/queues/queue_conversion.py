@@ -120,7 +120,7 @@ def _text(
         return ""
     top_down = _top_down(every)
     report_islands(every)
-    teams = _teams(top_down, names, namespaces_of(every, claims))
+    teams = _teams(top_down, names, namespaces_of(every, claims, names))
     text = render_teams(Teams.of(teams))
     _check(text, {names[queue.key]: queue for queue in every})
     return "" if any(report.wrong for report in reports) else text

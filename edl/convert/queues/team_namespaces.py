@@ -28,16 +28,21 @@ class TeamNamespaces(msgspec.Struct, frozen=True):
 
 
 def namespaces_of(
-    queues: Sequence[QueueFacts], claims: Sequence[NamespaceClaim]
+    queues: Sequence[QueueFacts],
+    claims: Sequence[NamespaceClaim],
+    names: Mapping[QueueKey, str],
 ) -> Mapping[QueueKey, TeamNamespaces]:
-    """By queue; what is claimed twice goes to the first, and is reported at the others."""
+    """By queue; what is claimed twice goes to the first, and is reported at the others.
+
+    names: of the teams, which reports advise to change.
+    """
     known = {queue.name for queue in queues if queue.kind == CLUSTER_QUEUE}
     claimed = _claimed(claims, known)
     found = {
         (CLUSTER_QUEUE, name): TeamNamespaces(names) for name, names in _by_queue(claimed).items()
     }
     found |= _selected([one for one in queues if one.key not in found], set(claimed))
-    _report_unnamed(queues)
+    _report_unnamed(queues, names)
     return found
 
 
@@ -89,11 +94,12 @@ def _names(selector: tuple[Requirement, ...]) -> tuple[str, ...]:
     return selector[0].values
 
 
-def _report_unnamed(queues: Iterable[QueueFacts]) -> None:
+def _report_unnamed(queues: Sequence[QueueFacts], names: Mapping[QueueKey, str]) -> None:
     """KAI's pods name their queue themselves: no object says which namespaces it has."""
-    queues = list(queues)
     parents = {queue.parent for queue in queues if queue.kind == QUEUE}
     for queue in queues:
         if queue.kind == QUEUE and queue.name not in parents:
             what = "no namespace belongs to the team: KAI's pods name their queue"
-            queue.fields.note("metadata", what, f"run {_SET.replace('NAME ', f'{queue.name} ', 1)}")
+            queue.fields.note(
+                "metadata", what, f"run {_SET.replace('NAME ', f'{names[queue.key]} ', 1)}"
+            )

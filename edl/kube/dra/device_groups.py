@@ -169,10 +169,8 @@ class DeviceGroups:
         left = MOST_WORK // max(len(self._groups), 1)
         various = {_own(name) for name in self._various}
         for kind in self._wanted.asked:
-            if various.isdisjoint(_words(kind.selectors)):
+            if length(kind) <= left and various.isdisjoint(_words(kind.selectors)):
                 left -= length(kind)
-                if left < 0:
-                    return
                 yield kind
 
     def _told(self, found: Mapping[str, _Value]) -> Iterator[tuple[str, _Value | None]]:

@@ -83,7 +83,7 @@ class Snapshot:
         )
         if self.state.teams:
             totals = dict(zip(self.capacity.resources, self.resource_totals, strict=True))
-            asked = least_demand(self.state)
+            asked = least_demand(self.state, totals)
             self.teams = TeamBalance(self.state.teams, self.state.team_usage, totals, asked)
         self.quotas = QuotaUsage(self.state, self.teams)
 

@@ -51,7 +51,7 @@ def was_reclaimed(role: Role) -> bool:
 def preempted_for(role: Role) -> JobKey | None:
     """The job for which a role's whole training job was stopped."""
     last = role.record.last
-    if last is None or last.code is not Code.PREEMPTED:
+    if last is None or last.code not in (Code.PREEMPTED, Code.GUARANTEE_RECLAIMED):
         return None
     return last.about.job if isinstance(last.about, Other | Minimum) else None
 

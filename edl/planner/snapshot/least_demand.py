@@ -1,20 +1,21 @@
 """What a cluster is asked for at least: by all minimums at once, and by pods of others.
 
-It does not depend on which jobs run, so it stays the same while jobs start and stop.
+It does not depend on which jobs run, so it stays the same while jobs start and stop. A training job
+that could not even run alone asks for nothing.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from edl import phases
-from edl.model import ClusterState, Shape
+from edl.model import ClusterState, Shape, TrainingJob
 from edl.planner.snapshot.role_allocation import start_size
 
 
-def least_demand(state: ClusterState) -> Mapping[str, int]:
-    """Amounts by resource."""
+def least_demand(state: ClusterState, totals: Mapping[str, int]) -> Mapping[str, int]:
+    """Amounts by resource. `totals`: what schedulable nodes have."""
     found: Counter[str] = Counter()
-    for shape, pods in _pods_by_shape(state):
+    for shape, pods in _pods_by_shape(state, totals):
         for resource, amount in shape.requests:
             found[resource] += amount * pods
     for amounts in state.team_usage.values():
@@ -23,13 +24,36 @@ def least_demand(state: ClusterState) -> Mapping[str, int]:
     return found
 
 
-def _pods_by_shape(state: ClusterState) -> Iterable[tuple[Shape, int]]:
+def _pods_by_shape(state: ClusterState, totals: Mapping[str, int]) -> Iterable[tuple[Shape, int]]:
     # By identity: most pods of one shape share the value, and to hash one costs far more.
     pods: defaultdict[int, int] = defaultdict(int)
     shapes: dict[int, Shape] = {}
+    largest = _largest(state)
     for job in state.jobs:
-        for role in () if job.paused or phases.ending(job) else job.live:
+        if job.paused or job.problem or phases.ending(job) or not _could_run(job, largest, totals):
+            continue
+        for role in job.live:
             shapes[id(role.template.shape)] = role.template.shape
             pods[id(role.template.shape)] += start_size(role)
     yield from ((shapes[key], count) for key, count in pods.items())
     yield from ((demand.shape, demand.count) for demand in state.demands)
+
+
+def _largest(state: ClusterState) -> Mapping[str, int]:
+    """By resource, the most that one node has."""
+    found: dict[str, int] = {}
+    for node in state.nodes:
+        for resource, amount in node.allocatable:
+            found[resource] = max(amount, found.get(resource, 0))
+    return found
+
+
+def _could_run(job: TrainingJob, largest: Mapping[str, int], totals: Mapping[str, int]) -> bool:
+    """Whether a node has room for each of its pods, and all nodes for its minimum."""
+    left = dict(totals)
+    for role in job.live:
+        for resource, amount in role.template.shape.requests:
+            left[resource] = left.get(resource, 0) - amount * start_size(role)
+            if amount > largest.get(resource, 0) or left[resource] < 0:
+                return False
+    return True

@@ -102,6 +102,8 @@ class TeamReclaimableCapacity:
     def _differences(self, scope: ReclaimScope) -> dict[int, dict[PodClass, list[int]]]:
         """The nodes of replicas that come into reach (1), and that leave it (-1)."""
         found: dict[int, dict[PodClass, list[int]]] = {1: defaultdict(list), -1: defaultdict(list)}
+        if not self._nodes:
+            return found
         reaches = scope.right.reaches() if scope.right else None
         for team, kinds in self._nodes.items():
             most = _highest(scope, reaches[team]) if reaches else scope.priority

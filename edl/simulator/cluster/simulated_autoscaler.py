@@ -49,6 +49,8 @@ class SimulatedAutoscaler:
     _numbers: Counter[str] = field(default_factory=Counter)
     _calm: dict[str, tuple[bytes, float]] = field(default_factory=dict)
     """What is used of each of them, and since when no pod has come or gone."""
+    _used: bytes = b""
+    """What is used of all nodes."""
     _looks: bool = False
     _seen: tuple[int, int] = (-1, -1)
     """What it saw when it last looked: it looks again when that is different."""
@@ -62,16 +64,18 @@ class SimulatedAutoscaler:
         if self._situation() != self._seen and not self._looks and stage.scheduler.waiting():
             self._looks = True
             stage.after(stage.world.settings.autoscaler, self._look)
-        changed = [name for name in self._pool_of if self._has_changed(name)]
-        for seconds in {self._pool_of[name].idle for name in changed}:
-            stage.after(seconds, self._remove)
+        for name in self._pool_of:
+            self._note_use(name)
+        # Capacity that comes on any node may take the pods of one that is then not needed.
+        if (used := stage.floor.used.tobytes()) != self._used:
+            self._used = used
+            for seconds in {pool.idle for pool in self._pool_of.values()}:
+                stage.after(seconds, self._remove)
 
-    def _has_changed(self, name: str) -> bool:
+    def _note_use(self, name: str) -> None:
         used = self.stage.floor.used[:, self.stage.floor.columns[name]].tobytes()
-        if name in self._calm and self._calm[name][0] == used:
-            return False
-        self._calm[name] = used, self.stage.now
-        return True
+        if name not in self._calm or self._calm[name][0] != used:
+            self._calm[name] = used, self.stage.now
 
     def counts(self) -> Mapping[str, int]:
         """Nodes that are paid for, by pool: those on their way too, without those that are not."""

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from edl.parsing.yaml_edits import MISREAD, edited
+from edl.parsing.yaml_edits import MISREAD, edited, lost_comments
 
 JOB = """\
 # top
@@ -109,6 +109,24 @@ TREES = st.recursive(
     max_leaves=8,
 )
 MAPS = st.dictionaries(KEYS, TREES, min_size=1, max_size=4)
+
+
+def test_items_without_names_keep_their_comments_where_none_comes_or_goes() -> None:
+    text = 'kind: List # all\nitems:\n- kind: Job # one\n  image: "a:b"\n# two\n- kind: Pod\n'
+    new = changed(text, lambda found: found["items"][0].update(labels={"a": "b"}))
+    assert new == text.replace('"a:b"\n', '"a:b"\n  labels:\n    a: b\n')
+
+
+def test_lines_end_as_they_did() -> None:
+    text = "kind: Job # one\r\nspec:\r\n  size: 2\r\n"
+    new = changed(text, lambda found: found["spec"].update(size=3))
+    assert new == text.replace("2", "3")
+
+
+def test_lost_comments_are_told() -> None:
+    before = "a: {b: 1,   # in braces\n  c: 2} # beside\n# below\n"
+    assert lost_comments(before, before.replace("# in braces", "")) == ("# in braces",)
+    assert lost_comments(before, before) == ()
 
 
 def commented(tree: Any) -> str:  # noqa: ANN401 - JSON

@@ -90,6 +90,18 @@ def test_a_node_whose_extras_fit_elsewhere_goes_and_they_move() -> None:
     assert track.ended is not None
 
 
+def test_a_node_goes_when_room_for_its_extras_comes_on_a_node_of_no_pool() -> None:
+    elastic = training("elastic", 1, 2, 4000, at=50)
+    services = [
+        Service("large", shape(6), ((0.0, 1), (400.0, 0))),
+        Service("small", shape(1), ((0.0, 1), (5000.0, 0))),
+        Service("short", shape(3), ((10.0, 1), (150.0, 0))),
+    ]
+    found = simulate(world(node("fixed", 8), *services, elastic, pools=(POOL,)), ANY_NODE)
+    assert [count for _, count in counts(found)] == [1, 0]
+    assert counts(found)[-1][0] == pytest.approx(460, abs=10)
+
+
 def test_a_node_with_a_minimum_stays_though_its_pods_would_fit_elsewhere() -> None:
     short = Service("short", shape(3), ((0.0, 1), (300.0, 0)))
     web = Service("web", shape(1), ((0.0, 1), (2000.0, 0)))

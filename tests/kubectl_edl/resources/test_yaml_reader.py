@@ -94,6 +94,11 @@ def test_a_map_that_is_merged_into_itself_over_and_over_is_refused() -> None:
         values(f"v0: &v0 {{x: lol}}\n{levels}")
 
 
+def test_a_value_that_json_lacks_is_one_line() -> None:
+    with pytest.raises(Unreadable, match=r"a\.yaml: document 1, line 1: not YAML: .*bytes"):
+        list(documents(ManifestSource("a.yaml", "kind: Secret\ndata: {a: !!binary aGk=}\n")))
+
+
 def test_a_file_beyond_all_sizes_is_not_read_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "jobs.yaml"
     path.touch()

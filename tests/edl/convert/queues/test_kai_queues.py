@@ -112,6 +112,11 @@ def test_namespaces_are_asked_for_where_pods_name_their_queue() -> None:
     ]
 
 
+def test_they_are_asked_for_by_the_name_of_the_team() -> None:
+    (found,) = [one for one in notes(converted(kai("ml.vision"))) if "no namespace" in one]
+    assert found.endswith("run kubectl edl teams set ml-vision --namespace NAMESPACE")
+
+
 HOSTILE: list[tuple[list[Json], str]] = [
     (
         [kai("a", "b"), kai("b", "c"), kai("c", "a")],

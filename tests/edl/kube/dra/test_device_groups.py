@@ -138,6 +138,18 @@ def test_the_work_of_all_selectors_is_bounded_where_a_class_tells_all_devices_ap
     assert 0 < work <= MOST_WORK
 
 
+def test_a_selector_beyond_the_bound_leaves_others_counted() -> None:
+    named = dra_facts.DeviceClassFacts(DRIVER, selectors=(serial(7),))
+    groups = DeviceGroups()
+    short = of(A100)
+    groups.use(DeviceKinds((named,), (of(f'"{"x" * 900}" == "" || {A100}'), short)))
+    for number in range(MOST_WORK // 500):
+        serials = {"serial": DeviceAttribute(text=str(number))}
+        groups.add(DRIVER, DeviceObject(str(number), serials))
+    groups.settle()
+    assert groups.kinds.asked == (short,)
+
+
 def test_slices_are_read_again_only_where_a_selector_names_another_attribute() -> None:
     """An attribute once: a template that changes all the time costs no more than its evaluation."""
     groups = DeviceGroups()

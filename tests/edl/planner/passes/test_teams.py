@@ -393,6 +393,29 @@ def test_a_claim_that_borrows_a_part_waits_while_others_wait_within_their_guaran
     assert set(started(plan_for(alone))) == {"large", "small"}
 
 
+@pytest.mark.parametrize(
+    "hopeless",
+    [
+        worker("hopeless", 1, 1, shape=shape(1_000_000)),
+        worker("hopeless", 1000, 1000, shape=shape(8)),
+        replace(worker("hopeless", 1, 1), problem="no such class"),
+    ],
+    ids=["a pod for no node", "more than all nodes have", "a problem"],
+)
+def test_a_job_that_can_never_run_takes_no_guarantee_away(hopeless: TrainingJob) -> None:
+    card = shape(1, gpu=1)
+    jobs = [
+        *of("b", running("borrower", 2, 2, ["n1"] * 2, shape=card)),
+        *of("a", worker("owner", 1, 1, shape=card)),
+        *of("c", hopeless),
+    ]
+    state = cluster(node("n1", 8, gpu=2), *jobs)
+    reclaiming = replace(gpus("a", 1), reclaim=Reclaim.JOBS)
+    assert suspended(plan_for(with_teams(state, reclaiming, team("b", 4), team("c", 1)))) == {
+        "borrower"
+    }
+
+
 def test_what_is_lacked_is_read_from_nodes_that_are_large_enough() -> None:
     card = shape(2, gpu=1)
     jobs = [
