@@ -123,6 +123,7 @@ def _change(node: CommentedMap | CommentedSeq, key: Any, before: Any, after: Any
     elif isinstance(inner, CommentedSeq) and isinstance(before, list) and isinstance(after, list):
         _change_list(inner, before, after)
     else:
+        node[key] = None  # A text in its place would be quoted as the one before.
         node[key] = _node(after)
     given_trailing(node, key, trailing)
 
