@@ -27,7 +27,7 @@ MANY_FIELDS: Final = {
     "Snapshot",
     "RoleAllocation",
 }
-"""JSON objects, chart values and fields of the API, which are flat for those who read them; facts
+"""JSON objects, chart values and fields of the API, which are flat where they are read; facts
 that are decoded once per object; the stores, one per kind; and the working state of one plan or
 simulation."""
 

@@ -259,7 +259,7 @@ def test_a_pod_spec_may_leave_everything_out() -> None:
 
 
 def test_of_each_device_class_users_are_told_the_widest_kind_that_they_ask_for() -> None:
-    """A device counts in kinds of other users, too, of whom nothing is told."""
+    """A device also counts in kinds that other users ask for; the text names none of them."""
     gpu = f"{DEVICE_CLASS}gpu.x"
     both = Resources.of({gpu: 2, f"{gpu}[0a]": 2, f"{gpu}[0b]": 2, "cpu": 1000})
     assert str(both) == "1 CPU, 2 devices of DeviceClass gpu.x"

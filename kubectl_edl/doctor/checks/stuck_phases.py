@@ -39,7 +39,7 @@ def stuck_rules(log: str) -> tuple[StuckRule, ...]:
 
 
 def _unreadable(job: TrainingJob, now: datetime) -> Diagnosis | None:
-    """Paused and ended ones harm nobody."""
+    """A job that has ended is left out: it holds no capacity, whatever is wrong with it."""
     del now
     if not job.problem or ending(job) is not None:
         return None

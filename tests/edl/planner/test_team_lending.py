@@ -1,4 +1,4 @@
-"""Who borrows from whom: examples, and what holds in any tree of teams."""
+"""Which team lends to which: examples, and what holds in any tree of teams."""
 
 from collections import Counter
 from collections.abc import Mapping

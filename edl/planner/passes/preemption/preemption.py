@@ -45,7 +45,7 @@ class Preemptor(NamedTuple):
     priority: int
     scope: ReclaimScope
     reason: Reason
-    """What is said to those who make room."""
+    """What the stopped jobs are told."""
     by_priority: bool = True
     """Whether jobs of a lower priority may go; those that borrow from its team go anyway."""
 
