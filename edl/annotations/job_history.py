@@ -4,7 +4,7 @@ An operation is one line of an annotation, written by the patch that executes it
 no write of its own and is never lost or recorded twice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
@@ -14,13 +14,12 @@ import msgspec
 from edl import contract
 from edl.model import Code, Role
 from edl.model.reason_codes import code_of
-from edl.parsing.yaml_values import whole
+from edl.parsing.yaml_values import timestamp, whole
 
 MOST: Final = 50
 LONGEST: Final = 4096
 """Characters of a Job's whole history; the oldest entries go first."""
 _LONGEST_MESSAGE: Final = 200
-_FORM: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class Operation(StrEnum):
@@ -38,6 +37,9 @@ class Operation(StrEnum):
     """A scale-up that was not ready in time, and was reverted."""
     SUSPENDED = "Suspended"
     ENDED = "Ended"
+
+
+_OPERATIONS: Final[Mapping[str, Operation]] = {one.value: one for one in Operation}
 
 
 class OperationPhase(StrEnum):
@@ -87,7 +89,8 @@ def _line(entry: HistoryEntry) -> str:
     message = " ".join(entry.message.split())
     if len(message) > _LONGEST_MESSAGE:
         message = message[: _LONGEST_MESSAGE - 1] + "…"
-    at = entry.at.astimezone(UTC).strftime(_FORM)
+    # Milliseconds: operations of one second on different roles keep their order.
+    at = entry.at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     code = f" {entry.code}" if entry.code else ""
     return f"{at} {entry.operation} {entry.before} {entry.after}{code} {message}".rstrip()
 
@@ -97,12 +100,8 @@ def _entry(line: str) -> HistoryEntry | None:
     word, _, message = rest.partition(" ")
     code = code_of(word)
     said = message if code else rest
-    try:
-        moment = datetime.strptime(at, _FORM).replace(tzinfo=UTC)
-        kind = Operation(operation)
-    except ValueError:
-        return None
-    old, new = whole(before), whole(after)
-    if old is None or new is None:
+    moment, old, new = timestamp(at), whole(before), whole(after)
+    kind = _OPERATIONS.get(operation)
+    if moment is None or kind is None or old is None or new is None:
         return None
     return HistoryEntry(moment, kind, old, new, code, said)

@@ -1,7 +1,7 @@
 """Values that should be texts: YAML reads `true`, `8` and nothing at all as something else."""
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from edl.errors import Finding
@@ -15,14 +15,14 @@ def whole(text: str) -> int | None:
 
 
 def timestamp(text: str) -> datetime | None:
-    """An RFC 3339 time of an annotation; None when it is absent, or no time with a zone."""
+    """An RFC 3339 time of an annotation, in UTC; None when it is absent, or has no zone."""
     if not text:
         return None
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo else None
+    except (ValueError, OverflowError):
         return None
-    return moment if moment.tzinfo else None
 
 
 def misread(path: str, value: Any) -> Finding:  # noqa: ANN401 - JSON enters here

@@ -1,6 +1,5 @@
 """What a training job went through, from the histories of its Jobs: one line an operation."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -49,12 +48,10 @@ class _Told(NamedTuple):
     entry: HistoryEntry
     phase: OperationPhase
     role: str
-    turn: int
-    """Times are whole seconds: so many of its role came before it within the same one."""
 
     @property
-    def moment(self) -> tuple[datetime, int]:
-        return self.entry.at, self.turn
+    def at(self) -> datetime:
+        return self.entry.at
 
     @property
     def kind(self) -> _Kind:
@@ -91,18 +88,16 @@ def role_changes(sizes: Sequence[tuple[str, int, int]]) -> "list[RoleChangeDocum
 def past(job: TrainingJob) -> tuple[Past, ...]:
     """The oldest first; what is not over yet has the phase of what is on its way."""
     order = [role.name for role in job.roles]
-    told = merge(*map(_told, job.roles), key=attrgetter("moment"))
-    groups = sorted(_together(told), key=_begun)
+    told = merge(*map(_told, job.roles), key=attrgetter("at"))
+    groups = _together(told)
     found = [_merged(sorted(group, key=lambda one: order.index(one.role))) for group in groups]
     return (*_current(job, found), *_end(job))
 
 
 def _told(role: Role) -> Iterator[_Told]:
-    before: Counter[datetime] = Counter()
     for entry, later in _with_later(known(role.record.history)):
         if entry.operation is not Operation.ENDED:
-            yield _Told(entry, _phase(entry, later), role.name, before[entry.at])
-            before[entry.at] += 1
+            yield _Told(entry, _phase(entry, later), role.name)
 
 
 def _together(told: Iterable[_Told]) -> list[list[_Told]]:
@@ -118,12 +113,6 @@ def _together(told: Iterable[_Told]) -> list[list[_Told]]:
             last[one.kind] = [one]
             groups.append(last[one.kind])
     return groups
-
-
-def _begun(group: Sequence[_Told]) -> tuple[datetime, int]:
-    """When, in the order of every role that was there in that second."""
-    first = group[0].entry.at
-    return max(one.moment for one in group if one.entry.at == first)
 
 
 def _with_later(

@@ -33,7 +33,7 @@ def test_what_is_written_is_read_again(told: list[HistoryEntry]) -> None:
 
 
 def test_an_entry_is_a_line_that_people_can_read() -> None:
-    assert kept(GROWN) == "2026-01-01T12:00:00Z ScaledUp 2 4 IdleCapacity idle room: 4 of 6 fit"
+    assert kept(GROWN) == "2026-01-01T12:00:00.000Z ScaledUp 2 4 IdleCapacity idle room: 4 of 6 fit"
 
 
 def test_nothing_new_writes_nothing() -> None:
@@ -71,7 +71,16 @@ def test_a_message_is_one_line_and_not_a_novel() -> None:
 
 def test_lines_that_are_none_of_ours_are_left_out() -> None:
     strange = "\n".join(
-        ["", "yesterday ScaledUp 1 2 x", kept(GROWN), "grown", "2026-01-01T12:00:00Z"]
+        [
+            "",
+            "yesterday ScaledUp 1 2 x",
+            "0001-01-01T00:00:00+23:59 ScaledUp 1 2 a moment that no calendar has",
+            "2026-01-01T12:00:00 ScaledUp 1 2 of no time zone",
+            "2026-01-01T12:00:00Z Grown 1 2 x",
+            kept(GROWN),
+            "grown",
+            "2026-01-01T12:00:00Z",
+        ]
     )
     assert entries(strange) == (GROWN,)
 

@@ -70,7 +70,7 @@ def test_a_start_says_when_and_why() -> None:
             contract.REASON: "IdleCapacity",
             contract.MESSAGE: "room for all",
             contract.LAST_CHANGE: text_of(because("room for all")),
-            contract.HISTORY: f"2026-01-01T12:00:00Z Started {size} {size} IdleCapacity "
+            contract.HISTORY: f"2026-01-01T12:00:00.000Z Started {size} {size} IdleCapacity "
             "room for all",
         }
 
@@ -123,7 +123,7 @@ def test_stopping_suspends_what_runs_and_keeps_the_sizes() -> None:
             contract.REASON: "Paused",
             contract.MESSAGE: "paused",
             contract.LAST_CHANGE: text_of(reasons.PAUSED),
-            contract.HISTORY: f"2026-01-01T12:00:00Z Suspended {size} {size} Paused paused",
+            contract.HISTORY: f"2026-01-01T12:00:00.000Z Suspended {size} {size} Paused paused",
         }
         for size in (1, 2)
     ]

@@ -81,7 +81,7 @@ def test_a_resize_is_one_tandem_patch_with_its_reason() -> None:
         contract.REASON: "IdleCapacity",
         contract.MESSAGE: "idle room",
         contract.LAST_CHANGE: text_of(because("idle room")),
-        contract.HISTORY: "2026-01-01T12:00:00Z ScaledUp 2 4 IdleCapacity idle room",
+        contract.HISTORY: "2026-01-01T12:00:00.000Z ScaledUp 2 4 IdleCapacity idle room",
     }
     assert patch.body["metadata"]["resourceVersion"] == patch.version == "v-worker"
     (note,) = step.notes

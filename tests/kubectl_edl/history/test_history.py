@@ -60,12 +60,14 @@ def test_roles_that_a_crash_kept_apart_started_together(stage: Stage) -> None:
 
 
 def test_what_happened_within_one_second_keeps_its_order(stage: Stage) -> None:
-    second = "2026-11-21T11:00:00Z"
-    paused = f"{second} Suspended {{0}} {{0}} paused"
-    resized = f"{second} ScaledUp 1 4 idle room\n{second} ScaledDown 4 2 manual size"
+    """The Job of the worker is suspended a second later than the others."""
+    second = "2026-11-21T11:00:00"
+    paused = "Suspended {0} {0} paused"
+    resized = f"{second}.100Z ScaledUp 1 4 idle room\n{second}.200Z ScaledDown 4 2 manual size"
     for name, count in (("mnist-chief", 1), ("mnist-ps", 2)):
-        told(stage, name, f"{STARTED.format(count)}\n{paused.format(count)}")
-    told(stage, "mnist-worker", f"{STARTED.format(1)}\n{resized}\n{paused.format(2)}")
+        told(stage, name, f"{STARTED.format(count)}\n{second}.500Z {paused.format(count)}")
+    later = f"2026-11-21T11:00:01.500Z {paused.format(2)}"
+    told(stage, "mnist-worker", f"{STARTED.format(1)}\n{resized}\n{later}")
     found = json.loads(stage.run("history", "mnist", "-o", "json").out)
     operations = [(one["operation"], len(one["roles"])) for one in found["operations"]]
     assert operations == [("Started", 3), ("ScaledUp", 1), ("ScaledDown", 1), ("Suspended", 3)]
