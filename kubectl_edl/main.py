@@ -24,6 +24,7 @@ from kubectl_edl.cli.terminal import draws, knows_unicode, printing, reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from datetime import timedelta
 
     from edl.kube.cluster import Cluster, ListOptions
     from kubectl_edl.cli.context import Scope
@@ -116,10 +117,15 @@ def _connect(scope: Scope) -> ClusterConnection:
     return ClusterConnection(server, namespace, server.server, scope)
 
 
-def _changes(attention: Attention, cluster: Cluster, selection: ListOptions) -> Iterator[None]:
+def _changes(
+    attention: Attention,
+    cluster: Cluster,
+    selection: ListOptions,
+    deadlines: Sequence[timedelta] = (),
+) -> Iterator[None]:
     from kubectl_edl.client.change_watch import wakes  # noqa: PLC0415 (only --watch needs it)
 
-    return wakes(cluster, selection, attention)
+    return wakes(cluster, selection, attention, deadlines)
 
 
 def _kubectl(arguments: Sequence[str], text: str) -> int:

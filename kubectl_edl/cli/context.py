@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -72,6 +72,17 @@ class ClusterConnection:
     scope: Scope
 
 
+class Changes(Protocol):
+    """Yields when something that is selected may have changed, until the user has seen enough.
+
+    Also when each of the `deadlines` is over, which are counted from now.
+    """
+
+    def __call__(
+        self, cluster: Cluster, selection: ListOptions, deadlines: Sequence[timedelta] = ()
+    ) -> Iterator[None]: ...
+
+
 def _no_kubectl(arguments: Sequence[str], text: str) -> int:
     raise NotImplementedError(f"kubectl {arguments} with {len(text)} characters")
 
@@ -86,8 +97,7 @@ class CliContext:
     now: Callable[[], datetime]
     sleep: Callable[[float], None]
     connect: Callable[[Scope], ClusterConnection]
-    changes: Callable[[Cluster, ListOptions], Iterator[None]]
-    """Yields when something that is selected may have changed, until the user has seen enough."""
+    changes: Changes
     listening: Callable[[], AbstractContextManager[None]] = nullcontext
     """While it lasts, keys and a terminal of another size interrupt the wait for changes."""
     width: int | None = None

@@ -23,7 +23,8 @@ waits for idle capacity: jobs of the same priority give none of theirs up for it
 off the host list, then end. A Job drops its highest index, so the highest worker leaves with each
 of them, and the index that was named is created again when capacity is free.
 
---timeout takes a growth back that is not ready in time, to the size before.
+--timeout takes a growth back that is not ready in time, to the size before. With --wait the
+command ends then: a growth gets up to 15s more, in which the reconciler takes it back.
 
 --script runs in the launcher, with your own right to exec, as: sh SCRIPT host:slots,…
 with the workers that leave, before they do, or with those that came. If it fails, a shrink does

@@ -16,9 +16,13 @@ from kubectl_edl.cli.command_errors import Missing, Refused, TakenBack, TimedOut
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.lookup import only
+from kubectl_edl.client.reconciler_lease import unattended
 
-_GRACE: Final = timedelta(seconds=30)
-"""The reconciler takes a growth back when its time is up; then we wait for that to be said."""
+_GRACE: Final = timedelta(seconds=15)
+"""The reconciler takes a growth back when its time is up; so long we wait for that to be said.
+
+A reconciler that has died is replaced within that time.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +43,17 @@ class Goal:
 def wait(world: CliContext, connection: ClusterConnection, goal: Goal) -> str:
     """The sentence about what came. Raises TakenBack, TimedOut, Missing, or Refused."""
     begun = world.now()
+    limit = _TimeLimit(world, connection, goal)
     selection = ListOptions("Job", goal.job.namespace, contract.FRAMEWORK)
-    for _ in chain((None,), world.changes(connection.cluster, selection)):
+    changes = world.changes(connection.cluster, selection, limit.deadlines)
+    for _ in chain((None,), changes):
         now = world.now()
         found = only(goal.job, survey_training(connection, "", now))
         if found is None:
             raise Missing(f"{goal.job.name} was deleted meanwhile")
         if (said := _came(found, goal)) is not None:
             return said
-        _check_time(goal, begun, now)
+        limit.check(now - begun, now)
     raise TimedOut(f"{goal.job.name}: not followed any more")
 
 
@@ -93,14 +99,33 @@ def _is_there(role: Role, goal: Goal) -> bool:
     return sum(pod.ready and not pod.terminating for pod in role.status.pods) >= role.status.size
 
 
-def _check_time(goal: Goal, begun: datetime, now: datetime) -> None:
-    if goal.timeout is None:
-        return
-    grace = _GRACE if goal.limited else timedelta()
-    if now - begun < goal.timeout + grace:
-        return
-    why = "; it was not taken back: does the reconciler run?" if goal.limited else ""
-    raise TimedOut(
-        f"{goal.job.name}: {goal.role} is not at {goal.size} after "
-        f"{duration_text(goal.timeout)}{why}"
-    )
+class _TimeLimit:
+    """What `--timeout` allows; a growth gets some time more, in which it is taken back."""
+
+    def __init__(self, world: CliContext, connection: ClusterConnection, goal: Goal) -> None:
+        self._world = world
+        self._connection = connection
+        self._goal = goal
+        self._extended = False
+
+    @property
+    def deadlines(self) -> tuple[timedelta, ...]:
+        timeout = self._goal.timeout
+        if timeout is None:
+            return ()
+        return (timeout, timeout + _GRACE) if self._goal.limited else (timeout,)
+
+    def check(self, waited: timedelta, now: datetime) -> None:
+        """Raises TimedOut; at once where no reconciler is there to take a growth back."""
+        timeout = self._goal.timeout
+        if timeout is None or waited < timeout:
+            return
+        goal, limit = self._goal, duration_text(timeout)
+        late = f"{goal.job.name}: {goal.role} is not at {goal.size} after {limit}"
+        if not goal.limited:
+            raise TimedOut(late)
+        if waited >= timeout + _GRACE or unattended(self._connection, now):
+            raise TimedOut(f"{late}; it was not taken back: does the reconciler run?")
+        if not self._extended:
+            self._world.warn(f"{late}: waits until the reconciler has taken it back")
+            self._extended = True

@@ -87,7 +87,8 @@ def status(
         watch_report.show(world, reading, read)
         return
     selection = ListOptions("Job", connection.namespace, contract.FRAMEWORK)
-    changes = wait.until(world.changes(connection.cluster, selection))
+    deadlines = () if wanted.timeout is None else (wanted.timeout,)
+    changes = wait.until(world.changes(connection.cluster, selection, deadlines))
     if reading.watch:
         watch_report.follow(world, reading, read, changes)
         wait.conclude()

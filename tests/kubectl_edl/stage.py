@@ -52,6 +52,8 @@ class Stage:
     """What the clock says, look by look; the last one again and again."""
     sleep: Callable[[float], object] = lambda _: None
     """What happens while the plugin waits."""
+    deadlines: tuple[timedelta, ...] = ()
+    """When the last command that waits looks again in any case."""
     kubectl_code: int = 0
     kubectl_calls: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
     """What kubectl itself was asked to do, and with which standard input."""
@@ -117,8 +119,11 @@ class Stage:
         namespace = "" if scope.all_namespaces else scope.namespace or self.namespace
         return ClusterConnection(self.wrapped(self.cluster), namespace, "https://cluster", scope)
 
-    def _changes(self, cluster: Cluster, selection: ListOptions) -> Iterator[None]:
+    def _changes(
+        self, cluster: Cluster, selection: ListOptions, deadlines: Sequence[timedelta] = ()
+    ) -> Iterator[None]:
         assert cluster is not None
+        self.deadlines = tuple(deadlines)
         assert selection.kind == "Event" or selection.labels == contract.FRAMEWORK
         for happen in self.between:
             happen()

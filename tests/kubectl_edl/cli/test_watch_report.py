@@ -8,6 +8,7 @@ import subprocess
 import sys
 import termios
 from collections.abc import Iterator
+from datetime import timedelta
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -21,7 +22,7 @@ from edl.kube.cluster import ListOptions, RawList
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.interrupts import Attention, listening
-from kubectl_edl.client.change_watch import wakes
+from kubectl_edl.client.change_watch import patience, wakes
 from kubectl_edl.output.alternate_screen import ENTER, LEAVE
 from tests.edl.kube.servers import Answer, serving
 from tests.kubectl_edl.fenced import fenced
@@ -199,6 +200,13 @@ class Watched:
             if isinstance(entry, Exception):
                 raise entry
             yield entry
+
+
+def test_a_wait_with_a_time_limit_looks_again_when_it_is_over_and_not_seconds_later() -> None:
+    limits = [timedelta(seconds=7), timedelta(seconds=22)]
+    assert patience([], 100.0) == patience(limits, 0.0) == patience(limits, 23.0) == 5.0
+    assert patience(limits, 4.5) == 2.5
+    assert patience(limits, 20.0) == 2.0
 
 
 def test_a_change_wakes_the_watch(stage: Stage) -> None:

@@ -186,12 +186,28 @@ def test_what_does_not_come_in_time_is_exit_code_5(stage: Stage) -> None:
     assert (found.code, found.err) == (5, "error: mnist: worker is not at 3 after 60s\n")
 
 
-def test_a_reconciler_that_never_answers_is_named(stage: Stage) -> None:
-    stage.now = [NOW + timedelta(seconds=age) for age in range(0, 600, 20)]
-    stage.between = [lambda: None] * 10
+def test_a_reconciler_that_never_answers_is_waited_for_a_little_and_named(stage: Stage) -> None:
+    lease(stage, minutes_ago=-5)
+    stage.now = [NOW + timedelta(seconds=age) for age in range(0, 600, 5)]
+    stage.between = [lambda: None] * 30
     found = stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s")
-    assert found.code == 5
-    assert "it was not taken back: does the reconciler run?" in found.err
+    late = "mnist: worker is not at 6 after 60s"
+    assert (found.code, found.err.splitlines()) == (
+        5,
+        [
+            f"{late}: waits until the reconciler has taken it back",
+            f"error: {late}; it was not taken back: does the reconciler run?",
+        ],
+    )
+    assert stage.deadlines == (timedelta(seconds=60), timedelta(seconds=75))
+
+
+def test_where_no_reconciler_is_left_the_wait_ends_with_its_timeout(stage: Stage) -> None:
+    stage.now = [NOW + timedelta(seconds=age) for age in (0, 0, 0, 0, 61)]
+    stage.between = [lambda: None, lambda: pytest.fail("nothing is left to wait for")]
+    found = stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s")
+    late = "error: mnist: worker is not at 6 after 60s; it was not taken back"
+    assert (found.code, found.err) == (5, f"{late}: does the reconciler run?\n")
 
 
 def test_somebody_elses_change_ends_the_wait(stage: Stage) -> None:
