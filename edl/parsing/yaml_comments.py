@@ -4,18 +4,32 @@ ruamel.yaml keeps what stands between two values with the last scalar before it;
 is taken out or a third one comes between, that text has to go with the value that it precedes.
 """
 
+import re
 from typing import Any, Final, TypeAlias
 
+import yaml
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import CommentMark
 from ruamel.yaml.scalarstring import FoldedScalarString, LiteralScalarString
 from ruamel.yaml.tokens import CommentToken
 
 _BLOCKS: Final = (LiteralScalarString, FoldedScalarString)
+_COMMENT: Final = re.compile(r"#[^\r\n]*")
+_SCANNER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BEFORE: Final = 1
 """Where ruamel.yaml keeps what stands before a key or an item."""
 
 Node: TypeAlias = CommentedMap | CommentedSeq
+
+
+def comments(text: str) -> tuple[str, ...]:
+    """All of a text, each from its `#`; what stands in values is none. Raises YAMLError."""
+    found: list[str] = []
+    end = 0
+    for token in yaml.scan(text, Loader=_SCANNER):
+        found += _COMMENT.findall(text, end, token.start_mark.index)
+        end = max(end, token.end_mark.index)
+    return tuple(comment.rstrip() for comment in found)
 
 
 def taken_trailing(node: Node, key: Any) -> str:  # noqa: ANN401 - a key or an index

@@ -24,9 +24,8 @@ from ruamel.yaml.scalarstring import (
 )
 from ruamel.yaml.tag import Tag
 
-from edl.parsing.yaml_comments import given_trailing, put_before, taken_trailing
+from edl.parsing.yaml_comments import comments, given_trailing, put_before, taken_trailing
 
-_COMMENT: Final = re.compile(r"(?:^|[ \t])(#[^\r\n]*)", re.MULTILINE)
 _NULL: Final = Tag(suffix="tag:yaml.org,2002:null")
 _TEXT: Final = Tag(suffix="tag:yaml.org,2002:str")
 _NO_TEXT_ELSEWHERE: Final = re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+|[yYnN]|[-+]?0o[0-7_]+")
@@ -76,7 +75,10 @@ def lost_comments(before: str, after: str) -> tuple[str, ...]:
 
     They are lost with what they stand in, and inside of a map in braces over several lines.
     """
-    found = Counter(_COMMENT.findall(before)) - Counter(_COMMENT.findall(after))
+    try:
+        found = Counter(comments(before)) - Counter(comments(after))
+    except yaml.YAMLError:  # JSON with tabs, which has none
+        return ()
     return tuple(found.elements())
 
 

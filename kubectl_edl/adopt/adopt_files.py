@@ -7,9 +7,10 @@ from edl.writes import Json
 from kubectl_edl.adopt.job_labels import Labels, labelled
 from kubectl_edl.cli.candidates import plain
 from kubectl_edl.cli.command_errors import Refused, no_such_job_in
+from kubectl_edl.cli.context import CliContext
 from kubectl_edl.output.yaml_writer import joined
 from kubectl_edl.resources.manifest_sources import Named, sources
-from kubectl_edl.resources.yaml_rewriter import rewrite
+from kubectl_edl.resources.yaml_rewriter import Rewritten, hints, rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 KINDS: Final = frozenset({"Job", "CronJob", "Pod"})
 
 
-def adopt_files(stdin: TextIO, named: Named, labels: Labels) -> str:
-    """The files' text (`-` is stdin) with labels on each Job, CronJob and pod, or on one only.
+def adopt_files(stdin: TextIO, named: Named, labels: Labels) -> list[Rewritten]:
+    """The files' documents (`-` is stdin) with labels on each Job, CronJob and pod, or on one only.
 
     Raises Denied with the findings of all of them, Missing without the one that was named, Refused
     when there is nothing to label, Unreadable for what is no manifest.
@@ -36,7 +37,14 @@ def adopt_files(stdin: TextIO, named: Named, labels: Labels) -> str:
         raise no_such_job_in(where, name, labeller.names)
     if not labeller.names:
         raise Refused(f"{where} has no Job, CronJob or Pod to label")
-    return joined(text for text, _ in documents)
+    return documents
+
+
+def print_yaml(world: CliContext, found: "Sequence[Rewritten]") -> None:
+    """The documents; on stderr what they have lost."""
+    for hint in hints(found):
+        world.warn(hint)
+    world.out.write(joined(one.text for one in found))
 
 
 def names_of(found: "Sequence[ManifestSource]") -> str:

@@ -5,7 +5,7 @@ from typing import Final
 import click
 
 from edl.frameworks import FRAMEWORKS
-from kubectl_edl.adopt.adopt_files import adopt_files
+from kubectl_edl.adopt.adopt_files import adopt_files, print_yaml
 from kubectl_edl.adopt.job_labels import Labels
 from kubectl_edl.adopt.recreate import Recreation, adopt_job
 from kubectl_edl.cli.candidates import plain_job_names
@@ -95,7 +95,7 @@ def adopt(
             "--recreate and --yes are for a Job that exists: leave them out, or -f."
         )
     if source.filenames:
-        world.out.write(adopt_files(world.stdin, source, labels))
+        print_yaml(world, adopt_files(world.stdin, source, labels))
     elif source.name:
         adopt_job(world, world.connect(scope), source.name, labels, recreation)
     else:

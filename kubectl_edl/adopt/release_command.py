@@ -59,7 +59,7 @@ def release(world: CliContext, named: Named, scope: Scope, writing: Writing) -> 
     if named.filenames and writing.output == "name":
         raise click.UsageError("-o name is for a Job of the cluster; with -f it is yaml or json.")
     if named.filenames:
-        world.out.write(FORMS[writing.output](release_files(world.stdin, named)))
+        FORMS[writing.output](world, release_files(world.stdin, named))
     elif named.name:
         release_job(world, world.connect(scope), named.name, writing)
     else:

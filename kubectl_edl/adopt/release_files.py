@@ -5,17 +5,16 @@ from typing import Final, TextIO
 
 from edl import contract
 from edl.writes import Json
-from kubectl_edl.adopt.adopt_files import KINDS, names_of
+from kubectl_edl.adopt.adopt_files import KINDS, names_of, print_yaml
 from kubectl_edl.adopt.strip import unlabelled
 from kubectl_edl.cli.candidates import plain
 from kubectl_edl.cli.command_errors import Refused, no_such_job_in
+from kubectl_edl.cli.context import CliContext
 from kubectl_edl.output.serialize import json_stream
-from kubectl_edl.output.yaml_writer import joined
 from kubectl_edl.resources.manifest_sources import Named, sources
-from kubectl_edl.resources.yaml_rewriter import rewrite
+from kubectl_edl.resources.yaml_rewriter import Rewritten, rewrite
 
-Documents = Sequence[tuple[str, Json]]
-"""Each one's text and value."""
+Documents = Sequence[Rewritten]
 
 
 def release_files(stdin: TextIO, named: Named) -> Documents:
@@ -61,12 +60,13 @@ class _Remover:
         return bare
 
 
-def _yaml(documents: Documents) -> str:
-    return joined(text for text, _ in documents)
+def _print_json(world: CliContext, found: Documents) -> None:
+    """JSON has no comments: that they are gone is no news."""
+    world.out.write(json_stream([one.value for one in found]))
 
 
-def _json(documents: Documents) -> str:
-    return json_stream([value for _, value in documents])
-
-
-FORMS: Final[Mapping[str, Callable[[Documents], str]]] = {"": _yaml, "yaml": _yaml, "json": _json}
+FORMS: Final[Mapping[str, Callable[[CliContext, Documents], None]]] = {
+    "": print_yaml,
+    "yaml": print_yaml,
+    "json": _print_json,
+}

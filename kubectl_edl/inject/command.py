@@ -96,6 +96,7 @@ def inject(world: CliContext, asked: InjectOptions) -> None:
     from kubectl_edl.inject import injector, view  # noqa: PLC0415 (frameworks, YAML)
     from kubectl_edl.output.table import Layout  # noqa: PLC0415 (the same)
     from kubectl_edl.resources.manifest_sources import sources  # noqa: PLC0415 (the same)
+    from kubectl_edl.resources.yaml_rewriter import hints  # noqa: PLC0415 (the same)
 
     found = sources(asked.filenames, world.stdin)
     warned: list[str] = []
@@ -108,6 +109,8 @@ def inject(world: CliContext, asked: InjectOptions) -> None:
     stream = injector.inject(found, setting, warn)
     if not (stream.injections or warned):
         world.warn(_NOTHING)
+    for hint in hints(stream.documents) if asked.form == _YAML else ():
+        world.warn(hint)
     world.out.write(view.FORMS[asked.form](stream, Layout(width=world.width)))
 
 

@@ -16,7 +16,7 @@ from edl.writes import Json
 from kubectl_edl.resources.manifest_schema import misshapen
 from kubectl_edl.resources.manifest_sources import ManifestSource
 from kubectl_edl.resources.yaml_reader import Document, documents
-from kubectl_edl.resources.yaml_rewriter import rewritten
+from kubectl_edl.resources.yaml_rewriter import Rewritten, rewritten
 
 _USER: Final = "kubectl-edl inject"
 _KINDS: Final = ("Job", "Pod")
@@ -49,13 +49,12 @@ class Injection:
 
 @dataclass(frozen=True, slots=True)
 class InjectedStream:
-    """All documents of some files, in order: as text (a changed one written anew), and as values.
+    """All documents of some files, in order.
 
     `injections` are those of them, and of their Lists' items, that were completed.
     """
 
-    texts: tuple[str, ...]
-    values: tuple[Json, ...]
+    documents: tuple[Rewritten, ...]
     injections: tuple[Injection, ...]
 
 
@@ -76,16 +75,12 @@ def inject(
     """
     found = [document for source in sources for document in documents(source)]
     injector = _Injector(setting, _policies(found))
-    pairs = [injector.document(document) for document in found]
+    documented = tuple(injector.document(document) for document in found)
     for warning in injector.warnings:
         warn(warning)
     if injector.findings:
         raise Denied(injector.findings)
-    return InjectedStream(
-        texts=tuple(text for text, _ in pairs),
-        values=tuple(value for _, value in pairs),
-        injections=tuple(injector.injections),
-    )
+    return InjectedStream(documented, tuple(injector.injections))
 
 
 class _Injector:
@@ -99,11 +94,10 @@ class _Injector:
         self.findings: list[Finding] = []
         self.warnings: list[str] = []
 
-    def document(self, document: Document) -> tuple[str, Json]:
-        """Its text and value; both as they were where nothing is to be done."""
+    def document(self, document: Document) -> Rewritten:
+        """As it was where nothing is to be done."""
         after = self._manifest(document.value, str(document.origin))
-        same = after is document.value
-        return (document.origin.text if same else rewritten(document, after)), after
+        return rewritten(document, None if after is document.value else after)
 
     def _manifest(self, manifest: Json, where: str) -> Json:
         if manifest.get("kind") == "List":

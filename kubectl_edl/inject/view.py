@@ -15,11 +15,11 @@ _CHANGES: Final = (Column("PATH"), Column("VALUE", shrinks=True), Column("WHY"))
 
 def yaml_stream(stream: InjectedStream, layout: Layout) -> str:  # noqa: ARG001 (every form's shape)
     """As it came, the completed documents written anew."""
-    return joined(stream.texts)
+    return joined(one.text for one in stream.documents)
 
 
 def json_stream(stream: InjectedStream, layout: Layout) -> str:  # noqa: ARG001 (the same)
-    return serialize.json_stream(stream.values)
+    return serialize.json_stream([one.value for one in stream.documents])
 
 
 def differences(stream: InjectedStream, layout: Layout) -> str:  # noqa: ARG001 (the same)

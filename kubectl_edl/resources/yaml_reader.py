@@ -134,6 +134,7 @@ def _composed(
     text: str,
 ) -> Iterator[tuple[yaml.Node, str]]:
     """Each document's node, and its text without what separates documents."""
+    first = True
     while loader.check_node():
         start = loader.get_event()
         node = loader.compose_node(None, None)
@@ -141,7 +142,17 @@ def _composed(
         loader.anchors = {}
         begin = start.end_mark.index if start.explicit else 0  # Only the first needs no marker.
         own = text[begin : end.start_mark.index]
-        yield node, _ended(_REST_OF_MARKER.sub("", own) if start.explicit else own)
+        if start.explicit:
+            above = text[: start.start_mark.index] if first else ""
+            own = _only_comments(above) + _REST_OF_MARKER.sub("", own)
+        first = False
+        yield node, _ended(own)
+
+
+def _only_comments(text: str) -> str:
+    """What stands above the first marker, unless that is a directive."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return text if lines and all(line.startswith("#") for line in lines) else ""
 
 
 def _values(node: yaml.Node, known: dict[int, int]) -> int:

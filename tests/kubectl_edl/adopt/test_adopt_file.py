@@ -82,6 +82,33 @@ def test_a_job_gets_the_labels_and_the_rest_stays_as_it_is(tmp_path: Path) -> No
     assert "        - |\n          set -e\n          python train.py\n" in found.out
 
 
+BRACES = """\
+# The whole experiment.
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: mnist,   # ours
+  namespace: lab}
+spec: {parallelism: 4, template: {spec: {restartPolicy: Never, containers: [{name: main}]}}}
+"""
+
+
+def test_a_comment_that_cannot_stay_is_named(tmp_path: Path) -> None:
+    file = write(tmp_path, BRACES)
+    found = Stage().run("adopt", "-f", file, "--framework", "none")
+    lost = f"hint: {file}: document 1 has lost 1 of its comments: # ours\n"
+    assert (found.code, found.err) == (0, lost)
+    assert found.out.startswith("# The whole experiment.\napiVersion: batch/v1\n")
+
+
+def test_release_names_lost_comments_where_its_output_could_have_them(tmp_path: Path) -> None:
+    labels = "metadata: {labels: {edl.dev/framework: none}, name: mnist,   # ours"
+    file = write(tmp_path, BRACES.replace("metadata: {name: mnist,   # ours", labels))
+    lost = f"hint: {file}: document 1 has lost 1 of its comments: # ours\n"
+    assert Stage().run("release", "-f", file).err == lost
+    assert Stage().run("release", "-f", file, "-o", "json").err == ""
+
+
 def test_labelling_the_result_again_changes_nothing(tmp_path: Path) -> None:
     arguments = ("--framework", "none", "--max", "4")
     once = Stage().run("adopt", "-f", write(tmp_path, TEXT), *arguments).out

@@ -64,6 +64,16 @@ def test_comments_of_a_completed_job_stay(tmp_path: Path) -> None:
     }
 
 
+def test_a_comment_of_a_completed_job_that_cannot_stay_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    labels = "{edl.dev/framework: none,   # for now\n    edl.dev/max: '4'}"
+    text = dump(job("mnist", framework="none"))
+    path.write_text(text.replace("\n    edl.dev/framework: none", f" {labels}"))
+    lost = f"hint: {path}: document 1 has lost 1 of its comments: # for now\n"
+    assert inject("-f", str(path)).err == lost
+    assert inject("-f", str(path), "--diff").err == ""
+
+
 def test_addresses_are_those_of_the_namespace_that_is_meant(tmp_path: Path) -> None:
     own = job("own", framework="tensorflow", min="1", max="2")
     own["metadata"]["namespace"] = "mine"
