@@ -151,17 +151,25 @@ class Resources(msgspec.Struct, frozen=True):
 def amount_text(name: str, amount: int) -> str:
     """One amount as a user reads it: `500m CPU`, `1.5 CPU`, `8Gi memory`, `2 nvidia.com/gpu`."""
     if name == CPU:
-        cores = f"{amount}m" if 0 < abs(amount) < 1000 else f"{Decimal(amount) / 1000:f}"  # noqa: PLR2004 (a core)
-        return f"{cores} CPU"
-    if name == SHARED_GPU:
-        return f"{Decimal(amount) / 1000:f} {name}"
-    if name == PODS:
-        return "1 pod" if amount == 1 else f"{amount} pods"
+        unit = "CPU"
+    elif name == PODS:
+        unit = "pod" if amount == 1 else "pods"
+    elif name.startswith(DEVICE_CLASS):
+        unit = devices_text(name, "device" if amount == 1 else "devices")
+    else:
+        unit = name
+    return f"{number_text(name, amount)} {unit}"
+
+
+def number_text(name: str, amount: int) -> str:
+    """The amount alone, as manifests write it: `500m`, `1.5`, `8Gi`, `2`."""
+    if name == CPU and 0 < abs(amount) < 1000:  # noqa: PLR2004 (a core)
+        return f"{amount}m"
+    if name in (CPU, SHARED_GPU):
+        return f"{Decimal(amount) / 1000:f}"
     if name == MEMORY or name.startswith(("hugepages-", "ephemeral-storage")):
-        return f"{_bytes_text(amount)} {name}"
-    if name.startswith(DEVICE_CLASS):
-        return f"{amount} {devices_text(name, 'device' if amount == 1 else 'devices')}"
-    return f"{amount} {name}"
+        return _bytes_text(amount)
+    return str(amount)
 
 
 def devices_text(name: str, noun: str = "devices") -> str:

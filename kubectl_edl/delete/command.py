@@ -6,7 +6,7 @@ import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import DRY_RUNS, Command, bundled, one_namespace
+from kubectl_edl.cli.options import DRY_RUNS, Command, bundled, everywhere
 from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.delete.job_deletion import DeleteOptions
 from kubectl_edl.delete.job_deletion import delete as delete_jobs
@@ -26,6 +26,8 @@ Examples:
   kubectl edl delete mnist bert --yes
   # All of an experiment
   kubectl edl delete -l experiment=lr-sweep
+  # The same, in every namespace
+  kubectl edl delete -l experiment=lr-sweep -A
   # Which Jobs would go
   kubectl edl delete --all --dry-run client -o name
 """
@@ -57,10 +59,10 @@ def _how(function: Command) -> Command:
 @click.command("delete", help=_HELP, epilog=EXIT_CODES_TIMED_HELP)
 @choosing
 @_how
-@one_namespace
+@everywhere
 @click.pass_obj
 def delete(world: CliContext, choice: Choice, how: DeleteOptions, scope: Scope) -> None:
-    check(choice)
+    check(choice, scope)
     delete_jobs(world, scope, choice, how)
 
 

@@ -1,6 +1,6 @@
 """Deleting training jobs: every Job of each; what stands around them is the garbage collector's."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -10,13 +10,13 @@ from edl import contract
 from edl.durations import duration_text
 from edl.errors import NotFound
 from edl.kube.cluster import ListOptions, PluginCluster
-from edl.model import ObjectRef
+from edl.model import JobKey, ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.candidates import decoded, plain, training_job_name
 from kubectl_edl.cli.command_errors import Refused, TimedOut, no_such_job
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import confirmed, waited
-from kubectl_edl.model.job_selection import Choice, each, none_found
+from kubectl_edl.model.job_selection import Choice, each, none_found, shown
 
 _NAMED: Final = 5
 _REMARKS: Final = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
@@ -34,7 +34,7 @@ class DeleteOptions:
     output: str = ""
 
 
-_Jobs = Mapping[str, Sequence[Json]]
+_Jobs = Mapping[JobKey, Sequence[Json]]
 """By training job."""
 
 
@@ -42,7 +42,7 @@ def delete(world: CliContext, scope: Scope, choice: Choice, how: DeleteOptions) 
     """Raises Missing before anything is deleted, Refused where nobody can say yes, TimedOut."""
     connection = world.connect(scope)
     found = _found(connection, choice, how)
-    if none_found(world, connection.namespace, found) or not _agreed(world, found, how):
+    if none_found(world, connection.namespace, found) or not _agreed(world, scope, found, how):
         return
     each(world, found.items(), partial(_delete, world, connection, how))
     if how.wait and how.dry_run == "none":
@@ -50,22 +50,27 @@ def delete(world: CliContext, scope: Scope, choice: Choice, how: DeleteOptions) 
 
 
 def _found(connection: ClusterConnection, choice: Choice, how: DeleteOptions) -> _Jobs:
-    listed: dict[str, list[Json]] = {}
-    for name, manifest in _list(connection, contract.FRAMEWORK):
-        listed.setdefault(name, []).append(manifest)
+    listed: dict[JobKey, list[Json]] = {}
+    for key, manifest in _list(connection, contract.FRAMEWORK):
+        listed.setdefault(key, []).append(manifest)
     if choice.everything:
         return listed
     if choice.selector:
-        chosen = {name for name, _ in _list(connection, f"{contract.FRAMEWORK},{choice.selector}")}
-        return {name: jobs for name, jobs in listed.items() if name in chosen}
-    names = _whole(dict.fromkeys(map(plain, choice.names)), listed)
+        chosen = {key for key, _ in _list(connection, f"{contract.FRAMEWORK},{choice.selector}")}
+        return {key: jobs for key, jobs in listed.items() if key in chosen}
+    there = {key.name: jobs for key, jobs in listed.items()}
+    names = _whole(dict.fromkeys(map(plain, choice.names)), there)
     for name in names:
-        if name not in listed and not (how.ignore_not_found and not _is_known(name, listed)):
-            _refuse(name, listed, connection)
-    return {name: listed[name] for name in names if name in listed}
+        if name not in there and not (how.ignore_not_found and not _is_known(name, there)):
+            _refuse(name, there, connection)
+    return {JobKey(connection.namespace, name): there[name] for name in names if name in there}
 
 
-def _whole(names: Iterable[str], listed: _Jobs) -> dict[str, None]:
+_ByName = Mapping[str, Sequence[Json]]
+"""By training job of one namespace."""
+
+
+def _whole(names: Iterable[str], listed: _ByName) -> dict[str, None]:
     """All Jobs of a training job, as `-o name` prints them, stand for the training job."""
     named = dict.fromkeys(names)
     for whole, jobs in listed.items():
@@ -75,16 +80,17 @@ def _whole(names: Iterable[str], listed: _Jobs) -> dict[str, None]:
     return named
 
 
-def _list(connection: ClusterConnection, labels: str) -> list[tuple[str, Json]]:
+def _list(connection: ClusterConnection, labels: str) -> list[tuple[JobKey, Json]]:
     items = connection.cluster.list(ListOptions("Job", connection.namespace, labels)).items
-    return [(training_job_name(raw), decoded(raw)) for raw in items]
+    found = [(training_job_name(raw), decoded(raw)) for raw in items]
+    return [(JobKey(job["metadata"]["namespace"], name), job) for name, job in found]
 
 
-def _is_known(name: str, listed: _Jobs) -> bool:
+def _is_known(name: str, listed: _ByName) -> bool:
     return any(name == job["metadata"]["name"] for jobs in listed.values() for job in jobs)
 
 
-def _refuse(name: str, listed: _Jobs, connection: ClusterConnection) -> None:
+def _refuse(name: str, listed: _ByName, connection: ClusterConnection) -> None:
     """A Job's name means that Job alone, and never the training job around it."""
     flags = connection.scope.flags
     for whole, jobs in listed.items():
@@ -100,23 +106,27 @@ def _refuse(name: str, listed: _Jobs, connection: ClusterConnection) -> None:
     raise Refused(f'Job "{name}" is not elastic: kubectl delete job {name}{flags}')
 
 
-def _agreed(world: CliContext, found: _Jobs, how: DeleteOptions) -> bool:
-    if how.yes or how.dry_run != "none" or confirmed(world, _question(found)):
+def _agreed(world: CliContext, scope: Scope, found: _Jobs, how: DeleteOptions) -> bool:
+    if how.yes or how.dry_run != "none" or confirmed(world, _question(found, scope)):
         return True
     world.warn("nothing was deleted")
     return False
 
 
-def _question(found: _Jobs) -> str:
+def _question(found: _Jobs, scope: Scope) -> str:
     jobs = [job for jobs in found.values() for job in jobs]
     active = sum((job.get("status") or {}).get("active") or 0 for job in jobs)
     more = len(found) - _NAMED
-    names = ", ".join([*list(found)[:_NAMED], *([f"{more} more"] if more > 0 else [])])
+    first = [shown(key, scope) for key in list(found)[:_NAMED]]
+    names = ", ".join([*first, *([f"{more} more"] if more > 0 else [])])
     noun = "training job" if len(found) == 1 else f"{len(found)} training jobs:"
-    return f"Delete {noun} {names} ({_count(jobs, 'Job')}, {active} active pods)?"
+    where = ""
+    if scope.all_namespaces:
+        where = f" in {_count({key.namespace for key in found}, 'namespace')}"
+    return f"Delete {noun} {names} ({_count(jobs, 'Job')}{where}, {active} active pods)?"
 
 
-def _count(items: Sequence[object], noun: str) -> str:
+def _count(items: Collection[object], noun: str) -> str:
     return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
 
 
@@ -124,9 +134,9 @@ def _delete(
     world: CliContext,
     connection: ClusterConnection,
     how: DeleteOptions,
-    found: tuple[str, Sequence[Json]],
+    found: tuple[JobKey, Sequence[Json]],
 ) -> None:
-    name, jobs = found
+    key, jobs = found
     for job in jobs:
         _delete_one(connection.cluster, job, how.dry_run)
     names = [job["metadata"]["name"] for job in jobs]
@@ -134,8 +144,9 @@ def _delete(
         for one in names:
             world.say(f"job.batch/{one}")
         return
-    which = "" if names == [name] else f" with its {'Job' if len(names) == 1 else 'Jobs'} "
+    which = "" if names == [key.name] else f" with its {'Job' if len(names) == 1 else 'Jobs'} "
     remark = _REMARKS[how.dry_run]
+    name = shown(key, connection.scope)
     world.say(f"{name}: deleted{which}{', '.join(names) if which else ''}{remark}")
 
 

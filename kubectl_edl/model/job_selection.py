@@ -1,4 +1,4 @@
-"""Which training jobs a command is for: by their names, by a selector, or all of the namespace."""
+"""Which training jobs a command is for: by their names, by a selector, or all there are."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -7,8 +7,9 @@ from typing import Final, TypeVar
 import click
 
 from edl.errors import EdlError
+from edl.model import JobKey
 from kubectl_edl.cli.candidates import job_names
-from kubectl_edl.cli.context import CliContext
+from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import SELECTOR, Command, bundled
 
 _Item = TypeVar("_Item")
@@ -30,7 +31,9 @@ class Choice:
 _OPTIONS: Final = (
     click.argument("names", metavar="[JOB]...", nargs=-1, shell_complete=job_names),
     SELECTOR,
-    click.option("--all", "everything", is_flag=True, help="All of the namespace."),
+    click.option(
+        "--all", "everything", is_flag=True, help="All of the namespace; with -A, of all of them."
+    ),
 )
 
 
@@ -39,8 +42,11 @@ def choosing(function: Command) -> Command:
     return bundled(Choice, "choice", _OPTIONS)(function)
 
 
-def check(choice: Choice) -> None:
-    """Raises click.UsageError unless it is one of the three ways to choose."""
+def check(choice: Choice, scope: Scope) -> None:
+    """Raises click.UsageError unless it is one of the three ways to choose.
+
+    All namespaces alone choose nothing, and a name belongs to one namespace, as for kubectl.
+    """
     given = [bool(choice.names), bool(choice.selector), choice.everything]
     if not any(given):
         raise click.UsageError("Specify training jobs by name, -l SELECTOR or --all.")
@@ -48,6 +54,20 @@ def check(choice: Choice) -> None:
         raise click.UsageError(
             "Names, a selector (-l) and --all exclude each other: leave two out."
         )
+    if scope.all_namespaces and choice.names:
+        raise click.UsageError(
+            "A name belongs to one namespace: with -A, use -l SELECTOR or --all."
+        )
+
+
+def shown(key: JobKey, scope: Scope) -> str:
+    """`mnist`, or `team-a/mnist` where training jobs of all namespaces are meant."""
+    return str(key) if scope.all_namespaces else key.name
+
+
+def flags(key: JobKey, scope: Scope) -> str:
+    """Those of a command that is proposed for one training job."""
+    return f" -n {key.namespace}" if scope.all_namespaces else scope.flags
 
 
 def each(world: CliContext, items: Iterable[_Item], do: Callable[[_Item], None]) -> None:
@@ -70,5 +90,6 @@ def each(world: CliContext, items: Iterable[_Item], do: Callable[[_Item], None])
 def none_found(world: CliContext, namespace: str, chosen: Collection[object]) -> bool:
     """Whether a selector or --all chose nothing, which is said and no error."""
     if not chosen:
-        world.warn(f"No training jobs found in {namespace} namespace.")
+        where = f" in {namespace} namespace" if namespace else ""
+        world.warn(f"No training jobs found{where}.")
     return not chosen

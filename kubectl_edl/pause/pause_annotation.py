@@ -11,10 +11,10 @@ from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import Writing
 from kubectl_edl.client.cluster_view import Survey, selected, survey_jobs
-from kubectl_edl.client.lookup import only, training_job
+from kubectl_edl.client.lookup import again, training_job
 from kubectl_edl.client.patcher import ACTUATORS, Patcher, with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
-from kubectl_edl.model.job_selection import Choice, each, none_found
+from kubectl_edl.model.job_selection import Choice, each, flags, none_found, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,7 @@ def flip(world: CliContext, choice: Choice, scope: Scope, writing: Writing, swit
     def one(key: JobKey) -> None:
         def change() -> tuple[str, list[Json]]:
             seen = surveys.pop() if surveys else survey_jobs(connection, world.now())
-            job = only(key, seen) or training_job(key.name, seen, connection)
-            found = _flip(job, switch, actuator, scope.flags)
+            found = _flip(again(key, seen, connection), switch, actuator, scope)
             surveys.append(seen)
             return found
 
@@ -76,18 +75,16 @@ def _chosen(choice: Choice, survey: Survey, connection: ClusterConnection) -> li
 
 
 def _flip(
-    job: TrainingJob, switch: Switch, actuator: Patcher, flags: str
+    job: TrainingJob, switch: Switch, actuator: Patcher, scope: Scope
 ) -> tuple[str, list[Json]]:
-    end = ending(job)
+    end, name = ending(job), shown(job.key, scope)
     if end is not None and not job.live:
-        raise Refused(
-            f"{job.key.name} has ended ({end.value}): there is nothing to pause or resume"
-        )
+        raise Refused(f"{name} has ended ({end.value}): there is nothing to pause or resume")
     if not job.roles:
-        raise Refused(f"{job.key.name} cannot be paused or resumed as it is: {job.problem}")
-    named = f"{job.key.name}{flags}"
+        raise Refused(f"{name} cannot be paused or resumed as it is: {job.problem}")
+    named = f"{job.key.name}{flags(job.key, scope)}"
     if job.paused is switch.paused:
-        return f"{job.key.name}: {switch.already.format(job=named)}", []
+        return f"{name}: {switch.already.format(job=named)}", []
     value = contract.TRUE if switch.paused else None
     body = {"metadata": {"annotations": {contract.PAUSED: value}}}
     manifests = [
@@ -95,4 +92,4 @@ def _flip(
         for role in job.live
     ]
     done = switch.queued if job.suspended and switch.queued else switch.done
-    return f"{job.key.name}: {done.format(job=named)}{actuator.remark}", manifests
+    return f"{name}: {done.format(job=named)}{actuator.remark}", manifests

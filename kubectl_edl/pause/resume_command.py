@@ -6,7 +6,7 @@ import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import Writing, one_namespace, writing
+from kubectl_edl.cli.options import Writing, everywhere, writing
 from kubectl_edl.model.job_selection import Choice, check, choosing
 from kubectl_edl.pause.pause_annotation import Switch, flip
 
@@ -34,11 +34,11 @@ _SWITCH: Final = Switch(
 
 @click.command("resume", help=_HELP, epilog=EXIT_CODES_HELP)
 @choosing
-@one_namespace
+@everywhere
 @writing
 @click.pass_obj
 def resume(world: CliContext, choice: Choice, scope: Scope, writing: Writing) -> None:
-    check(choice)
+    check(choice, scope)
     flip(world, choice, scope, writing, _SWITCH)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from edl.quantities import Resources, amount_text
+from edl.quantities import Resources, number_text
 from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.output.cell_quantities import fine_percent
 from kubectl_edl.output.documents.field_kinds import API_VERSION
@@ -61,7 +61,8 @@ def _row(one: TeamFigures, namespaces: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def _amounts(found: Resources) -> str:
-    return ",".join(amount_text(name, amount).replace(" ", "") for name, amount in found)
+    """As `teams set` takes them: `cpu=800,nvidia.com/gpu=64`."""
+    return ",".join(f"{name}={number_text(name, amount)}" for name, amount in found)
 
 
 def _document(one: TeamFigures, namespaces: Mapping[str, int]) -> "TeamDocument":

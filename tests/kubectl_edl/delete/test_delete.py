@@ -76,6 +76,8 @@ def test_what_a_selector_does_not_find_is_no_error(stage: Stage) -> None:
         ([], "Specify training jobs by name, -l SELECTOR or --all."),
         (["mnist", "--all"], "exclude each other"),
         (["--all", "-l", "team=vision"], "exclude each other"),
+        (["-A"], "Specify training jobs by name, -l SELECTOR or --all."),
+        (["mnist", "-A"], "A name belongs to one namespace: with -A, use -l SELECTOR or --all."),
     ],
 )
 @pytest.mark.parametrize("verb", ["delete", "pause", "resume"])
@@ -224,3 +226,42 @@ def test_the_whole_cast_of_each_is_paused() -> None:
     for manifest in cast("bert", "chief=1,worker=1..2"):
         stage.put(manifest)
     assert len(stage.run("pause", "mnist", "bert", "-o", "name").out.splitlines()) == 5
+
+
+def twins(stage: Stage) -> None:
+    """sweep of another namespace, and one of team nlp beside it."""
+    for name, team in (("sweep", "vision"), ("other", "nlp")):
+        manifest = job(name, framework="none")
+        manifest["metadata"] |= {"namespace": "team-b"}
+        manifest["metadata"]["labels"]["team"] = team
+        stage.put(manifest)
+
+
+def test_a_selector_deletes_in_all_namespaces_and_says_where(stage: Stage) -> None:
+    twins(stage)
+    stage.answers = "y\n"
+    found = stage.run("delete", "-l", "team=vision", "-A")
+    assert found.out == "default/sweep: deleted\nteam-b/sweep: deleted\n"
+    asked = "Delete 2 training jobs: default/sweep, team-b/sweep (2 Jobs in 2 namespaces"
+    assert found.err.startswith(asked)
+    assert names(stage) == [*ROLES, "plain"]
+    assert stage.cluster.get(ObjectRef("Job", "team-b", "other"))
+
+
+def test_all_with_all_namespaces_deletes_every_training_job(stage: Stage) -> None:
+    twins(stage)
+    assert stage.run("delete", "--all", "-A", "-y").code == 0
+    assert names(stage) == ["plain"]
+    found = stage.run("delete", "--all", "-A", "-y")
+    assert (found.code, found.err) == (0, "No training jobs found.\n")
+
+
+def test_what_is_paused_in_all_namespaces_says_how_each_is_resumed(stage: Stage) -> None:
+    twins(stage)
+    found = stage.run("pause", "-l", "team=vision", "-A")
+    waits = "paused, it leaves the queue and waits for: kubectl edl resume sweep"
+    assert found.out.splitlines() == [
+        f"default/sweep: {waits} -n default",
+        f"team-b/sweep: {waits} -n team-b",
+    ]
+    assert stage.run("resume", "--all", "-A", "-o", "name").out == "job.batch/sweep\n" * 2

@@ -15,7 +15,7 @@ TEXT = """\
 teams:
 # the institute
 - name: research
-  guaranteed: {cpu: 12}
+  guaranteed: {cpu: 12, memory: 3Ti}
 - name: vision
   parent: research
   namespaces: [default]
@@ -54,8 +54,8 @@ def test_the_tree_shows_what_each_has(stage: Stage) -> None:
     ]
     assert lines[1:] == [
         ["default", "1", "<none>", "<none>", "<none>", "<none>", "0"],
-        ["research", "0", "12CPU", "2CPU", "<none>", "<none>", "1"],
-        ["vision", "1", "8CPU", "2CPU", "<none>", "<none>", "1"],
+        ["research", "0", "cpu=12,memory=3Ti", "cpu=2", "<none>", "<none>", "1"],
+        ["vision", "1", "cpu=8", "cpu=2", "<none>", "<none>", "1"],
     ]
 
 
@@ -227,7 +227,7 @@ def test_a_teams_share_is_in_the_wide_table_and_beside_its_queued_jobs(stage: St
     stage.put(job("waits", framework="none", min="8", max="8"))
     vision = stage.run("teams", "-o", "wide").out.splitlines()[2]
     assert vision.split()[:9] == [
-        *("vision", "1", "1CPU", "2CPU", "1CPU", "<none>", "<none>", "0.5", "12.5%"),
+        *("vision", "1", "cpu=1", "cpu=2", "cpu=1", "<none>", "<none>", "0.5", "12.5%"),
     ]
     assert stage.run("queue", "-o", "wide").out.splitlines()[1].split()[3:5] == [
         "vision#1",
