@@ -53,6 +53,16 @@ class Listed(click.Group):
             ctx.fail(f'there is no {self._noun} "{args[0]}"; {way_out}')
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 (click's signature)
+        """An option without its value is an error of the subcommand: click leaves that open."""
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            name = ctx.invoked_subcommand
+            if error.ctx is None and name in self._lines:
+                error.ctx = click.Context(self._load(name), info_name=name, parent=ctx)
+            raise
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, self._order(args))
 

@@ -177,6 +177,21 @@ def test_an_unknown_flag_names_the_command_that_knows_better() -> None:
     assert found.err.endswith("See 'kubectl edl status --help' for usage.\n")
 
 
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [("pause mnist --dry-run", "pause"), ("teams set a --dry-run", "teams set")],
+)
+def test_an_option_without_its_value_points_to_the_help_of_its_command(
+    line: str, command: str
+) -> None:
+    found = Stage().run(*line.split())
+    assert (found.code, found.err) == (
+        2,
+        "error: Option '--dry-run' requires an argument.\n"
+        f"See 'kubectl edl {command} --help' for usage.\n",
+    )
+
+
 def test_without_a_command_the_overview_is_printed() -> None:
     found = Stage().run()
     assert found.code == 0
