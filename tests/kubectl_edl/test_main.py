@@ -185,10 +185,12 @@ def test_an_option_without_its_value_points_to_the_help_of_its_command(
     line: str, command: str
 ) -> None:
     found = Stage().run(*line.split())
-    assert (found.code, found.err) == (
+    assert (found.code, found.err.splitlines()) == (
         2,
-        "error: Option '--dry-run' requires an argument.\n"
-        f"See 'kubectl edl {command} --help' for usage.\n",
+        [
+            "error: Option '--dry-run' requires an argument.",
+            f"See 'kubectl edl {command} --help' for usage.",
+        ],
     )
 
 
