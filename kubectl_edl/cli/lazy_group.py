@@ -59,7 +59,7 @@ class Listed(click.Group):
             return super().invoke(ctx)
         except click.UsageError as error:
             name = ctx.invoked_subcommand
-            if error.ctx is None and name in self._lines:
+            if error.ctx is None and name is not None:
                 error.ctx = click.Context(self._load(name), info_name=name, parent=ctx)
             raise
 

@@ -57,6 +57,10 @@ class InjectedStream:
     documents: tuple[Rewritten, ...]
     injections: tuple[Injection, ...]
 
+    @property
+    def values(self) -> tuple[Json, ...]:
+        return tuple(one.value for one in self.documents)
+
 
 def named(manifest: Json) -> str:
     metadata = manifest.get("metadata") or {}

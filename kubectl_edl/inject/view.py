@@ -19,7 +19,7 @@ def yaml_stream(stream: InjectedStream, layout: Layout) -> str:  # noqa: ARG001 
 
 
 def json_stream(stream: InjectedStream, layout: Layout) -> str:  # noqa: ARG001 (the same)
-    return serialize.json_stream([one.value for one in stream.documents])
+    return serialize.json_stream(stream.values)
 
 
 def differences(stream: InjectedStream, layout: Layout) -> str:  # noqa: ARG001 (the same)
