@@ -11,7 +11,7 @@ from certs import certificate_directory as files_in
 from certs.bundle import FILES, CertificateError, SubjectNames, from_files, local_names, to_files
 from certs.certificate_report import report, report_installed
 from certs.issue import LIFETIMES, Lifetimes
-from certs.renew import CertificateRequest, reissued
+from certs.rotation_steps import CertificateRequest, reissued
 from certs.secrets import CONFIGURATION, Installation, Installed, ensure, store, usual
 from certs.secrets import rotate as rotated
 from certs.verify import bundle_problem

@@ -27,7 +27,7 @@ from certs.bundle import (
 )
 from certs.ca_bundle import publish, trusted
 from certs.issue import LIFETIMES, Lifetimes, issue_pair
-from certs.renew import (
+from certs.rotation_steps import (
     NO_PROGRESS,
     CertificateRequest,
     TrustProgress,
@@ -144,7 +144,7 @@ def rotate(
 ) -> Installed:
     """Publish a new authority; the old one stays trusted, and its certificate is served meanwhile.
 
-    The leader takes the other steps: see `certs.rotation`.
+    The leader takes the other steps: see `certs.rotation_loop`.
     """
     order = CertificateRequest(installation.names, now, lifetimes)
     choice = _Choice(lambda found, believed: succeeded(found, order, believed), _as_found)

@@ -7,7 +7,7 @@ import click
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from edl.planner.settings import LONGEST
+from edl.planner.published_settings import LONGEST
 from reconciler.options.decision_options import MOST_WEIGHT, declared
 from reconciler.options.duration_range import DurationRange
 

@@ -12,7 +12,7 @@ from edl.model import ClusterState
 from edl.planner.plan import Plan
 from edl.steps import StepError, Steps
 from edl.writes import Step
-from reconciler.backoff import AFTER_CONFLICT, AFTER_FAILURE, ExponentialBackoff, JobBackoff
+from reconciler.job_backoff import AFTER_CONFLICT, AFTER_FAILURE, ExponentialBackoff, JobBackoff
 from reconciler.leader_election import Clocks, LeaderState
 from reconciler.memory.refused_starts import RefusedStarts
 from reconciler.metrics.decision_log import DecisionLog

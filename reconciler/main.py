@@ -13,7 +13,7 @@ import click
 import msgspec
 from prometheus_client import disable_created_metrics
 
-from certs.rotation import CertificateRotation
+from certs.rotation_loop import CertificateRotation
 from certs.secrets import usual
 from edl import contract
 from edl.errors import EdlError
@@ -23,7 +23,7 @@ from edl.kube.auth.access_review import MissingRights, render
 from edl.kube.auth.kubeconfig import ConfigOverrides
 from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
-from edl.planner import settings as planner
+from edl.planner import published_settings as planner
 from edl.planner.decide import decide
 from edl.planner.plan_cache import PlanCache
 from reconciler import webhook_certificates

@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from edl.kube.cache.informers import Stores, informers
 from edl.kube.cache.team_source import TeamSource
+from edl.kube.cache.watched_kinds import Stores, informers
 from edl.kube.cluster import Cluster
 from edl.kube.state.incremental_state import IncrementalState
 from edl.kube.writer.event_recorder import EventRecorder, EventYieldingExecutor
@@ -23,7 +23,7 @@ from reconciler.autoscaler_events import AutoscalerEvents
 from reconciler.controller import Controller, DecisionPipeline
 from reconciler.debug_plan import last_plan
 from reconciler.leader_election import AlwaysLeader, Clocks, LeaderElector, LeaderState
-from reconciler.leader_guard import FORBIDDEN, LeaderOnlyCluster, WriteOutcome
+from reconciler.leader_only_cluster import FORBIDDEN, LeaderOnlyCluster, WriteOutcome
 from reconciler.memory.unneeded_since import NoLegacy, UnneededNodes
 from reconciler.metrics.counters import Metrics
 from reconciler.metrics.decision_log import DecisionLog

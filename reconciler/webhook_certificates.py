@@ -12,15 +12,15 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from certs.bundle import each_certificate
 from certs.issue import LIFETIMES, Lifetimes
-from certs.rotation import RotationTimings
+from certs.rotation_loop import RotationTimings
 from certs.secrets import Installed
 from certs.verify import facts_of
 from edl.errors import EdlError
 from edl.model import ObjectRef
-from reconciler.backoff import AFTER_FAILURE
 from reconciler.controller import FOLLOWING
+from reconciler.job_backoff import AFTER_FAILURE
 from reconciler.leader_election import LeaderState
-from reconciler.leader_guard import NotLeading
+from reconciler.leader_only_cluster import NotLeading
 from reconciler.options.duration_range import DurationRange
 
 _log: Final = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from benchmarks.experiments.experiments import START_SECONDS, STOP_SECONDS
 from benchmarks.report.circumstances import commit, now
 from edl import simulator
 from edl.model import Node, Shape
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.quantities import CPU, Resources
 from edl.simulator import Result, WorkloadRole

@@ -28,7 +28,7 @@ from benchmarks.experiments.work import CONTENTION
 from benchmarks.report.circumstances import commit, now
 from edl import simulator
 from edl.model import ClusterState, Node, Shape
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.quantities import CPU, Resources
 from edl.simulator import JobResult, Result, Simulation, WorkloadRole

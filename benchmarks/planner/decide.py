@@ -26,7 +26,7 @@ from benchmarks.planner.clusters import Size, running, settled, with_gang
 from benchmarks.planner.situations import SITUATIONS, Situation
 from edl.model import ClusterState, Pod, PodPhase, TrainingJob
 from edl.planner.decide import decide
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import POLICIES

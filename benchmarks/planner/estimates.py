@@ -25,7 +25,7 @@ from edl.forecast.estimate import Certainty, Estimate
 from edl.forecast.forecast import forecast
 from edl.model import ClusterState, JobKey, Node, Shape, TrainingJob
 from edl.planner.plan import Plan
-from edl.planner.settings import Settings
+from edl.planner.published_settings import Settings
 from edl.quantities import Resources
 from edl.simulator import (
     Amdahl,

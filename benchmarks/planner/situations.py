@@ -27,7 +27,7 @@ from edl.model import (
     TopologySpread,
     TrainingJob,
 )
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.quantities import SHARED_GPU, Resources
 
 HOST: Final = "kubernetes.io/hostname"

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from benchmarks.planner.objects import Objects, Scale
 from edl.errors import Gone
-from edl.kube.cache.informers import Stores, informers
+from edl.kube.cache.watched_kinds import Stores, informers
 from edl.kube.cluster import ListOptions, RawEvent, RawList
 from edl.kube.decode import object_facts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.incremental_state import IncrementalState
 from edl.model import ClusterState
 from edl.planner.decide import decide
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.steps import steps
 

@@ -18,7 +18,7 @@ from edl.forecast.remaining_work import Basis, RemainingWork, left
 from edl.model import ClusterState, Code, JobKey, Reason, TrainingJob
 from edl.phases import ending
 from edl.planner.plan import Plan
-from edl.planner.settings import Settings
+from edl.planner.published_settings import Settings
 from edl.simulator import Elastic, Simulation, Watcher, from_state
 
 _NAMED: Final = 2

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, Node, TrainingJob
 from edl.planner.decide import decide
-from edl.planner.settings import Settings
+from edl.planner.published_settings import Settings
 from edl.quantities import Resources
 
 

@@ -7,6 +7,7 @@ import msgspec
 from edl import contract
 from edl.errors import Denied, Finding
 from edl.inject import (
+    held_ttl,
     manifest_types,
     namespace_defaults,
     namespace_limits,
@@ -15,7 +16,7 @@ from edl.inject import (
     update_policy,
 )
 from edl.inject.mutate_job import complete
-from edl.inject.pods import gpus, kubeshare, scheduling_gates, ttl
+from edl.inject.pods import gpus, kubeshare, scheduling_gates
 from edl.inject.warnings import request_warnings, topology_warnings, unknown_keys
 from edl.model.object_refs import JOB_TYPE
 from edl.parsing import namespace_policy, team_config_map
@@ -163,7 +164,7 @@ def _unlabelled(request: AdmissionRequest, context: Context) -> AdmissionVerdict
 def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> AdmissionVerdict:
     update_policy.refuse_other_queues(manifest)
     clean, warnings = namespace_defaults.given(
-        update_policy.without_ours(ttl.hold(manifest)), policy
+        update_policy.without_ours(held_ttl.hold(manifest)), policy
     )
     unreadable = namespace_limits.unreadable(policy)
     try:
@@ -181,7 +182,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
         done,
         (
             *update_policy.forgery_warnings(manifest, done),
-            *ttl.warnings(manifest, done),
+            *held_ttl.warnings(manifest, done),
             *unknown_keys.warnings(manifest),
             *warnings,
             *lost,
@@ -213,11 +214,11 @@ def _update(request: AdmissionRequest, old: Json, *, trusted: bool) -> Admission
     if manifest.get("kind") == "Pod" or trusted or _is_leaving(manifest):
         return AdmissionVerdict(manifest)
     if update_policy.is_handed_back(manifest, old):
-        return AdmissionVerdict(scheduling_gates.give_back(ttl.give_back(manifest, old), old))
+        return AdmissionVerdict(scheduling_gates.give_back(held_ttl.give_back(manifest, old), old))
     if contract.KUEUE_QUEUE not in update_policy.labels(old):
         update_policy.refuse_other_queues(manifest)
     update_policy.check_identity(manifest, old)
-    held, warnings = update_policy.held(ttl.hold(manifest, old), old)
+    held, warnings = update_policy.held(held_ttl.hold(manifest, old), old)
     update_policy.check(held, old, request.policy)
     back, lost = restored_fields.warnings(manifest, old), unknown_keys.warnings(manifest, old)
     return AdmissionVerdict(held, (*warnings, *back, *lost, *topology_warnings.late(held, old)))

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Pod, Role, TrainingJob
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.passes.drain import draining_nodes
 from edl.planner.plan import Plan
 from edl.planner.policies import Policy

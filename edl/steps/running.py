@@ -10,7 +10,7 @@ from edl.model import Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.steps import pod_removal, scale_deadline
 from edl.steps.dependents.dependents import surroundings
-from edl.steps.dependents.ssh_key_pair import missed_keys
+from edl.steps.dependents.ssh_key_requests import missed_keys
 from edl.steps.failure_reset import forgive
 from edl.steps.finish import finish, freed
 from edl.steps.hosts import new_workers

@@ -8,7 +8,8 @@ from typing import Final
 from edl import contract
 from edl.errors import Forbidden
 from edl.frameworks import FRAMEWORKS
-from edl.inject.pods import scheduling_gates, ttl
+from edl.inject import held_ttl
+from edl.inject.pods import scheduling_gates
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.model.object_refs import JOB_TYPE
@@ -46,7 +47,7 @@ def unlabelled(manifest: Json) -> Json:
                 del metadata[place]
             elif after != before:
                 metadata[place] = after
-    return ttl.give_back(_ungated(changed), manifest)
+    return held_ttl.give_back(_ungated(changed), manifest)
 
 
 def _ungated(part: Json) -> Json:
@@ -129,8 +130,11 @@ def _removal(job: Json) -> Json:
     if all(map(ours, job["metadata"].get("labels") or {})):
         metadata["labels"] |= _others_labels(job)
     patch: Json = {"metadata": {place: names for place, names in metadata.items() if names}}
-    before, after = job["spec"], scheduling_gates.give_back(ttl.give_back(job, job), job)["spec"]
-    spec = {} if after == before else {ttl.FIELD: after.get(ttl.FIELD)}
+    before, after = (
+        job["spec"],
+        scheduling_gates.give_back(held_ttl.give_back(job, job), job)["spec"],
+    )
+    spec = {} if after == before else {held_ttl.FIELD: after.get(held_ttl.FIELD)}
     if after["template"] != before["template"]:
         left = after["template"]["spec"].get(scheduling_gates.FIELD)
         spec |= {"template": {"spec": {scheduling_gates.FIELD: left}}}

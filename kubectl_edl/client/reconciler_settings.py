@@ -12,9 +12,9 @@ from msgspec import structs
 
 from edl import contract
 from edl.forecast.estimate import Certainty, Estimate
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
-from edl.planner.settings import Settings, read
+from edl.planner.published_settings import Settings, read
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.cli.options import Command, bundled
 from kubectl_edl.client.reconciler_lease import Lead, LeaseView, leadership

@@ -15,8 +15,8 @@ from edl.errors import Forbidden, NotFound
 from edl.forecast.estimate import Estimate
 from edl.forecast.forecast import forecast
 from edl.kube.cache.informer import Informer
-from edl.kube.cache.informers import RULES, SURROUNDINGS, Stores
 from edl.kube.cache.team_source import TeamSource
+from edl.kube.cache.watched_kinds import RULES, SURROUNDINGS, Stores
 from edl.kube.cluster import RESOURCES, ListOptions
 from edl.kube.state.incremental_state import IncrementalState
 from edl.model import ClusterState, JobKey
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from edl.kube.cache.store import Store
     from edl.kube.cluster import Cluster
     from edl.model import ClusterState, JobKey, TrainingJob
-    from edl.planner.settings import Settings
+    from edl.planner.published_settings import Settings
     from edl.visibility.team_figures import TeamFigures
     from kubectl_edl.cli.context import CliContext, ClusterConnection
     from kubectl_edl.client.reconciler_settings import Deciding

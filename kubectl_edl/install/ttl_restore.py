@@ -8,7 +8,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import ClusterError, Conflict, NotFound
-from edl.inject.pods import ttl
+from edl.inject import held_ttl
 from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -21,8 +21,8 @@ _PAUSE: Final = 0.05
 def held(jobs: Iterable[Json]) -> Iterator[tuple[Json, int]]:
     """Each such Job, and its own time in seconds."""
     for job in jobs:
-        seconds = ttl.give_back(job, job)["spec"].get(ttl.FIELD)
-        if seconds is not None and seconds != job["spec"].get(ttl.FIELD):
+        seconds = held_ttl.give_back(job, job)["spec"].get(held_ttl.FIELD)
+        if seconds is not None and seconds != job["spec"].get(held_ttl.FIELD):
             yield job, seconds
 
 
@@ -52,6 +52,6 @@ def _tried(cluster: Cluster, target: ObjectRef, uid: str) -> bool:
     for found, seconds in held([job]):
         version = found["metadata"]["resourceVersion"]
         metadata = {"resourceVersion": version, "annotations": {contract.TTL: None}}
-        written = cluster.patch(target, {"metadata": metadata, "spec": {ttl.FIELD: seconds}})
+        written = cluster.patch(target, {"metadata": metadata, "spec": {held_ttl.FIELD: seconds}})
         return not any(held([written]))
     return True

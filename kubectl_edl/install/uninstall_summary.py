@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from edl import contract
-from edl.inject.pods import ttl
+from edl.inject import held_ttl
 from edl.kube.cluster import ListOptions, PluginCluster
 from edl.writes import Json
 from kubectl_edl.cli.candidates import decoded
@@ -50,7 +50,7 @@ def _held(elastic: Sequence[Json]) -> list[str]:
 
 def kept(job: Json, seconds: int, why: str) -> str:
     """For the user, where a Job's time could not be given back."""
-    by_hand = _patch(job, f'"{ttl.FIELD}":{seconds}')
+    by_hand = _patch(job, f'"{held_ttl.FIELD}":{seconds}')
     return f"{_name(job)} keeps {contract.TTL}: {why}. By hand: {by_hand}"
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from edl.planner.limits import GrowthMode
+from edl.planner.decision_limits import GrowthMode
 from edl.planner.policies import POLICIES
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.options import FORM, bundled, everywhere

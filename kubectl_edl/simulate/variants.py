@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from edl.planner.limits import GrowthMode
+from edl.planner.decision_limits import GrowthMode
 from edl.planner.policies import POLICIES
 from edl.simulator import Elastic, Plain, from_state
 from kubectl_edl.cli.command_errors import Misused, Refused
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from edl.model import ClusterState, TrainingJob
-    from edl.planner.limits import Limits
+    from edl.planner.decision_limits import Limits
     from edl.simulator import Scenario as SimulatedWorld
     from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
     from kubectl_edl.output.report import Report

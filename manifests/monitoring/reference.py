@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from edl.model import ClusterState, Team, Teams
 from edl.planner.plan import Plan
 from edl.quantities import CPU, Resources
-from reconciler.leader_guard import WriteOutcome
+from reconciler.leader_only_cluster import WriteOutcome
 from reconciler.metrics.counters import Metrics
 from reconciler.metrics.state_metrics import LastDecision
 from reconciler.webhook_certificates import CertificateMetrics

@@ -11,7 +11,7 @@ from prometheus_client import (
     ProcessCollector,
 )
 
-from reconciler.leader_guard import WriteOutcome
+from reconciler.leader_only_cluster import WriteOutcome
 from reconciler.metrics.state_metrics import LastDecisionCollector
 
 RESIZES = ("admitted", "grown", "shrunk")

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import click
 
-from edl.planner.limits import Autoscaler, GrowthMode, Limits
+from edl.planner.decision_limits import Autoscaler, GrowthMode, Limits
 from edl.planner.policies import POLICIES
-from edl.planner.settings import LONGEST, Settings
+from edl.planner.published_settings import LONGEST, Settings
 from reconciler.options.duration_range import DurationRange
 
 Command = Callable[..., None]

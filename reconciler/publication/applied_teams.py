@@ -13,7 +13,7 @@ from edl.kube.cache.team_source import TeamsReading, applied_teams_ref
 from edl.kube.cluster import Cluster
 from reconciler.controller import FOLLOWING
 from reconciler.leader_election import LeaderState
-from reconciler.leader_guard import NotLeading
+from reconciler.leader_only_cluster import NotLeading
 
 if TYPE_CHECKING:
     from edl.writes import Json

@@ -13,7 +13,7 @@ from edl.model import JobKey
 from edl.planner.explain.explanation import explain
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan import Held
-from edl.planner.settings import Settings
+from edl.planner.published_settings import Settings
 from edl.visibility.queue_documents import Insight
 from reconciler.metrics.state_metrics import LastDecision
 

@@ -17,7 +17,7 @@ from edl.visibility.queue_writes import PublishedQueue, never_in, queue_writes
 from edl.writes import Create, Write
 from reconciler.controller import FOLLOWING
 from reconciler.leader_election import LeaderState
-from reconciler.leader_guard import NotLeading
+from reconciler.leader_only_cluster import NotLeading
 from reconciler.metrics.state_metrics import LastDecision
 from reconciler.publication.queue_insights import QueueInsights
 

@@ -16,7 +16,7 @@ from certs.bundle import (
     to_files,
 )
 from certs.issue import issue
-from certs.renew import TrustProgress
+from certs.rotation_steps import TrustProgress
 from certs.secrets import (
     WEBHOOK_KINDS,
     ensure,

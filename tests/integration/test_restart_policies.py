@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edl.kube.cache.informers import read_once
+from edl.kube.cache.watched_kinds import read_once
 from edl.kube.state.observe import observe
 from edl.kube.writer.executor import perform
 from edl.planner.plan import Plan

@@ -31,10 +31,10 @@ from edl.model import (
     TrainingJob,
 )
 from edl.planner.decide import decide
-from edl.planner.limits import Autoscaler, GrowthMode, Limits
+from edl.planner.decision_limits import Autoscaler, GrowthMode, Limits
 from edl.planner.plan import Held, Plan
 from edl.planner.policies import POLICIES
-from edl.planner.settings import Settings
+from edl.planner.published_settings import Settings
 from edl.writes import Action, Note
 from manifests import render
 from reconciler.autoscaler_events import AutoscalerEvents

@@ -15,7 +15,7 @@ from edl.kube.auth.access_review import MissingRights
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
-from edl.planner.settings import Settings, render
+from edl.planner.published_settings import Settings, render
 from edl.writes import Json
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.main import run

@@ -9,7 +9,7 @@ import pytest
 
 from certs.secrets import AUTHORITY_SECRET, SECRET
 from edl import contract
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.plan import ProvisioningRequest
 from edl.steps.provisioning import provisional_pods
 from manifests import installation, values

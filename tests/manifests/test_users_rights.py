@@ -8,7 +8,7 @@ import pytest
 from edl import contract
 from edl.errors import Forbidden
 from edl.kube.api.api_errors import ApiCall, refusal
-from edl.kube.cache.informers import SURROUNDINGS, Stores
+from edl.kube.cache.watched_kinds import SURROUNDINGS, Stores
 from edl.kube.cluster import RESOURCES
 from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.writes import Json

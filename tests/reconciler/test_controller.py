@@ -11,7 +11,6 @@ from edl.model import ClusterState, Code, JobKey, ObjectRef, Role, StartRefusal,
 from edl.planner.plan import Held, Plan, Resize
 from edl.steps import StepError, Steps
 from edl.writes import Action, Note, Step
-from reconciler.backoff import AFTER_CONFLICT, AFTER_FAILURE
 from reconciler.controller import (
     LONGEST_ACT,
     LONGEST_REST,
@@ -21,6 +20,7 @@ from reconciler.controller import (
     Controller,
     DecisionPipeline,
 )
+from reconciler.job_backoff import AFTER_CONFLICT, AFTER_FAILURE
 from reconciler.leader_election import AlwaysLeader
 from reconciler.metrics.counters import Metrics
 from reconciler.metrics.decision_log import DecisionLog

@@ -6,9 +6,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
-from edl.planner.settings import Settings
+from edl.planner.published_settings import Settings
 from reconciler.options import decision_options
 
 

@@ -8,7 +8,7 @@ from edl.kube.cluster import Cluster
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
 from reconciler.leader_election import LeaderElector, LeaseSettings
-from reconciler.leader_guard import LeaderOnlyCluster, NotLeading
+from reconciler.leader_only_cluster import LeaderOnlyCluster, NotLeading
 from tests.edl.kube.faults import FaultyCluster
 from tests.reconciler.times import Time
 

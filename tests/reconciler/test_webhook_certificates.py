@@ -10,14 +10,14 @@ from prometheus_client import CollectorRegistry
 
 from certs.bundle import each_certificate, service_names
 from certs.issue import issue
-from certs.rotation import CertificateRotation
+from certs.rotation_loop import CertificateRotation
 from certs.secrets import WEBHOOK_KINDS, Installed, read_pair, rotate, usual
 from certs.verify import facts_of, is_trusted
 from edl.errors import Forbidden, NotFound
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
 from reconciler import webhook_certificates
-from reconciler.leader_guard import LeaderOnlyCluster, NotLeading
+from reconciler.leader_only_cluster import LeaderOnlyCluster, NotLeading
 from reconciler.webhook_certificates import (
     CertificateMetrics,
     CertificateSettings,

@@ -1,6 +1,6 @@
 """The training job's key pair in root's .ssh, where et-operator's images look for it.
 
-`edl.steps.dependents.ssh_key_pair` makes the Secret at the start: a manifest only names it.
+`edl.steps.dependents.ssh_key_requests` makes the Secret at the start: a manifest only names it.
 """
 
 from typing import Final

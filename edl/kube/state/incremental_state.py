@@ -6,7 +6,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from edl.kube.cache.informers import Stores
+from edl.kube.cache.watched_kinds import Stores
 from edl.kube.cluster import Delta
 from edl.kube.decode.object_facts import PodFacts
 from edl.kube.dra.device_index import DeviceIndex

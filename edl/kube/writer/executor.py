@@ -11,7 +11,7 @@ import msgspec
 
 from edl.errors import ClusterError, Conflict, EdlError, NotFound
 from edl.kube.cluster import Cluster
-from edl.kube.writer.ssh_keys import key_pair
+from edl.kube.writer.ssh_key_generation import key_pair
 from edl.model import ObjectRef
 from edl.writes import Create, CreateKeys, Delete, Json, Note, Patch, Step, Write
 

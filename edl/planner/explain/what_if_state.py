@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from edl.feasibility.eligibility import NAME_FIELD
 from edl.model import ClusterState, JobKey, Node, Quota, Role, Shape, TrainingJob
 from edl.model.topology_domains import HOSTNAME
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.policies import Policy
 from edl.quantities import Resources
 

@@ -17,7 +17,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.restart_backoff import with_attempts
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, manual_size
-from edl.planner.snapshot.topology_choice import in_domain_order
+from edl.planner.snapshot.started_domains import in_domain_order
 
 
 @dataclass(slots=True)

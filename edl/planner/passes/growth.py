@@ -15,7 +15,7 @@ from edl.planner.passes.team_growth import grow_in_turn
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
-from edl.planner.snapshot.topology_choice import node_in_preferred_domain
+from edl.planner.snapshot.started_domains import node_in_preferred_domain
 
 
 @dataclass(slots=True)

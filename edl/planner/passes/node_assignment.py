@@ -15,7 +15,7 @@ from edl.model import TrainingJob
 from edl.planner.plan import NodeAssignment
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, Unscheduled
-from edl.planner.snapshot.topology_choice import node_in_preferred_domain
+from edl.planner.snapshot.started_domains import node_in_preferred_domain
 
 _Search: TypeAlias = Callable[[Snapshot, RoleAllocation, Unscheduled], Placement | None]
 

@@ -18,7 +18,7 @@ from edl.model import (
     Shape,
     TrainingJob,
 )
-from edl.planner.limits import Autoscaler, Limits
+from edl.planner.decision_limits import Autoscaler, Limits
 from edl.planner.packing.domain_capacity import NodeDomains
 from edl.planner.packing.node_capacity import Ints, NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, lacking_resources

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from edl import phases, reasons
 from edl.cooldowns import cooldown, resized_at
 from edl.model import PodPhase, Reason, ResizePolicy, Role, TrainingJob
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import existing_placements
@@ -16,7 +16,7 @@ from edl.planner.snapshot.restart_backoff import (
     last_change_time,
 )
 from edl.planner.snapshot.role_allocation import RoleAllocation, manual_size
-from edl.planner.snapshot.topology_choice import restricted_to_started
+from edl.planner.snapshot.started_domains import restricted_to_started
 
 
 def started_role(snapshot: Snapshot, job: TrainingJob, role: Role, rank: int) -> RoleAllocation:

@@ -6,7 +6,7 @@ from edl.feasibility.eligibility import Eligibility
 from edl.feasibility.gpu_shares import gpu_shares_of
 from edl.feasibility.topology_state import topology_state_of
 from edl.model import ClusterState, TrainingJob
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.policies import Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot

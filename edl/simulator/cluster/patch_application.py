@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from edl import contract
-from edl.annotations import assignments, clearings, failed_attempts, host_list_marks
+from edl.annotations import assignments, attempt_backoff, clearings, host_list_marks
 from edl.annotations.last_change import read_reason
 from edl.model import FailedAttempt, Pod, Role, ScaleDeadline
 from edl.model.pods import PublishedHosts
@@ -43,7 +43,7 @@ def started_at(patch: Patch) -> datetime | None:
 def failure(patch: Patch) -> FailedAttempt | None:
     """Where it says that nodes did not come."""
     annotations = patch.body.get("metadata", {}).get("annotations") or {}
-    return failed_attempts.read(annotations.get(contract.PROVISIONING_FAILED) or "", FailedAttempt)
+    return attempt_backoff.read(annotations.get(contract.PROVISIONING_FAILED) or "", FailedAttempt)
 
 
 def patched_pod(pod: Pod, patch: Patch) -> Pod:

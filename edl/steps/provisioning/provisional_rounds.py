@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from edl import contract, reasons
-from edl.annotations import failed_attempts
+from edl.annotations import attempt_backoff
 from edl.model import (
     ClusterState,
     FailedAttempt,
@@ -97,10 +97,10 @@ def _withdrawn(job: TrainingJob) -> _Round:
 def _given_up(job: TrainingJob, now: datetime) -> _Round:
     """Nodes did not come: its first Job says so, and since when; then the pods go."""
     asked, role = job.provisioning, job.roles[0]
-    failure = failed_attempts.failed(FailedAttempt, asked.failure, asked.said, now)
+    failure = attempt_backoff.failed(FailedAttempt, asked.failure, asked.said, now)
     reason = reasons.not_provisioned(failure.message)
     annotations: dict[str, str | None] = {
-        contract.PROVISIONING_FAILED: failed_attempts.text(failure)
+        contract.PROVISIONING_FAILED: attempt_backoff.text(failure)
     }
     said = preconditioned_patches.told(reason)
     patch = preconditioned_patches.job(job.key, role, {}, annotations | said)

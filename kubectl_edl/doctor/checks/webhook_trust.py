@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from certs.bundle import CertificateError, KeyPair, each_certificate
-from certs.renew import is_due
+from certs.rotation_steps import is_due
 from certs.secrets import Installation, usual
 from certs.verify import facts_of, misnamed, pair_problem
 from edl.errors import NotFound

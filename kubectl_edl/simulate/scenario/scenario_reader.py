@@ -17,7 +17,7 @@ from edl.kube.state.affinity_index import met_by_each_other
 from edl.model import JobKey, Node, Teams
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.parsing.team_document import parse_teams
-from edl.planner.limits import Autoscaler, GrowthMode, Limits
+from edl.planner.decision_limits import Autoscaler, GrowthMode, Limits
 from edl.planner.policies import POLICIES
 from edl.simulator import Scenario, Service, SimulatedNodePool, Timing, Training
 from kubectl_edl.resources.manifest_sources import ManifestSource, Unreadable

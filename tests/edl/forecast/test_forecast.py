@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from edl.forecast.estimate import Certainty, Estimate, rounded
 from edl.forecast.forecast import forecast
 from edl.model import ClusterState, JobKey, Node, Quota, QuotaCharge, TrainingJob
-from edl.planner.settings import Settings
+from edl.planner.published_settings import Settings
 from tests.edl.planner.states import NOON, at, busy, cluster, node, room, shape, worker
 
 MINUTE = timedelta(minutes=1)

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edl.kube.cache.informers import Stores
 from edl.kube.cache.store import Store
+from edl.kube.cache.watched_kinds import Stores
 from edl.kube.state.observe import observe
 from edl.planner.decide import decide
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.steps import Steps, steps
 from edl.writes import Json, Patch

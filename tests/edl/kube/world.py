@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from edl.kube.cache.informers import Stores
+from edl.kube.cache.watched_kinds import Stores
 from edl.writes import Json
 from tests.edl.kube import manifests
 

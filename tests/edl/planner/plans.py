@@ -5,7 +5,7 @@ from datetime import timedelta
 from edl.messages import message
 from edl.model import ClusterState, Reason
 from edl.planner.decide import decide
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 

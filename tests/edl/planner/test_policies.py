@@ -9,7 +9,7 @@ from edl import reasons
 from edl.messages import message
 from edl.model import ClusterState, Code, Quota, QuotaCharge
 from edl.planner.decide import decide, run_passes
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES, Policy, weighted
 from edl.planner.policies.fair import fulfilment

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, Code
 from edl.planner.decide import decide
-from edl.planner.limits import GrowthMode, Limits
+from edl.planner.decision_limits import GrowthMode, Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES, Policy, weighted
 from tests.edl.planner.acting import quiet

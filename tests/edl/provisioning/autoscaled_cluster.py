@@ -13,14 +13,14 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.errors import Forbidden
-from edl.kube.cache.informers import read_once
+from edl.kube.cache.watched_kinds import read_once
 from edl.kube.cluster import ListOptions
 from edl.kube.state.observe import observe
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.kube.writer.executor import perform
 from edl.model import ClusterState, ObjectRef
 from edl.planner.decide import decide
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources

@@ -12,7 +12,7 @@ from edl import contract
 from edl.contract import Provision
 from edl.model import ClusterState, JobKey, ProvisionalPod, Provisioning
 from edl.planner.decide import decide
-from edl.planner.limits import Autoscaler, Limits
+from edl.planner.decision_limits import Autoscaler, Limits
 from edl.planner.policies import POLICIES
 from edl.steps import steps
 from edl.writes import Create, Delete

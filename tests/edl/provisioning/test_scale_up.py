@@ -11,7 +11,7 @@ from edl.errors import Denied
 from edl.inject import namespace_defaults
 from edl.model import Code
 from edl.parsing import namespace_policy
-from edl.planner.limits import Autoscaler, GrowthMode, Limits
+from edl.planner.decision_limits import Autoscaler, GrowthMode, Limits
 from tests.edl import manifests
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from edl.model import ClusterState
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES, Policy
 from edl.simulator import Elastic, Scenario, Watcher, simulate

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl.model import ClusterState, JobKey, PodPhase, Taint
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 from edl.simulator import (

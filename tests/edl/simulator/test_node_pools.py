@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl.model import ClusterState, JobKey, ProvisionalPod, Provisioning
-from edl.planner.limits import GrowthMode, Limits
+from edl.planner.decision_limits import GrowthMode, Limits
 from edl.planner.policies import POLICIES
 from edl.simulator import (
     CONSTANT,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.model import ClusterState, JobKey, Pod, Role, Taint, Topology, TrainingJob
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.plan import Admission, Drain, NodeAssignment, Plan, Suspension
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import POLICIES, Policy

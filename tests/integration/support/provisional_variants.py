@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Final
 
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.plan import ProvisioningRequest
 from edl.steps.provisioning import provisional_pods
 from edl.writes import Json

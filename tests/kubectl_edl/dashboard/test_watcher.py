@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from edl.errors import Forbidden, Unreachable
-from edl.kube.cache.informers import DEVICES
+from edl.kube.cache.watched_kinds import DEVICES
 from kubectl_edl.dashboard.cluster_reader import Narrow, Whole, looking
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
 from kubectl_edl.dashboard.watcher import Live

@@ -11,7 +11,7 @@ import yaml
 from certs.secrets import WEBHOOK_KINDS
 from edl import contract
 from edl.errors import Conflict
-from edl.inject.pods import ttl
+from edl.inject import held_ttl
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
@@ -27,7 +27,7 @@ SYSTEM = contract.SYSTEM_NAMESPACE
 WEBHOOK = ObjectRef("Deployment", SYSTEM, "edl-webhook")
 CONFIGURATION = ObjectRef("MutatingWebhookConfiguration", "", "edl")
 IMAGE = "registry.example/kubectl-edl:9"
-HELD = {"metadata": {"annotations": {contract.TTL: "600"}}, "spec": {ttl.FIELD: HELD_TTL}}
+HELD = {"metadata": {"annotations": {contract.TTL: "600"}}, "spec": {held_ttl.FIELD: HELD_TTL}}
 
 
 class Judging:
@@ -469,7 +469,7 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
         "1 with edl.dev/ttl-seconds-after-finished (default/waits): deleted so long after "
         "their own end.\n"
     )
-    assert on.job("waits")["spec"][ttl.FIELD] == 600
+    assert on.job("waits")["spec"][held_ttl.FIELD] == 600
     assert contract.TTL not in on.job("waits")["metadata"]["annotations"]
 
 
@@ -501,7 +501,7 @@ def test_a_time_to_live_comes_back_once_no_webhook_holds_it(times: int, seconds:
     on.wrapped = lambda cluster: holding(times)(wrapped(cluster))
     run = on.run("uninstall", "--yes")
     assert run.code == 0
-    assert on.job("waits")["spec"][ttl.FIELD] == seconds
+    assert on.job("waits")["spec"][held_ttl.FIELD] == seconds
     by_hand = """kubectl patch job waits -n default -p '{"spec":{"ttlSecondsAfterFinished":600}}'"""
     assert (by_hand in run.err) == (seconds == HELD_TTL)
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from edl import contract, reasons
 from edl.annotations.last_change import text_of
 from edl.model import ResizePolicy
-from edl.planner.settings import Settings, render
+from edl.planner.published_settings import Settings, render
 from edl.writes import Json
 from kubectl_edl.model.resize_limits import Pacing, pace, published, text
 from tests.edl.planner.states import worker

@@ -7,7 +7,7 @@ import yaml
 
 from edl import contract
 from edl.model import ObjectRef
-from edl.planner.settings import Settings, render
+from edl.planner.published_settings import Settings, render
 from tests.kubectl_edl.fenced import fenced
 from tests.kubectl_edl.stage import Stage, cast, job, lease, mnist, node, pod
 

@@ -23,13 +23,13 @@ from edl.model import (
     Provisioning,
 )
 from edl.planner.decide import decide
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
 from edl.planner.policies import POLICIES
 from edl.writes import Action, Note, Step
 from reconciler.debug_plan import last_plan
 from reconciler.leader_election import AlwaysLeader
-from reconciler.leader_guard import LeaderOnlyCluster
+from reconciler.leader_only_cluster import LeaderOnlyCluster
 from reconciler.metrics.counters import Metrics
 from reconciler.metrics.decision_log import DecisionLog
 from reconciler.metrics.state_metrics import LastDecision

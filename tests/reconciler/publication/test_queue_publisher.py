@@ -13,10 +13,10 @@ from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import JobKey, ObjectRef, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.plan import Held, Plan
-from edl.planner.settings import Settings
+from edl.planner.published_settings import Settings
 from edl.visibility.namespace_queue import KEY, NamespaceQueue, parse
 from edl.writes import Json
-from reconciler.leader_guard import LeaderOnlyCluster
+from reconciler.leader_only_cluster import LeaderOnlyCluster
 from reconciler.metrics.state_metrics import LastDecision
 from reconciler.publication.queue_insights import LONGEST, PART, QueueInsights
 from reconciler.publication.queue_publisher import (

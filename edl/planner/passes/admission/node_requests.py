@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from edl import reasons
-from edl.annotations.failed_attempts import NODES
+from edl.annotations.attempt_backoff import NODES
 from edl.contract import Provision
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import JobKey, ProvisionalPod, Reason, Shape, TrainingJob

@@ -4,7 +4,7 @@ from edl import reasons
 from edl.model import Demand
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
-from edl.planner.passes.displacement import Displacement, moved_allocations
+from edl.planner.passes.named_moves import Displacement, moved_allocations
 from edl.planner.passes.preemption.preemption import Preemptor
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation

@@ -20,7 +20,7 @@ from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission.gang import Gang, reserve_idle
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE
-from edl.planner.snapshot.topology_choice import domain_of
+from edl.planner.snapshot.started_domains import domain_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

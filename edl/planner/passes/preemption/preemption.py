@@ -17,12 +17,12 @@ from edl.feasibility.horizon import Horizon
 from edl.model import Reason
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest, pack
+from edl.planner.passes.preemption.victim_order import Victim, add_holdings, victim_candidates
 from edl.planner.passes.preemption.victim_selection import (
     FreedCapacity,
     TriedCapacity,
     select_victims,
 )
-from edl.planner.passes.preemption.victims import Victim, add_holdings, victim_candidates
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, record_eviction

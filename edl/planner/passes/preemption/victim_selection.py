@@ -6,7 +6,7 @@ from typing import NamedTuple
 from edl.feasibility.horizon import Horizon
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest, pack
-from edl.planner.passes.preemption.victims import Victim, add_holdings
+from edl.planner.passes.preemption.victim_order import Victim, add_holdings
 
 
 class FreedCapacity:

@@ -15,7 +15,7 @@ import numpy as np
 from edl.contract import NODE_POOL
 from edl.feasibility.eligibility import Mask
 from edl.model import Node
-from edl.planner.limits import GrowthMode
+from edl.planner.decision_limits import GrowthMode
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, manual_size

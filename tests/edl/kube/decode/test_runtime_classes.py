@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from edl.errors import Forbidden
-from edl.kube.cache.informers import read_once
+from edl.kube.cache.watched_kinds import read_once
 from edl.kube.cluster import ListOptions, RawList
 from edl.kube.state.observe import observe
 from edl.kube.testing.fake_cluster import FakeCluster

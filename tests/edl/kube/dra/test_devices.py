@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from edl.kube.cache.informers import DEVICES
+from edl.kube.cache.watched_kinds import DEVICES
 from edl.kube.dra.device_kinds import resource
 from edl.kube.dra.dra_facts import DeviceKind
 from edl.kube.state.incremental_state import IncrementalState

@@ -7,8 +7,8 @@ from threading import Event, Thread
 import pytest
 
 from edl.kube.cache.informer import LONGEST_PAUSE, Informer, RetryBackoff
-from edl.kube.cache.informers import DEVICES, read_once
 from edl.kube.cache.store import Store
+from edl.kube.cache.watched_kinds import DEVICES, read_once
 from edl.kube.cluster import ListOptions
 from edl.kube.dra import dra_facts
 from edl.kube.testing.fake_cluster import FakeCluster

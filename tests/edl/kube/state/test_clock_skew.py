@@ -7,7 +7,7 @@ import pytest
 from edl.kube.state.clock_skew import AHEAD, set_right
 from edl.model import ClusterState, Node, ScaleDeadline, TrainingJob
 from edl.planner.decide import decide
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 from tests.edl.trainings import LONG_AGO, NOW, pods, role, training

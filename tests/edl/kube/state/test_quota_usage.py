@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from edl.errors import Forbidden
-from edl.kube.cache.informers import Stores, read_once
+from edl.kube.cache.watched_kinds import Stores, read_once
 from edl.kube.cluster import ListOptions, RawList
 from edl.kube.state.observe import observe
 from edl.kube.testing.fake_cluster import FakeCluster

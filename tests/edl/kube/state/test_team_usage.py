@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl import contract
-from edl.kube.cache.informers import Stores
+from edl.kube.cache.watched_kinds import Stores
 from edl.kube.state.observe import observe
 from edl.model import ClusterState, Team, Teams
 from edl.quantities import PODS, Resources

@@ -12,7 +12,7 @@ from edl.kube.cluster import ListOptions
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.kube.writer.event_recorder import EventRecorder, EventYieldingExecutor, event, write_event
 from edl.kube.writer.executor import ClusterWriter, StepFailure, StepReport, never
-from edl.kube.writer.ssh_keys import key_pair
+from edl.kube.writer.ssh_key_generation import key_pair
 from edl.model import Code, JobKey, ObjectRef
 from edl.writes import Action, Create, CreateKeys, Delete, Note, Patch, Step
 from tests.edl.kube.faults import FaultyCluster

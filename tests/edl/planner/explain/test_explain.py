@@ -32,10 +32,10 @@ from edl.model.blockers import (
     TimedHold,
 )
 from edl.planner.decide import decide
+from edl.planner.decision_limits import Limits
 from edl.planner.explain.explanation import Explanation, explain
 from edl.planner.explain.remedies import without_blockers as without
 from edl.planner.explain.what_if_state import DecisionInput, node_for
-from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 from tests.edl.planner.acting import act

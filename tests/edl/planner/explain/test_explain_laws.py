@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from edl.model import ClusterState, JobKey, TrainingJob
 from edl.model.blockers import InProgress, OwnCondition
 from edl.planner.decide import decide
+from edl.planner.decision_limits import Limits
 from edl.planner.explain.explanation import Blockers, Explanation, explain
 from edl.planner.explain.remedies import without_blockers
 from edl.planner.explain.what_if_state import DecisionInput
-from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from tests.edl.planner.clusters import states
 from tests.edl.planner.laws.test_topology_laws import racks

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from edl.model import ClusterState, Device, GpuUsage, Node, Shape, Share, TrainingJob
 from edl.model.scarcity import Lack, Scarce, Shortage
 from edl.planner.decide import allocate
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.cluster_snapshot import Snapshot

@@ -24,7 +24,7 @@ from edl.model import (
     TrainingJob,
 )
 from edl.planner.decide import allocate
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.passes.admission.gang import gang_to_start, reserve_idle
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.policies import POLICIES

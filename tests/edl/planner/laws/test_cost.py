@@ -18,7 +18,7 @@ from edl.model import (
 )
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.planner.decide import decide
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from tests.edl.planner.states import cluster, job, node, role, shape, worker
 from tests.edl.planner.teams import of, team, with_teams

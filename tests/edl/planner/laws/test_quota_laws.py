@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, Code, JobKey, QuotaCharge, Role
 from edl.planner.decide import allocate
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.decisions import Decisions

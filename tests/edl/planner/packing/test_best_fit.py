@@ -17,7 +17,7 @@ from edl.model import (
     Selector,
     TopologySpread,
 )
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.cluster_snapshot import Snapshot

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.packing.domain_capacity import DomainRanking
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.policies import POLICIES

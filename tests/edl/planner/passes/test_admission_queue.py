@@ -25,7 +25,7 @@ from edl.model import (
 )
 from edl.model.reason_codes import Roles
 from edl.planner.decide import decide
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.plan import Admission, Held, Plan, Suspension
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.model import Code, JobKey, Node, PodPhase, Quota, QuotaCharge, ResizePolicy
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan, Resize
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import held, plan_for, sizes, told

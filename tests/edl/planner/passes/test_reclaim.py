@@ -7,7 +7,7 @@ import pytest
 from edl.messages import message
 from edl.model import ClusterState
 from edl.planner.decide import decide
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 from tests.edl.planner.plans import sizes

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.model import Code, JobKey, PodPhase, ResizePolicy, Role, TrainingJob
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.snapshot import last_resizes
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import held, plan_for, sizes, started

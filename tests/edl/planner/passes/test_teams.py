@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from edl.messages import message
 from edl.model import ClusterState, Code, Quota, QuotaCharge, Reclaim, Team, TrainingJob
 from edl.planner.decide import decide
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources

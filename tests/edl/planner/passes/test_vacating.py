@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.model import Assignment, ClusterState, Node, ResizePolicy, Restart, TrainingJob
-from edl.planner.limits import GrowthMode
+from edl.planner.decision_limits import GrowthMode
 from edl.planner.passes.scale_down.needed_nodes import REMOVED_WITHIN
 from edl.planner.plan import Plan
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl.model import ResizePolicy, TrainingJob
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from tests.edl.planner.plans import ALL, plan_for, sizes, told
 from tests.edl.planner.states import at, cluster, demand, node, shape, worker
 

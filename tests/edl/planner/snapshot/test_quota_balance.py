@@ -9,7 +9,7 @@ from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.messages import message
 from edl.model import ClusterState, JobKey, Node, Quota, QuotaCharge, ResizePolicy, TrainingJob
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.acting import act

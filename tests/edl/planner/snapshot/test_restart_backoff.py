@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.model import JobKey, Reason, ResizePolicy, TrainingJob
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from tests.edl.planner.plans import held, plan_for, sizes
 from tests.edl.planner.states import at, cluster, demand, node, shape, worker
 

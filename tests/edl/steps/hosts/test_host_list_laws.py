@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Pod, TrainingJob
-from edl.planner.passes.departures import departed, with_departures
+from edl.planner.passes.published_departures import departed, with_departures
 from edl.planner.plan import Drain, Plan, Resize
 from edl.simulator.cluster.patch_application import patched_pod, patched_role
 from edl.steps import steps

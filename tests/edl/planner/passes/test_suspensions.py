@@ -17,7 +17,7 @@ from edl.model import (
     ScaleDeadline,
     TrainingJob,
 )
-from edl.planner.limits import Limits
+from edl.planner.decision_limits import Limits
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import held, plan_for, sizes, started, told
 from tests.edl.planner.states import (

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from certs.bundle import KeyPair, each_certificate
-from certs.rotation import CertificateRotation, RotationTimings
+from certs.rotation_loop import CertificateRotation, RotationTimings
 from certs.secrets import WEBHOOK_KINDS, read_pair, rotate, usual
 from certs.verify import is_signed_by, is_trusted
 from edl.kube.testing.fake_cluster import FakeCluster

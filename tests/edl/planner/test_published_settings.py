@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
-from edl.planner.limits import Autoscaler, Limits
+from edl.planner.decision_limits import Autoscaler, Limits
 from edl.planner.policies import POLICIES
-from edl.planner.settings import Settings, read, render
+from edl.planner.published_settings import Settings, read, render
 from tests.edl.planner.states import at
 
 ALL = Settings(

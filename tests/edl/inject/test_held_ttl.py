@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from edl import contract
+from edl.inject import held_ttl
 from edl.inject.handlers import AdmissionRequest, AdmissionVerdict, Context, mutate, validate
-from edl.inject.pods import ttl
 from edl.spec.job_spec import HELD_TTL
 from edl.writes import Json
 from tests.edl.kube import manifests
@@ -18,12 +18,12 @@ CAST = "chief=1,worker=1..3"
 def chief(seconds: object = 0) -> Json:
     labels = {"edl.dev/framework": "tensorflow", "edl.dev/job": "mnist", "edl.dev/role": "chief"}
     body = manifests.job("mnist-chief", labels=labels, notes={contract.ROLES: CAST}, suspend=False)
-    return body | {"kind": "Job", "spec": body["spec"] | {ttl.FIELD: seconds}}
+    return body | {"kind": "Job", "spec": body["spec"] | {held_ttl.FIELD: seconds}}
 
 
 def alone(seconds: int) -> Json:
     body = manifests.job("sweep", labels={"edl.dev/framework": "none"}, suspend=False)
-    return body | {"kind": "Job", "spec": body["spec"] | {ttl.FIELD: seconds}}
+    return body | {"kind": "Job", "spec": body["spec"] | {held_ttl.FIELD: seconds}}
 
 
 def created(manifest: Json) -> AdmissionVerdict:
@@ -36,18 +36,18 @@ def updated(new: Json, old: Json, user: str = "ann") -> Json:
 
 def held(manifest: Json) -> tuple[Any, Any]:
     notes = manifest["metadata"].get("annotations", {})
-    return manifest["spec"].get(ttl.FIELD), notes.get(contract.TTL)
+    return manifest["spec"].get(held_ttl.FIELD), notes.get(contract.TTL)
 
 
 def with_ttl(manifest: Json, seconds: int | None) -> Json:
-    return manifest | {"spec": manifest["spec"] | {ttl.FIELD: seconds}}
+    return manifest | {"spec": manifest["spec"] | {held_ttl.FIELD: seconds}}
 
 
 @pytest.mark.parametrize("seconds", [0, 600])
 def test_the_time_of_one_job_of_several_is_held_and_its_user_is_told(seconds: int) -> None:
     verdict = created(chief(seconds))
     assert held(verdict.manifest) == (HELD_TTL, str(seconds))
-    assert [text for text in verdict.warnings if ttl.FIELD in text]
+    assert [text for text in verdict.warnings if held_ttl.FIELD in text]
 
 
 def test_a_completed_job_is_complete() -> None:
@@ -63,7 +63,7 @@ def test_a_job_alone_keeps_its_time() -> None:
 @pytest.mark.parametrize("seconds", [None, True, "5", -1, HELD_TTL])
 def test_what_is_no_time_is_left_to_the_api_server(seconds: object) -> None:
     manifest = chief(seconds)
-    assert ttl.hold(manifest) == manifest
+    assert held_ttl.hold(manifest) == manifest
 
 
 def test_the_same_file_applied_again_changes_nothing() -> None:

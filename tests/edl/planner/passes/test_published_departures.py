@@ -6,8 +6,8 @@ from edl import reasons
 from edl.messages import message
 from edl.model import Code, JobKey, Leaving, TrainingJob
 from edl.planner.decide import decide
-from edl.planner.limits import Limits
-from edl.planner.passes.departures import with_departures
+from edl.planner.decision_limits import Limits
+from edl.planner.passes.published_departures import with_departures
 from edl.planner.plan import Drain, Plan, Resize
 from edl.planner.policies import POLICIES
 from tests.edl.planner.states import at, cluster, job, node, pod, role, worker

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from edl.errors import Forbidden
 from edl.kube.cache.informer import RetryBackoff
-from edl.kube.cache.informers import AUTOSCALERS, Stores, fill, informers, read_once
+from edl.kube.cache.watched_kinds import AUTOSCALERS, Stores, fill, informers, read_once
 from edl.kube.cluster import Cluster
 from edl.kube.state.observe import observe
 from edl.kube.testing.fake_cluster import FakeCluster

@@ -14,7 +14,14 @@ from certs.bundle import (
     to_files,
 )
 from certs.issue import Lifetimes, issue
-from certs.renew import CertificateRequest, is_good, reissued, renewed, renewed_pair, succeeded
+from certs.rotation_steps import (
+    CertificateRequest,
+    is_good,
+    reissued,
+    renewed,
+    renewed_pair,
+    succeeded,
+)
 from certs.verify import bundle_problem, is_signed_by, is_trusted
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from certs.issue import LIFETIMES, Lifetimes
-from certs.renew import TrustProgress
+from certs.rotation_steps import TrustProgress
 from certs.secrets import Installation, Installed, ensure
 from certs.verify import is_signed_by
 from edl.kube.cluster import Cluster
