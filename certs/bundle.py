@@ -103,12 +103,6 @@ def to_files(bundle: Bundle) -> dict[str, bytes]:
     return issuer_files(bundle.issuer) | pair_files(bundle.pair)
 
 
-def from_files(files: Mapping[str, bytes]) -> Bundle:
-    """The opposite of `to_files`; raises CertificateError naming what is missing."""
-    _require(files, FILES)
-    return Bundle(issuer_from(files), pair_from(files))
-
-
 def issuer_from(files: Mapping[str, bytes]) -> Issuer:
     """The opposite of `issuer_files`; raises CertificateError naming what is missing."""
     _require(files, AUTHORITY_FILES)

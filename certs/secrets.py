@@ -14,7 +14,6 @@ from typing import Final, TypeVar
 
 from certs.bundle import (
     AUTHORITY_FILES,
-    Bundle,
     CertificateError,
     Issuer,
     KeyPair,
@@ -50,6 +49,7 @@ CONFIGURATION: Final = "edl"
 """The name of the mutating and of the validating webhook configuration, as manifests/ has them."""
 
 WEBHOOK_KINDS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+_CONFIGURATIONS: Final = tuple(ObjectRef(kind, "", CONFIGURATION) for kind in WEBHOOK_KINDS)
 _ATTEMPTS: Final = 8
 """Attempts: two writers conflict once or twice; more conflicts have another cause."""
 _FORMER: Final = (*AUTHORITY_FILES, "previous.crt", "previous.key")
@@ -59,14 +59,13 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Where the certificates live: two Secrets, and webhook configurations of both kinds by name.
+    """Where the certificates live, and what they are for.
 
     `authority` holds ca.crt and ca.key, `serving` tls.crt and tls.key.
     """
 
     authority: ObjectRef
     serving: ObjectRef
-    configurations: tuple[str, ...]
     names: SubjectNames
 
 
@@ -90,7 +89,6 @@ def usual(*further: str, namespace: str = NAMESPACE) -> Installation:
     return Installation(
         authority=ObjectRef("Secret", namespace, AUTHORITY_SECRET),
         serving=ObjectRef("Secret", namespace, SECRET),
-        configurations=(CONFIGURATION,),
         names=SubjectNames((*names.dns, *hosts), addresses),
     )
 
@@ -171,12 +169,6 @@ def renew(
     return _agreed(cluster, installation, choice)
 
 
-def store(cluster: Cluster, installation: Installation, bundle: Bundle) -> Installed:
-    """Install exactly this bundle, whatever the Secrets held before."""
-    choice = _Choice(lambda _found, _believed: bundle.issuer, lambda _found, _chosen: bundle.pair)
-    return _agreed(cluster, installation, choice)
-
-
 @dataclass(frozen=True, slots=True)
 class _Choice:
     """The desired state: `issuer` depends on what clients trust, `pair` on the issuer."""
@@ -201,7 +193,7 @@ def _agreed(cluster: Cluster, installation: Installation, choice: _Choice) -> In
 def _attempt(cluster: Cluster, installation: Installation, choice: _Choice) -> Installed:
     # Read the configurations before the Secret: their versions cause a conflict if another process
     # has published a newer Secret's trust since, so an older trust never replaces it.
-    configurations = {target: _read(cluster, target) for target in _targets(installation)}
+    configurations = {target: _read(cluster, target) for target in _CONFIGURATIONS}
     believed = b"".join(map(trusted, filter(None, configurations.values())))
     secret = _secret(cluster, installation.authority)
     found = _parsed(secret, issuer_from)
@@ -228,12 +220,6 @@ def _serve(
         files |= pair_files(pair) if pair else {}
         _write(cluster, installation.serving, secret, files)
     return Installed(chosen.issuer, pair, chosen.absent)
-
-
-def _targets(installation: Installation) -> list[ObjectRef]:
-    return [
-        ObjectRef(kind, "", name) for kind in WEBHOOK_KINDS for name in installation.configurations
-    ]
 
 
 def _read(cluster: Cluster, target: ObjectRef) -> Json | None:

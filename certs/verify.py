@@ -11,9 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 
-from certs.bundle import Bundle, CertificateError, Issuer, KeyPair, SubjectNames, each_certificate
+from certs.bundle import CertificateError, Issuer, KeyPair, SubjectNames, each_certificate
 
-_NO_NAMES: Final = SubjectNames(())
 _NETWORKS: Final = (ipaddress.IPv4Network, ipaddress.IPv6Network)
 
 
@@ -55,14 +54,7 @@ def pair_problem(pair: KeyPair, now: datetime) -> str:
     return _date_problem(certificate, now)
 
 
-def bundle_problem(bundle: Bundle, names: SubjectNames, now: datetime) -> str:
-    """Why clients that trust `bundle.trust` would not accept the pair for `names`; empty if so."""
-    if problem := issuer_problem(bundle.issuer, now):
-        return f"the authority: {problem}"
-    return pair_problem(bundle.pair, now) or _acceptance_problem(bundle, names)
-
-
-def issuer_problem(issuer: Issuer, now: datetime, names: SubjectNames = _NO_NAMES) -> str:
+def issuer_problem(issuer: Issuer, now: datetime, names: SubjectNames) -> str:
     """Why the authority cannot sign for `names`; empty when it can."""
     authority = issuer.authority
     problem = pair_problem(KeyPair(authority.certificate, authority.key), now)
@@ -121,12 +113,6 @@ def _is_valid(certificate: bytes, now: datetime) -> bool:
         return not _date_problem(certificate_of(certificate), now)
     except CertificateError:
         return False
-
-
-def _acceptance_problem(bundle: Bundle, names: SubjectNames) -> str:
-    if not is_signed_by(bundle.pair.certificate, bundle.authority.certificate):
-        return "the certificate is not signed by the authority"
-    return misnamed(bundle.pair.certificate, names)
 
 
 def _constraint_problem(authority: x509.Certificate, names: SubjectNames) -> str:

@@ -16,7 +16,7 @@ from certs.bundle import (
     to_files,
 )
 from certs.issue import issue
-from certs.rotation_steps import TrustProgress
+from certs.rotation_steps import CertificateRequest, TrustProgress, is_good
 from certs.secrets import (
     WEBHOOK_KINDS,
     ensure,
@@ -25,10 +25,9 @@ from certs.secrets import (
     renew,
     rotate,
     secret_target,
-    store,
     usual,
 )
-from certs.verify import bundle_problem, is_signed_by, is_trusted
+from certs.verify import is_signed_by, is_trusted
 from edl.errors import Conflict, Forbidden
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
@@ -74,7 +73,7 @@ def test_empty_secrets_are_filled_and_every_webhook_trusts_the_authority(
     cluster: FakeCluster,
 ) -> None:
     installed = ensure(cluster, INSTALLATION, NOW)
-    assert bundle_problem(kept(cluster), NAMES, NOW) == ""
+    assert is_good(kept(cluster).pair, kept(cluster).trust, CertificateRequest(NAMES, NOW))
     assert kept(cluster) == Bundle(installed.issuer, installed.pair or kept(cluster).pair)
     assert trusted(cluster, MUTATING) == trusted(cluster, VALIDATING) == {installed.issuer.trust}
 
@@ -284,14 +283,6 @@ def test_renewing_replaces_the_pair_where_clients_know_its_authority(cluster: Fa
     assert new.pair == kept(cluster).pair != old.pair
     rotate(cluster, INSTALLATION, NOW)
     assert renew(cluster, INSTALLATION, NOW).pair == new.pair, "the leader replaces it soon"
-
-
-def test_a_bundle_of_ones_own_replaces_what_was_there(cluster: FakeCluster) -> None:
-    ensure(cluster, INSTALLATION, NOW)
-    own = issue(NAMES, NOW)
-    store(cluster, INSTALLATION, own)
-    assert to_files(kept(cluster)) == to_files(own)
-    assert trusted(cluster, MUTATING) == {own.trust}
 
 
 def test_what_is_by_an_address_is_certified_for_it() -> None:

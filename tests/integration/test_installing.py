@@ -9,13 +9,16 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
+from certs.secrets import ensure, usual
 from dev import installation as dev_installation
 from edl import contract
+from edl.kube.api.client import connect
 from manifests import installation, krew_archive, values
 from manifests.chart_files import CHART
 from manifests.documents import HERE
@@ -123,10 +126,8 @@ def test_it_comes_changes_and_goes_again(empty: Cluster) -> None:
     assert late.returncode == 5, late.stdout + late.stderr
     assert "the API server has no caBundle for it yet" in late.stderr
 
-    # As the webhook does it, which nobody runs here.
-    kubeconfig = ("--kubeconfig", str(cluster.kubeconfig))
-    words = (sys.executable, "-m", "certs", "install", "--configuration", "edl", *kubeconfig)
-    subprocess.run(words, check=True, capture_output=True)
+    # As the reconciler's leader does it, which nobody runs here.
+    ensure(connect(str(cluster.kubeconfig)), usual(), datetime.now(UTC))
     again = plugin(cluster, "upgrade", "--timeout", "30")
     assert (again.returncode, again.stderr) == (0, "")
     *lines, ready = again.stdout.splitlines()

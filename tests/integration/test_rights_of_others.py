@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from certs.issue import issue
-from certs.secrets import store, usual
+from certs.secrets import ensure, usual
 from edl import contract
 from edl.errors import Forbidden
 from edl.frameworks.scripts import KUBEXEC
@@ -83,7 +82,7 @@ def until(holds: Callable[[], bool], what: str) -> None:
 @pytest.mark.parametrize("grant", KEPT, ids=str)
 def test_its_certificate_is_read(room: Sandbox, account: Noted, grant: Grant) -> None:
     source, now = from_secret(account, usual().serving), datetime.now(UTC)
-    installed = store(connect(str(room.kubeconfig)), usual(), issue(usual().names, now))
+    installed = ensure(connect(str(room.kubeconfig)), usual(), now)
     with without(room, grant, ACCOUNT), pytest.raises(Forbidden):
         source(now)
     assert account.refused == {grant.asked}

@@ -1,7 +1,6 @@
 """Certificates on a real API server: trust that is wrong, trust that is installed, renewal."""
 
 import base64
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from certs import certificate_directory as files_in
 from certs.bundle import Bundle, CertificateError, local_names, to_files
 from certs.issue import issue
+from certs.rotation_steps import CertificateRequest, is_good
 from certs.secrets import ensure, read_issuer, read_pair, usual
-from certs.verify import bundle_problem
 from edl.errors import Forbidden
 from edl.kube.api.client import connect
 from edl.model import ObjectRef
@@ -27,16 +25,6 @@ INSTALLATION = usual("127.0.0.1")
 NAMES = INSTALLATION.names
 AUTHORITY, SERVING = INSTALLATION.authority, INSTALLATION.serving
 CONFIGURATION = ObjectRef("MutatingWebhookConfiguration", "", "edl")
-
-
-def certs(webhook: Webhook, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "certs", *words, "--kubeconfig", str(webhook.cluster.kubeconfig)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 def trusted(webhook: Webhook) -> set[bytes]:
@@ -62,28 +50,13 @@ def restored(webhook: Webhook) -> Iterator[Webhook]:
     webhook.restore()
 
 
-def test_an_authority_that_did_not_sign_is_named_in_the_refusal(
-    restored: Webhook, tmp_path: Path
-) -> None:
-    files_in.write(tmp_path, to_files(issue(local_names(NAMES), datetime.now(UTC))))
-    done = certs(restored, "install", "--configuration", "edl", "--dir", str(tmp_path))
-    assert (done.returncode, done.stderr) == (0, "")
+def test_an_authority_that_did_not_sign_is_named_in_the_refusal(restored: Webhook) -> None:
+    trust(restored, issue(local_names(NAMES), datetime.now(UTC)).trust)
     job = labelled("mnist")
     until(lambda: "certificate signed by unknown authority" in restored.dry_run(job))
     assert 'failed calling webhook "jobs.edl.dev"' in restored.dry_run(job)
-    own = str(restored.installation.authority.parent)
-    assert certs(restored, "install", "--configuration", "edl", "--dir", own).returncode == 0
+    trust(restored, restored.installation.authority.read_bytes())
     restored.wait_until_called()
-    assert trusted(restored) == {restored.installation.authority.read_bytes()}
-
-
-def test_installing_into_a_configuration_that_is_not_there_says_so(webhook: Webhook) -> None:
-    done = certs(webhook, "install", "--configuration", "nobody")
-    assert done.returncode == 1
-    assert done.stderr == (
-        "error: no MutatingWebhookConfiguration nobody, ValidatingWebhookConfiguration nobody; "
-        "is kubectl-edl installed in this cluster?\n"
-    )
 
 
 def test_applying_the_manifests_again_takes_no_certificate_away(
@@ -92,7 +65,7 @@ def test_applying_the_manifests_again_takes_no_certificate_away(
     path = tmp_path / "release.yaml"
     path.write_text(render.to_yaml(render.without_workloads(render.load())))
     restored.cluster.kubectl("apply", "--server-side", "-f", str(path))
-    assert certs(restored, "install", "--configuration", "edl").returncode == 0
+    ensure(connect(str(restored.cluster.kubeconfig)), INSTALLATION, datetime.now(UTC))
     before, trust = kept(restored), trusted(restored)
     restored.cluster.kubectl("apply", "--server-side", "-f", str(path))
     assert kept(restored) == before
@@ -191,7 +164,7 @@ def test_a_webhook_waits_for_its_certificate_and_survives_the_loss_of_both_secre
     start_leader()
     webhook.wait_until_called()
     first = kept(webhook)
-    assert bundle_problem(first, NAMES, datetime.now(UTC)) == ""
+    assert is_good(first.pair, first.trust, CertificateRequest(NAMES, datetime.now(UTC)))
     emptied(webhook, AUTHORITY, SERVING)
     until(lambda: again(webhook, first))
     webhook.wait_until_called()
