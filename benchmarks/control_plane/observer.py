@@ -1,6 +1,6 @@
 """Sees, from a process of its own, when each Job is released and when each of their pods runs.
 
-It costs every way that is compared the same: two watches, of whose events next to nothing is read.
+It costs every way that is compared the same: two watches, of whose events little is read.
 """
 
 import multiprocessing
@@ -12,36 +12,12 @@ from multiprocessing.connection import Connection
 from threading import Thread
 from typing import Final
 
-import msgspec
-
-from edl.errors import ClusterError
+from benchmarks.follow import Observed, follow
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
 
 PATIENCE: Final = 300.0
 """Seconds until the last pod must run."""
-
-
-class _Meta(msgspec.Struct):
-    name: str = ""
-    resourceVersion: str = ""  # noqa: N815 - the API's name
-
-
-class _Spec(msgspec.Struct, frozen=True):
-    suspend: bool = False
-
-
-class _Status(msgspec.Struct, frozen=True):
-    phase: str = ""
-
-
-class _Object(msgspec.Struct):
-    metadata: _Meta
-    spec: _Spec = _Spec()
-    status: _Status = _Status()
-
-
-_decoder: Final = msgspec.json.Decoder(_Object)
 
 
 @dataclass(slots=True)
@@ -108,26 +84,22 @@ def _observe(kubeconfig: str, namespace: str, jobs: int, answers: Connection) ->
 def _watch(
     api: ApiClient,
     selection: ListOptions,
-    is_so: Callable[[_Object], bool],
+    is_so: Callable[[Observed], bool],
     times: list[float],
 ) -> None:
-    version = api.list(selection).version
-    seen = set()
-    while True:
-        try:
-            for event in api.watch(selection, version):
-                found = _decoder.decode(event.object)
-                version = found.metadata.resourceVersion
-                if found.metadata.name not in seen and is_so(found):
-                    seen.add(found.metadata.name)
-                    times.append(time.monotonic())
-        except ClusterError:
-            time.sleep(0.1)
+    names = set()
+
+    def seen(found: Observed, _deleted: bool) -> None:  # noqa: FBT001 - as it is called
+        if found.metadata.name not in names and is_so(found):
+            names.add(found.metadata.name)
+            times.append(time.monotonic())
+
+    follow(api, selection, lambda _: None, seen)
 
 
-def _is_released(job: _Object) -> bool:
-    return bool(job.metadata.name) and not job.spec.suspend
+def _is_released(job: Observed) -> bool:
+    return not job.spec.suspend
 
 
-def _runs(pod: _Object) -> bool:
+def _runs(pod: Observed) -> bool:
     return pod.status.phase == "Running"

@@ -6,41 +6,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-import msgspec
-
 from benchmarks.experiments.manifests import JOB_LABEL, KIND_LABEL, NAMESPACE
-from edl.errors import ClusterError, Gone
-from edl.kube.cluster import Cluster, ListOptions, RawEvent
+from benchmarks.follow import Observed, follow
+from edl.kube.cluster import Cluster, ListOptions
 
 RUNNING: Final = "Running"
 PENDING: Final = "Pending"
 LEAVING: Final = "Leaving"
 ENDED: Final = "Ended"
-
-
-class _Metadata(msgspec.Struct):
-    name: str = ""
-    uid: str = ""
-    resourceVersion: str = ""  # noqa: N815 - the API's name
-    deletionTimestamp: str | None = None  # noqa: N815 - the API's name
-    labels: dict[str, str] = {}
-
-
-class _Status(msgspec.Struct):
-    phase: str = PENDING
-
-
-class _Spec(msgspec.Struct):
-    nodeName: str = ""  # noqa: N815 - the API's name
-
-
-class _Pod(msgspec.Struct):
-    metadata: _Metadata
-    spec: _Spec
-    status: _Status = msgspec.field(default_factory=_Status)
-
-
-_decode: Final = msgspec.json.Decoder(_Pod).decode
 
 
 class Group(NamedTuple):
@@ -121,38 +94,24 @@ class Pods:
         return found
 
     def _run(self) -> None:
-        selection, version = ListOptions("Pod", NAMESPACE), ""
-        while not self._ended.is_set():
-            try:
-                version = version or self._list(selection)
-                for event in self.api.watch(selection, version):
-                    version = self._take(event) or version
-            except Gone:
-                version = ""
-            except ClusterError:
-                time.sleep(0.2)
+        selection = ListOptions("Pod", NAMESPACE)
+        follow(self.api, selection, self._list, self._take, self._ended.is_set)
 
-    def _list(self, selection: ListOptions) -> str:
-        listing = self.api.list(selection)
-        found = [_decode(item) for item in listing.items]
+    def _list(self, found: list[Observed]) -> None:
         with self._lock:
             gone = self._groups.keys() - {pod.metadata.uid for pod in found}
             for uid in gone:
                 self._forget(uid)
             for pod in found:
                 self._see(pod)
-        return listing.version
 
-    def _take(self, event: RawEvent) -> str:
-        pod = _decode(event.object)
-        if event.type != "BOOKMARK":
-            with self._lock:
-                self._see(pod)
-                if event.type == "DELETED":
-                    self._forget(pod.metadata.uid)
-        return pod.metadata.resourceVersion
+    def _take(self, pod: Observed, deleted: bool) -> None:  # noqa: FBT001 - as it is called
+        with self._lock:
+            self._see(pod)
+            if deleted:
+                self._forget(pod.metadata.uid)
 
-    def _see(self, pod: _Pod) -> None:
+    def _see(self, pod: Observed) -> None:
         labels, uid = pod.metadata.labels, pod.metadata.uid
         group = Group(labels.get(JOB_LABEL, ""), labels.get(KIND_LABEL, ""), _state(pod))
         before = self._groups.get(uid)
@@ -181,9 +140,9 @@ class Pods:
             self.stops.append(Stop(time.monotonic(), group.job, group.kind))
 
 
-def _state(pod: _Pod) -> str:
+def _state(pod: Observed) -> str:
     if pod.status.phase in ("Succeeded", "Failed"):
         return ENDED
-    if pod.metadata.deletionTimestamp:
+    if pod.gone:
         return LEAVING
     return RUNNING if pod.status.phase == RUNNING else PENDING

@@ -12,64 +12,12 @@ from enum import Enum
 from threading import Lock, Thread
 from typing import Final
 
-import msgspec
-
+from benchmarks.follow import Observed, follow, observed
 from edl import contract
-from edl.errors import ClusterError
 from edl.kube.api.client import connect
-from edl.kube.cluster import ListOptions, RawEvent, RawList
-
-
-class _Named(msgspec.Struct):
-    name: str = ""
-
-
-class _Meta(msgspec.Struct):
-    name: str = ""
-    resourceVersion: str = ""  # noqa: N815 - the API's name
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-    deletionTimestamp: str | None = None  # noqa: N815 - the same
-    ownerReferences: list[_Named] = []  # noqa: N815 - the same
-
-
-class _Spec(msgspec.Struct):
-    suspend: bool = False
-    parallelism: int = 0
-    nodeName: str = ""  # noqa: N815 - the same
-    schedulingGates: list[_Named] = []  # noqa: N815 - the same
-
-
-class _Condition(msgspec.Struct):
-    type: str = ""
-    status: str = ""
-    message: str = ""
-
-
-class _Status(msgspec.Struct):
-    phase: str = ""
-    conditions: list[_Condition] = []
-
-
-class Seen(msgspec.Struct):
-    """A Job or a pod, as far as it matters here."""
-
-    metadata: _Meta
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
-
-    @property
-    def gone(self) -> bool:
-        return self.metadata.deletionTimestamp is not None
-
-    def has(self, *conditions: str) -> bool:
-        return any(
-            one.type in conditions and one.status == "True" for one in self.status.conditions
-        )
-
+from edl.kube.cluster import ListOptions, RawList
 
 _TICK: Final = 0.05
-_seen: Final = msgspec.json.Decoder(Seen)
 
 
 class Stage(Enum):
@@ -113,11 +61,11 @@ class Gang:
     """How long it was half placed, each time that it was; seconds."""
     over: bool = False
     trace: list[tuple[float, str]] = field(default_factory=list)
-    _jobs: dict[str, Seen] = field(default_factory=dict)
-    _pods: dict[str, tuple[str, Seen]] = field(default_factory=dict)
+    _jobs: dict[str, Observed] = field(default_factory=dict)
+    _pods: dict[str, tuple[str, Observed]] = field(default_factory=dict)
     _half_since: float | None = None
 
-    def see_job(self, job: Seen, *, deleted: bool, now: float) -> None:
+    def see_job(self, job: Observed, *, deleted: bool, now: float) -> None:
         name = job.metadata.name
         if deleted:
             self._jobs.pop(name, None)
@@ -129,7 +77,7 @@ class Gang:
             self._note(now, f"Job {name}: {size}; {why}")
         self._judge(now)
 
-    def see_pod(self, job: str, pod: Seen, *, deleted: bool, now: float) -> None:
+    def see_pod(self, job: str, pod: Observed, *, deleted: bool, now: float) -> None:
         name = pod.metadata.name
         if deleted:
             self._pods.pop(name, None)
@@ -157,9 +105,7 @@ class Gang:
 
     def _judge(self, now: float) -> None:
         jobs = self._jobs.values()
-        self.over = self.over or any(
-            one.has("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget") for one in jobs
-        )
+        self.over = self.over or any(one.finished for one in jobs)
         # Also once it is over: the watch may bring a Job's end before the pods that ended it.
         admitted = any(not one.spec.suspend for one in jobs)
         current = self.starts[-1] if self.starts and self.starts[-1].stopped is None else None
@@ -184,7 +130,7 @@ class Gang:
         """Whether a pod has done its work: those that go now are not missed."""
         return any(pod.status.phase == "Succeeded" for _, pod in self._pods.values())
 
-    def _counted(self, counts: Callable[[Seen], bool]) -> dict[str, int]:
+    def _counted(self, counts: Callable[[Observed], bool]) -> dict[str, int]:
         found = dict.fromkeys(self.minimum, 0)
         for job, pod in self._pods.values():
             if job in found and not (pod.gone or pod.status.phase == "Failed") and counts(pod):
@@ -195,13 +141,13 @@ class Gang:
         return all(pods[job] >= least for job, least in self.minimum.items())
 
 
-def _is_given(pod: Seen) -> bool:
+def _is_given(pod: Observed) -> bool:
     """Also a pod that kube-scheduler places by itself."""
     gates = [gate.name for gate in pod.spec.schedulingGates]
     return contract.PLACEMENT_GATE not in gates
 
 
-_REACHED: Final[Mapping[Stage, Callable[[Seen], bool]]] = {
+_REACHED: Final[Mapping[Stage, Callable[[Observed], bool]]] = {
     Stage.MADE: lambda _pod: True,
     Stage.GIVEN: _is_given,
     Stage.BOUND: lambda pod: bool(pod.spec.nodeName),
@@ -209,7 +155,7 @@ _REACHED: Final[Mapping[Stage, Callable[[Seen], bool]]] = {
 }
 
 
-def _version(found: Seen) -> int:
+def _version(found: Observed) -> int:
     return int(found.metadata.resourceVersion)
 
 
@@ -252,7 +198,7 @@ class Watch:
 
     def has_read(self, kind: str, listed: RawList) -> bool:
         """Whether every change of these objects has been seen."""
-        last = max((_version(_seen.decode(item)) for item in listed.items), default=0)
+        last = max(map(_version, observed(listed.items)), default=0)
         return self._read.get(kind, 0) >= last
 
     def forget(self) -> None:
@@ -263,26 +209,16 @@ class Watch:
             self._gangs = {}
 
     def _follow(self, kind: str) -> None:
-        api, selection = connect(self._kubeconfig), ListOptions(kind, self._namespace)
-        while True:
-            try:
-                listed = api.list(selection)
-                for item in listed.items:
-                    self._see(kind, _seen.decode(item), deleted=False)
-                version = listed.version
-                while True:
-                    for event in api.watch(selection, version):
-                        version = self._take(kind, event)
-            except ClusterError:
-                time.sleep(0.1)
+        def listed(found: list[Observed]) -> None:
+            for one in found:
+                self._see(kind, one, deleted=False)
 
-    def _take(self, kind: str, event: RawEvent) -> str:
-        found = _seen.decode(event.object)
-        if event.type != "BOOKMARK":
-            self._see(kind, found, deleted=event.type == "DELETED")
-        return found.metadata.resourceVersion
+        def seen(found: Observed, deleted: bool) -> None:  # noqa: FBT001 - as it is called
+            self._see(kind, found, deleted=deleted)
 
-    def _see(self, kind: str, found: Seen, *, deleted: bool) -> None:
+        follow(connect(self._kubeconfig), ListOptions(kind, self._namespace), listed, seen)
+
+    def _see(self, kind: str, found: Observed, *, deleted: bool) -> None:
         now = time.monotonic()
         owners = found.metadata.ownerReferences
         job = found.metadata.name if kind == "Job" else owners[0].name if owners else ""

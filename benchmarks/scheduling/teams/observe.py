@@ -5,67 +5,13 @@ from collections.abc import Mapping
 from threading import Lock, Thread
 from typing import Final, Self
 
-import msgspec
-
+from benchmarks.follow import Observed, follow
 from benchmarks.scheduling.teams.accounting import JobTrack, Key, PodSpan
 from benchmarks.scheduling.teams.trace import GPU, Trace
-from edl.errors import ClusterError
 from edl.kube.api.client import connect
 from edl.kube.cluster import ListOptions
 
 _JOB_NAME: Final = "batch.kubernetes.io/job-name"
-
-
-class _Meta(msgspec.Struct):
-    name: str = ""
-    namespace: str = ""
-    resourceVersion: str = ""  # noqa: N815 - the API's name
-    labels: dict[str, str] = {}
-    deletionTimestamp: str | None = None  # noqa: N815 - the same
-
-
-class _Resources(msgspec.Struct):
-    limits: dict[str, str] = {}
-
-
-class _Container(msgspec.Struct):
-    resources: _Resources = msgspec.field(default_factory=_Resources)
-
-
-class _Spec(msgspec.Struct):
-    suspend: bool = False
-    parallelism: int = 0
-    nodeName: str = ""  # noqa: N815 - the same
-    containers: list[_Container] | None = None
-    """Null in a watch's bookmarks."""
-
-
-class _Condition(msgspec.Struct):
-    type: str = ""
-    status: str = ""
-
-
-class _Status(msgspec.Struct):
-    phase: str = ""
-    conditions: list[_Condition] = []
-
-
-class _Object(msgspec.Struct):
-    metadata: _Meta
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
-
-    @property
-    def holds_gpu(self) -> bool:
-        return any(GPU in one.resources.limits for one in self.spec.containers or ())
-
-    @property
-    def finished(self) -> bool:
-        ends = ("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget")
-        return any(one.type in ends and one.status == "True" for one in self.status.conditions)
-
-
-_decoder: Final = msgspec.json.Decoder(_Object)
 
 
 class JobObserver:
@@ -74,7 +20,7 @@ class JobObserver:
     def __init__(self, kubeconfig: str, given: Trace) -> None:
         self._kubeconfig, self._begun, self._closed = kubeconfig, 0.0, False
         self._tracks = {(one.team, one.name): JobTrack(one) for one in given.submissions}
-        self._specs: dict[Key, _Spec] = {}
+        self._jobs: dict[Key, Observed] = {}
         self._lock = Lock()
         self._failure: Exception | None = None
 
@@ -105,19 +51,13 @@ class JobObserver:
             self._failure = error
 
     def _follow(self, kind: str) -> None:
-        api, selection = connect(self._kubeconfig), ListOptions(kind)
-        version = api.list(selection).version
-        while not self._closed:
-            try:
-                for event in api.watch(selection, version):
-                    found = _decoder.decode(event.object)
-                    version = found.metadata.resourceVersion
-                    if event.type != "BOOKMARK":
-                        self._see(kind, found, deleted=event.type == "DELETED")
-            except ClusterError:
-                time.sleep(0.1)
+        def seen(found: Observed, deleted: bool) -> None:  # noqa: FBT001 - as it is called
+            self._see(kind, found, deleted=deleted)
 
-    def _see(self, kind: str, found: _Object, *, deleted: bool) -> None:
+        api, selection = connect(self._kubeconfig), ListOptions(kind)
+        follow(api, selection, lambda _: None, seen, lambda: self._closed)
+
+    def _see(self, kind: str, found: Observed, *, deleted: bool) -> None:
         now = time.monotonic() - self._begun
         name = found.metadata.name if kind == "Job" else found.metadata.labels.get(_JOB_NAME, "")
         key = (found.metadata.namespace, name.removesuffix("-worker"))
@@ -127,23 +67,27 @@ class JobObserver:
                 return
             if kind == "Job":
                 self._see_job(track, key, found, now)
-            elif found.holds_gpu:
+            elif _holds_gpu(found):
                 _see_pod(track, found, now, deleted=deleted)
 
-    def _see_job(self, track: JobTrack, key: Key, found: _Object, now: float) -> None:
-        before = self._specs.get(key)
-        self._specs[key] = found.spec
+    def _see_job(self, track: JobTrack, key: Key, found: Observed, now: float) -> None:
+        before = self._jobs.get(key)
+        self._jobs[key] = found
         if found.finished and track.finished is None:
             track.finished = now
-        if before is None or track.finished is not None:
+        if before is None or before.spec.suspend or track.finished is not None:
             return
-        if found.spec.suspend and not before.suspend:
+        if found.spec.suspend:
             track.evictions.append(now)
-        elif not found.spec.suspend and not before.suspend:
-            track.resizes += found.spec.parallelism != before.parallelism
+        else:
+            track.resizes += found.spec.parallelism != before.spec.parallelism
 
 
-def _see_pod(track: JobTrack, pod: _Object, now: float, *, deleted: bool) -> None:
+def _holds_gpu(pod: Observed) -> bool:
+    return any(GPU in one.resources.limits for one in pod.spec.containers or ())
+
+
+def _see_pod(track: JobTrack, pod: Observed, now: float, *, deleted: bool) -> None:
     name = pod.metadata.name
     over = deleted or pod.status.phase in ("Succeeded", "Failed")
     span = track.pods.get(name)

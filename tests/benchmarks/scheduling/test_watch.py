@@ -2,8 +2,9 @@
 
 from msgspec import convert
 
+from benchmarks.follow import Observed
 from benchmarks.scheduling.gangs import is_late, is_stopped
-from benchmarks.scheduling.watch import Gang, Seen, Stage
+from benchmarks.scheduling.watch import Gang, Stage
 from edl.contract import PLACEMENT_GATE
 from edl.writes import Json
 
@@ -11,8 +12,10 @@ GANG = {"mnist-ps": 1, "mnist-worker": 2}
 PODS = (("mnist-ps", "ps-0"), ("mnist-worker", "worker-0"), ("mnist-worker", "worker-1"))
 
 
-def seen(name: str, spec: Json | None = None, status: Json | None = None) -> Seen:
-    return convert({"metadata": {"name": name}, "spec": spec or {}, "status": status or {}}, Seen)
+def seen(name: str, spec: Json | None = None, status: Json | None = None) -> Observed:
+    return convert(
+        {"metadata": {"name": name}, "spec": spec or {}, "status": status or {}}, Observed
+    )
 
 
 class Story:
