@@ -11,6 +11,7 @@ import click
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.options import bundled, everywhere
 from kubectl_edl.dashboard.options import DashboardOptions
+from kubectl_edl.top.options import costing
 
 if TYPE_CHECKING:
     from kubectl_edl.cli.context import CliContext, Scope
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 
 _HELP: Final = """Show the cluster on a web page, live: nodes, jobs, queue, and what if.
 
-Load by node, each training job's size over time, which jobs wait and why, and a slider that says
-what another max of a job would change, by the engine of kubectl edl simulate --live. It reads with
+Load by node, each training job's size over time, which jobs wait and why, a slider that says what
+another max of a job would change, by the engine of kubectl edl simulate --live, and what takes the
+nodes in an hour, as kubectl edl top cluster says it; --price adds what that costs. It reads with
 your own kubeconfig, as long as it runs; Ctrl-C ends it.
 
 It listens on loopback, where other users of this machine reach it, too. With --allow-scale, and
@@ -36,6 +38,8 @@ Examples:
   kubectl edl dashboard -A --port 0 --no-open
   # Sizes can be set from the page, as by kubectl edl scale
   kubectl edl dashboard -A --allow-scale
+  # With what minimums, extras and idle nodes cost in an hour
+  kubectl edl dashboard -A --price m7i.4xlarge=0.81 --price p5.48xlarge=55
   # Reachable from other machines
   kubectl edl dashboard -A --address 0.0.0.0
 """
@@ -64,7 +68,7 @@ _OPTIONS: Final = (
 
 
 def _asked(function: Command) -> Command:
-    return bundled(DashboardOptions, "asked", _OPTIONS)(function)
+    return costing(bundled(DashboardOptions, "asked", _OPTIONS)(function))
 
 
 @click.command("dashboard", help=_HELP, epilog=EXIT_CODES_HELP)

@@ -1,8 +1,8 @@
 """From a look to what the page shows, as JSON. Pure: the same look gives the same picture.
 
-`page` is {"cluster", "nodes", "jobs", "queue", "teams", "hints"}; times are whole seconds since
-1970. Everything has a most, so that a picture of the largest cluster is still small; the figures
-beside it count all.
+`page` is {"cluster", "nodes", "jobs", "queue", "teams", "costs", "hints"}; times are whole seconds
+since 1970. Everything has a most, so that a picture of the largest cluster is still small; the
+figures beside it count all.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ import msgspec
 
 from edl.annotations.job_history import Operation, entries
 from edl.domain_counts import NodeLabels, labels_of, running
-from edl.model import Phase, Role, TrainingJob
+from edl.model import ClusterState, Phase, Role, TrainingJob
 from edl.phases import phase
 from edl.simulator import ENDLESS, Training
 from edl.visibility.team_figures import TeamFigures
@@ -25,19 +25,24 @@ from kubectl_edl.dashboard.load_history import Sample
 from kubectl_edl.model import team_rows, topology_view
 from kubectl_edl.model.start_estimates import when
 from kubectl_edl.model.training_job_view import view
+from kubectl_edl.output.cell_quantities import decimal
 from kubectl_edl.queue.view import WaitingJob
+from kubectl_edl.top.cluster_costs import cluster_costs, held_so_far, unpriced
+from kubectl_edl.top.node_shares import NodeShares
+from kubectl_edl.top.options import NO_PRICES, CostOptions
 
 MOST_JOBS: Final = 200
 MOST_WAITING: Final = 100
 _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 _RESTS: Final = frozenset({Phase.QUEUED, Phase.INCOMPLETE, Phase.PAUSED})
 _STOPS: Final = frozenset({Operation.SUSPENDED, Operation.ENDED})
+_UNPRICED: Final = "To see what they cost, start the dashboard with --price TYPE=AMOUNT."
 _NO_SIZE: Final = frozenset({Operation.REMOVED})
 """Named pods left; the size before and after is told by what shrank."""
 
 
-def page(seen: Seen, samples: Sequence[Sample]) -> Json:
-    """Everything that is shown."""
+def page(seen: Seen, samples: Sequence[Sample], asked: CostOptions = NO_PRICES) -> Json:
+    """Everything that is shown; costs are computed as `asked`."""
     nodes = seen.state.nodes if seen.state else ()
     jobs = sorted(seen.jobs, key=lambda job: (phase(job) in _OVER, job.key))
     labels = labels_of(nodes)
@@ -61,6 +66,7 @@ def page(seen: Seen, samples: Sequence[Sample]) -> Json:
             "all": len(seen.teams),
             "rows": [_team(one) for one in team_rows.shown(seen.teams)],
         },
+        "costs": _costs(seen.state, asked) if seen.state else None,
         "hints": [hint.removeprefix("hint: ") for hint in seen.hints],
     }
 
@@ -147,6 +153,29 @@ def _team(one: TeamFigures) -> Json:
         "lent": team_rows.amounts(one.lent),
         "waiting": one.waiting,
         "bars": [msgspec.to_builtins(bar) for bar in team_rows.bars(one)],
+    }
+
+
+def _costs(state: ClusterState, asked: CostOptions) -> Json:
+    """What `kubectl edl top cluster` says below its table."""
+    found = cluster_costs(state, asked)
+    rows = [("Nodes", found.nodes.nodes), ("Cost", found.nodes.hourly)] if state.nodes else []
+    return {
+        "rows": [_shares(title, shares) for title, shares in rows if shares],
+        "hours": [held_so_far(hours) for hours in found.hours if hours.held],
+        "note": unpriced(found.nodes) or ("" if asked.prices else _UNPRICED),
+    }
+
+
+def _shares(title: str, found: NodeShares) -> Json:
+    """`parts` in percent of the whole, in the order of the columns."""
+    columns = ("minimums", "extras", "others", "idle")
+    amounts = [getattr(found, name) for name in columns]
+    return {
+        "title": title,
+        "total": decimal(found.total),
+        "parts": [round(100 * one / found.total, 1) if found.total else 0 for one in amounts],
+        **{name: decimal(one) for name, one in zip(columns, amounts, strict=True)},
     }
 
 

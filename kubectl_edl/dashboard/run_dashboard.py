@@ -47,12 +47,11 @@ def started(world: CliContext, connection: ClusterConnection, asked: DashboardOp
     """It serves when this returns. Raises Refused, or ClusterError when the cluster says no."""
     listener, address = listening(asked.address, asked.port)
     try:
-        live = Live(
-            looking(world, connection, time.monotonic), board := PageBroadcast(), time.monotonic
-        )
+        look = looking(world, connection, time.monotonic)
     except BaseException:
         listener.close()
         raise
+    live = Live(look, board := PageBroadcast(), time.monotonic, asked.costs)
     # Whoever reaches the port could use our rights: on loopback that is every user of the machine.
     private = address.loopback and not asked.allow_scale
     token = "" if private else secrets.token_urlsafe(32)

@@ -12,6 +12,7 @@ from kubectl_edl.dashboard.cluster_reader import Look, Seen
 from kubectl_edl.dashboard.load_history import Samples
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
 from kubectl_edl.dashboard.page_state import page, sample
+from kubectl_edl.top.options import NO_PRICES, CostOptions
 
 _log: Final = logging.getLogger(__name__)
 
@@ -26,10 +27,17 @@ _PATIENCE: Final = 5.0
 class Live:
     """The newest look, and its picture on the board."""
 
-    def __init__(self, look: Look, board: PageBroadcast, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        look: Look,
+        board: PageBroadcast,
+        monotonic: Callable[[], float],
+        costs: CostOptions = NO_PRICES,
+    ) -> None:
         self._look = look
         self._board = board
         self._monotonic = monotonic
+        self._costs = costs
         self._samples = Samples()
         self._changed = Event()
         self._stopped = Event()
@@ -82,5 +90,5 @@ class Live:
             return
         if not trouble:
             self._samples.put(sample(self._seen))
-        shown = page(self._seen, self._samples.values()) | {"trouble": trouble}
+        shown = page(self._seen, self._samples.values(), self._costs) | {"trouble": trouble}
         self._board.show(msgspec.json.encode(shown))

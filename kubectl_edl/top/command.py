@@ -1,6 +1,5 @@
 """`kubectl edl top`."""
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -12,13 +11,14 @@ from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Missing
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.lazy_group import Listed
-from kubectl_edl.cli.options import Command, OutputOptions, everywhere, not_both, reading, watching
+from kubectl_edl.cli.options import OutputOptions, everywhere, not_both, reading, watching
 from kubectl_edl.cli.root import WITH_VALUE, command_first
 from kubectl_edl.cli.watch_report import Read, follow, show
 from kubectl_edl.client.cluster_view import survey_cluster, survey_training
 from kubectl_edl.client.lookup import training_job
 from kubectl_edl.model.training_job_view import view
 from kubectl_edl.output.report import Report
+from kubectl_edl.top.options import SERIAL, CostOptions, costing
 
 _HELP: Final = """Requested, used and idle: training jobs (the default), nodes, the cluster.
 
@@ -97,37 +97,11 @@ _LINES: Final[Mapping[str, str]] = {
     "cluster": "The same of the whole cluster.",
 }
 _ALIASES: Final = {"job": "jobs", "node": "nodes"}
-_UNITS: Final = ("GPU", "CPU")
-_AMOUNT: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
-
-
-def _serial(function: Command) -> Command:
-    decorated: Command = click.option(
-        "--serial",
-        type=click.FloatRange(0, 1),
-        default=0.0,
-        metavar="PART",
-        help="The part of the work that replicas do not share; default: 0.",
-    )(function)
-    return decorated
-
-
-def _prices(
-    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
-) -> Mapping[str, float]:
-    """By what stands before the "="; the last of one name counts."""
-    found = {}
-    for text in given:
-        name, sign, amount = text.rpartition("=")
-        if not (name and sign and _AMOUNT.fullmatch(amount)):
-            raise click.UsageError(f"--price {text}: such as m7i.4xlarge=0.81, an amount from 0.")
-        found[name] = float(amount)
-    return found
 
 
 @click.command("jobs", help=_JOBS_HELP, epilog=EXIT_CODES_HELP)
 @click.argument("job", required=False, shell_complete=job_names)
-@_serial
+@SERIAL
 @everywhere
 @reading
 @click.pass_obj
@@ -150,27 +124,13 @@ def nodes(world: CliContext, node: str | None, scope: Scope, reading: OutputOpti
 
 
 @click.command("cluster", help=_CLUSTER_HELP, epilog=EXIT_CODES_HELP)
-@_serial
-@click.option(
-    "--price",
-    "prices",
-    multiple=True,
-    metavar="TYPE=AMOUNT",
-    callback=_prices,
-    help="Of an hour of a node of this instance type, or node pool; may be repeated.",
-)
+@costing
 @everywhere
 @watching
 @click.pass_obj
-def cluster(
-    world: CliContext,
-    scope: Scope,
-    reading: OutputOptions,
-    serial: float,
-    prices: Mapping[str, float],
-) -> None:
+def cluster(world: CliContext, scope: Scope, reading: OutputOptions, costs: CostOptions) -> None:
     connection = world.connect(scope)
-    _print(world, connection, reading, lambda: _cluster(world, connection, serial, prices))
+    _print(world, connection, reading, lambda: _cluster(world, connection, costs))
 
 
 def _order(args: list[str]) -> list[str]:
@@ -242,12 +202,12 @@ def _nodes(world: CliContext, connection: ClusterConnection, name: str | None) -
     return nodes_report(found).hinting(hints)
 
 
-def _cluster(
-    world: CliContext, connection: ClusterConnection, serial: float, prices: Mapping[str, float]
-) -> Report:
+def _cluster(world: CliContext, connection: ClusterConnection, asked: CostOptions) -> Report:
     from kubectl_edl.client.metrics_server import used_by_nodes  # noqa: PLC0415 (the same)
-    from kubectl_edl.top.node_shares import node_costs  # noqa: PLC0415 (the same)
-    from kubectl_edl.top.resource_hours import hours, total  # noqa: PLC0415 (numpy, not for --help)
+    from kubectl_edl.top.cluster_costs import (  # noqa: PLC0415 (numpy, not for --help)
+        cluster_costs,
+        unpriced,
+    )
     from kubectl_edl.top.usage import (  # noqa: PLC0415 (the same)
         ClusterUsage,
         cluster_usage,
@@ -256,18 +216,11 @@ def _cluster(
     )
     from kubectl_edl.top.view import cluster_report  # noqa: PLC0415 (the same)
 
-    now, hints = world.now(), list[str]()
-    state = survey_cluster(connection.cluster, now, hints)
+    hints: list[str] = []
+    state = survey_cluster(connection.cluster, world.now(), hints)
     found = node_usage(state, used_by_nodes(connection.cluster, hints))
-    told = [hours(job, now, serial) for job in state.jobs]
-    usage = ClusterUsage(
-        cluster_usage(state, found),
-        found,
-        phases(state),
-        tuple(total(told, unit) for unit in _UNITS),
-        node_costs(state, prices),
-    )
-    if usage.costs.unpriced:
-        nodes = "1 node has" if usage.costs.unpriced == 1 else f"{usage.costs.unpriced} nodes have"
-        hints.append(f"hint: {nodes} no price; add --price TYPE=AMOUNT for its instance type")
+    costs = cluster_costs(state, asked)
+    usage = ClusterUsage(cluster_usage(state, found), found, phases(state), costs)
+    if missing := unpriced(costs.nodes):
+        hints.append(f"hint: {missing}")
     return cluster_report(usage).hinting(hints)

@@ -11,7 +11,7 @@ from edl.quantities import CPU, MEMORY, PODS, Resources
 from kubectl_edl.client.metrics_server import Used
 from kubectl_edl.model.training_job_view import JobView
 from kubectl_edl.output.cell_quantities import gpus, offered_gpus
-from kubectl_edl.top.node_shares import NodeCosts
+from kubectl_edl.top.cluster_costs import ClusterCosts
 from kubectl_edl.top.resource_hours import Hours
 
 Amount = Callable[[Resources], int]
@@ -166,5 +166,4 @@ class ClusterUsage:
     lines: tuple[UsageLine, ...]
     nodes: tuple[NodeUsage, ...]
     phases: Mapping[str, int]
-    hours: tuple[Hours, ...]
-    costs: NodeCosts
+    costs: ClusterCosts

@@ -64,6 +64,7 @@ def node_document(one: NodeUsage) -> "NodeUsageDocument":
 
 
 def cluster_document(found: ClusterUsage) -> "ClusterUsageDocument":
+    costs = found.costs.nodes
     return {
         "apiVersion": API_VERSION,
         "kind": "ClusterUsage",
@@ -71,10 +72,10 @@ def cluster_document(found: ClusterUsage) -> "ClusterUsageDocument":
         "unschedulableNodes": sum(not one.node.schedulable for one in found.nodes),
         "trainingJobs": dict(found.phases),
         "resources": {one.name: _line_document(one) for one in found.lines},
-        "resourceHours": [_hours_document(hours) for hours in found.hours],
-        "nodeShares": _shares_document(found.costs.nodes),
-        "hourlyCost": _shares_document(found.costs.hourly) if found.costs.hourly else None,
-        "unpricedNodes": found.costs.unpriced,
+        "resourceHours": [_hours_document(hours) for hours in found.costs.hours],
+        "nodeShares": _shares_document(costs.nodes),
+        "hourlyCost": _shares_document(costs.hourly) if costs.hourly else None,
+        "unpricedNodes": costs.unpriced,
     }
 
 

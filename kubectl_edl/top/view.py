@@ -11,8 +11,8 @@ from kubectl_edl.output.cell_quantities import cores, decimal, gpus, memory, off
 from kubectl_edl.output.color import meaning
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
+from kubectl_edl.top.cluster_costs import against, held, held_so_far, hours_text
 from kubectl_edl.top.node_shares import NodeCosts, NodeShares
-from kubectl_edl.top.resource_hours import Hours
 from kubectl_edl.top.usage import ClusterUsage, JobUsage, NodeUsage, UsageLine
 from kubectl_edl.top.usage_documents import (
     cluster_document,
@@ -106,26 +106,10 @@ def _job_row(one: JobUsage, now: datetime, *, compared: bool) -> tuple[str, ...]
         memory(asked.get(MEMORY)),
         f"{least}{memory(used.get(MEMORY))}" if used is not None else UNKNOWN,
         thousandths(gpus(asked)),
-        _held(hours),
-        *((_hours(hours.at_max, hours.unit), _against(hours)) if compared else ()),
+        held(hours),
+        *((hours_text(hours.at_max, hours.unit), against(hours)) if compared else ()),
         age(one.view.job.queued_at, now),
     )
-
-
-def _held(hours: Hours) -> str:
-    return ("" if hours.whole else ">") + _hours(hours.held, hours.unit)
-
-
-def _hours(amount: float, unit: str) -> str:
-    return f"{decimal(amount)} {unit}-h"
-
-
-def _against(hours: Hours) -> str:
-    """What was held, compared with a fixed maximum size; empty where that is not known."""
-    if hours.saved is None:
-        return ""
-    part = f"{abs(hours.saved):.0%}"
-    return "the same" if part == "0%" else f"{part} {'more' if hours.saved < 0 else 'less'}"
 
 
 # -- nodes -------------------------------------------------------------------------------------
@@ -210,8 +194,8 @@ def _footer(found: ClusterUsage) -> str:
     count = sum(found.phases.values())
     jobs = ", ".join(f"{many} {phase}" for phase, many in found.phases.items())
     lines = [f"Nodes: {nodes}", f"Training jobs: {count}" + (f" ({jobs})" if jobs else "")]
-    lines += _shares(found.costs)
-    lines += [_held_so_far(hours) for hours in found.hours if hours.held]
+    lines += _shares(found.costs.nodes)
+    lines += [f"Resource-hours: {held_so_far(one)}" for one in found.costs.hours if one.held]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -229,11 +213,3 @@ def _shared(found: NodeShares) -> str:
         f"{decimal(found.idle)} idle",
     )
     return f"{decimal(found.total)} ({', '.join(parts)})"
-
-
-def _held_so_far(hours: Hours) -> str:
-    held, against = f"Resource-hours: {_held(hours)}", _against(hours)
-    if not against:
-        return held
-    link = "as" if against == "the same" else "than"
-    return f"{held}, {against} {link} the {decimal(hours.at_max)} of fixed maximum sizes"

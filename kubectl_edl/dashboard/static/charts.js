@@ -108,3 +108,34 @@ export function sample(index) {
     svg("path", { class: `line kind-${index}`, d: "M0,4H24" }),
   );
 }
+
+// Parts of 100 beside each other in one bar; `parts` is [[class, share], …].
+export function stacked(parts, label) {
+  let x = 0;
+  const drawn = parts.map(([name, width]) => {
+    const part = svg("rect", { class: name, x, width, height: 8 });
+    x += width;
+    return width > 0 ? part : null;
+  });
+  return svg(
+    "svg",
+    {
+      class: "bar",
+      viewBox: "0 0 100 8",
+      preserveAspectRatio: "none",
+      role: "img",
+      "aria-label": label,
+    },
+    svg("rect", { class: "track", width: 100, height: 8 }),
+    ...drawn,
+  );
+}
+
+// What a part of `stacked` looks like.
+export function key(name) {
+  return svg(
+    "svg",
+    { class: "key", viewBox: "0 0 24 8", "aria-hidden": "true" },
+    svg("rect", { class: name, width: 24, height: 8 }),
+  );
+}

@@ -3,6 +3,7 @@
 import { scales } from "./asking.js";
 import { Cluster, Nodes } from "./cluster.js";
 import { colours } from "./colours.js";
+import { Costs } from "./costs.js";
 import { byId, element, setHidden, setText } from "./dom.js";
 import { History, Imagine } from "./imagine.js";
 import { Jobs, Queue } from "./jobs.js";
@@ -21,7 +22,7 @@ colours(byId("theme"));
 const imagine = new Imagine();
 const history = new History();
 const scale = scales ? new Scale(() => imagine.job) : null;
-const parts = [new Cluster(), new Jobs(), new Queue(), new Teams(), imagine, new Nodes(), new News()];
+const parts = [new Cluster(), new Jobs(), new Queue(), new Teams(), imagine, new Nodes(), new Costs(), new News()];
 
 byId("imagine-job").addEventListener("chosen", () => {
   history.show(imagine.job);

@@ -1,6 +1,7 @@
 // Teams as a tree: what each is guaranteed, uses, borrows and lends, and how many of its jobs wait.
 
-import { byId, element, setHidden, setText, svg } from "./dom.js";
+import { key, stacked } from "./charts.js";
+import { byId, element, setHidden, setText } from "./dom.js";
 import { Table } from "./tables.js";
 import { many } from "./words.js";
 
@@ -24,7 +25,7 @@ export class Teams {
       ],
       "No teams are configured.",
     );
-    byId("teams-legend").replaceChildren(...PARTS.map((part) => element("span", {}, key(part), WORDS[part])));
+    byId("teams-legend").replaceChildren(...PARTS.map((part) => element("span", {}, key(`team-${part}`), WORDS[part])));
   }
 
   show({ teams }) {
@@ -52,30 +53,6 @@ function figure({ text }) {
 }
 
 function bar(one, team) {
-  let x = 0;
-  const parts = PARTS.map((part) => {
-    const drawn = svg("rect", { class: `team-${part}`, x, width: one[part], height: 8 });
-    x += one[part];
-    return one[part] > 0 ? drawn : null;
-  });
-  return svg(
-    "svg",
-    {
-      class: "bar",
-      viewBox: "0 0 100 8",
-      preserveAspectRatio: "none",
-      role: "img",
-      "aria-label": `${team}: ${one.text}`,
-    },
-    svg("rect", { class: "track", width: 100, height: 8 }),
-    ...parts,
-  );
-}
-
-function key(part) {
-  return svg(
-    "svg",
-    { class: "key", viewBox: "0 0 24 8", "aria-hidden": "true" },
-    svg("rect", { class: `team-${part}`, width: 24, height: 8 }),
-  );
+  const parts = PARTS.map((part) => [`team-${part}`, one[part]]);
+  return stacked(parts, `${team}: ${one.text}`);
 }

@@ -13,6 +13,8 @@ from edl.model import ObjectRef
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.dashboard.options import DashboardOptions
 from kubectl_edl.dashboard.run_dashboard import started
+from kubectl_edl.top.node_shares import INSTANCE_TYPE
+from kubectl_edl.top.options import CostOptions
 from tests.integration.support.pages import opened, row
 from tests.kubectl_edl.dashboard.test_watcher import fenced
 
@@ -168,3 +170,32 @@ def test_teams_are_a_tree_that_goes_with_its_document(page: Page, stage: Stage) 
     stage.cluster.delete(place)
     expect(page.locator("#teams")).to_be_hidden()
     expect(page.get_by_role("columnheader", name="Team", exact=True)).to_have_count(0)
+
+
+def test_the_page_shows_what_takes_the_nodes_and_what_that_costs(
+    chromium: Browser, stage: Stage
+) -> None:
+    for name in ("node-1", "node-2"):
+        stage.patch(name, {"metadata": {"labels": {INSTANCE_TYPE: "large"}}}, "Node")
+    world = stage.world()
+    options = DashboardOptions(port=0, costs=CostOptions({"large": 8.0}, serial=0.1))
+    found = started(world, world.connect(Scope()), options)
+    with opened(chromium, found) as page:
+        page.get_by_role("link", name="Cost").click()
+        nodes = row(page, "Cost of an hour", "Nodes").get_by_role("cell")
+        expect(nodes).to_have_text(["0.5", "0.3", "0", "2.3", "3", ""])
+        cost = row(page, "Cost of an hour", "Cost")
+        expect(cost.get_by_role("img", name="idle of 16")).to_be_visible()
+        expect(page.get_by_text("1 node has no price; add --price")).to_be_visible()
+        expect(page.locator("#costs-hours")).to_contain_text("CPU-h")
+        stage.patch("node-3", {"metadata": {"labels": {INSTANCE_TYPE: "large"}}}, "Node")
+        expect(cost.get_by_role("img", name="idle of 24")).to_be_visible()
+        expect(page.locator("#costs-note")).to_have_text("")
+    found.stop()
+    stage.cluster.end_watches()
+
+
+def test_without_prices_the_page_shows_nodes_and_how_to_give_them(page: Page) -> None:
+    expect(row(page, "Cost of an hour", "Nodes")).to_be_visible()
+    expect(page.get_by_text("start the dashboard with --price TYPE=AMOUNT")).to_be_visible()
+    expect(row(page, "Cost of an hour", "Cost")).to_have_count(0)

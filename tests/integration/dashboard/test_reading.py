@@ -67,7 +67,7 @@ def test_everything_is_reached_by_tab_and_the_focus_is_seen(page: Page) -> None:
         return [at.id || at.textContent.trim(), style.outlineStyle, parseFloat(style.outlineWidth)];
     }"""
     walk = []
-    for _ in range(16):
+    for _ in range(17):
         page.keyboard.press("Tab")
         walk.append(page.evaluate(focused))
     assert [name for name, *_ in walk] == [
@@ -79,15 +79,16 @@ def test_everything_is_reached_by_tab_and_the_focus_is_seen(page: Page) -> None:
         "Teams",
         "What if",
         "Nodes",
+        "Cost",
         "The same as a table",
         "filter",
         "imagine-job",
         "imagine-max",
         "Its changes as a table",
         "scale-size",
-        *[name for name, *_ in walk[14:]],
+        *[name for name, *_ in walk[15:]],
     ]
-    assert {name for name, *_ in walk[14:]} == {"Hold", "scale-auto"}
+    assert {name for name, *_ in walk[15:]} == {"Hold", "scale-auto"}
     assert all(style == "solid" and width >= 2 for _, style, width in walk), walk
 
 

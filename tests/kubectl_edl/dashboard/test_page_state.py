@@ -18,6 +18,8 @@ from kubectl_edl.dashboard import node_load
 from kubectl_edl.dashboard.load_history import Sample
 from kubectl_edl.dashboard.page_state import MOST_JOBS, line, page, sample
 from kubectl_edl.model.team_rows import MOST_TEAMS
+from kubectl_edl.top.node_shares import INSTANCE_TYPE
+from kubectl_edl.top.options import CostOptions
 from tests.kubectl_edl.dashboard.stand import namespace, seen, trained
 from tests.kubectl_edl.stage import NOW, job
 
@@ -242,3 +244,37 @@ def test_of_many_teams_the_upper_levels_are_shown() -> None:
     found = page(replace(seen(trained()), teams=(*low, top)), ())["teams"]
     assert found["all"] == MOST_TEAMS + 1
     assert [row["name"] for row in found["rows"]][-2:] == [f"l{MOST_TEAMS - 2}", "top"]
+
+
+def test_costs_of_the_page_are_those_of_the_command() -> None:
+    stage = trained()
+    prices = {f"type-{number}": 8.0 for number in (1, 2)}
+    for number in (1, 2, 3):
+        labels = {"metadata": {"labels": {INSTANCE_TYPE: f"type-{number}"}}}
+        stage.patch(f"node-{number}", labels, "Node")
+    asked = CostOptions(prices, serial=0.1)
+    found = page(seen(stage, Scope(namespace="other")), (), asked)["costs"]
+    given = [f"--price={name}={price}" for name, price in prices.items()]
+    run = stage.run("top", "cluster", "--serial", "0.1", *given)
+    text = "{total} ({minimums} by minimums, {extras} by extras, {others} by others, {idle} idle)"
+    nodes, cost = (text.format_map(row) for row in found["rows"])
+    assert f"Node-hours per hour: {nodes}\n" in run.out
+    assert f"Cost per hour: {cost}\n" in run.out
+    assert found["rows"][0]["parts"] == [16.7, 8.3, 0.0, 75.0], (
+        "12 of 48 CPU, 8 of them by minimums"
+    )
+    (hours,) = found["hours"]
+    assert f"Resource-hours: {hours}\n" in run.out
+    assert "of fixed maximum sizes" in hours
+    assert f"hint: {found['note']}\n" in run.err
+
+
+def test_without_prices_the_page_says_how_to_give_them() -> None:
+    found = page(seen(trained()), ())["costs"]
+    assert [row["title"] for row in found["rows"]] == ["Nodes"]
+    assert "--price" in found["note"]
+
+
+def test_without_the_whole_cluster_its_costs_are_not_known() -> None:
+    narrow = replace(seen(trained()), state=None, deciding=None)
+    assert page(narrow, ())["costs"] is None

@@ -1,0 +1,67 @@
+"""`--price` and `--serial`: what the costs of a cluster are computed with."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from kubectl_edl.cli.options import bundled
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kubectl_edl.cli.options import Command, Decorator
+
+_AMOUNT: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+
+
+@dataclass(frozen=True, slots=True)
+class CostOptions:
+    """`prices` of an hour of a node are by instance type, or by node pool.
+
+    `serial` is the part of a job's work that more replicas do not make faster; 0: not known.
+    """
+
+    prices: Mapping[str, float] = field(default_factory=dict)
+    serial: float = 0.0
+
+
+NO_PRICES: Final = CostOptions()
+
+
+def _prices(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> Mapping[str, float]:
+    """By what stands before the "="; the last of one name counts."""
+    found = {}
+    for text in given:
+        name, sign, amount = text.rpartition("=")
+        if not (name and sign and _AMOUNT.fullmatch(amount)):
+            raise click.UsageError(f"--price {text}: such as m7i.4xlarge=0.81, an amount from 0.")
+        found[name] = float(amount)
+    return found
+
+
+SERIAL: Final[Decorator] = click.option(
+    "--serial",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    metavar="PART",
+    help="The part of the work that replicas do not share; default: 0.",
+)
+_PRICE: Final[Decorator] = click.option(
+    "--price",
+    "prices",
+    multiple=True,
+    metavar="TYPE=AMOUNT",
+    callback=_prices,
+    help="Of an hour of a node of this instance type, or node pool; may be repeated.",
+)
+
+
+def costing(function: Command) -> Command:
+    """`--serial --price`, as `costs`."""
+    return bundled(CostOptions, "costs", (SERIAL, _PRICE))(function)
