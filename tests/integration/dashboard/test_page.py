@@ -183,7 +183,7 @@ def test_the_page_shows_what_takes_the_nodes_and_what_that_costs(
     with opened(chromium, found) as page:
         page.get_by_role("link", name="Cost").click()
         nodes = row(page, "Cost of an hour", "Nodes").get_by_role("cell")
-        expect(nodes).to_have_text(["0.5", "0.3", "0", "2.3", "3", ""])
+        expect(nodes).to_have_text(["0.5", "0.2", "0", "2.2", "3", ""])
         cost = row(page, "Cost of an hour", "Cost")
         expect(cost.get_by_role("img", name="idle of 16")).to_be_visible()
         expect(page.get_by_text("1 node has no price; add --price")).to_be_visible()
