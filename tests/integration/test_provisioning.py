@@ -126,6 +126,34 @@ def test_a_reconciler_that_dies_in_the_middle_leaves_no_second_request(
     assert len(nodes(at)) == 4
 
 
+@pytest.mark.parametrize("vanishes", [False, True], ids=["drained", "dead"])
+def test_a_node_that_goes_before_its_gang_starts_is_replaced(
+    at: Stage, autoscaled: Installation, *, vanishes: bool
+) -> None:
+    """The reconciler is away until then: the gang would start as soon as all nodes are there."""
+    at.apply(gang("gang", 16))
+    at.until(lambda: len(provisional(at)) == 16, "it asks for nodes")
+    autoscaled.cluster.stop("reconciler")
+    at.until(lambda: all("nodeName" in one["spec"] for one in provisional(at)), "they are bound")
+    lost = nodes(at)[0]
+    if vanishes:
+        at.kubectl("patch", lost, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+    at.kubectl("delete", "--wait=false", lost)
+    autoscaled.cluster.start("reconciler")
+    started_whole(at, "gang", 16)
+    at.until(lambda: len(nodes(at)) == 4, "what was deleted is gone")
+    assert lost not in nodes(at)
+
+
+def started_whole(at: Stage, job: str, pods: int) -> None:
+    """Once, with all of its pods, and nothing is left of what it asked with."""
+    at.until_runs(job, pods)
+    at.until(lambda: not provisional(at), "its provisional pods are gone")
+    (entry,) = at.job(job)["metadata"]["annotations"][contract.HISTORY].splitlines()
+    assert entry.split()[1:4] == ["Started", str(pods), str(pods)]
+    assert failed(at, job) == 0
+
+
 def test_nodes_come_although_karpenter_was_away(at: Stage, autoscaled: Installation) -> None:
     sandbox = autoscaled.cluster
     assert isinstance(sandbox, Sandbox)
