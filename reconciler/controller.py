@@ -14,7 +14,7 @@ from edl.steps import StepError, Steps
 from edl.writes import Step
 from reconciler.job_backoff import AFTER_CONFLICT, AFTER_FAILURE, ExponentialBackoff, JobBackoff
 from reconciler.leader_election import Clocks, LeaderState
-from reconciler.memory.refused_starts import RefusedStarts
+from reconciler.memory.unrecorded_refusals import RefusedStarts
 from reconciler.metrics.decision_log import DecisionLog
 from reconciler.metrics.state_metrics import LastDecision
 from reconciler.trigger import DebouncedTrigger

@@ -17,9 +17,9 @@ from edl.steps.bare_pods import bare
 from edl.steps.pod_placement import placed
 from edl.steps.pod_removal import evacuated
 from edl.steps.provisioning import provisional_rounds
+from edl.steps.refused_start import refused
 from edl.steps.running import live
 from edl.steps.start import start, stop
-from edl.steps.start_backoff import refused
 from edl.steps.unchanged import UnchangedJobs
 from edl.writes import Action, Step
 

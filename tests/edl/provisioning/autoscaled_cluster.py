@@ -26,7 +26,7 @@ from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 from edl.steps import steps
 from edl.writes import Json
-from reconciler.memory.refused_starts import RefusedStarts
+from reconciler.memory.unrecorded_refusals import RefusedStarts
 from tests.edl import manifests
 
 if TYPE_CHECKING:
