@@ -17,7 +17,7 @@ _BODY: Final = b'{"spec":{"suspend":false}}'
 
 
 def release(kubeconfig: Path, namespace: str, names: Sequence[str], threads: int) -> None:
-    """Release so many Jobs, in order."""
+    """Release the named Jobs, in order."""
     login = log_in(str(kubeconfig), None, {})
     parts = [(login, namespace, names[first::threads]) for first in range(threads)]
     with ThreadPoolExecutor(threads) as pool:

@@ -46,7 +46,7 @@ class Observer:
 
 @contextmanager
 def observer(kubeconfig: str, namespace: str, jobs: int) -> Iterator[Observer]:
-    """Watches so many one-pod Jobs of a namespace; on entry it sees already."""
+    """Watch that many one-pod Jobs of a namespace; both watches are open on entry."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_observe, args=(kubeconfig, namespace, jobs, theirs))

@@ -35,7 +35,7 @@ JOBS: Final = 2000
 NODES: Final = NodeGroup(count=60, cpu="32", memory="128Gi")
 THREADS: Final = 8
 QUIET: Final = 3.0
-"""Seconds without any change of a Job: whoever holds them has settled."""
+"""Seconds without any change of a Job until the controllers count as settled."""
 
 
 class _Spec(msgspec.Struct):
@@ -59,7 +59,7 @@ _job: Final = msgspec.json.Decoder(_Job)
 class Way:
     """How Jobs are held and let go. `hold` comes before they are created, `release` after.
 
-    `queued`: how many of them whoever holds them has taken note of.
+    `queued`: how many of them the queueing system has observed.
     """
 
     labels: Mapping[str, str]
@@ -71,10 +71,10 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of one release: seconds from its first request until half, all are released, all pods run.
+    """One release: seconds from its first request until half, all are released, all pods run.
 
-    `cpu`: milliseconds of processor for each Job, by process, until all pods run: whoever releases
-    slowly has its pods started meanwhile. `others`: cores busy with something else until then.
+    `cpu`: milliseconds of processor for each Job, by process, until all pods run: a slow
+    release overlaps with the start of its pods. `others`: cores that other processes use then.
     """
 
     rate: float
@@ -86,7 +86,7 @@ class Figures:
 
 
 def nothing(_sandbox: Sandbox, _api: ApiClient) -> None:
-    """The Jobs are created suspended: nobody has to hold them."""
+    """The Jobs are created suspended: no further step holds them."""
 
 
 def patch_each(sandbox: Sandbox, _api: ApiClient, names: Sequence[str]) -> None:
@@ -164,7 +164,7 @@ def create(api: ApiClient, way: Way, jobs: int) -> list[str]:
 
 
 def settle(sandbox: Sandbox, api: ApiClient, way: Way, jobs: int) -> None:
-    """Wait until whoever holds the Jobs knows them all, and none of them changes any more."""
+    """Wait until the queueing system has observed all Jobs and none of them changes any more."""
     known: set[str] = set()
     while True:
         found = [_job.decode(item) for item in api.list(ListOptions("Job", NAMESPACE)).items]
@@ -242,7 +242,7 @@ def table(results: Mapping[str, Sequence[Figures]]) -> Iterator[str]:
 
 
 def ratios(results: Mapping[str, Sequence[Figures]]) -> Iterator[str]:
-    """Of each run's own figures; the median of them last."""
+    """Ratios of the release rates of each run, and their median."""
     for other in (name for name in results if name != OURS and OURS in results):
         pairs = zip(results[OURS], results[other], strict=True)
         found = [ours.rate / theirs.rate for ours, theirs in pairs]

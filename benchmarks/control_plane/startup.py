@@ -61,7 +61,7 @@ def took(command: list[str], environ: Mapping[str, str]) -> Took:
 
 
 def fill(api: ApiClient, jobs: int) -> None:
-    """So many one-pod Jobs, each its own training job, all of them running."""
+    """Create `jobs` one-pod Jobs, each a running training job of its own."""
 
     def one(number: int) -> None:
         create(api, _named(number))

@@ -39,7 +39,7 @@ def main() -> None:
 @click.option("--seeds", default=3, show_default=True, help="Runs of each arm.")
 @click.option("--arm", "arms", type=click.Choice(ARMS), multiple=True, default=ARMS)
 @click.option("--experiment", "names", type=click.Choice(ALL), multiple=True, default=ALL)
-@click.option("--smoke", type=float, help="So many seconds a run, and nothing is recorded.")
+@click.option("--smoke", type=float, help="Seconds per run; nothing is recorded.")
 @click.option("--logs", type=click.Path(path_type=Path), help="A folder for all processes' logs.")
 def replay(
     *,

@@ -37,7 +37,7 @@ IDLE: Final[Rooms] = tuple((machines.cpu - BASE.cpu, machines.count) for machine
 
 
 class Others(NamedTuple):
-    """Pods that are no trainers, and may stand anywhere."""
+    """Pods other than trainers, packed onto any node."""
 
     pservers: int
     nginx: int

@@ -37,7 +37,7 @@ class Experiment:
 
     @property
     def replicas(self) -> int:
-        """Of the service, before anything changes."""
+        """Replicas of the service before its first change."""
         return self.nginx[0][1] if self.nginx else 0
 
 

@@ -74,7 +74,7 @@ def write(found: list[Figures], path: Path) -> Path:
 
 
 def read(path: Path) -> list[Figures]:
-    """Of simulated runs: they have no lag."""
+    """Figures of simulated runs, which have no lag."""
     rows = json.loads(path.read_text()) if path.exists() else []
     return [_figures(row) for row in rows]
 

@@ -33,7 +33,7 @@ class StepFigures:
 
     Shares of all CPU: `utilisation` in the step's second half, and three packing ceilings: all pods
     anywhere (`ceiling`); training jobs anywhere, the service where kube-scheduler has put it
-    (`beside`); trainers anywhere, but nobody else (`around`).
+    (`beside`); trainers anywhere, all other pods on their nodes (`around`).
     """
 
     replicas: int
@@ -99,7 +99,7 @@ def utilisation(record: Record, window: tuple[float, float]) -> float:
 
 
 def packing_ceiling(experiment: Experiment, nginx: int = 0) -> float:
-    """With every job there, and so many nginx: the utilisation that nobody can exceed."""
+    """Highest possible utilisation with all jobs present and this many nginx pods."""
     jobs = experiment.jobs
     others = Others(jobs * experiment.pservers, nginx, jobs)
     most = others._replace(nginx=max((count for _, count in experiment.nginx), default=0))
@@ -114,7 +114,7 @@ def beside(experiment: Experiment, step: Step) -> float:
 
 
 def around(experiment: Experiment, step: Step) -> float:
-    """The same when only trainers could be moved: nobody else ever is while he runs."""
+    """The same when only trainers can be moved: the other pods stay on their nodes."""
     return ceiling(Others(0, 0, 0), experiment.jobs * experiment.max, step.left).utilisation
 
 
@@ -128,7 +128,7 @@ def lacking(record: Record) -> float:
 
 
 def steps(record: Record) -> list[StepFigures]:
-    """Of the service, the first one, before anything changes, included."""
+    """Steps of the service, the initial one included."""
     experiment = experiment_of(record)
     ends = [*(step.asked for step in record.steps[1:]), record.samples[-1].at]
     return [

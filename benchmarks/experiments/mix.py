@@ -34,9 +34,9 @@ _BASE: Final = Resources.of({CPU: 500, "memory": _GI, "pods": 3})
 _PS: Final = Shape(Resources.of({CPU: 2_000, "memory": 4 * _GI, "pods": 1}))
 _WORKER: Final = Shape(Resources.of({CPU: 4_000, "memory": 16 * _GI, "pods": 1, _GPU: 1}))
 
-WAYS: Final = ("without", "without, with whoever runs", *POLICIES)
+WAYS: Final = ("without", "without, partly started", *POLICIES)
 """Without us a fixed cluster waits for all of its workers, as TensorFlow's servers do; or, kinder
-than that, trains with as many as run. With us: by each policy."""
+than that, trains with the workers that run (partly started). With us: by each policy."""
 
 
 @dataclass(frozen=True, slots=True)

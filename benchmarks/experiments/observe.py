@@ -79,9 +79,9 @@ class Pods:
             )
 
     def lags(self, since: float, limit: float) -> list[float]:
-        """Seconds until they ran, of the pods that were bound since then (monotonic).
+        """Seconds from bound to Running of each pod bound after `since` (monotonic).
 
-        Who does not run yet counts with the time until now, if that is beyond the limit already.
+        A pod that does not run yet counts with the time until now once that exceeds the limit.
         """
         now = time.monotonic()
         with self._lock:
@@ -122,7 +122,7 @@ class Pods:
             self.stops.append(Stop(time.monotonic(), group.job, group.kind))
 
     def _time(self, uid: str, state: str, node: str) -> None:
-        """Of pods that were seen before they had a node: when they were bound is known."""
+        """Record the start of a pod whose binding was observed: one first seen without a node."""
         now = time.monotonic()
         if state == PENDING and node and self._nodes.get(uid) == "":
             self._bound[uid] = now

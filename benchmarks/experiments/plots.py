@@ -18,7 +18,7 @@ _COLOURS = {WITH: "tab:blue", EDL: "tab:green", WITHOUT: "tab:orange"}
 
 
 def draw(records: Sequence[Record], mixes: Sequence[MixFigures], folder: Path) -> list[Path]:
-    """Of these runs, and the mix; the files that were written."""
+    """Draw the runs and the mix; returns the files that were written."""
     by_name: dict[str, Callable[[Any], None]] = {
         "t1": lambda axes: _t1(axes, _of(records, T1.name)),
         "t2": lambda axes: _t2(axes, _of(records, T2.name)),

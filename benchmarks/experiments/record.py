@@ -34,7 +34,7 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The service was asked to have so many replicas, and had them; None: not in this step.
+    """When the service was asked for `replicas`, and had them (None: not in this step).
 
     What was left free at the step's end, as `ceiling.Rooms`: `rooms` by base load and service,
     `left` by pservers and masters too. Without a service a run is one step,
@@ -50,7 +50,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """Seconds from being bound until Running, over so many pods: whether the nodes kept up."""
+    """Seconds from bound to Running over `pods` pods: whether the nodes kept up."""
 
     pods: int
     p50: float
@@ -81,7 +81,7 @@ class Circumstances:
 class Record:
     """`stops`: running pods that were stopped before their job was done, by kind.
 
-    `lag`: of replays; None: nothing was bound, or nobody looked.
+    `lag`: of replays; None: no pod was bound, or the lag was not measured.
     """
 
     circumstances: Circumstances

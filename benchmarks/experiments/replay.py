@@ -216,7 +216,7 @@ class Stage:
             self.api.patch(ObjectRef("Pod", manifests.NAMESPACE, pod), _ENDS)
 
     def _clear(self, track: Track, acts: ThreadPoolExecutor) -> None:
-        """Without us somebody has to remove what never ends by itself: at once, in this case."""
+        """Remove Jobs that never complete by themselves when kubectl-edl does not: at once."""
         self.autoscaler.remove(track.arrival.name)
         if self.way != WITH:
             for kind in (MASTER, PSERVER):

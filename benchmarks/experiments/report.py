@@ -1,4 +1,4 @@
-"""README.md of this folder: written from the records, by nobody's hand."""
+"""README.md of this folder, generated from the records."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path

@@ -79,7 +79,7 @@ def t1(runs: Columns) -> str:
 
 
 def _wait(found: Sequence[Figures]) -> str:
-    """Who never had his minimum counts with the time until the end."""
+    """A job that never had its minimum counts with the time until the end."""
     unmet = sum(one.unmet for one in found)
     return spread([one.wait for one in found]) + (f"; {unmet} never" if unmet else "")
 

@@ -1,10 +1,10 @@
-"""How fast a job trains with so many trainers: below linear, and the same for every way."""
+"""Training speed by number of trainers: below linear, and the same for every way."""
 
 from dataclasses import dataclass
 from typing import Final
 
 CONTENTION: Final = 0.01
-"""Of Gunther's scalability law: what one trainer more costs all the others, who share the
+"""Contention in Gunther's scalability law: what one more trainer costs the others that share the
 parameter servers. 60 trainers are as fast as 38 that never wait."""
 
 

@@ -134,7 +134,7 @@ class Filler:
         self._at: dict[Shape, int] = {}
 
     def where(self, shape: Shape, most: int) -> list[str]:
-        """Nodes for at most so many pods."""
+        """Nodes with room for at most `most` pods, one entry per pod."""
         placed: list[str] = []
         at = self._at.get(shape, 0)
         selector = dict(shape.node_selector)

@@ -92,7 +92,7 @@ def measure(work: Callable[[], object], runs: int) -> list[float]:
 
 
 def after(state: ClusterState, change: Callable[[ClusterState], ClusterState]) -> float:
-    """Milliseconds of one decision by somebody who decided on the state before."""
+    """Milliseconds of one decision with a plan cache filled by the state before."""
     memory, later = PlanCache(), change(state)
     decide(state, POLICY, LIMITS, memory)
     return measure(lambda: decide(later, POLICY, LIMITS, memory), 1)[0]
@@ -161,7 +161,7 @@ def growth(sizes: Sequence[Size], times: Times) -> None:
 
 
 def plot(sizes: Sequence[Size], times: Times, path: Path) -> None:
-    import matplotlib as mpl  # noqa: PLC0415 - the extra `plots`: nobody else needs it
+    import matplotlib as mpl  # noqa: PLC0415 - only `--plot` needs the extra `plots`
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt  # noqa: PLC0415 - the same

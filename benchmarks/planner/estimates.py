@@ -42,9 +42,9 @@ from edl.simulator import (
 
 NODES = 6
 SPAN = 5400.0
-"""Jobs arrive within so many seconds."""
+"""Seconds in which all jobs arrive."""
 AT_ONCE = 60.0
-"""Who starts sooner had his room being freed when he was asked: that is no estimate."""
+"""Seconds; a job that starts sooner was waiting for terminating pods, which is not an estimate."""
 CURVE = Amdahl(0.05)
 GI = 2**30
 
@@ -68,7 +68,7 @@ CROWDS = (
     Crowd("all tell their progress, and declare (1.35)", 1, 1, 0.3),
     Crowd("nine of ten declare (1.35)", 0.9, 0, 0.3),
     Crowd("half declare (1.35), half of the others tell", 0.5, 0.5, 0.3),
-    Crowd("nobody says anything", 0, 0, 0),
+    Crowd("no job declares or reports", 0, 0, 0),
 )
 
 

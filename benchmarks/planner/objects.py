@@ -25,7 +25,7 @@ _TEXTS: Final[Mapping[str, str]] = {
 
 
 class Scale(NamedTuple):
-    """Of the pods half belong to the training jobs, as many to each."""
+    """Half of the pods belong to the training jobs, equally divided."""
 
     nodes: int
     pods: int
@@ -60,7 +60,7 @@ class Objects:
         return self._filled("node", number, {"NAME": f"node-{number:05}"} | changes)
 
     def pod(self, number: int, **changes: str) -> bytes:
-        """One pod: of a training job below the half, of somebody else above."""
+        """A training job's pod in the first half of the numbers, a ReplicaSet's in the second."""
         ours = number < self.scale.pods // 2
         job, index = divmod(number, self.scale.each)
         owner = _job(job) if ours else f"web-{number % 2000:05}-7d9f8c6b5d"

@@ -6,7 +6,7 @@ Small clusters of different nodes, with two to four jobs of different pods, in t
 jobs run at random sizes, or all are queued; plans are acted on until nothing changes. Counted are
 those where the least satisfied job (Fluid's fulfilment) is as satisfied as the best plan could
 make it, found by trying them all: pods that run stay, or leave from the highest index, new ones go
-to any node. Of queued jobs all pods are new: the best is any packing whatever, although nobody but
+to any node. All pods of queued jobs are new: the best is any packing whatever, although only
 the scheduler decides where pods go.
 """
 

@@ -45,12 +45,12 @@ class Situation(NamedTuple):
 
 
 def shape(cpu: int, rules: PodConstraints | None = None) -> Shape:
-    """One that asks for so many thousandths of a core, and for 1 GiB."""
+    """A pod that requests this many thousandths of a core and 1 GiB."""
     return Shape(Resources.of({"cpu": cpu, "memory": GI, "pods": 1}), constraints=rules)
 
 
 def with_one(state: ClusterState, pods: int, wanted: Shape) -> ClusterState:
-    """One more gang of so many pods, at the end of the queue."""
+    """One more gang of `pods` pods, at the end of the queue."""
     job = replace(training(99_999, wanted, pods, pods), queued_at=state.observed_at)
     return replace(state, jobs=(*state.jobs, job))
 

@@ -31,7 +31,7 @@ class Puzzle:
     wishes: tuple[Wish, ...]
 
     def fits(self, sizes: Sequence[int], free: Sequence[Room] | None = None) -> bool:
-        """Whether so many pods of each job can be packed: exact, by trying all ways."""
+        """Whether `sizes` pods of each job can be packed: exact, by exhaustive search."""
         needs = [wish.need for wish in self.wishes]
         order = sorted(range(len(sizes)), key=lambda job: (-sum(needs[job]), job))
         start = tuple(sorted(self.nodes if free is None else free))
@@ -54,7 +54,7 @@ class Puzzle:
 
 
 def _spread(free: Sequence[Room], need: Room, count: int) -> Iterator[list[Room]]:
-    """All ways to put so many equal pods on nodes: what is left."""
+    """Free capacity after each way of packing `count` equal pods onto the nodes."""
     if not free:
         if not count:
             yield []

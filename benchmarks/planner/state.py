@@ -151,7 +151,7 @@ def event_to_state(reading: Reading, kind: str, make: Callable[..., bytes]) -> f
     start = process_time()
     reading.send(kind, make)
     if not reading.rung.wait(PATIENCE):
-        raise SystemExit(f"the {kind} rang nobody")
+        raise SystemExit(f"the {kind} caused no wake-up within {PATIENCE} s")
     reading.state()
     return process_time() - start
 

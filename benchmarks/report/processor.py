@@ -1,4 +1,4 @@
-"""Who used the processors: seconds of each process, and of this machine."""
+"""Processor time: seconds per process, and of the whole machine."""
 
 import os
 from pathlib import Path

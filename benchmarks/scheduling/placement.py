@@ -150,7 +150,7 @@ def _drawn_node(random: Random, number: int) -> Node:
 
 
 def _gang(random: Random, number: int, *, gated: bool) -> TrainingJob:
-    """Of each six one has a single role, which resizes live: its pods are not gated."""
+    """One gang in six has a single role that resizes live: its pods are not gated."""
     name, small, least = f"job-{number:03}", shape(1), random.randint(1, 6)
     large, most = _drawn_shape(random, name), least * random.choice((1, 1, 2, 4))
     worker, two = WorkloadRole("worker", least, most, large), random.randint(1, 2)
@@ -190,7 +190,7 @@ def _drawn_shape(random: Random, name: str) -> Shape:
 
 
 def _least_work(job: TrainingJob, seconds: float) -> float:
-    """Of its minimum, in thousandths of a CPU times seconds."""
+    """Work of the job's minimum, in thousandths of a CPU times seconds."""
     return seconds * sum(
         role.spec.min * role.template.shape.requests.get("cpu") for role in job.roles
     )

@@ -12,12 +12,12 @@ NODES: Final = 16
 RACKS_OF_A_BLOCK: Final = 4
 GPU: Final = "nvidia.com/gpu"
 GPUS: Final = 8
-"""Of each node."""
+"""GPUs per node."""
 CPU: Final = 96
 BLOCK, RACK = "example.com/block", "example.com/rack"
 TENANTS: Final = "tenants"
 DEMANDS: Final = (0.7, 1.2)
-"""So many times the free GPUs are asked for: all gangs fit, or not all do."""
+"""Demand as a multiple of the free GPUs: all gangs fit, or not all do."""
 _PODS: Final = (2, 4, 4, 8, 8, 16, 16, 32, 48)
 _EACH: Final = (1, 1, 2, 2, 4)
 _OF_A_RACK: Final = 48
@@ -142,7 +142,7 @@ def tenants(machines: Sequence[Machine]) -> Iterator[dict[str, Any]]:
 
 
 def template(gpus: int, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """A pod of so many GPUs, and nothing else that could be short."""
+    """A pod template that requests GPUs, and no other resource that could be insufficient."""
     container = {"name": "main", "image": "none", "resources": {"limits": {GPU: str(gpus)}}}
     spec = {"restartPolicy": "Never", "containers": [container]}
     return {"metadata": {"annotations": dict(annotations or {})}, "spec": spec}

@@ -69,7 +69,7 @@ def _job(job: TrainingJob, role: Role, cast: str, ends_after: str) -> Json:
 
 
 def _spec(shape: Shape, *, alone: bool = False) -> Json:
-    """Of a pod of this shape; the webhook writes the command of one that is `alone`."""
+    """Spec of a pod of this shape; the webhook writes the command of one that is `alone`."""
     asked = _amounts(shape.requests)
     container: Json = {"name": "main", "image": "none", "resources": {"requests": asked}}
     if not alone:

@@ -3,7 +3,7 @@
 `python -m benchmarks.scheduling.topology [--seeds 3] [--ways …]`
 
 Ours and Kueue, one after the other on a fresh control plane of the sandbox with the same 256 nodes,
-tenants' pods and gangs. Gangs do not end: who packs better has more of them running. Before that
+tenants' pods and gangs. Gangs do not end: the better packing has more of them running. Before that
 ours alone, in the simulator on more seeds, with and without what the gangs say of topology.
 """
 
@@ -98,9 +98,9 @@ class Row(NamedTuple):
     half: float
     broken: float
     used: float
-    """Of the GPUs that no tenant holds."""
+    """Share of the GPUs that no tenant holds."""
     racks: float
-    """Of each running gang that does not require one rack."""
+    """Mean over running gangs that do not require one rack."""
     blocks: float
     half_after: float
     """Since the release, until half of the pods are bound."""

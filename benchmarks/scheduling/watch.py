@@ -21,7 +21,7 @@ _TICK: Final = 0.05
 
 
 class Stage(Enum):
-    """What all pods of a gang's minimum come to, one after the other, and by whom."""
+    """Stages that all pods of a gang's minimum pass, in order, and the component that acts."""
 
     MADE = "made by the Job controller"
     GIVEN = "given nodes by the reconciler"

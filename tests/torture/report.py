@@ -48,7 +48,7 @@ class Report:
         for kind, ends in self.kinds.items():
             yield f"{kind:14} {ends}"
         yield ""
-        yield "longest that a state lasted which must not stay, in seconds (a law allows so many)"
+        yield "longest that a state lasted which must not stay, in seconds (a law allows that long)"
         for law, seconds in sorted(self.longest.items()):
             yield f"  {law:42} {seconds:5.1f}"
         for violation in self.violations:

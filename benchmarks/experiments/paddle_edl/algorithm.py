@@ -25,7 +25,7 @@ PERIOD: Final = 5.0
 
 
 def megabytes(number: int) -> int:
-    """Of bytes, rounded up, as quantities are."""
+    """Megabytes of a number of bytes, rounded up as quantities are."""
     return -(-number // 10**6)
 
 

@@ -30,7 +30,7 @@ RECIPE: Final = Recipe(
     version_of=MODULE,
     says_version=False,
 )
-QUEUE: Final = "everybody"
+QUEUE: Final = "all-jobs"
 QUEUES: Final = "queues.yaml"
 TOPOLOGY: Final = "topology.yaml"
 """What a queue is made from: the plain one, or that of nodes in racks."""

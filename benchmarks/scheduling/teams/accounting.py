@@ -86,9 +86,9 @@ class Figures(NamedTuple):
     """Replica-seconds of work since the last checkpoint."""
     resizes: int
     utilisation: float
-    """Of all GPUs, those of pods with a node; while there is demand for all."""
+    """GPUs of pods with a node, as a share of all; while there is demand for all."""
     jain: float
-    """Of what each team with demand holds, as a part of its fair share."""
+    """Jain's index of what each team with demand holds, as a part of its fair share."""
 
 
 def figures(given: Trace, tracks: Mapping[Key, JobTrack]) -> Figures:

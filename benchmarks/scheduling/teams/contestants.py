@@ -1,8 +1,8 @@
 """How each contestant is installed, and what its users submit: ours, and Kueue as documented.
 
 Kueue has a ClusterQueue for each team in one cohort, `reclaimWithinCohort: Any` and fair sharing,
-as its documentation recommends for teams that lend. Its elastic Jobs change their size only where
-somebody else asks for it, so that its borrowers have the size that uses the whole cluster.
+as its documentation recommends for teams that lend. Its elastic Jobs change their size only when
+another component asks for it, so that its borrowers have the size that uses the whole cluster.
 """
 
 from collections.abc import Callable, Iterator
