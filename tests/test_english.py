@@ -21,7 +21,7 @@ HELD: Final = (
     *("certs", "dev", "reconciler", "webhook", "edl/annotations", "edl/contract", "edl/convert"),
     *("edl/feasibility", "edl/forecast", "edl/frameworks", "edl/inject", "edl/messages"),
     *("edl/model", "edl/parsing", "edl/patches", "edl/planner", "edl/simulator", "edl/spec"),
-    *("edl/steps", "edl/visibility", "benchmarks", "examples"),
+    *("edl/steps", "edl/visibility", "benchmarks", "examples", "kubectl_edl"),
 )
 """Packages and documents that are clean; others join when they are."""
 SUFFIXES: Final = frozenset({".py", ".md", ".yaml", ".tpl"})

@@ -24,8 +24,8 @@ KINDS: Final = frozenset({"Job", "CronJob", "Pod"})
 def adopt_files(stdin: TextIO, named: Named, labels: Labels) -> list[Rewritten]:
     """The files' documents (`-` is stdin) with labels on each Job, CronJob and pod, or on one only.
 
-    Raises Denied with the findings of all of them, Missing without the one that was named, Refused
-    when there is nothing to label, Unreadable for what is no manifest.
+    Raises Denied with the findings of all of them, Missing if the named one is not in the files,
+    Refused when there is nothing to label, Unreadable for a file that does not hold manifests.
     """
     found = sources(named.filenames, stdin)
     name, where = plain(named.name), names_of(found)

@@ -24,7 +24,7 @@ _ANNOTATIONS: Final[Mapping[str, str]] = {"roles": contract.ROLES, "mode": contr
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What the user asked for; empty where he said nothing."""
+    """What the user asked for; empty fields were not given."""
 
     framework: str = ""
     min: str = ""

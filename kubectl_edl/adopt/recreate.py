@@ -86,7 +86,7 @@ def _say_created(world: CliContext, name: str, fresh: Json, flags: str) -> None:
 
 
 def _plan(connection: ClusterConnection, target: ObjectRef, labels: Labels) -> Rebirth:
-    """Raises NotFound, Denied with every finding, Refused for a Job that somebody else makes."""
+    """Raises NotFound, Denied with every finding, Refused for a Job that a controller creates."""
     found = connection.cluster.get(target)
     if controller := controller_of(found):
         raise Refused(

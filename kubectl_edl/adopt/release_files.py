@@ -20,8 +20,8 @@ Documents = Sequence[Rewritten]
 def release_files(stdin: TextIO, named: Named) -> Documents:
     """Every document of the files (`-` is stdin); with a name only that Job is changed.
 
-    Raises Missing without the Job that was named, Refused when nothing of ours is there,
-    Unreadable for what is no manifest.
+    Raises Missing if the named Job is not in the files, Refused when they hold nothing of
+    kubectl-edl, Unreadable for a file that does not hold manifests.
     """
     found = sources(named.filenames, stdin)
     name, where = plain(named.name), names_of(found)

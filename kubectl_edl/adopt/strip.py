@@ -83,7 +83,7 @@ def release_job(
 
 
 def _metadata(manifest: Json) -> Iterator[Json]:
-    """Of the object itself, of a CronJob's Jobs, and of their pods."""
+    """Metadata of the object itself, of a CronJob's Jobs, and of their pods."""
     part: Json | None = manifest
     for field in ("", "jobTemplate", "template"):
         if field:
@@ -163,7 +163,7 @@ def _outcome(job: Json, flags: str) -> str:
 
 
 def _hints(jobs: list[Json]) -> Iterator[str]:
-    """What nobody does for them any more."""
+    """What kubectl-edl no longer does for the released Jobs."""
     gated = [
         job["metadata"]["name"]
         for job in jobs

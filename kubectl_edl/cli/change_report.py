@@ -27,7 +27,7 @@ def say_changed(
 
 
 def _shown(manifest: Json) -> Json:
-    """As kubectl shows objects: without who manages which field."""
+    """The object as kubectl shows it: without `metadata.managedFields`."""
     metadata = {
         name: value for name, value in manifest["metadata"].items() if name != "managedFields"
     }

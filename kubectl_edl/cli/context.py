@@ -24,7 +24,7 @@ def _harmless(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which cluster and namespace the user means; empty where he said nothing."""
+    """The cluster and namespace that the user means; empty fields were not given."""
 
     namespace: str = ""
     all_namespaces: bool = False

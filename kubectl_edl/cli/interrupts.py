@@ -18,7 +18,7 @@ _LOOK: Final = 0.2
 
 
 class Attention:
-    """Set by a thread or a signal's handler, and waited for by whoever draws."""
+    """Wakes the drawing thread; set by another thread or a signal handler."""
 
     def __init__(self) -> None:
         self._woken = Event()
@@ -62,7 +62,7 @@ def listening(attention: Attention, stdin: TextIO) -> Iterator[None]:
 
 
 def _in_background(terminal: int) -> bool:
-    """Whoever is there and changes the terminal is stopped by it."""
+    """A background process that changes the terminal is stopped by it (SIGTTOU)."""
     try:
         return os.tcgetpgrp(terminal) != os.getpgrp()
     except OSError:  # a terminal that is not this process's own

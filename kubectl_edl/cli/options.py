@@ -77,7 +77,7 @@ _SCOPE: Final = (
     click.option("--as", "as_user", hidden=True, help="User to impersonate."),
     click.option("--as-uid", hidden=True, help="UID to impersonate."),
     click.option("--as-group", "as_groups", multiple=True, hidden=True, help="Group of that user."),
-    click.option("--request-timeout", type=Duration(), hidden=True, help="Of one request."),
+    click.option("--request-timeout", type=Duration(), hidden=True, help="Timeout of one request."),
     SYSTEM_NAMESPACE,
 )
 _ONE_NAMESPACE: Final = (_SCOPE[0], *_SCOPE[2:])
@@ -109,7 +109,7 @@ _PRINTED: Final = (
 
 
 def _filenames(*, required: bool) -> Decorator:
-    """Whether they are there is for `sources` to say: what cannot be read is no wrong usage."""
+    """`sources` reports unreadable files: those are errors, not wrong usage."""
     return click.option(
         "-f",
         "--filename",

@@ -28,7 +28,7 @@ class CertificateStore(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Trusted:
-    """What one entry of a webhook configuration trusts, as PEM; empty where nobody wrote it."""
+    """The CA bundle of one entry of a webhook configuration, as PEM; empty if it is not set."""
 
     target: ObjectRef
     entry: str
@@ -73,7 +73,7 @@ def trusted(cluster: Cluster) -> Iterator[Trusted]:
         for webhook in webhooks:
             encoded = webhook["clientConfig"].get("caBundle") or ""
             text = base64.b64decode(encoded)
-            # Whoever wrote it may have left out the last line's end.
+            # The newline after the last certificate is optional.
             whole = text if text.endswith(b"\n") or not text else text + b"\n"
             yield Trusted(target, webhook["name"], whole)
 

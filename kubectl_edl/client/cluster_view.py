@@ -164,7 +164,7 @@ def allowed(
 
 
 def _observed(found: ClusterFacts, now: datetime) -> ClusterState:
-    """What was not read is taken as it should be: a missing right is no problem of the job."""
+    """Unread objects are assumed to be right: the job has no problem if the user lacks a right."""
     known = {priority.name for priority in found.priorities}
     unread = {job.priority_class for job in found.jobs} - known - {""}
     assumed = tuple(PriorityClassFacts(name, 0, default=False) for name in unread)

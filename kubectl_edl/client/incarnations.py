@@ -81,5 +81,5 @@ def _first_seen(events: Iterable[EventFacts]) -> Mapping[str, datetime]:
 
 
 def _identity(event: EventFacts) -> str:
-    """Of the object that it is about: its uid, else where it is and what it is called."""
+    """The involved object: its uid, else its namespace, kind and name."""
     return event.uid or f"{event.body['metadata'].get('namespace')}/{event.kind}/{event.name}"

@@ -1,4 +1,4 @@
-"""What pods and nodes use now, as metrics-server measures it; None where nobody does."""
+"""Current usage of pods and nodes from metrics-server; None where it is not installed."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What `--dry-run` chooses from: who performs a change. The commands do not know which one."""
+"""The patchers that `--dry-run` selects from; commands work with any of them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ _Result = TypeVar("_Result")
 
 
 def with_fresh_state(change: Callable[[], _Result], sleep: Callable[[float], None]) -> _Result:
-    """Run `change`, which reads, decides and writes, until nobody was faster."""
+    """Run `change`, which reads, decides and writes, again after each write conflict."""
     for attempt in range(_ATTEMPTS):
         try:
             return change()

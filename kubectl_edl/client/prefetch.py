@@ -41,7 +41,7 @@ class PrefetchedLists:
         self._lease: Future[Json] | None = None
 
     def answers(self) -> Answers:
-        """All are there on return: who reads one while others arrive only slows them down."""
+        """Wait for all answers first: parsing one while others arrive only slows them down."""
         (listings, self._lease), self._futures = self._futures or self._ask(), None
         wait(listings)
         wait([self._lease] if self._lease else [])

@@ -148,7 +148,7 @@ def unattended(
 ) -> tuple[str, ...]:
     """What a command says after a change: that no reconciler sees it.
 
-    The change is made: what cannot be known now is no error.
+    The change is made already, so a failure to read the Lease is not an error.
     """
     if dry_run != "none":
         return ()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SettingsOverrides:
-    """Settings that the user asks about instead of the reconciler's; None where he does not."""
+    """Settings from the command line that replace the reconciler's; None if not given."""
 
     policy: str | None = None
     load_ceiling: float | None = None

@@ -1,7 +1,7 @@
 """Completion scripts: what `kubectl edl completion SHELL` prints.
 
 kubectl asks `kubectl_complete-edl` by itself wherever its own completion is loaded; so a script
-loads that, if nobody has, and completes `kubectl-edl` called by its own name besides.
+loads that if needed, and also completes `kubectl-edl` when it is called by its own name.
 """
 
 from collections.abc import Mapping

@@ -47,10 +47,10 @@ Examples:
 """
 _FRAMEWORK_HELP: Final = """Write or create the Jobs of a {name} training job.
 
-SIZE is a number, or a range as MIN..MAX. Of a training job of one role a namespace's
-edl.dev/default-max may widen a number, never a range: 4..4 stays 4. COMMAND runs in every role that
-has no command of its own; without it the image's own does. Roles of which exactly one is needed are
-added.
+SIZE is a number, or a range as MIN..MAX. If the training job has a single role, a
+namespace's edl.dev/default-max may widen a number, never a range: 4..4 stays 4. COMMAND runs in
+every role that has no command of its own; the default is the image's own. Roles that need exactly
+one replica are added.
 
 \b
 Examples:
@@ -84,7 +84,7 @@ _ARGUMENTS: Final = (
     click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]"),
 )
 _DETAILS: Final = (
-    _several("--image", metavar="[ROLE=]IMAGE", text="Of all roles, or of one."),
+    _several("--image", metavar="[ROLE=]IMAGE", text="Image of all roles, or of one."),
     _several("--cpu", metavar="[ROLE=]QUANTITY", text="Requested by each pod, or by a role's."),
     _several("--memory", metavar="[ROLE=]QUANTITY", text="The same."),
     _several(
@@ -233,7 +233,7 @@ def _range(stored: Json) -> str:
 
 
 def _by_itself(made: list[Json]) -> Iterator[str]:
-    """A mode that nobody may have meant, because a role was forgotten."""
+    """Hints for a mode that the user may not have meant, because a role was forgotten."""
     for one in made:
         spec = parse(one)
         framework = FRAMEWORKS[spec.framework]

@@ -41,7 +41,7 @@ def create_all(
 
 
 def _unanswered(connection: ClusterConnection, manifest: Json) -> list[Json]:
-    """The Job, if it was created and only the answer was lost, or if nobody can tell."""
+    """The Job, if it was created and only the response was lost, or if that is unknown."""
     wanted = _as_applied(manifest, connection.namespace)
     try:
         found = connection.cluster.get(
@@ -135,7 +135,7 @@ def _taken_back(world: CliContext, connection: ClusterConnection, created: Seque
 
 
 def _deleted(world: CliContext, cluster: Cluster, created: Json) -> bool:
-    """Whether this very object is gone; one that somebody else made since is not touched."""
+    """Whether this very object is gone; a newer one of the same name is not touched."""
     metadata = created["metadata"]
     target = ObjectRef("Job", metadata["namespace"], metadata["name"])
 

@@ -41,7 +41,7 @@ _SIZES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class CreateRequest:
-    """What a user asked for; `sizes` are texts by role. Empty where he said nothing."""
+    """What a user asked for; `sizes` are texts by role. Empty fields were not given."""
 
     framework: str
     name: str
@@ -67,7 +67,7 @@ class _Draft:
 
 
 def manifests(wish: CreateRequest) -> list[Json]:
-    """One Job a role, as somebody would write them; raises MisusedOptions with all findings."""
+    """One Job per role, as written by hand; raises MisusedOptions with all findings."""
     framework = FRAMEWORKS[wish.framework]
     casting = cast(framework, wish.mode, wish.sizes)
     roles = [seat.role for seat in casting.seats]

@@ -13,9 +13,10 @@ from kubectl_edl.cli.context import ClusterConnection
 def hints(
     connection: ClusterConnection, stored: Sequence[Json], now: datetime, way_out: str
 ) -> Iterator[str]:
-    """Why nothing of it starts, or all of it at once: the webhook's warnings only kubectl prints.
+    """Hints why the new job will not start, or starts all pods at once.
 
-    It is created: what cannot be known now is no error. `way_out` of pods without requests.
+    The job is created already, so a failure to read is not an error. `way_out`: the remedy for pods
+    without requests.
     """
     from kubectl_edl.client.cluster_view import survey_created  # noqa: PLC0415 (not for --help)
 

@@ -112,7 +112,7 @@ def _added(framework: Framework, name: str, given: Mapping[str, str]) -> tuple[s
         single = all(framework.kinds[role].single or role in mode.single for role in missing)
         if single and _complete(mode, (*given, *missing)):
             return missing
-    # Nothing fits: what the first mode can add itself is no news for the user.
+    # No mode is complete: leave out of the error the roles that the first mode can add itself.
     needed = modes[0].needed if modes else ()
     return tuple(role for role in needed if role not in given and framework.kinds[role].single)
 

@@ -1,4 +1,4 @@
-"""Two ways to look: who may read the whole cluster follows it; others see their namespace."""
+"""Two readers: cluster-wide informers if the user's rights allow it, else one namespace."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def looking(
         ]
         return Whole(world, connection, Estimates(monotonic), sorted(hints))
     error = needed[min(needed)]
-    survey_training(connection, "", world.now())  # raises for who may not read even that
+    survey_training(connection, "", world.now())  # raises Forbidden if not even this is allowed
     return Narrow(world, connection, f"{_HINT}: {error}")
 
 
@@ -99,7 +99,7 @@ def _missing(cluster: Cluster) -> dict[str, Forbidden]:
 
 
 def _followed(stores: Stores) -> list[tuple[ListOptions, Store[Any]]]:
-    """What stands around a job matters only to who writes."""
+    """Stores without a job's dependents, which matter only to the writing reconciler."""
     return [pair for pair in stores if pair[0].kind not in SURROUNDINGS]
 
 
@@ -205,7 +205,7 @@ class Narrow:
 class Seen(msgspec.Struct, frozen=True):
     """`jobs` and `waiting` of the namespace that is shown; `state` is the whole cluster.
 
-    `state` and `deciding` are None for who may not read all of it: then nothing can be simulated.
+    `state` and `deciding` are None without rights to read all of it: no what-if is possible then.
     """
 
     at: datetime

@@ -1,9 +1,9 @@
-"""The server: werkzeug, a thread a connection.
+"""The HTTP server: werkzeug, one thread per connection.
 
-The page is for one user and his colleagues: dozens of connections, each a stream that sleeps. An
+The page serves one user and colleagues: dozens of connections, each a stream that mostly sleeps. An
 asynchronous server would need an adapter around Flask that is longer than this file, and would
-run Flask in threads all the same. What threads could suffer from has a limit here: connections,
-and the time that a peer may be silent or not read.
+run Flask in threads all the same. Limits protect the threads: the number of connections, and the
+time that a peer may stay silent or not read.
 """
 
 import errno
@@ -34,15 +34,15 @@ class _Handler(WSGIRequestHandler):
         return "kubectl-edl"
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Requests are no news."""
+        """Requests are not logged."""
 
     def log_error(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 (http.server's)
-        """Neither are peers that go or keep silent."""
+        """Peers that disconnect or time out are logged at debug level only."""
         _log.debug(format, *args)
 
 
 class _Server(ThreadedWSGIServer):
-    """At most so many connections; one more is closed at once."""
+    """Closes connections beyond the limit at once."""
 
     daemon_threads = True
 
@@ -65,7 +65,7 @@ class _Server(ThreadedWSGIServer):
 
 @dataclass(frozen=True, slots=True)
 class DashboardAddress:
-    """`host` is an address, not a name; `loopback`: nobody but this machine reaches it."""
+    """`host` is an address, not a name; `loopback`: reachable from this machine only."""
 
     host: str
     port: int

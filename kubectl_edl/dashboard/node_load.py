@@ -44,7 +44,7 @@ def share(used: Resources, offered: Resources, name: str) -> int:
 
 
 def totals(nodes: Sequence[Node]) -> list[Json]:
-    """Of the whole cluster, a line a resource."""
+    """Used and allocatable in the whole cluster, one entry per resource."""
     shown = names(nodes)
     used = {name: sum(node.used.get(name) for node in nodes) for name in shown}
     offered = {name: sum(node.allocatable.get(name) for node in nodes) for name in shown}

@@ -1,6 +1,6 @@
-"""The newest picture, for everybody who looks: encoded once, and nobody has a queue of his own.
+"""The newest page state for all connected browsers, encoded once, without a queue per connection.
 
-Who reads slowly misses pictures in between, never the last one, and costs no memory.
+A slow connection skips states in between, never the last one, and costs no memory.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ class PageBroadcast:
         return self._closed
 
     def show(self, body: bytes) -> None:
-        """What is the same as before is no news."""
+        """Publish a new state; one that equals the last is dropped."""
         with self._turned:
             last = self._picture
             if last is None or last.body != body:

@@ -130,7 +130,7 @@ def _job(job: TrainingJob) -> Json:
 
 
 def _domains(job: TrainingJob, labels: NodeLabels) -> list[Json]:
-    """Of the labels of its topology, by role: where its pods are."""
+    """Domains of its topology labels, by role: where its pods are."""
     return [
         {
             "role": one.role,

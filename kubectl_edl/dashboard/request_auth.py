@@ -1,9 +1,9 @@
-"""Who may ask: by the name a browser used, by the token, and for writes by our page's own secret.
+"""Authentication of requests: the `Host` header, the token, and for writes the page's own secret.
 
-- A page of somebody else whose name is made to point here (DNS rebinding) comes with its own name
-  in `Host`: only addresses and our own names are answered.
-- A page of somebody else that writes (CSRF) cannot know the secret that stands in our page, and its
-  browser tells its `Origin`.
+- A foreign page whose name is made to point here (DNS rebinding) sends its own name in `Host`: only
+  addresses and our own names are answered.
+- A foreign page that writes (CSRF) cannot know the secret in our page, and the browser sends its
+  `Origin`.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 PAGE_HEADER: Final = "X-EDL-Page"
 OPEN: Final = "/static/"
-"""What is the same for everybody and says nothing of the cluster: scripts and colours."""
+"""Files without data of the cluster, served without a token: scripts and styles."""
 _SAME: Final = frozenset({"", "same-origin", "none"})
 _READS: Final = frozenset({"GET", "HEAD"})
 
@@ -53,7 +53,7 @@ class RequestAuth:
     token: str = ""
 
     def refusal(self, asked: RequestOrigin) -> AuthRefusal | None:
-        """None for who may."""
+        """None if the request is allowed."""
         return self._host(asked) or self._known(asked) or self._writes(asked)
 
     def knows(self, token: str) -> bool:

@@ -52,7 +52,7 @@ def started(world: CliContext, connection: ClusterConnection, asked: DashboardOp
         listener.close()
         raise
     live = Live(look, board := PageBroadcast(), time.monotonic, asked.costs)
-    # Whoever reaches the port could use our rights: on loopback that is every user of the machine.
+    # Any client that reaches the port could use our rights: every user of the machine on loopback.
     private = address.loopback and not asked.allow_scale
     token = "" if private else secrets.token_urlsafe(32)
     imagination = Imagination()

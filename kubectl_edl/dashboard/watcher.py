@@ -1,4 +1,4 @@
-"""One watcher for everybody: it looks when something changed, and shows what it saw."""
+"""One watcher for all connections: it reads the cluster after a change and publishes the page."""
 
 import logging
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _log: Final = logging.getLogger(__name__)
 _GATHER: Final = 0.3
 """Seconds in which several changes count as one: a resize touches many objects."""
 _REST: Final = 4
-"""After a look it rests so many times as long as that took: a large cluster costs no whole core."""
+"""Rest after a read, as a multiple of its duration: a large cluster does not cost a whole core."""
 _PATIENCE: Final = 5.0
 """Seconds without a change after which time alone may have changed something."""
 

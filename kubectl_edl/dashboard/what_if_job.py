@@ -51,7 +51,7 @@ class Imagination:
     """As it would go on without a change: the same for every place of the slider."""
 
     def answer(self, seen: Seen | None, wish: WhatIfRequest) -> Json:
-        """Who has which size at the end, as it is and what if. Raises Refused, Missing."""
+        """Final size of each role, as it is and what if. Raises Refused, Missing."""
         if seen is None:
             raise Refused("the cluster has not been read yet; try again in a moment")
         if seen.state is None or seen.deciding is None:
@@ -106,7 +106,7 @@ def _too_long(setting: str, patience: float) -> str:
 
 
 def _answer(jobs: list[TrainingJob], runs: list[Run], wish: WhatIfRequest, by: Deciding) -> Json:
-    """The job itself first, then whom it would touch."""
+    """The job itself first, then the jobs that the change would affect."""
     found = [_row(one) for one in what_if_report(jobs, runs, "").objects]
     asked = (wish.namespace, wish.name)
     own = [row for row in found if (row["namespace"], row["name"]) == asked]

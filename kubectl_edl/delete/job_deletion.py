@@ -39,7 +39,7 @@ _Jobs = Mapping[JobKey, Sequence[Json]]
 
 
 def delete(world: CliContext, scope: Scope, choice: Choice, how: DeleteOptions) -> None:
-    """Raises Missing before anything is deleted, Refused where nobody can say yes, TimedOut."""
+    """Raises Missing before anything is deleted, Refused without confirmation, TimedOut."""
     connection = world.connect(scope)
     found = _found(connection, choice, how)
     if none_found(world, connection.namespace, found) or not _agreed(world, scope, found, how):
@@ -156,7 +156,7 @@ def _delete_one(cluster: PluginCluster, job: Json, dry_run: str) -> None:
         return
     try:
         cluster.delete(_target(job), uid=job["metadata"]["uid"], dry_run=dry_run == "server")
-    except NotFound:  # somebody else was faster
+    except NotFound:  # deleted in the meantime
         return
 
 

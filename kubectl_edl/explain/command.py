@@ -146,7 +146,7 @@ def _capacity(state: ClusterState, job: TrainingJob) -> "JobCapacity | None":
 
 
 def _caveats(state: ClusterState, job: TrainingJob) -> tuple[tuple[str, Caveat], ...]:
-    """By role; only who reads the whole cluster knows of devices."""
+    """Caveats by role; device data needs rights to read the whole cluster."""
     found = (one for one in state.jobs if one.key == job.key)
     return tuple(
         (role.name, caveat)
@@ -169,7 +169,7 @@ def _cluster(
 def _published(
     connection: ClusterConnection, job: TrainingJob, now: datetime, hints: list[str]
 ) -> PublishedView | None:
-    """Of a job that waits, what the reconciler says of it in its namespace."""
+    """What the reconciler published in the namespace of a waiting job."""
     if not waits(job):
         return None
     found = read_published(connection, now, hints, job.key.namespace)

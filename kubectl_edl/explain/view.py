@@ -112,7 +112,7 @@ def _caveats(explained: Explained) -> Iterator[tuple[str, Caveat]]:
 
 
 def _domains(explained: Explained) -> Sequence[DomainCounts] | None:
-    """Of the roles that are shown."""
+    """Domain counts of the roles that are shown."""
     found = explained.domains
     return found and [one for one in found if one.role in explained.roles]
 

@@ -70,7 +70,7 @@ _OPTIONS: Final = (
         "--namespace",
         default="default",
         show_default=True,
-        help="Of manifests that name none: it is part of addresses.",
+        help="Namespace of manifests that name none; it is part of addresses.",
     ),
     click.option(
         "--image",

@@ -73,9 +73,10 @@ def inject(
     setting: InjectionContext,
     warn: Callable[[str], None] = lambda _: None,
 ) -> InjectedStream:
-    """`warn` gets what the webhook would warn of, also where a document is refused.
+    """`warn` receives the webhook's warnings, also if a document is refused.
 
-    Raises Denied with the findings of all documents, Unreadable for what is no manifest.
+    Raises Denied with the findings of all documents, Unreadable for a file that does not hold
+    manifests.
     """
     found = [document for source in sources for document in documents(source)]
     injector = _Injector(setting, _policies(found))
@@ -143,7 +144,7 @@ class _Injector:
             )
 
     def _judge(self, manifest: Json, where: str) -> None:
-        """A Namespace is completed by nobody, but it may be refused."""
+        """A Namespace is validated, never mutated."""
         try:
             validate(AdmissionRequest("CREATE", manifest, None, _USER), self._context)
         except Denied as denied:

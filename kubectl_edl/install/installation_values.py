@@ -92,7 +92,7 @@ def _read(source: ManifestSource) -> Json:
 
 
 def _is_too_deep(text: str) -> bool:
-    """Read from events: a tree of so many levels takes seconds, and all of the stack."""
+    """Counted from parser events: building a deep tree takes seconds and overflows the stack."""
     depth = 0
     for event in yaml.parse(text):
         depth += isinstance(event, yaml.CollectionStartEvent)

@@ -42,7 +42,7 @@ KINDS: Final = (
     "PriorityClass",
     "Namespace",
 )
-"""All that any version of ours installs, as it goes: first nobody waits for us any more."""
+"""Kinds that any version of ours installs, in the order of deletion: webhooks first."""
 _PROVISIONAL: Final = f"{contract.PROVISIONAL},app.kubernetes.io/managed-by={contract.MANAGED_BY}"
 
 

@@ -36,7 +36,7 @@ def wait(world: CliContext, cluster: PluginCluster, timeout: timedelta) -> None:
 
 
 def _missing(cluster: PluginCluster) -> str:
-    """Who is not ready; empty when everybody is."""
+    """Which component is not ready; empty when all are."""
     late = [name for name in DEPLOYMENTS if not _rolled_out(cluster, name)]
     if late:
         return f"{' and '.join(late)} {'are' if len(late) > 1 else 'is'} not rolled out"

@@ -105,7 +105,7 @@ def refuse_helm(cluster: PluginCluster, instead: Callable[[str, str], str]) -> N
 
 
 def _said(document: Json) -> Json:
-    """What somebody said: without the server's own notes."""
+    """The document as applied: without the fields that the API server fills in."""
     metadata = {name: value for name, value in document["metadata"].items() if name not in _SERVERS}
     return {name: value for name, value in document.items() if name != "status"} | {
         "metadata": metadata
@@ -145,6 +145,6 @@ def _short(value: object) -> str:
 
 
 def in_order(documents: Sequence[Json], apply: Apply) -> Iterator[Applied]:
-    """One after the other: who is needed by others comes first."""
+    """Apply in the given order: dependencies first."""
     for document in documents:
         yield apply(document)

@@ -1,4 +1,4 @@
-"""`kubectl edl uninstall`: everything of ours, and no Job of anybody."""
+"""`kubectl edl uninstall`: deletes everything of kubectl-edl and keeps all Jobs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class UninstallOptions:
 
 
 def uninstall(world: CliContext, scope: Scope, how: UninstallOptions) -> None:
-    """Raise Refused where nobody can say yes, TimedOut when something stays."""
+    """Raises Refused without confirmation, TimedOut when an object stays."""
     cluster = world.connect(scope).cluster
     refuse_helm(cluster, lambda release, place: f"helm uninstall {release} -n {place}")
     targets = prune.installed(cluster)

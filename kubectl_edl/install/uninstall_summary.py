@@ -1,4 +1,4 @@
-"""What becomes of training jobs when nobody is there for them any more."""
+"""What happens to training jobs after kubectl-edl is uninstalled."""
 
 from collections.abc import Sequence
 from typing import Final

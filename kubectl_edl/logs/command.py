@@ -80,7 +80,7 @@ _OPTIONS: Final = (
         "--tail", type=click.IntRange(min=0), metavar="N", help="The last lines of each log."
     ),
     click.option("--since", type=Duration(above_zero=True), help="Not older than 90s, 10m, 1h."),
-    click.option("-p", "--previous", is_flag=True, help="Of containers before their restart."),
+    click.option("-p", "--previous", is_flag=True, help="Logs of containers before their restart."),
     click.option("--timestamps", is_flag=True, help="Each line with its time."),
     click.option("--prefix/--no-prefix", default=True, help="Each line with its role and index."),
 )

@@ -31,7 +31,7 @@ _Run: TypeAlias = tuple[str, str, int]
 class FollowedPods:
     """The training job at one moment: its logs, and how it stands, in a sentence.
 
-    `over`: it has ended, nobody comes any more.
+    `over`: it has ended; no further pods are expected.
     """
 
     sources: tuple[LogTarget, ...]
@@ -55,7 +55,7 @@ class _End:
 
 @dataclass(frozen=True, slots=True)
 class _Wake:
-    """Something may have changed; `last`: nobody will say so again."""
+    """Something may have changed; `last`: no further wake-up follows."""
 
     last: bool = False
 
@@ -220,7 +220,7 @@ class Follower:
             raise error
 
     def _stop(self) -> None:
-        """Leave every log: who watches has seen enough, unless the job is over anyway."""
+        """Close every log that is still followed, unless the job is over already."""
         if self._over:
             return
         self._over = True

@@ -22,7 +22,7 @@ SIMULATED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LogSelection:
-    """What the user chose; empty and None where he said nothing."""
+    """What the user chose; empty and None if not given."""
 
     roles: tuple[str, ...] = ()
     index: int | None = None

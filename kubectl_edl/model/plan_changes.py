@@ -34,7 +34,7 @@ class PlannedChange:
     message: str
     pods: tuple[str, ...] = ()
     domains: tuple[DomainCounts, ...] = ()
-    """Of pods that get nodes, where their job asks for a topology."""
+    """Domains of the pods that get nodes, if their job asks for a topology."""
     job_names: str = ""
     """The training job's Jobs, as `-o name` prints them."""
 
@@ -90,7 +90,7 @@ def _admission(one: Admission, topology: Topology, labels: NodeLabels) -> Planne
 
 
 def short(state: ClusterState) -> Mapping[JobKey, str]:
-    """Of jobs below their manual size: `worker has the manual size 28, 9 short`."""
+    """Message for each job below its manual size: `worker has the manual size 28, 9 short`."""
     found: dict[JobKey, list[str]] = {}
     for job in state.jobs:
         for role in job.live:

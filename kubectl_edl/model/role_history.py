@@ -153,7 +153,7 @@ def _in(one: Past, now: OperationPhase) -> Past:
 
 
 def _end(job: TrainingJob) -> Iterable[Past]:
-    """From the Jobs' own status: nobody has to write that down."""
+    """The end, read from the Jobs' own status: the history annotation does not store it."""
     end = ending(job)
     times = [
         role.status.ended_at

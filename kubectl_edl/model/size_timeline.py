@@ -12,7 +12,7 @@ from edl.model import Role, TrainingJob
 from kubectl_edl.model.role_history import known
 
 SIGNS: Final = 16
-"""Of a trend: so many moments are looked at."""
+"""Samples in a trend."""
 _WINDOWS: Final = tuple(
     timedelta(minutes=minutes) for minutes in (5, 15, 30, 60, 180, 720, 1440, 10_080)
 )
@@ -20,7 +20,7 @@ _GONE: Final = frozenset({Operation.SUSPENDED, Operation.ENDED})
 
 
 class SizeSteps(msgspec.Struct, frozen=True):
-    """From each time on, so many replicas; the oldest first, and before it nobody knows.
+    """Replicas from each time on, oldest first; unknown before the first.
 
     `whole`: the first is the start of the job, not where an old history was cut.
     """

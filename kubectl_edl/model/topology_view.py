@@ -34,7 +34,7 @@ def table(counts: Sequence[DomainCounts]) -> Table:
 
 
 def cells(one: DomainCounts) -> tuple[str, ...]:
-    """Of one line, by COLUMNS."""
+    """Cells of one row, in the order of COLUMNS."""
     rule = "required" if one.required else "preferred"
     return one.role, one.label, rule, domains(one.domains)
 
@@ -59,7 +59,7 @@ def document(
 
 
 def waiting_document(topology: Topology, reason: Reason | None) -> "TopologyWaitDocument | None":
-    """Of a job that waits for this reason; null without a topology."""
+    """Document for a job that waits for this reason; null without a topology."""
     if (found := _asked(topology)) is None:
         return None
     return {**found, "nearest": nearest_document(reason)}

@@ -38,7 +38,7 @@ def fitted(text: str, layout: Layout) -> str:
 
 
 def cut(line: str, width: int) -> str:
-    """So many characters of a line; colours take no room."""
+    """The first `width` characters of a line; escape sequences take no room."""
     if len(_ESCAPE.sub("", line)) <= width:
         return line
     kept, left = "", width

@@ -22,7 +22,7 @@ def ascii_only(text: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """On one line, and without control characters: text of the cluster is anybody's."""
+    """On one line, and without control characters: text from the cluster is untrusted."""
     return text if text.isprintable() else text.translate(_CONTROL)
 
 

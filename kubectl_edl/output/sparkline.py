@@ -5,7 +5,7 @@ from math import ceil
 from typing import Final
 
 CELLS: Final = 12
-"""Of a bar: with a max of up to so many, a cell is a replica."""
+"""Width of a bar; up to this max, one cell is one replica."""
 _LEVELS: Final = "▁▂▃▄▅▆▇"
 
 

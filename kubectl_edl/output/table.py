@@ -120,7 +120,7 @@ def _filled(cell: str, column: Column, layout: Layout) -> str:
 
 
 def _spared(shown: Table, layout: Layout) -> Table:
-    """Without as many spare columns as a terminal is too narrow for; who wants it wide gets all."""
+    """Drop spare columns until the table fits the terminal; `-o wide` keeps all."""
     while layout.width is not None and not layout.wide:
         spare = [(column.spare, n) for n, column in enumerate(shown.columns) if column.spare]
         needed = _needed(_lines(shown, layout), layout)

@@ -27,7 +27,7 @@ class Switch:
     """Instead of `done` while no reconciler is at work."""
     already: str
     queued: str = ""
-    """Instead of `done` for a job without pods; empty where that is no difference."""
+    """Instead of `done` for a job without pods; empty if the same text fits."""
 
 
 def flip(world: CliContext, choice: Choice, scope: Scope, writing: Writing, switch: Switch) -> None:

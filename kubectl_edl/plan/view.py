@@ -64,11 +64,11 @@ class Planned:
     """Changes in namespaces that are not shown."""
     recheck_after: timedelta | None = None
     short: Mapping[JobKey, str] = field(default_factory=dict)
-    """Of jobs that are held at a size which they do not have: how far they are from it."""
+    """Message for each job that is below its manual size: how many replicas are missing."""
 
 
 def plan_report(planned: Planned, *, diff: bool) -> Report:
-    """Changes, who is held, and under which settings; `diff`: before and after, role by role."""
+    """Changes, blocked jobs, and the settings; `diff`: before and after, role by role."""
     everywhere = not planned.namespace
     rows = _diff_rows(planned) if diff else _change_rows(planned)
     columns = _DIFF if diff else _CHANGES
@@ -92,7 +92,7 @@ _Row = tuple[JobKey, tuple[str, ...]]
 def _table(
     columns: tuple[Column, ...], rows: Iterable[_Row], *, everywhere: bool, after: int
 ) -> Table:
-    """With all namespaces, theirs is a column after so many others."""
+    """With all namespaces, the namespace is a column after the first `after` ones."""
     if not everywhere:
         return Table(columns, tuple(cells for _, cells in rows))
     return Table(
@@ -123,7 +123,7 @@ def _diff_rows(planned: Planned) -> list[_Row]:
 
 
 def _domain_rows(planned: Planned) -> list[_Row]:
-    """Of pods that get nodes in this plan."""
+    """Domain rows of pods that get nodes in this plan."""
     return [
         (move.job, (move.job.name, *topology_view.cells(one)))
         for move in planned.moves

@@ -1,4 +1,4 @@
-"""Who waits, in the planner's order; where the cluster may not be read, in the order of arrival."""
+"""Queued jobs in the planner's order; by arrival if the user may not read the cluster."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -23,10 +23,10 @@ _WOULD_START: Final = "would start"
 
 
 def in_plan(state: ClusterState, plan: Plan, stalled: str = "") -> tuple[WaitingJob, ...]:
-    """The whole queue: what starts in this very plan first, then everybody's position.
+    """The whole queue: jobs that start in this very plan, then the others with their position.
 
-    At the end, without a position, jobs that cannot be planned, or never start. `stalled` says why
-    no reconciler carries the plan out: then what would start has none either.
+    Jobs that cannot be planned, or never start, come last without a position. `stalled` says why
+    no reconciler carries the plan out: then jobs that would start have no position either.
     """
     starts, first = (_WOULD_START, None) if stalled else (_STARTS_NOW, 0)
     jobs = {job.key: job for job in state.jobs}
@@ -67,7 +67,7 @@ def by_arrival(
 ) -> tuple[WaitingJob, ...]:
     """Queued training jobs of one namespace, by priority and arrival.
 
-    Places and who is ahead are known where the reconciler published them; it decides their order.
+    Positions and jobs ahead are known if the reconciler published them, and then order the queue.
     """
     queued = [_unplanned(job, published) for job in jobs if waits(job)]
     return tuple(sorted(queued, key=_arrival))

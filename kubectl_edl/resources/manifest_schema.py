@@ -1,6 +1,6 @@
-"""The shapes that injection relies on: the API server has seen to them before it asks the webhook.
+"""The shapes that injection relies on: the API server validates them before it calls the webhook.
 
-Offline nobody has. What is no Job or pod at all is found here, before anything reads it.
+Offline manifests are not validated: this module finds a wrong shape before anything reads it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -58,7 +58,7 @@ _SHAPES: Final[Mapping[str, _Shape]] = {
 
 
 def misshapen(manifest: Json) -> list[Finding]:
-    """What is no Job or pod about this one, each with its path; members may be null."""
+    """Each field of the wrong type, with its path; members may be null."""
     kind = manifest["kind"]
     allowed = f"compare with kubectl explain {kind.lower()}"
     return list(_findings(manifest, _SHAPES[kind], "", allowed))
@@ -73,10 +73,10 @@ def _findings(value: object, shape: _Shape, path: str, allowed: str) -> Iterator
             place = f"{path}.{name}" if path else name
             yield from _findings(value[name], shape[name], place, allowed)
     elif not isinstance(shape, type) or type(value) is not shape:
-        yield Finding(path, f"{value!r} is no {_word(shape)}", allowed)
+        yield Finding(path, f"must be {_word(shape)}, not {value!r}", allowed)
 
 
 def _word(shape: _Shape) -> str:
     if isinstance(shape, type):
-        return "text" if shape is str else "whole number"
-    return "list" if isinstance(shape, list) else "object"
+        return "text" if shape is str else "a whole number"
+    return "a list" if isinstance(shape, list) else "an object"

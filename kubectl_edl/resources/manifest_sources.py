@@ -17,7 +17,7 @@ _ENDINGS: Final = (".yaml", ".yml", ".json")
 
 
 class Unreadable(EdlError):
-    """What is no document; the text says the file, the document's number and the line."""
+    """A malformed document; the text says the file, the document's number and the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ManifestSource:
 
     @property
     def text(self) -> str:
-        """Raises Unreadable where the file is no text."""
+        """Raises Unreadable if the file is not text."""
         if isinstance(self.found, Unreadable):
             raise self.found
         return self.found

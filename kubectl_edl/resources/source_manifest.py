@@ -55,7 +55,7 @@ def source_of(manifest: Json) -> Json:
 
 
 def controller_of(manifest: Json) -> str:
-    """`CronJob/nightly` for a Job that somebody else makes, else empty."""
+    """`CronJob/nightly` for a Job that a controller creates, else empty."""
     owners = manifest["metadata"].get("ownerReferences") or ()
     return next((f"{one['kind']}/{one['name']}" for one in owners if one.get("controller")), "")
 

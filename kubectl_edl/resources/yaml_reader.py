@@ -53,7 +53,7 @@ def documents(source: ManifestSource) -> Iterator[Document]:
     if where.endswith(".json"):
         return _json_documents(text, where)
     if text.lstrip().startswith("{"):
-        # JSON that is no YAML: tabs are blanks in it.
+        # JSON that YAML does not accept: indented with tabs.
         with suppress(Unreadable):
             return iter(list(_json_documents(text, where)))
     return _yaml_documents(text, where)
@@ -63,7 +63,7 @@ def documents(source: ManifestSource) -> Iterator[Document]:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML as kubectl reads it: times are texts, 1:30 is no number, 1e3 is one, keys are texts."""
+    """YAML as kubectl reads it: times and keys are strings, 1:30 is a string, 1e3 a number."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (PyYAML's)
     _depth = 0
@@ -130,7 +130,7 @@ def _yaml_documents(text: str, where: str) -> Iterator[Document]:
 
 
 def _composed(
-    loader: Any,  # noqa: ANN401 (nobody typed PyYAML's parser)
+    loader: Any,  # noqa: ANN401 (PyYAML's parser is untyped)
     text: str,
 ) -> Iterator[tuple[yaml.Node, str]]:
     """Each document's node, and its text without what separates documents."""

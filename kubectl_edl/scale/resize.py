@@ -56,7 +56,7 @@ class _Decided:
 
     @property
     def leaving(self) -> list[str]:
-        """Of those that end: the named ones and, as a Job drops them, the highest."""
+        """Hosts of the pods that end: the named ones and, as a Job drops them, the highest."""
         size = self.scaling.role.status.size
         kept = size if self.scaling.size is None else self.scaling.size
         named = {pod.index for pod in self.scaling.removed}
@@ -107,7 +107,7 @@ def _decide(errand: ResizeTask) -> _Decided:
     if errand.wish.remove and survey.hints:
         raise Refused(f"--remove needs to see the pods: {survey.hints[0]}")
     job = training_job(errand.job, survey, connection)
-    # Who names the Job of one role means that role, and never another one.
+    # The name of a role's own Job selects that role.
     wish = replace(errand.wish, role=errand.wish.role or named_role(errand.job, job))
     target = ObjectRef("Job", job.key.namespace, chosen_role(job, wish).job)
     return _Decided(job, scaling(job, wish, connection.cluster.get(target)))

@@ -92,7 +92,7 @@ def _failed(history: Sequence[HistoryEntry], goal: Goal) -> HistoryEntry | None:
 
 
 def _is_there(role: Role, goal: Goal) -> bool:
-    """Of a size that nobody holds it is enough that it stands still."""
+    """Whether the role has the goal's size with all pods ready; any stable size without a goal."""
     limited = role.request.scaling is not None and role.request.scaling.timeout is not None
     if limited or role.status.suspended or role.status.size != (goal.size or role.status.size):
         return False

@@ -1,7 +1,7 @@
 """A user's script in the launcher, when workers come and go: et-operator's hook.
 
 It runs as `sh SCRIPT host:slots,…`, under `timeout`, by `kubectl exec`: with the rights of the user
-who asks, and with nobody else's. No shell reads the words on the way, so nothing needs quoting.
+of the command only. No shell parses the arguments on the way, so nothing needs quoting.
 """
 
 import re

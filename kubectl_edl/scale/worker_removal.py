@@ -11,7 +11,7 @@ _SHOWN: Final = 8
 
 
 def named_pods(job: TrainingJob, role: Role, text: str) -> tuple[Pod, ...]:
-    """The pods behind `worker-3,worker-5`, each once; raises Refused for a name that nobody has.
+    """The pods behind `worker-3,worker-5`, each once; raises Refused for an unknown name.
 
     A worker is called by its role and index, its host name, its host name with the domain, or its
     pod's name.

@@ -92,7 +92,7 @@ _OPTIONS: Final = (
         help="Where replicas beyond the minimum run; may be repeated.",
     ),
     click.option("--plain", is_flag=True, help="Also without kubectl-edl."),
-    click.option("--seed", type=int, help="Of random draws; default: the scenario's."),
+    click.option("--seed", type=int, help="Seed of random draws; default: the scenario's."),
     click.option(
         "--until",
         type=Duration(above_zero=True, longest=_LONGEST),

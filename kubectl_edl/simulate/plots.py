@@ -1,6 +1,6 @@
 """Pictures of simulations: sizes over time, the queue, utilisation, and each job's bar (Gantt).
 
-matplotlib is an extra (`plots`): nobody else needs it.
+matplotlib is an extra (`plots`) that only this module needs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MISSING: Final = (
     " or pip install matplotlib in its environment"
 )
 _MOST_BARS: Final = 60
-"""Of more jobs a Gantt shows the first: nobody reads thinner bars."""
+"""Jobs in a Gantt chart; more bars would be too thin to read."""
 _COLOURS: Final = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#bbbbbb")
 """Paul Tol's bright scheme: to be told apart without seeing all colours."""
 _HOUR: Final = 3600

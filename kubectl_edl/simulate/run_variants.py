@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One run: what is simulated, who decides in it, and how it is called in the answer."""
+    """One run: the scenario, how it is scheduled, and its name in the report."""
 
     name: str
     world: Scenario

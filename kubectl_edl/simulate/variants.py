@@ -80,14 +80,14 @@ def _grown(limits: Limits, modes: Sequence[str]) -> Iterator[tuple[Sequence[str]
 
 
 def _never_started(runs: Sequence[Run], until: float, *, wide: bool) -> Iterator[str]:
-    """A hint for each run that leaves somebody waiting: its mean says less than it seems to."""
+    """A hint for each run with jobs that never start: they distort its mean."""
     for one in runs:
         never, name = one.result.never, one.variant.name
         if never:
             whose = f"{name}: " if len(runs) > 1 else ""
             verbs = ("starts", "does not start") if never == 1 else ("start", "do not start")
             what = f"never {verbs[0]}" if until == inf else f"{verbs[1]} before the end"
-            # Nobody decides without us, and so nobody knows why.
+            # A run without kubectl-edl records no reasons.
             why = "" if wide or name == _PLAIN else ": -o wide says why"
             yield f"hint: {whose}{never} of {len(one.result.jobs)} jobs {what}{why}"
 

@@ -76,7 +76,7 @@ def runs_report(runs: Sequence[Run], *, wide: bool) -> Report:
 
 
 def _resources(runs: Sequence[Run]) -> list[str]:
-    """Those that nodes offer and somebody asks for."""
+    """Resources that nodes offer and jobs request."""
     found = {name for run in runs for used in run.result.timeline.used.values for name in used}
     asked = {
         name
@@ -120,7 +120,7 @@ def _waits(result: Result) -> list[str]:
 
 
 def _known_waits(result: Result) -> Summary:
-    """Of nobody where none ran: that they waited until the end says nothing."""
+    """Waits, empty if no job ran: waiting until the end says nothing."""
     return Summary.of(()) if result.never == len(result.jobs) else result.waits
 
 

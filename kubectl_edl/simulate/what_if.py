@@ -91,7 +91,7 @@ def _check(job: TrainingJob, setting: str) -> None:
 
 
 def _bounds(job: TrainingJob, bounded: Callable[[Role], Role]) -> TrainingJob:
-    """Of the role that can be resized; of several all of them."""
+    """Apply the bounds to each role with min < max, else to the leader roles."""
     names = [role.name for role in job.roles]
     how = resizing(job.framework, job.mode, names) or ResizePolicy.FIXED
 
@@ -107,7 +107,7 @@ def _bounds(job: TrainingJob, bounded: Callable[[Role], Role]) -> TrainingJob:
 
 
 def _elastic(job: TrainingJob) -> frozenset[str]:
-    """Roles that a new bound is meant for: those with two bounds, else who decides."""
+    """Roles that a new bound is meant for: those with min < max, else the leader roles."""
     found = frozenset(role.name for role in job.roles if role.spec.min < role.spec.max)
     return found or frozenset(role.name for role in job.roles if role.spec.is_leader)
 
@@ -127,7 +127,7 @@ _FIELDS: Final[Mapping[str, Callable[[TrainingJob, int], TrainingJob]]] = {
 
 
 def remaining(state: ClusterState) -> Callable[[TrainingJob], Work | None]:
-    """What is left of a job, as estimates of when count it; None where nobody knows."""
+    """Remaining work of a job, as start estimates count it; None if unknown."""
     return lambda job: left(job, state.observed_at).work
 
 

@@ -81,7 +81,7 @@ def _queued(view: JobView, now: datetime) -> Iterator[Obstacle]:
     why, new = view.why, now - view.job.queued_at <= _SOON
     if view.job.blocker or (new and why.reason in reasons.PROMISING):
         return
-    # Who explains decides anew, so that a new job is explained before the reconciler has seen it.
+    # `explain` runs its own decision, so it explains a new job before the reconciler has seen it.
     unseen = why.reason is Code.UNOBSERVED and not new
     way = "kubectl edl doctor" if unseen else f"kubectl edl explain {_flags(view)}"
     yield Obstacle(why.message, way)

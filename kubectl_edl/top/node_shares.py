@@ -1,7 +1,6 @@
-"""What takes the nodes, and what that costs in an hour.
+"""Shares of the nodes that pods take, and what they cost per hour.
 
-Of a node with GPUs its GPUs are what is paid for, of any other its CPUs: a pod takes as much of the
-node as it requests of these.
+A pod's share of a node is its share of the node's GPUs, or of its CPUs if the node has none.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class NodeShares:
 
 @dataclass(frozen=True, slots=True)
 class NodeCosts:
-    """Of all nodes; `hourly` is None where no price is given."""
+    """Totals of all nodes; `hourly` is None where no price is given."""
 
     nodes: NodeShares
     hourly: NodeShares | None = None
@@ -79,7 +78,7 @@ def _price(node: Node, prices: Mapping[str, float]) -> float | None:
 
 
 def _parts(node: Node, minimums: Resources, extras: Resources) -> tuple[float, float, float]:
-    """Of minimums, extras and others; together at most all of it."""
+    """A node's shares: minimums, extras, other pods; at most 1 together."""
     asks = gpus if offered_gpus(node.allocatable) else _cpu
     offered = offered_gpus(node.allocatable) or node.allocatable.get(CPU)
     if not offered:

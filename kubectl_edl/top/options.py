@@ -58,7 +58,7 @@ _PRICE: Final[Decorator] = click.option(
     multiple=True,
     metavar="TYPE=AMOUNT",
     callback=_prices,
-    help="Of an hour of a node of this instance type, or node pool; may be repeated.",
+    help="Hourly price of a node of this instance type, or node pool; may be repeated.",
 )
 
 

@@ -30,7 +30,7 @@ _THOUSAND: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Hours:
-    """Hours of `unit` (GPU, or CPU for who uses none) so far; `at_max` for the same work.
+    """Hours of `unit` (GPU, or CPU without GPUs) so far; `at_max` for the same work.
 
     `whole` is false where the history does not reach back to the start: then it was more.
     """

@@ -19,7 +19,7 @@ Amount = Callable[[Resources], int]
 
 @dataclass(frozen=True, slots=True)
 class JobUsage:
-    """`used` is None where nobody measures any of its pods; `measured` of those that run are."""
+    """`used` is None if none of its pods is measured; `measured` of the `running` pods are."""
 
     view: JobView
     pods: int

@@ -128,7 +128,7 @@ def _carefully(look: Check, patient: Patient) -> Iterator[Diagnosis]:
 
 
 def _of_error(error: EdlError) -> Diagnosis:
-    """A right that its user lacks is no illness of the installation; an absent answer is one."""
+    """A warning if the user lacks a right, a failure if the API server does not answer."""
     if isinstance(error, Forbidden) and error.status != 401:  # noqa: PLR2004 - HTTP
         return warning(f"not looked at: {error}", "run kubectl edl doctor as an administrator")
     if isinstance(error, Unreachable):

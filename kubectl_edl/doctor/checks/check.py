@@ -1,4 +1,4 @@
-"""The words that all checks share: who is looked at, what was found, and what helps."""
+"""The types that all checks share: the installation under test, findings and remedies."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

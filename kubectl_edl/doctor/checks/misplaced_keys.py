@@ -19,7 +19,7 @@ _PODS: Final = f"!{contract.JOB_NAME_LABEL}"
 
 
 def unheeded(patient: Patient) -> Findings:
-    """On Jobs and bare pods: the webhook's warnings reach only whom applies them by hand."""
+    """On Jobs and bare pods: the webhook's warnings reach only users who apply them by hand."""
     yield from _first(_said(patient, "Job", ""), "kubectl get jobs -A --show-labels")
     yield from _first(_said(patient, "Pod", _PODS), "kubectl get pods -A --show-labels")
 
@@ -66,7 +66,7 @@ def _first(found: Iterator[Diagnosis], others: str) -> Findings:
 
 
 def _listed(patient: Patient, kind: str, labels: str = "") -> list[Json]:
-    """Everybody's, else one's own; none where they may not be listed: few have any of these."""
+    """Objects of all namespaces, else of the user's own; none if listing both is forbidden."""
     connection = patient.connection
     for namespace in dict.fromkeys((connection.scope.namespace, connection.namespace)):
         with suppress(Forbidden):

@@ -20,7 +20,7 @@ _SWEPT: Final = timedelta(minutes=2)
 
 
 def orphans(patient: Patient) -> Findings:
-    """Objects that we made for Jobs that do not exist any more: nobody would ever delete them."""
+    """Objects that we created for Jobs that no longer exist; nothing else deletes them."""
     namespace = patient.connection.scope.namespace
     labelled = frozenset(_uids(patient, namespace))
     alone = [

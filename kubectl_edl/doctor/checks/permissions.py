@@ -120,7 +120,7 @@ def _account(patient: Patient, name: str) -> str:
 
 
 def _kept_elsewhere(cluster: Cluster) -> bool:
-    """Who may not know it may hardly ask about others either, and is told that instead."""
+    """False if reading is forbidden: the check of the user's own rights reports that."""
     try:
         return keeper(cluster) is CertificateStore.CERT_MANAGER
     except Forbidden:

@@ -1,4 +1,4 @@
-"""Whether somebody decides, and by what."""
+"""Whether a reconciler holds the lease, and its settings."""
 
 from typing import Final
 
@@ -76,7 +76,7 @@ def writes(patient: Patient) -> Findings:
 
 
 def settings(patient: Patient) -> Findings:
-    """Whoever plans and explains must know by what it is decided."""
+    """`plan` and `explain` need the settings that the reconciler decides by."""
     by = deciding(patient.connection, SettingsOverrides(), patient.now)
     if by.source == "reconciler" and not by.settings.unknown:
         yield well(f"it decides by {by.settings}")

@@ -25,11 +25,11 @@ from kubectl_edl.doctor.checks.stuck_phases import StuckRule, stuck_rules
 
 _SHOWN: Final = 10
 _TRIED: Final = 20
-"""Of the queued jobs so many are tried alone: each takes a decision over all nodes."""
+"""Queued jobs that are tried alone: each takes a decision over all nodes."""
 
 
 def stuck(patient: Patient) -> Findings:
-    """By their phases and reasons: waiting for what nobody brings, half started, never ending."""
+    """Jobs stuck by phase and reason: an unmet wait, a partial start, an end that does not come."""
     jobs = _jobs(patient).jobs
     rules = stuck_rules(reconciler_health.way_out(patient))
     bad = [said for job in jobs if (said := _stuck(job, rules, patient.now))]
@@ -84,7 +84,7 @@ def never(patient: Patient) -> Findings:
     hopeless = 0
     for job in queued[:_TRIED]:
         plan = decide(alone(state, job), by.settings.value(), by.settings.limits)
-        # What waits for time only may start later; so may who fits now.
+        # Jobs that fit now, or only wait for a time, may still start.
         if plan.admissions or plan.recheck_after is not None:
             continue
         hopeless += 1
@@ -161,7 +161,7 @@ def alone(state: ClusterState, job: TrainingJob) -> ClusterState:
 
 
 def _jobs(patient: Patient) -> Survey:
-    """Everybody's, unless a namespace was named or only one's own may be read."""
+    """Jobs of all namespaces, unless one was named or only the user's own is readable."""
     connection = patient.connection
     everywhere = dataclasses.replace(connection, namespace=connection.scope.namespace)
     try:

@@ -87,8 +87,9 @@ def _unprovisioned(job: TrainingJob, now: datetime) -> Diagnosis | None:
         return None
     said = f": {asked.failure.message}" if asked.failure.message else ""
     ago = duration(now - asked.failure.at)
+    times = f"{asked.failure.attempts} times without success"
     return warning(
-        f"{job.key} asked for nodes {asked.failure.attempts} times in vain, last {ago} ago{said}",
+        f"{job.key} requested nodes {times}, last {ago} ago{said}",
         _explain(job),
     )
 

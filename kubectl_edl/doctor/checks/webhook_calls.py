@@ -45,7 +45,7 @@ _OUTSIDE: Final = (
 
 
 def configuration(patient: Patient) -> Findings:
-    """Entries, failure policies and selectors: our outage must stop ours, and nobody else."""
+    """Entries, failure policies and selectors: our outage may affect labelled objects only."""
     wrong: list[Diagnosis] = []
     for kind in WEBHOOK_KINDS:
         webhooks = (found(patient, ObjectRef(kind, "", CONFIGURATION)) or {}).get("webhooks") or ()
@@ -116,7 +116,7 @@ def _selects_system(where: str, entry: Json, system_namespace: str) -> Iterator[
 
 
 def _is_scoped(entry: Json) -> bool:
-    """Only who carries our label, or lives in a namespace that opted in."""
+    """Only objects with our label, or in a namespace that opted in."""
     label = (contract.FRAMEWORK, "Exists")
     return label in _expressions(entry, "objectSelector") or any(
         key == contract.INJECTION and operator == "In"

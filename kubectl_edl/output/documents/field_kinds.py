@@ -9,4 +9,4 @@ KINDS: Final = frozenset({DATE_TIME, REASON, QUANTITY})
 """The reference names these instead of `string`."""
 
 API_VERSION: Final = "edl.dev/v1alpha1"
-"""Of every document; until v1 a minor release may rename fields, and the changelog says so."""
+"""Version of every document; until v1 a minor release may rename fields (see the changelog)."""

@@ -87,7 +87,7 @@ class _Reader:
             word, path = self.path()
             if word == "end":
                 return tuple(parts), True
-            # A range that nobody ends goes on to the end, as in kubectl.
+            # A range without an end extends to the end of the template, as in kubectl.
             parts.append(Range(path, self.template()[0]) if word == "range" else path)
         return tuple(parts), False
 

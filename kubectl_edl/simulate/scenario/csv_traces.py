@@ -159,7 +159,7 @@ class _Line:
 
 
 def _seconds(text: str) -> float:
-    """Raises OverflowError for what is too long, ValueError for what is no time."""
+    """Raises OverflowError if it is too long, ValueError if it is not a duration."""
     found = parse_duration(text)
     if found is None:
         raise ValueError(text)

@@ -16,9 +16,9 @@ Hints = tuple[str, ...]
 
 
 def told_apart(own: Sequence[Training], traced: Sequence[Training]) -> tuple[Trainings, Hints]:
-    """All of them; whoever of a trace has a taken name is called NAME-2, NAME-3 and so on.
+    """All jobs; a traced job whose name is taken is renamed NAME-2, NAME-3 and so on.
 
-    And a hint where somebody is called otherwise than the trace says.
+    And a hint for traced jobs that were renamed.
     """
     kept = {one.key.name for one in own}
     taken = kept | {one.key.name for one in traced}

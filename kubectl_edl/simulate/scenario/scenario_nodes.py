@@ -17,7 +17,7 @@ _POOL: Final = (
 )
 _EVENT: Final = ("at", "node", "change")
 _FIELDS: Final = {Change.ADDED: ("at", "change", *_NODES), Change.TAINTED: (*_EVENT, "taint")}
-"""Of events; those that are not here have the usual ones."""
+"""Fields by kind of event; other kinds have the usual ones."""
 _CHANGES: Final = tuple(change.value for change in Change)
 _TAINT: Final = re.compile(r"(?P<key>[^=:]+)(=(?P<value>[^:]*))?:(?P<effect>\w+)")
 _EFFECTS: Final = ("NoSchedule", "NoExecute", "PreferNoSchedule")
@@ -70,7 +70,7 @@ def _happening(
 
 
 def _change(field: Field) -> Change | None:
-    """None where nobody knows what happens, which is found."""
+    """None, with a finding, if the event does not say what happens."""
     if not field:
         field.found("is missing", ", ".join(_CHANGES))
         return None
@@ -109,7 +109,7 @@ def _room(field: Field) -> Resources:
     room += field["resources"].resources(named)
     if not (field[CPU] or CPU in named):
         field[CPU].found("is missing", "the cores of a node, such as 16")
-    # Nobody who leaves the memory out means nodes without any.
+    # Nodes without a memory field have unlimited memory, not none.
     return room if room.get(MEMORY) else room + Resources.of({MEMORY: 2**50})
 
 

@@ -73,7 +73,7 @@ class ScenarioFile:
 
 
 def read_scenario(source: ManifestSource, seed: int | None = None) -> ScenarioFile:
-    """Raises Denied with every finding, Unreadable for what is no YAML. `seed` wins over its own.
+    """Raises Denied with every finding, Unreadable if it is not YAML. `seed` wins over its own.
 
     Relative paths in it start at its own folder.
     """

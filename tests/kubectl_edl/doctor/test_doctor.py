@@ -853,5 +853,6 @@ def test_a_job_whose_nodes_did_not_come_is_told_of_with_the_autoscalers_words(st
         stage.patch(name, {"spec": {"suspend": True}, "metadata": {"annotations": notes}})
     (one,) = checked(stage)["stuck"]
     assert one["message"] == (
-        "default/mnist asked for nodes 2 times in vain, last 3m ago: no instance type has 900 CPU"
+        "default/mnist requested nodes 2 times without success, last 3m ago: "
+        "no instance type has 900 CPU"
     )

@@ -269,12 +269,12 @@ def test_a_namespace_that_would_be_refused_is_found_too(tmp_path: Path) -> None:
         ("a: 1\n---\nkind: Job\nb: [1\n", "stdin: document 2, line 5: not YAML: while parsing"),
         ("- kind: Job\n", "stdin: document 1, line 1: list instead of an object"),
         ("kind: Job\nkind: Pod\n", 'stdin: document 1, line 2: not YAML: "kind" occurs twice'),
-        ("kind: Job\nmetadata: x\n", "stdin: document 1: metadata: 'x' is no object"),
-        ("kind: Pod\nspec: {containers: [1]}\n", "spec.containers[0]: 1 is no object"),
+        ("kind: Job\nmetadata: x\n", "stdin: document 1: metadata: must be an object, not 'x'"),
+        ("kind: Pod\nspec: {containers: [1]}\n", "spec.containers[0]: must be an object, not 1"),
         ("kind: " + "[" * 5000, "stdin: document 1, line 1: nested too deeply"),
         ("kind: " + "[" * 150 + "]" * 150, "stdin: document 1, line 1: nested too deeply"),
         ('{"kind": ' + "[" * 99999, "stdin: document 1, line 1: nested too deeply"),
-        (PORTS, "spec.containers[0].ports[0].containerPort: [1] is no whole number"),
+        (PORTS, "spec.containers[0].ports[0].containerPort: must be a whole number, not [1]"),
     ],
 )
 def test_what_is_no_manifest_is_said_with_its_place(text: str, words: str) -> None:
