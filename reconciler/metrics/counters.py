@@ -14,7 +14,7 @@ from prometheus_client import (
 from reconciler.leader_only_cluster import WriteOutcome
 from reconciler.metrics.state_metrics import LastDecisionCollector
 
-RESIZES = ("admitted", "grown", "shrunk")
+RESIZES = ("admitted", "scaled_up", "scaled_down")
 DECISIONS = (*RESIZES, "suspended", "evacuated", "replaced")
 _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _STALLS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
@@ -24,8 +24,7 @@ _WAITS = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 43200.0, 86400.0,
 class DecisionMetrics(msgspec.Struct, frozen=True):
     """Rounds, and what was decided in them.
 
-    `decisions` by admitted, grown, shrunk, suspended, evacuated, replaced; `stall_seconds` by the
-    first three.
+    `decisions` by `DECISIONS`; `replicas` and `stall_seconds` by `RESIZES`.
     """
 
     decisions: Counter
@@ -51,8 +50,10 @@ class DecisionMetrics(msgspec.Struct, frozen=True):
     def of(cls, registry: CollectorRegistry) -> "DecisionMetrics":
         counter, histogram = partial(_counter, registry), partial(_histogram, registry)
         return cls(
-            decisions=counter("edl_decisions", "Decisions carried out.", "decision"),
-            replicas=counter("edl_resized_replicas", "Replicas that came or left.", "decision"),
+            decisions=counter(
+                "edl_decisions", f"Decisions carried out: {', '.join(DECISIONS)}.", "decision"
+            ),
+            replicas=counter("edl_resized_replicas", "Replicas added or removed.", "decision"),
             rounds=counter("edl_rounds", "Decisions about the whole cluster."),
             decide_seconds=histogram("edl_decide_seconds", "Seconds to observe and decide once."),
             latency_seconds=histogram(

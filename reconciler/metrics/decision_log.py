@@ -22,8 +22,8 @@ _log: Final = logging.getLogger("reconciler")
 
 _ACTIONS: Final = {
     "admitted": Action.STARTED,
-    "grown": Action.SCALED_UP,
-    "shrunk": Action.SCALED_DOWN,
+    "scaled_up": Action.SCALED_UP,
+    "scaled_down": Action.SCALED_DOWN,
     "suspended": Action.SUSPENDED,
     "evacuated": Action.REMOVED,
     "replaced": Action.REPLACED,
@@ -148,7 +148,7 @@ def _decisions(plan: Plan) -> Iterator[_Decision]:
         yield _Decision("admitted", admission.job, sizes, "", replicas)
     for resize in plan.resizes:
         facts = {"role": resize.role, "before": resize.before, "after": resize.after}
-        word = "grown" if resize.after > resize.before else "shrunk"
+        word = "scaled_up" if resize.after > resize.before else "scaled_down"
         moved = abs(resize.after - resize.before)
         yield _Decision(word, resize.job, {**facts, **_why(resize.reason)}, resize.role, moved)
     for suspension in plan.suspensions:

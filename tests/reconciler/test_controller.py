@@ -285,7 +285,7 @@ def test_decisions_that_were_carried_out_are_counted_and_logged(
 ) -> None:
     caplog.set_level("INFO")
     world.loop.round()
-    (record,) = [record for record in caplog.records if record.message == "grown"]
+    (record,) = [record for record in caplog.records if record.message == "scaled_up"]
     assert record.__dict__["fields"] == {
         "job": "web/a",
         "role": "worker",
@@ -294,11 +294,11 @@ def test_decisions_that_were_carried_out_are_counted_and_logged(
         "reason": "IdleCapacity",
         "text": "room",
     }
-    assert world.value("edl_decisions_total", decision="grown") == 1
+    assert world.value("edl_decisions_total", decision="scaled_up") == 1
     assert world.value("edl_queued_jobs") == 1
     world.hand.conflicts.add(A)
     world.loop.round()
-    assert world.value("edl_decisions_total", decision="grown") == 1
+    assert world.value("edl_decisions_total", decision="scaled_up") == 1
 
 
 def test_a_bug_in_one_round_is_logged_and_the_loop_goes_on(
@@ -476,4 +476,4 @@ def test_a_job_without_steps_is_said_now_and_then_and_stops_nobody(
 def test_a_shrink_that_is_only_prepared_is_no_decision_carried_out(world: World) -> None:
     world.grows = False
     world.loop.round()
-    assert world.value("edl_decisions_total", decision="grown") == 0
+    assert world.value("edl_decisions_total", decision="scaled_up") == 0

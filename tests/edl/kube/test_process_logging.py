@@ -31,17 +31,17 @@ def logged(root: logging.Logger, form: str, message: str, **fields: object) -> s
 
 
 def test_a_log_line_is_one_json_object(root: logging.Logger) -> None:
-    text = logged(root, "json", "grown", job="web/train", sizes={"worker": 3})
+    text = logged(root, "json", "scaled_up", job="web/train", sizes={"worker": 3})
     line = json.loads(text)
-    assert (line["message"], line["level"], line["job"]) == ("grown", "info", "web/train")
+    assert (line["message"], line["level"], line["job"]) == ("scaled_up", "info", "web/train")
     assert line["sizes"] == {"worker": 3}
     assert line["time"].endswith("+00:00")
 
 
 def test_for_people_fields_follow_the_words(root: logging.Logger) -> None:
-    text = logged(root, "text", "grown", job="web/train", after=3, reason="idle room: 3 of 3 fit")
+    text = logged(root, "text", "scaled_up", job="web/train", after=3, reason="Scaled up: 3 fit")
     _, level, rest = text.split(" ", 2)
-    assert (level, rest) == ("info", 'grown job=web/train after=3 reason="idle room: 3 of 3 fit"\n')
+    assert (level, rest) == ("info", 'scaled_up job=web/train after=3 reason="Scaled up: 3 fit"\n')
 
 
 @pytest.mark.parametrize("form", process_logging.FORMATS)

@@ -41,8 +41,8 @@ from tests.reconciler.times import Time
 A = JobKey("ns", "a")
 NOTES = {
     "admitted": Action.STARTED,
-    "grown": Action.SCALED_UP,
-    "shrunk": Action.SCALED_DOWN,
+    "scaled_up": Action.SCALED_UP,
+    "scaled_down": Action.SCALED_DOWN,
     "suspended": Action.SUSPENDED,
 }
 
@@ -95,13 +95,13 @@ def test_a_growth_stalls_until_all_its_pods_work(told: Told) -> None:
     )
     told.time.seconds += 3
     told.decides(Plan(), cluster(starting))
-    assert told.value("edl_resize_stall_seconds_count", decision="grown") == 0
+    assert told.value("edl_resize_stall_seconds_count", decision="scaled_up") == 0
     told.time.seconds += 4
     told.decides(Plan(), cluster(grown))
     told.decides(Plan(), cluster(grown))
-    assert told.value("edl_resize_stall_seconds_sum", decision="grown") == 7
-    assert told.value("edl_resize_stall_seconds_count", decision="grown") == 1
-    assert told.value("edl_resized_replicas_total", decision="grown") == 1
+    assert told.value("edl_resize_stall_seconds_sum", decision="scaled_up") == 7
+    assert told.value("edl_resize_stall_seconds_count", decision="scaled_up") == 1
+    assert told.value("edl_resized_replicas_total", decision="scaled_up") == 1
 
 
 def test_a_shrink_stalls_until_who_leaves_has_left(told: Told) -> None:
@@ -110,10 +110,10 @@ def test_a_shrink_stalls_until_who_leaves_has_left(told: Told) -> None:
     told.acts(Action.SCALED_DOWN)
     pods = (pod(0, "n"), pod(1, "n", terminating=True))
     told.decides(Plan(), cluster(worker("a", 1, 4, on=["n"], pods=pods)))
-    assert told.value("edl_resize_stall_seconds_count", decision="shrunk") == 0
+    assert told.value("edl_resize_stall_seconds_count", decision="scaled_down") == 0
     told.time.seconds += 2
     told.decides(Plan(), cluster(worker("a", 1, 4, on=["n"])))
-    assert told.value("edl_resize_stall_seconds_sum", decision="shrunk") == 2
+    assert told.value("edl_resize_stall_seconds_sum", decision="scaled_down") == 2
 
 
 def test_a_launcher_that_is_not_told_yet_prolongs_the_stall(told: Told) -> None:
@@ -125,9 +125,9 @@ def test_a_launcher_that_is_not_told_yet_prolongs_the_stall(told: Told) -> None:
     told.decides(Plan(resizes=(Resize(A, "worker", 1, 2, because("room")),)), horovod("w-0:1\n"))
     told.acts(Action.SCALED_UP)
     told.decides(Plan(), horovod("w-0:1\n"))
-    assert told.value("edl_resize_stall_seconds_count", decision="grown") == 0
+    assert told.value("edl_resize_stall_seconds_count", decision="scaled_up") == 0
     told.decides(Plan(), horovod("w-0:1\nw-1:1\n"))
-    assert told.value("edl_resize_stall_seconds_count", decision="grown") == 1
+    assert told.value("edl_resize_stall_seconds_count", decision="scaled_up") == 1
 
 
 @pytest.mark.parametrize("after", [cluster(), cluster(worker("a", 1, 4))])
@@ -138,7 +138,7 @@ def test_who_is_gone_or_suspended_meanwhile_tells_no_stall(told: Told, after: Cl
     told.acts(Action.SCALED_UP)
     told.decides(Plan(), after)
     told.decides(Plan(), cluster(worker("a", 1, 4, on=["n", "n"])))
-    assert told.value("edl_resize_stall_seconds_count", decision="grown") == 0
+    assert told.value("edl_resize_stall_seconds_count", decision="scaled_up") == 0
 
 
 def test_requests_for_nodes_are_counted_until_the_start_or_until_they_are_late(told: Told) -> None:
