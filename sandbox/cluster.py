@@ -15,7 +15,6 @@ from sandbox.builds.build import Bench
 from sandbox.errors import SandboxError
 from sandbox.files import locked
 from sandbox.layout import Layout, checked_name, read_facts
-from sandbox.objects import nodes
 from sandbox.objects.api import Api
 from sandbox.paths import places
 from sandbox.processes import components, kubectl, ownership, startup
@@ -238,11 +237,7 @@ class Sandbox:
         """
         group = replace(group, tainted=self.real)
         with Api(self._layout, self.server) as api:
-            listed = api.get("/api/v1/nodes").json()["items"]
-            first = nodes.next_number(group, (node["metadata"]["name"] for node in listed))
-            created = nodes.create(api, nodes.manifests(group, first))
-            startup.await_nodes(api, self._supervisor, created)
-        return created
+            return startup.add_nodes(api, self._supervisor, group)
 
     def _is_real(self, *, asked: bool) -> bool:
         """Whether it has, or is to have, a real node; that is decided when it is made."""

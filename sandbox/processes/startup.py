@@ -89,7 +89,7 @@ def settle(
             api.create(manifest)
         check = _checker(supervisor)
         readiness.wait_for(lambda: readiness.account_gap(api), check, readiness.API_WITHIN)
-        await_nodes(api, supervisor, created)
+        _await_nodes(api, supervisor, created)
     write_facts(cast.layout.facts, replace(cast.facts, settled=True))
 
 
@@ -100,7 +100,16 @@ def await_api(layout: Layout, facts: Facts, supervisor: Supervisor) -> None:
         readiness.wait_for(lambda: readiness.api_gap(api), check, readiness.API_WITHIN)
 
 
-def await_nodes(api: Api, supervisor: Supervisor, names: Collection[str]) -> None:
+def add_nodes(api: Api, supervisor: Supervisor, group: NodeGroup) -> list[str]:
+    """Create further nodes, numbered after those of their prefix, and wait until they are Ready."""
+    listed = api.get("/api/v1/nodes").json()["items"]
+    first = nodes.next_number(group, (node["metadata"]["name"] for node in listed))
+    created = nodes.create(api, nodes.manifests(group, first))
+    _await_nodes(api, supervisor, created)
+    return created
+
+
+def _await_nodes(api: Api, supervisor: Supervisor, names: Collection[str]) -> None:
     """Wait until these nodes take pods."""
     if names:
         wanted = set(names)
