@@ -1,5 +1,5 @@
 """`python -m reconciler`."""
 
-from reconciler.main import main
+from reconciler.command_line import main
 
 main()

@@ -1,4 +1,4 @@
-"""One word, one meaning: every module and every public class in the packages has its own name."""
+"""One word, one meaning: each module, public class and type alias has a name of its own."""
 
 import ast
 from collections import Counter
@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("edl", "webhook", "reconciler", "kubectl_edl", "certs", "manifests")
 IN_EVERY_COMMAND = {"command", "view", "options"}
-ENTRY_POINTS = {"__init__", "__main__", "main"}
+ENTRY_POINTS = {"__init__", "__main__"}
 MODULES_PER_FOLDER = 14
 SCHEMA = "manifests"
 """Structs there name the chart's values, and the chart's schema shows their names."""
@@ -21,10 +21,18 @@ def modules() -> Iterator[Path]:
         yield from sorted((ROOT / package).rglob("*.py"))
 
 
-def classes(path: Path) -> Iterator[str]:
-    for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            yield node.name
+def types(source: str) -> Iterator[str]:
+    """Names of the public classes and type aliases of a module."""
+    for node in ast.parse(source).body:
+        match node:
+            case ast.ClassDef(name=name):
+                pass
+            case ast.AnnAssign(ast.Name(name), ast.Name("TypeAlias")):
+                pass
+            case _:
+                continue
+        if not name.startswith("_"):
+            yield name
 
 
 def twice(names: Counter[str]) -> list[str]:
@@ -36,15 +44,20 @@ def test_no_two_modules_have_one_name() -> None:
     assert set(twice(names)) <= IN_EVERY_COMMAND | ENTRY_POINTS
 
 
-def test_no_two_public_classes_have_one_name() -> None:
+def test_no_two_public_types_have_one_name() -> None:
     names = Counter(
         name
         for path in modules()
         if path.relative_to(ROOT).parts[0] != SCHEMA
-        for name in classes(path)
+        for name in types(path.read_text())
     )
     assert names["Plan"] == 1
     assert twice(names) == []
+
+
+def test_classes_and_aliases_are_types() -> None:
+    source = "class Plan: ...\nclass _Own: ...\nNames: TypeAlias = list[str]\nMOST: Final = 5\n"
+    assert list(types(source)) == ["Plan", "Names"]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -7,13 +7,13 @@ import msgspec
 
 from edl.errors import EdlError
 
-Place: TypeAlias = tuple[str | int, ...]
+FieldPath: TypeAlias = tuple[str | int, ...]
 """Where a value stands in a document: `("spec", "volumes", 0, "name")`."""
 
 _BRACKETED: Final = frozenset("./ ")
 
 
-def path_of(place: Place) -> str:
+def path_of(place: FieldPath) -> str:
     """`spec.volumes[0].name`; keys that are not identifiers are put in brackets."""
     text = ""
     for step in place:
@@ -27,7 +27,7 @@ def path_of(place: Place) -> str:
 class Remark(msgspec.Struct, frozen=True):
     """Something to say about a field of the document: what was found, and the way out."""
 
-    place: Place
+    place: FieldPath
     what: str
     instead: str = ""
 

@@ -3,17 +3,17 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from edl.convert.diagnostics import Place, Remark
+from edl.convert.diagnostics import FieldPath, Remark
 
-Shape: TypeAlias = Any
-"""`str`, `dict`, `{field: Shape}`, `[Shape]` for a list of them, or `{...: Shape}` for a map."""
+FieldShape: TypeAlias = Any
+"""`str`, `dict`, `{field: shape}`, `[shape]` for a list of them, or `{...: shape}` for a map."""
 
-_WITH_NAME: Final[Shape] = {"name": str}
-RESOURCES: Final[Shape] = {"limits": dict, "requests": dict}
-NAMED: Final[Shape] = [_WITH_NAME]
-MOUNTS: Final[Shape] = [{"name": str, "mountPath": str}]
-TEXTS: Final[Shape] = {...: str}
-CONTAINER: Final[Shape] = {
+_WITH_NAME: Final[FieldShape] = {"name": str}
+RESOURCES: Final[FieldShape] = {"limits": dict, "requests": dict}
+NAMED: Final[FieldShape] = [_WITH_NAME]
+MOUNTS: Final[FieldShape] = [{"name": str, "mountPath": str}]
+TEXTS: Final[FieldShape] = {...: str}
+CONTAINER: Final[FieldShape] = {
     "name": str,
     "image": str,
     "command": [str],
@@ -23,7 +23,7 @@ CONTAINER: Final[Shape] = {
     "resources": RESOURCES,
     "volumeMounts": MOUNTS,
 }
-POD: Final[Shape] = {
+POD: Final[FieldShape] = {
     "containers": [CONTAINER],
     "initContainers": [CONTAINER],
     "volumes": NAMED,
@@ -35,8 +35,8 @@ POD: Final[Shape] = {
     "subdomain": str,
     "serviceAccountName": str,
 }
-METADATA: Final[Shape] = {"labels": TEXTS, "annotations": TEXTS}
-TEMPLATE: Final[Shape] = {"metadata": METADATA, "spec": POD}
+METADATA: Final[FieldShape] = {"labels": TEXTS, "annotations": TEXTS}
+TEMPLATE: Final[FieldShape] = {"metadata": METADATA, "spec": POD}
 
 _WORDS: Final[Mapping[type, str]] = {
     str: "a text",
@@ -46,7 +46,7 @@ _WORDS: Final[Mapping[type, str]] = {
 }
 
 
-def misfits(value: object, shape: Shape, place: Place) -> Iterator[Remark]:
+def misfits(value: object, shape: FieldShape, place: FieldPath) -> Iterator[Remark]:
     """What is of another kind than it must be; null is as good as absent."""
     kind = shape if isinstance(shape, type) else type(shape)
     if value is None:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from edl.convert import template_schema
-from edl.convert.diagnostics import Place, Remark
-from edl.convert.template_schema import Shape
+from edl.convert.diagnostics import FieldPath, Remark
+from edl.convert.template_schema import FieldShape
 from edl.writes import Json
 
 _NOT_CARRIED: Final = "a Job has nothing for it: leave it out, or write it into the Job yourself"
@@ -34,7 +34,9 @@ class ConversionReport:
 class Fields:
     """One object of a document. What has the wrong type is reported, and reads as absent."""
 
-    def __init__(self, found: Mapping[str, Any], place: Place, report: ConversionReport) -> None:
+    def __init__(
+        self, found: Mapping[str, Any], place: FieldPath, report: ConversionReport
+    ) -> None:
         self.place: Final = place
         self._found: Final = found
         self._left: Final = {name: None for name, value in found.items() if value is not None}
@@ -91,7 +93,7 @@ class Fields:
         found: Json = copy.deepcopy(self._typed(name, dict, "an object")) or {}
         return found
 
-    def shaped(self, name: str, shape: Shape) -> Any:  # noqa: ANN401 (JSON)
+    def shaped(self, name: str, shape: FieldShape) -> Any:  # noqa: ANN401 (JSON)
         """A field as a whole; None without it, and where a part of it has not the shape."""
         found = self.value(name)
         misfits = tuple(template_schema.misfits(found, shape, (*self.place, name)))
@@ -127,7 +129,7 @@ class Fields:
         """A field that was taken, and is not carried as it stands."""
         self.lose_at((name,) if name else (), what, instead)
 
-    def lose_at(self, steps: Place, what: str, instead: str) -> None:
+    def lose_at(self, steps: FieldPath, what: str, instead: str) -> None:
         """The same, of a part of a field."""
         self._report.dropped.append(Remark((*self.place, *steps), what, instead))
 
@@ -139,7 +141,7 @@ class Fields:
         """The document cannot be converted."""
         self._report.wrong.append(Remark(self._at(name), what, allowed))
 
-    def wrong_at(self, place: Place, what: str, allowed: str) -> None:
+    def wrong_at(self, place: FieldPath, what: str, allowed: str) -> None:
         """The same, of a place in the whole document."""
         self._report.wrong.append(Remark(place, what, allowed))
 
@@ -154,10 +156,10 @@ class Fields:
             for name in self._left
         )
 
-    def _at(self, name: str) -> Place:
+    def _at(self, name: str) -> FieldPath:
         return (*self.place, name) if name else self.place
 
-    def _wrong(self, steps: Place, what: str, allowed: str) -> None:
+    def _wrong(self, steps: FieldPath, what: str, allowed: str) -> None:
         self._report.wrong.append(Remark((*self.place, *steps), what, allowed))
 
     def _typed(self, name: str, kind: type, allowed: str) -> Any:  # noqa: ANN401 (JSON)

@@ -16,24 +16,24 @@ from edl.errors import Denied, Finding
 from edl.parsing.yaml_values import misread
 from edl.writes import Json
 
-Shape: TypeAlias = "type[str | int] | dict[str, Shape] | list[Shape]"
+_Shape: TypeAlias = "type[str | int] | dict[str, _Shape] | list[_Shape]"
 """A scalar, an object with these members of these shapes (and any other), a list of one shape."""
 
-_MAP: Final[Shape] = {}
-_TEXTS: Final[dict[str, Shape]] = {}
+_MAP: Final[_Shape] = {}
+_TEXTS: Final[dict[str, _Shape]] = {}
 """An object of texts alone: annotations. Known by being this very value."""
-_LABELS: Final[dict[str, Shape]] = {}
+_LABELS: Final[dict[str, _Shape]] = {}
 """Labels: short texts. Known likewise."""
 _LONGEST: Final = 63
 """Characters of a label's value. The API server looks at that only after its webhooks."""
 _MOST: Final = 100
-_META: Final[Shape] = {
+_META: Final[_Shape] = {
     "labels": _LABELS,
     "annotations": _TEXTS,
     "finalizers": [str],
     "ownerReferences": [_MAP],
 }
-_CONTAINER: Final[Shape] = {
+_CONTAINER: Final[_Shape] = {
     "name": str,
     "env": [{"name": str}],
     "ports": [{"name": str}],
@@ -41,11 +41,11 @@ _CONTAINER: Final[Shape] = {
     "resources": {"limits": _MAP, "requests": _MAP, "claims": [{"name": str}]},
     "lifecycle": _MAP,
 }
-_TERM: Final[Shape] = {"matchExpressions": [_MAP], "matchFields": [_MAP]}
-_NODE_AFFINITY: Final[Shape] = {
+_TERM: Final[_Shape] = {"matchExpressions": [_MAP], "matchFields": [_MAP]}
+_NODE_AFFINITY: Final[_Shape] = {
     "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [_TERM]}
 }
-_POD: Final[Shape] = {
+_POD: Final[_Shape] = {
     **dict.fromkeys(
         (
             *("hostname", "nodeName", "priorityClassName", "restartPolicy", "schedulerName"),
@@ -62,7 +62,7 @@ _POD: Final[Shape] = {
     "schedulingGates": [_MAP],
     "volumes": [{"name": str}],
 }
-_JOB: Final[Shape] = {
+_JOB: Final[_Shape] = {
     "backoffLimit": int,
     "completions": int,
     "managedBy": str,
@@ -70,14 +70,14 @@ _JOB: Final[Shape] = {
     "suspend": bool,
     "template": {"metadata": _META, "spec": _POD},
 }
-_SPECS: Final[dict[str, Shape]] = {"Job": _JOB, "Pod": _POD, "Namespace": _MAP}
+_SPECS: Final[dict[str, _Shape]] = {"Job": _JOB, "Pod": _POD, "Namespace": _MAP}
 
 
-def _whole(spec: Shape) -> Shape:
+def _whole(spec: _Shape) -> _Shape:
     return {"kind": str, "metadata": _META, "spec": spec}
 
 
-def _compiled(shape: Shape) -> Any:  # noqa: ANN401 - a type
+def _compiled(shape: _Shape) -> Any:  # noqa: ANN401 - a type
     """The shape as a type of msgspec, which checks it in a twentieth of the time."""
     if shape is _TEXTS:
         return dict[str, str]
@@ -121,7 +121,7 @@ def is_labelled(manifest: Json | None) -> bool:
     return isinstance(labels, dict) and contract.FRAMEWORK in labels
 
 
-def _misfits(path: str, value: Any, shape: Shape) -> Iterator[Finding]:  # noqa: ANN401 - JSON
+def _misfits(path: str, value: Any, shape: _Shape) -> Iterator[Finding]:  # noqa: ANN401 - JSON
     belongs = shape if isinstance(shape, type) else type(shape)
     found = type(value)
     if found is not belongs:

@@ -8,7 +8,7 @@ import yaml
 
 from edl.errors import Denied, Finding
 
-Value: TypeAlias = "str | list[Value] | dict[str, Value] | None"
+YamlValue: TypeAlias = "str | list[YamlValue] | dict[str, YamlValue] | None"
 """Numbers and booleans stay as written: the reader of the field knows its type."""
 
 _EMPTY: Final = ("", "~", "null", "Null", "NULL")
@@ -23,7 +23,7 @@ class YamlBounds(msgspec.Struct, frozen=True):
     depth: int
 
 
-def load(text: str, bounds: YamlBounds) -> Value:
+def load(text: str, bounds: YamlBounds) -> YamlValue:
     """The one document of a text; None for an empty one. Raises Denied that names the line.
 
     Anchors, aliases and tags are refused, and keys that stand twice: one value would be lost.
@@ -59,7 +59,7 @@ class _Document:
         self._events = events
         self._depth = depth
 
-    def value(self) -> Value:
+    def value(self) -> YamlValue:
         found, documents = None, 0
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
@@ -69,7 +69,7 @@ class _Document:
                 found = self._node(next(self._events), self._depth)
         return found
 
-    def _node(self, event: yaml.Event, depth: int) -> Value:
+    def _node(self, event: yaml.Event, depth: int) -> YamlValue:
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise _refused(event, "anchors and aliases are not read", "write the value itself")
         if tag := getattr(event, "tag", None):
@@ -83,8 +83,8 @@ class _Document:
             return self._mapping(depth - 1)
         return self._list(depth - 1)
 
-    def _mapping(self, depth: int) -> dict[str, Value]:
-        found: dict[str, Value] = {}
+    def _mapping(self, depth: int) -> dict[str, YamlValue]:
+        found: dict[str, YamlValue] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
                 raise _refused(event, "a key is not a string", "name a field")
@@ -95,8 +95,8 @@ class _Document:
             found[event.value] = self._node(next(self._events), depth)
         return found
 
-    def _list(self, depth: int) -> list[Value]:
-        found: list[Value] = []
+    def _list(self, depth: int) -> list[YamlValue]:
+        found: list[YamlValue] = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
             found.append(self._node(event, depth))
         return found

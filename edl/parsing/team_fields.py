@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from edl.errors import Finding
 from edl.model import Requirement
 from edl.model.teams import DEFAULT_TEAM, Reclaim, Team
-from edl.parsing.strict_yaml import Value
+from edl.parsing.strict_yaml import YamlValue
 from edl.quantities import CPU, DEVICE_CLASS, MEMORY, PODS, SHARED_GPU, Resources, quantity
 
 SHARES: Final = "sharedgpu/gpu_request"
@@ -53,7 +53,7 @@ class Findings(list[Finding]):
         return len(self) >= MOST_FINDINGS
 
 
-def quoted(value: Value) -> str:
+def quoted(value: YamlValue) -> str:
     """What stands there, shortened, for a message."""
     if isinstance(value, str):
         return f'"{value}"' if len(value) <= _LONGEST else f'"{value[:_LONGEST]}…"'
@@ -70,7 +70,7 @@ def resource_name(resource: str) -> str:
 class TeamReader:
     """Reads the mapping of one team at `path`."""
 
-    def __init__(self, path: str, fields: dict[str, Value], findings: Findings) -> None:
+    def __init__(self, path: str, fields: dict[str, YamlValue], findings: Findings) -> None:
         self._path = path
         self._fields = fields
         self._findings = findings
@@ -113,7 +113,7 @@ class TeamReader:
         self._found(field, quoted(value), "a name of a-z, 0-9 and -, at most 63 characters")
         return ""
 
-    def _list(self, field: str, value: Value) -> list[Value]:
+    def _list(self, field: str, value: YamlValue) -> list[YamlValue]:
         if isinstance(value, list):
             if len(value) <= _MOST_ENTRIES:
                 return value
@@ -122,7 +122,7 @@ class TeamReader:
             self._found(field, quoted(value), "a list")
         return []
 
-    def _patterns(self, value: Value) -> tuple[str, ...]:
+    def _patterns(self, value: YamlValue) -> tuple[str, ...]:
         if value is not None and not isinstance(value, list):
             allowed = "a list of namespaces, or a label selector with matchLabels"
             self._found("namespaces", quoted(value), allowed)
@@ -136,7 +136,7 @@ class TeamReader:
                 self._found(f"namespaces[{place}]", quoted(one), allowed)
         return tuple(sorted(found))
 
-    def _selector(self, chosen: dict[str, Value]) -> tuple[Requirement, ...]:
+    def _selector(self, chosen: dict[str, YamlValue]) -> tuple[Requirement, ...]:
         known = ("matchLabels", "matchExpressions")
         for name in [one for one in chosen if one not in known][:MOST_FINDINGS]:
             self._found(f"namespaces.{name[:_LONGEST]}", "unknown field", " or ".join(known))
@@ -150,7 +150,7 @@ class TeamReader:
             self._found("namespaces", "it would select each one", allowed)
         return tuple(sorted(found, key=lambda one: (one.key, one.operator, one.values)))
 
-    def _match_labels(self, value: Value) -> Iterable[Requirement]:
+    def _match_labels(self, value: YamlValue) -> Iterable[Requirement]:
         if value is not None and not isinstance(value, dict):
             self._found("namespaces.matchLabels", quoted(value), "a mapping of labels")
             return
@@ -163,7 +163,7 @@ class TeamReader:
             else:
                 yield Requirement(key, "In", (text,))
 
-    def _expression(self, path: str, value: Value) -> Iterable[Requirement]:
+    def _expression(self, path: str, value: YamlValue) -> Iterable[Requirement]:
         entry = value if isinstance(value, dict) else {}
         key, operator = entry.get("key"), entry.get("operator")
         listed = self._list(f"{path}.values", entry.get("values"))
@@ -198,7 +198,7 @@ class TeamReader:
                 found[SHARED_GPU if name == SHARES else name] = amount
         return tuple(sorted(found.items()))
 
-    def _amount(self, path: str, resource: str, text: Value) -> int | None:
+    def _amount(self, path: str, resource: str, text: YamlValue) -> int | None:
         if not isinstance(text, str) or len(text) > _LONGEST:
             self._found(path, quoted(text), "a quantity, such as 8, 500m or 64Gi")
             return None

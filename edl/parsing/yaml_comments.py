@@ -19,7 +19,7 @@ _SCANNER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BEFORE: Final = 1
 """Where ruamel.yaml keeps what stands before a key or an item."""
 
-Node: TypeAlias = CommentedMap | CommentedSeq
+CommentedNode: TypeAlias = CommentedMap | CommentedSeq
 
 
 def comments(text: str) -> tuple[str, ...]:
@@ -32,7 +32,7 @@ def comments(text: str) -> tuple[str, ...]:
     return tuple(comment.rstrip() for comment in found)
 
 
-def taken_trailing(node: Node, key: Any) -> str:  # noqa: ANN401 - a key or an index
+def taken_trailing(node: CommentedNode, key: Any) -> str:  # noqa: ANN401 - a key or an index
     """The lines below a value, up to the next one, which the document loses; each ends."""
     found = ""
     while _is_block(inner := node[key]):
@@ -54,7 +54,7 @@ def taken_trailing(node: Node, key: Any) -> str:  # noqa: ANN401 - a key or an i
     return taken
 
 
-def given_trailing(node: Node, key: Any, lines: str) -> None:  # noqa: ANN401 - a key or an index
+def given_trailing(node: CommentedNode, key: Any, lines: str) -> None:  # noqa: ANN401 - a key or an index
     """Below the value, after all that stands there."""
     if not lines:
         return
@@ -70,7 +70,7 @@ def given_trailing(node: Node, key: Any, lines: str) -> None:  # noqa: ANN401 - 
         slots[_after(node)] = CommentToken(begin + lines, CommentMark(0), None)
 
 
-def put_before(node: Node, key: Any, lines: str) -> None:  # noqa: ANN401 - a key or an index
+def put_before(node: CommentedNode, key: Any, lines: str) -> None:  # noqa: ANN401 - a key or an index
     """Above the first value."""
     if not lines:
         return
@@ -83,18 +83,18 @@ def put_before(node: Node, key: Any, lines: str) -> None:  # noqa: ANN401 - a ke
 
 
 def _is_block(value: object) -> bool:
-    return isinstance(value, Node) and bool(value) and not value.fa.flow_style()
+    return isinstance(value, CommentedNode) and bool(value) and not value.fa.flow_style()
 
 
-def _last(node: Node) -> Any:  # noqa: ANN401 - a key or an index
+def _last(node: CommentedNode) -> Any:  # noqa: ANN401 - a key or an index
     return list(node)[-1] if isinstance(node, CommentedMap) else len(node) - 1
 
 
-def _after(node: Node) -> int:
+def _after(node: CommentedNode) -> int:
     return 2 if isinstance(node, CommentedMap) else 0
 
 
-def _taken_end(node: Node) -> str:
+def _taken_end(node: CommentedNode) -> str:
     """What ruamel.yaml keeps at the end of a map or list itself."""
     found = "".join(" " * token.column + token.value for token in node.ca.end)
     node.ca.end = []

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from edl.errors import Denied
 from edl.writes import Json
-from kubectl_edl.adopt.job_labels import Labels, labelled
+from kubectl_edl.adopt.job_labels import LabelOptions, labelled
 from kubectl_edl.cli.candidates import plain
 from kubectl_edl.cli.command_errors import Refused, no_such_job_in
 from kubectl_edl.cli.context import CliContext
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 KINDS: Final = frozenset({"Job", "CronJob", "Pod"})
 
 
-def adopt_files(stdin: TextIO, named: Named, labels: Labels) -> list[Rewritten]:
+def adopt_files(stdin: TextIO, named: Named, labels: LabelOptions) -> list[Rewritten]:
     """The files' documents (`-` is stdin) with labels on each Job, CronJob and pod, or on one only.
 
     Raises Denied with the findings of all of them, Missing if the named one is not in the files,
@@ -54,7 +54,7 @@ def names_of(found: "Sequence[ManifestSource]") -> str:
 class _Labeller:
     """Labels one manifest after the other and gathers what is wrong with any."""
 
-    def __init__(self, name: str, labels: Labels) -> None:
+    def __init__(self, name: str, labels: LabelOptions) -> None:
         self._name = name
         self._labels = labels
         self.names: list[str] = []

@@ -6,7 +6,7 @@ import click
 
 from edl.frameworks import FRAMEWORKS
 from kubectl_edl.adopt.adopt_files import adopt_files, print_yaml
-from kubectl_edl.adopt.job_labels import Labels
+from kubectl_edl.adopt.job_labels import LabelOptions
 from kubectl_edl.adopt.recreate import Recreation, adopt_job
 from kubectl_edl.cli.candidates import plain_job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
@@ -74,7 +74,7 @@ def _source(function: Command) -> Command:
 
 
 def _labels(function: Command) -> Command:
-    return bundled(Labels, "labels", _LABELS)(function)
+    return bundled(LabelOptions, "labels", _LABELS)(function)
 
 
 def _recreation(function: Command) -> Command:
@@ -88,7 +88,7 @@ def _recreation(function: Command) -> Command:
 @one_namespace
 @click.pass_obj
 def adopt(
-    world: CliContext, source: Named, labels: Labels, recreation: Recreation, scope: Scope
+    world: CliContext, source: Named, labels: LabelOptions, recreation: Recreation, scope: Scope
 ) -> None:
     if source.filenames and (recreation.recreate or recreation.yes):
         raise click.UsageError(

@@ -23,7 +23,7 @@ _ANNOTATIONS: Final[Mapping[str, str]] = {"roles": contract.ROLES, "mode": contr
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class LabelOptions:
     """What the user asked for; empty fields were not given."""
 
     framework: str = ""
@@ -42,7 +42,7 @@ class Labels:
         return " ".join(f"--{name} {value}" for name, value in given if value)
 
 
-def labelled(manifest: Json, labels: Labels) -> Json:
+def labelled(manifest: Json, labels: LabelOptions) -> Json:
     """A Job, a CronJob or a bare pod with the labels; raises Denied with every finding."""
     changed: Json = deepcopy(manifest)
     target = _labelled_part(changed)
@@ -77,12 +77,12 @@ def _is_ours(name: str) -> bool:
     return name.startswith(contract.PREFIX)
 
 
-def _chosen(names: Mapping[str, str], labels: Labels) -> dict[str, str]:
+def _chosen(names: Mapping[str, str], labels: LabelOptions) -> dict[str, str]:
     given = {name: getattr(labels, field) for field, name in names.items()}
     return {name: value for name, value in given.items() if value}
 
 
-def _role(name: str, labels: Labels) -> dict[str, str]:
+def _role(name: str, labels: LabelOptions) -> dict[str, str]:
     """In a cast the Jobs are named JOB-ROLE: the role need not be said for each."""
     prefix = f"{labels.job}-"
     if labels.role or not labels.job or not labels.roles or not name.startswith(prefix):

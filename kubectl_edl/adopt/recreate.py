@@ -13,7 +13,7 @@ from edl.errors import ClusterError, Conflict, NotFound
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json
-from kubectl_edl.adopt.job_labels import Labels, labelled
+from kubectl_edl.adopt.job_labels import LabelOptions, labelled
 from kubectl_edl.cli.candidates import object_name, plain
 from kubectl_edl.cli.command_errors import Refused, no_such_plain_job
 from kubectl_edl.cli.context import CliContext, ClusterConnection
@@ -45,7 +45,11 @@ class Rebirth:
 
 
 def adopt_job(
-    world: CliContext, connection: ClusterConnection, name: str, labels: Labels, how: Recreation
+    world: CliContext,
+    connection: ClusterConnection,
+    name: str,
+    labels: LabelOptions,
+    how: Recreation,
 ) -> None:
     """Make the Job anew if that is what the user wants; else raise Refused with how to."""
     target = ObjectRef("Job", connection.namespace, plain(name))
@@ -85,7 +89,7 @@ def _say_created(world: CliContext, name: str, fresh: Json, flags: str) -> None:
     world.say(f"{name}: created again with labels: kubectl edl status {job}{flags}")
 
 
-def _plan(connection: ClusterConnection, target: ObjectRef, labels: Labels) -> Rebirth:
+def _plan(connection: ClusterConnection, target: ObjectRef, labels: LabelOptions) -> Rebirth:
     """Raises NotFound, Denied with every finding, Refused for a Job that a controller creates."""
     found = connection.cluster.get(target)
     if controller := controller_of(found):
@@ -109,7 +113,7 @@ def _recreate(
     world: CliContext,
     connection: ClusterConnection,
     target: ObjectRef,
-    labels: Labels,
+    labels: LabelOptions,
     timeout: timedelta,
 ) -> Json:
     """The new Job. Raises Refused when the old one does not go or the new one is not accepted."""

@@ -12,7 +12,7 @@ from kubectl_edl.cli.options import OutputOptions
 from kubectl_edl.output.alternate_screen import ENTER, LEAVE, fitted, over
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.printer import OutputForm, form
-from kubectl_edl.output.report import Document, Report
+from kubectl_edl.output.report import JsonDocument, Report
 from kubectl_edl.output.table import Layout, widths
 
 Read = Callable[[], Report]
@@ -154,6 +154,6 @@ def _say_beside(world: CliContext, chosen: OutputForm, report: Report) -> None:
         world.warn(report.nothing)
 
 
-def _key(document: Document) -> tuple[str, str]:
+def _key(document: JsonDocument) -> tuple[str, str]:
     metadata = document["metadata"]
     return metadata.get("namespace", ""), metadata["name"]

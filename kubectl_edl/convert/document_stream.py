@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from edl import contract
 from edl.convert import convert
-from edl.convert.diagnostics import Malformed, Place, Remark
+from edl.convert.diagnostics import FieldPath, Malformed, Remark
 from edl.convert.queues.queue_conversion import is_queue, teams_of_queues
 from edl.errors import Denied
 from edl.inject.handlers import AdmissionRequest, Context, mutate
@@ -36,7 +36,7 @@ class DocumentStream:
 @dataclass(frozen=True, slots=True)
 class _Queue:
     document: Document
-    place: Place
+    place: FieldPath
     """In the document: a list's item has one."""
     value: Json
 
@@ -98,7 +98,7 @@ def _named(item: Any, listing: Json) -> Any:  # noqa: ANN401 (JSON)
     return {"apiVersion": listing.get("apiVersion"), "kind": kind} | item
 
 
-def _one(document: Document, value: Json, place: Place, stream: DocumentStream) -> list[Json]:
+def _one(document: Document, value: Json, place: FieldPath, stream: DocumentStream) -> list[Json]:
     if is_queue(value):
         stream.queues.append(_Queue(document, place, value))
         return []
@@ -116,7 +116,9 @@ def _one(document: Document, value: Json, place: Place, stream: DocumentStream) 
     return list(found.manifests)
 
 
-def _lines(document: Document, value: Json, place: Place, remarks: Iterable[Remark]) -> list[str]:
+def _lines(
+    document: Document, value: Json, place: FieldPath, remarks: Iterable[Remark]
+) -> list[str]:
     return [
         f"{document.at((*place, *remark.place))}: {_name(value)}: {remark}" for remark in remarks
     ]

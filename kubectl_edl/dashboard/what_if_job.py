@@ -14,7 +14,7 @@ from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.client.reconciler_settings import Deciding
 from kubectl_edl.dashboard.cluster_reader import Seen
-from kubectl_edl.output.report import Document
+from kubectl_edl.output.report import JsonDocument
 from kubectl_edl.simulate import what_if
 from kubectl_edl.simulate.run_variants import Run, Variant
 from kubectl_edl.simulate.what_if_view import what_if_report
@@ -121,7 +121,7 @@ def _answer(jobs: list[TrainingJob], runs: list[Run], wish: WhatIfRequest, by: D
     }
 
 
-def _row(document: Document) -> Json:
+def _row(document: JsonDocument) -> Json:
     runs = {run["name"]: run for run in document["runs"]}
     return {
         "namespace": document["metadata"]["namespace"],

@@ -10,7 +10,7 @@ from kubectl_edl.cli.options import DRY_RUNS, Command, bundled, everywhere
 from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.delete.job_deletion import DeleteOptions
 from kubectl_edl.delete.job_deletion import delete as delete_jobs
-from kubectl_edl.model.job_selection import Choice, check, choosing
+from kubectl_edl.model.job_selection import JobSelection, check, choosing
 
 _HELP: Final = """Delete training jobs: every Job of each, with its pods.
 
@@ -61,7 +61,7 @@ def _how(function: Command) -> Command:
 @_how
 @everywhere
 @click.pass_obj
-def delete(world: CliContext, choice: Choice, how: DeleteOptions, scope: Scope) -> None:
+def delete(world: CliContext, choice: JobSelection, how: DeleteOptions, scope: Scope) -> None:
     check(choice, scope)
     delete_jobs(world, scope, choice, how)
 

@@ -16,7 +16,7 @@ from kubectl_edl.cli.candidates import decoded, plain, training_job_name
 from kubectl_edl.cli.command_errors import Refused, TimedOut, no_such_job
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import confirmed, waited
-from kubectl_edl.model.job_selection import Choice, each, none_found, shown
+from kubectl_edl.model.job_selection import JobSelection, each, none_found, shown
 
 _NAMED: Final = 5
 _REMARKS: Final = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
@@ -38,7 +38,7 @@ _Jobs = Mapping[JobKey, Sequence[Json]]
 """By training job."""
 
 
-def delete(world: CliContext, scope: Scope, choice: Choice, how: DeleteOptions) -> None:
+def delete(world: CliContext, scope: Scope, choice: JobSelection, how: DeleteOptions) -> None:
     """Raises Missing before anything is deleted, Refused without confirmation, TimedOut."""
     connection = world.connect(scope)
     found = _found(connection, choice, how)
@@ -49,7 +49,7 @@ def delete(world: CliContext, scope: Scope, choice: Choice, how: DeleteOptions) 
         _wait_until_gone(world, connection, [job for jobs in found.values() for job in jobs], how)
 
 
-def _found(connection: ClusterConnection, choice: Choice, how: DeleteOptions) -> _Jobs:
+def _found(connection: ClusterConnection, choice: JobSelection, how: DeleteOptions) -> _Jobs:
     listed: dict[JobKey, list[Json]] = {}
     for key, manifest in _list(connection, contract.FRAMEWORK):
         listed.setdefault(key, []).append(manifest)

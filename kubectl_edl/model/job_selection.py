@@ -16,7 +16,7 @@ _Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class JobSelection:
     """Exactly one of the three."""
 
     names: tuple[str, ...] = ()
@@ -39,10 +39,10 @@ _OPTIONS: Final = (
 
 def choosing(function: Command) -> Command:
     """`JOB... | -l SELECTOR | --all`, as `choice`."""
-    return bundled(Choice, "choice", _OPTIONS)(function)
+    return bundled(JobSelection, "choice", _OPTIONS)(function)
 
 
-def check(choice: Choice, scope: Scope) -> None:
+def check(choice: JobSelection, scope: Scope) -> None:
     """Raises click.UsageError unless it is one of the three ways to choose.
 
     All namespaces alone choose nothing, and a name belongs to one namespace, as for kubectl.

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.errors import EdlError
-from kubectl_edl.output.report import Document, Report
+from kubectl_edl.output.report import JsonDocument, Report
 from kubectl_edl.output.safe_text import ascii_only, harmless_lines
 from kubectl_edl.output.serialize import json_text, yaml_text
 from kubectl_edl.output.table import Layout, Table, render
@@ -35,7 +35,7 @@ class OutputForm(msgspec.Struct, frozen=True):
 
     prints: Print
     table: Callable[[Report], Table | None] = lambda _: None
-    one: Callable[[Document], str] | None = None
+    one: Callable[[JsonDocument], str] | None = None
     people: bool = False
     """For eyes: drawn again on a terminal, and silent where there is nothing to show."""
 
@@ -98,7 +98,7 @@ def _in_template(text: str, *, as_json: bool) -> OutputForm:
     template = jsonpath.template(text)
     execute = jsonpath.as_json if as_json else jsonpath.execute
 
-    def one(document: Document) -> str:
+    def one(document: JsonDocument) -> str:
         return _applied(lambda: execute(template, document))
 
     return OutputForm(lambda report, _: one(report.document), one=one)
@@ -133,7 +133,7 @@ _EXAMPLES: Final[Mapping[str, str]] = {
 }
 
 
-def _watched_yaml(document: Document) -> str:
+def _watched_yaml(document: JsonDocument) -> str:
     return f"---\n{yaml_text(document)}"
 
 

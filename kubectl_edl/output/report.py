@@ -7,25 +7,25 @@ from typing import Any, TypeAlias, overload
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.table import Layout, Table
 
-Document: TypeAlias = Mapping[str, Any]
+JsonDocument: TypeAlias = Mapping[str, Any]
 """What `-o json` prints of one object: one of `output.documents`, or an object of Kubernetes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Made(Sequence[Document]):
+class Made(Sequence[JsonDocument]):
     """Documents that are made when they are read: a table of a thousand jobs needs none."""
 
-    make: Callable[[int], Document]
+    make: Callable[[int], JsonDocument]
     many: int
 
     def __len__(self) -> int:
         return self.many
 
     @overload
-    def __getitem__(self, index: int) -> Document: ...
+    def __getitem__(self, index: int) -> JsonDocument: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Document]: ...
-    def __getitem__(self, index: int | slice) -> Document | list[Document]:
+    def __getitem__(self, index: slice) -> list[JsonDocument]: ...
+    def __getitem__(self, index: int | slice) -> JsonDocument | list[JsonDocument]:
         numbers = range(self.many)[index]
         return self.make(numbers) if isinstance(numbers, int) else [*map(self.make, numbers)]
 
@@ -40,7 +40,7 @@ class Report:
     """
 
     sections: tuple[str | Table, ...]
-    objects: Sequence[Document]
+    objects: Sequence[JsonDocument]
     names: tuple[str, ...]
     list_kind: str = ""
     """The kind of the list in documents; empty for a report about one object."""
@@ -54,7 +54,7 @@ class Report:
     """What a terminal shows while it is watched, in as many lines as it has; else the sections."""
 
     @property
-    def document(self) -> Document:
+    def document(self) -> JsonDocument:
         """What `-o json` prints."""
         if not self.list_kind:
             return self.objects[0]

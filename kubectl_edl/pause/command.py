@@ -7,7 +7,7 @@ import click
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import Writing, everywhere, writing
-from kubectl_edl.model.job_selection import Choice, check, choosing
+from kubectl_edl.model.job_selection import JobSelection, check, choosing
 from kubectl_edl.pause.pause_annotation import Switch, flip
 
 _HELP: Final = """Take training jobs off the nodes until they are resumed.
@@ -40,7 +40,7 @@ _SWITCH: Final = Switch(
 @everywhere
 @writing
 @click.pass_obj
-def pause(world: CliContext, choice: Choice, scope: Scope, writing: Writing) -> None:
+def pause(world: CliContext, choice: JobSelection, scope: Scope, writing: Writing) -> None:
     check(choice, scope)
     flip(world, choice, scope, writing, _SWITCH)
 

@@ -14,7 +14,7 @@ from kubectl_edl.client.cluster_view import Survey, selected, survey_jobs
 from kubectl_edl.client.lookup import again, training_job
 from kubectl_edl.client.patcher import ACTUATORS, Patcher, with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
-from kubectl_edl.model.job_selection import Choice, each, flags, none_found, shown
+from kubectl_edl.model.job_selection import JobSelection, each, flags, none_found, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,9 @@ class Switch:
     """Instead of `done` for a job without pods; empty if the same text fits."""
 
 
-def flip(world: CliContext, choice: Choice, scope: Scope, writing: Writing, switch: Switch) -> None:
+def flip(
+    world: CliContext, choice: JobSelection, scope: Scope, writing: Writing, switch: Switch
+) -> None:
     """Write the annotation wherever it differs, and say so, job by job.
 
     Raises Missing before anything is written.
@@ -65,7 +67,7 @@ def flip(world: CliContext, choice: Choice, scope: Scope, writing: Writing, swit
             say_changed(world, writing.output, sentences, manifests, hints)
 
 
-def _chosen(choice: Choice, survey: Survey, connection: ClusterConnection) -> list[JobKey]:
+def _chosen(choice: JobSelection, survey: Survey, connection: ClusterConnection) -> list[JobKey]:
     """A selector and --all pass over those that have ended."""
     if choice.by_name:
         named = [training_job(name, survey, connection).key for name in choice.names]

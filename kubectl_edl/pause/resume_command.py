@@ -7,7 +7,7 @@ import click
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import Writing, everywhere, writing
-from kubectl_edl.model.job_selection import Choice, check, choosing
+from kubectl_edl.model.job_selection import JobSelection, check, choosing
 from kubectl_edl.pause.pause_annotation import Switch, flip
 
 _HELP: Final = """Let paused training jobs queue again.
@@ -37,7 +37,7 @@ _SWITCH: Final = Switch(
 @everywhere
 @writing
 @click.pass_obj
-def resume(world: CliContext, choice: Choice, scope: Scope, writing: Writing) -> None:
+def resume(world: CliContext, choice: JobSelection, scope: Scope, writing: Writing) -> None:
     check(choice, scope)
     flip(world, choice, scope, writing, _SWITCH)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from edl.convert.diagnostics import Place
+from edl.convert.diagnostics import FieldPath
 from edl.writes import Json
 from kubectl_edl.resources.manifest_sources import TOO_DEEP, ManifestSource, Unreadable, position
 
@@ -37,9 +37,9 @@ class Document:
 
     value: Json
     origin: Origin
-    line_of: Callable[[Place], int]
+    line_of: Callable[[FieldPath], int]
 
-    def at(self, place: Place) -> str:
+    def at(self, place: FieldPath) -> str:
         """`jobs.yaml: document 2, line 14`."""
         return position(self.origin.where, self.origin.number, self.line_of(place))
 
@@ -184,10 +184,10 @@ def _problem(error: Exception, text: str) -> tuple[int, str]:
     return 1, TOO_DEEP if isinstance(error, RecursionError) else f"not YAML: {error}"
 
 
-def _line_of(root: yaml.Node, before: int) -> Callable[[Place], int]:
+def _line_of(root: yaml.Node, before: int) -> Callable[[FieldPath], int]:
     """Lines by place; `before` lines stand in front of the text that `root` was read from."""
 
-    def line(place: Place) -> int:
+    def line(place: FieldPath) -> int:
         node, mark = root, root.start_mark
         for step in place:
             found = _child(node, step)
@@ -242,7 +242,7 @@ def _object(pairs: list[tuple[str, Any]]) -> Json:
     return found
 
 
-def _json_line_of(text: str, before: int) -> Callable[[Place], int]:
+def _json_line_of(text: str, before: int) -> Callable[[FieldPath], int]:
     """JSON is nearly always YAML, too, which knows its lines."""
     try:
         node = yaml.compose(text, _Loader)
@@ -260,7 +260,7 @@ def _next(text: str, begin: int) -> int:
 # ----------------------------------------------------------------------------------------------
 
 
-def _document(value: object, origin: Origin, line_of: Callable[[Place], int]) -> Document:
+def _document(value: object, origin: Origin, line_of: Callable[[FieldPath], int]) -> Document:
     if not isinstance(value, dict):
         at = position(origin.where, origin.number, line_of(()))
         raise Unreadable(

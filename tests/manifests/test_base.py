@@ -9,7 +9,7 @@ from edl import contract
 from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.writes import Json
 from manifests import render
-from reconciler.main import main as reconciler_command
+from reconciler.command_line import main as reconciler_command
 from webhook.__main__ import webhook as webhook_command
 
 DOCUMENTS = render.load()

@@ -9,7 +9,7 @@ import yaml
 from edl.planner.policies import POLICIES
 from manifests import chart_files, installation, values
 from manifests.planning import CHOICES, Planning
-from reconciler.main import main as reconciler_command
+from reconciler.command_line import main as reconciler_command
 from reconciler.options.decision_options import declared
 
 WEBHOOK, RECONCILER = "edl-webhook", "edl-reconciler"

@@ -17,7 +17,7 @@ from webhook.http.body_budget import SMALL, BodyShare, BudgetExceeded, weight
 from webhook.http.connection import STATE, Endpoint, LimitedConnection
 from webhook.http.deferred_calls import ERRAND
 
-Scope: TypeAlias = dict[str, Any]
+AsgiScope: TypeAlias = dict[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[dict[str, Any]]]
 Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -44,7 +44,7 @@ class WsgiBridge:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         connection: LimitedConnection = scope["state"][STATE]
         headers, share = dict(scope["headers"]), BodyShare(self._endpoint.budget)
         try:
@@ -123,7 +123,7 @@ def call(app: WSGIApplication, environ: WSGIEnvironment) -> WsgiResponse:
     return WsgiResponse(int(status.partition(" ")[0]), named, content)
 
 
-def environ_of(scope: Scope, client: str, body: bytearray) -> WSGIEnvironment:
+def environ_of(scope: AsgiScope, client: str, body: bytearray) -> WSGIEnvironment:
     environ: WSGIEnvironment = {
         "REQUEST_METHOD": scope["method"],
         "SCRIPT_NAME": "",

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from edl import contract
 from edl.convert import template_schema
-from edl.convert.diagnostics import Place
+from edl.convert.diagnostics import FieldPath
 from edl.convert.tracked_object import Fields
 from edl.parsing.yaml_values import whole
 from edl.writes import Json
@@ -207,7 +207,7 @@ def _replaced(part: Any, old: str, new: str) -> Any:  # noqa: ANN401 (JSON)
     return part
 
 
-def differences(one: Any, other: Any) -> Iterator[Place]:  # noqa: ANN401 (JSON)
+def differences(one: Any, other: Any) -> Iterator[FieldPath]:  # noqa: ANN401 (JSON)
     """Where `one` says what `other` does not."""
     if isinstance(one, dict) and isinstance(other, dict):
         for name, inner in one.items():

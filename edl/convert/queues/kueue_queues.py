@@ -5,7 +5,7 @@ Fields: sigs.k8s.io/kueue apis/kueue, v1beta1 and v1beta2 (a queue's `cohort` be
 
 from typing import Any, Final
 
-from edl.convert.diagnostics import Place
+from edl.convert.diagnostics import FieldPath
 from edl.convert.queues import flavor_quotas
 from edl.convert.queues.queue_facts import (
     CLUSTER_QUEUE,
@@ -15,11 +15,11 @@ from edl.convert.queues.queue_facts import (
 )
 from edl.convert.queues.queue_metadata import name_of
 from edl.convert.queues.resource_amounts import weight
-from edl.convert.template_schema import Shape
+from edl.convert.template_schema import FieldShape
 from edl.convert.tracked_object import Fields
 from edl.model import Requirement
 
-_SELECTOR: Final[Shape] = {
+_SELECTOR: Final[FieldShape] = {
     "matchLabels": {...: str},
     "matchExpressions": [{"key": str, "operator": str, "values": [str]}],
 }
@@ -100,7 +100,7 @@ def read_flavor(document: Fields) -> None:
         spec.drop(field, instead=instead)
 
 
-def _first(spec: Fields, names: tuple[str, ...]) -> tuple[str, Place]:
+def _first(spec: Fields, names: tuple[str, ...]) -> tuple[str, FieldPath]:
     """The text of the first field that stands there, and its place."""
     found = next((name for name in names if spec.has(name)), names[0])
     return spec.text(found), (*spec.place, found)

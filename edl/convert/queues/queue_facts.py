@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from edl.convert.diagnostics import Place
+from edl.convert.diagnostics import FieldPath
 from edl.convert.tracked_object import Fields
 from edl.model import Requirement
 
@@ -18,19 +18,19 @@ QUEUE: Final = "Queue"
 
 QueueKey: TypeAlias = tuple[str, str]
 """Kind and name."""
-Amounts: TypeAlias = Mapping[str, int]
+QueueAmounts: TypeAlias = Mapping[str, int]
 """By resource, in the units of `edl.quantities.Resources`."""
 
 
 class QueueCapacity(msgspec.Struct, frozen=True):
     """What a queue is guaranteed and may use."""
 
-    guaranteed: Amounts = {}
+    guaranteed: QueueAmounts = {}
     is_on_top: bool = False
     """Whether the guarantee comes on top of what the queues below have, as a cohort's does."""
-    borrowing: Amounts = {}
+    borrowing: QueueAmounts = {}
     """The most it may use beyond its guarantee; a resource without it has no such limit."""
-    limit: Amounts = {}
+    limit: QueueAmounts = {}
     """The most it may use in all."""
     lend: bool = True
 
@@ -45,7 +45,7 @@ class QueueFacts(msgspec.Struct, frozen=True):
     name: str
     fields: Fields
     parent: str = ""
-    parent_place: Place = ()
+    parent_place: FieldPath = ()
     capacity: QueueCapacity = QueueCapacity()
     weight: float = 1.0
     reclaims_jobs: bool = False

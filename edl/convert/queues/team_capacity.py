@@ -7,7 +7,7 @@ from typing import Final
 from edl.convert.queues.queue_facts import (
     CLUSTER_QUEUE,
     QUEUE,
-    Amounts,
+    QueueAmounts,
     QueueCapacity,
     QueueFacts,
     QueueKey,
@@ -40,7 +40,7 @@ def capacities(top_down: Sequence[QueueFacts]) -> Mapping[QueueKey, QueueCapacit
     return found
 
 
-def _stated(queue: QueueFacts, below: Amounts) -> Amounts:
+def _stated(queue: QueueFacts, below: QueueAmounts) -> QueueAmounts:
     """A cohort's own quota comes on top; KAI's quota is never below the sum of its children."""
     own = queue.capacity.guaranteed
     if queue.capacity.is_on_top:
@@ -65,7 +65,7 @@ def _is_alone(queue: QueueFacts) -> bool:
     return queue.kind == CLUSTER_QUEUE and not queue.parent
 
 
-def _limit(queue: QueueFacts, owed: Amounts) -> Amounts:
+def _limit(queue: QueueFacts, owed: QueueAmounts) -> QueueAmounts:
     if _is_alone(queue):
         if owed:
             what = "without a cohort it neither borrows nor lends: limit and lend say so"

@@ -7,7 +7,7 @@ import msgspec
 
 from edl.convert import template_schema
 from edl.convert.parts import pod_templates
-from edl.convert.template_schema import Shape
+from edl.convert.template_schema import FieldShape
 from edl.convert.tracked_object import Fields
 from edl.writes import Json
 
@@ -17,18 +17,18 @@ _MASTERS_RESOURCES: Final = {
     "requests": {"cpu": "1", "memory": "500Mi"},
 }
 """The controller's own, for every master."""
-_OF_ALL: Final[Mapping[str, tuple[str, Shape]]] = {
+_OF_ALL: Final[Mapping[str, tuple[str, FieldShape]]] = {
     "volumes": ("volumes", template_schema.NAMED),
     "imagePullSecrets": ("imagePullSecrets", template_schema.NAMED),
     "schedulerName": ("schedulerName", str),
 }
-_OF_POD: Final[Mapping[str, tuple[str, Shape]]] = {
+_OF_POD: Final[Mapping[str, tuple[str, FieldShape]]] = {
     "grace_period_seconds": ("terminationGracePeriodSeconds", int),
     "tolerations": ("tolerations", [dict]),
     "node_selector": ("nodeSelector", template_schema.TEXTS),
     "imagePullSecrets": ("imagePullSecrets", template_schema.NAMED),
 }
-_OF_CONTAINER: Final[Mapping[str, tuple[str, Shape]]] = {
+_OF_CONTAINER: Final[Mapping[str, tuple[str, FieldShape]]] = {
     "liveness_probe": ("livenessProbe", dict),
     "readiness_probe": ("readinessProbe", dict),
     "resources": ("resources", template_schema.RESOURCES),
@@ -69,7 +69,7 @@ class PaddlePods(msgspec.Struct, frozen=True):
         return pod_templates.todays(fields, "resources", {"spec": pod})
 
 
-def _renamed(fields: Fields, names: Mapping[str, tuple[str, Shape]]) -> Json:
+def _renamed(fields: Fields, names: Mapping[str, tuple[str, FieldShape]]) -> Json:
     found = {field: fields.shaped(name, shape) for name, (field, shape) in names.items()}
     return {field: value for field, value in found.items() if value is not None}
 

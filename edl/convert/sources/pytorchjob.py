@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.convert import training_manifest
-from edl.convert.diagnostics import Place
+from edl.convert.diagnostics import FieldPath
 from edl.convert.parts import (
     object_metadata,
     pod_templates,
@@ -107,7 +107,7 @@ def _kept(found: Sequence[Replica], port: int | None) -> Replica:
     return replace(kept, role="worker")
 
 
-def _differences(other: Replica, kept: Replica, port: int | None) -> Iterator[Place]:
+def _differences(other: Replica, kept: Replica, port: int | None) -> Iterator[FieldPath]:
     """Not the port at which all meet: it is said to all of them."""
     bare = replica_specs.with_template(other, _PORT.without(other.template, port or 0))
     if _PORT.of(bare):

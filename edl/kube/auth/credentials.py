@@ -26,7 +26,7 @@ from edl.kube.auth import kubeconfig as files
 from edl.kube.auth.connection_pool import connection_pool, proxy
 from edl.kube.auth.exec_plugin import ExecPlugin
 from edl.kube.auth.impersonation import Headers, impersonate
-from edl.kube.auth.kubeconfig import ConfigOverrides, Section, SelectedContext
+from edl.kube.auth.kubeconfig import ConfigOverrides, KubeconfigSection, SelectedContext
 
 _POD: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_SECONDS: Final = 60.0
@@ -78,7 +78,7 @@ def _log_in(
         ) from error
 
 
-def _of_pod(environ: Mapping[str, str], user: Section) -> ClientConfig:
+def _of_pod(environ: Mapping[str, str], user: KubeconfigSection) -> ClientConfig:
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ["KUBERNETES_SERVICE_PORT"]
     return ClientConfig(
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
@@ -89,7 +89,7 @@ def _of_pod(environ: Mapping[str, str], user: Section) -> ClientConfig:
     )
 
 
-def _impersonated(user: Section) -> Headers:
+def _impersonated(user: KubeconfigSection) -> Headers:
     try:
         return impersonate(user)
     except ValueError as error:
@@ -124,7 +124,7 @@ def _of_file(chosen: SelectedContext, environ: Mapping[str, str]) -> ClientConfi
     )
 
 
-def _trust(cluster: Section) -> ssl.SSLContext:
+def _trust(cluster: KubeconfigSection) -> ssl.SSLContext:
     if data := cluster.get("certificate-authority-data"):
         return ssl.create_default_context(cadata=base64.b64decode(data).decode())
     context = ssl.create_default_context(cafile=cluster.get("certificate-authority"))
@@ -142,13 +142,13 @@ def _identify(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
         context.load_cert_chain(file.name)
 
 
-def _pem(user: Section, name: str) -> bytes:
+def _pem(user: KubeconfigSection, name: str) -> bytes:
     if data := user.get(f"{name}-data"):
         return base64.b64decode(data)
     return Path(user[name]).read_bytes() if user.get(name) else b""
 
 
-def _asks_plugin(user: Section) -> bool:
+def _asks_plugin(user: KubeconfigSection) -> bool:
     """Whether no way that comes before it is there."""
     return bool(user.get("exec")) and not any(map(user.get, ("token", "tokenFile", "username")))
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from edl.errors import Unreachable
-from edl.kube.auth.kubeconfig import Section, SelectedContext
+from edl.kube.auth.kubeconfig import KubeconfigSection, SelectedContext
 
 _KIND: Final = "ExecCredential"
 _EXTENSION: Final = "client.authentication.k8s.io/exec"
@@ -160,7 +160,7 @@ def _bearer(status: _Status) -> str | None:
     return f"Bearer {status.token}" if status.token else None
 
 
-def _cluster_info(cluster: Section) -> dict[str, Any]:
+def _cluster_info(cluster: KubeconfigSection) -> dict[str, Any]:
     """As client-go tells it: the section with its authority's certificate, and what it is for."""
     told = {key: value for key, value in cluster.items() if key != "extensions"}
     if file := told.pop("certificate-authority", None):

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from edl.kube.auth.kubeconfig import Section
+from edl.kube.auth.kubeconfig import KubeconfigSection
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -20,7 +20,7 @@ class _As(msgspec.Struct, rename="kebab"):
     as_user_extra: dict[str, list[str]] = {}
 
 
-def impersonate(user: Section) -> Headers:
+def impersonate(user: KubeconfigSection) -> Headers:
     """As client-go sends them (transport.NewImpersonatingRoundTripper).
 
     Raises ValueError for what is misshapen or cannot be sent.

@@ -10,7 +10,7 @@ import yaml
 
 from edl.errors import Unreachable
 
-Section: TypeAlias = Mapping[str, Any]
+KubeconfigSection: TypeAlias = Mapping[str, Any]
 """One cluster or user, as the file spells it; paths in it are absolute."""
 
 _Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -31,8 +31,8 @@ class SelectedContext(msgspec.Struct, frozen=True):
     """As given: several files are separated as in PATH."""
     context: str
     namespace: str
-    cluster: Section
-    user: Section
+    cluster: KubeconfigSection
+    user: KubeconfigSection
 
 
 class ConfigOverrides(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class ConfigOverrides(msgspec.Struct, frozen=True):
     context: str = ""
     cluster: str = ""
     user: str = ""
-    impersonation: Section = msgspec.field(default_factory=dict)
+    impersonation: KubeconfigSection = msgspec.field(default_factory=dict)
     system_namespace: str = ""
 
 
@@ -84,7 +84,7 @@ def _files(path: str) -> list[Path]:
     return [Path(part).expanduser() for part in path.split(os.pathsep) if part]
 
 
-def _read(file: Path) -> Section:
+def _read(file: Path) -> KubeconfigSection:
     try:
         document = yaml.load(file.read_text(), _Loader)  # noqa: S506 - a safe loader, in C
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -99,7 +99,9 @@ def _read(file: Path) -> Section:
     }
 
 
-def _absolute(entries: Sequence[Section], key: str, file: Path) -> list[Section]:
+def _absolute(
+    entries: Sequence[KubeconfigSection], key: str, file: Path
+) -> list[KubeconfigSection]:
     """Paths are relative to their file."""
     part = _LISTS[key]
     return [
@@ -108,14 +110,14 @@ def _absolute(entries: Sequence[Section], key: str, file: Path) -> list[Section]
     ]
 
 
-def _typed(section: Section, file: Path) -> Section:
+def _typed(section: KubeconfigSection, file: Path) -> KubeconfigSection:
     for key in _TEXTS:
         if not isinstance(section.get(key) or "", str):
             raise _misshapen(file, f"{key} is not a string")
     return section
 
 
-def _resolved(section: Section, folder: Path) -> Section:
+def _resolved(section: KubeconfigSection, folder: Path) -> KubeconfigSection:
     paths: dict[str, Any] = {key: str(folder / section[key]) for key in _PATHS if section.get(key)}
     plugin = section.get("exec")
     if isinstance(plugin, dict) and os.sep in str(plugin.get("command")):
@@ -124,13 +126,13 @@ def _resolved(section: Section, folder: Path) -> Section:
     return {**section, **paths}
 
 
-def _sections(value: object, key: str, file: Path) -> list[Section]:
+def _sections(value: object, key: str, file: Path) -> list[KubeconfigSection]:
     if value is not None and not isinstance(value, list):
         raise _misshapen(file, f"{key} is not a list")
     return [_section(entry, key, file) for entry in value or ()]
 
 
-def _section(value: object, key: str, file: Path) -> Section:
+def _section(value: object, key: str, file: Path) -> KubeconfigSection:
     if value is not None and not isinstance(value, dict):
         # Never the value: a token may stand in the wrong place.
         raise _misshapen(file, f"{key} has a {type(value).__name__} for a map of fields")
@@ -142,13 +144,13 @@ def _misshapen(file: Path, why: str) -> Unreachable:
 
 
 def _named(
-    documents: Sequence[Section], plural: str, singular: str, name: str, path: str
-) -> Section:
+    documents: Sequence[KubeconfigSection], plural: str, singular: str, name: str, path: str
+) -> KubeconfigSection:
     """The first file that knows a name wins."""
     entries = [entry for document in documents for entry in document.get(plural) or ()]
     for entry in entries:
         if entry.get("name") == name:
-            section: Section = entry.get(singular) or {}
+            section: KubeconfigSection = entry.get(singular) or {}
             return section
     known = ", ".join(sorted({str(entry.get("name")) for entry in entries})) or "none"
     raise Unreachable(f'no cluster: {path} has no {singular} "{name}" (known: {known}); {_ADVICE}')

@@ -7,7 +7,7 @@ import msgspec
 
 from edl.quantities import Resources
 
-Amounts: TypeAlias = tuple[tuple[str, int], ...]
+QuotaAmounts: TypeAlias = tuple[tuple[str, int], ...]
 """By resource, in the units of `edl.quantities`; sorted."""
 
 _PLAIN: Final = ("cpu", "memory", "ephemeral-storage")
@@ -40,8 +40,8 @@ class QuotaFacts(msgspec.Struct, frozen=True, gc=False):
 
     namespace: str
     rule: QuotaRule
-    hard: Amounts
-    used: Amounts
+    hard: QuotaAmounts
+    used: QuotaAmounts
 
 
 class LimitRangeItem(msgspec.Struct, frozen=True, order=True, gc=False):
@@ -49,8 +49,8 @@ class LimitRangeItem(msgspec.Struct, frozen=True, order=True, gc=False):
 
     type: str
     place: int
-    least: Amounts = ()
-    most: Amounts = ()
+    least: QuotaAmounts = ()
+    most: QuotaAmounts = ()
     ratio: tuple[tuple[str, str], ...] = ()
     """The largest ratios of limit to request, as quantities."""
     limits: tuple[tuple[str, str], ...] = ()
@@ -179,7 +179,7 @@ def _sorted(texts: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((texts or {}).items()))
 
 
-def _of_pods(texts: Mapping[str, str]) -> Amounts:
+def _of_pods(texts: Mapping[str, str]) -> QuotaAmounts:
     return _amounts({name: text for name, text in texts.items() if _is_of_pods(name)})
 
 
@@ -191,7 +191,7 @@ def _is_of_pods(resource: str) -> bool:
     return resource.startswith("requests.") and "/" in name
 
 
-def _amounts(texts: Mapping[str, str]) -> Amounts:
+def _amounts(texts: Mapping[str, str]) -> QuotaAmounts:
     """Zeros are kept: a quota of nothing is one."""
     return tuple(
         (name, Resources.parse({base(name): text}).get(base(name)))

@@ -28,9 +28,9 @@ UNKNOWN: Final = _Mark("UNKNOWN")
 _ERROR: Final = _Mark("ERROR")
 """As CEL's: an attribute that is not there, or a comparison of different types."""
 
-Device: TypeAlias = Mapping[str, Any]
+CelDevice: TypeAlias = Mapping[str, Any]
 """`driver`, and `attributes` and `capacity` by domain and name."""
-_Read: TypeAlias = Callable[[Device], Any]
+_Read: TypeAlias = Callable[[CelDevice], Any]
 
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>[0-9]{1,18}(?![.0-9A-Za-z_]))|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
@@ -49,14 +49,14 @@ class _Unreadable(Exception):
     """Not of the grammar that is read here."""
 
 
-class Quantity(NamedTuple):
+class CelQuantity(NamedTuple):
     """A resource quantity, which equals no number."""
 
     amount: Decimal
 
 
 @lru_cache(maxsize=1024)
-def selector(expression: str) -> Callable[[Device], bool | None]:
+def selector(expression: str) -> Callable[[CelDevice], bool | None]:
     """Whether a device matches; None where that cannot be told."""
     try:
         read = _Parser(list(_tokens(expression))).whole()
@@ -65,7 +65,7 @@ def selector(expression: str) -> Callable[[Device], bool | None]:
     return partial(_verdict, read)
 
 
-def _verdict(read: _Read, device: Device) -> bool | None:
+def _verdict(read: _Read, device: CelDevice) -> bool | None:
     found = read(device)
     return None if found is UNKNOWN else found is True
 
@@ -200,15 +200,15 @@ def _constant(value: object) -> _Read:
     return lambda _device: value
 
 
-def _unknown(_device: Device) -> _Mark:
+def _unknown(_device: CelDevice) -> _Mark:
     return UNKNOWN
 
 
-def _device(device: Device) -> Device:
+def _device(device: CelDevice) -> CelDevice:
     return device
 
 
-def _joined(parts: Sequence[_Read], decides: bool, device: Device) -> object:  # noqa: FBT001
+def _joined(parts: Sequence[_Read], decides: bool, device: CelDevice) -> object:  # noqa: FBT001
     """`decides` is the value of one part that decides all, in whatever order they stand."""
     found = [part(device) for part in parts]
     if any(one is decides for one in found):
@@ -222,14 +222,14 @@ def _joined(parts: Sequence[_Read], decides: bool, device: Device) -> object:  #
     )
 
 
-def _negated(read: _Read, device: Device) -> object:
+def _negated(read: _Read, device: CelDevice) -> object:
     found = read(device)
     if isinstance(found, bool):
         return not found
     return UNKNOWN if found is UNKNOWN else _ERROR
 
 
-def _compared(left: _Read, sign: str, right: _Read, device: Device) -> object:
+def _compared(left: _Read, sign: str, right: _Read, device: CelDevice) -> object:
     one, other = left(device), right(device)
     if one is _ERROR or other is _ERROR:
         return _ERROR
@@ -252,21 +252,21 @@ def _within(one: object, among: object) -> object:
     return _ERROR
 
 
-def _list(items: Sequence[_Read], device: Device) -> list[object]:
+def _list(items: Sequence[_Read], device: CelDevice) -> list[object]:
     return [item(device) for item in items]
 
 
-def _quantity(arguments: Sequence[_Read], device: Device) -> object:
+def _quantity(arguments: Sequence[_Read], device: CelDevice) -> object:
     found = [argument(device) for argument in arguments]
     if len(found) != 1 or not isinstance(found[0], str):
         return UNKNOWN
     try:
-        return Quantity(quantity(found[0]))
+        return CelQuantity(quantity(found[0]))
     except ValueError:
         return _ERROR
 
 
-def _entry(read: _Read, key: _Read, device: Device) -> object:
+def _entry(read: _Read, key: _Read, device: CelDevice) -> object:
     found, name = read(device), key(device)
     if isinstance(found, _Mark):
         return found
@@ -275,12 +275,14 @@ def _entry(read: _Read, key: _Read, device: Device) -> object:
     return UNKNOWN
 
 
-def _method(read: _Read, name: str, arguments: Sequence[_Read], device: Device) -> object:
+def _method(read: _Read, name: str, arguments: Sequence[_Read], device: CelDevice) -> object:
     """Those of quantities."""
     found, others = read(device), [argument(device) for argument in arguments]
     if found is _ERROR or _ERROR in others:
         return _ERROR
-    if not (isinstance(found, Quantity) and len(others) == 1 and isinstance(others[0], Quantity)):
+    if not (
+        isinstance(found, CelQuantity) and len(others) == 1 and isinstance(others[0], CelQuantity)
+    ):
         return UNKNOWN
     order = (found > others[0]) - (found < others[0])
     return {

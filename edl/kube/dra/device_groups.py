@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Final, NamedTuple, TypeVar
 
-from edl.kube.dra.cel import UNKNOWN, Device, Quantity, selector
+from edl.kube.dra.cel import UNKNOWN, CelDevice, CelQuantity, selector
 from edl.kube.dra.device_kinds import DeviceKinds, length, resource
 from edl.kube.dra.dra_facts import DeviceKind
 from edl.kube.dra.dra_schemas import DeviceAttribute, DeviceCapacity, DeviceObject
@@ -52,7 +52,7 @@ class _Counted(NamedTuple):
     kind: DeviceKind
     name: str
     extended: str
-    selectors: tuple[tuple[str, Callable[[Device], bool | None]], ...]
+    selectors: tuple[tuple[str, Callable[[CelDevice], bool | None]], ...]
 
 
 class DeviceGroups:
@@ -193,7 +193,7 @@ class DeviceGroups:
                 if one.extended:
                     yield one.extended
 
-    def _matches(self, counted: _Counted, said: Device) -> bool:
+    def _matches(self, counted: _Counted, said: CelDevice) -> bool:
         verdicts = [(text, matches(said)) for text, matches in counted.selectors]
         if any(verdict is False for _, verdict in verdicts):
             return False
@@ -224,7 +224,7 @@ def _parsed(kinds: DeviceKinds) -> Iterator[_Counted]:
             yield _Counted(kind, resource(kind), "", parsed)
 
 
-def _said(traits: _Traits) -> Device:
+def _said(traits: _Traits) -> CelDevice:
     """A device as expressions see it: names without a domain are the driver's own."""
     driver = traits.driver
     attributes: dict[str, dict[str, object]] = {driver: {}}
@@ -238,7 +238,7 @@ def _said(traits: _Traits) -> Device:
         domain, own = _qualified(driver, name)
         amounts = capacity.setdefault(domain, {})
         if amount is not None:
-            amounts[own] = Quantity(_amount(amount.value))
+            amounts[own] = CelQuantity(_amount(amount.value))
     return {"driver": driver, "attributes": attributes, "capacity": capacity}
 
 

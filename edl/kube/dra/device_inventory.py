@@ -54,7 +54,7 @@ class DeviceInventory:
         """By node."""
         self._wide: dict[DeviceId, PoolDevice] = {}
         """Devices that several nodes can use: each of them is offered all."""
-        self._counters: dict[partitions.Name, Decimal] = {}
+        self._counters: dict[partitions.CounterName, Decimal] = {}
         """Counters of the pools whose devices are partitions of others."""
         self._claims: dict[ObjectKey, ResourceClaimFacts] = {}
         """The allocated ones."""

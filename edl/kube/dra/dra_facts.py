@@ -17,7 +17,7 @@ from edl.kube.dra.dra_schemas import (
     ResourceClaimTemplateObject,
     ResourceSliceObject,
 )
-from edl.kube.dra.partitions import Amounts, amounts
+from edl.kube.dra.partitions import CounterAmounts, amounts
 from edl.model import Requirement, Toleration
 
 _slices: Final = msgspec.json.Decoder(ResourceSliceObject)
@@ -82,7 +82,7 @@ class ResourceSliceFacts(msgspec.Struct, frozen=True, gc=False):
     reach: DeviceReach | None = None
     """None where `node` says it, or each device does."""
     devices: bytes = b"null"
-    counters: Amounts = ()
+    counters: CounterAmounts = ()
     """Which the devices of its pool share."""
 
 

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple, TypeAlias
 from edl.kube.dra.dra_schemas import CounterSet
 from edl.quantities import quantity
 
-Name: TypeAlias = tuple[str, str, str, str]
+CounterName: TypeAlias = tuple[str, str, str, str]
 """The name of a counter: driver, pool, counter set, counter."""
-Amounts: TypeAlias = tuple[tuple[Name, Decimal], ...]
+CounterAmounts: TypeAlias = tuple[tuple[CounterName, Decimal], ...]
 _Part: TypeAlias = tuple[tuple[str, ...], tuple[tuple[int, Decimal], ...], bool, bool]
 """Its resources, what it takes of counters by their numbers, whether it is held, and leaves."""
 _Figures: TypeAlias = tuple[str, int, int, int]
@@ -27,7 +27,7 @@ class Partition(NamedTuple):
     """A device, and what it takes of the counters of its pool."""
 
     resources: tuple[str, ...]
-    takes: Amounts
+    takes: CounterAmounts
     held: bool = False
     leaving: bool = False
     """Held by claims that come free."""
@@ -41,7 +41,7 @@ class PartitionCounts(NamedTuple):
     leaving: Tally[str]
 
 
-def amounts(driver: str, pool: str, found: Iterable[CounterSet] | None) -> Amounts:
+def amounts(driver: str, pool: str, found: Iterable[CounterSet] | None) -> CounterAmounts:
     return tuple(
         ((driver, pool, one.counter_set or one.name, name), _amount(amount.value))
         for one in found or ()
@@ -49,7 +49,7 @@ def amounts(driver: str, pool: str, found: Iterable[CounterSet] | None) -> Amoun
     )
 
 
-def count(parts: Sequence[Partition], shared: Mapping[Name, Decimal]) -> PartitionCounts:
+def count(parts: Sequence[Partition], shared: Mapping[CounterName, Decimal]) -> PartitionCounts:
     """What the devices of a node are that are parts of others."""
     total = PartitionCounts(Tally(), Tally(), Tally())
     for alike in _apart(parts):
@@ -66,7 +66,7 @@ def count(parts: Sequence[Partition], shared: Mapping[Name, Decimal]) -> Partiti
     return total
 
 
-def _local(part: Partition, numbers: Mapping[Name, int]) -> _Part:
+def _local(part: Partition, numbers: Mapping[CounterName, int]) -> _Part:
     takes = tuple((numbers[name], amount) for name, amount in part.takes)
     return part.resources, takes, part.held, part.leaving
 

@@ -9,7 +9,7 @@ from edl.kube.dra import partitions
 from edl.kube.dra.device_groups import DeviceGroup, DeviceGroups
 from edl.kube.dra.dra_facts import DeviceId, DeviceReach, ResourceSliceFacts, reach
 from edl.kube.dra.dra_schemas import DeviceObject
-from edl.kube.dra.partitions import Amounts
+from edl.kube.dra.partitions import CounterAmounts
 
 _devices: Final = msgspec.json.Decoder(list[DeviceObject] | None)
 
@@ -20,7 +20,7 @@ class PoolDevice(NamedTuple):
     node: str
     reach: DeviceReach | None
     group: DeviceGroup
-    takes: Amounts = ()
+    takes: CounterAmounts = ()
     """What it takes of counters, if it is a partition of a device."""
 
 

@@ -12,7 +12,7 @@ from heapq import heapify, heappop, heapreplace
 from edl.planner.policies import Policy
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
-from edl.planner.teams.team_turns import Precedence, TeamTurns
+from edl.planner.teams.team_turns import TeamPrecedence, TeamTurns
 
 
 def growth_turns(
@@ -73,7 +73,7 @@ class GrowingTeam:
         self._charge = None if request is None else request.team
 
     @property
-    def first(self) -> tuple[Precedence, Precedence]:
+    def first(self) -> tuple[TeamPrecedence, TeamPrecedence]:
         return (), self._heap[0][:2]
 
     @property

@@ -12,9 +12,9 @@ from typing import Final, Protocol, TypeAlias
 
 from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
 
-Precedence: TypeAlias = tuple[object, ...]
+TeamPrecedence: TypeAlias = tuple[object, ...]
 """All of one kind, so that they compare."""
-_Key: TypeAlias = tuple[int, Precedence, float, Precedence]
+_Key: TypeAlias = tuple[int, TeamPrecedence, float, TeamPrecedence]
 
 FIRST_COVERED: Final = 0
 """The first claim that waits stays within a guarantee."""
@@ -32,7 +32,7 @@ class TeamQueue(Protocol):
     def waiting(self) -> bool: ...
 
     @property
-    def first(self) -> tuple[Precedence, Precedence]:
+    def first(self) -> tuple[TeamPrecedence, TeamPrecedence]:
         """What compares before shares and after them, of the first that waits."""
 
     def first_is_within(self, team: int) -> bool:

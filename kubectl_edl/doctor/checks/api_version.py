@@ -3,14 +3,14 @@
 import re
 from typing import Final
 
-from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.check import Diagnoses, Patient, failure, warning, well
 
 OLDEST: Final = (1, 33)
 """On older ones nothing was tried (docs/compatibility.md)."""
 _NUMBERS: Final = re.compile(r"v?(\d+)\.(\d+)")
 
 
-def answers(patient: Patient) -> Findings:
+def answers(patient: Patient) -> Diagnoses:
     server = patient.connection.server
     release = patient.connection.cluster.version()
     oldest = ".".join(map(str, OLDEST))

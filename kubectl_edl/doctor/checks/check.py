@@ -85,4 +85,4 @@ class Examined:
     cut_short: bool = False
 
 
-Findings: TypeAlias = Iterator[Diagnosis]
+Diagnoses: TypeAlias = Iterator[Diagnosis]

@@ -11,12 +11,12 @@ from edl.kube.decode.object_facts import namespace, node
 from edl.model import ObjectRef, Teams
 from edl.parsing.team_config_map import teams_of
 from edl.quantities import amount_text
-from kubectl_edl.doctor.checks.check import Diagnosis, Findings, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.check import Diagnoses, Diagnosis, Patient, failure, warning, well
 
 _MOST: Final = 10
 
 
-def teams(patient: Patient) -> Findings:
+def teams(patient: Patient) -> Diagnoses:
     """A document that cannot be read is a failure: the one before it goes on."""
     namespace, edit = patient.system_namespace, _edit(patient)
     where = f"ConfigMap {namespace}/{contract.TEAMS_CONFIG_MAP}"

@@ -9,13 +9,13 @@ from edl.errors import NotFound
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import served_in, served_outside
-from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.check import Diagnoses, Patient, failure, warning, well
 
 INSTALL: Final = "kubectl edl install --image IMAGE"
 DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
 
 
-def configurations(patient: Patient) -> Findings:
+def configurations(patient: Patient) -> Diagnoses:
     missing = [
         kind for kind in WEBHOOK_KINDS if found(patient, ObjectRef(kind, "", CONFIGURATION)) is None
     ]
@@ -27,7 +27,7 @@ def configurations(patient: Patient) -> Findings:
     yield well("kubectl-edl is installed: both webhook configurations are there")
 
 
-def deployments(patient: Patient) -> Findings:
+def deployments(patient: Patient) -> Diagnoses:
     """Outside of the cluster (a sandbox, a test) there are none, and nothing is wrong."""
     outside, here = served_outside(patient.connection.cluster), patient.system_namespace
     for name in DEPLOYMENTS:
@@ -40,7 +40,7 @@ def deployments(patient: Patient) -> Findings:
         yield well(f"the webhook is served from {outside}, by no Deployment of this cluster")
 
 
-def release(patient: Patient) -> Findings:
+def release(patient: Patient) -> Diagnoses:
     """The plugin and what runs in the cluster decide by the same code only in the same release."""
     mine = installed(contract.MANAGED_BY)
     images = {
@@ -73,7 +73,7 @@ def found(patient: Patient, target: ObjectRef) -> Json | None:
         return None
 
 
-def _replicas(name: str, deployment: Json, namespace: str) -> Findings:
+def _replicas(name: str, deployment: Json, namespace: str) -> Diagnoses:
     wanted = (deployment.get("spec") or {}).get("replicas", 1)
     ready = (deployment.get("status") or {}).get("readyReplicas") or 0
     says = f"{name}: {ready} of {wanted} replicas ready"

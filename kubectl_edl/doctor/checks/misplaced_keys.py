@@ -11,20 +11,20 @@ from edl.inject.manifest_types import is_labelled
 from edl.inject.warnings import unknown_keys
 from edl.kube.cluster import ListOptions
 from edl.writes import Json
-from kubectl_edl.doctor.checks.check import Diagnosis, Findings, Patient, warning
+from kubectl_edl.doctor.checks.check import Diagnoses, Diagnosis, Patient, warning
 
 _SHOWN: Final = 10
 _PODS: Final = f"!{contract.JOB_NAME_LABEL}"
 """A Job's pods have what its template has."""
 
 
-def unheeded(patient: Patient) -> Findings:
+def unheeded(patient: Patient) -> Diagnoses:
     """On Jobs and bare pods: the webhook's warnings reach only users who apply them by hand."""
     yield from _first(_said(patient, "Job", ""), "kubectl get jobs -A --show-labels")
     yield from _first(_said(patient, "Pod", _PODS), "kubectl get pods -A --show-labels")
 
 
-def cron_jobs(patient: Patient) -> Findings:
+def cron_jobs(patient: Patient) -> Diagnoses:
     """On CronJobs and in their templates: no webhook is asked about them."""
     yield from _first(_of_cron_jobs(patient), "kubectl get cronjobs -A")
 
@@ -58,7 +58,7 @@ def _slip(kind: str, manifest: Json, told: Sequence[str], fix: str) -> Diagnosis
     return warning(f"{kind} {metadata['namespace']}/{metadata['name']}: {'; '.join(told)}", fix)
 
 
-def _first(found: Iterator[Diagnosis], others: str) -> Findings:
+def _first(found: Iterator[Diagnosis], others: str) -> Diagnoses:
     said = list(found)
     yield from said[:_SHOWN]
     if len(said) > _SHOWN:

@@ -11,7 +11,7 @@ from edl.kube.cluster import RESOURCES, ListOptions
 from edl.model import ObjectRef
 from edl.parsing.yaml_values import timestamp
 from edl.writes import Json
-from kubectl_edl.doctor.checks.check import Findings, Patient, warning, well
+from kubectl_edl.doctor.checks.check import Diagnoses, Patient, warning, well
 
 _KINDS: Final = ("Service", "PodDisruptionBudget", "ServiceAccount", "RoleBinding")
 _OURS: Final = f"{contract.JOB},app.kubernetes.io/managed-by={contract.MANAGED_BY}"
@@ -19,7 +19,7 @@ _SWEPT: Final = timedelta(minutes=2)
 """The garbage collector needs a moment after a Job."""
 
 
-def orphans(patient: Patient) -> Findings:
+def orphans(patient: Patient) -> Diagnoses:
     """Objects that we created for Jobs that no longer exist; nothing else deletes them."""
     namespace = patient.connection.scope.namespace
     labelled = frozenset(_uids(patient, namespace))

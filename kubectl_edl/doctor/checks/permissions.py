@@ -17,7 +17,7 @@ from edl.model import ObjectRef
 from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import CertificateStore, keeper
-from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.check import Diagnoses, Patient, failure, warning, well
 from kubectl_edl.doctor.checks.installed_components import found
 from manifests import installation, values
 
@@ -86,7 +86,7 @@ YOURS: Final = (
 )
 
 
-def ours(patient: Patient) -> Findings:
+def ours(patient: Patient) -> Diagnoses:
     """All that the manifests grant. Raises Forbidden for a user who may not ask about others."""
     cluster = patient.connection.cluster
     chosen = values.read({"certManager": {"enabled": _kept_elsewhere(cluster)}})
@@ -148,7 +148,7 @@ def _rights(role: Json) -> Iterator[AccessRight]:
             yield from Rule(rule["verbs"], rule["resources"], group, namespace, names)
 
 
-def yours(patient: Patient) -> Findings:
+def yours(patient: Patient) -> Diagnoses:
     """What is missing is a pity, no illness: a user of one namespace needs no more than it."""
     cluster, namespace = patient.connection.cluster, patient.connection.namespace
     without = {}

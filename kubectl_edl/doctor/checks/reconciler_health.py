@@ -7,7 +7,7 @@ from edl.model import ObjectRef
 from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.client.reconciler_lease import Lead, leadership
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
-from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.check import Diagnoses, Patient, failure, warning, well
 from kubectl_edl.doctor.checks.installed_components import INSTALL, found
 from kubectl_edl.output.age import duration
 
@@ -31,7 +31,7 @@ def way_out(patient: Patient, outside: str = "look at its log", inside: str = _L
     )
 
 
-def leads(patient: Patient) -> Findings:
+def leads(patient: Patient) -> Diagnoses:
     """Raises Forbidden where the Lease may not be read."""
     lease = leadership(patient.connection, patient.now)
     if lease.refusal:
@@ -58,7 +58,7 @@ def leads(patient: Patient) -> Findings:
         yield well(f"{lease.holder} leads, and renewed its Lease {duration(lease.silence)} ago")
 
 
-def writes(patient: Patient) -> Findings:
+def writes(patient: Patient) -> Diagnoses:
     """What the leader says of its own rights; an older one says nothing."""
     lease = leadership(patient.connection, patient.now)
     missing = lease.missing
@@ -75,7 +75,7 @@ def writes(patient: Patient) -> Findings:
     yield well(f"it may write all that it must, as {missing.user}")
 
 
-def settings(patient: Patient) -> Findings:
+def settings(patient: Patient) -> Diagnoses:
     """`plan` and `explain` need the settings that the reconciler decides by."""
     by = deciding(patient.connection, SettingsOverrides(), patient.now)
     if by.source == "reconciler" and not by.settings.unknown:

@@ -20,7 +20,7 @@ from edl.quantities import Resources
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.doctor.checks import reconciler_health
-from kubectl_edl.doctor.checks.check import Diagnosis, Findings, Patient, warning, well
+from kubectl_edl.doctor.checks.check import Diagnoses, Diagnosis, Patient, warning, well
 from kubectl_edl.doctor.checks.stuck_phases import StuckRule, stuck_rules
 
 _SHOWN: Final = 10
@@ -28,7 +28,7 @@ _TRIED: Final = 20
 """Queued jobs that are tried alone: each takes a decision over all nodes."""
 
 
-def stuck(patient: Patient) -> Findings:
+def stuck(patient: Patient) -> Diagnoses:
     """Jobs stuck by phase and reason: an unmet wait, a partial start, an end that does not come."""
     jobs = _jobs(patient).jobs
     rules = stuck_rules(reconciler_health.way_out(patient))
@@ -40,7 +40,7 @@ def stuck(patient: Patient) -> Findings:
         yield well(f"none of {len(jobs)} is stuck" if jobs else "there are none yet")
 
 
-def unrequested(patient: Patient) -> Findings:
+def unrequested(patient: Patient) -> Diagnoses:
     """Elastic roles whose pods ask for nothing: they grow to their max, whatever capacity is free.
 
     Where a quota refuses such pods, `stuck` says so. Where rules of namespaces may not be read,
@@ -69,7 +69,7 @@ def unrequested(patient: Patient) -> Findings:
         yield well("the pods of each elastic role request something")
 
 
-def never(patient: Patient) -> Findings:
+def never(patient: Patient) -> Diagnoses:
     """Queued jobs that would not even start if they were alone in the cluster."""
     from edl.planner.decide import decide  # noqa: PLC0415 (numpy, not for --help)
 
@@ -101,7 +101,7 @@ def never(patient: Patient) -> Findings:
         )
 
 
-def topologies(patient: Patient) -> Findings:
+def topologies(patient: Patient) -> Diagnoses:
     """Labels of topologies that no node has."""
     asking = [job for job in _jobs(patient).jobs if not ending(job) and job.topology]
     if not asking:
@@ -125,7 +125,7 @@ def topologies(patient: Patient) -> Findings:
         yield well("nodes have each label of the jobs' topologies")
 
 
-def consent(patient: Patient) -> Findings:
+def consent(patient: Patient) -> Diagnoses:
     """Launchers that exec into their workers: their namespace must let them."""
     found = _jobs(patient)
     waiting: defaultdict[str, list[str]] = defaultdict(list)

@@ -9,7 +9,7 @@ from edl.errors import Invalid, Unreachable
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import served_outside
-from kubectl_edl.doctor.checks.check import Diagnosis, Findings, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.check import Diagnoses, Diagnosis, Patient, failure, warning, well
 from kubectl_edl.doctor.checks.installed_components import found
 
 ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
@@ -44,7 +44,7 @@ _OUTSIDE: Final = (
 )
 
 
-def configuration(patient: Patient) -> Findings:
+def configuration(patient: Patient) -> Diagnoses:
     """Entries, failure policies and selectors: our outage may affect labelled objects only."""
     wrong: list[Diagnosis] = []
     for kind in WEBHOOK_KINDS:
@@ -60,7 +60,7 @@ def configuration(patient: Patient) -> Findings:
         yield well("the API server asks it about labelled objects, and about no others")
 
 
-def answers(patient: Patient) -> Findings:
+def answers(patient: Patient) -> Diagnoses:
     """The honest proof: a labelled Job must come back completed, on the API server's own way."""
     namespace, here = patient.connection.namespace or "default", patient.system_namespace
     probe = _probe(f"edl-doctor-{int(patient.now.timestamp())}", namespace)

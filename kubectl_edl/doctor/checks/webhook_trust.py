@@ -18,7 +18,7 @@ from kubectl_edl.client.certificate_store import (
     served_outside,
 )
 from kubectl_edl.client.certificate_store import trusted as entries
-from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.check import Diagnoses, Patient, failure, warning, well
 
 _RENEW: Final = "kubectl edl certs renew"
 _FIXES: Final[Mapping[CertificateStore, str]] = {
@@ -30,7 +30,7 @@ _FIXES: Final[Mapping[CertificateStore, str]] = {
 }
 
 
-def trusted(patient: Patient) -> Findings:
+def trusted(patient: Patient) -> Diagnoses:
     """The caBundle of each entry: there, readable, the same, and not about to expire."""
     cluster = patient.connection.cluster
     found, fix = list(entries(cluster)), _fix(patient, keeper(cluster))
@@ -53,7 +53,7 @@ def trusted(patient: Patient) -> Findings:
     )
 
 
-def serving(patient: Patient) -> Findings:
+def serving(patient: Patient) -> Diagnoses:
     """The serving certificate in its Secret: good, in time, and signed by the trusted authority."""
     cluster = patient.connection.cluster
     where, by = _usual(patient).serving, keeper(cluster)
@@ -91,7 +91,7 @@ def _problem(one: Trusted, patient: Patient) -> str:
     return ""
 
 
-def _served(found: KeyPair, named: str, patient: Patient, fix: str) -> Findings:
+def _served(found: KeyPair, named: str, patient: Patient, fix: str) -> Diagnoses:
     now = patient.now
     problem = pair_problem(found, now) or misnamed(found.certificate, _usual(patient).names)
     if problem:

@@ -61,8 +61,8 @@ class Filter:
     right: Path
 
 
-Step: TypeAlias = Text | Number | FieldStep | Every | Below | Slice | Union | Filter
-Path: TypeAlias = tuple[Step, ...]
+PathStep: TypeAlias = Text | Number | FieldStep | Every | Below | Slice | Union | Filter
+Path: TypeAlias = tuple[PathStep, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from kubectl_edl.output.jsonpath.jsonpath_ast import (
     Filter,
     Number,
     Path,
+    PathStep,
     Range,
     Slice,
-    Step,
     Template,
     Text,
     Union,
@@ -65,7 +65,7 @@ def _results(template: Template, document: object) -> Iterator[Values]:
             yield found(part, document)
 
 
-def _walk(values: Values, path: Iterable[Step]) -> Values:
+def _walk(values: Values, path: Iterable[PathStep]) -> Values:
     return reduce(lambda now, step: _STEPS[type(step)](now, step), path, values)
 
 
@@ -177,7 +177,7 @@ def _numbers(values: Values, step: Number) -> Values:
     return [step.value for _ in values]
 
 
-_STEPS: Final[Mapping[type[Step], Callable[[Values, Any], Values]]] = {
+_STEPS: Final[Mapping[type[PathStep], Callable[[Values, Any], Values]]] = {
     Text: _texts,
     Number: _numbers,
     FieldStep: _fields,

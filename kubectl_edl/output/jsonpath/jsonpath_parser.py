@@ -12,9 +12,9 @@ from kubectl_edl.output.jsonpath.jsonpath_ast import (
     Filter,
     Number,
     Path,
+    PathStep,
     Range,
     Slice,
-    Step,
     Template,
     Text,
     Union,
@@ -93,7 +93,7 @@ class _Reader:
 
     def path(self) -> tuple[str, Path]:
         """A keyword or nothing, and the steps up to the closing brace."""
-        word, steps = "", list[Step]()
+        word, steps = "", list[PathStep]()
         while not self._take("}"):
             if self._take(" ") or self._take("@") or self._take("$"):
                 continue
@@ -109,7 +109,7 @@ class _Reader:
             steps += self._steps(steps)
         return word, tuple(steps)
 
-    def _steps(self, before: list[Step]) -> Path:
+    def _steps(self, before: list[PathStep]) -> Path:
         for sign, read in _READERS.items():
             if self.text.startswith(sign, self.at):
                 if sign == ".." and before and isinstance(before[-1], Below):
@@ -163,11 +163,11 @@ class _Reader:
             raise self._wrong(f'unknown operator "{operator}"; one of {" ".join(OPERATORS)}')
         return (Filter(_path(left), operator, _path(right)),)
 
-    def _field(self) -> Step:
+    def _field(self) -> PathStep:
         name = self._match(_NAME)
         return Every() if name == "*" else FieldStep(name.replace("\\", ""))
 
-    def _number(self) -> Step:
+    def _number(self) -> PathStep:
         text = self._match(_NUMBER)
         try:
             return Number(int(text) if text.lstrip("+-").isdigit() else float(text))

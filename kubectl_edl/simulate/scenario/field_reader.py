@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from math import inf, isfinite
 from typing import Final
 
-from edl.convert.diagnostics import Place, path_of
+from edl.convert.diagnostics import FieldPath, path_of
 from edl.durations import parse_duration
 from edl.errors import Finding
 from edl.quantities import Resources
@@ -44,7 +44,7 @@ class Field:
     """A value of the document and its place, `jobs[2].roles.worker`; None where nothing stands."""
 
     reading: Reading
-    place: Place
+    place: FieldPath
     value: object
     ways: tuple[str, ...] = ()
     """How its values may be drawn, where they may: for those who misspell one."""

@@ -3,7 +3,7 @@
 import pytest
 
 from edl.errors import Denied
-from edl.parsing.strict_yaml import Value, YamlBounds, load
+from edl.parsing.strict_yaml import YamlBounds, YamlValue, load
 
 BOUNDS = YamlBounds(size=10_000, depth=4)
 
@@ -21,7 +21,7 @@ BOUNDS = YamlBounds(size=10_000, depth=4)
         ("--- \na: 1\n...\n", {"a": "1"}),
     ],
 )
-def test_values_stay_as_they_are_written(text: str, value: Value) -> None:
+def test_values_stay_as_they_are_written(text: str, value: YamlValue) -> None:
     assert load(text, BOUNDS) == value
 
 

@@ -21,7 +21,7 @@ from edl.model import Demand
 from edl.planner.passes.admission.gang import Gang
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
-from edl.planner.teams.team_turns import Precedence, TeamQueue, TeamTurns
+from edl.planner.teams.team_turns import TeamPrecedence, TeamQueue, TeamTurns
 
 Claim: TypeAlias = Demand | Gang | RoleAllocation
 _Order: TypeAlias = tuple[int, bool, datetime, tuple[str, ...]]
@@ -148,7 +148,7 @@ class ClaimingTeam:
         return self.claims[self.head][1]
 
     @property
-    def first(self) -> tuple[Precedence, Precedence]:
+    def first(self) -> tuple[TeamPrecedence, TeamPrecedence]:
         order = claim_order(self.claims[self.head][0])
         return order[:1], order
 

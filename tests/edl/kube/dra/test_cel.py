@@ -4,12 +4,12 @@ from decimal import Decimal
 
 import pytest
 
-from edl.kube.dra.cel import Quantity, selector
+from edl.kube.dra.cel import CelQuantity, selector
 
 DEVICE = {
     "driver": "gpu.x",
     "attributes": {"gpu.x": {"model": "a100", "mig": False, "numa": 3}, "pci.x": {"root": "r0"}},
-    "capacity": {"gpu.x": {"memory": Quantity(Decimal(40 * 2**30))}},
+    "capacity": {"gpu.x": {"memory": CelQuantity(Decimal(40 * 2**30))}},
 }
 
 

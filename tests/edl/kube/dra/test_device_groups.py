@@ -13,7 +13,7 @@ from edl.kube.dra.device_index import DeviceIndex, DeviceNews
 from edl.kube.dra.device_kinds import LONGEST, MOST, DeviceKinds, length, resource
 from edl.kube.dra.dra_facts import DeviceKind
 from edl.kube.dra.dra_schemas import DeviceAttribute, DeviceObject
-from edl.kube.dra.partitions import Name, Partition, count
+from edl.kube.dra.partitions import CounterName, Partition, count
 from edl.model import ClaimRef, Shape
 from edl.quantities import Resources
 from edl.writes import Json
@@ -163,10 +163,10 @@ def test_slices_are_read_again_only_where_a_selector_names_another_attribute() -
     assert rereads == [True, False, True, False, False]
 
 
-class OnlyLookedUp(dict[Name, int]):
+class OnlyLookedUp(dict[CounterName, int]):
     """Counters of a whole cluster, which must not be walked for one node."""
 
-    def __iter__(self) -> Iterator[Name]:
+    def __iter__(self) -> Iterator[CounterName]:
         raise AssertionError
 
     keys = items = values = __iter__

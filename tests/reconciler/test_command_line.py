@@ -4,7 +4,7 @@ import socket
 import pytest
 from click.testing import CliRunner
 
-from reconciler.main import main, own_identity
+from reconciler.command_line import main, own_identity
 
 BOUNDED = (
     *("patience", "idle", "growth-cooldown", "pending-limit", "restart-cooldown", "gang-limit"),
