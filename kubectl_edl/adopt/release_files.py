@@ -61,7 +61,7 @@ class _Remover:
 
 
 def _print_json(world: CliContext, found: Documents) -> None:
-    """JSON has no comments: that they are gone is no news."""
+    """JSON has no comments, so none are reported as lost."""
     world.out.write(json_stream([one.value for one in found]))
 
 
