@@ -60,7 +60,8 @@ def schema() -> Json:
 
 
 def schema_text() -> str:
-    return json.dumps(schema(), indent=2) + "\n"
+    r"""Where a pattern of Python ends in `\Z`, one of JSON Schema does in `$`."""
+    return json.dumps(schema(), indent=2).replace(r'\\Z"', '$"') + "\n"
 
 
 def values_text() -> str:

@@ -13,6 +13,7 @@ from manifests.templating.component_patches import with_component
 from manifests.templating.filled import filled
 from manifests.templating.template_nodes import (
     ABSENT,
+    CelText,
     Choice,
     Differs,
     Each,
@@ -145,8 +146,8 @@ def _fence(document: Json) -> None:
     image = "reconciler.planning.provisionalImage"
     for variable in document["spec"]["variables"]:
         if variable["name"] == IMAGE_OF_FENCE:
-            chosen = Joined(image, "'", "'")
-            variable["expression"] = Choice(Given(image), chosen, variable["expression"])
+            default = variable["expression"]
+            variable["expression"] = Choice(Given(image), CelText(image), default)
 
 
 def _network_policy(document: Json) -> None:

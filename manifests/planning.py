@@ -7,11 +7,14 @@ import click
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from edl.planner.decision_limits import IMAGE_NAME
 from edl.planner.published_settings import LONGEST
 from reconciler.options.decision_options import MOST_WEIGHT, declared
 from reconciler.options.duration_range import DurationRange
 
-Priority: TypeAlias = Annotated[str, Meta(pattern=r"^-?[0-9]{1,10}$")]
+Priority: TypeAlias = Annotated[str, Meta(pattern=r"^-?[0-9]{1,10}\Z")]
+Image: TypeAlias = Annotated[str, Meta(pattern=rf"^{IMAGE_NAME}\Z")]
+r"""With `\Z`, for Python's `$` admits a line break at the end; JSON Schema's does not."""
 _EXAMPLES: Final[Mapping[str, object]] = {
     "policy": "throughput",
     "priority_weight": {"1000": 2},
@@ -51,7 +54,7 @@ def _kind(option: click.Option) -> Any:  # noqa: ANN401 - a type
         return Annotated[int, Meta(ge=kind.min, le=kind.max)]
     if isinstance(kind, click.FloatRange):
         return Annotated[float, Meta(gt=0, le=kind.max)]
-    return bool if option.is_bool_flag else Annotated[str, Meta(min_length=1)]
+    return bool if option.is_bool_flag else Image
 
 
 if TYPE_CHECKING:

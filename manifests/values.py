@@ -12,16 +12,41 @@ from msgspec import Meta
 from edl.errors import EdlError
 from edl.patches.merge_patch import merged
 from edl.writes import Json
-from manifests.planning import CHOICES, Part, Planning
+from manifests.planning import CHOICES, Image, Part, Planning
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 Quantity: TypeAlias = (
-    Annotated[str, Meta(pattern=r"^[0-9.]+([EPTGMk]i?|m)?$")] | Annotated[int, Meta(ge=0)]
+    Annotated[str, Meta(pattern=r"^[0-9.]+([EPTGMk]i?|m)?\Z")] | Annotated[int, Meta(ge=0)]
 )
-Quantities: TypeAlias = dict[str, Quantity]
+Key: TypeAlias = Annotated[
+    str,
+    Meta(
+        pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?\Z",
+        max_length=317,
+    ),
+]
+"""The key of a label, an annotation or a resource."""
+LabelValue: TypeAlias = Annotated[
+    str, Meta(pattern=r"^([a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?)?\Z", max_length=63)
+]
+Labels: TypeAlias = dict[Key, LabelValue]
+Text: TypeAlias = Annotated[str, Meta(pattern=r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f]*\Z")]
+"""Without control characters but tabs and line breaks."""
+Quantities: TypeAlias = dict[Key, Quantity]
 Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535)]
-Cidr: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}$")]
-Name: TypeAlias = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
+Cidr: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}\Z")]
+Name: TypeAlias = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z", max_length=63)]
+Subdomain: TypeAlias = Annotated[
+    str, Meta(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z", max_length=253)
+]
+CertificateName: TypeAlias = Annotated[
+    str, Meta(pattern=r"^[^\x00-\x1f\x7f-\x9f$]+\Z", max_length=253)
+]
+"""Without the sign by which a container's arguments name variables."""
+Url: TypeAlias = Annotated[
+    str, Meta(pattern=r"^(https?://[-a-zA-Z0-9._~:/?@!&()*+,;=%]+)?\Z", max_length=2000)
+]
+"""Without `#`, for a section follows; without braces, which alerts read. Empty: no address."""
 Replicas: TypeAlias = Annotated[
     int,
     Meta(
@@ -51,7 +76,7 @@ class ClientCertificate(Part, frozen=True):
         ),
     ] = False
     names: Annotated[
-        tuple[Annotated[str, Meta(min_length=1)], ...],
+        tuple[CertificateName, ...],
         Meta(
             description="Common names, DNS names or URIs, one of which it must carry. None: any"
             " certificate of that authority will do."
@@ -86,21 +111,21 @@ class Reconciler(Part, frozen=True):
 class Pods(Part, frozen=True):
     """Where the pods of both run, and what other programs are told about them."""
 
-    node_selector: Annotated[
-        dict[str, str], Meta(description="Labels of the nodes that may run them.")
-    ] = msgspec.field(default_factory=dict)
+    node_selector: Annotated[Labels, Meta(description="Labels of the nodes that may run them.")] = (
+        msgspec.field(default_factory=dict)
+    )
     tolerations: Annotated[
         tuple[dict[str, Any], ...], Meta(description="As in a pod: taints that they tolerate.")
     ] = ()
     affinity: Annotated[
-        dict[str, Any],
+        dict[Literal["nodeAffinity", "podAffinity", "podAntiAffinity"], Any],
         Meta(description="As in a pod. They are spread over hosts and zones in any case."),
     ] = msgspec.field(default_factory=dict)
     priority_class_name: Annotated[
-        str, Meta(min_length=1, description="They must run before what waits for them.")
+        Subdomain, Meta(description="They must run before what waits for them.")
     ] = "system-cluster-critical"
     annotations: Annotated[
-        dict[str, str],
+        dict[Key, Text],
         Meta(description="Annotations of the pods: for meshes, collectors, and the like."),
     ] = msgspec.field(default_factory=dict)
     image_pull_secrets: Annotated[
@@ -142,14 +167,14 @@ class Monitoring(Part, frozen=True):
         ),
     ] = False
     labels: Annotated[
-        dict[str, str],
+        Labels,
         Meta(
             description="By which your Prometheus selects ServiceMonitors and rules, such as"
             " `release: prometheus`."
         ),
     ] = msgspec.field(default_factory=dict)
     runbook_url: Annotated[
-        str,
+        Url,
         Meta(
             description="Address of the page docs/operations/runbook.md where you publish it: each"
             " alert's `runbook_url` is its section there. Without: alerts have no `runbook_url`,"
@@ -183,11 +208,8 @@ class Values(Part, frozen=True):
     """All that an installation may choose."""
 
     image: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            description="Where the cluster finds the image. Launchers take kubectl from it, too.",
-        ),
+        Image,
+        Meta(description="Where the cluster finds the image. Launchers take kubectl from it, too."),
     ] = "kubectl-edl:0.1.0"
     log_level: Annotated[LogLevel, Meta(description="Log level of webhook and reconciler.")] = (
         "info"

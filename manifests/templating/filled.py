@@ -11,6 +11,7 @@ from edl.patches.merge_patch import merged
 from manifests.documents import Documents
 from manifests.templating.template_nodes import (
     ABSENT,
+    CelText,
     Choice,
     Condition,
     Differs,
@@ -122,7 +123,8 @@ def _pair(_pair: Pair, world: _World) -> str:
 _PLACES: Final[Mapping[type, Callable[[Any, _World], Any]]] = {
     Value: lambda place, world: world.at(place.path),
     Word: lambda place, world: _text(world.at(place.path)),
-    Joined: lambda place, world: f"{place.start}{world.at(place.path)}{place.ending}",
+    Joined: lambda place, world: f"{world.at(place.path)}{place.ending}",
+    CelText: lambda place, world: json.dumps(world.at(place.path), ensure_ascii=False),
     Merged: lambda place, world: merged(_tree(place.base, world), world.at(place.path)),
     Element: lambda _place, world: world.element,
     Pair: _pair,

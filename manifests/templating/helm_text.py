@@ -16,6 +16,7 @@ from msgspec import Struct
 from edl import contract
 from manifests.templating.template_nodes import (
     ABSENT,
+    CelText,
     Choice,
     Condition,
     Differs,
@@ -126,10 +127,10 @@ class HelmPrinter(Struct, frozen=True):
             case Value():
                 text = isinstance(self._default(value.path), str | None)
                 return f"{{{{ .Values.{value.path}{' | quote' if text else ''} }}}}"
-            case Word():
+            case Word() | CelText():
                 return f"{{{{ toJson .Values.{value.path} | quote }}}}"
             case Joined():
-                return f'"{value.start}{{{{ .Values.{value.path} }}}}{value.ending}"'
+                return f"{{{{ print .Values.{value.path} {json.dumps(value.ending)} | quote }}}}"
             case Element():
                 return "{{ toJson . }}"
             case Pair():

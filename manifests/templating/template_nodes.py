@@ -1,8 +1,8 @@
 """Places of a document that depend on values, and the conditions on which they do.
 
-A tree is JSON in which these may stand: `Value`, `Merged` and `Joined` in place of a value,
-`Choice` in place of a map's value, `Items` and `Each` among a list's items. A path names a value
-as values.yaml does: `webhook.replicas`.
+A tree is JSON in which these may stand: `Value`, `Merged`, `Joined` and `CelText` in place of a
+value, `Choice` in place of a map's value, `Items` and `Each` among a list's items. A path names a
+value as values.yaml does: `webhook.replicas`.
 """
 
 from typing import Any, Final, TypeAlias
@@ -69,11 +69,16 @@ class Pair(Struct, frozen=True):
 
 
 class Joined(Struct, frozen=True):
-    """The text value, between `start` and `ending`."""
+    """The text value, and `ending` after it."""
 
     path: str
     ending: str
-    start: str = ""
+
+
+class CelText(Struct, frozen=True):
+    """The text value as CEL writes it, which is as JSON does."""
+
+    path: str
 
 
 class Merged(Struct, frozen=True):

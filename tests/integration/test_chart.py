@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,11 @@ import pytest
 import yaml
 
 from edl import contract
+from edl.patches.merge_patch import merged
 from edl.writes import Json
 from manifests import chart_files, installation, values
 from manifests.chart_files import CHART
+from manifests.templating.filled import filled
 from sandbox.builds.build import Bench, built
 from sandbox.builds.recipe import HELM
 from sandbox.paths import places
@@ -110,7 +114,56 @@ WRONG: dict[str, tuple[Json, str]] = {
         {"networkPolicy": {"apiServerBlocks": ["example.test"]}},
         "does not match pattern",
     ),
+    "a line more": ({"ignoredNamespaces": ["argocd\n"]}, "does not match pattern"),
+    "a name with a control character": (
+        {"webhook": {"clientCertificate": {"names": ["a\x7f"]}}},
+        "does not match pattern",
+    ),
 }
+HOSTILE = (
+    *("*all", "&all", "!!int 1", "%YAML 1.2", "@at", "`tick", "- item", "key: value", "# nothing"),
+    *('say "no"', "it's", "back\\slash", "back\\", "tab\t", "one\ntwo", "ends\n"),
+    *("{{ .Release.Name }}", '{{ fail "evaluated" }}', "}}", "{a: 1}", "[1]", "${IMAGE}"),
+    *("\n---\nkind: Pod\n", "\u2028", "\ufeff", "|", ">-", "'", '"', "' || true || '"),
+    *("no", "~", "0x10", "1e3", "1_000", "2026-01-01", " spaces ", "ÄÖ", "\U0001f600"),
+)
+"""Texts that YAML, Helm or CEL would read as something else where they stand unquoted."""
+ANY_TEXTS: Json = {
+    "pods": {
+        "annotations": {f"example.test/{at}": text for at, text in enumerate(HOSTILE)},
+        "tolerations": [{"value": text} for text in HOSTILE],
+        "affinity": {"podAffinity": list(HOSTILE)},
+    },
+    "webhook": {
+        "clientCertificate": {
+            "enabled": True,
+            "names": [text for text in HOSTILE if text.isprintable() and "$" not in text],
+        }
+    },
+}
+"""Where any text may stand."""
+NARROW_TEXTS: tuple[tuple[str, ...], ...] = (
+    ("image",),
+    ("reconciler", "planning", "provisionalImage"),
+    ("pods", "priorityClassName"),
+    ("pods", "nodeSelector", "role"),
+    ("monitoring", "labels", "release"),
+    ("monitoring", "runbookUrl"),
+)
+"""Where the schema knows what a text may be."""
+REFUSED = tuple(
+    f'{first}a "b" {{{{ fail "evaluated" }}}} # c\n---\nkind: Pod\n\\'
+    for first in ("*", "#", '"', "' || true || '", "{{ .Release.Name }}", "\n")
+)
+
+
+class QuotedDumper(yaml.SafeDumper):
+    """Texts in quotes: Helm takes 1e3 for a number, where YAML 1.1 has a text."""
+
+
+QuotedDumper.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
+)
 
 
 @pytest.fixture(scope="session")
@@ -124,7 +177,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [helm, *words, str(chart), "-f", "-"],
-        input=yaml.safe_dump(given or {}),
+        input=yaml.dump(given or {}, Dumper=QuotedDumper),
         capture_output=True,
         text=True,
         check=False,
@@ -147,6 +200,20 @@ def installed(given: Json, namespace: str = contract.SYSTEM_NAMESPACE) -> list[J
     """What the plugin installs, but for the namespace itself: a release finds it there."""
     documents = installation.documents(values.read(given), namespace)
     return [each for each in documents if each["kind"] != "Namespace"]
+
+
+def unread(given: Json) -> list[Json]:
+    """As `installed`, of values that nothing has looked at."""
+    chosen = merged(values.plain(values.DEFAULTS), given)
+    documents = filled(installation.template(), chosen, "default")
+    return [each for each in documents if each["kind"] != "Namespace"]
+
+
+def nested(path: Sequence[str], text: str) -> Json:
+    found: Any = text
+    for name in reversed(path):
+        found = {name: found}
+    return dict(found)
 
 
 def ordered(documents: Any) -> list[Json]:  # noqa: ANN401 — any iterable of documents
@@ -185,6 +252,32 @@ def test_a_wrong_value_is_refused_by_both_with_the_reason(helm: Path, name: str)
     assert reason in done.stderr
     with pytest.raises(values.ValuesError):
         values.read(given)
+
+
+def test_any_text_arrives_as_it_was_given(helm: Path) -> None:
+    assert ordered(rendered(helm, ANY_TEXTS)) == ordered(installed(ANY_TEXTS))
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_text_that_cannot_be_is_refused_by_both(helm: Path, text: str) -> None:
+    each = [nested(path, text) for path in NARROW_TEXTS]
+    done = run(helm, "template", "edl", given=reduce(merged, each))
+    assert done.returncode != 0
+    for path, given in zip(NARROW_TEXTS, each, strict=True):
+        assert f"at '/{'/'.join(path)}': " in done.stderr
+        with pytest.raises(values.ValuesError, match=".".join(path[:2])):
+            values.read(given)
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_text_that_no_schema_looked_at_changes_nothing_around_it(helm: Path, text: str) -> None:
+    """`helm install --skip-schema-validation`, or a chart that has this one inside."""
+    given = reduce(merged, [nested(path, text) for path in NARROW_TEXTS])
+    given = merged(given, {"monitoring": {"enabled": True}})
+    done = run(helm, "template", "edl", "--skip-schema-validation", given=given)
+    assert done.returncode == 0, done.stderr
+    found = list(yaml.safe_load_all(done.stdout))
+    assert ordered(found) == ordered(unread(given))
 
 
 def test_helm_finds_nothing_to_complain_of(helm: Path) -> None:

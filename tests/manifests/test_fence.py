@@ -106,6 +106,6 @@ def test_it_knows_the_image_that_an_installation_chooses() -> None:
     given = {"reconciler": {"planning": {"provisionalImage": "example/pause:1"}}}
     found = installation.documents(values.read(given))
     (policy,) = (each for each in found if each["kind"] == KINDS[0])
-    assert {"name": "provisionalImage", "expression": "'example/pause:1'"} in policy["spec"][
+    assert {"name": "provisionalImage", "expression": '"example/pause:1"'} in policy["spec"][
         "variables"
     ]
