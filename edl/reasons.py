@@ -14,6 +14,7 @@ from edl.model.reason_codes import (
     Awaiting,
     Code,
     FixedSize,
+    ForeignJob,
     Growth,
     Load,
     Minimum,
@@ -219,6 +220,16 @@ def restarted(reason: Reason) -> Reason:
 def grew_smaller(reason: Reason) -> Reason:
     """Why a job has started that was stopped to grow, and came back smaller."""
     return replace(restarted(GREW_IN_VAIN), attempts=reason.attempts)
+
+
+def of_foreign_job(reason: Reason, uid: str, team: str) -> Reason:
+    """What it is about has no name for users of another namespace."""
+    return replace(reason, about=ForeignJob(uid, team, isinstance(reason.about, Minimum)))
+
+
+def of_foreign_pods(reason: Reason, priority: int) -> Reason:
+    """The same of pods."""
+    return replace(reason, about=PendingPods("", priority))
 
 
 def is_never(reason: Reason) -> bool:

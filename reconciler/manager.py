@@ -17,7 +17,8 @@ from edl.kube.writer.event_recorder import EventRecorder, EventYieldingExecutor
 from edl.kube.writer.executor import ClusterWriter
 from edl.model import ClusterState
 from edl.planner.plan import Plan
-from edl.steps import steps
+from edl.steps import Steps, steps
+from edl.steps.foreign_names import without_foreign_names
 from edl.steps.unchanged import UnchangedJobs
 from reconciler.autoscaler_events import AutoscalerEvents
 from reconciler.controller import Controller, DecisionPipeline
@@ -93,7 +94,7 @@ class Manager:
         return DecisionPipeline(
             unneeded.observing(lambda now: said.seen(known.state(now))),
             unneeded.deciding(decide),
-            partial(steps, quiet=UnchangedJobs()),
+            partial(_steps, quiet=UnchangedJobs()),
             self.team_source.forget,
         )
 
@@ -186,3 +187,7 @@ class Manager:
     def _turns(self, seconds: float) -> bool:
         """Whether the current round is younger than `seconds`."""
         return self._clocks.monotonic() - self._loop.beat < seconds
+
+
+def _steps(plan: Plan, state: ClusterState, quiet: UnchangedJobs) -> Steps:
+    return steps(without_foreign_names(plan, state), state, quiet)

@@ -3,11 +3,24 @@
 No clock readings: the same situation always reads the same.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import singledispatch
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from edl.messages.code_texts import (
+    ATTEMPTS,
+    BALANCED,
+    ENDED,
+    PLAIN,
+    RECLAIMED,
+    RESTART,
+    SUSPENDED_FOR,
+    TO,
+    UNKNOWN,
+    UNNAMED_POD,
+    unnamed_jobs,
+)
 from edl.messages.scarcity_messages import (
     best,
     insufficient,
@@ -22,10 +35,10 @@ from edl.model.reason_codes import (
     About,
     AboveBudget,
     Attempt,
-    Attempted,
     Awaiting,
     Code,
     FixedSize,
+    ForeignJob,
     Growth,
     Load,
     Minimum,
@@ -37,64 +50,12 @@ from edl.model.reason_codes import (
     PodNames,
     Pods,
     Reason,
-    Restart,
     Roles,
     Size,
     Told,
     Usage,
 )
 from edl.model.scarcity import NoEligibleNode, NoRoom, Shortage
-
-_RESTART: Final[Mapping[Restart, str]] = {
-    Restart.NONE: "",
-    Restart.STOPPED: "restarts: ",
-    Restart.STARTED: "restarted: ",
-}
-
-_PLAIN: Final[Mapping[Code, str]] = {
-    Code.MANUAL_SIZE: "manual size",
-    Code.ABOVE_MAX: "scaled down to its max",
-    Code.PAUSED: "paused",
-    Code.UNSCHEDULABLE: "pods stayed Pending: no node takes them",
-    Code.GANG_UNSCHEDULABLE: "pods of its minimum stayed Pending: back to the queue",
-    Code.GROWTH_UNSCHEDULABLE: "not all pods of its larger size found a node",
-    Code.POD_LOST: "a pod was lost, and the others cannot go on without it",
-    Code.CONTAINER_RESTARTED: "a container restarted, and the other pods cannot go on with it",
-    Code.NODE_UNNEEDED: "left nodes that nothing else needs: an autoscaler may remove them",
-    Code.NEEDED_NODES_ONLY: "grows only on nodes that are needed anyway: others may be removed",
-    Code.PLACEMENT_ORDER: "waiting for pods ahead of it to be scheduled",
-    Code.MINIMUM_FIRST: "starts with its minimum, and is scaled up when those pods are scheduled",
-    Code.PODS_TERMINATING: "waiting for its previous pods to terminate",
-    Code.REBALANCING: "waiting for replicas to move to a job with a smaller share",
-    Code.COOLDOWN: "cooldown after its last start or resize",
-    Code.PODS_MISSING: "waiting for its lost pods to be recreated",
-    Code.PODS_SUCCEEDED: "some of its pods have succeeded: it is not restarted any more",
-    Code.NEARLY_DONE: "nearly finished: it keeps its size",
-    Code.FIXED_SIZE: "its size is fixed",
-    Code.AT_MIN: "its min",
-    Code.UNOBSERVED: "waiting for the reconciler to look at it",
-    Code.UNKNOWN: "its reason is not known any more",
-    Code.NOT_PLANNED: "there is room, but the plan does not use it for this job now",
-}
-"""Messages of reasons without a subject."""
-_UNKNOWN: Final = _PLAIN[Code.UNKNOWN]
-"""The message of a code with an unexpected subject: another client may have written it."""
-
-_RECLAIMED: Final = "to make room for"
-_BALANCED: Final[Mapping[Code, str]] = {
-    Code.FAIR_SHARING: "equal share with",
-    Code.FIFO_ORDER: "came after",
-    Code.UTILIZATION: "better utilization by",
-}
-_TO: Final[Mapping[Code, str]] = {
-    **_BALANCED,
-    Code.RECLAIMED: _RECLAIMED,
-}
-"""Before the name of the training job that gets the room."""
-_SUSPENDED_FOR: Final[Mapping[Code, str]] = {
-    Code.PREEMPTED: "its priority is lower",
-    Code.GUARANTEE_RECLAIMED: "its team borrows what another is guaranteed",
-}
 
 
 class _Sentence(NamedTuple):
@@ -107,13 +68,13 @@ class _Sentence(NamedTuple):
 def message(reason: Reason, until: datetime | None = None) -> str:
     """The whole sentence; `until`: when time alone ends what it says."""
     found = _sentence(reason)
-    text = "; ".join(filter(None, (_RESTART[reason.restart] + found.text, found.figures)))
+    text = "; ".join(filter(None, (RESTART[reason.restart] + found.text, found.figures)))
     return f"{text} (until {until:%H:%M:%S} UTC)" if until else text
 
 
 def lasting(reason: Reason) -> str:
     """Without the figures of the moment."""
-    return _RESTART[reason.restart] + _sentence(reason).text
+    return RESTART[reason.restart] + _sentence(reason).text
 
 
 def messages(reasons: Sequence[Reason]) -> str:
@@ -126,18 +87,15 @@ def precedence(code: Code) -> str:
     if code is Code.QUEUE_ORDER:
         return "the job that has waited longest starts first:"
     first = "room goes first to"
-    return f"{first} the minimum of" if code is Code.MINIMUM_FIRST else _BALANCED.get(code, first)
-
-
-_ENDED: Final[Mapping[Code, str]] = {Code.COMPLETE: "is done", Code.FAILED: "has failed"}
+    return f"{first} the minimum of" if code is Code.MINIMUM_FIRST else BALANCED.get(code, first)
 
 
 def _sentence(reason: Reason) -> _Sentence:
     if reason.about is None:
-        return _Sentence(_PLAIN.get(reason.code, _UNKNOWN))
-    if reason.code in _SUSPENDED_FOR:
+        return _Sentence(PLAIN.get(reason.code, UNKNOWN))
+    if reason.code in SUSPENDED_FOR:
         asker = _about(reason.about, Code.RECLAIMED).text
-        return _Sentence(f"{asker}: back to the queue, {_SUSPENDED_FOR[reason.code]}")
+        return _Sentence(f"{asker}: back to the queue, {SUSPENDED_FOR[reason.code]}")
     return _about(reason.about, reason.code)
 
 
@@ -148,23 +106,36 @@ def _about(about: About, code: Code) -> _Sentence:
 
 @_about.register
 def _(about: Other, code: Code) -> _Sentence:
+    if code in ENDED:
+        return _Sentence(f"{about.job.name} {ENDED[code]}")
+    return _for_job(str(about.job), code)
+
+
+@_about.register
+def _(about: ForeignJob, code: Code) -> _Sentence:
+    name = unnamed_jobs(about.team)
+    if about.minimum:
+        return _Sentence(f"{RECLAIMED} the minimum of {name}")
+    return _for_job(name, code)
+
+
+def _for_job(name: str, code: Code) -> _Sentence:
     if code is Code.QUEUE_ORDER:
-        return _Sentence(f"{about.job} has waited longest and starts first")
-    if code in _ENDED:
-        return _Sentence(f"{about.job.name} {_ENDED[code]}")
-    return _Sentence(f"{_TO[code]} {about.job}" if code in _TO else _UNKNOWN)
+        return _Sentence(f"{name} has waited longest and starts first")
+    return _Sentence(f"{TO[code]} {name}" if code in TO else UNKNOWN)
 
 
 @_about.register
 def _(about: Minimum, code: Code) -> _Sentence:
     if code is Code.INSUFFICIENT_CAPACITY:
         return _Sentence("pods of its minimum are waiting for a node")
-    return _Sentence(f"{_RECLAIMED} the minimum of {about.job}")
+    return _Sentence(f"{RECLAIMED} the minimum of {about.job}")
 
 
 @_about.register
 def _(about: PendingPods, code: Code) -> _Sentence:  # noqa: ARG001 (a sentence's shape)
-    return _Sentence(f"{_RECLAIMED} {about.example} (priority {about.priority})")
+    example = about.example or UNNAMED_POD
+    return _Sentence(f"{RECLAIMED} {example} (priority {about.priority})")
 
 
 @_about.register
@@ -274,7 +245,7 @@ def _(about: NoEligibleNode, code: Code) -> _Sentence:  # noqa: ARG001
 
 @_about.register
 def _(about: Attempt, code: Code) -> _Sentence:  # noqa: ARG001
-    return _Sentence(_ATTEMPTS[about.what])
+    return _Sentence(ATTEMPTS[about.what])
 
 
 @_about.register
@@ -289,10 +260,3 @@ def _(about: NodesAsked, code: Code) -> _Sentence:
 @_about.register
 def _(about: Told, code: Code) -> _Sentence:  # noqa: ARG001
     return _Sentence(about.text)
-
-
-_ATTEMPTS: Final[Mapping[Attempted, str]] = {
-    Attempted.GANG: "back-off: its last start found no nodes for all pods",
-    Attempted.GROWTH: "back-off: a larger size found no nodes",
-    Attempted.RECLAMATION: "back-off: it made room for a job that could not start",
-}

@@ -96,10 +96,23 @@ class Minimum(msgspec.Struct, frozen=True, tag=True):
     job: JobKey
 
 
+class ForeignJob(msgspec.Struct, frozen=True, tag=True):
+    """A training job of another namespace, as this one's users may read of it.
+
+    `uid` is one of its Jobs', `team` empty where there are no teams.
+    """
+
+    uid: str
+    team: str = ""
+    minimum: bool = False
+    """The reason is about its minimum."""
+
+
 class PendingPods(msgspec.Struct, frozen=True, tag=True):
     """Pods of other owners that wait for a node."""
 
     example: str
+    """Empty where this namespace's users may not read its name."""
     priority: int
 
 
@@ -217,6 +230,7 @@ class Told(msgspec.Struct, frozen=True, tag=True):
 About: TypeAlias = (
     Other
     | Minimum
+    | ForeignJob
     | PendingPods
     | Pods
     | Awaiting

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import structs
 
+from edl.messages import UNNAMED_POD, unnamed_jobs
 from edl.model import JobKey
 from edl.model.blockers import Outranked
 from edl.model.reason_codes import PendingPods
@@ -22,11 +23,7 @@ class UnnamedJobs(JobKey):
     @classmethod
     def of(cls, team: str, count: int) -> "UnnamedJobs":
         """`team` is empty where no teams are configured."""
-        if team:
-            owner = f"of team {team}"
-        else:
-            owner = "of another namespace" if count == 1 else "of other namespaces"
-        return cls("", f"a job {owner}" if count == 1 else f"{count} jobs {owner}")
+        return cls("", unnamed_jobs(team, count))
 
     def __str__(self) -> str:
         return self.name
@@ -68,4 +65,4 @@ class QueueReader(msgspec.Struct, frozen=True):
     def _pod(self, name: str) -> str:
         """`namespace/name` of a pod."""
         own = name.partition("/")[0] == self.namespace
-        return name if own else "a pod of another namespace"
+        return name if own else UNNAMED_POD

@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
+from edl import reasons
 from edl.errors import Forbidden, NotFound
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import ClusterState, ObjectRef
+from edl.model import ClusterState, JobKey, ObjectRef
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
-from edl.planner.plan import Plan
+from edl.planner.plan import Held, Plan
 from edl.planner.policies import POLICIES
 from edl.writes import Json
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
@@ -132,6 +133,17 @@ def test_that_a_start_is_refused_is_an_event_where_not_even_the_reason_may_be_wr
     start(Manager(cluster, PLAN, CLOCKS))
     until(lambda: {"StartRefused", "WriteRefused"} <= events(fake))
     assert "edl.dev/reason" not in annotations(fake)
+
+
+def test_a_job_is_told_no_name_of_another_namespaces_job(
+    fake: FakeCluster, start: Callable[[Manager], Manager]
+) -> None:
+    why = reasons.goes_first(JobKey("secret", "falcon"))
+    start(Manager(fake, lambda _: Plan(held=(Held(JobKey("web", "items"), why),)), CLOCKS))
+    submit(fake, JOB)
+    said = "a job of another namespace has waited longest and starts first"
+    until(lambda: annotations(fake).get("edl.dev/message") == said)
+    assert "falcon" not in json.dumps(fake.get(JOB))
 
 
 def annotations(fake: FakeCluster) -> Mapping[str, str]:

@@ -24,6 +24,7 @@ from edl.planner.packing.node_capacity import Ints, NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, lacking_resources
 from edl.planner.policies import Policy
 from edl.planner.snapshot.existing_placements import PlacementByNode, PodClassState
+from edl.planner.snapshot.last_resizes import JobReference
 from edl.planner.snapshot.least_demand import least_demand
 from edl.planner.snapshot.quota_balance import QuotaUsage
 from edl.planner.snapshot.role_allocation import RoleAllocation
@@ -69,6 +70,7 @@ class Snapshot:
     cluster_fractions: dict[PodClass, float] = field(default_factory=dict)
     _without_training_jobs: Ints | None = None
     _jobs: dict[JobKey, TrainingJob] = field(default_factory=dict)
+    _jobs_by_uid: dict[str, TrainingJob] = field(default_factory=dict)
     _queue_ranks: dict[JobKey, int] = field(default_factory=dict)
     _known: dict[int, PodClassState] = field(default_factory=dict)
     """`pod_classes` by the identity of their shapes."""
@@ -171,10 +173,14 @@ class Snapshot:
             self._queue_ranks = {job.key: place for place, job in enumerate(self.all_jobs)}
         return self._queue_ranks[key]
 
-    def job(self, key: JobKey) -> TrainingJob | None:
+    def job(self, named: JobReference) -> TrainingJob | None:
+        if isinstance(named, str):
+            if not self._jobs_by_uid:
+                self._jobs_by_uid = {role.uid: job for job in self.all_jobs for role in job.roles}
+            return self._jobs_by_uid.get(named)
         if not self._jobs:
             self._jobs = {job.key: job for job in self.all_jobs}
-        return self._jobs.get(key)
+        return self._jobs.get(named)
 
     def capacity_without_training_jobs(self) -> Ints:
         """The room if none of our training jobs ran; int64[resources, nodes]."""

@@ -1,7 +1,12 @@
 """What a plan reads off the reason of a role's last change."""
 
+from typing import TypeAlias
+
 from edl.model import Code, JobKey, Restart, Role
-from edl.model.reason_codes import Minimum, Other
+from edl.model.reason_codes import About, ForeignJob, Minimum, Other
+
+JobReference: TypeAlias = JobKey | str
+"""A training job, by its key or by the uid of one of its Jobs."""
 
 
 def stopped_to_resize(role: Role) -> bool:
@@ -48,21 +53,28 @@ def was_reclaimed(role: Role) -> bool:
     return last is not None and last.restart is Restart.STARTED and last.code is Code.RECLAIMED
 
 
-def preempted_for(role: Role) -> JobKey | None:
+def preempted_for(role: Role) -> JobReference | None:
     """The job for which a role's whole training job was stopped."""
     last = role.record.last
     if last is None or last.code not in (Code.PREEMPTED, Code.GUARANTEE_RECLAIMED):
         return None
-    return last.about.job if isinstance(last.about, Other | Minimum) else None
+    return _job(last.about)
 
 
-def reclaimed_for(gives: Code, role: Role) -> JobKey | None:
+def reclaimed_for(gives: Code, role: Role) -> JobReference | None:
     """The job for which a role came back smaller: for its claim, or what the policy balances."""
     last = role.record.last
     if last is None or last.restart is not Restart.STARTED:
         return None
-    if last.code in (Code.RECLAIMED, gives) and isinstance(last.about, Other | Minimum):
-        return last.about.job
+    return _job(last.about) if last.code in (Code.RECLAIMED, gives) else None
+
+
+def _job(about: About | None) -> JobReference | None:
+    match about:
+        case Other(job) | Minimum(job):
+            return job
+        case ForeignJob(uid):
+            return uid
     return None
 
 

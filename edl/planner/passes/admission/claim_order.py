@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 
 from edl.model import Demand
 from edl.planner.passes.admission.gang import Gang
+from edl.planner.snapshot.last_resizes import JobReference
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 from edl.planner.teams.team_turns import TeamPrecedence, TeamQueue, TeamTurns
@@ -67,10 +68,11 @@ class TeamOrder:
     def __init__(self, turns: TeamTurns, queues: Mapping[int, "ClaimingTeam"]) -> None:
         self.turns, self._queues = turns, queues
         self._waiting = {
-            claim.job.key
+            reference
             for queue in queues.values()
             for claim, _ in queue.claims
             if isinstance(claim, Gang)
+            for reference in _references(claim)
         }
 
     def pop(self, queue: "ClaimingTeam") -> tuple[Claim, "ClaimingTeam"]:
@@ -82,7 +84,7 @@ class TeamOrder:
         queue, place = self._turn(queue)
         claim = queue.pop(place)
         if isinstance(claim, Gang):
-            self._waiting.discard(claim.job.key)
+            self._waiting -= _references(claim)
         return claim, queue
 
     def _turn(self, queue: "ClaimingTeam") -> tuple["ClaimingTeam", int]:
@@ -112,6 +114,10 @@ class TeamOrder:
             return None
         _, number, place = min(found)
         return self._queues[number], place
+
+
+def _references(claim: Gang) -> set[JobReference]:
+    return {claim.job.key, *(role.uid for role in claim.job.roles)}
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import Domain, JobKey, Reason, ResizePolicy, Role, Topology, TrainingJob
+from edl.model import Domain, Reason, ResizePolicy, Role, Topology, TrainingJob
 from edl.planner.packing.pack_order import pack_orders
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot import last_resizes
@@ -52,10 +52,12 @@ class Gang(msgspec.Struct, frozen=True):
         return failed_starts(self.roles) > 0
 
     @property
-    def preemptor(self) -> JobKey | None:
+    def preemptor(self) -> last_resizes.JobReference | None:
         """The job for which it was stopped."""
-        found = (last_resizes.preempted_for(role) for role in self.roles)
-        return next(filter(None, found), None)
+        for role in self.roles:
+            if found := last_resizes.preempted_for(role):
+                return found
+        return None
 
     @property
     def stop_reason(self) -> Reason | None:

@@ -257,23 +257,26 @@ def test_what_grew_in_the_way_of_its_own_other_role_gives_that_room_back_itself(
     assert last_resizes.growth_failed(mine.key, back)
 
 
+@pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("failed", [False, True])
 def test_what_made_room_in_vain_is_not_restarted_twice_for_the_next_try(
     failed: bool,  # noqa: FBT001
     late: bool,  # noqa: FBT001
+    named: bool,  # noqa: FBT001 - of another namespace it knows the uid alone
 ) -> None:
     """It keeps its size while that job waits, to start or to start again, six cooldowns at most."""
     started = {"last": reasons.GANG_PENDING, "started_at": at(-130)} if failed else {}
     pods = 2 if failed else 3
-    tries = worker("tries", pods, pods, **started, queued=-900)
+    tries = worker("tries", pods, pods, **started, uid="tries", queued=-900)
     since = at(-6 * COOLDOWN + (0 if late else 1))
     why = reasons.restarted(reasons.room_for_job(tries.key))
+    why = why if named else reasons.of_foreign_job(why, "tries", "")
     gave = restarting("gave", 1, 3, on=["a"], last=why, started_at=since)
     plan = plan_for(cluster(node("a", 3), gave, tries))
     assert sizes(plan) == ({"gave": 3} if late else {})
     assert late or held(plan)["gave"] == reasons.MADE_ROOM_IN_VAIN
-    runs = worker("tries", 2, 2, on=["b", "b"], queued=-900)
+    runs = worker("tries", 2, 2, on=["b", "b"], uid="tries", queued=-900)
     assert sizes(plan_for(cluster(node("a", 3), node("b", 2), gave, runs))) == {"gave": 3}
 
 

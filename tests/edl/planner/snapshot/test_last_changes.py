@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from edl.model import Code, JobKey, Reason, Restart, Role
-from edl.model.reason_codes import Minimum, Other, PendingPods, Size
+from edl.model.reason_codes import ForeignJob, Minimum, Other, PendingPods, Size
 from edl.planner.snapshot import last_resizes
 from tests.edl.planner.states import role
 
@@ -22,7 +22,10 @@ CHANGES = (
     Reason(Code.RECLAIMED, Minimum(OTHER)),
     Reason(Code.RECLAIMED, Minimum(ME)),
     Reason(Code.RECLAIMED, PendingPods("pod", 1)),
+    Reason(Code.RECLAIMED, ForeignJob("uid")),
     Reason(Code.PREEMPTED, Minimum(ME)),
+    Reason(Code.PREEMPTED, ForeignJob("uid")),
+    Reason(Code.GUARANTEE_RECLAIMED, ForeignJob("uid", minimum=True)),
     GAVE,
     Reason(Code.FIFO_ORDER, Other(OTHER)),
 )
@@ -56,6 +59,21 @@ MEANT: dict[str, tuple[Holds, dict[Reason, set[Restart]]]] = {
             Reason(Code.RECLAIMED, Other(OTHER)): {STARTED},
             Reason(Code.RECLAIMED, Minimum(OTHER)): {STARTED},
             GAVE: {STARTED},
+        },
+    ),
+    "yielded_to_another_namespace": (
+        lambda found: last_resizes.reclaimed_for(Code.FAIR_SHARING, found) == "uid",
+        {Reason(Code.RECLAIMED, ForeignJob("uid")): {STARTED}},
+    ),
+    "preempted": (
+        lambda found: last_resizes.preempted_for(found) == ME,
+        {Reason(Code.PREEMPTED, Minimum(ME)): EVERY},
+    ),
+    "preempted_for_another_namespace": (
+        lambda found: last_resizes.preempted_for(found) == "uid",
+        {
+            Reason(Code.PREEMPTED, ForeignJob("uid")): EVERY,
+            Reason(Code.GUARANTEE_RECLAIMED, ForeignJob("uid", minimum=True)): EVERY,
         },
     ),
     "balanced": (lambda found: last_resizes.gave_replica(Code.FAIR_SHARING, found), {GAVE: {NONE}}),

@@ -1,0 +1,54 @@
+"""What is written into a namespace about jobs and pods of others: a team, and never a name.
+
+A namespace's users read the annotations, histories and Events of its Jobs. Later decisions read
+them, too: they find the other job by the uid of one of its Jobs.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from edl import reasons
+from edl.model import ClusterState, JobKey, Reason
+from edl.model.reason_codes import Minimum, Other, PendingPods
+from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
+
+_Entry = TypeVar("_Entry", Admission, Drain, Held, Resize, Suspension)
+
+
+def without_foreign_names(plan: Plan, state: ClusterState) -> Plan:
+    """The plan with its reasons as each job's namespace may read them; else it is the same."""
+    names = _Names(state, {job.key: job.roles[0].uid for job in state.jobs if job.roles})
+    return replace(
+        plan,
+        admissions=names.told(plan.admissions),
+        resizes=names.told(plan.resizes),
+        suspensions=names.told(plan.suspensions),
+        drains=names.told(plan.drains),
+        held=names.told(plan.held),
+    )
+
+
+class _Names(msgspec.Struct, frozen=True):
+    """What it takes to say whose a job is; `uids`: of one Job of each."""
+
+    state: ClusterState
+    uids: Mapping[JobKey, str]
+
+    def told(self, entries: Iterable[_Entry]) -> tuple[_Entry, ...]:
+        return tuple(self._entry(one) for one in entries)
+
+    def _entry(self, entry: _Entry) -> _Entry:
+        reason = self._reason(entry.reason, entry.job.namespace)
+        return entry if reason is entry.reason else replace(entry, reason=reason)
+
+    def _reason(self, reason: Reason, namespace: str) -> Reason:
+        match reason.about:
+            case Other(job) | Minimum(job) if job.namespace != namespace:
+                team = self.state.team_of(job.namespace)
+                return reasons.of_foreign_job(reason, self.uids.get(job, ""), team)
+            case PendingPods(example, priority) if example.partition("/")[0] != namespace:
+                return reasons.of_foreign_pods(reason, priority)
+        return reason

@@ -1,0 +1,98 @@
+"""Users of one namespace read no name of another one's jobs and pods in what is written there."""
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from edl import reasons
+from edl.annotations.last_change import read_reason
+from edl.contract import LAST_CHANGE, MESSAGE
+from edl.model import Code, Demand, JobKey, Reason, Team, Teams
+from edl.model.reason_codes import ForeignJob
+from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
+from edl.steps import steps
+from edl.steps.foreign_names import without_foreign_names
+from tests.edl.planner.states import cluster, shape, worker
+from tests.edl.trainings import patches, surrounded, written
+
+OWN = surrounded(worker("own", 1, 4, on=["a"] * 4))
+QUEUED = surrounded(worker("queued", 1, 4))
+FALCON = surrounded(
+    replace(worker("falcon", 1, 1, uid="uid-of-falcon"), key=JobKey("secret", "falcon"))
+)
+STATE = cluster(OWN, QUEUED, FALCON)
+TEAMS = {"ns": "vision", "secret": "deals"}
+TEAMED = replace(STATE, teams=Teams.of([Team("vision"), Team("deals")]), namespace_teams=TEAMS)
+POD = Demand(shape(1), 7, 1, "secret/falcon-pod")
+WHY = {
+    "the room of a job": reasons.room_for_job(FALCON.key),
+    "its minimum": reasons.room_for_minimum(FALCON.key),
+    "an equal share": reasons.gave(Code.FAIR_SHARING, FALCON.key),
+    "a preemption": reasons.preempted(reasons.room_for_job(FALCON.key)),
+    "a guarantee": reasons.guarantee_reclaimed(reasons.room_for_minimum(FALCON.key)),
+    "the queue": reasons.goes_first(FALCON.key),
+    "pods": reasons.room_for_demand(POD),
+}
+SAID = {
+    "the room of a job": "to make room for a job of team deals",
+    "its minimum": "to make room for the minimum of a job of team deals",
+    "an equal share": "equal share with a job of team deals",
+    "a preemption": "to make room for a job of team deals: back to the queue,"
+    " its priority is lower",
+    "a guarantee": "to make room for the minimum of a job of team deals: back to the queue,"
+    " its team borrows what another is guaranteed",
+    "the queue": "a job of team deals has waited longest and starts first",
+    "pods": "to make room for a pod of another namespace (priority 7)",
+}
+
+
+def plans(why: Reason) -> dict[str, Plan]:
+    """Everything that a plan may do to a job, for this reason."""
+    shrink = Resize(OWN.key, "worker", 4, 1, why)
+    pods = tuple(pod.name for pod in OWN.roles[0].status.pods[:1])
+    return {
+        "shrink": Plan(resizes=(shrink,)),
+        "restart": Plan(resizes=(replace(shrink, restart=True),)),
+        "stop": Plan(suspensions=(Suspension(OWN.key, why),)),
+        "move": Plan(drains=(Drain(OWN.key, "worker", pods, why),)),
+        "start": Plan(
+            admissions=(Admission(QUEUED.key, (("worker", 1),), reasons.restarted(why)),)
+        ),
+        "wait": Plan(held=(Held(QUEUED.key, why),)),
+    }
+
+
+@pytest.mark.parametrize("about", WHY)
+@pytest.mark.parametrize("what", plans(reasons.MANUAL))
+def test_no_write_and_no_event_names_them(what: str, about: str) -> None:
+    plan = plans(WHY[about])[what]
+    found = steps(without_foreign_names(plan, TEAMED), TEAMED)
+    text = msgspec.json.encode(found.steps).decode()
+    assert SAID[about] in text
+    assert not any(name in text.replace("uid-of-falcon", "") for name in ("secret", "falcon"))
+
+
+def test_without_teams_it_is_a_job_of_another_namespace() -> None:
+    plan = Plan(held=(Held(QUEUED.key, WHY["the queue"]),))
+    (step,) = steps(without_foreign_names(plan, STATE), STATE).steps
+    (patch,) = patches(step)
+    assert written(patch)[MESSAGE] == (
+        "a job of another namespace has waited longest and starts first"
+    )
+
+
+def test_jobs_and_pods_of_the_same_namespace_are_named() -> None:
+    mine = reasons.room_for_demand(replace(POD, example="ns/web-1"))
+    whys = [reasons.room_for_job(QUEUED.key), reasons.room_for_minimum(QUEUED.key), mine]
+    for why in [*whys, reasons.PAUSED]:
+        plan = Plan(resizes=(Resize(OWN.key, "worker", 4, 1, why),))
+        assert without_foreign_names(plan, TEAMED) == plan
+
+
+def test_the_next_decision_reads_which_job_it_was() -> None:
+    plan = plans(WHY["its minimum"])["restart"]
+    (step,) = steps(without_foreign_names(plan, TEAMED), TEAMED).steps
+    (patch,) = patches(step)
+    assert read_reason(written(patch)[LAST_CHANGE]) == reasons.restart(
+        Reason(Code.RECLAIMED, ForeignJob("uid-of-falcon", "deals", minimum=True))
+    )
