@@ -94,7 +94,7 @@ def _write(errand: ResizeTask) -> _Decided:
 
     decided, manifest = with_fresh_state(change, errand.world.sleep)
     hints = unattended(errand.connection, errand.world.now(), errand.writing.dry_run)
-    then = next_step(decided.scaling.role, attended=not hints)
+    then = next_step(decided.scaling, attended=not hints)
     where = f"kubectl edl status {decided.job.key.name}{errand.wish.flags}"
     sentence = f"{decided.scaling.sentence}; {then}: {where}{actuator.remark}"
     say_changed(errand.world, errand.writing.output, sentence, [manifest], hints)

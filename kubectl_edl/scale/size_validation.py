@@ -45,6 +45,8 @@ class Scaling:
     limited: bool = False
     """It is a growth that is taken back when it takes too long."""
     removed: tuple[Pod, ...] = ()
+    shrinks: bool = False
+    """Replicas leave, of a role that runs."""
 
 
 def resizable_roles(job: TrainingJob) -> tuple[Role, ...]:
@@ -99,7 +101,10 @@ def scaling(job: TrainingJob, wish: SizeRequest, manifest: Json) -> Scaling:
     body = {"metadata": {"labels": _new_bounds(wish), "annotations": noted}}
     target = ObjectRef("Job", job.key.namespace, role.job)
     said = _sentence(job, role, wish, bounds)
-    return Scaling(Patch(target, role.version, body), said, role, held, limited, removed)
+    goal = min(role.status.size, high) if held is None else held
+    shrinks = goal < role.status.size and not role.status.suspended
+    patch = Patch(target, role.version, body)
+    return Scaling(patch, said, role, held, limited, removed, shrinks)
 
 
 def _left(role: Role, removed: int) -> int:
@@ -207,14 +212,20 @@ def _sentence(job: TrainingJob, role: Role, wish: SizeRequest, bounds: tuple[int
     return f"{job.key.name}: {role.name} {', '.join(said)}"
 
 
-def next_step(role: Role, *, attended: bool) -> str:
-    """What follows the patch; `attended`: a reconciler is at work, as far as is known."""
+def next_step(found: Scaling, *, attended: bool) -> str:
+    """What follows the patch; `attended`: a reconciler is at work, as far as is known.
+
+    Only growth waits for capacity, and a size that is there already stays.
+    """
+    role = found.role
+    if found.size == role.status.size and not role.status.suspended:
+        return "it has that size now"
+    when = "" if found.shrinks else "when capacity is free"
     if role.spec.resizing is ResizePolicy.RESTART:
-        what = "the whole job restarts from its checkpoint when capacity is free"
+        what = f"the whole job restarts from its checkpoint {when}".strip()
         return what if attended else f"once a reconciler runs, {what}"
-    if attended:
-        return "the reconciler will apply it; scale-up waits for free capacity"
-    return "once a reconciler runs, it is resized; scale-up waits for free capacity"
+    what = "the reconciler will apply it" if attended else "once a reconciler runs, it is resized"
+    return what if found.shrinks else f"{what}; scale-up waits for free capacity"
 
 
 def _has(job: TrainingJob, name: str) -> bool:

@@ -42,6 +42,30 @@ def test_the_job_of_a_role_means_that_role_and_no_other(stage: Stage) -> None:
     assert held(stage) == "6"
 
 
+@pytest.mark.parametrize(
+    ("wish", "then"),
+    [
+        (["3"], "the reconciler will apply it: kubectl edl status mnist\n"),
+        (["--max", "2"], "the reconciler will apply it: kubectl edl status mnist\n"),
+        (["4"], "it has that size now: kubectl edl status mnist\n"),
+        (["--max", "5"], NEXT),
+    ],
+)
+def test_only_growth_waits_for_capacity(stage: Stage, wish: list[str], then: str) -> None:
+    found = stage.run("scale", "mnist", *wish)
+    assert found.code == 0
+    assert found.out.endswith(f"); {then}")
+
+
+def test_a_framework_that_restarts_does_so_at_once_for_fewer(stage: Stage) -> None:
+    ernie = job("ernie", framework="paddle", min="1", max="8")
+    ernie["metadata"]["annotations"] = {contract.MODE: "collective"}
+    stage.put(ernie, suspend=False, parallelism=4, completions=4)
+    restart = "; the whole job restarts from its checkpoint"
+    assert f"{restart}: kubectl" in stage.run("scale", "ernie", "2").out
+    assert f"{restart} when capacity is free: kubectl" in stage.run("scale", "ernie", "6").out
+
+
 def test_auto_gives_the_size_back(stage: Stage) -> None:
     stage.run("scale", "mnist", "6")
     found = stage.run("scale", "mnist", "--auto")
