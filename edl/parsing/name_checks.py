@@ -41,7 +41,7 @@ def _check_pod(form: ManifestReader, seat: RoleBounds, cast: Sequence[RoleBounds
 def _check_job(
     form: ManifestReader, framework: Framework, seat: RoleBounds, cast: Sequence[RoleBounds]
 ) -> None:
-    if seat.role not in framework.kinds:
+    if seat.role not in framework.kinds or (cast and all(one.role != seat.role for one in cast)):
         return  # it is said, and what the name should be follows from it
     expected = f"{form.job_name}-{seat.role}"
     if not form.name and (framework.ranked or cast):

@@ -8,7 +8,7 @@ from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, Mode
 from edl.model import ResizePolicy
-from edl.parsing import name_checks, topology_labels
+from edl.parsing import name_checks, role_bounds, topology_labels
 from edl.parsing.manifest_reader import ManifestReader
 from edl.parsing.role_bounds import read_bounds, read_cast
 from edl.spec.job_spec import (
@@ -138,11 +138,14 @@ def _mode(form: ManifestReader, framework: Framework, cast: Sequence[RoleBounds]
     name = form.annotations.get(contract.MODE, "")
     roles = [seat.role for seat in cast]
     mode = framework.mode(name, roles)
-    if mode is None:
+    unread = role_bounds.unread(form)
+    if mode is None and not (unread and name in {one.name for one in framework.modes}):
         known = ", ".join(
             mode.name + (f" (with a {mode.role})" if mode.role else "") for mode in framework.modes
         )
         form.found(form.annotation_path(contract.MODE), f'"{name}" does not fit', f"one of {known}")
+    if unread:
+        return mode  # What follows from a role that is wrong itself is said of the right one.
     path = form.annotation_path(contract.ROLES)
     absent = [role for role in mode.needed if role not in roles] if mode else []
     for role in absent:

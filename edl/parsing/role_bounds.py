@@ -51,13 +51,20 @@ def _bounds_of(form: ManifestReader, framework: Framework, part: str) -> RoleBou
     return RoleBounds(role, low, high)
 
 
+def unread(form: ManifestReader) -> bool:
+    """Whether a part of edl.dev/roles, or the role itself, is invalid.
+
+    Advice about the other roles would be wrong then.
+    """
+    paths = {form.annotation_path(contract.ROLES), form.label_path(contract.ROLE)}
+    return any(finding.path in paths for finding in form.findings)
+
+
 def read_bounds(form: ManifestReader, role: str, cast: Sequence[RoleBounds]) -> RoleBounds:
     """This object's own bounds: its labels, else the cast's, else `spec.parallelism`."""
     cast_seat = next((seat for seat in cast if seat.role == role), None)
     path = form.annotation_path(contract.ROLES)
-    # Not if a part of edl.dev/roles, or the role itself, is invalid: the advice would be wrong.
-    unread = {path, form.label_path(contract.ROLE)} & {finding.path for finding in form.findings}
-    if cast and cast_seat is None and not unread:
+    if cast and cast_seat is None and not unread(form):
         form.found(path, f'the cast has no "{role}"', f"add {role}=…")
     usual = cast_seat or RoleBounds(role, form.parallelism, form.parallelism)
     low = form.count(contract.MIN, label=True, most=MOST_REPLICAS)

@@ -61,7 +61,7 @@ def print_all(
 
 def section_text(examined: Examined, how: Layout) -> str:
     """A title, and one line a finding; a fix stands on a line of its own, to be copied."""
-    lines = [examined.title, *(line for one in examined.found for line in _lines(one, how))]
+    lines = [examined.title, *(line for one in _distinct(examined) for line in _lines(one, how))]
     if examined.cut_short:
         lines += ["", CUT_SHORT]
     return "".join(f"{line}\n" for line in lines)
@@ -69,13 +69,19 @@ def section_text(examined: Examined, how: Layout) -> str:
 
 def summary(sections: Sequence[Examined]) -> str:
     """The last line."""
-    counts = Counter(one.verdict for section in sections for one in section.found)
+    counts = Counter(one.verdict for section in sections for one in _distinct(section))
     well = counts[Verdict.OK]
     bad = [_count(counts[Verdict.FAILURE], "failure"), _count(counts[Verdict.WARNING], "warning")]
     if not any(bad):
         return f"All checks passed: {_count(well, 'check')}."
     rest = f", {_count(well, 'check')} {'is' if well == 1 else 'are'} well" if well else ""
     return f"{' and '.join(filter(None, bad))}{rest}."
+
+
+def _distinct(examined: Examined) -> list[Diagnosis]:
+    """What several checks of a section find, a right that its user lacks, is said once."""
+    found = {(one.verdict, one.says, one.fix): one for one in reversed(examined.found)}
+    return list(reversed(found.values()))
 
 
 def document(sections: Sequence[Examined]) -> "CheckReportDocument":

@@ -59,6 +59,18 @@ def unheeded(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
     return (*said, f"{told} {verb} nothing without the label {contract.FRAMEWORK}")
 
 
+def corrected(manifest: Json) -> Json:
+    """The manifest with the names that are meant, instead of the first that mean nothing."""
+    metadata = manifest.get("metadata") or {}
+    places = {place: dict(metadata.get(place) or {}) for place in _PLACES}
+    of_kind = {kind: places[place] for place, kind in _PLACES.items()}
+    for name, kind in sorted(_misplaced(manifest))[:_MOST]:
+        if (meant := _meant(name, kind)) is not None:
+            other, own = meant
+            of_kind[own][other] = of_kind[kind].pop(name)
+    return manifest | {"metadata": metadata | places}
+
+
 def on_cron_job(manifest: Json) -> str:
     """What is wrong with names of ours on a CronJob itself; empty where there are none.
 
@@ -99,18 +111,28 @@ def _ours(manifest: Json) -> Mapping[tuple[str, EntryKind], str]:
 
 
 def _said(name: str, kind: EntryKind) -> str:
-    other = next((one for one, names in _KNOWN.items() if name in names), None)
-    if other is not None:
-        return f"{name} is {_WORDS[other]}, not {_WORDS[kind]}: it does nothing here"
+    meant, own = _meant(name, kind) or ("", kind)
+    if meant == name:
+        return f"{name} is {_WORDS[own]}, not {_WORDS[kind]}: it does nothing here"
     if name in _OF_NAMESPACES:
         return f"{name} belongs on a namespace: it does nothing here"
     if len(name) > _LONGEST:
         return f"{name[:_LONGEST]}… is unknown, and does nothing"
-    near = _nearest(name, _KNOWN[kind], _CLOSE) or _nearest(
-        name, frozenset().union(*_KNOWN.values())
-    )
-    meant = f": did you mean {near}?" if near else ""
-    return f"{name} is unknown, and does nothing{meant}"
+    question = f": did you mean {meant}?" if meant else ""
+    return f"{name} is unknown, and does nothing{question}"
+
+
+def _meant(name: str, kind: EntryKind) -> tuple[str, EntryKind] | None:
+    """The same name of the other kind, else the nearest one; None where none is near."""
+    every = frozenset().union(*_KNOWN.values())
+    if name in every:
+        found = name
+    elif name in _OF_NAMESPACES or len(name) > _LONGEST:
+        return None
+    else:
+        found = _nearest(name, _KNOWN[kind], _CLOSE) or _nearest(name, every)
+    kinds = (kind, *_KNOWN)
+    return next(((found, one) for one in kinds if found in _KNOWN[one]), None)
 
 
 def _nearest(name: str, known: frozenset[str], cutoff: float = 0.6) -> str:

@@ -6,10 +6,12 @@ from contextlib import suppress
 from typing import Final
 
 from edl import contract
-from edl.errors import Forbidden
+from edl.errors import Denied, Forbidden
+from edl.inject import update_policy
 from edl.inject.manifest_types import is_labelled
 from edl.inject.warnings import unknown_keys
 from edl.kube.cluster import ListOptions
+from edl.parsing.namespace_policy import SILENT
 from edl.writes import Json
 from kubectl_edl.doctor.checks.check import Diagnoses, Diagnosis, Patient, warning
 
@@ -33,10 +35,23 @@ def _said(patient: Patient, kind: str, labels: str) -> Iterator[Diagnosis]:
     for manifest in _listed(patient, kind, labels):
         told = unknown_keys.unheeded(manifest)
         if told and not _is_over(manifest) and not _is_made_by_a_controller(manifest):
-            again = "apply" if is_labelled(manifest) else "replace --force"
+            again = "apply" if _may_change(manifest) else "replace --force"
             yield _slip(
                 kind, manifest, told, f"correct its manifest, then: kubectl {again} -f FILE"
             )
+
+
+def _may_change(manifest: Json) -> bool:
+    """Whether the webhook lets the object have what is meant, or it has to be made anew."""
+    if not is_labelled(manifest):
+        return False
+    meant = unknown_keys.corrected(manifest)
+    try:
+        update_policy.check_identity(meant, manifest)
+        update_policy.check(meant, manifest, SILENT)
+    except Denied:
+        return False
+    return True
 
 
 def _of_cron_jobs(patient: Patient) -> Iterator[Diagnosis]:

@@ -76,7 +76,10 @@ def writes(patient: Patient) -> Diagnoses:
 
 
 def settings(patient: Patient) -> Diagnoses:
-    """`plan` and `explain` need the settings that the reconciler decides by."""
+    """`plan` and `explain` need the settings that the reconciler decides by. Raises Forbidden."""
+    lease = leadership(patient.connection, patient.now)
+    if lease.refusal:
+        raise lease.refusal
     by = deciding(patient.connection, SettingsOverrides(), patient.now)
     if by.source == "reconciler" and not by.settings.unknown:
         yield well(f"it decides by {by.settings}")

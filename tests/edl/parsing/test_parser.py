@@ -2,7 +2,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from edl.contract import CleanUp
+from edl.contract import PREFIX, CleanUp
 from edl.errors import Denied, Finding
 from edl.model import ResizePolicy
 from edl.parsing.manifest_reader import MOST_REPLICAS
@@ -150,7 +150,25 @@ def test_an_unknown_framework_is_told_the_known_ones() -> None:
 def test_a_role_of_another_framework_is_refused() -> None:
     found = findings(job(framework="tensorflow", role="launcher"))
     allowed = "one of chief, worker, ps, evaluator"
-    assert Finding(label("role"), '"launcher" is not a role of tensorflow', allowed) in found
+    assert found == (Finding(label("role"), '"launcher" is not a role of tensorflow', allowed),)
+
+
+@pytest.mark.parametrize(
+    "slip",
+    [
+        job(framework="paddle", role="worker"),
+        job(framework="paddle", role="worker", annotations={"mode": "ps"}),
+        job(framework="horovod", role="wroker", job="hvd"),
+    ],
+)
+def test_a_wrong_role_is_one_finding_also_without_a_cast(slip: Json) -> None:
+    assert [found.path for found in findings(slip)] == [label("role")]
+
+
+def test_a_role_that_the_cast_lacks_says_nothing_of_the_name() -> None:
+    slip = cast("worker", "chief=1,worker=1..4")
+    slip["metadata"]["labels"][f"{PREFIX}role"] = "ps"
+    assert [found.what for found in findings(slip)] == ['the cast has no "ps"']
 
 
 def test_a_slip_in_a_role_is_one_finding_and_not_its_consequences_too() -> None:

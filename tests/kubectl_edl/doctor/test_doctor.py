@@ -542,13 +542,21 @@ def test_slips_in_our_names_are_found_where_nobody_else_sees_them(stage: Stage) 
     assert "keys" not in checked(stage)
     stage.create(named("Job", "mnist", spec={}))
     stage.create(named("Pod", "alone", spec={}))
-    slip = job("ours", framework="none", maxx="4")
-    stage.put(slip)
+    stage.put(job("other", framework="none", maximum="4"))
+    stage.put(job("ours", framework="none", min="1", max="4", maxx="2"))
     again = "correct its manifest, then: kubectl {} -f FILE"
     assert [
         (one["result"], one["message"], one["remediation"]) for one in checked(stage)["keys"]
     ] == [
         ("warning", f"Job default/mnist: {DID_YOU_MEAN}", again.format("replace --force")),
+        (
+            "warning",
+            (
+                "Job default/other: edl.dev/maximum is unknown, and does nothing: "
+                "did you mean edl.dev/max?"
+            ),
+            again.format("replace --force"),
+        ),
         (
             "warning",
             (
@@ -737,6 +745,19 @@ def test_what_is_left_of_a_job_that_is_gone_is_named(stage: Stage) -> None:
         "Service default/gone belongs to no Job any more",
         "kubectl delete services gone -n default",
     )
+
+
+def test_what_several_checks_may_not_look_at_is_said_once_a_section(
+    stage: Stage, clinic: Clinic
+) -> None:
+    kinds = ("MutatingWebhookConfiguration", "Lease", "ConfigMap")
+    stage.wrapped = lambda cluster: hidden(*kinds)(clinic(cluster))
+    found = stage.run("doctor")
+    said = [line for line in found.out.splitlines() if "not looked at" in line]
+    webhooks = '  ! not looked at: "ann" may not get MutatingWebhookConfiguration (kubectl auth'
+    assert [line.removesuffix(" can-i …)") for line in said].count(webhooks) == 3
+    assert sum('"ann" may not get Lease' in line for line in found.out.splitlines()) == 1
+    assert found.out.count("  ! ") == int(found.out.splitlines()[-1].split()[0])
 
 
 def test_a_user_who_may_not_list_nodes_still_gets_the_rest(stage: Stage, clinic: Clinic) -> None:
