@@ -90,6 +90,7 @@ def _queued(view: JobView, now: datetime) -> Iterator[Obstacle]:
 def _paused(view: JobView, now: datetime) -> Iterator[Obstacle]:
     del now
     yield Obstacle("it is paused", f"kubectl edl resume {_flags(view)}")
+    yield from incomplete(view)
 
 
 def _failed(view: JobView, now: datetime) -> Iterator[Obstacle]:

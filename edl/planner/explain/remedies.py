@@ -1,7 +1,8 @@
 """Causes put right, so that an explanation can be tried; and several of them said as one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, singledispatch
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -26,7 +27,12 @@ from edl.model.scarcity import NodeRule
 from edl.model.topology_domains import is_one_node
 from edl.planner.explain.what_if_state import DecisionInput, node_for
 
-_MENDABLE = frozenset({JobCondition.PAUSED, JobCondition.PROBLEM, JobCondition.MISSING})
+_MENDED: Final[Mapping[JobCondition, Callable[[TrainingJob], TrainingJob]]] = {
+    JobCondition.PAUSED: lambda job: replace(job, paused=False),
+    JobCondition.PROBLEM: lambda job: replace(job, problem="", refusal=None),
+    JobCondition.MISSING: lambda job: replace(job, missing=()),
+}
+"""Alone, so that what else is wrong with the job is told next."""
 
 
 def without_blockers(
@@ -90,10 +96,8 @@ def _at_most(size: int, role: Role) -> Role:
 
 @_mended.register
 def _(blocker: OwnCondition, given: DecisionInput, key: JobKey) -> DecisionInput:
-    def right(job: TrainingJob) -> TrainingJob:
-        return replace(job, paused=False, problem="", refusal=None, missing=())
-
-    return given.with_job(key, right) if blocker.what in _MENDABLE else given
+    right = _MENDED.get(blocker.what)
+    return given.with_job(key, right) if right else given
 
 
 @_mended.register

@@ -238,6 +238,19 @@ def test_paused_is_the_first_thing_in_the_way(stage: Stage) -> None:
     assert "Starts:      unknown: it is paused\n" in found
 
 
+def test_a_paused_job_that_lacks_a_job_is_told_both(stage: Stage) -> None:
+    paused = {"metadata": {"annotations": {contract.PAUSED: "true"}}}
+    for role in ("chief", "ps", "worker"):
+        stage.patch(f"bert-{role}", paused)
+    stage.delete("bert-chief")
+    found = stage.run("explain", "bert").out
+    assert "  1. paused\n     would help: resuming it (kubectl edl resume)\n" in found
+    assert "  2. and then, waiting for the Jobs of chief\n" in found
+    shown = stage.run("status", "bert").out
+    assert "  1. it is paused\n     fix: kubectl edl resume bert -n default\n" in shown
+    assert "  2. it waits for its Job bert-chief\n" in shown
+
+
 def test_whoever_may_not_read_the_cluster_still_sees_his_job(stage: Stage) -> None:
     mnist(stage)
     stage.wrapped = fenced("Node")
