@@ -159,7 +159,7 @@ def _team(one: TeamFigures) -> Json:
 def _costs(state: ClusterState, asked: CostOptions) -> Json:
     """What `kubectl edl top cluster` says below its table."""
     found = cluster_costs(state, asked)
-    rows = [("Nodes", found.nodes.nodes), ("Cost", found.nodes.hourly)] if state.nodes else []
+    rows = [("Node-hours", found.nodes.nodes), ("Cost", found.nodes.hourly)] if state.nodes else []
     return {
         "rows": [_shares(title, shares) for title, shares in rows if shares],
         "hours": [held_so_far(hours) for hours in found.hours if hours.held],

@@ -17,7 +17,7 @@ export class Costs {
       byId("costs-table"),
       "Cost of an hour",
       [
-        { title: "Of an hour", cell: (row) => row.title },
+        { title: "Per hour", cell: (row) => row.title },
         { title: "Minimums", cell: (row) => row.minimums },
         { title: "Extras", cell: (row) => row.extras },
         { title: "Others", cell: (row) => row.others },

@@ -6,6 +6,7 @@ import pytest
 
 from edl.model import ObjectRef
 from edl.quantities import pod_limits, pod_requests
+from edl.writes import Create
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
 
 if TYPE_CHECKING:
@@ -105,3 +106,24 @@ def test_it_leaves_before_the_pods_are_there_only_where_a_quota_counts_both(
     assert [one.job.name for one in world.plan.admissions] == ["gang"]
     world.round()
     assert len(world.provisional()) == left
+
+
+def test_a_lost_node_is_asked_for_again_where_a_quota_has_room_for_one_gang() -> None:
+    world = AutoscaledCluster(delay=20)
+    quota(world, "24", {})
+    world.gang("gang", 4)
+    world.node("n1")
+    world.settle(10)
+    taken = [one for one in world.provisional() if one["spec"].get("nodeName") == "n1"]
+    world.refuses = lambda write: (
+        isinstance(write, Create)
+        and write.target.kind == "Pod"
+        and len(world.objects("Pod")) >= len(taken) * 2
+    )
+    taint = {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}
+    drained = {"spec": {"taints": [taint]}, "status": {"allocatable": {"cpu": "0"}}}
+    world.api.patch(ObjectRef("Node", "", "n1"), drained)
+    world.settle(300)
+    assert len(taken) == 2
+    assert world.running("gang") == 4
+    assert world.provisional() == []

@@ -182,7 +182,7 @@ def test_the_page_shows_what_takes_the_nodes_and_what_that_costs(
     found = started(world, world.connect(Scope()), options)
     with opened(chromium, found) as page:
         page.get_by_role("link", name="Cost").click()
-        nodes = row(page, "Cost of an hour", "Nodes").get_by_role("cell")
+        nodes = row(page, "Cost of an hour", "Node-hours").get_by_role("cell")
         expect(nodes).to_have_text(["0.5", "0.2", "0", "2.2", "3", ""])
         cost = row(page, "Cost of an hour", "Cost")
         expect(cost.get_by_role("img", name="idle of 16")).to_be_visible()
@@ -196,6 +196,6 @@ def test_the_page_shows_what_takes_the_nodes_and_what_that_costs(
 
 
 def test_without_prices_the_page_shows_nodes_and_how_to_give_them(page: Page) -> None:
-    expect(row(page, "Cost of an hour", "Nodes")).to_be_visible()
+    expect(row(page, "Cost of an hour", "Node-hours")).to_be_visible()
     expect(page.get_by_text("start the dashboard with --price TYPE=AMOUNT")).to_be_visible()
     expect(row(page, "Cost of an hour", "Cost")).to_have_count(0)

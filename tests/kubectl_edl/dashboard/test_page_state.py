@@ -271,7 +271,7 @@ def test_costs_of_the_page_are_those_of_the_command() -> None:
 
 def test_without_prices_the_page_says_how_to_give_them() -> None:
     found = page(seen(trained()), ())["costs"]
-    assert [row["title"] for row in found["rows"]] == ["Nodes"]
+    assert [row["title"] for row in found["rows"]] == ["Node-hours"]
     assert "--price" in found["note"]
 
 
