@@ -1,4 +1,4 @@
-"""The plugin's one way in and its one way out."""
+"""The plugin's entry point, and its only exit."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class GrowthMode(StrEnum):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What growth may take, and how long things may wait.
+    """Limits on growth and waiting times under every policy.
 
     `load_ceiling` bounds growth beyond the minimum only: a minimum or a gang's start may use the
     last core. It counts cpu and memory over all schedulable nodes (Fluid's `max_load_desired`);

@@ -1,4 +1,4 @@
-"""What `decide` found: what to do, and why each job that waits does."""
+"""The result of `decide`: what to do, and a reason for each job that waits."""
 
 from datetime import datetime, timedelta
 
@@ -66,7 +66,7 @@ class NodeAssignment(msgspec.Struct, frozen=True):
 
 
 class ProvisioningRequest(msgspec.Struct, frozen=True):
-    """Provisional pods of a queued training job: those that there are to be, of each role."""
+    """Provisional pods that a queued training job is to have, by role."""
 
     job: JobKey
     pods: tuple[tuple[str, int], ...]
@@ -77,7 +77,7 @@ class ProvisioningRequest(msgspec.Struct, frozen=True):
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A training job that does not get what it could use, and why.
+    """A training job that gets less than it could use, and why.
 
     `position` counts from 1 in the queue and is 0 for a running job that may not grow, and where
     `never`. `reason` carries no clock readings: the same situation always has the same.

@@ -1,4 +1,4 @@
-"""What was decided last: while nothing differs that a plan is made from, it is decided still.
+"""The last plan, which stays valid while none of its inputs changes.
 
 A plan depends on the clock by `Snapshot.has_passed` alone, which notes when that changes.
 """
@@ -30,7 +30,7 @@ class _Decision(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class PlanCache:
-    """The memory of a loop of decisions. It changes nothing but the work."""
+    """Cache of a loop of decisions. It affects cost, never results."""
 
     _last: _Decision | None = None
 

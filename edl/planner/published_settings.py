@@ -1,4 +1,4 @@
-"""How a reconciler decides, as text that it publishes: clients ask what it would do."""
+"""The settings by which a reconciler decides, as text that it publishes for clients."""
 
 import json
 import re
@@ -28,7 +28,7 @@ class Settings(msgspec.Struct, frozen=True):
     """A policy by its name, with what was asked of it, and the limits.
 
     `waits` are fields of `Policy` by name; `weights` are by priority (`policies.weighted`).
-    `unknown` names what the text says besides: the writer knows more than we do.
+    `unknown` names settings that this version does not know: a newer reconciler wrote them.
     """
 
     policy: str = next(iter(POLICIES))

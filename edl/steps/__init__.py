@@ -1,4 +1,4 @@
-"""From a plan to what is written: one step a training job, decided purely from what stands."""
+"""From a plan to writes: one step per training job, computed purely from the observed state."""
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
@@ -42,7 +42,7 @@ class StepError(msgspec.Struct, frozen=True):
 
 
 class Steps(msgspec.Struct, frozen=True):
-    """What to do now, and when to look again though nothing may have changed."""
+    """Writes to make now, and when to check again without a change in the cluster."""
 
     steps: tuple[Step, ...] = ()
     recheck_after: timedelta | None = None

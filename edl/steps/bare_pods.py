@@ -1,4 +1,4 @@
-"""Bare pods with our labels: what they need around them, and their launcher's host list."""
+"""Bare pods with our labels: their dependents, and their launcher's host list."""
 
 from datetime import datetime, timedelta
 

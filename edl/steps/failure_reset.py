@@ -1,4 +1,4 @@
-"""Failures of long ago do not count: a training that runs for weeks outlives many a node.
+"""Old failures do not count: a training job that runs for weeks survives many node failures.
 
 A Job counts its failed and deleted pods for as long as it lives, and fails beyond `backoffLimit`.
 That limit may be raised at any time. A job that fails at every start never gets that far.

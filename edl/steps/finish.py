@@ -1,4 +1,4 @@
-"""When the deciding role has ended: the others end too, as `edl.dev/clean-up` says."""
+"""After the leader role has ended, the others end as `edl.dev/clean-up` says."""
 
 from datetime import datetime
 

@@ -1,8 +1,8 @@
 """Pods that wait behind the gate `edl.dev/placement`: one patch gives each its node.
 
-What lost its node to others is ended, and waits behind the gate again.
+A pod whose node was taken by others is deleted, and its replacement waits behind the gate again.
 
-A pod that has its node says so itself, so the next round goes on with the others.
+An assignment is stored on the pod itself, so the next round continues with the other pods.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,8 @@
-"""Named pods that are to go: a node that is about to leave, a GPU that fails.
+"""Removal of pods by name: their node is about to be removed, or a GPU fails.
 
-A Job drops its highest index, never a chosen one. So the named pod is ended, its index comes back
-wherever there is room, and the size that is wanted ends the highest. Pods are named, not counted:
-one that came in the place of a named one is never taken for it, whatever crashed in between.
+A Job drops its highest index, never a chosen one. So the named pod is deleted, its index is
+recreated wherever there is room, and the smaller size ends the highest index. Pods are identified
+by name, so a replacement is never mistaken for a named pod, even after a crash.
 """
 
 from collections.abc import Mapping

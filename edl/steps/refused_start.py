@@ -1,6 +1,6 @@
-"""A training job whose start the API server refused: say so on its Job, and ask again in time.
+"""A training job whose start the API server refused: its Job says so, and the start is retried.
 
-It is asked by a dry run, before any room is taken for the start once more.
+A dry run asks first, before capacity is reserved for the start again.
 """
 
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""What changes of one role in one round, as one patch of its Job: size, answers, history."""
+"""All changes of one role in one round, as one patch of its Job: size, results, history."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -17,7 +17,7 @@ from edl.writes import Action, Note, Write
 
 
 class RoleChange(msgspec.Struct, frozen=True):
-    """Writes in order, and the Events that tell of them."""
+    """Writes in order, and the Events about them."""
 
     writes: tuple[Write, ...] = ()
     notes: tuple[Note, ...] = ()

@@ -1,4 +1,4 @@
-"""A new size by a restart: the whole training job stops, and the next plans start it again."""
+"""Resize by restart: the whole training job is suspended, and the next plans start it again."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""One round in the life of a training job that is neither started nor stopped."""
+"""One round of a training job that this plan neither starts nor suspends."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -1,7 +1,7 @@
-"""A growth with a time limit: it comes in time, or the size before it comes back.
+"""A scale-up with a time limit: ready in time, or reverted to the previous size.
 
-The clock starts when the reconciler first sees the wish, and stands on the Job: what decides
-next goes on counting. et-operator's ScaleOut does the same, with 60 s.
+The clock starts when the reconciler first sees the request, and is stored on the Job, so it
+survives a change of leader. et-operator's ScaleOut does the same, with 60 s.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Starting a training job, and taking it off the nodes again."""
+"""Starting and suspending a training job."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Training jobs that need nothing until something about them changes: they are skipped."""
+"""Training jobs without pending work are skipped until something about them changes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from edl.model import JobKey, Role, TrainingJob
 
 @dataclass(slots=True)
 class UnchangedJobs:
-    """The memory of a loop of rounds. It changes nothing but the work."""
+    """Cache of a loop of rounds. It affects cost, never results."""
 
     _known: dict[JobKey, TrainingJob] = field(default_factory=dict)
 

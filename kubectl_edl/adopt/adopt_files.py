@@ -1,4 +1,4 @@
-"""A file of manifests in, the same with labels out."""
+"""Adds labels to the manifests of files."""
 
 from typing import TYPE_CHECKING, Final, TextIO
 

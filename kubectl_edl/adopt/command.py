@@ -1,4 +1,4 @@
-"""`kubectl edl adopt`: from a file to a labelled file, or a live Job made anew."""
+"""`kubectl edl adopt`: labels manifests in files, or recreates a live Job with labels."""
 
 from typing import Final
 

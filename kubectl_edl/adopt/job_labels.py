@@ -1,4 +1,4 @@
-"""Putting the contract's labels on a manifest: values in, values out."""
+"""Adds the contract's labels to a manifest, purely."""
 
 from collections.abc import Mapping
 from copy import deepcopy

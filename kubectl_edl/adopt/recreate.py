@@ -1,6 +1,7 @@
-"""A live Job made anew with labels: delete, wait until it is gone, create.
+"""Recreates a live Job with labels: delete, wait until it is gone, create.
 
-Between the two the Job exists only here, so whatever goes wrong then prints its manifest.
+Between deletion and creation the Job exists only here, so every failure in between prints its
+manifest.
 """
 
 from contextlib import suppress
@@ -27,7 +28,7 @@ from kubectl_edl.resources.source_manifest import controller_of, source_of
 
 @dataclass(frozen=True, slots=True)
 class Recreation:
-    """Whether and how a live Job is made anew; `timeout` for the old one to be gone."""
+    """Whether and how a live Job is recreated; `timeout` bounds the deletion of the old one."""
 
     recreate: bool
     yes: bool

@@ -1,4 +1,4 @@
-"""Files of manifests in, the same without anything of ours out."""
+"""Removes everything of kubectl-edl from the manifests of files."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TextIO

@@ -1,4 +1,4 @@
-"""The opposite of labels: manifests and Jobs without anything of ours."""
+"""Removes the contract's labels, annotations and injected parts from manifests and Jobs."""
 
 from collections.abc import Iterator
 from copy import deepcopy

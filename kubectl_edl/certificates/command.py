@@ -1,4 +1,4 @@
-"""`kubectl edl certs`: a subcommand a verb."""
+"""`kubectl edl certs`: one subcommand per verb."""
 
 from collections.abc import Mapping
 from typing import Final

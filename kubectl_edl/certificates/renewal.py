@@ -1,4 +1,4 @@
-"""What `kubectl edl certs` does: read what is kept and trusted, and renew it."""
+"""Reads stored and trusted certificates, and renews them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime

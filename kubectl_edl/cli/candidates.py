@@ -1,4 +1,4 @@
-"""Candidates for the shell that only the cluster knows. A completion never fails: it is empty."""
+"""Completion candidates read from the cluster; empty on any error."""
 
 from __future__ import annotations
 

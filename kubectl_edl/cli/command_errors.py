@@ -1,14 +1,14 @@
-"""What the plugin itself refuses, the exit codes, and how every error reaches the user: one line.
+"""The plugin's own errors, the exit codes, and the one line in which each error is printed.
 
 | code | meaning |
 |---|---|
 | 0 | done, also when there was nothing to show |
-| 1 | refused: by us, by the API server, or because it did not answer; `doctor`: a failure (✗) |
-| 2 | the command line makes no sense |
-| 3 | there is no such training job or Job; `convert`: something was dropped, and named |
-| 4 | `scale --wait`: the growth did not come in time, and was taken back |
-| 5 | `scale --wait`, `status --for`, `install`, `delete`: the time is up, and it may still come |
-| 6 | `status --for`: it has ended, and not as was waited for |
+| 1 | error: refused by the plugin or the API server, or no answer; `doctor`: a failed check (✗) |
+| 2 | usage error |
+| 3 | training job or Job not found; `convert`: fields were dropped, each named on stderr |
+| 4 | `scale --wait`: the scale-up was not ready in time and was reverted |
+| 5 | `scale --wait`, `status --for`, `install`, `delete`: timed out, still in progress |
+| 6 | `status --for`: the training job reached a different terminal phase |
 | 130 | interrupted (Ctrl-C) |
 """
 
@@ -55,15 +55,15 @@ _SUGGESTIONS: Final = 3
 
 
 class Refused(EdlError):
-    """The command makes sense, but not for this object now; the text says the way out."""
+    """A valid command that the object's state does not allow; the text says the remedy."""
 
 
 class Misused(Refused):
-    """The command line makes no sense, whatever there is in the cluster."""
+    """The command line is invalid, whatever the cluster holds."""
 
 
 class MisusedOptions(Denied):
-    """The same, with a finding for each option."""
+    """An invalid command line, with a finding for each option."""
 
 
 class Missing(EdlError):
@@ -71,15 +71,15 @@ class Missing(EdlError):
 
 
 class TakenBack(EdlError):
-    """A growth that did not come in time: the size before it is back."""
+    """A scale-up that was not ready in time: the previous size is restored."""
 
 
 class TimedOut(EdlError):
-    """What was waited for has not come yet; it may still come."""
+    """The awaited state was not reached in time; it may still be."""
 
 
 class EndedOtherwise(EdlError):
-    """What was waited for will not come any more: the training job has ended."""
+    """The awaited state cannot be reached any more: the training job has ended."""
 
 
 _CODES: Final[tuple[tuple[type[EdlError], Exit], ...]] = (

@@ -1,4 +1,4 @@
-"""What a command sees of the outside: streams, a clock and a way to the cluster, as arguments."""
+"""The outside of a command, as arguments: streams, a clock and a connection to the cluster."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class ClusterConnection:
-    """A cluster and where in it the user is; `namespace` is empty for all namespaces."""
+    """A cluster and the user's namespace in it, empty for all namespaces."""
 
     cluster: PluginCluster
     namespace: str
@@ -73,9 +73,9 @@ class ClusterConnection:
 
 
 class Changes(Protocol):
-    """Yields when something that is selected may have changed, until the user has seen enough.
+    """Yields when a selected object may have changed, until the user stops it.
 
-    Also when each of the `deadlines` is over, which are counted from now.
+    Also at each of the `deadlines`, which are counted from now.
     """
 
     def __call__(

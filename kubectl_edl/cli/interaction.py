@@ -1,4 +1,4 @@
-"""What a command asks of the user at the terminal: a confirmation, and some patience."""
+"""Interaction at the terminal: confirmations, and progress while the user waits."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What interrupts the wait for a change: a key, or a terminal of another size."""
+"""Interrupts of a wait for changes: a key, or a resize of the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that are known by a line each, and made only when they run."""
+"""Commands listed by name and summary, and imported only when they run."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""The terminal and this process's streams: closed by the shell (`>&-`), or of few letters."""
+"""The terminal and this process's streams, which may be closed (`>&-`) or limited to ASCII."""
 
 import io
 import os

@@ -19,7 +19,7 @@ _INJECTED: Final = "cert-manager.io/inject-ca-from"
 
 
 class CertificateStore(Enum):
-    """What issues and renews: the reconciler, unless the installation says otherwise."""
+    """The component that issues and renews: the reconciler by default."""
 
     RECONCILER = "the reconciler"
     CERT_MANAGER = "cert-manager"

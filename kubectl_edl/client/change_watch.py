@@ -1,4 +1,4 @@
-"""When to look again: after a change in the cluster, or after a while."""
+"""When to read again: after a change in the cluster, or after an interval."""
 
 import time
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What a command reads before it answers: the same facts and the same `observe` as the reconciler.
+"""Reads the cluster for a command: the same facts and the same `observe` as the reconciler.
 
 A user of one namespace may read its Jobs and pods and nothing else; then a survey still answers,
 and its hints say what is missing.

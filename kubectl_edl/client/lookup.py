@@ -1,4 +1,4 @@
-"""From the name that a user typed to a training job, or to the error that helps."""
+"""Resolves the name that a user typed to a training job, or raises an error with a suggestion."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""What keeps a pod from its node or from its start, and is not in the pod's own status."""
+"""Blockers of a pod's scheduling or start that its own status does not show."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Lists that are on their way before the modules are loaded that read them: both take as long."""
+"""Lists requested before the modules that read them are imported: both take equally long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a reconciler leads now: its Lease is judged here, once, for every command."""
+"""Whether a reconciler leads now, judged by its Lease for all commands."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""By which policy and limits the reconciler decides: it says so on its Lease; flags ask "what if".
+"""The reconciler's policy and limits, published on its Lease; flags replace them for a what-if.
 
-A plan under other settings than the reconciler's would be a lie, so every answer names them.
+A plan under other settings than the reconciler's would mislead, so every answer names them.
 """
 
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ class SettingsOverrides:
 
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """`source` is `reconciler`, `flags` or `default`; `hints` say what to make of it."""
+    """`source` is `reconciler`, `flags` or `default`; `hints` qualify it for the user."""
 
     settings: Settings
     source: str

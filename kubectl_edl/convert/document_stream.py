@@ -1,4 +1,4 @@
-"""A stream of documents, every known one of them converted, the others as they were.
+"""Converts a stream of documents: known kinds are converted, others pass through unchanged.
 
 Queues name each other across documents: they are collected, and their teams come last.
 """
@@ -23,7 +23,7 @@ _WEBHOOK: Final = Context(frozenset(), "kubectl-edl")
 
 @dataclass(slots=True)
 class DocumentStream:
-    """What has come out so far, and what there is to say; lines name file, document and line."""
+    """Output and remarks so far; remarks name file, document and line."""
 
     manifests: list[Json] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""`kubectl edl create`: a subcommand a framework, its options read off the frameworks' table."""
+"""`kubectl edl create`: one subcommand per framework, with options from the frameworks' table."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -65,7 +65,7 @@ Examples:
 
 @dataclass(frozen=True, slots=True)
 class CreateOptions:
-    """A command line but for its roles: their sizes and what their pods get."""
+    """The command line without its roles: their sizes and pod options."""
 
     name: str
     command: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
-"""Creating several Jobs as one: all of them stand in the end, or none.
+"""Creates several Jobs as one: all of them exist in the end, or none.
 
-A server dry run of all comes first, so that what can be refused is refused before anything stands.
-What was created before a later Job failed is taken back; nothing of it has started, because a
-training job waits for its whole cast.
+A server dry run of all comes first, so that most refusals happen before anything is created.
+Jobs created before a later one failed are deleted again; none of them has started, because a
+training job waits for all its roles.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The Jobs of a training job from what its user asked for: values in, manifests out."""
+"""The manifests of a training job's Jobs, built purely from the user's options."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What the pods of each role get, from options as users write them: `4`, or `ps=4` for one role."""
+"""Pod options by role, as users write them: `4` for all roles, `ps=4` for one."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

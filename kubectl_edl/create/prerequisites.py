@@ -1,4 +1,4 @@
-"""What Jobs that were just created need besides themselves: without it nothing of them starts."""
+"""Objects that newly created Jobs need before they can start."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The roles that `kubectl edl create` was asked for, as a cast: all from the frameworks' table."""
+"""The roles of `kubectl edl create`, completed and ordered by the frameworks' table."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ _SIZE: Final = re.compile(r"(?P<min>[0-9]{1,999})(\.\.(?P<max>[0-9]{1,999}))?")
 
 @dataclass(frozen=True, slots=True)
 class Casting:
-    """The seats in the framework's order, its workers last, and what is wrong with the sizes."""
+    """Bounds of the roles in the framework's order, workers last, and findings about the sizes."""
 
     seats: tuple[RoleBounds, ...]
     findings: tuple[Finding, ...]

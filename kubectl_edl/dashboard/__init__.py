@@ -1,1 +1,1 @@
-"""`kubectl edl dashboard`: one page, live, from one watcher; what it says, the plugin says too."""
+"""`kubectl edl dashboard`: one live page with the same data as the commands."""

@@ -1,4 +1,4 @@
-"""The Flask app: the page, its events, and what may be asked of it.
+"""The Flask app: the page, its event stream and its requests.
 
 | path | | |
 |---|---|---|

@@ -49,7 +49,7 @@ _HINT: Final = (
 
 
 class Look(Protocol):
-    """Tells when something may have changed, and what stands there then."""
+    """A reader of the cluster: reports possible changes, and the state after them."""
 
     def start(self, changed: Callable[[], None]) -> None: ...
 

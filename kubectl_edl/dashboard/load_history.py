@@ -1,4 +1,4 @@
-"""How full the cluster was: a ring of samples, as long as the dashboard runs, one hour at most."""
+"""Past load of the cluster: a ring of samples since the dashboard started, one hour at most."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Sample:
 
 
 class Samples:
-    """The last ones, `SPACING` apart; what came before is forgotten."""
+    """The latest samples, `SPACING` apart; older ones are dropped."""
 
     def __init__(self, most: int = MOST) -> None:
         self._kept: deque[Sample] = deque(maxlen=most)

@@ -1,4 +1,4 @@
-"""How full nodes are, resource by resource: requests of bound pods, of what is allocatable."""
+"""Load of nodes by resource: requests of bound pods as a share of allocatable."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""What `kubectl edl dashboard` is asked for."""
+"""Options of `kubectl edl dashboard`."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""A size from the page, by the code of `kubectl edl scale`."""
+"""Resizes a role from the page, with the code of `kubectl edl scale`."""
 
 from dataclasses import dataclass, replace
 from io import StringIO

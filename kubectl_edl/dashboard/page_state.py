@@ -1,8 +1,8 @@
-"""From a look to what the page shows, as JSON. Pure: the same look gives the same picture.
+"""The page's state as JSON, a pure function of what was read from the cluster.
 
 `page` is {"cluster", "nodes", "jobs", "queue", "teams", "costs", "hints"}; times are whole seconds
-since 1970. Everything has a most, so that a picture of the largest cluster is still small; the
-figures beside it count all.
+since 1970. All lists are bounded, so that the state of the largest cluster is still small; the
+figures beside them count everything.
 """
 
 from collections.abc import Sequence

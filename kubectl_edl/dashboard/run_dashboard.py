@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """One that runs. `url` opens it, with its token if it needs one."""
+    """A running dashboard. `url` opens it, with its token if it needs one."""
 
     url: str
     address: DashboardAddress

@@ -25,7 +25,7 @@ _PATIENCE: Final = 5.0
 
 
 class Live:
-    """The newest look, and its picture on the board."""
+    """The newest state of the cluster, and its publication to the page."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What if a job's max were another one: the engine of `kubectl edl simulate --live`."""
+"""What-if with another max of one job, by the engine of `kubectl edl simulate --live`."""
 
 import re
 import time

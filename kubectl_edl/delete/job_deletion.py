@@ -1,4 +1,4 @@
-"""Deleting training jobs: every Job of each; what stands around them is the garbage collector's."""
+"""Deletes all Jobs of training jobs; the garbage collector deletes their dependents."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What of a training job its team's guarantee covers, and from which teams the rest is borrowed."""
+"""The part of a job that its team's guarantee covers, and the teams that lend the rest."""
 
 from typing import TYPE_CHECKING, Final
 

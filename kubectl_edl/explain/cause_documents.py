@@ -1,4 +1,4 @@
-"""What stops a training job, for `-o json` of `kubectl edl explain`."""
+"""Blockers of a training job, for `-o json` of `kubectl edl explain`."""
 
 from collections.abc import Iterable
 from functools import singledispatch

@@ -1,4 +1,4 @@
-"""One training job, as far as it may be explained."""
+"""The explanation of one training job, within the user's rights."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What is in the way of a training job, and what would change it, as sections of a screen."""
+"""Blockers of a training job and their remedies, as sections of a screen."""
 
 from collections.abc import Iterator, Sequence
 

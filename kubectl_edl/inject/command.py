@@ -1,4 +1,4 @@
-"""`kubectl edl inject`: what the webhook would do, without a cluster."""
+"""`kubectl edl inject`: mutates manifests as the webhook would, without a cluster."""
 
 from dataclasses import dataclass
 from importlib.metadata import version

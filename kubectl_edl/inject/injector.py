@@ -1,6 +1,6 @@
 """Injection without a cluster: the webhook's own function on every manifest of some files.
 
-Defaults and ceilings of a namespace count where the Namespace itself is among the manifests.
+Defaults and limits of a namespace apply if the Namespace itself is among the manifests.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What `kubectl edl inject` prints: manifests, what differs, or why."""
+"""The output of `kubectl edl inject`: manifests, differences, or findings."""
 
 import difflib
 from collections.abc import Callable, Mapping

@@ -1,1 +1,1 @@
-"""kubectl-edl into a cluster, to another version, and out of it again."""
+"""Installs, upgrades and uninstalls kubectl-edl."""

@@ -1,4 +1,4 @@
-"""What the user chose for an installation: a file, `--set`, `--image`, and the choice of before."""
+"""The values of an installation: from a file, `--set`, `--image`, and the previous installation."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Whether the user may install: asked before anything is half done."""
+"""Checks the user's rights to install before any change."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""What is ours in the cluster, by its label: what an upgrade leaves behind, or all of it."""
+"""Objects of kubectl-edl in the cluster, by label: all, or those that an upgrade no longer has."""
 
 import json
 from collections.abc import Iterator, Sequence

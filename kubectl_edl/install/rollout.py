@@ -1,4 +1,4 @@
-"""Until webhook and reconciler are ready; and why they are not."""
+"""Waits until webhook and reconciler are ready, and says why they are not."""
 
 import json
 from collections.abc import Iterator

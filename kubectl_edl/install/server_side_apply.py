@@ -1,4 +1,4 @@
-"""Documents into the cluster, in order, by server-side apply; and what that changes."""
+"""Applies documents in order by server-side apply, and reports the changes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """How: `dry_run` lets the API server check it, `force` takes fields that others wrote."""
+    """`dry_run` on the server only; `force` takes ownership of conflicting fields."""
 
     cluster: PluginCluster
     dry_run: bool = False

@@ -1,6 +1,6 @@
-"""Jobs whose time to live is held back: it counts when all of a training job have ended.
+"""Jobs whose `ttlSecondsAfterFinished` is held back until all Jobs of a training job have ended.
 
-The reconciler gives it back then. Uninstalling does so first, once no webhook holds it any more.
+The reconciler restores it then. Uninstalling restores it once no webhook holds it back any more.
 """
 
 from collections.abc import Callable, Iterable, Iterator

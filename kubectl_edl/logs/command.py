@@ -47,7 +47,7 @@ _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """Whose logs, which part of them, and how they are printed."""
+    """Which logs, which part of them, and how they are printed."""
 
     follow: bool
     role: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""Logs of a training job as they grow: of pods that come later too, until the job has ended.
+"""Follows the logs of a training job, including pods created later, until the job has ended.
 
-Every log has a thread that reads it; one more waits for changes in the cluster. All of them only
-put what they find into one inbox, and the main thread does everything else.
+One thread per log reads it; one more waits for changes in the cluster. They only put messages into
+one inbox, and the main thread does everything else.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ _Run: TypeAlias = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class FollowedPods:
-    """The training job at one moment: its logs, and how it stands, in a sentence.
+    """The training job at one moment: its logs, and its state in a sentence.
 
     `over`: it has ended; no further pods are expected.
     """
@@ -65,7 +65,7 @@ _Message: TypeAlias = _Line | _End | _Wake
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where lines go, and what is said beside them."""
+    """Where log lines and messages go."""
 
     line: Callable[[str, LogTarget], None]
     beside: Callable[[str], None]

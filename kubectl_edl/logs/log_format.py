@@ -1,4 +1,4 @@
-"""Lines of logs as users read them: whose they are, and a colour a role."""
+"""Log lines with a prefix for their source, and one colour per role."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Whose logs are meant: the containers of a training job's pods, in the cast's order."""
+"""The containers whose logs are selected, in the order of roles."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How full the cluster is and how many wait, in a line, read anew every few seconds."""
+"""Load of the cluster and length of the queue in one line, refreshed every few seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which training jobs a command is for: by their names, by a selector, or all there are."""
+"""The training jobs a command applies to: by name, by selector, or all."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a plan would change, role by role: from a plan to lines that people read."""
+"""The changes of a plan, role by role, as lines for users."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""How often a training job is resized at most: as a sentence, and for documents."""
+"""Limits on how often a training job is resized, as a sentence and for documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training job went through, from the histories of its Jobs: one line an operation."""
+"""The history of a training job, from the annotations of its Jobs: one entry per operation."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""When something happens, as users read it: how far away that is, and how sure."""
+"""Estimated start times as users read them: how long from now, and how certain."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Final

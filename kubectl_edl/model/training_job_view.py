@@ -78,7 +78,7 @@ class JobView(msgspec.Struct, frozen=True):
 
 
 class Why(NamedTuple):
-    """Why a training job is as it is: `reason` for machines, None where nothing was said."""
+    """The reason for a training job's state: `reason` for machines, None if none is recorded."""
 
     reason: Code | None
     message: str

@@ -1,4 +1,4 @@
-"""A picture on a terminal's alternate screen, drawn over the one before it."""
+"""Draws text on a terminal's alternate screen, over the previous one."""
 
 import re
 from typing import Final

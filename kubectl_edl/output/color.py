@@ -1,4 +1,4 @@
-"""Colours, by what a word means. Nothing is told by a colour alone."""
+"""Colours by meaning. No information is in a colour alone."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -27,7 +27,7 @@ _Result = TypeVar("_Result")
 
 
 class BadForm(EdlError):
-    """A form that is none, or whose template is wrong."""
+    """An unknown output format, or one with an invalid template."""
 
 
 class OutputForm(msgspec.Struct, frozen=True):

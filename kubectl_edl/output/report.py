@@ -1,4 +1,4 @@
-"""What a command found, before it is printed in one form."""
+"""The result of a command, before it is printed in one format."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +13,7 @@ JsonDocument: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Made(Sequence[JsonDocument]):
-    """Documents that are made when they are read: a table of a thousand jobs needs none."""
+    """Documents that are built when they are read: a table of a thousand jobs needs none."""
 
     make: Callable[[int], JsonDocument]
     many: int

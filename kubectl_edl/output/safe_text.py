@@ -1,4 +1,4 @@
-"""Signs that a terminal may not know, and text that must not steer it."""
+"""Symbols that a terminal may lack, and text without its control sequences."""
 
 import re
 from typing import Final

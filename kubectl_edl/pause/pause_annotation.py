@@ -19,7 +19,7 @@ from kubectl_edl.model.job_selection import JobSelection, each, flags, none_foun
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """What to set, and what is said when it is done or was so before; `{job}` is filled in."""
+    """The value to set, and the messages after the change or without one; `{job}` is filled in."""
 
     paused: bool
     done: str

@@ -51,7 +51,7 @@ _DOMAINS: Final = (Column("NAME"), *topology_view.COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan as far as it is shown: of the whole cluster it says how much there is besides."""
+    """The shown part of a plan, and the number of changes outside it."""
 
     at: datetime
     namespace: str

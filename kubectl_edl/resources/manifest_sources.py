@@ -1,4 +1,4 @@
-"""What `-f` names: a file, every manifest below a folder, `-` for stdin."""
+"""The sources that `-f` names: a file, every manifest below a folder, `-` for stdin."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Streams of manifests: each document printed again as it came, but for what changed in it."""
+"""Rewrites streams of manifests: each document as it was, except for changed fields."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress

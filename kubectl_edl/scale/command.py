@@ -106,7 +106,7 @@ _ASKED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ScaleOptions(SizeRequest):
-    """A wish, and what is done besides. The size is given as an argument or as `--replicas`."""
+    """A size request and its options. The size is given as an argument or as `--replicas`."""
 
     positional: RoleReplicas | None = None
     replicas: RoleReplicas | None = None

@@ -1,4 +1,4 @@
-"""Carrying a new size out: the script beside it, the patch, and the wait for what comes of it."""
+"""Executes a resize: the user's script, the patch, and the wait for the outcome."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ _NO_DRY_RUN: Final = "none"
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What is done beside the patch: wait for what comes of it, a script in the launcher."""
+    """Options beside the patch: wait for the outcome, a script in the launcher."""
 
     wait: bool = False
     script: Hook | None = None
@@ -34,7 +34,7 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class ResizeTask:
-    """One `kubectl edl scale`, as it was asked for."""
+    """One call of `kubectl edl scale`."""
 
     world: CliContext
     connection: ClusterConnection

@@ -1,4 +1,4 @@
-"""What became of a new size: `kubectl edl scale --wait`."""
+"""The outcome of a resize: `kubectl edl scale --wait`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ A reconciler that has died is replaced within that time.
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What is waited for: `size` ready pods of a role, and none of the removed ones."""
+    """The awaited state: `size` ready pods of a role, and none of the removed ones."""
 
     job: JobKey
     role: str

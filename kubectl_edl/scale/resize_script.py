@@ -1,4 +1,4 @@
-"""A user's script in the launcher, when workers come and go: et-operator's hook.
+"""A user's script in the launcher, run when workers join or leave: et-operator's hook.
 
 It runs as `sh SCRIPT host:slots,…`, under `timeout`, by `kubectl exec`: with the rights of the user
 of the command only. No shell parses the arguments on the way, so nothing needs quoting.

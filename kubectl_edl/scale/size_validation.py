@@ -1,4 +1,4 @@
-"""What `kubectl edl scale` may do to a role, decided from values: no cluster here."""
+"""Validates what `kubectl edl scale` may do to a role, without access to the cluster."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""`kubectl edl simulate`: what would become of these jobs, without a cluster or on the live one."""
+"""`kubectl edl simulate`: simulates jobs in a scenario, or from the state of the live cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kubectl edl simulate` is asked for."""
+"""Options of `kubectl edl simulate`."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -6,7 +6,7 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True)
 class SimulateOptions:
-    """What is to be simulated, and how the answer is wanted."""
+    """What to simulate, and how to print the result."""
 
     filename: str = ""
     trace: tuple[str, ...] = ()

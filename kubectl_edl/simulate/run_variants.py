@@ -30,7 +30,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A variant and what came of it."""
+    """A variant and its result."""
 
     variant: Variant
     result: Result

@@ -1,4 +1,4 @@
-"""What `kubectl edl simulate` plays: a scenario under some policies, or the live cluster."""
+"""The runs of `kubectl edl simulate`: a scenario under several policies, or the live cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One training job from near: its pods, its last changes, and what is in its way."""
+"""One training job in detail: its pods, its last changes and its blockers."""
 
 from datetime import datetime
 from typing import Final

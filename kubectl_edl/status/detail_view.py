@@ -49,9 +49,9 @@ _AROUND: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One training job: its last Events, newest last, and what is in its way.
+    """One training job: its last Events, newest last, and its blockers.
 
-    `why` says of its waiting pods, by name, what for.
+    `why` holds the reasons of its waiting pods, by pod name.
     """
 
     view: JobView

@@ -1,4 +1,4 @@
-"""What keeps a training job from going on, and the way out of each."""
+"""Blockers of a training job, each with its remedy."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _CONFIG: Final = frozenset({"CreateContainerConfigError", "CreateContainerError"
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """One thing in the way, in a sentence, and what a user does about it."""
+    """One blocker in a sentence, and the user's remedy."""
 
     what: str
     way_out: str

@@ -17,7 +17,7 @@ _ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
 class Wait:
-    """Looks at one report after the other, and knows when it is enough."""
+    """Checks one report after the other until the wait is over."""
 
     def __init__(self, wanted: AwaitedPhase, world: CliContext, scope: Scope) -> None:
         self._wanted = wanted

@@ -1,4 +1,4 @@
-"""What `kubectl edl status` tells, from the lists that it asked for."""
+"""The report of `kubectl edl status`, from the lists that it requested."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Depth(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """What is drawn, at which time. `why` says of pods by name what they wait for."""
+    """Training jobs to draw, at one time. `why` holds the reasons of waiting pods, by pod name."""
 
     views: tuple[JobView, ...]
     now: datetime

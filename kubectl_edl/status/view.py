@@ -1,4 +1,4 @@
-"""The screens of `kubectl edl status`: one line a training job.
+"""The screens of `kubectl edl status`: one line per training job.
 
 Trees and details are in `screens.detail`, which a table has no need of.
 """

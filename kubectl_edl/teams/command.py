@@ -1,4 +1,4 @@
-"""`kubectl edl teams`: the teams, and a subcommand a change."""
+"""`kubectl edl teams`: lists teams; one subcommand per change."""
 
 from collections import Counter
 from collections.abc import Mapping

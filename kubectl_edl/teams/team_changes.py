@@ -1,4 +1,4 @@
-"""Changes of the teams' ConfigMap: validated before they are written, never over others'."""
+"""Changes of the teams' ConfigMap, validated before they are written; conflicts are retried."""
 
 from collections.abc import Callable
 from typing import Final

@@ -1,4 +1,4 @@
-"""What a cluster costs: what takes its nodes in an hour, and what its training jobs held so far.
+"""Costs of a cluster: hourly, by what uses its nodes, and of its training jobs so far.
 
 `kubectl edl top cluster` and the dashboard show what `cluster_costs` finds.
 """

@@ -1,4 +1,4 @@
-"""What a training job held for how long: resource-hours, and those of a fixed maximum size.
+"""Resource-hours of a training job, and those of the same job at a fixed maximum size.
 
 Equal work: what the replicas of its resizable roles did, by Amdahl's law. At a fixed maximum the
 same work takes a time of its own, for which every role, also the fixed ones, holds its pods.

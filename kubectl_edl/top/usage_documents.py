@@ -1,4 +1,4 @@
-"""What `kubectl edl top` says in JSON and YAML."""
+"""The documents of `kubectl edl top`."""
 
 from typing import TYPE_CHECKING
 

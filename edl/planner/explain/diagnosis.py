@@ -1,4 +1,4 @@
-"""The first thing that is in the way of a start, or of one more replica: from sentence to value."""
+"""The first blocker of a start, or of one more replica, as a value."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence

@@ -1,8 +1,8 @@
 """Why a training job has its size, and what stops one more replica: for one job.
 
-A decision says one reason a job, and costs nothing more. Here the same decision is made again with
-that reason out of the way, and so on until the job gets more: what was in the way is all that
-stopped it, and every explanation has been tried before it is given.
+A decision gives one reason per job at no extra cost. This module repeats the decision with that
+blocker removed, and so on until the job gets more: the removed blockers are the complete
+explanation, and each explanation has been verified by a decision before it is given.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,9 +41,9 @@ _LAST: Final = frozenset({JobCondition.FIXED, JobCondition.NEARLY_DONE, JobCondi
 
 
 class Blockers(msgspec.Struct, frozen=True):
-    """What is in the way, the first first: with all of it changed, and not before, there is more.
+    """Blockers in the order found: the job gets more once all of them are removed.
 
-    `complete` is False where something else may be in the way besides, or nothing can be changed.
+    `complete` is False if there may be further blockers, or none that a user can remove.
     """
 
     blockers: tuple[Blocker, ...] = ()

@@ -1,4 +1,4 @@
-"""Whether a waiting job would get room if its team took whole jobs of borrowers: it is tried."""
+"""Tries whether a waiting job would start if its team preempted whole jobs of borrowers."""
 
 from msgspec.structs import replace
 

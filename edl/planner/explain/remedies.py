@@ -1,4 +1,4 @@
-"""Causes put right, so that an explanation can be tried; and several of them said as one."""
+"""Removes blockers from the input of a decision, and merges equal ones into one."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, singledispatch

@@ -1,4 +1,4 @@
-"""Where pods find no room, in figures: read off the board when everything has been decided."""
+"""Insufficient capacity in figures, read from the snapshot after all decisions."""
 
 from collections.abc import Iterator
 from math import ceil

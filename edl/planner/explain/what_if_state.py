@@ -1,4 +1,4 @@
-"""All that one decision is made from, and how it would be if something were otherwise."""
+"""The input of one decision, and copies of it with one thing changed."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ from edl.quantities import Resources
 
 
 class DecisionInput(msgspec.Struct, frozen=True):
-    """What `decide` takes. Each `with_*` is another one, in which one thing is changed."""
+    """The arguments of `decide`. Each `with_*` returns a copy with one thing changed."""
 
     state: ClusterState
     policy: Policy

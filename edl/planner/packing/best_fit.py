@@ -1,4 +1,4 @@
-"""Where the next pod of a shape goes: node after node, the fullest first (best fit)."""
+"""Best fit: nodes for the next pod of a shape, the fullest first."""
 
 from collections.abc import Iterator
 from functools import partial

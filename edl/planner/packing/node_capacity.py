@@ -1,4 +1,4 @@
-"""The nodes' capacity as two arrays, resources x nodes: what is idle, and what soon will be.
+"""The nodes' capacity as two arrays, resources x nodes: idle, and idle after terminations.
 
 A plan decides on `future_idle`; replicas that `idle` holds as well start in this plan.
 """

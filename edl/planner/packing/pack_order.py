@@ -1,4 +1,4 @@
-"""In which order shapes of a gang are placed: the first may take all that another could use."""
+"""Orders in which to place a gang's shapes: one shape may take all that another could use."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice, permutations

@@ -22,7 +22,7 @@ from edl.planner.snapshot.started_domains import in_domain_order
 
 @dataclass(slots=True)
 class Decision:
-    """Reads the board after everything has been decided."""
+    """Builds the plan from the snapshot after all passes."""
 
     snapshot: Snapshot
     ceiling: GrowthCeiling

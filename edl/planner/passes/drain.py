@@ -1,4 +1,4 @@
-"""Workers whose node is about to go move elsewhere before it does.
+"""Workers move off a node before it is removed.
 
 Where a node is taken away (a spot interruption, a scale-down, a taint that ends its pods) they
 leave at once. Where it is only cordoned, a machine that may stay for hours, one moves after the

@@ -1,4 +1,4 @@
-"""Why pods find no place: said while a plan is made, so only what the plan's sentence needs.
+"""Why pods cannot be placed, as far as the plan's own message needs it.
 
 `edl.planner.explain.explanation` says more about one job.
 """

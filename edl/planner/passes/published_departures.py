@@ -1,7 +1,7 @@
-"""Workers that were taken off their launcher's host list: a plan treats them as gone.
+"""Workers that were removed from their launcher's host list: a plan treats them as gone.
 
-Horovod starts all workers again whenever its list changes. So what was published to leave leaves,
-whatever the next plan would rather do; it sees the role as it will be a few seconds later.
+Horovod restarts all workers whenever its list changes. So a published removal is carried out even
+if the next plan would decide otherwise; the plan sees the role as it will be in a few seconds.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Growing only when it will not be undone at once (`Policy.quiet_period`)."""
+"""Growth waits for a period without starts and resizes (`Policy.quiet_period`)."""
 
 from datetime import datetime
 

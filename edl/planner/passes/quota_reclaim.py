@@ -1,4 +1,4 @@
-"""Jobs above a budget that takes back give up extras; minimums stay."""
+"""Jobs above a reclaiming quota give up extra replicas; minimums stay."""
 
 from edl import reasons
 from edl.planner.snapshot.cluster_snapshot import Snapshot

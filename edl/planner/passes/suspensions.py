@@ -1,4 +1,4 @@
-"""Before any job gets room: pauses, failed starts, manual sizes, extras that found no node."""
+"""Before capacity is assigned: pauses, failed starts, manual sizes, unschedulable extras."""
 
 from datetime import datetime
 

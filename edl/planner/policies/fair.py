@@ -1,4 +1,4 @@
-"""Equal fulfilment: each role gets the same part of what lies between its min and its max."""
+"""Equal fulfilment: each role gets the same fraction of `max - min`."""
 
 from edl.planner.policies.policy import Claimant, Policy
 

@@ -1,4 +1,4 @@
-"""What a policy is: a value. `decide` reads its fields and never asks which one it is."""
+"""A policy is a value: `decide` reads its fields and never its name."""
 
 from collections.abc import Callable
 from datetime import timedelta

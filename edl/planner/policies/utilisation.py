@@ -1,4 +1,4 @@
-"""The largest sum of used room: large pods first, small ones into the gaps that they leave.
+"""The largest sum of used capacity: large pods first, small ones into the gaps.
 
 Pods of one size share equally: that costs no room.
 """

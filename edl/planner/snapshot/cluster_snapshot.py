@@ -1,4 +1,4 @@
-"""Everything that one decision works on: the grid, the roles' seats, and the clock's reading."""
+"""The working state of one decision: node capacity, placements of roles, and the time."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 
 @dataclass(slots=True)
 class Snapshot:
-    """Mutable, and gone with the decision. `jobs` take part, in their total order."""
+    """Mutable within one decision. `jobs` are those that it plans, in their total order."""
 
     state: ClusterState
     """What it was read from."""

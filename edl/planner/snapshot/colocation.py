@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class AnchorNodes:
-    """The nodes that hold what a job cannot do without: its servers, and index 0 of its leader."""
+    """The nodes of a job's indispensable pods: its servers, and index 0 of its leader role."""
 
     def __init__(self, allocations: Iterable[RoleAllocation]) -> None:
         self._nodes: defaultdict[JobKey, list[int]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""What has been decided so far, before it becomes a plan."""
+"""Decisions so far, before they become a plan."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ _SHOWN_AHEAD = 8
 
 
 class PipelinedPods(NamedTuple):
-    """Room that is kept for a gang until it can start."""
+    """Capacity reserved for a gang until it can start."""
 
     requests: Sequence[PodSetRequest]
     nodes: Sequence[Sequence[int]]

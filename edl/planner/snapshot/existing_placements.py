@@ -1,4 +1,4 @@
-"""Where the replicas of a started role sit, read from its pods."""
+"""Placements of a started role's replicas, read from its pods."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ _DONE: Final = Placement(NO_NODE, holds_idle=False, is_new=False, counts_in_quot
 
 
 class ExistingPlacements(NamedTuple):
-    """What one role's pods say: a seat for each replica, and the replicas without a node."""
+    """A placement for each replica of a role, and the replicas without a node."""
 
     placements: list[Placement]
     unscheduled: list[Unscheduled]
@@ -23,7 +23,7 @@ class ExistingPlacements(NamedTuple):
 
 @dataclass(slots=True)
 class PodClassState:
-    """Pods of one shape, and the nodes of those that are on their way out."""
+    """Pods of one shape, and the nodes of the terminating ones."""
 
     pod_class: PodClass
     placements: "PlacementByNode"
@@ -31,7 +31,7 @@ class PodClassState:
 
 
 class PlacementByNode(dict[str, Placement]):
-    """The seat of a bound replica by the name of its node; the same value for all on one."""
+    """The placement of a bound replica by node name; replicas on one node share the value."""
 
     def __init__(self, nodes: dict[str, int]) -> None:
         self._nodes = nodes

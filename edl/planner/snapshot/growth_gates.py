@@ -1,4 +1,4 @@
-"""How far a started role may move in one plan: bounds, cooldowns, sizes that came to nothing."""
+"""How far a started role may be resized in one plan: bounds, cooldowns, sizes that failed."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What a plan reads off the reason of a role's last change."""
+"""What a plan derives from the reason of a role's last resize."""
 
 from typing import TypeAlias
 

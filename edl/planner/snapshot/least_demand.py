@@ -1,4 +1,4 @@
-"""What a cluster is asked for at least: by all minimums at once, and by pods of others.
+"""The least demand on a cluster: all minimums at once, and the pods of other owners.
 
 It does not depend on which jobs run, so it stays the same while jobs start and stop. A training job
 that could not even run alone asks for nothing.

@@ -1,4 +1,4 @@
-"""What is left of the budgets of namespaces while a plan is made.
+"""Remaining quota of namespaces while a plan is made.
 
 As with nodes, a plan decides on the future remainder; replicas that the present remainder allows
 too start in this plan: quotas count pods until they are gone.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class QuotaLine:
-    """One budget. Below 0 it is overdrawn: then nothing starts or grows on it."""
+    """One quota. Below 0 it is exceeded: then nothing that counts in it starts or grows."""
 
     spec: Quota
     remaining: int
@@ -43,7 +43,7 @@ class QuotaLine:
 
 
 class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
-    """What pods count in the budgets of their namespace: one pod of a role, or a whole gang."""
+    """What pods count in the quotas of their namespace: one pod of a role, or a whole gang."""
 
     amounts: tuple[tuple[QuotaLine, int], ...]
     team: TeamCharge | None = None
@@ -108,7 +108,7 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
 
 @dataclass(slots=True)
 class QuotaUsage:
-    """All budgets of one plan, teams' limits among them. Without any, no pod is charged."""
+    """All quotas of one plan, including teams' limits. Without any, no pod is charged."""
 
     state: ClusterState
     teams: TeamBalance | None

@@ -1,4 +1,4 @@
-"""Replicas above a minimum, which claims may take: whose goes next, and the room of all of them.
+"""Replicas above a minimum, which claims may take: their order, and the capacity they hold.
 
 The lowest priority first, then the role that the policy finds most satisfied, and its last
 replica. Between teams, what is borrowed returns to its owner first, from the team furthest above

@@ -1,9 +1,9 @@
-"""Restarts one soon after another: how long a training job keeps its size before the next one.
+"""Back-off of restarts: how long a training job keeps its size before the next one.
 
 The reason of the last change counts them (`Reason.attempts`): each one doubles the time. A restart
-that reached nothing takes six times as long, and counts whenever the next one comes: where the job
-came back smaller than it had grown, where its pods found no node, and where the job for which it
-gave replicas has not taken their room. A size that has lasted for two such times ends the count.
+that failed waits six times as long, and counts whenever the next one comes: the job came back
+smaller than planned, its pods were unschedulable, or the job for which it gave up replicas has not
+taken their capacity. A size that has lasted for two such times ends the count.
 
 Growth and giving for an equal share wait so long. What takes precedence, so that nothing starves:
 gangs, minimums and others' pods of its priority and above take its extras at any time; a lower max,

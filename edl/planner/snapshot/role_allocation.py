@@ -1,4 +1,4 @@
-"""One role while a plan is made: where its replicas sit, and how far it may move."""
+"""One role while a plan is made: its placements, and how far it may be resized."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,7 +21,7 @@ RESIZABLE = (ResizePolicy.LIVE, ResizePolicy.ITEMS, ResizePolicy.RESTART)
 
 
 class Placement(NamedTuple):
-    """Where one replica sits in the grid; NOWHERE takes no room."""
+    """The placement of one replica; NOWHERE takes no capacity."""
 
     node: int
     holds_idle: bool
@@ -49,7 +49,7 @@ def _new_placement(node: int, horizon: Horizon) -> Placement:
 
 
 class Unscheduled(NamedTuple):
-    """A replica on its way to a node; `since` is None if it waits for something else than that."""
+    """A replica without a node; `since` is None if it does not wait for scheduling."""
 
     position: int
     since: datetime | None
@@ -61,7 +61,7 @@ class Unscheduled(NamedTuple):
 class RoleAllocation:
     """Mutable within one decision.
 
-    `placements` in the order of keeping: the last one goes first, and new ones follow all others.
+    `placements` in the order of keeping: the last one is removed first, new ones are appended.
 
     `hold_reason` is why the role may not grow in this plan.
     """

@@ -1,4 +1,4 @@
-"""The board before anything is decided: what the state says of nodes and jobs."""
+"""The snapshot at the start of a decision, built from the cluster's state."""
 
 from edl import phases
 from edl.contract import CleanUp

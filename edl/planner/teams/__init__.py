@@ -1,1 +1,1 @@
-"""Capacity between teams: what each holds and is owed, and what a claim may take of others."""
+"""Capacity between teams: usage, guarantees, lending, and what a claim may reclaim from others."""

@@ -1,4 +1,4 @@
-"""What teams hold, owe and are owed while a plan is made.
+"""Usage, borrowing and lending of teams while a plan is made.
 
 As quotas, they count on the future: pods that terminate count no more. A team's figures hold what
 the teams below it use. Only resources that some team is guaranteed are compared; where none is,

@@ -23,7 +23,7 @@ NONE_COVERED: Final = 2
 
 
 class TeamQueue(Protocol):
-    """What waits in one team, in the team's own order."""
+    """Waiting claims of one team, in the team's own order."""
 
     @property
     def team(self) -> int: ...

@@ -1,4 +1,4 @@
-"""What a training job needs around its Jobs, owned by them so that deletion cleans up."""
+"""The dependents of a training job, owned by its Jobs so that deletion cleans up."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Objects around a training job, owned by its Jobs or bare pods so that deletion cleans up."""
+"""Owner references of dependents, to Jobs or bare pods, so that deletion cleans up."""
 
 from collections.abc import Mapping
 from typing import Any, Final

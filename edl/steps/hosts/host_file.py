@@ -38,7 +38,7 @@ _INDEX: Final = re.compile(r"[0-9]{1,9}")
 
 
 class Publication(msgspec.Struct, frozen=True):
-    """What is to be written for the launchers, and how long a shrink has to wait for it."""
+    """Host lists to publish to launchers, and how long a scale-down has to wait for them."""
 
     writes: tuple[Patch, ...] = ()
     wait: timedelta | None = None

@@ -1,7 +1,7 @@
-"""Workers that are told, before they start, whether their training began without them.
+"""NEW_WORKER: whether a worker joins a training that already runs, known before it starts.
 
-MXNet's elastic fork asks each worker for it (NEW_WORKER). A Job's pods are all alike, so they wait
-behind their gate until it stands in an annotation, which their environment shows.
+MXNet's elastic fork reads it from each worker's environment. A Job's pods are all alike, so they
+wait behind their scheduling gate until the value is in an annotation of the pod.
 """
 
 from edl import contract

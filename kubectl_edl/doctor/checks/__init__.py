@@ -1,4 +1,4 @@
-"""What `kubectl edl doctor` looks at: one module a part of the installation, in this order."""
+"""The checks of `kubectl edl doctor`: one module per part of the installation, in this order."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime

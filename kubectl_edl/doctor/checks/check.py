@@ -10,7 +10,7 @@ from kubectl_edl.cli.context import ClusterConnection
 
 
 class Verdict(StrEnum):
-    """How bad it is: only a failure makes `doctor` fail."""
+    """Severity; only a failure makes `doctor` fail."""
 
     OK = "ok"
     WARNING = "warning"
@@ -58,7 +58,7 @@ class Patient:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing to look at. When a `vital` one fails, nothing after it can be judged.
+    """One check. If a `vital` one fails, the later ones are skipped.
 
     `at` may raise any EdlError: a missing right becomes a warning, the rest a failure.
     """
@@ -70,7 +70,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Looks under one title."""
+    """Checks under one title."""
 
     title: str
     looks: tuple[Check, ...]
@@ -78,7 +78,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What a section's looks found. `cut_short`: the rest hangs on it and was not looked at."""
+    """Results of a section's checks. `cut_short`: a vital one failed and the rest was skipped."""
 
     title: str
     found: tuple[Diagnosis, ...]

@@ -1,4 +1,4 @@
-"""Whether the teams are those that the ConfigMap says, and whether the nodes have what they owe."""
+"""Whether the ConfigMap's teams are valid, and the nodes cover their guarantees."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

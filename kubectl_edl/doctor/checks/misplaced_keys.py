@@ -1,4 +1,4 @@
-"""Labels and annotations of ours that do nothing: slips of the pen, and those of a wrong place."""
+"""Labels and annotations of ours without effect: misspelt, or on the wrong object."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What stands around training jobs that are gone."""
+"""Dependents of training jobs that no longer exist."""
 
 import json
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""Whether our service accounts may do what they must, and the user what the plugin offers.
+"""Whether our service accounts have the rights they need, and the user those of the plugin.
 
-The API server is asked, right by right: roles can be read by few, and read wrongly by all.
+The API server is asked for each right: few users may read roles, and their sum is hard to tell.
 """
 
 from collections.abc import Iterable, Iterator
@@ -47,7 +47,7 @@ ACCOUNTS: Final = ("edl-webhook", "edl-reconciler")
 
 @dataclass(frozen=True, slots=True)
 class NeededRight:
-    """What a user's commands take. `role` is the ClusterRole of ours that has it."""
+    """A right that the user's commands need, and our ClusterRole that grants it (`role`)."""
 
     commands: str
     rules: tuple[Rule, ...]

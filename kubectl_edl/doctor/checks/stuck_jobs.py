@@ -1,4 +1,4 @@
-"""Training jobs that will not get on by themselves."""
+"""Training jobs that need a user's action to make progress."""
 
 import dataclasses
 from collections import defaultdict

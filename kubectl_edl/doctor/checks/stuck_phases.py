@@ -1,4 +1,4 @@
-"""Phases in which a training job waits for what does not come."""
+"""Phases in which a training job waits without progress."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta

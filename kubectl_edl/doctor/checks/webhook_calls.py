@@ -1,4 +1,4 @@
-"""Whether the API server asks the webhook about the right objects, and gets an answer."""
+"""Whether the API server calls the webhook for the right objects, and gets an answer."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""Whether the API server believes the webhook, and for how long."""
+"""Whether the API server trusts the webhook's certificate, and for how long."""
 
 from collections.abc import Mapping
 from typing import Final

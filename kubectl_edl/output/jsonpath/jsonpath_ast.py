@@ -1,4 +1,4 @@
-"""What a template is made of: steps of paths, and ranges over what they find."""
+"""The syntax tree of a template: steps of paths, and ranges over the values they find."""
 
 from __future__ import annotations
 

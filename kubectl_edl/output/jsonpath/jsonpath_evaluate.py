@@ -1,4 +1,4 @@
-"""What a template finds in a document, and what it prints."""
+"""Evaluates a template on a document, and prints the values it finds."""
 
 import json
 import operator

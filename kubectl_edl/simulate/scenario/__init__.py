@@ -1,1 +1,1 @@
-"""Scenarios for the simulator: YAML and CSV in, worlds out. Whatever is random is drawn here."""
+"""Reads scenarios for the simulator from YAML and CSV; all random values are drawn here."""

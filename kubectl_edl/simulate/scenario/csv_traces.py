@@ -1,4 +1,4 @@
-"""Traces of jobs as CSV, one line a job: what schedulers' logs are made into.
+"""Traces of jobs as CSV, one line per job, as exported from schedulers' logs.
 
 Columns, by their names in the first line, in any order; all but `submit` may be left out:
 

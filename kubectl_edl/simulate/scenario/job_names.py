@@ -1,4 +1,4 @@
-"""Jobs of traces told apart: logs repeat names, and a job is known by its own."""
+"""Unique names for traced jobs: logs repeat names, and the simulator identifies jobs by name."""
 
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The training jobs of a scenario: named ones, and as many like them as are asked for."""
+"""The training jobs of a scenario: named ones, and the requested number of copies."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -61,7 +61,7 @@ _SERVICE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ScenarioFile:
-    """What is to be simulated: the world, under each of the policies, until `horizon` seconds."""
+    """A scenario, the policies to run it under, and its `horizon` in seconds."""
 
     world: Scenario
     policies: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What claims may take of running jobs while one plan is made: their extras, and whole gangs."""
+"""What claims may reclaim from running jobs in one plan: extra replicas, and whole gangs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Whether a gang could start if none of our training jobs ran: only then others wait for it."""
+"""Whether a gang fits a cluster without training jobs: only then does the queue wait for it."""
 
 from collections import Counter
 from typing import TYPE_CHECKING

@@ -38,7 +38,7 @@ _Question: TypeAlias = tuple[GangSignature, ReclaimPriority, tuple[int, int] | N
 
 @dataclass(slots=True)
 class GangClaims:
-    """Serves gangs one after the other; what one was refused, an equal one is refused, too."""
+    """Serves gangs in order; a gang equal to one that did not fit is refused without a search."""
 
     sources: ClaimSources
     expects_shrinks: bool = False

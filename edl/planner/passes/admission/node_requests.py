@@ -1,4 +1,4 @@
-"""Queued gangs that fit on no nodes that there are ask an autoscaler for nodes.
+"""Queued gangs that fit on no existing nodes ask an autoscaler for nodes.
 
 They ask by provisional pods: pods of the same shape that run nothing and have the lowest priority.
 An autoscaler makes nodes for those that find none; on the others, kube-scheduler holds idle room
@@ -36,7 +36,7 @@ MOST_PODS: Final = 1000
 
 @dataclass(slots=True)
 class NodeRequests:
-    """What the queued gangs of one plan ask for. Without an autoscaler it does nothing."""
+    """Provisioning requests of one plan's queued gangs. Does nothing without an autoscaler."""
 
     snapshot: Snapshot
     decisions: Decisions

@@ -1,4 +1,4 @@
-"""A job that starts behind a claim leaves the room alone that the claim waits for.
+"""Jobs that start after a claim do not take the capacity that the claim waits for.
 
 A claim has no pods yet, so the scheduler does not know of it: pods that start meanwhile may land
 in its room, wherever the plan seats them. Where gangs are preempted another one would then go for
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Precedence:
-    """Watches over the promises of one plan, once all replicas have their places."""
+    """Protects the reservations of one plan once all replicas have their placements."""
 
     snapshot: Snapshot
     pipelined: list[PipelinedPods]

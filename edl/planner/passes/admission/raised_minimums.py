@@ -1,4 +1,4 @@
-"""A minimum that its user raised: what is missing to it counts as minimum, whatever the policy."""
+"""After a user raises a minimum, the missing replicas come first under every policy."""
 
 from collections.abc import Iterator
 from typing import Final

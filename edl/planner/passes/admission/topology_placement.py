@@ -1,4 +1,4 @@
-"""Gangs near each other: kept to the domains that they require, in few of those that they prefer.
+"""Topology of gangs: placed in required domains, and in as few preferred domains as possible.
 
 As in Kueue's topology-aware scheduling, the domain with the least room that is enough comes first
 (best fit), so that large ones stay free for large gangs.

@@ -1,1 +1,1 @@
-"""Whole jobs that stop for claims: which may, which are chosen, and what becomes of them."""
+"""Preemption of whole jobs: candidates, the choice of victims, and their suspension."""

@@ -1,4 +1,4 @@
-"""Whole gangs go back to the queue for a higher priority, if their operator wants so.
+"""Preemption of whole gangs for a higher priority, if the administrator enabled it.
 
 Only where extras do not suffice, and only if the claim then fits: the lowest priority first, of
 one priority those that are not nearly finished, then the youngest. A victim keeps its place in
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class Preemptor(NamedTuple):
     """A claim that finds no room, although all extras in its scope would go.
 
-    Where its team says so, jobs may go that borrow what it is guaranteed.
+    With `reclaim: jobs`, jobs that borrow its team's guarantee may be victims too.
     """
 
     requests: tuple[PodSetRequest, ...]

@@ -1,4 +1,4 @@
-"""The fewest victims that make room for a claim, those that matter least first."""
+"""The fewest victims that make room for a claim, the least important first."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

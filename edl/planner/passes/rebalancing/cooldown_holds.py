@@ -1,7 +1,7 @@
-"""Roles in their cooldown: no replica moves for room that the next plan would keep for them.
+"""Roles in their cooldown: no replica moves for capacity that the next plan would keep for them.
 
-A taker would not get what the givers give up, and would ask again. The next plan hands out anew
-all room that no pod takes yet: what growth keeps in this plan, and what its moves free.
+The recipient would not get what the donors give up, and would ask again. The next plan assigns
+anew all capacity without a pod: what growth reserves in this plan, and what its moves free.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from edl.planner.snapshot.role_allocation import RoleAllocation
 
 @dataclass(slots=True)
 class CooldownHolds:
-    """One role per shape and budget, each less satisfied than every taker after it."""
+    """One role per shape and quota, each less satisfied than all later recipients."""
 
     snapshot: Snapshot
     ceiling: GrowthCeiling

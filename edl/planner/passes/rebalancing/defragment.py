@@ -1,4 +1,4 @@
-"""One replica more, by moving placements that this plan has given: no pod has them yet.
+"""One more replica, by moving placements of this plan that have no pods yet.
 
 Growth seats one replica after the other, each on the fullest node, so that small ones may leave
 gaps that no large one fits. Here all of them are seated anew, the largest first.

@@ -1,4 +1,4 @@
-"""Roles that may give a replica, as arrays over them: one look finds the most helpful."""
+"""Roles that may give up a replica, as arrays: one vectorised search finds the best donor."""
 
 from collections.abc import Sequence
 from math import inf
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Donors:
-    """Their shares, last nodes and needs; read again whenever one of them changes."""
+    """Shares, last nodes and requests of the donors; updated whenever one of them changes."""
 
     def __init__(self, snapshot: Snapshot, allocations: Sequence[RoleAllocation]) -> None:
         self._snapshot = snapshot

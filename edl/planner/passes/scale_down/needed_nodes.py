@@ -1,4 +1,4 @@
-"""Nodes that something needs besides replicas above a minimum: those replicas keep no other alive.
+"""Nodes needed by more than replicas above a minimum; such replicas do not keep a node alive.
 
 Unneeded is cluster-autoscaler's word: a node that could be removed. A node is needed
 by a pod of another owner but a DaemonSet, and by a replica that is not an extra. One that no
