@@ -11,10 +11,11 @@ from pathlib import Path
 import click
 
 from certs import certificate_directory as files_in
-from certs.bundle import FILES, SubjectNames, local_names, to_files
+from certs.bundle import FILES, to_files
 from certs.issue import LIFETIMES, Lifetimes
 from certs.rotation_steps import CertificateRequest, reissued
 from certs.secrets import usual
+from certs.subject_names import SubjectNames, local_names
 from certs.verify import facts_of
 from edl.errors import EdlError
 

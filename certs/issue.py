@@ -10,7 +10,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from certs.bundle import Authority, Bundle, CertificateError, Issuer, KeyPair, SubjectNames
+from certs.bundle import Authority, Bundle, CertificateError, Issuer, KeyPair
+from certs.subject_names import SubjectNames
 from certs.verify import certificate_of, key_of
 
 CLOCK_SKEW: Final = timedelta(hours=1)

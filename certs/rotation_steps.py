@@ -18,10 +18,10 @@ from certs.bundle import (
     CertificateError,
     Issuer,
     KeyPair,
-    SubjectNames,
     issuer_from,
 )
 from certs.issue import CLOCK_SKEW, LIFETIMES, Lifetimes, issue, issue_authority, issue_pair
+from certs.subject_names import SubjectNames
 from certs.verify import (
     facts_of,
     is_signed_by,

@@ -17,12 +17,10 @@ from certs.bundle import (
     CertificateError,
     Issuer,
     KeyPair,
-    SubjectNames,
     issuer_files,
     issuer_from,
     pair_files,
     pair_from,
-    service_names,
 )
 from certs.ca_bundle import publish, trusted
 from certs.issue import LIFETIMES, Lifetimes, issue_pair
@@ -35,6 +33,7 @@ from certs.rotation_steps import (
     renewed_pair,
     succeeded,
 )
+from certs.subject_names import SubjectNames, service_names
 from certs.verify import is_signed_by
 from edl.errors import Conflict, Forbidden, NotFound
 from edl.kube.cluster import Cluster

@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 
-from certs.bundle import CertificateError, Issuer, KeyPair, SubjectNames, each_certificate
+from certs.bundle import CertificateError, Issuer, KeyPair, each_certificate
+from certs.subject_names import SubjectNames
 
 _NETWORKS: Final = (ipaddress.IPv4Network, ipaddress.IPv6Network)
 

@@ -3,11 +3,16 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
+from typing import Final
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Cooldown
 from edl.model import Restart, Role, TrainingJob
+
+LEAST: Final = "10s"
+"""What a job may ask for (`edl.dev/cooldown`) starts here, and ends at `MOST`."""
+MOST: Final = "1d"
 
 
 def cooldown(job: TrainingJob, usual: timedelta) -> Cooldown:

@@ -2,12 +2,13 @@
 
 import base64
 import re
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
 
-from edl.errors import EdlError
+from edl.errors import EdlError, Finding
 from edl.writes import Json
 
 API_VERSION: Final = "admission.k8s.io/v1"
@@ -20,6 +21,11 @@ DEEPEST: Final = 100
 
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 """What Kubernetes allows as a Namespace's name (RFC 1123)."""
+
+_MOST: Final = 50
+"""Findings in one message."""
+_LONGEST: Final = 2_000
+"""Characters of one finding: its path is at the start, what is allowed at the end."""
 
 
 class BadReview(EdlError):
@@ -53,6 +59,21 @@ class DenialStatus(msgspec.Struct, frozen=True):
     code: HTTPStatus
     reason: str
     message: str
+
+
+def denial_message(review: Review, findings: Sequence[Finding]) -> str:
+    """What the user reads: each finding, up to a number, in a bounded length."""
+    if len(findings) == 1:
+        return f"{review}: {_cut(findings[0])}"
+    shown = [f"{number}. {_cut(finding)}" for number, finding in enumerate(findings[:_MOST], 1)]
+    lines = shown if len(findings) <= _MOST else [*shown, "…"]
+    return "\n  ".join((f"{len(findings)} problems in {review}:", *lines))
+
+
+def _cut(finding: Finding) -> str:
+    """A finding quotes what it found, which may be as large as the object."""
+    text = str(finding)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
 
 
 class ReviewResponse(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from edl.inject.handlers import AdmissionRequest, AdmissionVerdict, Context
 from edl.inject.manifest_types import is_labelled
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.patches import json_patch
-from webhook.admission_review import DenialStatus, Review, ReviewResponse
+from webhook.admission_review import DenialStatus, Review, ReviewResponse, denial_message
 
 
 class ReviewOutcome(StrEnum):
@@ -44,10 +44,6 @@ class AdmissionCore(msgspec.Struct, frozen=True):
 
 Judge: TypeAlias = Callable[[Review, NamespacePolicy, AdmissionCore, Context], ReviewResult]
 
-_MOST: Final = 50
-"""Findings in one message."""
-_LONGEST: Final = 2_000
-"""Characters of one finding: its path is at the start, what is allowed at the end."""
 _WARNED: Final = 4_096
 """Characters of all warnings of an answer: the API server drops those behind."""
 _UNCHANGED: Final = ReviewResult(ReviewOutcome.UNCHANGED, ReviewResponse())
@@ -117,23 +113,9 @@ def _judged(
 
 
 def _denied(review: Review, findings: tuple[Finding, ...]) -> ReviewResult:
-    message = _in_words(review, findings)
+    message = denial_message(review, findings)
     refusal = DenialStatus(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message)
     return ReviewResult(ReviewOutcome.DENIED, ReviewResponse(refusal=refusal))
-
-
-def _in_words(review: Review, findings: tuple[Finding, ...]) -> str:
-    if len(findings) == 1:
-        return f"{review}: {_cut(findings[0])}"
-    shown = [f"{number}. {_cut(finding)}" for number, finding in enumerate(findings[:_MOST], 1)]
-    lines = shown if len(findings) <= _MOST else [*shown, "…"]
-    return "\n  ".join((f"{len(findings)} problems in {review}:", *lines))
-
-
-def _cut(finding: Finding) -> str:
-    """A finding quotes what it found, which may be as large as the object."""
-    text = str(finding)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
 
 
 def _heard(warnings: tuple[str, ...]) -> tuple[str, ...]:

@@ -27,8 +27,9 @@ from typing import Any, NamedTuple
 import uvloop
 
 from certs import certificate_directory
-from certs.bundle import local_names, service_names, to_files
+from certs.bundle import to_files
 from certs.issue import issue
+from certs.subject_names import local_names, service_names
 
 CONNECTIONS = 8
 REVIEW_BYTES = 6_000

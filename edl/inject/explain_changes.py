@@ -15,7 +15,7 @@ from edl.contract import registry
 from edl.contract.registry import EntryKind
 from edl.inject import change_reasons
 from edl.inject.pods import ssh_mount
-from edl.inject.pods.mutate_pod import volume_name
+from edl.inject.pods.mounts import volume_name
 from edl.writes import Json
 
 _Path: TypeAlias = tuple[str, ...]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from edl import contract
+from edl import contract, cooldowns
 from edl.contract import CleanUp, KubeShare, Provision, RestartPolicy
 from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS
@@ -86,7 +86,7 @@ def _scaling(
         replicas=_manual_size(form, framework, seat),
         timeout=form.duration(contract.SCALE_TIMEOUT),
         fallback=form.count(contract.SCALE_FALLBACK),
-        cooldown=form.duration(contract.COOLDOWN, least="10s", most="1d"),
+        cooldown=form.duration(contract.COOLDOWN, least=cooldowns.LEAST, most=cooldowns.MOST),
         removing=form.names(contract.REMOVE),
         paused=_paused(form),
     )

@@ -11,15 +11,9 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
 from certs import certificate_directory as files_in
-from certs.bundle import (
-    Bundle,
-    CertificateError,
-    SubjectNames,
-    local_names,
-    service_names,
-    to_files,
-)
+from certs.bundle import Bundle, CertificateError, to_files
 from certs.issue import Lifetimes, issue, issue_authority, issue_pair
+from certs.subject_names import SubjectNames, local_names, service_names
 from certs.verify import facts_of
 
 NOW = datetime.now(UTC).replace(microsecond=0)

@@ -5,14 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certs.bundle import (
-    CertificateError,
-    Issuer,
-    SubjectNames,
-    each_certificate,
-    service_names,
-    to_files,
-)
+from certs.bundle import CertificateError, Issuer, each_certificate, to_files
 from certs.issue import Lifetimes, issue
 from certs.rotation_steps import (
     CertificateRequest,
@@ -22,6 +15,7 @@ from certs.rotation_steps import (
     renewed_pair,
     succeeded,
 )
+from certs.subject_names import SubjectNames, service_names
 from certs.verify import is_signed_by, is_trusted
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)

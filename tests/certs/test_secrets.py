@@ -7,14 +7,7 @@ from typing import Any
 
 import pytest
 
-from certs.bundle import (
-    Bundle,
-    CertificateError,
-    each_certificate,
-    local_names,
-    service_names,
-    to_files,
-)
+from certs.bundle import Bundle, CertificateError, each_certificate, to_files
 from certs.issue import issue
 from certs.rotation_steps import CertificateRequest, TrustProgress, is_good
 from certs.secrets import (
@@ -27,6 +20,7 @@ from certs.secrets import (
     secret_target,
     usual,
 )
+from certs.subject_names import local_names, service_names
 from certs.verify import is_signed_by, is_trusted
 from edl.errors import Conflict, Forbidden
 from edl.kube.testing.fake_cluster import FakeCluster

@@ -3,17 +3,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from certs.bundle import (
-    CertificateError,
-    KeyPair,
-    SubjectNames,
-    issuer_files,
-    issuer_from,
-    pair_from,
-    service_names,
-    to_files,
-)
+from certs.bundle import CertificateError, KeyPair, issuer_files, issuer_from, pair_from, to_files
 from certs.issue import issue
+from certs.subject_names import SubjectNames, service_names
 from certs.verify import facts_of, is_signed_by, issuer_problem, misnamed, pair_problem
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)

@@ -8,10 +8,11 @@ import click
 import pytest
 from prometheus_client import CollectorRegistry
 
-from certs.bundle import each_certificate, service_names
+from certs.bundle import each_certificate
 from certs.issue import issue
 from certs.rotation_loop import CertificateRotation
 from certs.secrets import WEBHOOK_KINDS, Installed, read_pair, rotate, usual
+from certs.subject_names import service_names
 from certs.verify import facts_of, is_trusted
 from edl.errors import Forbidden, NotFound
 from edl.kube.testing.fake_cluster import FakeCluster

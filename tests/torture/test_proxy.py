@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from certs.bundle import SubjectNames
 from certs.issue import issue
+from certs.subject_names import SubjectNames
 from sandbox.layout import free_ports
 from tests.torture.blows import Delay, Refusal, Silence
 from tests.torture.proxy import Armed, Blow, Proxy

@@ -18,8 +18,9 @@ from types import TracebackType
 from typing import ParamSpec, Self
 
 from certs import certificate_directory as files_in
-from certs.bundle import Bundle, local_names, service_names, to_files
+from certs.bundle import Bundle, to_files
 from certs.issue import issue
+from certs.subject_names import local_names, service_names
 from sandbox.layout import free_ports
 
 P = ParamSpec("P")

@@ -1,6 +1,41 @@
-"""Mounting in a container what it has not mounted itself."""
+"""Volumes of ours in a pod: live files, and mounts that leave the user's own in place."""
 
+from collections.abc import Iterable
+
+from edl.frameworks.base import LiveFile
 from edl.writes import Json
+
+
+def with_files(pod: Json, files: Iterable[LiveFile]) -> Json:
+    """Live files: annotations of the pod, mounted in their directories in every container."""
+    by_directory: dict[str, list[LiveFile]] = {}
+    for file in files:
+        by_directory.setdefault(file.directory, []).append(file)
+    for directory, members in by_directory.items():
+        source = {"downwardAPI": {"defaultMode": 0o644, "items": [_item(f) for f in members]}}
+        pod = with_mount(pod, directory, source)
+    return pod
+
+
+def _item(file: LiveFile) -> Json:
+    path = f"metadata.annotations['{file.annotation}']"
+    mode = {"mode": 0o755} if file.executable else {}
+    return {"path": file.name, "fieldRef": {"apiVersion": "v1", "fieldPath": path}} | mode
+
+
+def volume_name(directory: str) -> str:
+    """The name of the volume that is mounted at `directory`."""
+    return "edl" + directory.replace("/", "-")
+
+
+def with_mount(pod: Json, directory: str, source: Json) -> Json:
+    """A volume at `directory` in every container that has nothing there yet."""
+    name = volume_name(directory)
+    volumes = pod.get("volumes") or []
+    if all(volume.get("name") != name for volume in volumes):
+        pod = pod | {"volumes": [*volumes, {"name": name} | source]}
+    mount = {"name": name, "mountPath": directory}
+    return pod | {"containers": [mounted(container, mount) for container in pod["containers"]]}
 
 
 def mounted(container: Json, mount: Json) -> Json:

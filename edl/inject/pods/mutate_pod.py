@@ -3,13 +3,11 @@
 Everything is written as the API server would default it, so that a second pass finds it equal.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
 from edl import contract
-from edl.frameworks.base import Companion, Env, LiveFile, Needs
-from edl.inject.pods import gpus, scheduling_gates, ssh_mount
-from edl.inject.pods.mounts import mounted
+from edl.frameworks.base import Companion, Env, Needs
+from edl.inject.pods import gpus, mounts, scheduling_gates, ssh_mount
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
@@ -49,7 +47,7 @@ def complete(pod: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
     done = _with_leaving(_with_command(_with_ports(done, needs), needs), needs)
     if needs.shares_processes:
         done = {"shareProcessNamespace": True} | done
-    done = _with_files(done, needs.files)
+    done = mounts.with_files(done, needs.files)
     if needs.keys:
         done = ssh_mount.with_keys(done, spec)
     if needs.gated:
@@ -123,39 +121,9 @@ def _with_leaving(pod: Json, needs: Needs) -> Json:
     return pod | {"containers": [first | {"lifecycle": lifecycle | hook}, *others]}
 
 
-def _with_files(pod: Json, files: Iterable[LiveFile]) -> Json:
-    by_directory: dict[str, list[LiveFile]] = {}
-    for file in files:
-        by_directory.setdefault(file.directory, []).append(file)
-    for directory, members in by_directory.items():
-        source = {"downwardAPI": {"defaultMode": 0o644, "items": [_item(f) for f in members]}}
-        pod = _with_mount(pod, directory, source)
-    return pod
-
-
-def _item(file: LiveFile) -> Json:
-    path = f"metadata.annotations['{file.annotation}']"
-    mode = {"mode": 0o755} if file.executable else {}
-    return {"path": file.name, "fieldRef": {"apiVersion": "v1", "fieldPath": path}} | mode
-
-
-def volume_name(directory: str) -> str:
-    return "edl" + directory.replace("/", "-")
-
-
-def _with_mount(pod: Json, directory: str, source: Json) -> Json:
-    """A volume at `directory` in every container that has nothing there yet."""
-    name = volume_name(directory)
-    volumes = pod.get("volumes") or []
-    if all(volume.get("name") != name for volume in volumes):
-        pod = pod | {"volumes": [*volumes, {"name": name} | source]}
-    mount = {"name": name, "mountPath": directory}
-    return pod | {"containers": [mounted(container, mount) for container in pod["containers"]]}
-
-
 def _with_kubectl(pod: Json, spec: JobSpec, image: str) -> Json:
     """Kubectl from our image, and a ServiceAccount that may exec into the workers."""
-    pod = _with_mount(pod, contract.KUBECTL_DIRECTORY, {"emptyDir": {}})
+    pod = mounts.with_mount(pod, contract.KUBECTL_DIRECTORY, {"emptyDir": {}})
     inits = pod.get("initContainers") or []
     if all(container.get("name") != KUBECTL_CONTAINER for container in inits):
         pod = pod | {"initContainers": [_kubectl_container(image), *inits]}
@@ -204,7 +172,7 @@ def _kubectl_container(image: str) -> Json:
         "securityContext": _CONFINED | {"runAsNonRoot": True, "runAsUser": _NOBODY},
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
-        "volumeMounts": [{"name": volume_name(directory), "mountPath": directory}],
+        "volumeMounts": [{"name": mounts.volume_name(directory), "mountPath": directory}],
     }
 
 

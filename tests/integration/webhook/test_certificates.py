@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from certs.bundle import Bundle, CertificateError, local_names, to_files
+from certs.bundle import Bundle, CertificateError, to_files
 from certs.issue import issue
 from certs.rotation_steps import CertificateRequest, is_good
 from certs.secrets import ensure, read_issuer, read_pair, usual
+from certs.subject_names import local_names
 from edl.errors import Forbidden
 from edl.kube.api.client import connect
 from edl.model import ObjectRef

@@ -15,8 +15,9 @@ import pytest
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from certs import certificate_directory as files_in
-from certs.bundle import CERTIFICATE, KEY, Bundle, local_names, service_names
+from certs.bundle import CERTIFICATE, KEY, Bundle
 from certs.issue import issue
+from certs.subject_names import local_names, service_names
 from tests.webhook import doors, reviews, wire
 from tests.webhook.doors import Opened, Streams
 from webhook.http.connection_limits import ConnectionLimits

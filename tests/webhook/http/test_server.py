@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 
 from certs import certificate_directory as files_in
-from certs.bundle import local_names, service_names, to_files
+from certs.bundle import to_files
 from certs.issue import issue_pair
+from certs.subject_names import local_names, service_names
 from tests.webhook import reviews, wire
 from tests.webhook.wire import Answered, Process
 from webhook.http.connection_limits import LIMIT

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from certs.bundle import SubjectNames
 from certs.issue import issue_authority
+from certs.subject_names import SubjectNames
 from webhook.tls.client_auth import ClientAuthority, ClientAuthorityError, names_of
 
 CERTIFICATE = {

@@ -10,16 +10,9 @@ from pathlib import Path
 import pytest
 
 from certs import certificate_directory as files_in
-from certs.bundle import (
-    Bundle,
-    CertificateError,
-    KeyPair,
-    local_names,
-    pair_files,
-    service_names,
-    to_files,
-)
+from certs.bundle import Bundle, CertificateError, KeyPair, pair_files, to_files
 from certs.issue import issue, issue_pair
+from certs.subject_names import local_names, service_names
 from edl.errors import NotFound, Unreachable
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
