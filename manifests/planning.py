@@ -13,7 +13,7 @@ from reconciler.options.decision_options import MOST_WEIGHT, declared
 from reconciler.options.duration_range import DurationRange
 
 Priority: TypeAlias = Annotated[str, Meta(pattern=r"^-?[0-9]{1,10}\Z")]
-Image: TypeAlias = Annotated[str, Meta(pattern=rf"^{IMAGE_NAME}\Z")]
+ImageReference: TypeAlias = Annotated[str, Meta(pattern=rf"^{IMAGE_NAME}\Z")]
 r"""With `\Z`, for Python's `$` admits a line break at the end; JSON Schema's does not."""
 _EXAMPLES: Final[Mapping[str, object]] = {
     "policy": "throughput",
@@ -54,7 +54,7 @@ def _kind(option: click.Option) -> Any:  # noqa: ANN401 - a type
         return Annotated[int, Meta(ge=kind.min, le=kind.max)]
     if isinstance(kind, click.FloatRange):
         return Annotated[float, Meta(gt=0, le=kind.max)]
-    return bool if option.is_bool_flag else Image
+    return bool if option.is_bool_flag else ImageReference
 
 
 if TYPE_CHECKING:

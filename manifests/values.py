@@ -12,13 +12,13 @@ from msgspec import Meta
 from edl.errors import EdlError
 from edl.patches.merge_patch import merged
 from edl.writes import Json
-from manifests.planning import CHOICES, Image, Part, Planning
+from manifests.planning import CHOICES, ImageReference, Part, Planning
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
-Quantity: TypeAlias = (
+ResourceQuantity: TypeAlias = (
     Annotated[str, Meta(pattern=r"^[0-9.]+([EPTGMk]i?|m)?\Z")] | Annotated[int, Meta(ge=0)]
 )
-Key: TypeAlias = Annotated[
+QualifiedName: TypeAlias = Annotated[
     str,
     Meta(
         pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?\Z",
@@ -29,13 +29,15 @@ Key: TypeAlias = Annotated[
 LabelValue: TypeAlias = Annotated[
     str, Meta(pattern=r"^([a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?)?\Z", max_length=63)
 ]
-Labels: TypeAlias = dict[Key, LabelValue]
-Text: TypeAlias = Annotated[str, Meta(pattern=r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f]*\Z")]
+LabelMap: TypeAlias = dict[QualifiedName, LabelValue]
+PrintableText: TypeAlias = Annotated[str, Meta(pattern=r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f]*\Z")]
 """Without control characters but tabs and line breaks."""
-Quantities: TypeAlias = dict[Key, Quantity]
+ResourceQuantities: TypeAlias = dict[QualifiedName, ResourceQuantity]
 Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535)]
 Cidr: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}\Z")]
-Name: TypeAlias = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z", max_length=63)]
+ObjectName: TypeAlias = Annotated[
+    str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z", max_length=63)
+]
 Subdomain: TypeAlias = Annotated[
     str, Meta(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z", max_length=253)
 ]
@@ -58,11 +60,13 @@ Replicas: TypeAlias = Annotated[
 ]
 
 
-class Resources(Part, frozen=True):
+class ContainerResources(Part, frozen=True):
     """As a container's `resources`."""
 
-    requests: Annotated[Quantities, Meta(description="What the scheduler sets aside.")]
-    limits: Annotated[Quantities, Meta(description="No CPU limit: it would only add latency.")]
+    requests: Annotated[ResourceQuantities, Meta(description="What the scheduler sets aside.")]
+    limits: Annotated[
+        ResourceQuantities, Meta(description="No CPU limit: it would only add latency.")
+    ]
 
 
 class ClientCertificate(Part, frozen=True):
@@ -88,8 +92,8 @@ class Webhook(Part, frozen=True):
     """The webhook's pods."""
 
     replicas: Replicas = 2
-    resources: Annotated[Resources, Meta(description="Resources of each pod.")] = Resources(
-        requests={"cpu": "100m", "memory": "128Mi"}, limits={"memory": "384Mi"}
+    resources: Annotated[ContainerResources, Meta(description="Resources of each pod.")] = (
+        ContainerResources(requests={"cpu": "100m", "memory": "128Mi"}, limits={"memory": "384Mi"})
     )
     client_certificate: Annotated[
         ClientCertificate, Meta(description="Only the API server may call.")
@@ -100,20 +104,20 @@ class Reconciler(Part, frozen=True):
     """The reconciler's pods, one of which leads."""
 
     replicas: Replicas = 2
-    resources: Annotated[Resources, Meta(description="Resources of each pod.")] = Resources(
-        requests={"cpu": "200m", "memory": "256Mi"}, limits={"memory": "1Gi"}
+    resources: Annotated[ContainerResources, Meta(description="Resources of each pod.")] = (
+        ContainerResources(requests={"cpu": "200m", "memory": "256Mi"}, limits={"memory": "1Gi"})
     )
     planning: Annotated[
         Planning, Meta(description="How it decides; see docs/concepts/policies.md.")
     ] = Planning()
 
 
-class Pods(Part, frozen=True):
+class PodSettings(Part, frozen=True):
     """Where the pods of both run, and what other programs are told about them."""
 
-    node_selector: Annotated[Labels, Meta(description="Labels of the nodes that may run them.")] = (
-        msgspec.field(default_factory=dict)
-    )
+    node_selector: Annotated[
+        LabelMap, Meta(description="Labels of the nodes that may run them.")
+    ] = msgspec.field(default_factory=dict)
     tolerations: Annotated[
         tuple[dict[str, Any], ...], Meta(description="As in a pod: taints that they tolerate.")
     ] = ()
@@ -125,11 +129,11 @@ class Pods(Part, frozen=True):
         Subdomain, Meta(description="They must run before what waits for them.")
     ] = "system-cluster-critical"
     annotations: Annotated[
-        dict[Key, Text],
+        dict[QualifiedName, PrintableText],
         Meta(description="Annotations of the pods: for meshes, collectors, and the like."),
     ] = msgspec.field(default_factory=dict)
     image_pull_secrets: Annotated[
-        tuple[Name, ...],
+        tuple[ObjectName, ...],
         Meta(description="Names of Secrets in edl-system, for a registry that asks for a login."),
     ] = ()
 
@@ -152,7 +156,7 @@ class NetworkPolicy(Part, frozen=True):
         Meta(min_length=1, description="Where it listens, behind the Service `kubernetes`."),
     ] = (443, 6443)
     monitoring_namespaces: Annotated[
-        tuple[Name, ...], Meta(description="Whose pods may read the metrics.")
+        tuple[ObjectName, ...], Meta(description="Whose pods may read the metrics.")
     ] = ("monitoring",)
 
 
@@ -167,7 +171,7 @@ class Monitoring(Part, frozen=True):
         ),
     ] = False
     labels: Annotated[
-        Labels,
+        LabelMap,
         Meta(
             description="By which your Prometheus selects ServiceMonitors and rules, such as"
             " `release: prometheus`."
@@ -208,7 +212,7 @@ class Values(Part, frozen=True):
     """All that an installation may choose."""
 
     image: Annotated[
-        Image,
+        ImageReference,
         Meta(description="Where the cluster finds the image. Launchers take kubectl from it, too."),
     ] = "kubectl-edl:0.1.0"
     log_level: Annotated[LogLevel, Meta(description="Log level of webhook and reconciler.")] = (
@@ -218,9 +222,9 @@ class Values(Part, frozen=True):
     reconciler: Annotated[
         Reconciler, Meta(description="Queues, starts, grows and shrinks training jobs.")
     ] = Reconciler()
-    pods: Annotated[Pods, Meta(description="The pods of both.")] = Pods()
+    pods: Annotated[PodSettings, Meta(description="The pods of both.")] = PodSettings()
     ignored_namespaces: Annotated[
-        tuple[Name, ...],
+        tuple[ObjectName, ...],
         Meta(
             description="Whose Jobs and pods never reach the webhook, besides kube-system and"
             " edl-system."

@@ -13,7 +13,6 @@ from manifests.templating.template_nodes import (
     ABSENT,
     CelText,
     Choice,
-    Condition,
     Differs,
     Each,
     Element,
@@ -27,6 +26,7 @@ from manifests.templating.template_nodes import (
     TemplateDocument,
     Tree,
     Value,
+    ValueCondition,
     Word,
 )
 
@@ -45,7 +45,7 @@ class _World(Struct, frozen=True):
             found = found.get(name) if isinstance(found, Mapping) else None
         return found
 
-    def holds(self, condition: Condition) -> bool:
+    def holds(self, condition: ValueCondition) -> bool:
         found = self.at(condition.path)
         match condition:
             case Enabled():

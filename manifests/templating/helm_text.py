@@ -18,7 +18,6 @@ from manifests.templating.template_nodes import (
     ABSENT,
     CelText,
     Choice,
-    Condition,
     Differs,
     Each,
     Element,
@@ -32,6 +31,7 @@ from manifests.templating.template_nodes import (
     TemplateDocument,
     Tree,
     Value,
+    ValueCondition,
     Word,
 )
 
@@ -146,7 +146,7 @@ class HelmPrinter(Struct, frozen=True):
 
 
 def _when(
-    condition: Condition, indent: str, then: list[str], otherwise: list[str]
+    condition: ValueCondition, indent: str, then: list[str], otherwise: list[str]
 ) -> Iterator[str]:
     test = _test(condition)
     if not then:
@@ -159,7 +159,7 @@ def _when(
     yield f"{indent}{_END}"
 
 
-def _test(condition: Condition) -> str:
+def _test(condition: ValueCondition) -> str:
     value = f".Values.{condition.path}"
     match condition:
         case Enabled(negated=True):

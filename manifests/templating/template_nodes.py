@@ -45,7 +45,7 @@ class Differs(Struct, frozen=True):
     default: str
 
 
-Condition: TypeAlias = Enabled | Filled | Given | Differs
+ValueCondition: TypeAlias = Enabled | Filled | Given | Differs
 
 
 class Value(Struct, frozen=True):
@@ -91,7 +91,7 @@ class Merged(Struct, frozen=True):
 class Choice(Struct, frozen=True):
     """A map's value on a condition; either may be ABSENT."""
 
-    condition: Condition
+    condition: ValueCondition
     then: Tree
     otherwise: Tree = ABSENT
 
@@ -99,7 +99,7 @@ class Choice(Struct, frozen=True):
 class Items(Struct, frozen=True):
     """Some items of a list on a condition."""
 
-    condition: Condition
+    condition: ValueCondition
     then: tuple[Tree, ...]
     otherwise: tuple[Tree, ...] = ()
 
@@ -116,4 +116,4 @@ class TemplateDocument(Struct, frozen=True):
 
     source: str
     tree: Tree
-    condition: Condition | None = None
+    condition: ValueCondition | None = None
