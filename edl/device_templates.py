@@ -25,7 +25,7 @@ def template(job: str, gpu: Gpu | None) -> DeviceTemplate | None:
 
 
 def spec(found: DeviceTemplate) -> Json:
-    """Of the ResourceClaimTemplate."""
+    """The spec of the ResourceClaimTemplate."""
     exactly = {"deviceClassName": found.device_class, "count": found.count}
     requests = [{"name": "gpus", "exactly": {"allocationMode": "ExactCount", **exactly}}]
     return {"spec": {"devices": {"requests": requests}}}

@@ -1,4 +1,4 @@
-"""The domains that pods are in: how many pods of a role in each, by the labels of their nodes."""
+"""The topology domains of pods: how many pods of a role are in each, by node labels."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ NodeLabels = Mapping[str, Mapping[str, str]]
 
 
 class DomainCounts(msgspec.Struct, frozen=True):
-    """Of one role and one label of its topology: the pods in each domain, most pods first."""
+    """Pods of one role in each domain of one topology label, most pods first."""
 
     role: str
     label: str
@@ -37,7 +37,7 @@ def counted(
 
 
 def running(job: TrainingJob, labels: NodeLabels) -> tuple[DomainCounts, ...]:
-    """Of its pods that have a node, or are given one by a plan."""
+    """Domains of the pods that have a node, or that a plan assigns one."""
     nodes = {
         role.name: [pod.node or pod.planned.name for pod in role.status.pods if pod.active]
         for role in job.live

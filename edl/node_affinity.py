@@ -1,4 +1,4 @@
-"""What a gated pod's users ask of nodes, as text, and how it is kept to one node besides."""
+"""The node affinity of a gated pod as text, and its restriction to the assigned node."""
 
 import json
 from typing import Final

@@ -25,7 +25,7 @@ def ending(job: TrainingJob) -> JobEnd | None:
     """How the training job ended: as its deciding role did; before that, with any that failed.
 
     A Job fails when its retries are used up, so a training job without it would wait for ever.
-    Complete at size 0 is no decision: `edl.steps.finish` ended that Job because another failed.
+    Complete at size 0 does not decide: `edl.steps.finish` ended that Job because another failed.
     """
     decided = next(
         (role.status.ending for role in job.roles if role.spec.is_leader and role.status.size), None
@@ -118,7 +118,7 @@ def _scales(job: TrainingJob, role: Role) -> bool:
         pod.terminating and pod.index >= role.status.size for pod in role.status.pods
     ):
         return True
-    # Below its minimum it is no better off than one that starts, unless it restarts for its size.
+    # Below its minimum it counts as starting, unless it restarts for its size.
     grown = runs(role) and (started is None or resized > started)
     return (grown or role.restart is Restart.STARTED) and _comes(role, resized)
 

@@ -1,4 +1,4 @@
-"""Every reason that there is: no other module makes one, so each code keeps to its subjects."""
+"""Constructors of all reasons; no other module builds one, so each code keeps to its subjects."""
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -131,7 +131,7 @@ def ceiling(share: float, resource: str) -> Reason:
 
 
 def leaving(pods: int, givers: Iterable[JobKey] = ()) -> Reason:
-    """So many pods get the room of others; `givers` are jobs that yield it in this plan."""
+    """Pods wait for terminating ones; `givers` are jobs that give up capacity in this plan."""
     return Reason(Code.PODS_TERMINATING, Awaiting(pods, tuple(sorted(givers))))
 
 
@@ -165,7 +165,7 @@ def above_budget(budget: Quota) -> Reason:
 
 
 def waits_for_nodes(pods: int, said: str) -> Reason:
-    """An autoscaler is asked for room for so many of its pods; `said`: its own words."""
+    """An autoscaler is asked for nodes for this number of pods; `said`: its own message."""
     return Reason(Code.WAITING_FOR_NODES, NodesAsked(pods, said))
 
 
@@ -233,7 +233,7 @@ def of_foreign_pods(reason: Reason, priority: int) -> Reason:
 
 
 def is_never(reason: Reason) -> bool:
-    """Whether it cannot start on the nodes and budgets that there are, whoever ends before."""
+    """Whether it can never start on the present nodes and quotas, even as the only running job."""
     match reason.about:
         case Usage(budget, needs):
             return needs > budget.hard

@@ -1,4 +1,4 @@
-"""What is to be written to the cluster, as values: the last thing that is decided purely.
+"""Writes to the cluster, as values: the last result of the pure core.
 
 `edl/steps` makes them from a plan, `edl/kube/writer/executor` performs them.
 """
@@ -26,7 +26,7 @@ class Patch(msgspec.Struct, frozen=True):
 
 
 class Create(msgspec.Struct, frozen=True):
-    """A new object; that it exists already is no failure."""
+    """A new object; an existing one is left as it is."""
 
     target: ObjectRef
     manifest: Mapping[str, Any]
@@ -35,7 +35,7 @@ class Create(msgspec.Struct, frozen=True):
 class CreateKeys(msgspec.Struct, frozen=True):
     """A new Secret with a fresh SSH key pair, made when it is written: no step ever holds a key.
 
-    That it exists already is no failure, and its keys stay.
+    An existing Secret keeps its keys.
     """
 
     target: ObjectRef

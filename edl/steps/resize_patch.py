@@ -65,7 +65,7 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
 
 
 def told(job: TrainingJob, role: Role, now: datetime) -> Iterator[Note]:
-    """What is said of a role beside its new size: whose wish came true, whose did not."""
+    """Events about the outcome of removals and timed scale-ups of a role."""
     if role.request.removing:
         yield preconditioned_patches.note(job.key, role, Action.REMOVED, pod_removal.reason(role))
     if scale_deadline.overdue(role, now):

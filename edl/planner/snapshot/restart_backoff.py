@@ -60,7 +60,7 @@ def last_change_time(job: TrainingJob, role: Role) -> datetime | None:
 
 
 def failed_change(snapshot: Snapshot, job: TrainingJob, role: Role) -> Reason | None:
-    """What is said of a last change that has reached nothing; None of any other."""
+    """The reason to hold a role whose last resize failed; None after any other."""
     if last_resizes.growth_failed(job.key, role) or last_resizes.was_unschedulable(role):
         return reasons.GROWS_LATER
     key = last_resizes.reclaimed_for(snapshot.policy.rebalance_code, role)
