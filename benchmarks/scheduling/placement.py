@@ -49,7 +49,7 @@ GANGS: Final = 64
 """In each random cluster."""
 
 
-class Scenario(NamedTuple):
+class NamedScenario(NamedTuple):
     name: str
     world: Scenario
 
@@ -92,15 +92,17 @@ def node(number: int, cpu: int, gpu: int = 0, pool: str = "") -> Node:
     return Node(name, Resources.parse(room), Resources(), Resources(), labels=labels)
 
 
-def exact_fit(*, gated: bool) -> Scenario:
+def exact_fit(*, gated: bool) -> NamedScenario:
     """Two parameter servers of 1 CPU and two workers of 3 CPU fill one node of 8 CPU."""
     seats = [WorkloadRole("ps", 2, 2, shape(1)), WorkloadRole("worker", 2, 2, shape(3))]
     kind = Workload("tensorflow", "ps", gated)
     jobs = [Training(queued(f"job-{one:03}", kind, seats), length(600)) for one in range(40)]
-    return Scenario("exact fit", Scenario(tuple(node(one, 8) for one in range(40)), tuple(jobs)))
+    return NamedScenario(
+        "exact fit", Scenario(tuple(node(one, 8) for one in range(40)), tuple(jobs))
+    )
 
 
-def mixes(*, gated: bool) -> Iterator[Scenario]:
+def mixes(*, gated: bool) -> Iterator[NamedScenario]:
     """Sixty gangs of two roles in five minutes on thirty nodes, of fixed size or elastic."""
     for growth in (1, 2):
         for seed in (1, 2, 3):
@@ -108,7 +110,7 @@ def mixes(*, gated: bool) -> Iterator[Scenario]:
             nodes = tuple(node(one, random.choice((8, 16))) for one in range(30))
             jobs = tuple(_mixed(random, one, growth, gated=gated) for one in range(60))
             kind = "elastic" if growth > 1 else "fixed"
-            yield Scenario(f"{kind} mix {seed}", Scenario(nodes, jobs))
+            yield NamedScenario(f"{kind} mix {seed}", Scenario(nodes, jobs))
 
 
 def _mixed(random: Random, number: int, growth: int, *, gated: bool) -> Training:
@@ -122,7 +124,7 @@ def _mixed(random: Random, number: int, growth: int, *, gated: bool) -> Training
     return Training(job, Work(random.randint(100, 900) * workers), at=random.randint(0, 300))
 
 
-def clusters(count: int, *, gated: bool) -> Iterator[Scenario]:
+def clusters(count: int, *, gated: bool) -> Iterator[NamedScenario]:
     """Eight to 24 nodes of two pools, some with GPUs; more is asked for than there is."""
     for seed in range(count):
         random = Random(seed)  # noqa: S311 (it only mixes)
@@ -138,7 +140,7 @@ def clusters(count: int, *, gated: bool) -> Iterator[Scenario]:
         )
         services = tuple(_service(random, number, until) for number in range(4))
         settings = Timing(tie=random.randrange)
-        yield Scenario(
+        yield NamedScenario(
             f"cluster {seed}", Scenario(tuple(nodes), trainings, services, settings=settings)
         )
 
@@ -182,7 +184,7 @@ def _drawn_shape(random: Random, name: str) -> Shape:
         own = Selector(("default",), (Requirement("job", "In", (name,)),))
         return shape(
             cpu,
-            constraints=PodConstraints(
+            rules=PodConstraints(
                 "default", (("job", name),), anti_affinity=(PodAffinityTerm(HOST, own),)
             ),
         )
@@ -215,7 +217,7 @@ def _service(random: Random, number: int, until: float) -> Service:
 # -- figures -----------------------------------------------------------------------------------
 
 
-def measured(scenario: Scenario, manner: Elastic) -> Found:
+def measured(scenario: NamedScenario, manner: Elastic) -> Found:
     begin = process_time()
     result = simulate(scenario.world, manner, until=DAY)
     frameworks = {one.key: one.job.framework for one in scenario.world.trainings}
