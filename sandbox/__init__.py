@@ -3,5 +3,14 @@
 from sandbox.cluster import Sandbox, Start
 from sandbox.errors import BuildError, ComponentDied, SandboxError
 from sandbox.objects.nodes import NodeGroup
+from sandbox.shared import own_sandbox
 
-__all__ = ["BuildError", "ComponentDied", "NodeGroup", "Sandbox", "SandboxError", "Start"]
+__all__ = [
+    "BuildError",
+    "ComponentDied",
+    "NodeGroup",
+    "Sandbox",
+    "SandboxError",
+    "Start",
+    "own_sandbox",
+]

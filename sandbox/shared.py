@@ -1,9 +1,10 @@
-"""One cluster for all processes of a test run."""
+"""A cluster for one process, or for all processes of a test run; it ends with the last of them."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
 import secrets
 import shutil
 from pathlib import Path
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
 
     from sandbox.existing import Cluster
     from sandbox.objects.nodes import NodeGroup
+
+
+@contextlib.contextmanager
+def own_sandbox(name: str, *groups: NodeGroup) -> Iterator[Sandbox]:
+    """A sandbox of this process alone: its name is the process's besides."""
+    sandbox = Sandbox(f"{name}-{os.getpid()}")
+    try:
+        sandbox.up(*groups)
+        yield sandbox
+    finally:
+        sandbox.down()
 
 
 @contextlib.contextmanager

@@ -8,8 +8,7 @@ import argparse
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from statistics import median
 from typing import Final
 
@@ -18,7 +17,7 @@ from dev.installation import install, start_reconciler
 from edl import contract
 from edl.kube.api.client import ApiClient, connect
 from edl.model import ObjectRef
-from sandbox import NodeGroup, Sandbox
+from sandbox import NodeGroup, own_sandbox
 
 LEASE: Final = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 WAYS: Final = {
@@ -42,21 +41,12 @@ def started(api: ApiClient, name: str) -> bool:
     return not api.get(ObjectRef("Job", NAMESPACE, name))["spec"]["suspend"]
 
 
-@contextmanager
-def cluster() -> Iterator[tuple[Sandbox, ApiClient]]:
-    sandbox = Sandbox(f"bench-{os.getpid()}")
-    try:
-        sandbox.up(NodeGroup(count=4, cpu="32", memory="128Gi"))
-        yield sandbox, connect(str(sandbox.kubeconfig))
-    finally:
-        sandbox.down()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=3)
     runs = parser.parse_args().runs
-    with cluster() as (sandbox, api):
+    with own_sandbox("bench", NodeGroup(count=4, cpu="32", memory="128Gi")) as sandbox:
+        api = connect(str(sandbox.kubeconfig))
         names = ("one", "two")
         installation = install(sandbox, sandbox.folder / "edl", names)
         print(f"{'the leader is':<28}{'median s':>10}{'max s':>10}")

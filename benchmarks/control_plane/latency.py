@@ -20,7 +20,7 @@ from edl import contract
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
-from sandbox import NodeGroup, Sandbox
+from sandbox import NodeGroup, Sandbox, own_sandbox
 
 NAMESPACE: Final = "default"
 PODS: Final = 10
@@ -113,13 +113,9 @@ def resident(pid: int) -> int:
 
 @contextmanager
 def cluster() -> Iterator[tuple[Sandbox, ApiClient]]:
-    sandbox = Sandbox(f"bench-{os.getpid()}")
-    try:
-        sandbox.up(NodeGroup(count=20, cpu="32", memory="128Gi"))
+    with own_sandbox("bench", NodeGroup(count=20, cpu="32", memory="128Gi")) as sandbox:
         install(sandbox, sandbox.folder / "edl")
         yield sandbox, connect(str(sandbox.kubeconfig))
-    finally:
-        sandbox.down()
 
 
 def main() -> None:

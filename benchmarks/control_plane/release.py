@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
@@ -28,7 +27,7 @@ from edl import contract
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
-from sandbox import NodeGroup, Sandbox
+from sandbox import NodeGroup, Sandbox, own_sandbox
 
 NAMESPACE: Final = "default"
 JOBS: Final = 2000
@@ -176,18 +175,9 @@ def settle(sandbox: Sandbox, api: ApiClient, way: Way, jobs: int) -> None:
         time.sleep(QUIET)
 
 
-@contextmanager
-def cluster() -> Iterator[tuple[Sandbox, ApiClient]]:
-    sandbox = Sandbox(f"bench-{os.getpid()}")
-    try:
-        sandbox.up(NODES)
-        yield sandbox, connect(str(sandbox.kubeconfig))
-    finally:
-        sandbox.down()
-
-
 def measure(way: Way, jobs: int) -> Figures:
-    with cluster() as (sandbox, api):
+    with own_sandbox("bench", NODES) as sandbox:
+        api = connect(str(sandbox.kubeconfig))
         way.hold(sandbox, api)
         names = create(api, way, jobs)
         settle(sandbox, api, way, jobs)

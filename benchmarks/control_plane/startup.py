@@ -11,18 +11,15 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
 from typing import Final, NamedTuple
 
-from benchmarks.control_plane.latency import NAMESPACE, create, job, running, seconds_until
-from dev.installation import install
-from edl.kube.api.client import ApiClient, connect
-from sandbox import NodeGroup, Sandbox
+from benchmarks.control_plane.latency import NAMESPACE, cluster, create, job, running, seconds_until
+from edl.kube.api.client import ApiClient
 
 WRITERS: Final = 8
 LABELS: Final = {"framework": "none", "min": "1", "max": "1"}
@@ -75,17 +72,6 @@ def _named(number: int) -> dict[str, object]:
     manifest = job("startup", LABELS, 1)
     manifest["metadata"]["name"] = f"sweep-{number:04}"
     return manifest
-
-
-@contextmanager
-def cluster() -> Iterator[tuple[Sandbox, ApiClient]]:
-    sandbox = Sandbox(f"bench-{os.getpid()}")
-    try:
-        sandbox.up(NodeGroup(count=20, cpu="32", memory="128Gi"))
-        install(sandbox, sandbox.folder / "edl")
-        yield sandbox, connect(str(sandbox.kubeconfig))
-    finally:
-        sandbox.down()
 
 
 def report(found: Mapping[str, list[Took]]) -> None:

@@ -31,7 +31,7 @@ from dev.installation import install
 from edl.errors import NotFound
 from edl.kube.api.client import ApiClient, connect
 from edl.model import ObjectRef
-from sandbox import NodeGroup, Sandbox
+from sandbox import NodeGroup, Sandbox, own_sandbox
 
 LOOK: Final = 0.1
 """Seconds between two looks."""
@@ -53,7 +53,6 @@ def replay(experiment: Experiment, way: str, seed: int, logs: Path | None = None
 def _cluster(
     experiment: Experiment, way: str, logs: Path | None
 ) -> Iterator[tuple[Sandbox, ApiClient]]:
-    sandbox = Sandbox(f"{experiment.name.lower()}-{way}-{os.getpid()}")
     groups = [
         NodeGroup(
             count=machines.count,
@@ -63,15 +62,12 @@ def _cluster(
         )
         for machines in MACHINES
     ]
-    try:
-        sandbox.up(*groups)
+    with own_sandbox(f"{experiment.name.lower()}-{way}", *groups) as sandbox:
         if way == WITH:
             install(sandbox, sandbox.folder / "edl")
         yield sandbox, connect(str(sandbox.kubeconfig))
         if logs:
             _keep(sandbox, logs)
-    finally:
-        sandbox.down()
 
 
 def _keep(sandbox: Sandbox, logs: Path) -> None:

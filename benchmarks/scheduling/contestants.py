@@ -4,17 +4,14 @@ Each has nodes, tenants' pods and gangs of its own, the same for all
 (`benchmarks/scheduling/racks.py`). All gangs are queued first, and let go at once.
 """
 
-import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Thread
 from typing import Any, Final
 
-import msgspec
-
+from benchmarks.follow import Observed, follow, observed
 from benchmarks.report.processor import processor
 from benchmarks.scheduling import kueue
 from benchmarks.scheduling.racks import (
@@ -31,11 +28,10 @@ from benchmarks.scheduling.racks import (
 )
 from dev.installation import install
 from edl import contract
-from edl.errors import ClusterError
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
-from sandbox import Sandbox
+from sandbox import Sandbox, own_sandbox
 
 NAMESPACE: Final = "default"
 THREADS: Final = 8
@@ -45,23 +41,6 @@ QUIET: Final = 20.0
 PATIENCE: Final = 300.0
 
 
-class _Meta(msgspec.Struct):
-    name: str = ""
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-    resourceVersion: str = ""  # noqa: N815 - the API's name
-
-
-class _Spec(msgspec.Struct):
-    nodeName: str = ""  # noqa: N815 - the API's name
-
-
-class _Object(msgspec.Struct):
-    metadata: _Meta
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-
-
-_decoder: Final = msgspec.json.Decoder(_Object)
 _BATCH: Final = "batch.kubernetes.io"
 _INDEX: Final = f"{_BATCH}/job-completion-index"
 
@@ -99,7 +78,7 @@ def our_hold(sandbox: Sandbox, api: ApiClient) -> None:
 
 
 def our_queued(_sandbox: Sandbox, api: ApiClient) -> int:
-    jobs = map(_decoder.decode, api.list(ListOptions("Job", NAMESPACE)).items)
+    jobs = observed(api.list(ListOptions("Job", NAMESPACE)).items)
     return sum(contract.REASON in job.metadata.annotations for job in jobs)
 
 
@@ -131,34 +110,20 @@ WAYS: Final = {
 }
 
 
-@contextmanager
-def cluster() -> Iterator[tuple[Sandbox, ApiClient]]:
-    sandbox = Sandbox(f"racks-{os.getpid()}")
-    try:
-        sandbox.up(*groups())
-        yield sandbox, connect(str(sandbox.kubeconfig))
-    finally:
-        sandbox.down()
-
-
 def watch(api: ApiClient, found: Found) -> None:
     """Sees pods being bound, for ever."""
-    selection = ListOptions("Pod", NAMESPACE)
-    version = api.list(selection).version
-    while True:
-        try:
-            for event in api.watch(selection, version):
-                pod = _decoder.decode(event.object)
-                version = pod.metadata.resourceVersion
-                if node := pod.spec.nodeName:
-                    labels = pod.metadata.labels
-                    found.see(labels[f"{_BATCH}/job-name"], labels[_INDEX], node, time.monotonic())
-        except ClusterError:
-            time.sleep(0.1)
+
+    def seen(pod: Observed, _deleted: bool) -> None:  # noqa: FBT001 - as it is called
+        if node := pod.spec.nodeName:
+            labels = pod.metadata.labels
+            found.see(labels[f"{_BATCH}/job-name"], labels[_INDEX], node, time.monotonic())
+
+    follow(api, ListOptions("Pod", NAMESPACE), lambda _: None, seen)
 
 
 def measure(way: Way, given: World) -> Found:
-    with cluster() as (sandbox, api), ThreadPoolExecutor(THREADS) as pool:
+    with own_sandbox("racks", *groups()) as sandbox, ThreadPoolExecutor(THREADS) as pool:
+        api = connect(str(sandbox.kubeconfig))
         sandbox.kubectl("create", "namespace", TENANTS)
         others = tenants(given.machines)
         targets = ((ObjectRef("Pod", TENANTS, pod["metadata"]["name"]), pod) for pod in others)

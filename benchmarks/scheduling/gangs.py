@@ -23,7 +23,7 @@ from threading import Event, Thread
 from typing import Final, Protocol
 
 from benchmarks.scheduling import scaled_scenario
-from benchmarks.scheduling.placement import Scenario, clusters, exact_fit
+from benchmarks.scheduling.placement import NamedScenario, clusters, exact_fit
 from benchmarks.scheduling.watch import Gang, Stage, Stalls, Start, Watch
 from dev.installation import install
 from edl import contract
@@ -32,7 +32,7 @@ from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.simulator import Training
-from sandbox import Sandbox
+from sandbox import Sandbox, own_sandbox
 
 NAMESPACE: Final = "default"
 THREADS: Final = 4
@@ -59,7 +59,9 @@ class Found:
         return [start for gang in self.gangs for start in gang.starts]
 
 
-def played(sandbox: Sandbox, watch: Watch, scenario: Scenario, number: int, *, busy: bool) -> Found:
+def played(
+    sandbox: Sandbox, watch: Watch, scenario: NamedScenario, number: int, *, busy: bool
+) -> Found:
     """One cluster from its nodes to the end of its last gang; `busy`: with other tenants."""
     api = connect(str(sandbox.kubeconfig))
     world, prefix = scenario.world, f"c{number:02}"
@@ -99,7 +101,7 @@ def _arrive(api: ApiClient, trainings: Sequence[Training]) -> None:
 
 
 @contextmanager
-def _tenants(sandbox: Sandbox, scenario: Scenario, *, asked: bool) -> Iterator[None]:
+def _tenants(sandbox: Sandbox, scenario: NamedScenario, *, asked: bool) -> Iterator[None]:
     """The pods of other tenants, until the block ends."""
     api, ended = connect(str(sandbox.kubeconfig)), Event()
     services = scenario.world.services if asked else ()
@@ -228,14 +230,10 @@ def main() -> None:
     parser.add_argument("--each", action="store_true", help="a line for each cluster")
     parser.add_argument("--traces", type=Path, help="what was seen of gangs that were late")
     asked = parser.parse_args()
-    sandbox = Sandbox(f"gangs-{os.getpid()}")
-    try:
-        sandbox.up()
+    with own_sandbox("gangs") as sandbox:
         install(sandbox, sandbox.folder / "edl")
         _prepare(connect(str(sandbox.kubeconfig)))
         _measure(sandbox, asked)
-    finally:
-        sandbox.down()
 
 
 def _prepare(api: ApiClient) -> None:
@@ -248,7 +246,7 @@ def _prepare(api: ApiClient) -> None:
 
 
 class _Play(Protocol):
-    def __call__(self, scenario: Scenario, number: int, *, tenants: bool) -> Found: ...
+    def __call__(self, scenario: NamedScenario, number: int, *, tenants: bool) -> Found: ...
 
 
 def _measure(sandbox: Sandbox, asked: argparse.Namespace) -> None:
@@ -257,7 +255,7 @@ def _measure(sandbox: Sandbox, asked: argparse.Namespace) -> None:
     print(HEAD, flush=True)
     told = asked.traces.open("a") if asked.traces else None
 
-    def play(scenario: Scenario, number: int, *, tenants: bool) -> Found:
+    def play(scenario: NamedScenario, number: int, *, tenants: bool) -> Found:
         stalls.longest()
         found = played(sandbox, watch, scenario, number, busy=tenants)
         found.stalled = stalls.longest()

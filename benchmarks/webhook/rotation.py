@@ -5,7 +5,6 @@ server asks the webhook all the time. Beside it, in the same run: a certificate 
 """
 
 import argparse
-import os
 import re
 import ssl
 import sys
@@ -23,7 +22,7 @@ from dev.installation import Installation, install
 from edl.errors import ClusterError
 from edl.kube.api.client import ApiClient, connect
 from edl.model import ObjectRef
-from sandbox import Sandbox
+from sandbox import own_sandbox
 
 CLIENTS: Final = 4
 SECRETS: Final = (usual().authority, usual().serving)
@@ -113,9 +112,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=30)
     seconds = parser.parse_args().seconds
-    sandbox = Sandbox(f"bench-{os.getpid()}")
-    try:
-        sandbox.up()
+    with own_sandbox("bench") as sandbox:
         installation = install(sandbox, sandbox.folder / "edl", ())
         sandbox.stop("webhook")
         api = connect(str(sandbox.kubeconfig))
@@ -129,8 +126,6 @@ def main() -> None:
             slowest = sorted(asked.seconds)[int(len(asked.seconds) * 0.99)] * 1000
             reviewed = len(asked.seconds)
             print(f"{name:<36}{found:>8}{reviewed:>10}{asked.failed:>8}{slowest:>8.0f}")
-    finally:
-        sandbox.down()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dev.installation import install
-from sandbox import NodeGroup, Sandbox
+from sandbox import NodeGroup, own_sandbox
 from tests.attack.api import Api
 from tests.attack.attack import attack
 
@@ -19,13 +19,9 @@ SECONDS = float(os.environ.get("EDL_ATTACK_SECONDS", "900"))
 def attacked(tmp_path: Path) -> Iterator[Api]:
     if named := os.environ.get("EDL_KUBECONFIG"):
         pytest.skip(f"needs a control plane of its own to disturb; EDL_KUBECONFIG={named}")
-    sandbox = Sandbox(f"attack-{os.getpid()}")
-    try:
-        sandbox.up(NodeGroup(count=12, cpu="8", memory="32Gi"))
+    with own_sandbox("attack", NodeGroup(count=12, cpu="8", memory="32Gi")) as sandbox:
         install(sandbox, tmp_path)
         yield Api(Path(sandbox.kubeconfig), tmp_path)
-    finally:
-        sandbox.down()
 
 
 @pytest.mark.integration

@@ -20,7 +20,7 @@ from edl.kube.api.client import connect
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json
-from sandbox import NodeGroup, Sandbox
+from sandbox import NodeGroup, own_sandbox
 from sandbox.layout import free_ports
 from tests.integration.support.stage import Stage, horovod, stage, tensorflow
 
@@ -35,13 +35,9 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """A cluster of these tests alone, with two reconcilers of which one leads."""
     if named := os.environ.get("EDL_KUBECONFIG"):
         pytest.skip(f"needs a control plane of its own to break; EDL_KUBECONFIG={named}")
-    sandbox = Sandbox(f"failures-{os.getpid()}")
-    try:
-        sandbox.up(NodeGroup(count=4, cpu="8", memory="32Gi"))
+    with own_sandbox("failures", NodeGroup(count=4, cpu="8", memory="32Gi")) as sandbox:
         folder = tmp_path_factory.mktemp("installation")
         yield install(sandbox, folder, RECONCILERS, *_QUICK)
-    finally:
-        sandbox.down()
 
 
 @pytest.fixture

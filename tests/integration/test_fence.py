@@ -1,6 +1,5 @@
 """With the fence, a stolen token of the reconciler cannot do what RBAC alone would let it."""
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -14,7 +13,7 @@ from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.visibility.queue_writes import LABELS
 from edl.writes import Json
-from sandbox import Sandbox
+from sandbox import Sandbox, own_sandbox
 from tests.integration.conftest import NODES
 from tests.integration.support.provisional_variants import RAISED, RUNNING, WIDER, provisional
 from tests.integration.support.stage import Stage, cast_of, elastic, stage, tensorflow
@@ -25,9 +24,7 @@ pytestmark = pytest.mark.integration
 @pytest.fixture(scope="module")
 def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     """A cluster with our installation, and the kubeconfig of the reconciler."""
-    sandbox = Sandbox(f"fence-{time.time_ns()}")
-    try:
-        sandbox.up(NODES)
+    with own_sandbox("fence", NODES) as sandbox:
         folder = tmp_path_factory.mktemp("installation")
         install(sandbox, folder)
         sandbox.folder.joinpath("account").write_text(str(folder / "reconciler.kubeconfig"))
@@ -38,8 +35,6 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
             note = {"metadata": {"annotations": {"a": "b"}}}
             at.until(lambda: contract.FRAMEWORK in tried(thief, pod_of(at), note), "it holds")
         yield sandbox
-    finally:
-        sandbox.down()
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from edl.kube.api.client import connect
 from manifests import installation, krew_archive, values
 from manifests.chart_files import CHART
 from manifests.documents import HERE
-from sandbox import NodeGroup, Sandbox
+from sandbox import NodeGroup, own_sandbox
 from sandbox.builds.build import Bench, built
 from sandbox.builds.recipe import HELM
 from sandbox.layout import free_ports
@@ -105,12 +105,8 @@ def empty() -> Iterator[Cluster]:
     """A cluster of these tests alone; each leaves it as it was."""
     if named := os.environ.get("EDL_KUBECONFIG"):
         pytest.skip(f"installs and uninstalls, where others may be at work; EDL_KUBECONFIG={named}")
-    sandbox = Sandbox(f"installing-{os.getpid()}")
-    try:
-        sandbox.up(NodeGroup(count=2, cpu="8", memory="32Gi"))
+    with own_sandbox("installing", NodeGroup(count=2, cpu="8", memory="32Gi")) as sandbox:
         yield sandbox
-    finally:
-        sandbox.down()
 
 
 def test_it_comes_changes_and_goes_again(empty: Cluster) -> None:

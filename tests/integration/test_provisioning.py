@@ -1,6 +1,5 @@
 """Queued gangs get their nodes from a real Karpenter, whole or not at all."""
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +9,7 @@ from dev.installation import Installation, install, start_reconciler
 from edl import contract
 from edl.model import Code
 from edl.writes import Json
-from sandbox import Sandbox
+from sandbox import Sandbox, own_sandbox
 from sandbox.autoscaler import NAME, add_karpenter
 from sandbox.objects.node_pools import NodePool
 from tests.integration.support.stage import Stage, cast_of, elastic, stage
@@ -26,13 +25,9 @@ OPTIONS = ("--provisioning-timeout=45", "--provisioning-parallelism=20")
 @pytest.fixture(scope="module")
 def autoscaled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """A cluster without nodes, with Karpenter and our reconciler."""
-    sandbox = Sandbox(f"provisioning-{time.time_ns()}")
-    try:
-        sandbox.up()
+    with own_sandbox("provisioning") as sandbox:
         add_karpenter(sandbox, POOL)
         yield install(sandbox, tmp_path_factory.mktemp("installation"), ("reconciler",), *OPTIONS)
-    finally:
-        sandbox.down()
 
 
 @pytest.fixture

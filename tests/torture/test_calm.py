@@ -1,6 +1,5 @@
 """Ten minutes on a real control plane that nothing else changes: sizes stay as they are."""
 
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 
 from dev.installation import install
 from edl.writes import Json
-from sandbox import NodeGroup, Sandbox
+from sandbox import NodeGroup, own_sandbox
 from tests.integration.support.stage import Stage, cast_of, elastic, stage, tensorflow, web
 
 pytestmark = [pytest.mark.torture, pytest.mark.timeout(900)]
@@ -23,14 +22,10 @@ _WITH_GPUS = NodeGroup(count=2, cpu="8", memory="32Gi", gpu=2, name_prefix="gpu"
 @pytest.fixture(params=[(_NODES,), (_NODES, _WITH_GPUS)], ids=["cpu", "gpu"])
 def calm(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
     """A cluster of this test alone; what restarts for its size may do so again after 20 s."""
-    sandbox = Sandbox(f"calm-{os.getpid()}")
-    try:
-        sandbox.up(*request.param)
+    with own_sandbox("calm", *request.param) as sandbox:
         install(sandbox, tmp_path, ("reconciler",), "--restart-cooldown=20")
         with stage(sandbox) as made:
             yield made
-    finally:
-        sandbox.down()
 
 
 def _cast(framework: str, job: str, roles: str) -> list[Json]:

@@ -5,7 +5,6 @@ the same trace: one team borrows the whole cluster, owners come back in bursts.
 """
 
 import argparse
-import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,7 +20,7 @@ from benchmarks.scheduling.teams.trace import Trace, nodes, trace
 from edl.errors import Conflict
 from edl.kube.api.client import ApiClient, connect
 from edl.model import ObjectRef
-from sandbox import Sandbox
+from sandbox import own_sandbox
 
 HEAD: Final = (
     f"{'':<34}{'gangs':>6}{'started':>8}{'wait, s':>9}{'worst, s':>9}{'evicted':>8}"
@@ -31,9 +30,7 @@ HEAD: Final = (
 
 def measure(contestant: Contestant, given: Trace) -> tuple[Figures, float]:
     """One run, and the processor seconds of the whole control plane meanwhile."""
-    sandbox = Sandbox(f"teams-{os.getpid()}")
-    try:
-        sandbox.up(nodes())
+    with own_sandbox("teams", nodes()) as sandbox:
         api = connect(str(sandbox.kubeconfig))
         for team in given.guaranteed:
             sandbox.kubectl("create", "namespace", team)
@@ -45,8 +42,6 @@ def measure(contestant: Contestant, given: Trace) -> tuple[Figures, float]:
             time.sleep(max(given.lasts - (time.monotonic() - begun), 0))
             spent = sum(processor(sandbox).values()) - sum(before.values())
             return figures(given, observer.tracks()), spent
-    finally:
-        sandbox.down()
 
 
 def submit(contestant: Contestant, api: ApiClient, given: Trace, begun: float) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sandbox import NodeGroup, Sandbox
+from sandbox import NodeGroup, own_sandbox
 from sandbox.existing import Cluster
 from tests.integration.support.webhook import UNLABELLED, Webhook, beside, stored
 from tests.temporary_namespace import temporary
@@ -16,12 +16,8 @@ def cluster() -> Iterator[Cluster]:
     """Not the shared one: these tests take the webhook away from a whole cluster."""
     if named := os.environ.get("EDL_KUBECONFIG"):
         pytest.skip(f"needs a cluster whose webhook may be taken away; EDL_KUBECONFIG={named}")
-    sandbox = Sandbox(f"webhook-{os.getpid()}")
-    try:
-        sandbox.up(NodeGroup(count=1, cpu="8", memory="32Gi"))
+    with own_sandbox("webhook", NodeGroup(count=1, cpu="8", memory="32Gi")) as sandbox:
         yield sandbox
-    finally:
-        sandbox.down()
 
 
 @pytest.fixture(scope="session")
