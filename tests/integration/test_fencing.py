@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -23,6 +22,7 @@ from edl.model import ObjectRef
 from edl.writes import Json
 from sandbox import NodeGroup, Sandbox
 from sandbox.layout import free_ports
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -153,13 +153,6 @@ def submit(api: ApiClient, name: str) -> None:
 def started(api: ApiClient) -> int:
     jobs = (json.loads(item) for item in api.list(ListOptions("Job", NAMESPACE)).items)
     return sum(not job["spec"]["suspend"] for job in jobs)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    ends = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < ends, "it did not come to pass"
-        time.sleep(0.02)
 
 
 def answers(api: ApiClient) -> bool:

@@ -1,7 +1,6 @@
 """An informer outlives its API server."""
 
 import logging
-import time
 from collections.abc import Callable
 
 import pytest
@@ -14,17 +13,9 @@ from edl.kube.cluster import ListOptions
 from edl.kube.decode import object_facts
 from edl.model import ObjectRef
 from sandbox import Sandbox
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
-
-SECONDS = 60
-
-
-def until(condition: Callable[[], bool]) -> None:
-    ends = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < ends, "it did not come to pass"
-        time.sleep(0.05)
 
 
 def create(api: ApiClient, name: str) -> None:

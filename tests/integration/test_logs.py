@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,12 +18,12 @@ from edl.writes import Json
 from sandbox import NodeGroup, Sandbox
 from tests.integration.support.stage import Stage
 from tests.integration.support.webhook import as_account
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
 PASSWORD = "hunter2-correct-horse"
 ROLES = "launcher=1,worker=1..3"
-WITHIN = 60.0
 
 
 def job(name: str, **labels: str) -> Json:
@@ -50,13 +49,6 @@ def by_ssh(role: str) -> Json:
     notes = {contract.ROLES: ROLES, contract.MODE: "ssh"}
     found["metadata"]["annotations"] = notes
     return found
-
-
-def until(condition: Callable[[], object]) -> None:
-    ends = time.monotonic() + WITHIN
-    while not condition():
-        assert time.monotonic() < ends, "it did not come to pass"
-        time.sleep(0.1)
 
 
 @pytest.fixture

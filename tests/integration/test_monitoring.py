@@ -8,7 +8,7 @@ import subprocess
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from sandbox.errors import BuildError
 from sandbox.layout import free_ports
 from sandbox.paths import places
 from tests.integration.support.stage import Stage
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -129,13 +130,6 @@ def prometheus(
         yield found
     finally:
         installation.cluster.stop("prometheus")
-
-
-def until(condition: Callable[[], object]) -> None:
-    ends = time.monotonic() + WITHIN
-    while not condition():
-        assert time.monotonic() < ends, "it did not come to pass"
-        time.sleep(0.2)
 
 
 def job(name: str, cpu: str, **labels: str) -> Json:

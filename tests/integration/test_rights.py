@@ -49,6 +49,7 @@ from tests.devices import device_class
 from tests.integration.conftest import NODES
 from tests.integration.support.rights import Grant, Noted, grants, without
 from tests.integration.support.stage import Stage, cast_of, elastic, stage, tensorflow
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -101,13 +102,6 @@ def reconciler(account: Noted) -> Iterator[None]:
         yield
     finally:
         process.stop()
-
-
-def until(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline, f"it never came: {what}"
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("grant", WATCHED, ids=str)

@@ -4,8 +4,7 @@ import itertools
 import json
 import os
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,6 +26,7 @@ from tests.integration.conftest import NODES
 from tests.integration.support.rights import Grant, Noted, await_effect, grants, without
 from tests.integration.support.stage import Stage, stage
 from tests.integration.support.webhook import as_account
+from tests.waiting import until
 from webhook.namespace_policies import WatchedPolicies
 from webhook.tls.serving_certificate import from_secret
 
@@ -63,13 +63,6 @@ def apply(room: Sandbox) -> None:
 def account(room: Sandbox) -> Noted:
     """The API server as the webhook's ServiceAccount meets it."""
     return Noted(connect(room.folder.joinpath("account").read_text()))
-
-
-def until(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline, f"it never came: {what}"
-        time.sleep(0.05)
 
 
 # -- the webhook -----------------------------------------------------------------------------------

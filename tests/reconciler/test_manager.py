@@ -27,20 +27,13 @@ from reconciler.manager import Manager, ProbeAddress
 from tests.edl.kube import manifests
 from tests.edl.kube.faults import FaultyCluster
 from tests.reconciler.times import Time
+from tests.waiting import until
 
 SECONDS = 20
 CLOCKS = Clocks(lambda: datetime.now(UTC), time.monotonic)
 PLAN = partial(decide, policy=POLICIES["fair"], limits=Limits())
 LEASE = ObjectRef("Lease", "edl-system", "edl-reconciler")
 JOB = ObjectRef("Job", "web", "items")
-
-
-def until(condition: Callable[[], bool]) -> None:
-    ends = time.monotonic() + SECONDS
-    while not condition():
-        if time.monotonic() > ends:
-            pytest.fail("it did not come to pass")
-        time.sleep(0.01)
 
 
 @pytest.fixture

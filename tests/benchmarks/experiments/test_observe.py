@@ -1,5 +1,5 @@
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,6 +10,7 @@ from benchmarks.experiments.manifests import JOB_LABEL, KIND_LABEL, NAMESPACE
 from benchmarks.experiments.observe import ENDED, LEAVING, PENDING, RUNNING, Group, Pods
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
+from tests.waiting import until
 
 
 class Clock:
@@ -52,13 +53,6 @@ def patch(cluster: FakeCluster, name: str, body: dict[str, Any]) -> None:
 
 def phase(name: str) -> dict[str, Any]:
     return {"status": {"phase": name}}
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def counted(pods: Pods, state: str) -> int:

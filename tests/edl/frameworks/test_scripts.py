@@ -5,14 +5,14 @@ import os
 import shlex
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from edl.contract import EDL_HOSTFILE, KUBECTL_DIRECTORY
 from edl.frameworks import scripts
+from tests.waiting import until
 
 KUBECTL = """#!/bin/sh
 # What `exec` starts does not end with kubectl, and begins a session of its own, as in a real pod.
@@ -183,7 +183,7 @@ def test_the_command_ends_when_kubexec_is_ended(folder: Path, number: signal.Sig
     with started(folder) as (process, remote):
         process.send_signal(number)
         assert process.wait(timeout=30) in (143, -signal.SIGKILL)
-        eventually(lambda: not any(map(is_running, remote)))
+        until(lambda: not any(map(is_running, remote)))
 
 
 def test_the_command_ends_when_its_connection_breaks(folder: Path) -> None:
@@ -192,21 +192,21 @@ def test_the_command_ends_when_its_connection_breaks(folder: Path) -> None:
         for child in children:  # as Horovod does it
             os.kill(int(child), signal.SIGTERM)
         assert process.wait(timeout=30) == 143
-        eventually(lambda: not any(map(is_running, remote)))
+        until(lambda: not any(map(is_running, remote)))
 
 
 def test_a_command_that_will_not_end_is_killed(folder: Path) -> None:
     with started(folder, "trap '' TERM;") as (process, remote):
         process.terminate()
         process.wait(timeout=30)
-        eventually(lambda: not any(map(is_running, remote)))
+        until(lambda: not any(map(is_running, remote)))
 
 
 def test_nothing_is_left_behind(folder: Path) -> None:
     with started(folder) as (process, (_, child)):
         os.kill(int(child), signal.SIGKILL)
         assert process.wait(timeout=30) == 137
-        eventually(lambda: not of_folder(folder))
+        until(lambda: not of_folder(folder))
     left = {path.name for path in folder.iterdir()}
     assert left == {"kubectl", "kubexec.sh", "pods", "state", "calls", "started"}
 
@@ -220,19 +220,12 @@ def started(
     command = f"{first} sleep 300 & echo $$ $! > {marks}.new; mv {marks}.new {marks}; wait $!"
     process = subprocess.Popen(["/bin/sh", str(folder / "kubexec.sh"), HOST, command])
     try:
-        eventually(lambda: is_marked(folder))
+        until(lambda: is_marked(folder))
         shell, child = marks.read_text().split()
         yield process, (shell, child)
     finally:
         process.kill()
         process.wait()
-
-
-def eventually(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.02)
 
 
 def is_running(process: str) -> bool:
@@ -297,7 +290,7 @@ def test_a_worker_leaves_when_its_commands_have_ended_and_is_not_done(tmp_path: 
         assert worker.stdout is not None
         assert worker.stdout.readline() == b"waits\n"
         worker.terminate()
-        eventually((tmp_path / "seen").exists)
+        until((tmp_path / "seen").exists)
         assert worker.poll() is None
         (tmp_path / "7").unlink()
         assert worker.wait(timeout=30) == 143
@@ -316,7 +309,7 @@ def test_a_worker_leaves_though_its_own_sleep_missed_the_signal(tmp_path: Path) 
         ["/bin/sh", "-c", command.replace("sleep 3600", deaf)], start_new_session=True
     )
     try:
-        eventually((tmp_path / "begun").exists)
+        until((tmp_path / "begun").exists)
         worker.terminate()
         assert worker.wait(timeout=30) == 143
     finally:

@@ -3,9 +3,8 @@
 import json
 import re
 import ssl
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +18,8 @@ from manifests import render
 from sandbox.errors import SandboxError
 from sandbox.existing import Cluster
 from tests.temporary_namespace import temporary
+from tests.waiting import until
 
-WITHIN = 30.0  # seconds until a test gives up
 NAME = "webhook"
 UNLABELLED = ("pod", "job")
 _CHANCE = (  # what differs between two equal objects
@@ -137,14 +136,6 @@ def stored(cluster: Cluster, kind: str) -> str:
 def read(cluster: Cluster, target: ObjectRef) -> Json:
     """An object as the API server has it; raises NotFound."""
     return connect(str(cluster.kubeconfig)).get(target)
-
-
-def until(holds: Callable[[], bool], within: float = WITHIN) -> None:
-    """Wait for something that comes soon; `within` seconds."""
-    deadline = time.monotonic() + within
-    while not holds():
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.1)
 
 
 def as_account(

@@ -18,7 +18,8 @@ from edl.errors import Forbidden
 from edl.kube.api.client import connect
 from edl.model import ObjectRef
 from manifests import render
-from tests.integration.support.webhook import Webhook, as_account, labelled, read, until
+from tests.integration.support.webhook import Webhook, as_account, labelled, read
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 

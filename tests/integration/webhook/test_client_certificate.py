@@ -13,7 +13,8 @@ import pytest
 from dev.installation import apply_manifests, webhook_command
 from sandbox.errors import SandboxError
 from sandbox.layout import free_ports
-from tests.integration.support.webhook import Webhook, labelled, until
+from tests.integration.support.webhook import Webhook, labelled
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 NAME = "guarded"

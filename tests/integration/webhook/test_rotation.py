@@ -22,8 +22,9 @@ from edl.errors import NotFound
 from edl.kube.api.client import ApiClient, connect
 from edl.model import ObjectRef
 from sandbox.layout import free_ports
-from tests.integration.support.webhook import Webhook, as_account, labelled, read, until
+from tests.integration.support.webhook import Webhook, as_account, labelled, read
 from tests.temporary_namespace import temporary
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,8 +21,8 @@ from tests.integration.support.webhook import (
     pod,
     read,
     stored,
-    until,
 )
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,9 +13,10 @@ import pytest
 from sandbox.errors import ComponentDied, SandboxError
 from sandbox.processes import ownership
 from sandbox.processes.supervisor import Launch, Supervisor
+from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 SLEEP = ("sleep", "1000")
@@ -27,11 +27,6 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
     made = Supervisor(tmp_path / "box", os.environ)
     yield made
     made.end_everything(abruptly=made.running())
-
-
-def until(holds: Callable[[], object]) -> None:
-    while not holds():
-        time.sleep(0.01)
 
 
 def shell(name: str, line: str) -> Launch:
