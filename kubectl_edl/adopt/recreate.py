@@ -11,6 +11,7 @@ from datetime import timedelta
 from edl import contract
 from edl.durations import duration_text
 from edl.errors import ClusterError, Conflict, NotFound
+from edl.inject.warnings import unknown_keys
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -64,6 +65,8 @@ def adopt_job(
             f'Job "{target.name}" exists: its spec.template is immutable; delete it '
             f"and create it again with: kubectl edl adopt {target.name} {flags} --recreate"
         )
+    for slip in unknown_keys.warnings(rebirth.fresh):
+        world.warn(f"warning: {slip}; the new {target.name} would have it, too")
     if how.dry_run == "client":
         world.out.write(dump(rebirth.fresh))
         return

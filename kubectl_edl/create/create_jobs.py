@@ -7,7 +7,6 @@ training job waits for all its roles.
 
 import json
 from collections.abc import Sequence
-from typing import Final
 
 from edl import contract
 from edl.errors import ClusterError, Conflict, Denied, Finding, Forbidden, Invalid, NotFound
@@ -17,10 +16,7 @@ from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.client.patcher import with_fresh_state
-from kubectl_edl.resources.source_manifest import LAST_APPLIED
-
-_ESCAPED: Final = {letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
-"""What Go's encoding/json escapes in strings."""
+from kubectl_edl.resources.source_manifest import LAST_APPLIED, as_applied
 
 
 def create_all(
@@ -42,7 +38,7 @@ def create_all(
 
 def _unanswered(connection: ClusterConnection, manifest: Json) -> list[Json]:
     """The Job, if it was created and only the response was lost, or if that is unknown."""
-    wanted = _as_applied(manifest, connection.namespace)
+    wanted = as_applied(manifest, connection.namespace)
     try:
         found = connection.cluster.get(
             ObjectRef("Job", connection.namespace, manifest["metadata"]["name"])
@@ -101,22 +97,8 @@ def _asked(connection: ClusterConnection, manifest: Json) -> Json | Finding:
 def _create(connection: ClusterConnection, manifest: Json, *, dry_run: bool) -> Json:
     target = ObjectRef("Job", connection.namespace, manifest["metadata"]["name"])
     return connection.cluster.create(
-        target, _as_applied(manifest, connection.namespace), dry_run=dry_run
+        target, as_applied(manifest, connection.namespace), dry_run=dry_run
     )
-
-
-def _as_applied(manifest: Json, namespace: str) -> Json:
-    """As kubectl apply would create it: so it can be applied again later, changed or not.
-
-    The text is kubectl's to the byte, or it would find a change (util.GetModifiedConfiguration).
-    """
-    metadata = {"namespace": namespace, "annotations": {}} | manifest["metadata"]
-    source = manifest | {"metadata": metadata}
-    text = json.dumps(source, separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n"
-    for letter, escaped in _ESCAPED.items():
-        text = text.replace(letter, escaped)
-    annotations = metadata["annotations"] | {LAST_APPLIED: text}
-    return source | {"metadata": metadata | {"annotations": annotations}}
 
 
 def _taken_back(world: CliContext, connection: ClusterConnection, created: Sequence[Json]) -> str:

@@ -33,6 +33,8 @@ _SETTINGS: Final = frozenset(
     entry.name for entry in registry.ENTRIES if entry.setter is Setter.USER
 )
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_ESCAPED: Final = {letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+"""What Go's encoding/json escapes in strings."""
 
 
 def source_of(manifest: Json) -> Json:
@@ -101,3 +103,17 @@ def _drop(part: Json, names: tuple[str, ...]) -> None:
 
 def _annotations(manifest: Json) -> Mapping[str, Any]:
     return manifest["metadata"].get("annotations") or {}
+
+
+def as_applied(manifest: Json, namespace: str) -> Json:
+    """As kubectl apply would create it: so it can be applied again later, changed or not.
+
+    The text is kubectl's to the byte, or it would find a change (util.GetModifiedConfiguration).
+    """
+    metadata = {"namespace": namespace, "annotations": {}} | manifest["metadata"]
+    source = manifest | {"metadata": metadata}
+    text = json.dumps(source, separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n"
+    for letter, escaped in _ESCAPED.items():
+        text = text.replace(letter, escaped)
+    annotations = metadata["annotations"] | {LAST_APPLIED: text}
+    return source | {"metadata": metadata | {"annotations": annotations}}

@@ -15,6 +15,7 @@ from edl.writes import Json, Patch
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
 from kubectl_edl.client.patcher import ACTUATORS, with_fresh_state
+from kubectl_edl.resources.source_manifest import as_applied
 from kubectl_edl.teams.options import TeamWriting
 
 _MOST: Final = 5
@@ -84,9 +85,9 @@ def _write(cluster: PluginCluster, how: TeamWriting, found: Json | None, text: s
     data, target = {contract.TEAMS_KEY: text}, _document(cluster)
     if found is None:
         if how.dry_run != "client":
-            metadata = {"name": target.name, "namespace": target.namespace}
-            manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
-            cluster.create(target, manifest | {"data": data}, dry_run=how.dry_run == "server")
+            manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": target.name}}
+            whole = as_applied(manifest | {"data": data}, target.namespace)
+            cluster.create(target, whole, dry_run=how.dry_run == "server")
         return f"written{_REMARKS[how.dry_run]}"
     patcher = ACTUATORS[how.dry_run](cluster)
     patcher.patch(Patch(target, found["metadata"]["resourceVersion"], {"data": data}))

@@ -94,6 +94,15 @@ def test_a_dry_run_prints_the_new_job_and_keeps_the_old(stage: Stage) -> None:
     assert stage.job("resnet") == before
 
 
+def test_a_slip_of_the_old_job_is_told_before_the_new_one_has_it(stage: Stage) -> None:
+    stage.patch("resnet", {"metadata": {"labels": {"edl.dev/maxx": "9"}}})
+    meant = "edl.dev/maxx is unknown, and does nothing: did you mean edl.dev/max?"
+    warned = f"warning: {meant}; the new resnet would have it, too\n"
+    assert stage.run("adopt", "resnet", *ELASTIC, "--recreate", "--dry-run", "client").err == warned
+    stage.answers = "n\n"
+    assert stage.run("adopt", "resnet", *ELASTIC, "--recreate").err.startswith(warned)
+
+
 def test_nobody_to_ask_means_no(stage: Stage) -> None:
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate")
     assert found.code == 1

@@ -100,6 +100,19 @@ def test_a_first_team_is_made_with_its_config_map(stage: Stage) -> None:
     )
 
 
+def test_kubectl_apply_knows_what_a_first_team_was_made_of(stage: Stage) -> None:
+    """Without this annotation it warns, and later forgets what a file leaves out."""
+    assert stage.run("teams", "set", "vision", "--weight", "2").code == 0
+    stored = stage.cluster.get(PLACE)
+    applied = stored["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"]
+    assert json.loads(applied) == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"annotations": {}, "name": PLACE.name, "namespace": PLACE.namespace},
+        "data": stored["data"],
+    }
+
+
 def test_a_change_leaves_the_rest_and_its_comments(stage: Stage) -> None:
     put(stage)
     assert stage.run("teams", "set", "vision", "--weight", "2").out == "team vision written\n"
