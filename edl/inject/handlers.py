@@ -17,7 +17,7 @@ from edl.inject import (
 )
 from edl.inject.mutate_job import complete
 from edl.inject.pods import gpus, kubeshare, scheduling_gates
-from edl.inject.warnings import request_warnings, topology_warnings, unknown_keys
+from edl.inject.warnings import bare_pod_warnings, request_warnings, topology_warnings, unknown_keys
 from edl.model.object_refs import JOB_TYPE
 from edl.parsing import namespace_policy, team_config_map
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy
@@ -188,6 +188,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
             *lost,
             *namespace_policy.withheld(spec, policy),
             *request_warnings.warnings(manifest, spec),
+            *bare_pod_warnings.warnings(manifest, done, spec),
             *topology_warnings.warnings(done, spec),
         ),
     )

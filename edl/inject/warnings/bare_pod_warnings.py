@@ -1,0 +1,45 @@
+"""Bare pods that ask for what only Jobs have: nothing queues or resizes them."""
+
+from typing import Final
+
+from edl import contract
+from edl.spec.job_spec import JobSpec
+from edl.writes import Json
+
+OF_JOBS: Final = (
+    contract.REPLICAS,
+    contract.PAUSED,
+    contract.SCALE_TIMEOUT,
+    contract.SCALE_FALLBACK,
+    contract.REMOVE,
+    contract.PROGRESS,
+    contract.DURATION,
+    contract.COOLDOWN,
+    contract.PROVISION,
+    contract.CLEAN_UP,
+    contract.TTL,
+)
+"""Annotations that no bare pod heeds."""
+_JOBS: Final = "neither queued nor resized: use a Job"
+
+
+def warnings(manifest: Json, done: Json, spec: JobSpec) -> tuple[str, ...]:
+    """Warnings for a new bare pod, which is stored as `done`.
+
+    Addresses, host lists and shares of GPUs are the same as for pods of Jobs.
+    """
+    if manifest.get("kind") != "Pod" or done == manifest:
+        return ()  # complete: it was said before
+    given = (manifest.get("metadata") or {}).get("annotations") or {}
+    names = [name for name in OF_JOBS if name in given]
+    found: list[str] = []
+    if spec.scaling.min < spec.scaling.max:
+        bounds = f"{spec.scaling.min}..{spec.scaling.max}"
+        found.append(f"{spec.role} is {bounds}, but bare pods are {_JOBS}")
+    elif not (spec.indexed or spec.resources.gpu) and done.get("spec") == manifest.get("spec"):
+        label = f"{contract.FRAMEWORK}={spec.framework}"
+        found.append(f"{label} does nothing for bare pods: they are {_JOBS}")
+    if names:
+        verb = "does" if len(names) == 1 else "do"
+        found.append(f"{', '.join(names)} {verb} nothing on bare pods, which are {_JOBS}")
+    return tuple(found)
