@@ -14,6 +14,8 @@ from edl.writes import Create, Patch, Write
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from edl.writes import Json
 
 
@@ -131,12 +133,24 @@ def test_pods_of_users_with_our_label_stay() -> None:
     assert len(world.provisional()) == 1
 
 
-def test_room_on_a_cordoned_node_is_asked_for_again() -> None:
+def _drain(world: AutoscaledCluster, name: str) -> None:
+    taint = {"key": contract.DISRUPTED, "effect": "NoSchedule"}
+    world.api.patch(ObjectRef("Node", "", name), {"spec": {"taints": [taint]}})
+
+
+def _remove(world: AutoscaledCluster, name: str) -> None:
+    world.api.delete(ObjectRef("Node", "", name))
+
+
+@pytest.mark.parametrize("lose", [_cordon, _drain, _remove])
+def test_room_on_a_node_that_goes_is_asked_for_again(
+    lose: "Callable[[AutoscaledCluster, str], None]",
+) -> None:
     world = AutoscaledCluster(delay=10_000)
     world.node("n1", 4)
     world.gang("gang", 3)
     world.settle(10)
-    _cordon(world, "n1")
+    lose(world, "n1")
     world.round()
     assert dict(world.plan.requests[0].pods) == {"worker": 4}
 

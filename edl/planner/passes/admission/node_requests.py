@@ -53,6 +53,7 @@ class NodeRequests:
         """What it has asked for stays, as long as nothing else is decided; its room is taken.
 
         Pods whose room went to others that come first hold none: these pods will preempt them.
+        Nor do those on a node that takes no pods of their role any more: it is drained, or gone.
         """
         asked, key = found.job.provisioning, found.job.key
         if not asked.pods or not self._may_ask(found) or self._is_late(found):
@@ -64,6 +65,7 @@ class NodeRequests:
             node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
             amounts = self.snapshot.capacity.amounts(pod.requests)
             stays = node != NO_NODE and self.snapshot.capacity.schedulable[node]
+            stays = stays and self._is_tolerated(found, pod, node)
             if stays and self.snapshot.capacity.fits(node, amounts, IDLE):
                 self.snapshot.free_provisional((pod,), -1)
                 kept.append(pod)
@@ -208,11 +210,14 @@ class NodeRequests:
         return (
             node != NO_NODE
             and not self.snapshot.capacity.schedulable[node]
-            and any(
-                role.name == pod.role
-                and self.snapshot.eligibility.tolerated(role.template.shape)[node]
-                for role in found.roles
-            )
+            and self._is_tolerated(found, pod, node)
+        )
+
+    def _is_tolerated(self, found: Gang, pod: ProvisionalPod, node: int) -> bool:
+        """Whether its role tolerates the taints of the node."""
+        return any(
+            role.name == pod.role and self.snapshot.eligibility.tolerated(role.template.shape)[node]
+            for role in found.roles
         )
 
     def _nodes(self, found: Gang) -> list[list[int]]:
