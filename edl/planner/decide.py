@@ -46,7 +46,7 @@ def decide(
 
 
 def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> Decision:
-    """What is decided, before it is written down as a plan: `edl.planner.explain` reads it too."""
+    """The decision before it becomes a plan; `edl.planner.explain` reads it too."""
     snapshot, decisions = take_snapshot(departed(state), policy, limits), Decisions()
     ceiling = GrowthCeiling(snapshot)
     allocate(snapshot, decisions, ceiling)

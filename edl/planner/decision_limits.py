@@ -67,7 +67,7 @@ class Limits(msgspec.Struct, frozen=True):
     provisioning_parallelism: int = 5
     """The most queued gangs that ask for nodes at once, the first of the queue."""
     provisional_image: str = "rancher/mirrored-pause:3.10"
-    """What pods would run that ask for nodes. They go when they are bound, so it need not start."""
+    """Image of provisional pods. They are deleted once bound, so it need not start."""
     growth: GrowthMode = GrowthMode.AUTOSCALER
     idle_node_after: timedelta = timedelta(minutes=10)
     """Extras leave a node that they alone keep so long; cluster-autoscaler's default for nodes that

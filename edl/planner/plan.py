@@ -107,6 +107,6 @@ class Plan(msgspec.Struct, frozen=True):
     requests: tuple[ProvisioningRequest, ...] = ()
     """All that ask for nodes: what is there of jobs that are not named goes."""
     unprovisioned: tuple[JobKey, ...] = ()
-    """Those whose nodes did not come in time."""
+    """Jobs whose nodes were not provisioned in time."""
     unneeded: tuple[str, ...] = ()
     """Nodes that an autoscaler could remove, if replicas above the minimum left them."""

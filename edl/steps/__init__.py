@@ -81,7 +81,7 @@ def _made(makers: _Makers[_Made], broken: list[StepError]) -> Iterator[_Made]:
 
 
 def _lives(plan: Plan, state: ClusterState, quiet: UnchangedJobs) -> _Makers[_Due]:
-    """What makes each job's step that is not started: a stop, or its life as it goes on."""
+    """Step makers of jobs that this plan does not start: a suspension, or a round as usual."""
     now, resizes = state.observed_at, _by_job(plan.resizes)
     jobs = {job.key: job for job in state.jobs}
     moved = {entry.job for entry in plan.suspensions} | {entry.job for entry in plan.admissions}
@@ -104,7 +104,7 @@ def _lives(plan: Plan, state: ClusterState, quiet: UnchangedJobs) -> _Makers[_Du
 
 
 def _placements(plan: Plan, state: ClusterState) -> _Makers[tuple[Step, ...]]:
-    """What gives the pods of each job that goes on their nodes, whatever else happens to it."""
+    """Step makers that assign nodes to pods of running jobs, whatever else happens to them."""
     stopped = {entry.job for entry in plan.suspensions}
     stopped |= {resize.job for resize in plan.resizes if resize.restart}
     found, now = _by_job(plan.node_assignments), state.observed_at

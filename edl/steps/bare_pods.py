@@ -9,7 +9,7 @@ from edl.writes import Step
 
 
 def bare(job: TrainingJob, now: datetime) -> tuple[Step, timedelta | None]:
-    """What is due now, and when to look again though nothing may have changed."""
+    """Writes that are due now, and when to check again without a change in the cluster."""
     if job.problem:
         return Step(job.key, ()), None
     published = publish(job, (), now)

@@ -49,7 +49,7 @@ def _end(role: Role) -> Json:
 
 
 def _times_to_live(job: TrainingJob) -> tuple[Patch, ...]:
-    """What their users said of deleting these Jobs holds from now on.
+    """The users' `ttlSecondsAfterFinished` of these Jobs applies from now on.
 
     The deciding one goes last: without it nothing says that the others have ended for good.
     """

@@ -19,7 +19,7 @@ from edl.writes import Patch, Step
 def refused(
     job: TrainingJob, refusal: StartRefusal, now: datetime
 ) -> tuple[Step, timedelta | None]:
-    """What is due now, and when to look again though nothing may have changed."""
+    """Writes that are due now, and when to check again without a change in the cluster."""
     left = start_refusals.time_left(refusal, now)
     if job.roles[0].record.refusal != refusal:
         return Step(job.key, (_record(job, refusal),)), left

@@ -23,7 +23,7 @@ from edl.writes import Step
 def live(
     job: TrainingJob, planned: Sequence[Resize], now: datetime
 ) -> tuple[Step, timedelta | None]:
-    """What is due now, and when to look again though nothing may have changed."""
+    """Writes that are due now, and when to check again without a change in the cluster."""
     end = phases.ending(job)
     if end is not None:
         step = finish(job, end, now)

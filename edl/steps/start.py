@@ -79,7 +79,7 @@ def _begun(role: Role, now: datetime, failure: FailedAttempt | None) -> dict[str
 
 
 def _template(told: Mapping[str, str], role: Role) -> Json:
-    """What pods of an ungated role are told; gated ones are as they are placed (placing.py)."""
+    """Annotations of an ungated role's pods; gated pods get theirs at placement."""
     return (
         {"template": {"metadata": {"annotations": told}}}
         if told and not role.template.gated

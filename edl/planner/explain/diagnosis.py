@@ -32,11 +32,11 @@ _KEEPING: Final = frozenset({Code.PODS_SUCCEEDED, Code.NEARLY_DONE})
 Subject = tuple[JobKey, str]
 """A role of a training job."""
 Read = Callable[[Decision], Reason | None]
-"""What keeps it, as the plan says; None if nothing does."""
+"""Reads the plan's reason why a role or job gets no more; None if there is none."""
 
 
 def start_blockers(now: DecisionInput, found: Decision, key: JobKey) -> Sequence[Blocker]:
-    """What keeps a waiting training job from starting."""
+    """Blockers of a waiting training job's start."""
     job = now.job(key)
     if job is None:
         return ()
@@ -60,7 +60,7 @@ def start_blockers(now: DecisionInput, found: Decision, key: JobKey) -> Sequence
 def growth_blockers(
     now: DecisionInput, found: Decision, allocation: RoleAllocation
 ) -> Sequence[Blocker]:
-    """What keeps a role that is started, or starts in this plan, from one more replica."""
+    """Blockers of one more replica for a role that is started, or starts in this plan."""
     if itself := _itself(allocation.job) or _fixed(allocation):
         return [itself]
     if allocation.planned_size >= allocation.max_replicas:
@@ -74,7 +74,7 @@ def growth_blockers(
 
 
 def _lack(found: Decision, allocation: RoleAllocation) -> Blocker:
-    """What there is too little of for one more, or that there is enough and it is not given."""
+    """The insufficient resource for one more replica, or that capacity is reserved for others."""
     lack = shortage.growth_shortage(found.snapshot, found.ceiling, allocation)
     if not isinstance(lack, InsufficientResources) or lack.missing:
         return lack
@@ -122,7 +122,7 @@ def _bound(role: Role) -> AtBound:
 
 
 def _said(reason: Reason) -> Blocker | None:
-    """What a reason of the plan stands for, where it names jobs or promises something."""
+    """The blocker that a reason of the plan stands for, if it names jobs or a reservation."""
     if reasons.promises(reason):
         return InProgress(reason)
     match reason.about:

@@ -176,7 +176,7 @@ def merged(blockers: Sequence[Blocker], more: Sequence[Blocker]) -> tuple[Blocke
 
 
 def _both(old: Blocker, new: Blocker) -> Blocker | None:
-    """What says as much as the two, None where they are about different things."""
+    """One blocker that covers both; None if they are about different things."""
     # Room that was put right and is lacking again, in the same words, went elsewhere: one more.
     if more := _more_room(old, new):
         return more

@@ -36,7 +36,7 @@ _PRECISION = 10_000
 
 
 def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
-    """What keeps a gang from starting, by role; as many pods as fit are counted as placed."""
+    """Blockers of a gang's start, by role; as many pods as fit are counted as placed."""
     if gang.quota_request and (quota := gang.quota_request.exceeded(FUTURE_IDLE)):
         yield quota_shortage(
             quota, gang.quota_request, _given_back(snapshot, quota, gang.job.priority)
@@ -73,7 +73,7 @@ def _unlabelled(gang: Gang) -> Iterator[Blocker]:
 def growth_shortage(
     snapshot: Snapshot, ceiling: GrowthCeiling, allocation: RoleAllocation
 ) -> Blocker:
-    """What keeps a started role from one more replica, if it is room."""
+    """The capacity blocker of one more replica for a started role."""
     pod_class, capacity = allocation.pod_class, snapshot.capacity
     if allocation.quota_request and (quota := allocation.quota_request.exceeded(FUTURE_IDLE)):
         return quota_shortage(quota, allocation.quota_request, 0)
@@ -101,7 +101,7 @@ def reachable_capacity(snapshot: Snapshot, job: TrainingJob) -> Ints:
 
 
 def quota_shortage(quota: QuotaLine, quota_request: QuotaRequest, comes: int) -> QuotaExceeded:
-    """A budget that is too small, also when `comes` is given back to it."""
+    """A quota that is too small, also when `comes` is given back to it."""
     needed, left = quota_request.amount(quota), quota.future_remaining + comes
     return QuotaExceeded(
         quota.spec,
@@ -113,7 +113,7 @@ def quota_shortage(quota: QuotaLine, quota_request: QuotaRequest, comes: int) ->
 
 
 def _given_back(snapshot: Snapshot, quota: QuotaLine, priority: int) -> int:
-    """What extras count in a budget that yield to a claim of this priority."""
+    """What extras count in a quota that yield to a claim of this priority."""
     return sum(
         (allocation.size - allocation.min_replicas) * allocation.quota_request.amount(quota)
         for allocation in snapshot.allocations

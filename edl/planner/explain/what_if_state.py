@@ -75,7 +75,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
         return replace(self, state=replace(self.state, demands=tuple(kept)))
 
     def with_quota(self, quota: Quota, more: int) -> "DecisionInput":
-        """With so much more in one budget of a namespace."""
+        """With one quota of a namespace raised by an amount."""
         name = (quota.namespace, quota.source, quota.resource)
         quotas = (
             replace(one, hard=one.hard + more)

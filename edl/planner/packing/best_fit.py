@@ -77,7 +77,7 @@ class BestFitCursor:
         self._seen = len(capacity.freed_nodes)
 
     def _among(self, nodes: Ints) -> Ints:
-        """Those of its nodes to go through in order."""
+        """Its nodes to try, in order."""
         return self._that_fit(nodes)
 
     def find(self) -> int:
@@ -151,7 +151,7 @@ class _NodeGroup:
         """All before have no room, or other rules forbid them as long as `ease` stands."""
         self.ease = -1
         self.back: set[int] = set()
-        """Those before that to which room came back."""
+        """Earlier nodes that have room again."""
 
     def least(self, ease: int) -> int:
         """A place before which none of its own is found."""
@@ -194,7 +194,7 @@ class ConstrainedCursor(BestFitCursor):
         self._group_of: dict[int, tuple[_NodeGroup, int]] = {}
 
     def _among(self, nodes: Ints) -> Ints:
-        """Those without room, too: room may come back to them."""
+        """All nodes, also full ones: capacity may be released on them."""
         return nodes
 
     def _parted(self) -> list[_NodeGroup]:
@@ -284,7 +284,7 @@ class ConstrainedCursor(BestFitCursor):
 def nodes_that_fit(
     capacity: NodeCapacity, amounts: ResourceAmounts, horizon: Horizon, nodes: Ints
 ) -> Ints:
-    """Those of these nodes with room for one more pod."""
+    """The nodes among these with room for one more pod."""
     found = np.ones(len(nodes), dtype=np.bool_)
     for resource, amount in amounts:
         found &= capacity.future_idle[resource, nodes] >= amount

@@ -27,7 +27,7 @@ ResourceAmounts = tuple[tuple[int, int], ...]
 """(row of the grid, amount) of each resource that a pod asks for; never an amount of 0."""
 
 ResourceCells = tuple["memoryview[int]", "memoryview[int]", int, int]
-"""What is free of one resource soon and now, by node; its row of the grid, and an amount of it."""
+"""Future idle and idle capacity of one resource by node, its row in the arrays, and an amount."""
 
 ALL_NODES: Final = slice(None)
 """All nodes."""
@@ -99,7 +99,7 @@ class NodeCapacity:
         )
 
     def cells_to_change(self, amounts: ResourceAmounts) -> list[ResourceCells]:
-        """What a pod takes of each resource, with the lines that it takes it from."""
+        """A pod's requests with the array cells of each resource."""
         return [
             (self._future_idle[resource], self._idle[resource], resource, amount)
             for resource, amount in amounts

@@ -117,7 +117,7 @@ class Decision:
             self.decisions.hold(key, reason, allocation.hold_until)
 
     def why_no_more(self, allocation: RoleAllocation) -> Reason:
-        """What keeps a role that could use more from it, where nothing holds it."""
+        """The reason why a role that could use more, and is not held, gets no more."""
         if allocation.pipelined and self._waits_for_rebalancing(allocation):
             return reasons.MOVING
         if allocation.pipelined:

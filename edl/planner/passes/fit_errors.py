@@ -38,7 +38,7 @@ def gang_fit_error(snapshot: Snapshot, found: Gang, reach: Ints) -> Reason:
         else (reach, FUTURE_IDLE)
     )
     near = closest_fit(snapshot, found, room, horizon)
-    if near and near[1] == found.pods and not never:  # rules or budgets keep it from extras
+    if near and near[1] == found.pods and not never:  # rules or quotas keep it from extras
         room = snapshot.capacity.future_idle
         near = closest_fit(snapshot, found, room, horizon)
     if near is None:

@@ -56,7 +56,7 @@ class GrowthCeiling:
 
 
 class _Least(dict[PodClass, ResourceAmounts]):
-    """What must be idle for one more pod of a shape, so that as much as must be kept is left."""
+    """Idle capacity needed for one more pod of a shape below the load ceiling."""
 
     def __init__(self, kept: dict[int, int]) -> None:
         self._kept = kept
@@ -149,7 +149,7 @@ def add_replica(
 
 
 def could_reserve(ceiling: GrowthCeiling, allocation: RoleAllocation, room: Ints) -> bool:
-    """Whether budgets, ceiling and a node allow one more where this room is free."""
+    """Whether quotas, ceiling and a node allow one more where this room is free."""
     if allocation.quota_request and not allocation.quota_request.allows(FUTURE_IDLE):
         return False
     idle = room[:, ceiling.snapshot.capacity.schedulable].sum(axis=1).tolist()
@@ -161,7 +161,7 @@ def could_reserve(ceiling: GrowthCeiling, allocation: RoleAllocation, room: Ints
 
 
 def _is_allowed(ceiling: GrowthCeiling, allocation: RoleAllocation) -> bool:
-    """Whether budgets and ceiling have room for one more, when leaving pods are gone."""
+    """Whether quotas and ceiling have room for one more, when leaving pods are gone."""
     if allocation.quota_request and not allocation.quota_request.allows(FUTURE_IDLE):
         return False
     return len(allocation.placements) < allocation.role.spec.min or ceiling.allows(

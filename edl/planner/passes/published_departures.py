@@ -82,7 +82,7 @@ def _with(plan: Plan, job: TrainingJob, role: Role, leaving: Leaving) -> Plan:
 
 
 def _to_end(role: Role, leaving: Leaving, after: int) -> Iterator[str]:
-    """Those that no new size ends, and that no user has named."""
+    """Pods to delete that neither the new size nor a user's removal ends."""
     for pod in role.status.pods:
         if _again(pod, leaving, after) and pod.name not in role.request.removing:
             yield pod.name

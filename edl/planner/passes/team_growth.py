@@ -57,7 +57,7 @@ class GrowingTeam:
     waiting: bool = True
     _heap: list[tuple[float, int, RoleAllocation]] = field(init=False)
     _charge: TeamCharge | None = None
-    """What one replica of the first counts."""
+    """What one replica of the first role counts in its team."""
 
     def __post_init__(self) -> None:
         self._heap = [self._entry(one) for one in self.roles]
@@ -78,7 +78,7 @@ class GrowingTeam:
 
     @property
     def role(self) -> RoleAllocation:
-        """Whose turn it is."""
+        """The role that grows next."""
         return self._heap[0][2]
 
     def first_is_within(self, team: int) -> bool:

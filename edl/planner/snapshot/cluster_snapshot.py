@@ -37,7 +37,7 @@ class Snapshot:
     """Mutable within one decision. `jobs` are those that it plans, in their total order."""
 
     state: ClusterState
-    """What it was read from."""
+    """The cluster's state that it was built from."""
     policy: Policy
     limits: Limits
     capacity: NodeCapacity
@@ -66,7 +66,7 @@ class Snapshot:
     rechecks: list[timedelta] = field(default_factory=list)
     """How long until time alone may change the plan."""
     resource_totals: list[int] = field(init=False)
-    """What all schedulable nodes have together of each resource."""
+    """Capacity of all schedulable nodes together, by resource."""
     cluster_fractions: dict[PodClass, float] = field(default_factory=dict)
     _without_training_jobs: Ints | None = None
     _jobs: dict[JobKey, TrainingJob] = field(default_factory=dict)

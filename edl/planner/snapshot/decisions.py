@@ -43,7 +43,7 @@ class Decisions:
     held_until: dict[JobKey, datetime] = field(default_factory=dict)
     """When what holds a job ends, where time alone ends it."""
     queue: list[JobKey] = field(default_factory=list)
-    """Those of `held` that wait in the queue, the first first."""
+    """Keys of `held` that wait in the queue, in order."""
     pipelined: list[PipelinedPods] = field(default_factory=list)
     moves: list[ReplicaMove] = field(default_factory=list)
     """Replicas that leave a node for pods which may use few nodes, or so that it can be removed."""

@@ -67,7 +67,7 @@ def nearly_done(job: TrainingJob) -> bool:
 
 
 def _finishing(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
-    """What its user asks for comes first: a manual size, a higher min, a lower max."""
+    """Whether its job is nearly done; user requests come first (manual size, min, lower max)."""
     done, role = allocation.job.progress, allocation.role
     return (
         done is not None
@@ -145,7 +145,7 @@ def cool_down_after_restart(snapshot: Snapshot, allocation: RoleAllocation) -> N
 
 
 def default_cooldown(limits: Limits, role: Role) -> timedelta:
-    """What the reconciler's flags say."""
+    """The cooldown of the reconciler's flags."""
     restarts = role.spec.resizing is ResizePolicy.RESTART
     return limits.restart_cooldown if restarts else limits.growth_cooldown
 
@@ -156,7 +156,7 @@ def _usual(snapshot: Snapshot, allocation: RoleAllocation) -> timedelta:
 
 
 def _left(snapshot: Snapshot, allocation: RoleAllocation, changed: datetime) -> timedelta:
-    """What is left of its cooldown; after a start without a resize the flags' counts."""
+    """Remaining cooldown; after a start without a resize the flags' cooldown counts."""
     job, role = allocation.job, allocation.role
     usual = _usual(snapshot, allocation)
     least, resized = cooldown(job, usual).least, resized_at(job, role)

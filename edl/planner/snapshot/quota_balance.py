@@ -32,7 +32,7 @@ class QuotaLine:
     """An amount that a claim of this scope could not have, since something was given back."""
 
     def left(self, horizon: Horizon) -> int:
-        """What is promised to no pod."""
+        """Quota that is not reserved for any pod."""
         if horizon is IDLE and self.remaining < self.future_remaining:
             return self.remaining
         return self.future_remaining
@@ -47,7 +47,7 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
 
     amounts: tuple[tuple[QuotaLine, int], ...]
     team: TeamCharge | None = None
-    """What they count in their team, where teams are configured."""
+    """What the pods count in their team; None without teams."""
     unlent: QuotaLine | None = None
     """Stands for what teams keep that lend nothing."""
 
@@ -90,11 +90,11 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
             quota.remaining -= cost * pods
 
     def amount(self, quota: QuotaLine) -> int:
-        """What one counts in this budget."""
+        """What one pod or gang counts in this quota."""
         return next((cost for found, cost in self.amounts if found is quota), 0)
 
     def is_relieved_by(self, allocation: "RoleAllocation") -> bool:
-        """Whether one replica less of this role counts less in a budget that is overdrawn."""
+        """Whether one replica less of this role counts less in an exceeded quota."""
         quota_request = allocation.quota_request
         return quota_request is not None and any(
             quota.future_remaining < 0 and quota_request.amount(quota) for quota, _ in self.amounts

@@ -187,7 +187,7 @@ class Reclaimable:
                     self._queued[allocation.team] = rank
 
     def exceeded_quota(self, quota_request: QuotaRequest, scope: ReclaimScope) -> QuotaLine | None:
-        """The first budget that stays short although all extras within reach were gone."""
+        """The first quota that stays short although all extras within reach were gone."""
         short = (
             quota for quota, cost in quota_request.amounts if not self._allows(quota, cost, scope)
         )

@@ -7,7 +7,7 @@ taken their capacity. A size that has lasted for two such times ends the count.
 
 Growth and giving for an equal share wait so long. What takes precedence, so that nothing starves:
 gangs, minimums and others' pods of its priority and above take its extras at any time; a lower max,
-budgets, lost pods and pods that found no node never wait either.
+quotas, lost pods and pods that found no node never wait either.
 """
 
 from collections.abc import Iterable

@@ -29,7 +29,7 @@ class Placement(NamedTuple):
     is_new: bool
     """Given in this plan: the replica does not exist yet."""
     counts_in_quota: bool = True
-    """In budgets; not a replica that has succeeded, or that no work is left for."""
+    """Whether it counts in quotas; not a replica that has succeeded or has no work left."""
 
     @property
     def horizon(self) -> Horizon:
@@ -96,7 +96,7 @@ class RoleAllocation:
     changed: bool = False
     """Its seats were changed since, perhaps changed back."""
     quota_request: QuotaRequest | None = None
-    """What one more replica counts in budgets; None where there are none."""
+    """What one more replica counts in quotas; None where there are none."""
 
     @property
     def team(self) -> int:
@@ -133,7 +133,7 @@ class RoleAllocation:
 
     @property
     def planned_size(self) -> int:
-        """What the plan asks of its Job: one restart for all of a growth, once its room is free."""
+        """Its Job's size in the plan: one restart for a whole scale-up, once capacity is free."""
         lasting, before = self.allocated, self.role.status.size
         waits = self.restarts_to_resize and not self.starts and lasting > before and self.pipelined
         return before if waits else lasting

@@ -24,7 +24,7 @@ class KeptCapacity:
         self._below = [[0 for _ in places] for _ in paths]
         """By team, the sum of what the teams right below it keep."""
         self.taken = [0 for _ in places]
-        """What all use, and what is kept."""
+        """Capacity that all teams use or keep."""
         for team in reversed(range(len(paths) if keepers else 0)):
             for at in places:
                 self._follow(team, at, 0)

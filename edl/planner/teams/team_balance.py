@@ -85,7 +85,7 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
         return self.covered_by() != NO_TEAM
 
     def places(self, resources: Container[str]) -> tuple[int, ...]:
-        """Those of these resources that they count, by their places in the balance."""
+        """Indexes in the balance of those of these resources that teams count."""
         names = self.balance.resources
         return tuple(at for at, _ in self.amounts if names[at] in resources)
 
@@ -156,7 +156,7 @@ class TeamBalance:
 
     @property
     def unlent(self) -> Quota:
-        """What stands for capacity that teams keep."""
+        """The quota that stands for capacity that teams do not lend."""
         kept = (at for team in self.keepers for at in self.owed[team])
         at = next(kept, 0)
         source = f"capacity that team {self.names[self.keepers[0]]} does not lend"
@@ -239,7 +239,7 @@ class TeamBalance:
         return most
 
     def shares(self, team: int) -> tuple[float, ...]:
-        """Those of its path, the top first: the order in which teams are compared."""
+        """Shares of the teams on its path, the top first: the order in which teams are compared."""
         return tuple(map(self.share, reversed(self.paths[team])))
 
     def lends(self, charge: TeamCharge, pods: int) -> bool:
@@ -252,7 +252,7 @@ class TeamBalance:
 
 
 def team_limits(teams: Teams, usage: Mapping[str, Resources]) -> Mapping[str, Sequence[Quota]]:
-    """Each team's limits as budgets of all its namespaces, with what others hold in them."""
+    """Each team's limits as quotas of all its namespaces, with what others hold in them."""
     held: dict[str, Resources] = {}
     for name, amounts in usage.items():
         for team in teams.path(name if name in teams else "default"):

@@ -52,7 +52,7 @@ class ResourceLending:
 
     @cached_property
     def used(self) -> Mapping[str, int]:
-        """What each team uses, with the teams below it."""
+        """Usage of each team, including the teams below it."""
         found: defaultdict[str, int] = defaultdict(int)
         for name in reversed(self._teams.top_down):
             below = sum(found[child] for child in self._children(name))
@@ -65,7 +65,7 @@ class ResourceLending:
 
     @cached_property
     def lent(self) -> Mapping[str, int]:
-        """What others use of what each team is guaranteed."""
+        """Usage by others of each team's guarantee."""
         found: dict[str, int] = {}
         for parent in (NO_OWNER, *self._teams.top_down):
             needed = sum(self._borrowers(parent).values()) + found.get(parent, 0)
@@ -100,7 +100,7 @@ class ResourceLending:
 
     @cached_property
     def _lendable(self) -> Mapping[str, int]:
-        """What each leaves and lends to teams that are not below it."""
+        """Idle guarantee that each team lends to teams outside its subtree."""
         found: dict[str, int] = {}
         for name in reversed(self._teams.top_down):
             left = self._idle(name) + sum(found[child] for child in self._children(name))
@@ -157,14 +157,14 @@ class TeamLending:
 
     @property
     def resources(self) -> Iterable[str]:
-        """Those that some team is guaranteed."""
+        """Resources that some team is guaranteed."""
         return self._by_resource.keys()
 
     def lent(self, team: str) -> Resources:
         return Resources.of({name: one.lent[team] for name, one in self._by_resource.items()})
 
     def own_guarantee(self, team: str) -> Resources:
-        """What its own namespaces are guaranteed, besides the teams below it."""
+        """The guarantee of its own namespaces, without the teams below it."""
         found = {name: one.own_guarantee(team) for name, one in self._by_resource.items()}
         return Resources.of(found)
 

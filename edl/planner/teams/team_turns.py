@@ -33,7 +33,7 @@ class TeamQueue(Protocol):
 
     @property
     def first(self) -> tuple[TeamPrecedence, TeamPrecedence]:
-        """What compares before shares and after them, of the first that waits."""
+        """Sort keys of the first waiting claim, before and after the teams' shares."""
 
     def first_is_within(self, team: int) -> bool:
         """Whether the first that waits stays within a team's guarantee."""
@@ -58,7 +58,7 @@ class _Branch:
     """Queues in it and below it in which something may stay within its guarantee."""
     key: _Key = (NONE_COVERED, (), 0.0, ())
     chosen: TeamQueue | None = None
-    """Whose turn it was when the key was read."""
+    """The queue that was first when the key was read."""
     through: "_Branch | None" = None
     """The branch below in which that is; None where it is the team's own."""
 

@@ -17,7 +17,7 @@ _Fields: TypeAlias = Callable[[], Mapping[str, Any]]
 
 
 def surroundings(job: TrainingJob) -> tuple[Write, ...]:
-    """Creates what is missing; removes a budget that a changed minimum left behind."""
+    """Creates what is missing; removes a PodDisruptionBudget that a changed minimum left behind."""
     wanted = dict(_wanted(job))
     missing = [
         Create(target, owned(job, target, fields()))
@@ -33,7 +33,7 @@ def surroundings(job: TrainingJob) -> tuple[Write, ...]:
 
 
 def _is_budget(job: TrainingJob, target: ObjectRef) -> bool:
-    """One of ours, by its name: users may write budgets with the same labels."""
+    """One of ours, by its name: users may create PodDisruptionBudgets with the same labels."""
     owner, found, least = target.name.rpartition(_FIRST)
     named = found and least.isdecimal() and owner in {role.job for role in job.roles}
     return target.kind == "PodDisruptionBudget" and bool(named)
@@ -121,7 +121,7 @@ def _budget(role: Role) -> Json:
 def _rights(
     job: TrainingJob, roles: Sequence[Role], name: str, granted: str
 ) -> Iterator[tuple[ObjectRef, _Fields]]:
-    """What these roles' pods may do; ServiceAccounts that their user chose are kept."""
+    """Rights of these roles' pods; ServiceAccounts that the user chose are kept."""
     namespace = job.key.namespace
     accounts = sorted({role.template.account or name for role in roles})
     if name in accounts:

@@ -24,7 +24,7 @@ from edl.steps.pod_removal import going, reason
 from edl.writes import Patch
 
 LEAVE: Final = timedelta(seconds=3)
-"""What workers get between the list without them and their end; Horovod needs 1 s."""
+"""Time between a worker's removal from the list and its end; Horovod needs 1 s."""
 JOIN: Final = timedelta(seconds=30)
 """How long those that are ready wait for those that are not, so that one list says it all."""
 SETTLE: Final = timedelta(seconds=20)
@@ -201,7 +201,7 @@ def _time_to_leave(pod: Pod, published: frozenset[int] | None, now: datetime) ->
 
 
 def _left(wait: timedelta, since: datetime, now: datetime) -> timedelta | None:
-    """What is left of a wait; None when it is over.
+    """Remaining wait; None when it is over.
 
     So it is for a moment that lies still further ahead: one of two clocks is wrong, and the wait
     would be too long.

@@ -1,8 +1,8 @@
 """The manifest of a provisional pod: what schedulers and autoscalers look at in a pod of a role.
 
 One container that runs nothing asks for all that the pod would. It has none of the pod's labels:
-Services, budgets and selectors of users must not take it for one. Rules of the role about its own
-pods speak of its provisional pods instead.
+Services, PodDisruptionBudgets and selectors of users must not match it. Constraints of the role
+about its own pods refer to its provisional pods instead.
 """
 
 import hashlib
@@ -100,7 +100,7 @@ def _spec(job: TrainingJob, role: Role, request: ProvisioningRequest) -> Json:
 
 
 def _scheduling(job: TrainingJob, role: Role) -> Json:
-    """What decides where it may run, besides its requests."""
+    """Scheduling constraints of the pod, besides its requests."""
     shape = role.template.shape
     found: Json = {
         "nodeSelector": dict(shape.node_selector),

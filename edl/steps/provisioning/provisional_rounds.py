@@ -1,4 +1,4 @@
-"""What a round makes and takes away of provisional pods.
+"""Provisional pods that a round creates and deletes.
 
 Those of a job go before kube-scheduler may place its pods: before the start, and of gated roles
 once all pods stand behind the gate. kube-scheduler must not preempt one for its own job: a victim
@@ -34,7 +34,7 @@ _Round: TypeAlias = tuple[tuple[Step, ...], timedelta | None]
 
 
 def rounds(plan: Plan, state: ClusterState) -> Iterable[tuple[JobKey, Callable[[], _Round]]]:
-    """What makes the steps of each job that asks for nodes, or has asked."""
+    """Step makers of jobs that ask for nodes, or have asked."""
     requests = {request.job: request for request in plan.requests}
     starts = {entry.job for entry in plan.admissions}
     now = state.observed_at
@@ -50,7 +50,7 @@ def rounds(plan: Plan, state: ClusterState) -> Iterable[tuple[JobKey, Callable[[
 
 
 def orphaned(state: ClusterState) -> Iterator[Step]:
-    """What deletes provisional pods of training jobs that were released, or are not there."""
+    """Deletions of provisional pods whose training jobs were released or deleted."""
     for pod, uid in state.orphans:
         yield Step(JobKey(pod.namespace, pod.name), (Delete(pod, uid=uid),))
 
@@ -109,7 +109,7 @@ def _given_up(job: TrainingJob, now: datetime) -> _Round:
 
 
 def removed_at_start(job: TrainingJob) -> tuple[Delete, ...]:
-    """What goes before a job's start, in the same step.
+    """Deletions that precede a job's start, in the same step.
 
     A gated role's keep their nodes until its pods are there. Without a node they hold nothing, and
     an autoscaler would still make nodes for them.
@@ -126,7 +126,7 @@ def holds_nodes(job: TrainingJob, now: datetime) -> bool:
 
 
 def _replaced(job: TrainingJob, now: datetime) -> _Round:
-    """Those of a job that is started: they go when all of its pods stand behind the gate.
+    """Deletions for a started job, once all of its pods wait behind the gate.
 
     Where a quota counts both they go at once: the others could not be made.
     """

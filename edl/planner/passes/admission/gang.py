@@ -33,9 +33,9 @@ class Gang(msgspec.Struct, frozen=True):
     is_restarting: bool = False
     """It was stopped to start again, at the sizes that its roles have."""
     quota_request: QuotaRequest | None = None
-    """What it counts in budgets as a whole."""
+    """What the whole gang counts in quotas."""
     domains: tuple[Domain, ...] = ()
-    """Those that its pods are kept to here."""
+    """Topology domains that its pods are restricted to."""
 
     @property
     def pods(self) -> int:
@@ -82,12 +82,12 @@ class Gang(msgspec.Struct, frozen=True):
 
 
 class GangSignature(NamedTuple):
-    """What decides whether a gang finds room, besides how much of others' room it may take."""
+    """All that decides whether a gang fits, except what it may reclaim from others."""
 
     requests: tuple[PodSetRequest, ...]
     roles: tuple[str, ...]
     quota_amounts: tuple[tuple[QuotaLine, int], ...]
-    """What it counts in budgets."""
+    """What it counts in quotas."""
     failed_before: bool
     """Its last start came to nothing, so no other gang is suspended for it."""
     topology: Topology
@@ -222,7 +222,7 @@ def _is_lost(snapshot: Snapshot, node: str) -> bool:
 def delays(found: Gang, head: Gang) -> bool:
     """Whether a gang that starts first may keep another one from starting, for as long as it runs.
 
-    By a place on a node that both could use, or by what it leaves of a budget that both count in
+    By a place on a node that both could use, or by what it leaves of a quota that both count in
     (as Kueue's StrictFIFO holds back a flavor's queue, not the others').
     """
     if any(

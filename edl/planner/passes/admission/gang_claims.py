@@ -228,7 +228,7 @@ class GangClaims:
 
 
 def _allowed(found: Gang) -> bool:
-    """By the budgets of its namespace, now."""
+    """By the quotas of its namespace, now."""
     return found.quota_request is None or found.quota_request.allows(IDLE)
 
 

@@ -75,7 +75,7 @@ class NodeRequests:
         self.snapshot.free_provisional(self._kept.get(found.job.key, ()), sign)
 
     def keep_held(self, found: Gang) -> None:
-        """Those that have a node stay; it asks for no more."""
+        """Provisional pods with a node stay; it asks for no more."""
         if found.job.key in self.decisions.requests:
             held = Counter(pod.role for pod in found.job.provisioning.held)
             self.decisions.requests[found.job.key] = dict(sorted(held.items()))
@@ -186,7 +186,7 @@ class NodeRequests:
         ]
 
     def _requests(self, found: Gang) -> Iterator[PodSetRequest]:
-        """Its pods, or those of its maximum as far as budgets allow besides these."""
+        """Its pods, or those of its maximum as far as quotas allow besides these."""
         most = found.job.provisioning.wish is Provision.MAXIMUM
         taken = [(found.quota_request, 1)]
         _count(taken)
@@ -259,7 +259,7 @@ def _allowed(one: QuotaRequest, most: int) -> int:
 
 
 def _count(taken: Iterable[tuple[QuotaRequest | None, int]], sign: int = 1) -> None:
-    """In budgets, or -1: no more."""
+    """In quotas, or -1: no more."""
     for request, pods in taken:
         if request is not None:
             request.reserve(IDLE, sign * pods)

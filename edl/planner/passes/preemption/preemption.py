@@ -45,7 +45,7 @@ class Preemptor(NamedTuple):
     priority: int
     scope: ReclaimScope
     reason: Reason
-    """What the stopped jobs are told."""
+    """The reason recorded on the victims."""
     by_priority: bool = True
     """Whether jobs of a lower priority may go; those that borrow from its team go anyway."""
 
@@ -68,9 +68,9 @@ class Preemption:
     reclaimable: Reclaimable
     _resizable: set[RoleAllocation] = field(init=False)
     _victims: list[Victim] = field(init=False)
-    """Those that are left, in their order."""
+    """Remaining candidates, in order."""
     _freed: dict[int, Ints] = field(default_factory=dict)
-    """What all of a lower priority hold, by priority; int64[resources, nodes]."""
+    """Capacity that candidates below each priority hold; int64[resources, nodes]."""
 
     def __post_init__(self) -> None:
         self._resizable = set(self.reclaimable.allocations)

@@ -31,16 +31,16 @@ class Victim:
     job: TrainingJob
     allocations: list[RoleAllocation]
     holdings: list[PodsByNode]
-    """What it holds besides extras, which claims may take anyway."""
+    """What it holds without extras, which claims may reclaim anyway."""
     evicted: list[tuple[RoleAllocation, Placement, bool]] = field(default_factory=list)
-    """What has been taken off, the first first; the last says whether it was an extra."""
+    """Evicted replicas in order; the flag says whether it was an extra."""
 
     def charge(self, balance: TeamBalance) -> TeamCharge:
         """What it counts in its team without extras."""
         return self._charge(balance, [one.size - one.extras for one in self.allocations])
 
     def charge_of_return(self, balance: TeamBalance) -> TeamCharge:
-        """What it would count if it asked again."""
+        """What it would count in its team if it were queued again."""
         return self._charge(balance, [start_size(one.role) for one in self.allocations])
 
     def _charge(self, balance: TeamBalance, sizes: Sequence[int]) -> TeamCharge:

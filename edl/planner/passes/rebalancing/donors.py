@@ -41,7 +41,7 @@ class Donors:
         """The most satisfied that a donor for a shape stays (None: any donor), by priority."""
 
     def _needs(self) -> Ints:
-        """What one replica of each takes; int64[resources, standings]."""
+        """Requests of one replica of each role; int64[resources, roles]."""
         numbers = {
             pod_class: number
             for number, pod_class in enumerate({one.pod_class for one in self.allocations})
@@ -93,7 +93,7 @@ class Donors:
         return np.flatnonzero(fair & (self._priority <= recipient.job.priority))
 
     def helpful(self, pod_class: PodClass, places: Ints) -> Ints:
-        """Those whose last replica leaves room for one pod of this shape on its node."""
+        """Donors whose last replica frees room for one pod of this shape on its node."""
         places = places[self._node[places] != NO_NODE]
         nodes = self._node[places]
         helps: NDArray[np.bool_] = pod_class.eligible[nodes]
@@ -108,7 +108,7 @@ class Donors:
     def relieving_quotas(
         self, quota_request: QuotaRequest, places: Ints, *, together: bool
     ) -> Ints:
-        """Those whose last replica leaves enough of the budgets that are short; or helps to."""
+        """Donors whose last replica frees enough of the insufficient quotas, or a part of it."""
         pays: NDArray[np.bool_] = np.ones(len(places), dtype=np.bool_)
         for quota, cost in quota_request.amounts:
             if quota.future_remaining < cost:

@@ -53,7 +53,7 @@ def unneeded(snapshot: Snapshot) -> Mask:
 
 
 def given_up(snapshot: Snapshot) -> Mask:
-    """Those that their autoscaler lets stand although nothing has needed them for long."""
+    """Nodes that their autoscaler keeps although they have been unneeded for long."""
     found = np.zeros(len(snapshot.capacity.index), dtype=np.bool_)
     after = snapshot.limits.idle_node_after + REMOVED_WITHIN
     for name, since in snapshot.state.unneeded_since:
@@ -64,7 +64,7 @@ def given_up(snapshot: Snapshot) -> Mask:
 
 
 def overdue(snapshot: Snapshot) -> Mask:
-    """Those that have been unneeded for so long that extras leave them, and are not given up."""
+    """Nodes unneeded for long enough that extras leave them, without those that were given up."""
     found = np.zeros(len(snapshot.capacity.index), dtype=np.bool_)
     for name, since in snapshot.state.unneeded_since:
         node = snapshot.capacity.index.get(name)

@@ -45,7 +45,7 @@ class Vacating:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those that nothing but extras needs."""
+        """Nodes that only extra replicas need."""
         names = self.snapshot.capacity.node_names
         return tuple(names[node] for node in np.flatnonzero(self.unneeded).tolist())
 
@@ -119,7 +119,7 @@ class Vacating:
                 self._take_off(allocation, position)
 
     def _take_off(self, allocation: RoleAllocation, position: int) -> None:
-        """What is highest goes at once where kube-scheduler might put it on the node again."""
+        """End the highest index at once if kube-scheduler could bind it to the node again."""
         goes = allocation.restarts_to_resize or (
             position == allocation.size - 1 and not allocation.role.template.gated
         )
