@@ -5,13 +5,10 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
-from edl import contract
 from edl.durations import duration_text
 from edl.errors import NotFound
 from edl.kube.cluster import RESOURCES, ListOptions, PluginCluster
 from edl.model import ObjectRef
-from edl.visibility.namespace_queue import CONFIG_MAP
-from edl.visibility.queue_writes import SELECTOR
 from kubectl_edl.cli.command_errors import TimedOut
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.interaction import waited
@@ -43,26 +40,11 @@ KINDS: Final = (
     "Namespace",
 )
 """Kinds that any version of ours installs, in the order of deletion: webhooks first."""
-_PROVISIONAL: Final = f"{contract.PROVISIONAL},app.kubernetes.io/managed-by={contract.MANAGED_BY}"
 
 
 def installed(cluster: PluginCluster) -> tuple[ObjectRef, ...]:
     """Everything that carries our label, in the order of `KINDS`."""
     return tuple(target for kind in KINDS for target in _labelled(cluster, kind))
-
-
-def published(cluster: PluginCluster) -> tuple[ObjectRef, ...]:
-    """What the reconciler told users in their namespaces: it is of no use without it."""
-    listing = cluster.list(ListOptions("ConfigMap", labels=SELECTOR, name=CONFIG_MAP))
-    found = (json.loads(item)["metadata"] for item in listing.items)
-    return tuple(ObjectRef("ConfigMap", one["namespace"], one["name"]) for one in found)
-
-
-def provisional(cluster: PluginCluster) -> tuple[ObjectRef, ...]:
-    """Pods that ask an autoscaler for nodes: without the reconciler they would keep them."""
-    listing = cluster.list(ListOptions("Pod", labels=_PROVISIONAL))
-    found = (json.loads(item)["metadata"] for item in listing.items)
-    return tuple(ObjectRef("Pod", one["namespace"], one["name"]) for one in found)
 
 
 def superseded(cluster: PluginCluster, wanted: Sequence[ObjectRef]) -> tuple[ObjectRef, ...]:

@@ -9,6 +9,7 @@ from edl.model import ObjectRef
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
 from kubectl_edl.install import prune, ttl_restore, uninstall_summary
+from kubectl_edl.install.created_objects import created
 from kubectl_edl.install.server_side_apply import name_of, refuse_helm
 
 
@@ -26,7 +27,8 @@ def uninstall(world: CliContext, scope: Scope, how: UninstallOptions) -> None:
     """Raises Refused without confirmation, TimedOut when an object stays."""
     cluster = world.connect(scope).cluster
     refuse_helm(cluster, lambda release, place: f"helm uninstall {release} -n {place}")
-    targets = prune.installed(cluster)
+    installed = prune.installed(cluster)
+    targets = tuple(dict.fromkeys((*installed, *created(cluster))))
     if not targets:
         world.say("nothing of kubectl-edl is installed in this cluster")
         return
@@ -34,7 +36,7 @@ def uninstall(world: CliContext, scope: Scope, how: UninstallOptions) -> None:
         world.warn(sentence)
     if how.dry_run == "client":
         for target in targets:
-            world.say(f"{name_of(target)} deleted (dry run)")
+            world.say(f"{_told(cluster, target)} deleted (dry run)")
         return
     if not how.yes and not confirmed(
         world, f"Delete kubectl-edl, {len(targets)} objects, from this cluster?"
@@ -44,16 +46,22 @@ def uninstall(world: CliContext, scope: Scope, how: UninstallOptions) -> None:
     webhooks = [target for target in targets if target.kind in prune.WEBHOOKS]
     _remove(world, cluster, webhooks)
     _give_back(world, cluster)
-    _remove(world, cluster, targets[len(webhooks) :])
-    for target in prune.remove(cluster, (*prune.published(cluster), *prune.provisional(cluster))):
-        world.say(f"{name_of(target)} in {target.namespace} deleted")
+    _remove(world, cluster, installed[len(webhooks) :])
+    # Once more, and last: until its rights were gone the reconciler may have made others.
+    targets = tuple(dict.fromkeys((*targets, *created(cluster))))
+    _remove(world, cluster, targets[len(installed) :])
     if how.wait:
         prune.wait_until_gone(world, cluster, targets, how.timeout)
 
 
 def _remove(world: CliContext, cluster: PluginCluster, targets: Sequence[ObjectRef]) -> None:
     for target in prune.remove(cluster, targets):
-        world.say(f"{name_of(target)} deleted")
+        world.say(f"{_told(cluster, target)} deleted")
+
+
+def _told(cluster: PluginCluster, target: ObjectRef) -> str:
+    own = target.namespace in ("", cluster.system_namespace)
+    return name_of(target) if own else f"{name_of(target)} in {target.namespace}"
 
 
 def _give_back(world: CliContext, cluster: PluginCluster) -> None:

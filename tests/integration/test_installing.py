@@ -255,6 +255,15 @@ def test_a_release_in_another_namespace_does_its_work(empty: Cluster, tmp_path: 
     found = plugin(empty, "teams", "--system-namespace", namespace)
     assert "vision" in found.stdout
 
+    gone = plugin(empty, "uninstall", "--yes", "--system-namespace", namespace)
+    assert gone.returncode == 0, gone.stderr
+    kinds = "leases,configmaps,secrets,serviceaccounts,roles,rolebindings"
+    left = empty.kubectl("get", kinds, "-n", namespace, "-o", "name").split()
+    own = {"configmap/kube-root-ca.crt", "serviceaccount/default"}
+    assert set(left) == own | {f"configmap/{contract.TEAMS_CONFIG_MAP}"}
+    queues = empty.kubectl("get", "configmaps", "-n", "lab", "-o", "name").split()
+    assert queues == ["configmap/kube-root-ca.crt"]
+
 
 def _ports() -> tuple[int, dict[str, int]]:
     webhook, metrics = free_ports(2)

@@ -12,14 +12,17 @@ from certs.secrets import WEBHOOK_KINDS
 from edl import contract
 from edl.errors import Conflict
 from edl.inject import held_ttl
-from edl.kube.cluster import Cluster, ListOptions
+from edl.kube.cluster import RESOURCES, Cluster, ListOptions
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
 from edl.spec.job_spec import HELD_TTL
 from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.visibility.queue_writes import LABELS
 from edl.writes import Json
+from kubectl_edl.install.created_objects import AMONG_USERS, IN_ITS_NAMESPACE
 from manifests import installation, values
+from manifests.documents import load
+from tests.integration.support.rights import grants
 from tests.kubectl_edl.fenced import Behind
 from tests.kubectl_edl.stage import Run, Stage, job
 
@@ -213,8 +216,50 @@ def test_another_namespace_holds_everything_and_stays() -> None:
     assert on.run("upgrade", "--no-wait", "--set", "logLevel=debug").code == 0
     kept = on.cluster.get(ObjectRef("ConfigMap", "team-x", "edl-values"))
     assert yaml.safe_load(kept["data"]["values.yaml"]) == {"image": IMAGE, "logLevel": "debug"}
+    run_a_while(on, "team-x")
+    on.create({"kind": "ConfigMap", "metadata": {"name": "theirs", "namespace": "team-x"}})
     assert on.run("uninstall", "--yes").code == 0
     assert on.cluster.get(ObjectRef("Namespace", "", "team-x"))
+    there = [
+        name
+        for kind in {kind for kind, _ in IN_ITS_NAMESPACE}
+        for one in on.cluster.list(ListOptions(kind, "team-x")).items
+        for name in [json.loads(one)["metadata"]["name"]]
+    ]
+    assert there == ["theirs"]
+
+
+def run_a_while(on: Stage, namespace: str) -> None:
+    """What stands there then, without labels; a Secret of ours was deleted and came again."""
+    for kind, name in IN_ITS_NAMESPACE:
+        target = ObjectRef(kind, namespace, name)
+        if kind == "Secret":
+            on.cluster.delete(target)
+        on.cluster.create(target, {"metadata": {"name": name, "namespace": namespace}})
+
+
+def test_a_wreck_without_anything_installed_goes_too() -> None:
+    """As Helm and `kubectl delete -k` leave it."""
+    on = stage()
+    said = "lease.coordination.k8s.io/edl-reconciler deleted"
+    assert left(on) == [f"{said} (dry run)"]
+    assert on.run("uninstall", "--yes").out.splitlines() == [said]
+    assert left(on) == []
+
+
+def test_whatever_the_reconciler_may_create_goes_with_it_or_with_a_job() -> None:
+    """A new right to create asks which of the two it is."""
+    kinds = {(known.group, known.plural): kind for kind, known in RESOURCES.items()}
+    roles = {one["metadata"]["name"] for one in load() if one["kind"] in ("Role", "ClusterRole")}
+    made = {
+        kinds[grant.group, grant.resource]
+        for grant in grants(load(), *(role for role in roles if "reconciler" in role))
+        if grant.verb == "create"
+    }
+    with_jobs = {"Service", "PodDisruptionBudget", "ServiceAccount", "RoleBinding"}
+    with_jobs |= {"ResourceClaimTemplate"}
+    ours = {kind for kind, _ in IN_ITS_NAMESPACE} | {options.kind for options in AMONG_USERS}
+    assert made == ours | with_jobs | {"Event"}
 
 
 @pytest.mark.parametrize("verb", ["install", "upgrade"])
@@ -447,14 +492,15 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
         on.create(
             {"kind": "Pod", "metadata": {"name": name, "namespace": "default", "labels": labels}}
         )
-    assert len(left(on)) == len(installation.documents()) + 3
+    assert len(left(on)) == len(installation.documents()) + 6
     run = on.run("uninstall", "--yes")
     assert run.code == 0, run.err
     pods = on.cluster.list(ListOptions("Pod")).items
     assert [json.loads(one)["metadata"]["name"] for one in pods] == ["other"]
     assert run.out.splitlines()[0].startswith("mutatingwebhookconfiguration")
-    assert run.out.splitlines()[-3:] == [
+    assert run.out.splitlines()[-4:] == [
         "namespace/edl-system deleted",
+        "lease.coordination.k8s.io/edl-reconciler deleted",
         "configmap/edl-queue in default deleted",
         "pod/asks in default deleted",
     ]
@@ -520,7 +566,9 @@ def test_it_asks_before_it_deletes() -> None:
 
 
 def test_uninstalling_nothing_is_done_at_once() -> None:
-    run = stage().run("uninstall", "--yes")
+    on = stage()
+    on.cluster.delete(ObjectRef("Lease", SYSTEM, contract.RECONCILER_LEASE))
+    run = on.run("uninstall", "--yes")
     assert (run.code, run.out) == (0, "nothing of kubectl-edl is installed in this cluster\n")
 
 
