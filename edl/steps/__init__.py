@@ -123,8 +123,11 @@ def _starts(plan: Plan, state: ClusterState) -> _Makers[Step]:
 
 def _started(job: TrainingJob, admission: Admission, now: datetime) -> Step:
     step = start(job, admission, now)
-    removed = provisional_rounds.removed_at_start(job) if step.writes else ()
-    return replace(step, writes=(*removed, *step.writes))
+    if not step.writes:
+        return step
+    before = provisional_rounds.removed_at_start(job)
+    after = provisional_rounds.removed_after_start(job)
+    return replace(step, writes=(*before, *step.writes, *after))
 
 
 def _lived(job: TrainingJob, now: datetime, quiet: UnchangedJobs) -> _Due:

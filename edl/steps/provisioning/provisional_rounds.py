@@ -119,6 +119,17 @@ def removed_at_start(job: TrainingJob) -> tuple[Delete, ...]:
     return tuple(_deletions(job, [one for one in pods if not one.node or one.role not in gated]))
 
 
+def removed_after_start(job: TrainingJob) -> tuple[Delete, ...]:
+    """What goes as soon as a job has started, in the same step: a quota counts both.
+
+    Its pods wait behind the gate. Where the start meets a conflict the room is still held for it.
+    """
+    if not _counts_twice(job):
+        return ()
+    before = {write.target for write in removed_at_start(job)}
+    return tuple(one for one in _deletions(job, job.provisioning.pods) if one.target not in before)
+
+
 def holds_nodes(job: TrainingJob, now: datetime) -> bool:
     """Whether provisional pods are still on nodes of a started job, whose pods wait for that."""
     there = any(pod.node and not pod.gone for pod in job.provisioning.pods)
@@ -128,7 +139,8 @@ def holds_nodes(job: TrainingJob, now: datetime) -> bool:
 def _replaced(job: TrainingJob, now: datetime) -> _Round:
     """Deletions for a started job, once all of its pods wait behind the gate.
 
-    Where a quota counts both they go at once: the others could not be made.
+    Where a quota counts both they have gone with the start, or go at once: the others could not be
+    made.
     """
     left = _overlap_left(job, now)
     made = all(len(role.status.pods) >= role.status.size for role in job.live)

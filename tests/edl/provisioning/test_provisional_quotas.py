@@ -104,6 +104,7 @@ def test_it_leaves_before_the_pods_are_there_only_where_a_quota_counts_both(
         world.api.patch(target, {"spec": {"nodeName": f"n{number}"}})
     world.round()
     assert [one.job.name for one in world.plan.admissions] == ["gang"]
+    assert len(world.provisional()) == left
     world.round()
     assert len(world.provisional()) == left
 
