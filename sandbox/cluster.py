@@ -289,9 +289,9 @@ class Sandbox:
         )
 
     def _release_nodes(self) -> None:
-        """A new kwok would wait until the Leases on its nodes run out that a killed one held."""
         if components.KWOK not in self.running() and components.API_SERVER in self.running():
-            self.kubectl("delete", "leases", "--all", "--namespace=kube-node-lease")
+            with Api(self._layout, self.server) as api:
+                startup.release_nodes(api)
 
     def _locked(self) -> AbstractContextManager[object]:
         waiting = f"waiting: another process works on sandbox {self.name}"

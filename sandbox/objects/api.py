@@ -65,6 +65,12 @@ class Api:
     def post(self, path: str, body: Json) -> Answer:
         return self._ask("POST", path, json.dumps(body))
 
+    def delete(self, path: str) -> None:
+        """An object, or all of a collection. Raises SandboxError."""
+        answer = self._ask("DELETE", path, None)
+        if answer.status not in (HTTPStatus.OK, HTTPStatus.NOT_FOUND):
+            raise SandboxError(f"cannot delete {path}: {answer.body.decode(errors='replace')}")
+
     def create(self, manifest: Json) -> None:
         """Create an object that belongs to no namespace. Raises SandboxError."""
         answer = self.post(COLLECTIONS[manifest["kind"]], manifest)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sandbox.real.node import Node
 
 COMPONENTS = (*components.ORDER, *PARTS)
+_NODE_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 NODE_SECONDS = 0.1  # further time that each node may take to become Ready
 
 
@@ -64,6 +65,9 @@ def start_missing(cast: Cast, supervisor: Supervisor, node: Node | None) -> tupl
         if name in missing:
             supervisor.launch(missing[name])
     await_api(cast.layout, cast.facts, supervisor)
+    if components.KWOK in missing:
+        with Api(cast.layout, components.api_url(cast.facts)) as api:
+            release_nodes(api)
     for name, launch in missing.items():
         if name not in storage:
             supervisor.launch(launch)
@@ -98,6 +102,11 @@ def await_api(layout: Layout, facts: Facts, supervisor: Supervisor) -> None:
     with Api(layout, components.api_url(facts)) as api:
         check = _checker(supervisor, (components.ETCD, components.API_SERVER))
         readiness.wait_for(lambda: readiness.api_gap(api), check, readiness.API_WITHIN)
+
+
+def release_nodes(api: Api) -> None:
+    """A new kwok would wait until the Leases on its nodes run out that a killed one held."""
+    api.delete(_NODE_LEASES)
 
 
 def add_nodes(api: Api, supervisor: Supervisor, group: NodeGroup) -> list[str]:

@@ -147,6 +147,16 @@ def test_etcd_keeps_everything_when_all_is_killed_and_started_again(own_sandbox:
     assert names(sandbox.kubectl("get", "configmap", "kept", "-o", "name")) == ["configmap/kept"]
 
 
+def test_pods_run_at_once_after_everything_was_killed(own_sandbox: Make) -> None:
+    """A killed kwok holds its nodes by Leases that last."""
+    sandbox = own_sandbox()
+    sandbox.up(NodeGroup(1))
+    kill_everything(sandbox)
+    sandbox.up()
+    sandbox.kubectl("create", "deployment", "web", "--image=web")
+    sandbox.kubectl("wait", "deployment/web", "--for=condition=Available", "--timeout=30s")
+
+
 def test_down_cleans_up_after_everything_was_killed(own_sandbox: Make) -> None:
     sandbox = own_sandbox()
     sandbox.up()
