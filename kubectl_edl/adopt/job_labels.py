@@ -65,7 +65,7 @@ def _labelled_part(manifest: Json) -> Json:
 
 
 def _move_down(above: Json, below: Json) -> None:
-    """What of ours stands on a CronJob itself, where it does nothing, into its jobTemplate."""
+    """Move our labels and annotations from a CronJob, where they do nothing, to its jobTemplate."""
     for place in ("labels", "annotations"):
         ours = {name: text for name, text in (above.get(place) or {}).items() if _is_ours(name)}
         if ours:
@@ -108,7 +108,7 @@ def _check(target: Json, whole: Json) -> None:
 
 
 def _as_job(target: Json, whole: Json) -> Json:
-    """What the webhook will see: with the API server's defaults, and a CronJob's names."""
+    """The Job as the webhook will see it: with the API server's defaults, and a CronJob's names."""
     if whole.get("kind") == "Pod":
         return whole
     spec = target.get("spec") or {}

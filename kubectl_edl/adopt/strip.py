@@ -142,9 +142,9 @@ def _removal(job: Json) -> Json:
 
 
 def _others_labels(job: Json) -> dict[str, str]:
-    """What a Job without any label would get besides ours.
+    """Labels that the API server would default on a Job without labels, except ours.
 
-    The API server gives it those of its pod template (batch/v1, SetDefaults_Job), which has ours.
+    It copies those of the pod template (batch/v1, SetDefaults_Job), which has ours.
     """
     template = (job["spec"]["template"].get("metadata") or {}).get("labels") or {}
     kept = {name: text for name, text in template.items() if not ours(name)}

@@ -49,12 +49,12 @@ def of_authority(authorities: Sequence[bytes], where: ObjectRef) -> Iterator[Sho
 
 
 def of_pair(pair: KeyPair, where: ObjectRef) -> Iterator[Shown]:
-    """What is served with."""
+    """The serving certificate."""
     yield _shown("serving", where, pair.certificate)
 
 
 def of_configurations(found: Sequence[Trusted]) -> Iterator[Shown]:
-    """What the API server believes: once where all entries of a configuration say the same."""
+    """Certificates that the API server trusts; entries with the same CA bundle are shown once."""
     seen = dict.fromkeys((one.target, one.certificates) for one in found)
     for where, certificates in seen:
         for one in each_certificate(certificates):
@@ -73,7 +73,7 @@ def certs_report(certificates: Sequence[Shown], now: datetime) -> Report:
 
 
 def news(installed: Installed, now: datetime, *, authority: bool) -> str:
-    """What became of a renewal."""
+    """The outcome of a renewal."""
     if authority or installed.pair is None or not _signed(installed.pair, installed.issuer):
         return (
             "another authority is trusted; the reconciler has its certificate served once every "

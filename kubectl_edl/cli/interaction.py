@@ -22,7 +22,7 @@ def confirmed(world: CliContext, question: str) -> bool:
 
 
 def waited(world: CliContext, missing: Callable[[], _Missing], timeout: timedelta) -> _Missing:
-    """What `missing` finds once that is nothing, or when the time is up. It may raise."""
+    """Poll `missing` until it finds nothing or the time is up; returns its last result."""
     until = world.now() + timeout
     found = missing()
     for _ in range(round(timeout / _PAUSE)):

@@ -99,7 +99,7 @@ class _Lines:
         return self._text(report.only(new) if report.list_kind else report)
 
     def _contents(self, report: Report) -> Sequence[object]:
-        """What must differ to be news: of a list in a table its cells, without the age.
+        """The contents compared to detect a change: the cells of a table without the age.
 
         Kubernetes' own objects change when they change; ours carry more than a table shows.
         """
@@ -147,7 +147,7 @@ def last(reports: Iterator[Report]) -> Report:
 
 
 def _say_beside(world: CliContext, chosen: OutputForm, report: Report) -> None:
-    """What is not the answer goes to stderr."""
+    """Print hints, and the note on an empty list, to stderr."""
     for hint in report.hints:
         world.warn(hint)
     if not report.objects and chosen.people:

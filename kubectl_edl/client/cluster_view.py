@@ -36,7 +36,7 @@ class Survey(msgspec.Struct, frozen=True):
     jobs: tuple[TrainingJob, ...]
     hints: tuple[str, ...] = ()
     bare: tuple[TrainingJob, ...] = ()
-    """Those of bare pods alone."""
+    """Training jobs that consist of bare pods."""
 
 
 def survey_jobs(connection: ClusterConnection, now: datetime) -> Survey:
@@ -155,7 +155,7 @@ def _jobs(connection: ClusterConnection, selector: str = "") -> list[JobFacts]:
 def allowed(
     read: Callable[[], Sequence[_Fact]], consequence: str, hints: list[str]
 ) -> Sequence[_Fact]:
-    """What may be read; else nothing and a hint, because the answer is useful without it."""
+    """Read if allowed; else an empty list and a hint, because the result is useful without it."""
     try:
         return read()
     except Forbidden as error:

@@ -18,7 +18,7 @@ NO_IMAGE: Final = frozenset(
 )
 """The kubelet's codes for a container whose image it cannot get."""
 _STARTING: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
-"""What the kubelet says while it makes a pod's volumes, whether or not it can."""
+"""The kubelet's codes while it mounts a pod's volumes, whether or not it succeeds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from edl.kube.event_facts import EventFacts, event_facts
 from edl.writes import Json
 
 _AFTER_THE_POD: Final = frozenset({"WaitForFirstConsumer", "WaitForPodScheduled"})
-"""What is said of a claim that is bound where its pod goes: it keeps the pod off no node."""
+"""Event reasons of claims that bind after the pod is scheduled: they block no node."""
 
 
 class PodCauses:

@@ -60,7 +60,7 @@ class LeaseView:
     """The annotation that says how it decides."""
     refusal: Forbidden | None = None
     missing: MissingRights | None = None
-    """What the one that leads may not write; None where it does not say."""
+    """Writes that the leader lacks rights for; None if it does not publish them."""
     queue_as_of: datetime | None = None
     """Until when each ConfigMap `edl-queue` was right; None where it does not say."""
 

@@ -34,7 +34,7 @@ _SETTINGS: Final = tuple(
 
 
 def settings_of(framework: Framework) -> tuple[str, ...]:
-    """What else a user may say of its Jobs: annotations of the contract, without their prefix."""
+    """Further settings of the framework's Jobs: annotations of the contract without the prefix."""
     own = {setting.annotation for setting in framework.settings}
     others = {setting.annotation for one in FRAMEWORKS.values() for setting in one.settings} - own
     return tuple(name.removeprefix(contract.PREFIX) for name in _SETTINGS if name not in others)
@@ -110,7 +110,7 @@ class _Reader:
     def by_role(
         self, option: str, texts: Iterable[str], everybody: Iterable[str]
     ) -> dict[str, str]:
-        """What is said of one role counts more than what is said of all."""
+        """Options of one role override those of all roles."""
         common: dict[str, str] = {}
         own: dict[str, str] = {}
         for text in texts:

@@ -180,6 +180,6 @@ def _misshapen(error: msgspec.DecodeError) -> Response:
 
 
 def _unknown(error: HTTPException) -> Response:
-    """What Flask itself refuses: an unknown path, another method, a body that is too large."""
+    """Flask's own errors: an unknown path, another method, a body that is too large."""
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
     return _json({"error": f"{request.method} {request.path}: {error.name}"}, status)

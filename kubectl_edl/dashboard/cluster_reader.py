@@ -213,7 +213,7 @@ class Seen(msgspec.Struct, frozen=True):
     waiting: tuple[WaitingJob, ...] = ()
     state: ClusterState | None = None
     teams: tuple[TeamFigures, ...] = ()
-    """Those of the whole cluster."""
+    """Teams of the whole cluster."""
     deciding: Deciding | None = None
     hints: tuple[str, ...] = ()
 

@@ -79,7 +79,7 @@ def summary(sections: Sequence[Examined]) -> str:
 
 
 def _distinct(examined: Examined) -> list[Diagnosis]:
-    """What several checks of a section find, a right that its user lacks, is said once."""
+    """Findings without repetition: several checks may report the same missing right."""
     found = {(one.verdict, one.says, one.fix): one for one in reversed(examined.found)}
     return list(reversed(found.values()))
 

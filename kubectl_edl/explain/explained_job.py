@@ -40,15 +40,15 @@ class Explained:
     domains: tuple[DomainCounts, ...] | None = None
     """Where its pods are; None where the nodes may not be read."""
     published: PublishedJob | None = None
-    """What the reconciler published of it, where the whole cluster may not be read."""
+    """The reconciler's published entry, if the user may not read the whole cluster."""
     as_of: datetime | None = None
-    """When that was so."""
+    """The time of the published entry."""
     team: str = ""
-    """Its namespace's; empty where no teams are configured."""
+    """Team of its namespace; empty if no teams are configured."""
     figures: TeamFigures | None = None
-    """What this team has; None where the whole cluster may not be read."""
+    """Usage of this team; None if the user may not read the whole cluster."""
     capacity: JobCapacity | None = None
-    """What of its running pods is guaranteed and borrowed; None where that is not known."""
+    """Guaranteed and borrowed capacity of its running pods; None if unknown."""
 
     @property
     def position(self) -> int | None:

@@ -99,7 +99,7 @@ def _header(explained: Explained, now: datetime) -> str:
 
 
 def _reclaims(explained: Explained) -> str:
-    """What of its team's setting keeps a waiting job from its guarantee; it has been tried."""
+    """The setting of its team that keeps a waiting job from its guarantee, as a trial showed."""
     team = explained.explanation.reclaiming_team if explained.explanation else ""
     return team and (
         "only replicas above borrowers' minimum; whole jobs too, which makes room for it, with: "
@@ -118,7 +118,7 @@ def _domains(explained: Explained) -> Sequence[DomainCounts] | None:
 
 
 def _waits_for(explained: Explained) -> Reason | None:
-    """What the plan says of a job that waits, or may not grow."""
+    """The plan's reason for a job that waits, or may not grow."""
     found, key = explained.explanation, explained.view.job.key
     held = found.plan.held if found else ()
     return next((one.reason for one in held if one.job == key), None)

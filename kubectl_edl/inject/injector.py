@@ -190,7 +190,7 @@ def _with_namespace(manifest: Json, namespace: str) -> Json:
 
 
 def _defaulted(manifest: Json) -> Json:
-    """What is judged: batch/v1 makes a Job that says neither one run of one pod."""
+    """The Job with batch/v1's defaults: without both fields it is one run of one pod."""
     spec = manifest.get("spec") or {}
     said = spec.get("completions") is not None or spec.get("parallelism") is not None
     if manifest["kind"] != "Job" or said:

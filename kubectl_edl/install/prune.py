@@ -48,7 +48,7 @@ def installed(cluster: PluginCluster) -> tuple[ObjectRef, ...]:
 
 
 def superseded(cluster: PluginCluster, wanted: Sequence[ObjectRef]) -> tuple[ObjectRef, ...]:
-    """What is installed and no longer wanted."""
+    """Installed objects that the new version no longer has."""
     return tuple(target for target in installed(cluster) if target not in set(wanted))
 
 

@@ -79,7 +79,7 @@ def _no_image(image: str, waiting: Json) -> str:
 
 
 def _pending(cluster: PluginCluster) -> Iterator[str]:
-    """What the scheduler says of pods without a node."""
+    """The scheduler's messages about pods without a node."""
     for pod in _pods(cluster):
         for condition in (pod.get("status") or {}).get("conditions") or ():
             if condition["type"] == "PodScheduled" and condition["status"] == "False":
@@ -87,7 +87,7 @@ def _pending(cluster: PluginCluster) -> Iterator[str]:
 
 
 def _pods(cluster: PluginCluster) -> list[Json]:
-    """Those of the newest templates: what is wrong with older ones is about to go."""
+    """Pods of the current templates: older ones are about to be deleted."""
     selection = ListOptions("Pod", cluster.system_namespace, PART_OF)
     pods = [json.loads(item) for item in cluster.list(selection).items]
     wanted = [_runs(template) for template in _templates(cluster)]

@@ -50,7 +50,7 @@ class LogTarget:
 
     @property
     def run(self) -> tuple[str, str, int]:
-        """What is the same as long as its log is one log."""
+        """The identity of one log: it changes when the container restarts."""
         return self.uid, self.container, self.restarts
 
 

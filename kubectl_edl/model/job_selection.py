@@ -66,7 +66,7 @@ def shown(key: JobKey, scope: Scope) -> str:
 
 
 def flags(key: JobKey, scope: Scope) -> str:
-    """Those of a command that is proposed for one training job."""
+    """Flags of a suggested command for one training job."""
     return f" -n {key.namespace}" if scope.all_namespaces else scope.flags
 
 

@@ -102,7 +102,7 @@ def why(job: TrainingJob) -> Why:
 
 
 def _said(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
-    """What each Job says, and its rank. Why a job waits stands on its first Job alone."""
+    """The reason on each Job, and its rank. The reason of a wait is on the first Job alone."""
     for role in job.roles:
         if (found := why_of_role(role)).reason:
             fixed = role.spec.resizing is ResizePolicy.FIXED and not job.suspended
@@ -110,7 +110,7 @@ def _said(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
 
 
 def why_of_role(role: Role) -> Why:
-    """What is wrong with its user's wishes, else what stands on its Job.
+    """The error in the user's request, else the reason on the role's Job.
 
     A manual size of what the role has already resizes nothing, so no reason is written for it;
     nor is one when a manual size is given back.

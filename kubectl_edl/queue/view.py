@@ -75,7 +75,7 @@ class WaitingJob:
 
     @property
     def requests(self) -> Resources:
-        """What the gang asks of the nodes together."""
+        """Requests of all pods of the gang together."""
         return sum(
             (role.spec.min * role.template.shape.requests for role in self.job.live), Resources()
         )

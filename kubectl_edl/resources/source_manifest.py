@@ -38,9 +38,9 @@ _ESCAPED: Final = {letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u202
 
 
 def source_of(manifest: Json) -> Json:
-    """What to make the Job from again.
+    """The manifest from which to recreate the Job.
 
-    The webhook has put more into a labelled Job than its user wrote. So that one is made from what
+    The webhook has added fields to a labelled Job. So that one is recreated from what
     was last given to `kubectl apply`, with the labels as they are now; raises Refused without it.
     """
     if contract.INJECTED_MAX not in _annotations(manifest):

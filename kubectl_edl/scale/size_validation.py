@@ -108,7 +108,7 @@ def scaling(job: TrainingJob, wish: SizeRequest, manifest: Json) -> Scaling:
 
 
 def _left(role: Role, removed: int) -> int:
-    """What is held when workers are removed: less than there are now, or than were wanted."""
+    """The size after a removal, from the smaller of the present and the requested size."""
     return (
         role.status.size
         if role.request.replicas is None
@@ -213,7 +213,7 @@ def _sentence(job: TrainingJob, role: Role, wish: SizeRequest, bounds: tuple[int
 
 
 def next_step(found: Scaling, *, attended: bool) -> str:
-    """What follows the patch; `attended`: a reconciler is at work, as far as is known.
+    """A sentence about what follows the patch; `attended`: a reconciler leads, as far as is known.
 
     Only growth waits for capacity, and a size that is there already stays.
     """

@@ -12,7 +12,7 @@ from kubectl_edl.status.options import AwaitedPhase
 _ALSO: Final[Mapping[Phase, frozenset[Phase]]] = {
     Phase.RUNNING: frozenset({Phase.RUNNING, Phase.SCALING})
 }
-"""What counts besides: a job that grows runs."""
+"""Phases that count as another one: a job that scales is running."""
 _ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 

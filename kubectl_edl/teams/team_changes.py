@@ -24,10 +24,10 @@ _MOST: Final = 5
 def change_teams(
     world: CliContext, scope: Scope, how: TeamWriting, edit: Callable[[str], str]
 ) -> str:
-    """What stands behind a sentence about it; "unchanged" where nothing was to be done.
+    """The suffix of a message about the change; "unchanged" if there was nothing to do.
 
-    `edit` makes the new document of the old one. Raises Denied, and Refused where no terminal
-    can answer.
+    `edit` returns the new document for the old one. Raises Denied, and Refused without a terminal
+    to confirm.
     """
     cluster = world.connect(scope).cluster
     agreed: list[tuple[str, ...]] = []

@@ -24,7 +24,7 @@ from manifests import installation, values
 _SYSTEM: Final = contract.SYSTEM_NAMESPACE
 """Stands for the namespace of the installation, whichever that is."""
 _NOT_IN_NAMES: Final = str.maketrans("/%", "--")
-"""What the name of a binding may not have."""
+"""Replaces characters that the name of a binding may not contain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def _rights(role: Json) -> Iterator[AccessRight]:
 
 
 def yours(patient: Patient) -> Diagnoses:
-    """What is missing is a pity, no illness: a user of one namespace needs no more than it."""
+    """The user's own rights. A missing one is a warning: many users need one namespace only."""
     cluster, namespace = patient.connection.cluster, patient.connection.namespace
     without = {}
     for need in YOURS:
@@ -186,7 +186,7 @@ def _within(
 
 
 def _grant(need: NeededRight, me: str, namespace: str) -> str:
-    """What an administrator types. Each user has a binding of their own: names are taken once."""
+    """The command for an administrator, with one binding per user because names are unique."""
     binding = f'"{need.role}-{me.translate(_NOT_IN_NAMES)}"'
     to = f'--clusterrole={need.role} --user="{me}"'
     if need.cluster_wide:
