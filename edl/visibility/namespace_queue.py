@@ -89,6 +89,8 @@ class NamespaceQueue(msgspec.Struct, frozen=True, rename=_JSON_NAMES, omit_defau
     items: Annotated[tuple[PublishedJob, ...], msgspec.Meta(max_length=10 * MOST_JOBS)]
     team: _Name = ""
     """The namespace's; empty where no teams are configured."""
+    share: Annotated[float, msgspec.Meta(ge=0, le=10**9)] | None = None
+    """Its team's weighted dominant share of what is borrowed, in steps of 0.001; None without."""
     api_version: Literal["edl.dev/v1alpha1"] = API_VERSION
     kind: Literal["NamespaceQueue"] = "NamespaceQueue"
 

@@ -26,9 +26,12 @@ from edl.visibility.namespace_queue import (
 )
 from edl.visibility.queue_order import waiting
 from edl.visibility.unnamed_jobs import QueueReader
+from edl.visibility.usage_by_team import own_usage, weighted_shares
 
 _MOST_CAUSES: Final = 8
 _LONGEST_TEXT: Final = 512
+_SHARE_DIGITS: Final = 3
+"""As a table shows it; a document is written anew only for such a difference."""
 
 
 class Insight(msgspec.Struct, frozen=True):
@@ -53,12 +56,14 @@ def documents(
             ahead[one.job] = _counted(teams) if one.position else ()
         queued[one.job.namespace].append(one)
         teams[team_of(one.job.namespace)] += bool(one.position)
+    shares = weighted_shares(state, own_usage(state)) if queued and state.teams else {}
     found = {}
     for namespace, held in queued.items():
         reader = QueueReader(namespace, team_of)
         jobs = (_job(one, ahead[one.job], insights, reader) for one in held[:MOST_JOBS])
         items, team = tuple(_bounded(jobs)), team_of(namespace)
-        found[namespace] = NamespaceQueue(state.observed_at, len(held), items, team)
+        share = round(shares[team], _SHARE_DIGITS) if team in shares else None
+        found[namespace] = NamespaceQueue(state.observed_at, len(held), items, team, share)
     return found
 
 

@@ -91,6 +91,7 @@ def _unplanned(job: TrainingJob, published: PublishedView | None) -> WaitingJob:
         counted=found.ahead,
         team=published.queue.team,
         position_in_team=_place_in_team(published.queue.team, found),
+        share=published.queue.share,
         as_of=published.as_of,
     )
 

@@ -51,6 +51,7 @@ QUEUES = st.builds(
     jobs=COUNTS,
     items=st.lists(JOBS, max_size=4).map(tuple),
     team=WORDS,
+    share=st.none() | st.floats(0, 1000),
 )
 WHOLE = {
     "apiVersion": "edl.dev/v1alpha1",
@@ -89,6 +90,7 @@ def test_fields_of_a_later_release_are_ignored() -> None:
         ("items", [{"name": "a" * 254, "reason": "", "message": ""}], "$.items[0].name"),
         ("items", [{"name": "a", "reason": "", "message": "x" * 3000}], "$.items[0].message"),
         ("team", ["vision"], "$.team"),
+        ("share", -1, "$.share"),
     ],
 )
 def test_what_is_wrong_is_named_by_its_path(field: str, value: object, where: str) -> None:

@@ -16,10 +16,11 @@ from edl.model.blockers import Blocker, Outranked, TimedHold
 from edl.model.reason_codes import About, Code, Minimum, Other, PendingPods
 from edl.planner.explain.explanation import Blockers
 from edl.planner.plan import Held, Plan
+from edl.quantities import CPU, Resources
 from edl.visibility.namespace_queue import MOST_BYTES, MOST_JOBS, MOST_TEAMS, TeamCount, render
 from edl.visibility.queue_documents import Insight, documents
 from edl.visibility.unnamed_jobs import QueueReader, UnnamedJobs
-from tests.edl.planner.states import at, cluster, worker
+from tests.edl.planner.states import at, cluster, node, worker
 from tests.reasons import because
 
 SECRET = JobKey("acquisitions", "codename-falcon")
@@ -51,6 +52,16 @@ def test_jobs_ahead_are_counted_by_team() -> None:
         ("job-5", 5, (TeamCount(2, "vision"), TeamCount(1, "deals"), TeamCount(1, "default"))),
     ]
     assert (queue.jobs, queue.team) == (2, "vision")
+
+
+def test_the_share_of_the_namespaces_own_team_is_told_and_no_other_ones() -> None:
+    """Of 10 CPU vision borrows 3.3333, with the weight 2."""
+    teams = Teams.of([Team("vision", weight=2.0), Team("deals")])
+    usage = {"vision": Resources.of({CPU: 3333}), "deals": Resources.of({CPU: 5000})}
+    state = replace(cluster(node("a", 10)), teams=teams, namespace_teams=TEAMS, team_usage=usage)
+    found = documents(state, held(key(1)), {})["ns"]
+    assert found.share == 0.167
+    assert documents(cluster(), held(key(1)), {})["ns"].share is None
 
 
 def test_without_teams_jobs_ahead_are_only_counted() -> None:

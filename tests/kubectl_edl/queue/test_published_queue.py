@@ -78,7 +78,15 @@ def test_the_place_in_the_team_is_known_where_its_jobs_are_counted(
     publish(stage, "bert", position=8, ahead=ahead, team="vision")
     stage.wrapped = fenced("Node")
     (one,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
-    assert (one["team"], one["positionInTeam"]) == ("vision", place)
+    assert (one["team"], one["positionInTeam"], one["share"]) == ("vision", place, None)
+
+
+def test_the_share_of_the_team_is_the_published_one(stage: Stage) -> None:
+    publish(stage, "bert", position=1, team="vision", share=0.167)
+    stage.wrapped = fenced("Node")
+    (one,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
+    assert one["share"] == 0.167
+    assert " 16.7% " in stage.run("queue", "-o", "wide").out
 
 
 def test_what_was_right_lately_is_not_called_old(stage: Stage) -> None:
@@ -170,7 +178,7 @@ def publish(
     """The ConfigMap as the reconciler leaves it, with one job."""
     cause = PublishedCause("Room", "Insufficient CPU for 3 worker", "room for 3 more pods")
     seconds_ago = changed.pop("seconds_ago", 40)
-    team = changed.pop("team", "")
+    team, share = changed.pop("team", ""), changed.pop("share", None)
     one = PublishedJob(
         name,
         changed.pop("reason", "InsufficientCapacity"),
@@ -180,7 +188,8 @@ def publish(
         changed.pop("estimate", PublishedEstimate(Certainty.ABOUT, NOW + timedelta(minutes=30))),
         PublishedStops(complete=True, blockers=(cause,)),
     )
-    put_queue(stage, render(NamespaceQueue(NOW - timedelta(seconds=seconds_ago), 1, (one,), team)))
+    moment = NOW - timedelta(seconds=seconds_ago)
+    put_queue(stage, render(NamespaceQueue(moment, 1, (one,), team, share)))
 
 
 def put_queue(stage: Stage, text: str) -> None:
