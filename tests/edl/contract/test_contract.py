@@ -1,15 +1,14 @@
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
+from dev.reference import labels
 from edl import contract
-from edl.contract import contract_markdown, registry
+from edl.contract import registry
 from edl.contract.registry import EntryKind, Setter
 from edl.frameworks import FRAMEWORKS
 
-PAGE = Path(__file__).parents[3] / "docs" / "reference" / "labels.md"
 CONSTANTS = {
     value: name
     for name, value in vars(contract).items()
@@ -105,18 +104,7 @@ def test_every_entry_says_what_it_means() -> None:
 
 
 def test_each_entry_has_one_row_in_the_section_of_its_audience() -> None:
-    text = contract_markdown.tables()
-    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == [
-        title for title, _ in contract_markdown.SECTIONS
-    ]
+    text = labels.tables()
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == [title for title, _ in labels.SECTIONS]
     rows = re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
     assert sorted(rows) == sorted(entry.name for entry in registry.ENTRIES)
-
-
-def test_the_tables_of_the_reference_are_the_contract() -> None:
-    text = PAGE.read_text()
-    begin, end = "<!-- contract:begin -->", "<!-- contract:end -->"
-    shown = text.partition(begin)[2].partition(end)[0].strip()
-    assert shown == contract_markdown.tables().strip(), (
-        "run python -m edl.contract.contract_markdown"
-    )

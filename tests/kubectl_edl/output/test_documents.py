@@ -10,11 +10,10 @@ from typing import Annotated, Any, NotRequired, Union, get_args, get_origin, get
 import msgspec
 import pytest
 
+from dev.reference.outputs import OUTPUTS
 from kubectl_edl.output.documents.field_kinds import API_VERSION
-from kubectl_edl.output.documents.outputs_markdown import OUTPUTS, reference
 from tests.kubectl_edl.test_snapshots import SCENARIO, scene
 
-ROOT = Path(__file__).parents[3]
 SHAPES: Mapping[str, Any] = {one.kind: one.shape for one in OUTPUTS}
 COMMANDS = (
     ("status", "mnist"),
@@ -61,12 +60,6 @@ def not_null(shape: Any) -> Any:
 
 def items_of(shape: Any) -> Any:
     return (get_args(shape) or (Union,))[0]
-
-
-def test_the_reference_is_made_of_the_definitions() -> None:
-    page = ROOT / "docs" / "reference" / "outputs.md"
-    again = "python -m kubectl_edl.output.documents.outputs_markdown > docs/reference/outputs.md"
-    assert page.read_text() == reference(), again
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

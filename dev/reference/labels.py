@@ -1,9 +1,9 @@
-"""Tables of docs/reference/labels.md: `python -m edl.contract.contract_markdown` prints them."""
+"""Tables of docs/reference/labels.md."""
 
-import sys
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from dev.reference.markdown import table
 from edl.contract import registry
 from edl.contract.registry import ContractEntry, EntryKind, Setter
 
@@ -46,17 +46,8 @@ def _table(entries: Iterable[ContractEntry]) -> str:
     columns = list(zip(_HEADINGS, *cells, strict=True))
     kept = [column for column in columns if len(set(column[1:])) > 1]
     heading, *rows = zip(*kept, strict=True)
-    return "".join(map(_row, (heading, ("---",) * len(kept), *rows)))
+    return table(heading, rows)
 
 
 def _cells(entry: ContractEntry) -> tuple[str, ...]:
     return (f"`{entry.name}`", entry.kind, entry.setter, entry.values, entry.meaning)
-
-
-def _row(cells: Iterable[str]) -> str:
-    escaped = [cell.replace("|", r"\|") for cell in cells]
-    return f"| {' | '.join(escaped)} |\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(tables())

@@ -1,6 +1,5 @@
-"""docs/reference/outputs.md, as `python -m` with the name of this module prints it."""
+"""docs/reference/outputs.md: every field of every document."""
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from types import NoneType, UnionType
@@ -18,6 +17,7 @@ from typing import (
     is_typeddict,
 )
 
+from dev.reference.markdown import table
 from kubectl_edl.output.documents.cluster_documents import (
     CertificateDocument,
     CheckReportDocument,
@@ -84,17 +84,14 @@ commands that change Jobs print Kubernetes' own objects.
 _PLAIN: Final = {str: "string", int: "integer", float: "number", bool: "boolean", Any: "any"}
 
 
-def reference() -> str:
-    """The whole page; a test holds it to docs/reference/outputs.md."""
+def page() -> str:
+    """The whole page."""
     return _HEAD + "\n".join(map(_section, OUTPUTS))
 
 
 def _section(output: DocumentKind) -> str:
-    rows = "".join(
-        f"| `{path}` | {kind} | {text} |\n" for path, kind, text in _fields("", output.shape)
-    )
-    head = "| FIELD | TYPE | MEANING |\n| --- | --- | --- |\n"
-    return f"## {output.kind}\n\n{_printed(output)}\n\n{head}{rows}"
+    fields = table(("FIELD", "TYPE", "MEANING"), _fields("", output.shape))
+    return f"## {output.kind}\n\n{_printed(output)}\n\n{fields}"
 
 
 def _printed(output: DocumentKind) -> str:
@@ -115,7 +112,7 @@ def _fields(above: str, shape: type) -> Iterator[tuple[str, str, str]]:
         kind, text = _kind(found), _text(found)
         inner, suffix = _object(found)
         if text or not inner:
-            yield path, kind, f"{text}{' May be missing.' if optional else ''}"
+            yield f"`{path}`", kind, f"{text}{' May be missing.' if optional else ''}"
         if inner:
             yield from _fields(f"{path}{suffix}.", inner)
 
@@ -174,7 +171,3 @@ def _object(hint: Any) -> tuple[type | None, str]:  # noqa: ANN401 (the same)
             own = "[]" if get_origin(hint) is list else suffix
             return inner, f"{own}{below}"
     return None, ""
-
-
-if __name__ == "__main__":
-    sys.stdout.write(reference())

@@ -1,10 +1,10 @@
-"""Tables of docs/reference/reason-codes.md: `python -m edl.reasons_markdown` prints them."""
+"""Tables of docs/reference/reason-codes.md."""
 
-import sys
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
+from dev.reference.markdown import table
 from edl.annotations.job_history import OperationPhase
 from edl.model import Code
 from edl.model.blockers import BlockerKind, JobCondition, SizeBound
@@ -126,13 +126,7 @@ TABLES: Final[tuple[tuple[str, Mapping[StrEnum, str]], ...]] = (
 
 def tables() -> str:
     """Markdown tables, a row a code, with an empty line between two, ending with a newline."""
-    return "\n".join(_table(title, meanings) for title, meanings in TABLES)
-
-
-def _table(title: str, meanings: Mapping[StrEnum, str]) -> str:
-    rows = "".join(f"| `{code}` | {meaning} |\n" for code, meaning in meanings.items())
-    return f"| {title} | MEANING |\n| --- | --- |\n{rows}"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(tables())
+    return "\n".join(
+        table((title, "MEANING"), ((f"`{code}`", meaning) for code, meaning in meanings.items()))
+        for title, meanings in TABLES
+    )

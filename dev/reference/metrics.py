@@ -7,6 +7,7 @@ from typing import Final
 from prometheus_client import Metric, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from dev.reference.markdown import table
 from edl.model import ClusterState, Team, Teams
 from edl.planner.plan import Plan
 from edl.quantities import CPU, Resources
@@ -25,15 +26,15 @@ _CREATED: Final = "_created"
 _HEAD: Final = """\
 # Metrics
 
-Written by `python -m manifests.monitoring`. No label holds the name of a job, a node or a user;
+Written by `python -m dev.reference`. No label holds the name of a job, a node or a user;
 those of teams do, of the first hundred.
 Besides these each process tells the usual `process_*`: memory, processor time, open files.
 Gauges of the cluster come from the leader alone: ask for their `max`.
 """
 
 
-def reference() -> str:
-    """The page, as Markdown."""
+def page() -> str:
+    """The whole page."""
     parts = (
         ("Reconciler", "`/metrics` of `--metrics-port`, 8081", _of_reconciler()),
         ("Webhook", "`/metrics`, beside the reviews or on `--probe-port`", _of_webhook()),
@@ -44,19 +45,21 @@ def reference() -> str:
 
 
 def _table(families: Iterable[Metric]) -> str:
-    lines = ["| metric | type | labels | what it says |", "|---|---|---|---|"]
-    lines += [
-        f"| `{family.name}{'_total' if family.type == 'counter' else ''}` | {family.type}"
-        f" | {', '.join(_labels(family))} | {family.documentation} |"
+    rows = [
+        (_name(family), family.type, _labels(family), family.documentation)
         for family in sorted(families, key=lambda family: family.name)
         if not (family.name.startswith(_OTHERS) or family.name.endswith(_CREATED))
     ]
-    return "\n".join(lines) + "\n"
+    return table(("metric", "type", "labels", "what it says"), rows)
 
 
-def _labels(family: Metric) -> list[str]:
+def _name(family: Metric) -> str:
+    return f"`{family.name}{'_total' if family.type == 'counter' else ''}`"
+
+
+def _labels(family: Metric) -> str:
     found = {label: None for sample in family.samples for label in sample.labels if label != "le"}
-    return [f"`{label}`" for label in found]
+    return ", ".join(f"`{label}`" for label in found)
 
 
 def _of_reconciler() -> Iterator[Metric]:

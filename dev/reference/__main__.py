@@ -1,0 +1,7 @@
+"""`python -m dev.reference`: write the pages of docs/reference that are made from the code."""
+
+from dev.reference.pages import pages
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text)
