@@ -54,110 +54,63 @@ class ApiResource(msgspec.Struct, frozen=True):
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
+def _plural(kind: str) -> str:
+    """As apimachinery guesses it; metrics-server's kinds are the exceptions."""
+    name = kind.lower()
+    if name.endswith("metrics"):
+        return f"{name.removesuffix('metrics')}s"
+    if name.endswith("s"):
+        return f"{name}es"
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+
+
+def _served(api_version: str, kinds: str, wide: str = "", **marks: bool) -> list[ApiResource]:
+    """`kinds` belong to namespaces, those of `wide` do not; `marks` hold for all of them."""
+    group, _, version = api_version.rpartition("/")
+    return [
+        ApiResource(kind, group, version, _plural(kind), namespaced, **marks)
+        for namespaced, names in ((True, kinds), (False, wide))
+        for kind in names.split()
+    ]
+
+
 RESOURCES: Final[Mapping[str, ApiResource]] = {
     resource.kind: resource
     for resource in (
-        ApiResource("Node", "", "v1", "nodes", namespaced=False),
-        ApiResource("Namespace", "", "v1", "namespaces", namespaced=False),
-        ApiResource("Pod", "", "v1", "pods"),
-        ApiResource("Service", "", "v1", "services"),
-        ApiResource("ServiceAccount", "", "v1", "serviceaccounts"),
-        ApiResource("Secret", "", "v1", "secrets"),
-        ApiResource("Event", "", "v1", "events"),
-        ApiResource("ResourceQuota", "", "v1", "resourcequotas"),
-        ApiResource("LimitRange", "", "v1", "limitranges"),
-        ApiResource("PersistentVolumeClaim", "", "v1", "persistentvolumeclaims"),
-        ApiResource("Job", "batch", "v1", "jobs"),
-        ApiResource("CronJob", "batch", "v1", "cronjobs"),
-        ApiResource("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets"),
-        ApiResource("RoleBinding", "rbac.authorization.k8s.io", "v1", "rolebindings"),
-        ApiResource("Lease", "coordination.k8s.io", "v1", "leases"),
-        ApiResource("Deployment", "apps", "v1", "deployments"),
-        ApiResource("PodMetrics", "metrics.k8s.io", "v1beta1", "pods"),
-        ApiResource("NodeMetrics", "metrics.k8s.io", "v1beta1", "nodes", namespaced=False),
-        # What an installation of ours consists of besides.
-        ApiResource("ConfigMap", "", "v1", "configmaps"),
-        ApiResource("Role", "rbac.authorization.k8s.io", "v1", "roles"),
-        *(
-            ApiResource(
-                kind, "rbac.authorization.k8s.io", "v1", f"{kind.lower()}s", namespaced=False
-            )
-            for kind in ("ClusterRole", "ClusterRoleBinding")
+        *_served("v1", "Pod Service ServiceAccount Secret Event ConfigMap", "Node Namespace"),
+        *_served("v1", "ResourceQuota LimitRange PersistentVolumeClaim"),
+        *_served("batch/v1", "Job CronJob"),
+        *_served("policy/v1", "PodDisruptionBudget"),
+        *_served("coordination.k8s.io/v1", "Lease"),
+        *_served("apps/v1", "Deployment"),
+        *_served(
+            "rbac.authorization.k8s.io/v1", "Role RoleBinding", "ClusterRole ClusterRoleBinding"
         ),
-        ApiResource("NetworkPolicy", "networking.k8s.io", "v1", "networkpolicies"),
-        ApiResource("Issuer", "cert-manager.io", "v1", "issuers"),
-        ApiResource("Certificate", "cert-manager.io", "v1", "certificates"),
-        ApiResource("ServiceMonitor", "monitoring.coreos.com", "v1", "servicemonitors"),
-        ApiResource("PrometheusRule", "monitoring.coreos.com", "v1", "prometheusrules"),
+        *_served("metrics.k8s.io/v1beta1", "PodMetrics", "NodeMetrics"),
+        *_served("networking.k8s.io/v1", "NetworkPolicy"),
+        *_served("cert-manager.io/v1", "Issuer Certificate"),
+        *_served("monitoring.coreos.com/v1", "ServiceMonitor PrometheusRule"),
+        *_served("scheduling.k8s.io/v1", "", "PriorityClass"),
+        *_served("node.k8s.io/v1", "", "RuntimeClass"),
+        *_served(
+            "admissionregistration.k8s.io/v1",
+            "",
+            "MutatingWebhookConfiguration ValidatingWebhookConfiguration "
+            "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding",
+        ),
         # Questions: what is created is an answer, and nothing is stored.
-        *(
-            ApiResource(kind, group, "v1", f"{kind.lower()}s", namespaced=False)
-            for group, kind in (
-                ("authentication.k8s.io", "SelfSubjectReview"),
-                ("authorization.k8s.io", "SelfSubjectAccessReview"),
-                ("authorization.k8s.io", "SubjectAccessReview"),
-            )
-        ),
+        *_served("authentication.k8s.io/v1", "", "SelfSubjectReview"),
+        *_served("authorization.k8s.io/v1", "", "SelfSubjectAccessReview SubjectAccessReview"),
         # Dynamic resource allocation.
-        *(
-            ApiResource(kind, "resource.k8s.io", "v1", plural, namespaced, optional=True)
-            for kind, plural, namespaced in (
-                ("ResourceSlice", "resourceslices", False),
-                ("DeviceClass", "deviceclasses", False),
-                ("ResourceClaim", "resourceclaims", True),
-                ("ResourceClaimTemplate", "resourceclaimtemplates", True),
-            )
+        *_served(
+            "resource.k8s.io/v1",
+            "ResourceClaim ResourceClaimTemplate",
+            "ResourceSlice DeviceClass",
+            optional=True,
         ),
         # What autoscalers of nodes bring along.
-        ApiResource(
-            "NodePool",
-            "karpenter.sh",
-            "v1",
-            "nodepools",
-            namespaced=False,
-            optional=True,
-            dispensable=True,
-        ),
-        ApiResource(
-            "ProvisioningRequest",
-            "autoscaling.x-k8s.io",
-            "v1",
-            "provisioningrequests",
-            optional=True,
-            dispensable=True,
-        ),
-        ApiResource(
-            "PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", namespaced=False
-        ),
-        ApiResource("RuntimeClass", "node.k8s.io", "v1", "runtimeclasses", namespaced=False),
-        ApiResource(
-            "ValidatingAdmissionPolicy",
-            "admissionregistration.k8s.io",
-            "v1",
-            "validatingadmissionpolicies",
-            namespaced=False,
-        ),
-        ApiResource(
-            "ValidatingAdmissionPolicyBinding",
-            "admissionregistration.k8s.io",
-            "v1",
-            "validatingadmissionpolicybindings",
-            namespaced=False,
-        ),
-        ApiResource(
-            "MutatingWebhookConfiguration",
-            "admissionregistration.k8s.io",
-            "v1",
-            "mutatingwebhookconfigurations",
-            namespaced=False,
-        ),
-        ApiResource(
-            "ValidatingWebhookConfiguration",
-            "admissionregistration.k8s.io",
-            "v1",
-            "validatingwebhookconfigurations",
-            namespaced=False,
-        ),
+        *_served("karpenter.sh/v1", "", "NodePool", optional=True, dispensable=True),
+        *_served("autoscaling.x-k8s.io/v1", "ProvisioningRequest", optional=True, dispensable=True),
     )
 }
 
