@@ -88,11 +88,6 @@ def _jain(one: Figures) -> float:
     return one.jain
 
 
-def _fair(found: Sequence[Figures]) -> str:
-    values = [one.fair for one in found if one.fair is not None]
-    return spread(values, "{:.3f}") if values else "—"
-
-
 def _below(one: Figures) -> float:
     return one.below
 

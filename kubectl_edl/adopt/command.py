@@ -11,7 +11,7 @@ from kubectl_edl.adopt.recreate import Recreation, adopt_job
 from kubectl_edl.cli.candidates import plain_job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import FILENAMES_IF_ANY, Command, bundled, one_namespace
+from kubectl_edl.cli.options import FILENAMES_IF_ANY, YES, Command, bundled, one_namespace
 from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.resources.manifest_sources import Named
 
@@ -56,7 +56,7 @@ _LABELS: Final = (
 
 _RECREATION: Final = (
     click.option("--recreate", is_flag=True, help="Delete the Job and create it again."),
-    click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation."),
+    YES,
     click.option(
         "--timeout", type=Duration(), default="120s", show_default=True, help="Until it is gone."
     ),

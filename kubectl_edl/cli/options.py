@@ -19,6 +19,16 @@ Decorator = Callable[[Command], Command]
 COLOURS: Final = ("auto", "always", "never")
 DRY_RUNS: Final = ("none", "client", "server")
 
+DRY_RUN: Final = click.option(
+    "--dry-run",
+    type=click.Choice(DRY_RUNS),
+    default="none",
+    help="client: send nothing. server: let the API server check, change nothing.",
+)
+YES: Final = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+TIMEOUT: Final = click.option(
+    "--timeout", type=Duration(), default="120s", show_default=True, help="Time limit."
+)
 _SPELLED: Final = "table|wide|json|yaml|name|custom-columns=…|jsonpath=…"
 _OFFERED: Final = (
     *("table", "wide", "json", "yaml", "name"),
@@ -185,12 +195,7 @@ def printing(function: Command) -> Command:
 def writing(function: Command) -> Command:
     """`--dry-run -o`, as `writing`."""
     options = (
-        click.option(
-            "--dry-run",
-            type=click.Choice(DRY_RUNS),
-            default="none",
-            help="client: send nothing. server: let the API server check, change nothing.",
-        ),
+        DRY_RUN,
         click.option(
             "-o",
             "--output",

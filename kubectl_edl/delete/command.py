@@ -6,8 +6,7 @@ import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import DRY_RUNS, Command, bundled, everywhere
-from kubectl_edl.cli.param_types import Duration
+from kubectl_edl.cli.options import DRY_RUN, TIMEOUT, YES, Command, bundled, everywhere
 from kubectl_edl.delete.job_deletion import DeleteOptions
 from kubectl_edl.delete.job_deletion import delete as delete_jobs
 from kubectl_edl.model.job_selection import JobSelection, check, choosing
@@ -32,21 +31,10 @@ Examples:
   kubectl edl delete --all --dry-run client -o name
 """
 _HOW: Final = (
-    click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation."),
-    click.option(
-        "--dry-run",
-        type=click.Choice(DRY_RUNS),
-        default="none",
-        help="client: send nothing. server: let the API server check, change nothing.",
-    ),
+    YES,
+    DRY_RUN,
     click.option("--wait/--no-wait", default=True, help="Until they are gone; default: wait."),
-    click.option(
-        "--timeout",
-        type=Duration(),
-        default="120s",
-        show_default=True,
-        help="Time limit.",
-    ),
+    TIMEOUT,
     click.option("--ignore-not-found", is_flag=True, help="Do not fail when a job does not exist."),
     click.option("-o", "--output", type=click.Choice(("name",)), help="The names of the Jobs."),
 )

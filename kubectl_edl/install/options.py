@@ -4,8 +4,8 @@ from typing import Final
 
 import click
 
-from kubectl_edl.cli.options import DRY_RUNS, Command, bundled
-from kubectl_edl.cli.param_types import Duration, Image
+from kubectl_edl.cli.options import DRY_RUNS, TIMEOUT, Command, bundled
+from kubectl_edl.cli.param_types import Image
 from kubectl_edl.install.install_release import InstallOptions
 from kubectl_edl.install.installation_values import InstallationChoice
 
@@ -41,13 +41,7 @@ _HOW: Final = (
         help="Print the objects instead of sentences.",
     ),
     click.option("--wait/--no-wait", default=True, help="Until both are ready; default: wait."),
-    click.option(
-        "--timeout",
-        type=Duration(),
-        default="120s",
-        show_default=True,
-        help="Time limit.",
-    ),
+    TIMEOUT,
     click.option("--force-conflicts", is_flag=True, help="Take fields that others have written."),
 )
 

@@ -6,8 +6,7 @@ import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import Command, a_cluster, bundled
-from kubectl_edl.cli.param_types import Duration
+from kubectl_edl.cli.options import TIMEOUT, YES, Command, a_cluster, bundled
 from kubectl_edl.install import uninstall_release as installing
 from kubectl_edl.install.uninstall_release import UninstallOptions
 
@@ -27,7 +26,7 @@ Examples:
 Exit code 5: deleted, but something is still there when the time is up; it may still go.
 """
 _HOW: Final = (
-    click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation."),
+    YES,
     click.option(
         "--dry-run",
         type=click.Choice(("none", "client")),
@@ -35,13 +34,7 @@ _HOW: Final = (
         help="client: say what would go, delete nothing.",
     ),
     click.option("--wait/--no-wait", default=True, help="Until it is gone; default: wait."),
-    click.option(
-        "--timeout",
-        type=Duration(),
-        default="120s",
-        show_default=True,
-        help="Time limit.",
-    ),
+    TIMEOUT,
 )
 
 

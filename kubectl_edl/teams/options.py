@@ -5,17 +5,7 @@ from typing import Final
 
 import click
 
-from kubectl_edl.cli.options import DRY_RUNS, Command, bundled
-
-_HOW: Final = (
-    click.option("-y", "--yes", is_flag=True, help="Do not ask."),
-    click.option(
-        "--dry-run",
-        type=click.Choice(DRY_RUNS),
-        default="none",
-        help="client: send nothing. server: let the API server check, change nothing.",
-    ),
-)
+from kubectl_edl.cli.options import DRY_RUN, YES, Command, bundled
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +76,7 @@ _FIELDS: Final = (
 
 
 def how(function: Command) -> Command:
-    return bundled(TeamWriting, "writing", _HOW)(function)
+    return bundled(TeamWriting, "writing", (YES, DRY_RUN))(function)
 
 
 def team_fields(function: Command) -> Command:
