@@ -100,6 +100,3 @@ def adopt(
         adopt_job(world, world.connect(scope), source.name, labels, recreation)
     else:
         raise click.UsageError("Specify a Job name or -f FILENAME.")
-
-
-COMMAND: Final = adopt

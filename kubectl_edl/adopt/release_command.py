@@ -64,6 +64,3 @@ def release(world: CliContext, named: Named, scope: Scope, writing: Writing) -> 
         release_job(world, world.connect(scope), named.name, writing)
     else:
         raise click.UsageError("Specify a Job name or -f FILENAME.")
-
-
-COMMAND: Final = release

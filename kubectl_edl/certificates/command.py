@@ -113,7 +113,7 @@ def renew(world: CliContext, scope: Scope, *, authority: bool) -> None:
 
 _COMMANDS: Final = {"show": show, "verify": verify, "renew": renew}
 
-COMMAND: Final = Listed(
+certs: Final = Listed(
     _VERBS,
     title="Commands",
     noun="command",

@@ -43,11 +43,11 @@ COMMANDS: Final[Mapping[str, str]] = {
 _ELSEWHERE: Final[Mapping[str, str]] = {
     "certs": "certificates.command",
     "release": "adopt.release_command",
-    "resume": "pause.resume_command",
+    "resume": "pause.command",
     "uninstall": "install.uninstall_command",
-    "upgrade": "install.upgrade_command",
+    "upgrade": "install.command",
 }
-"""Modules of commands that are not in a folder of their own name."""
+"""Modules of commands that have no folder of their own name; the function has the command's."""
 
 _RENAMED: Final[Mapping[str, str]] = {"label": "adopt", "unlabel": "release"}
 """Old names and new ones; 0.2 drops the old ones."""
@@ -67,7 +67,7 @@ kubectl-edl is installed in another namespace than edl-system.
 
 def _load(name: str) -> click.Command:
     module = _ELSEWHERE.get(name, f"{name}.command")
-    command: click.Command = import_module(f"kubectl_edl.{module}").COMMAND
+    command: click.Command = getattr(import_module(f"kubectl_edl.{module}"), name)
     return command
 
 

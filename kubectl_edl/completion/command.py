@@ -31,6 +31,3 @@ Examples:
 @click.pass_obj
 def completion(world: CliContext, shell: str) -> None:
     world.out.write(SCRIPTS[shell])
-
-
-COMMAND: Final = completion

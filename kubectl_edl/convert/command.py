@@ -68,9 +68,6 @@ def convert(
     context.exit(_SOME_DROPPED if stream.dropped else 0)
 
 
-COMMAND: Final = convert
-
-
 def _say(world: CliContext, stream: DocumentStream) -> None:
     for word, lines in (
         ("note", stream.notes),

@@ -284,7 +284,7 @@ def _framework_first(args: list[str]) -> list[str]:
     return [args[len(before)], *before, *args[len(before) + 1 :]]
 
 
-COMMAND: Final = Listed(
+create: Final = Listed(
     {name: _roles(framework) for name, framework in FRAMEWORKS.items()},
     title="Frameworks, and the options of their roles",
     noun="framework",

@@ -93,9 +93,6 @@ def dashboard(world: CliContext, scope: Scope, asked: DashboardOptions) -> None:
         found.stop()
 
 
-COMMAND: Final = dashboard
-
-
 def _caution(world: CliContext, address: DashboardAddress) -> None:
     if not address.loopback:
         world.warn(

@@ -52,6 +52,3 @@ def _how(function: Command) -> Command:
 def delete(world: CliContext, choice: JobSelection, how: DeleteOptions, scope: Scope) -> None:
     check(choice, scope)
     delete_jobs(world, scope, choice, how)
-
-
-COMMAND: Final = delete

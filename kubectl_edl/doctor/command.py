@@ -44,6 +44,3 @@ def doctor(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
     printed = print_each if reading.output in ("table", "wide") else print_all
     if is_ill(printed(world, reading, examined)):
         ctx.exit(Exit.REFUSED)
-
-
-COMMAND: Final = doctor

@@ -71,9 +71,6 @@ def events(
         show(world, reading, read)
 
 
-COMMAND: Final = events
-
-
 def _found(
     world: CliContext, connection: ClusterConnection, job: str | None, selector: str
 ) -> Sequence[EventFacts]:

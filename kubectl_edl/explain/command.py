@@ -88,9 +88,6 @@ def explain(
     show(world, reading, read)
 
 
-COMMAND: Final = explain
-
-
 def _report(
     world: CliContext, connection: ClusterConnection, name: str, asked: SettingsOverrides
 ) -> Report:

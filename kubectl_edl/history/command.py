@@ -71,6 +71,3 @@ def history(world: CliContext, job: str, scope: Scope, reading: OutputOptions) -
         return report.hinting((*survey.hints, *hints))
 
     show(world, reading, read)
-
-
-COMMAND: Final = history

@@ -112,6 +112,3 @@ def inject(world: CliContext, asked: InjectOptions) -> None:
     for hint in hints(stream.documents) if asked.form == _YAML else ():
         world.warn(hint)
     world.out.write(view.FORMS[asked.form](stream, Layout(width=world.width)))
-
-
-COMMAND: Final = inject

@@ -1,4 +1,4 @@
-"""`kubectl edl install`."""
+"""`kubectl edl install` and `upgrade`."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ from kubectl_edl.install.install_release import InstallOptions
 from kubectl_edl.install.installation_values import InstallationChoice
 from kubectl_edl.install.options import asked, how
 
-_HELP: Final = """Install kubectl-edl into a cluster: webhook, reconciler, their rights.
+_INSTALL_HELP: Final = """Install kubectl-edl into a cluster: webhook, reconciler, their rights.
 
 Everything goes into the namespace edl-system, by server-side apply, in order; then both are waited
 for. Your rights are checked first. What you chose is kept in the cluster, for the
@@ -31,9 +31,27 @@ Examples:
 \b
 Exit code 5: installed, but not ready in time; it may still become so.
 """
+_UPGRADE_HELP: Final = """Bring an installation to this plugin's version, or to other values.
+
+Values of before stay, NAME= takes one back to its default. Each change is shown; objects of ours
+that the new version lacks are deleted. Running jobs do not notice: webhook and reconciler are
+replaced one pod at a time.
+
+\b
+Examples:
+  # What would change
+  kubectl edl upgrade --image registry.example/kubectl-edl:0.2.0 --dry-run server
+  # A new image, everything else as before
+  kubectl edl upgrade --image registry.example/kubectl-edl:0.2.0
+  # The policy's default again
+  kubectl edl upgrade --set reconciler.planning.policy=
+
+\b
+Exit code 5: installed, but not ready in time; it may still become so.
+"""
 
 
-@click.command("install", help=_HELP, epilog=EXIT_CODES_TIMED_HELP)
+@click.command("install", help=_INSTALL_HELP, epilog=EXIT_CODES_TIMED_HELP)
 @asked
 @how
 @a_cluster
@@ -44,4 +62,12 @@ def install(
     installing.install(world, scope, asked, how)
 
 
-COMMAND: Final = install
+@click.command("upgrade", help=_UPGRADE_HELP, epilog=EXIT_CODES_TIMED_HELP)
+@asked
+@how
+@a_cluster
+@click.pass_obj
+def upgrade(
+    world: CliContext, asked: InstallationChoice, how: InstallOptions, scope: Scope
+) -> None:
+    installing.upgrade(world, scope, asked, how)

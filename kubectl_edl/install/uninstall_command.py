@@ -48,6 +48,3 @@ def _how(function: Command) -> Command:
 @click.pass_obj
 def uninstall(world: CliContext, how: UninstallOptions, scope: Scope) -> None:
     installing.uninstall(world, scope, how)
-
-
-COMMAND: Final = uninstall

@@ -113,9 +113,6 @@ def logs(world: CliContext, job: str, asked: LogOptions, scope: Scope) -> None:
     read(world, connection, sources, asked.part, style)
 
 
-COMMAND: Final = logs
-
-
 def _look(
     world: CliContext, connection: ClusterConnection, key: JobKey, wanted: LogSelection
 ) -> FollowedPods:

@@ -1,4 +1,4 @@
-"""`kubectl edl pause`."""
+"""`kubectl edl pause` and `resume`."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from kubectl_edl.cli.options import Writing, everywhere, writing
 from kubectl_edl.model.job_selection import JobSelection, check, choosing
 from kubectl_edl.pause.pause_annotation import Switch, flip
 
-_HELP: Final = """Take training jobs off the nodes until they are resumed.
+_PAUSE_HELP: Final = """Take training jobs off the nodes until they are resumed.
 
 All of its pods end now, with their grace period; what they did not save is lost. The Jobs stay.
 
@@ -25,7 +25,7 @@ Examples:
   # Let the API server check it, and change nothing
   kubectl edl pause mnist -n team-a --dry-run server
 """
-_SWITCH: Final = Switch(
+_PAUSE: Final = Switch(
     paused=True,
     done="paused, its pods end and it waits for: kubectl edl resume {job}",
     unattended="paused: once a reconciler runs, its pods end; it waits for: "
@@ -33,16 +33,43 @@ _SWITCH: Final = Switch(
     queued="paused, it leaves the queue and waits for: kubectl edl resume {job}",
     already="is paused already; it waits for: kubectl edl resume {job}",
 )
+_RESUME_HELP: Final = """Let paused training jobs queue again.
+
+It starts when the minimum of every role fits at once, behind those that waited before it.
+
+\b
+Examples:
+  # Back into the queue
+  kubectl edl resume mnist
+  # All that are paused in the namespace
+  kubectl edl resume --all
+  # Then look at its position
+  kubectl edl resume mnist && kubectl edl queue
+"""
+_RESUME: Final = Switch(
+    paused=False,
+    done="resumed, it starts when its minimum fits: kubectl edl status {job}",
+    unattended="resumed: once a reconciler runs, it starts when its minimum fits: "
+    "kubectl edl status {job}",
+    already="is not paused; what it does now: kubectl edl status {job}",
+)
 
 
-@click.command("pause", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("pause", help=_PAUSE_HELP, epilog=EXIT_CODES_HELP)
 @choosing
 @everywhere
 @writing
 @click.pass_obj
 def pause(world: CliContext, choice: JobSelection, scope: Scope, writing: Writing) -> None:
     check(choice, scope)
-    flip(world, choice, scope, writing, _SWITCH)
+    flip(world, choice, scope, writing, _PAUSE)
 
 
-COMMAND: Final = pause
+@click.command("resume", help=_RESUME_HELP, epilog=EXIT_CODES_HELP)
+@choosing
+@everywhere
+@writing
+@click.pass_obj
+def resume(world: CliContext, choice: JobSelection, scope: Scope, writing: Writing) -> None:
+    check(choice, scope)
+    flip(world, choice, scope, writing, _RESUME)

@@ -69,9 +69,6 @@ def plan(
     show(world, reading, read)
 
 
-COMMAND: Final = plan
-
-
 def _report(
     world: CliContext, connection: ClusterConnection, asked: SettingsOverrides, *, diff: bool
 ) -> Report:

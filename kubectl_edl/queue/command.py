@@ -68,9 +68,6 @@ def queue(world: CliContext, scope: Scope, reading: OutputOptions) -> None:
         show(world, reading, read)
 
 
-COMMAND: Final = queue
-
-
 def _report(world: CliContext, connection: ClusterConnection, selector: str) -> Report:
     now = world.now()
     own = survey_training(connection, selector, now)

@@ -134,9 +134,6 @@ def scale(world: CliContext, job: str, asked: ScaleOptions, scope: Scope, writin
     carry_out(errand, Beside(asked.wait, script))
 
 
-COMMAND: Final = scale
-
-
 def _with_size(asked: ScaleOptions) -> ScaleOptions:
     """Its size and role, from whichever way they are spelled. Raises click.UsageError."""
     if asked.positional and asked.replicas:

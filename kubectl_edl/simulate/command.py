@@ -135,9 +135,6 @@ def simulate(world: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     (variants.live if asked.live else variants.scenario)(world, scope, asked)
 
 
-COMMAND: Final = simulate
-
-
 def _check(asked: SimulateOptions) -> None:
     changes = asked.add_nodes or asked.like or asked.set
     if asked.live and (asked.filename or asked.trace):

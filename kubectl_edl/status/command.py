@@ -98,9 +98,6 @@ def status(
         watch_report.show(world, reading, lambda: report)
 
 
-COMMAND: Final = status
-
-
 def _load(connection: ClusterConnection) -> ClusterLoad:
     from kubectl_edl.model.cluster_load import ClusterLoad  # noqa: PLC0415 (not for a table)
 

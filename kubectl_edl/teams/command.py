@@ -130,7 +130,7 @@ def _report(world: CliContext, scope: Scope) -> "Report":
 
 _COMMANDS: Final = {"set": set_team, "delete": delete_team}
 
-COMMAND: Final = click.command(
+teams: Final = click.command(
     "teams",
     cls=Listed,
     lines=_VERBS,

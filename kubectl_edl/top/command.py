@@ -143,7 +143,7 @@ def _order(args: list[str]) -> list[str]:
     return ["jobs", *ordered]
 
 
-COMMAND: Final = Listed(
+top: Final = Listed(
     _LINES,
     title="Commands",
     noun="view",

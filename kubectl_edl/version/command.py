@@ -41,6 +41,3 @@ def version(world: CliContext, output: str | None) -> None:
         "pythonVersion": platform.python_version(),
     }
     world.out.write(printed(document))
-
-
-COMMAND: Final = version
