@@ -42,7 +42,7 @@ STAYED_PENDING: Final = Reason(Code.UNSCHEDULABLE)
 GANG_PENDING: Final = Reason(Code.GANG_UNSCHEDULABLE)
 GANG_AGAIN_LATER: Final = Reason(Code.BACK_OFF, Attempt(Attempted.GANG))
 GROWS_LATER: Final = Reason(Code.BACK_OFF, Attempt(Attempted.GROWTH))
-MADE_ROOM_IN_VAIN: Final = Reason(Code.BACK_OFF, Attempt(Attempted.RECLAMATION))
+RECLAIM_UNUSED: Final = Reason(Code.BACK_OFF, Attempt(Attempted.RECLAMATION))
 COOLDOWN: Final = Reason(Code.COOLDOWN)
 PLACED_FIRST: Final = Reason(Code.PLACEMENT_ORDER)
 PREVIOUS_PODS: Final = Reason(Code.PODS_TERMINATING)
@@ -54,7 +54,7 @@ NEEDED_NODES_ONLY: Final = Reason(Code.NEEDED_NODES_ONLY)
 REPLICAS_MISSING: Final = Reason(Code.PODS_MISSING)
 NEARLY_DONE: Final = Reason(Code.PODS_SUCCEEDED)
 LEFT_ALONE: Final = Reason(Code.NEARLY_DONE)
-GREW_IN_VAIN: Final = Reason(Code.GROWTH_UNSCHEDULABLE)
+GROWTH_REVERTED: Final = Reason(Code.GROWTH_UNSCHEDULABLE)
 MINIMUM_FIRST: Final = Reason(Code.MINIMUM_FIRST)
 NOT_NOW: Final = Reason(Code.NOT_PLANNED)
 AT_MIN: Final = Reason(Code.AT_MIN)
@@ -219,7 +219,7 @@ def restarted(reason: Reason) -> Reason:
 
 def grew_smaller(reason: Reason) -> Reason:
     """Why a job has started that was stopped to grow, and came back smaller."""
-    return replace(restarted(GREW_IN_VAIN), attempts=reason.attempts)
+    return replace(restarted(GROWTH_REVERTED), attempts=reason.attempts)
 
 
 def of_foreign_job(reason: Reason, uid: str, team: str) -> Reason:

@@ -37,7 +37,7 @@ class WriteOutcome(msgspec.Struct, frozen=True):
     seconds: float
 
 
-def _nobody(_told: WriteOutcome) -> None:
+def _unobserved(_told: WriteOutcome) -> None:
     """Does not count writes."""
 
 
@@ -48,7 +48,7 @@ class LeaderOnlyCluster:
         self,
         cluster: Cluster,
         leadership: LeaderState,
-        told: Callable[[WriteOutcome], None] = _nobody,
+        told: Callable[[WriteOutcome], None] = _unobserved,
     ) -> None:
         self._cluster = cluster
         self._leadership = leadership

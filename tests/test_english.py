@@ -27,6 +27,7 @@ PATTERNS: Final = {
     "begin with the noun, not with `Of`": r"(?:^|[.:;] )(?-i:Of) (?!course\b)[a-z]",
     "say that it does not happen": r"\bin vain\b",
 }
+PEOPLE: Final = {"who", "whom", "whoever", "nobody", "somebody", "anybody", "everybody"}
 ALLOWED: Final = re.compile(
     r"\b(?:users?|administrators?|people|operators?|engineers?|readers?|attackers?|those) who\b"
     r"|\brun as nobody\b|\bthere (?:is|are|was|were) no\b|^who$",
@@ -35,7 +36,10 @@ ALLOWED: Final = re.compile(
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
-    """Line and text of each string, docstring and comment of a module, or of a document's lines."""
+    """Line and text of a document's lines, or of a module's strings, docstrings and comments.
+
+    And of the names in it that speak of people.
+    """
     source = path.read_text()
     if path.suffix != ".py":
         yield from enumerate(source.splitlines(), 1)
@@ -46,6 +50,8 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string.lstrip("# ")
+        elif token.type == tokenize.NAME and PEOPLE & set(token.string.lower().split("_")):
+            yield token.start[0], token.string.replace("_", " ")
 
 
 def findings(text: str) -> list[str]:
@@ -74,6 +80,12 @@ def test_a_package_speaks_of_things(name: str) -> None:
     ]
     assert files(name)
     assert said == []
+
+
+def test_names_count_as_texts(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text("def leaves_nobody(pods): ...\n")
+    assert [*texts(module)] == [(1, "leaves nobody")]
 
 
 @pytest.mark.parametrize(

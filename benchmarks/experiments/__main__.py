@@ -83,7 +83,7 @@ def _demand_one_commit() -> None:
     """All records of a report are of the same code, and of code that can be found again."""
     if files := changed():
         raise click.ClickException("commit first; differs from its commit:\n" + "\n".join(files))
-    if others := series.strangers([*load_all(), *load_all(ASIDE)], commit()):
+    if others := series.foreign_records([*load_all(), *load_all(ASIDE)], commit()):
         raise click.ClickException(
             f"not of commit {commit()}: {', '.join(others)}; remove them, or check that out"
         )

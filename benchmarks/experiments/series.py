@@ -43,7 +43,7 @@ def due(wanted: Iterable[Run], kept: Iterable[Record], aside: Iterable[Record]) 
     return [run for run in wanted if run.name not in there and tries.count(run.name) < ATTEMPTS]
 
 
-def strangers(found: Iterable[Record], commit: str) -> list[str]:
+def foreign_records(found: Iterable[Record], commit: str) -> list[str]:
     """Names of records that are of another commit: they cannot stand in one report."""
     return sorted({one.name for one in found if one.circumstances.commit != commit})
 

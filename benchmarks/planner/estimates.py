@@ -49,7 +49,7 @@ CURVE = Amdahl(0.05)
 GI = 2**30
 
 
-class Crowd(NamedTuple):
+class Population(NamedTuple):
     """A population of jobs: which part declares a length, and tells its progress; the rest neither.
 
     `error` is the standard deviation of the logarithm of declared by true length.
@@ -61,14 +61,14 @@ class Crowd(NamedTuple):
     error: float
 
 
-CROWDS = (
-    Crowd("all declare, and know it", 1, 0, 0),
-    Crowd("all declare, off by a factor of 1.35", 1, 0, 0.3),
-    Crowd("all declare, off by a factor of 2", 1, 0, 0.7),
-    Crowd("all tell their progress, and declare (1.35)", 1, 1, 0.3),
-    Crowd("nine of ten declare (1.35)", 0.9, 0, 0.3),
-    Crowd("half declare (1.35), half of the others tell", 0.5, 0.5, 0.3),
-    Crowd("no job declares or reports", 0, 0, 0),
+POPULATIONS = (
+    Population("all declare, and know it", 1, 0, 0),
+    Population("all declare, off by a factor of 1.35", 1, 0, 0.3),
+    Population("all declare, off by a factor of 2", 1, 0, 0.7),
+    Population("all tell their progress, and declare (1.35)", 1, 1, 0.3),
+    Population("nine of ten declare (1.35)", 0.9, 0, 0.3),
+    Population("half declare (1.35), half of the others tell", 0.5, 0.5, 0.3),
+    Population("no job declares or reports", 0, 0, 0),
 )
 
 
@@ -93,7 +93,7 @@ def node(number: int) -> Node:
     return Node(f"node-{number:02}", room, Resources(), Resources())
 
 
-def training(random: Random, crowd: Crowd, number: int, at: float) -> Training:
+def training(random: Random, population: Population, number: int, at: float) -> Training:
     low = random.randint(2, 8)
     high = low * random.choice((1, 1, 2, 4))
     shape = Shape(Resources.of({"cpu": random.choice((1000, 2000, 4000)), "memory": GI, "pods": 1}))
@@ -104,9 +104,9 @@ def training(random: Random, crowd: Crowd, number: int, at: float) -> Training:
     )
     length = random.lognormvariate(7.2, 0.8)  # half of them longer than 22 minutes, at their min
     work = Work(length * CURVE(low), CURVE)
-    tells = random.random() < crowd.tells
-    if random.random() < crowd.declares:
-        job = declaring(job, length * random.lognormvariate(0, crowd.error))
+    tells = random.random() < population.tells
+    if random.random() < population.declares:
+        job = declaring(job, length * random.lognormvariate(0, population.error))
     return Training(job, work, at=at, tells=tells)
 
 
@@ -115,9 +115,9 @@ def declaring(job: TrainingJob, seconds: float) -> TrainingJob:
     return replace(job, roles=tuple(roles))
 
 
-def world(random: Random, crowd: Crowd, jobs: int) -> Scenario:
+def world(random: Random, population: Population, jobs: int) -> Scenario:
     times = sorted(random.uniform(0, SPAN) for _ in range(jobs))
-    found = tuple(training(random, crowd, number, at) for number, at in enumerate(times))
+    found = tuple(training(random, population, number, at) for number, at in enumerate(times))
     return Scenario(tuple(map(node, range(NODES))), found)
 
 
@@ -129,8 +129,8 @@ class Answer(NamedTuple):
     took: float
 
 
-def answers(crowd: Crowd, seed: int, jobs: int) -> Iterator[Answer]:
-    given = world(Random(f"{seed} {crowd.name}"), crowd, jobs)
+def answers(population: Population, seed: int, jobs: int) -> Iterator[Answer]:
+    given = world(Random(f"{seed} {population.name}"), population, jobs)
     settings = Settings()
     asked = Asked(given, settings)
     manner = Elastic(settings.value(), settings.limits)
@@ -145,12 +145,12 @@ def answers(crowd: Crowd, seed: int, jobs: int) -> Iterator[Answer]:
             yield Answer(estimate.certainty, said, began - now)
 
 
-def tell(crowd: Crowd, found: list[Answer]) -> None:
+def tell(population: Population, found: list[Answer]) -> None:
     by_kind: defaultdict[Certainty, list[Answer]] = defaultdict(list)
     for one in found:
         by_kind[one.certainty].append(one)
     wait = median(one.took for one in found) if found else nan
-    print(f"{crowd.name}: {len(found)} waited, {wait / 60:.0f} min in the median")
+    print(f"{population.name}: {len(found)} waited, {wait / 60:.0f} min in the median")
     if exact := by_kind[Certainty.ABOUT] + by_kind[Certainty.NOW]:
         off = [abs(one.said - one.took) for one in exact]
         part = [abs(one.said - one.took) / max(one.took, 60) for one in exact]
@@ -175,9 +175,11 @@ def main() -> None:
     options.add_argument("--jobs", type=int, default=60)
     given = options.parse_args()
     print(f"{given.seeds} x {given.jobs} jobs in {SPAN / 3600:g} h on {NODES} nodes of 16 CPU")
-    for crowd in CROWDS:
-        found = [one for seed in range(given.seeds) for one in answers(crowd, seed, given.jobs)]
-        tell(crowd, found)
+    for population in POPULATIONS:
+        found = [
+            one for seed in range(given.seeds) for one in answers(population, seed, given.jobs)
+        ]
+        tell(population, found)
 
 
 if __name__ == "__main__":

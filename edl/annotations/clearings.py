@@ -36,7 +36,7 @@ def cleared(role: Role, nodes: Sequence[str], now: datetime) -> tuple[Clearing, 
     return tuple([*before.values(), *found][-_MOST:])
 
 
-def in_vain(role: Role) -> Iterator[Clearing]:
+def exhausted(role: Role) -> Iterator[Clearing]:
     """The nodes off which replicas of this role are moved no more while that is remembered."""
     return (one for one in role.record.cleared if one.times >= _TRIES and _back(role, one))
 

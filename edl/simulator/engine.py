@@ -52,7 +52,7 @@ class Simulation:
         found = Consolidation(self.stage, self.company) if self.company.gates else None
         self._autoscaler = SimulatedAutoscaler(self.stage, world.pools, found)
         self._watcher = watcher
-        self._crowds = [SimulatedService(self.stage, service) for service in world.services]
+        self._services = [SimulatedService(self.stage, service) for service in world.services]
         self._director: ElasticControl | NoControl = (
             ElasticControl(self.stage, self.company, manner, watcher, self.state)
             if isinstance(manner, Elastic)
@@ -78,9 +78,9 @@ class Simulation:
 
     def state(self) -> ClusterState:
         """The cluster as it would be observed now."""
-        demands = (found for crowd in self._crowds for found in crowd.demand())
-        others = (found for crowd in self._crowds for found in crowd.neighbours())
-        held = [crowd.held() for crowd in self._crowds]
+        demands = (found for service in self._services for found in service.demand())
+        others = (found for service in self._services for found in service.neighbours())
+        held = [service.held() for service in self._services]
         return self.stage.state(self.company.jobs(), demands, others, held)
 
     def run(self, until: float = inf) -> None:
@@ -96,7 +96,7 @@ class Simulation:
     def _is_hopeless(self) -> bool:
         """Nothing is left but jobs that ask for nodes again and again, and get none."""
         actors = self.company.actors.values() if self.stage.now > self._given else ()
-        return bool(actors) and all(map(_asks_in_vain, actors))
+        return bool(actors) and all(map(_cannot_start, actors))
 
     def result(self) -> Result:
         return finished(self.stage, self.stage.world.trainings, self._until)
@@ -172,8 +172,8 @@ class Simulation:
             floor.remove(name)
             self._autoscaler.lose(name)
             self.company.lose(name)
-            for crowd in self._crowds:
-                crowd.lose(name)
+            for service in self._services:
+                service.lose(name)
         elif known is not None:
             floor.change(_CHANGES[event.change](known, event))
         self.stage.freed()
@@ -187,7 +187,7 @@ def _last(world: Scenario) -> float:
     return max(times, default=0)
 
 
-def _asks_in_vain(actor: SimulatedJob) -> bool:
+def _cannot_start(actor: SimulatedJob) -> bool:
     failure = actor.job.provisioning.failure
     return not actor.started and failure is not None and failure.attempts >= _ENOUGH
 

@@ -14,7 +14,7 @@ from edl.steps.dependents.ssh_key_requests import missed_keys
 from edl.steps.failure_reset import forgive
 from edl.steps.finish import finish, freed
 from edl.steps.hosts import new_workers
-from edl.steps.hosts.host_file import Publication, leaves_nobody, publish
+from edl.steps.hosts.host_file import Publication, leaves_no_worker, publish
 from edl.steps.resize_patch import RoleChange, change
 from edl.steps.restart import restart
 from edl.writes import Step
@@ -31,7 +31,7 @@ def live(
     resizes = scale_deadline.limited(job, planned, now)
     if any(resize.restart for resize in resizes):
         return restart(job, resizes, now), None
-    resizes = [resize for resize in resizes if not leaves_nobody(job, resize)]
+    resizes = [resize for resize in resizes if not leaves_no_worker(job, resize)]
     published = publish(job, resizes, now)
     changes = [_change(job, role, resizes, published, now) for role in job.live]
     # The last Job to come must be an owner of what surrounds them, too.

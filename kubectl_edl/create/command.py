@@ -156,14 +156,14 @@ def _role_help(kind: RoleKind) -> str:
     return f"{', '.join(text for text, holds in said if holds) or 'a number'}.".capitalize()
 
 
-def _strangers(framework: Framework) -> list[RoleKind]:
+def _foreign_roles(framework: Framework) -> list[RoleKind]:
     """Roles of other frameworks: known, so that their refusal can say what this one has."""
     others = {kind.name: kind for other in FRAMEWORKS.values() for kind in other.roles}
     return [kind for name, kind in others.items() if name not in framework.kinds]
 
 
 def _command(framework: Framework) -> click.Command:
-    kinds = [*framework.roles, *_strangers(framework)]
+    kinds = [*framework.roles, *_foreign_roles(framework)]
     sizes = [_size(kind, hidden=kind.name not in framework.kinds) for kind in kinds]
     told = bundled(RolePodOptions, "told", (*_DETAILS, _settings(framework)))
     options: tuple[Decorator, ...] = (

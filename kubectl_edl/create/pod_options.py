@@ -108,7 +108,7 @@ class _Reader:
         self.findings: list[Finding] = []
 
     def by_role(
-        self, option: str, texts: Iterable[str], everybody: Iterable[str]
+        self, option: str, texts: Iterable[str], all_roles: Iterable[str]
     ) -> dict[str, str]:
         """Options of one role override those of all roles."""
         common: dict[str, str] = {}
@@ -116,7 +116,7 @@ class _Reader:
         for text in texts:
             match = _OF_ROLE.fullmatch(text)
             if match is None:
-                common = dict.fromkeys(everybody, text)
+                common = dict.fromkeys(all_roles, text)
             elif match["role"] in self._roles:
                 own[self._roles[match["role"]]] = match["value"]
             else:
@@ -125,8 +125,8 @@ class _Reader:
                 self.findings.append(Finding(option, what, f"one of {known}"))
         return common | own
 
-    def images(self, texts: Iterable[str], everybody: Iterable[str]) -> dict[str, str]:
-        values = self.by_role("--image", texts, everybody)
+    def images(self, texts: Iterable[str], all_roles: Iterable[str]) -> dict[str, str]:
+        values = self.by_role("--image", texts, all_roles)
         self.findings.extend(
             Finding("--image", f'"{text}" is not an image', f"write one such as {EXAMPLE}")
             for text in dict.fromkeys(values.values())

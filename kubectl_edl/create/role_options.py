@@ -56,7 +56,7 @@ def cast(framework: Framework, mode: str, sizes: Mapping[str, str]) -> Casting:
     so that nothing else is found because of it.
     """
     asked = dict(sizes) or {framework.worker: "1"}
-    findings = [*_strangers(framework, asked), *_unreadable(framework, asked)]
+    findings = [*_unknown_roles(framework, asked), *_unreadable(framework, asked)]
     known = {role: text for role, text in asked.items() if role in framework.kinds}
     texts = known | dict.fromkeys(_added(framework, mode, known), "1")
     # Workers last, as casts are spelled everywhere.
@@ -65,7 +65,7 @@ def cast(framework: Framework, mode: str, sizes: Mapping[str, str]) -> Casting:
     return Casting(seats, tuple(findings))
 
 
-def _strangers(framework: Framework, roles: Iterable[str]) -> list[Finding]:
+def _unknown_roles(framework: Framework, roles: Iterable[str]) -> list[Finding]:
     known = ", ".join(flags(kind)[0] for kind in framework.roles)
     return [
         Finding(flag(framework, role), f'{framework.name} has no role "{role}"', f"it has {known}")

@@ -20,7 +20,7 @@ def named_pods(job: TrainingJob, role: Role, text: str) -> tuple[Pod, ...]:
     asked = [name.strip() for name in text.split(",")]
     for name in asked:
         if name not in known:
-            raise Refused(f'{job.key.name} has no worker "{name}"; {_who_is_there(role)}')
+            raise Refused(f'{job.key.name} has no worker "{name}"; {_present_workers(role)}')
     found = {known[name].name: known[name] for name in asked}
     return tuple(found.values())
 
@@ -49,7 +49,7 @@ def _names(job: TrainingJob, role: Role, pod: Pod) -> Iterator[str]:
     yield f"{host}.cluster.local"
 
 
-def _who_is_there(role: Role) -> str:
+def _present_workers(role: Role) -> str:
     alive = _alive(role)
     if not alive:
         return f"no {role.name} of it runs"

@@ -44,7 +44,7 @@ _CHANGES: Final = (
 _DETAIL_LABEL: Final = 12
 _DECISIONS_SHOWN: Final = 5
 _AROUND: Final = 6
-"""Lines of a crowd's picture that are none of its jobs, the cursor's own among them."""
+"""Lines of the tree of many jobs besides the jobs, including the cursor's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def fleet(views: Sequence[JobView], now: datetime, namespace: str, layout: Layou
         return ""
     forest = Forest(tuple(views), now, everywhere=not namespace)
     if layout.height is not None and lines(forest, Depth.JOBS) > layout.height - _AROUND:
-        return _crowd(forest, layout, layout.height - _AROUND)
+        return _job_rows(forest, layout, layout.height - _AROUND)
     told = sorted(
         ((one, view) for view in forest.views for one in past(view.job)),
         key=lambda pair: pair[0].at,
@@ -119,7 +119,7 @@ def fleet(views: Sequence[JobView], now: datetime, namespace: str, layout: Layou
     return _picture((_summary(forest),), forest, (decisions,))(layout)
 
 
-def _crowd(forest: Forest, layout: Layout, room: int) -> str:
+def _job_rows(forest: Forest, layout: Layout, room: int) -> str:
     """The first of many, and how many there are besides."""
     shown = replace(forest, views=forest.views[: max(room, 1)])
     more = len(forest.views) - len(shown.views)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 CLASS: Final = "standard"
 COUNT: Final = 32
-_ANYBODY: Final = 0o777
+_WORLD_WRITABLE: Final = 0o777
 _NOWHERE: Final = "/nonexistent"
 
 
@@ -46,7 +46,7 @@ def _simulated(name: str) -> dict[str, Any]:
 
 def _on_disk(name: str, path: Path) -> dict[str, Any]:
     path.mkdir(parents=True)
-    path.chmod(_ANYBODY)
+    path.chmod(_WORLD_WRITABLE)
     return _volume({"name": name}, "10Gi", {"path": str(path), "type": "Directory"})
 
 

@@ -63,7 +63,7 @@ class ConnectionTable:
         if not own:
             self._guests.pop(guest.client, None)
 
-    def everybody(self) -> tuple[TrackedConnection, ...]:
+    def connections(self) -> tuple[TrackedConnection, ...]:
         return tuple(guest for own in self._guests.values() for guest in own)
 
     def _make_room(self, own: OrderedDict[TrackedConnection, None]) -> None:

@@ -100,7 +100,7 @@ async def watch(endpoint: Endpoint) -> None:
     loop, ended = asyncio.get_running_loop(), 0
     while True:
         await asyncio.sleep(endpoint.limits.look)
-        for connection in endpoint.room.everybody():
+        for connection in endpoint.room.connections():
             ended += connection.check(loop.time())
             if ended >= AT_ONCE:
                 ended = 0

@@ -108,7 +108,7 @@ class _Servers:
         again = asyncio.create_task(self._signals.acquire())
         both = (ending, again)
         await asyncio.wait(both, timeout=_GRACE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        for connection in chain.from_iterable(one.room.everybody() for one in endpoints):
+        for connection in chain.from_iterable(one.room.connections() for one in endpoints):
             connection.expel()
         for task in (*watching, asked, again):
             task.cancel()

@@ -15,7 +15,7 @@ from edl.writes import Json
 _INDEX_FIELD: Final = f"metadata.annotations['{contract.COMPLETION_INDEX_ANNOTATION}']"
 KUBECTL_CONTAINER: Final = "edl-kubectl"
 _COPYING: Final = {"cpu": "100m", "memory": "128Mi"}
-_NOBODY: Final = 65532
+_UNPRIVILEGED_UID: Final = 65532
 _NEAR: Final = 50
 """Weight, of 100, of the wish to run beside one's own training job."""
 
@@ -169,7 +169,7 @@ def _kubectl_container(image: str) -> Json:
         "command": ["cp", "/usr/local/bin/kubectl", f"{directory}/kubectl"],
         # Limits and rights as the strictest namespaces ask for them.
         "resources": {"requests": dict(_COPYING), "limits": dict(_COPYING)},
-        "securityContext": _CONFINED | {"runAsNonRoot": True, "runAsUser": _NOBODY},
+        "securityContext": _CONFINED | {"runAsNonRoot": True, "runAsUser": _UNPRIVILEGED_UID},
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
         "volumeMounts": [{"name": mounts.volume_name(directory), "mountPath": directory}],

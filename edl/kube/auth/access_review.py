@@ -12,7 +12,7 @@ from edl.writes import Json
 
 _ASKERS: Final = 8
 _SHOWN: Final = 4
-_NOBODY: Final[Json] = {}
+_THE_USER: Final[Json] = {}
 
 
 class AccessRight(msgspec.Struct, frozen=True, order=True):
@@ -76,7 +76,7 @@ def read(annotation: str | None) -> MissingRights | None:
         return None
 
 
-def is_granted(cluster: Cluster, right: AccessRight, subject: Json = _NOBODY) -> bool:
+def is_granted(cluster: Cluster, right: AccessRight, subject: Json = _THE_USER) -> bool:
     """Whether `subject` has it, as a SubjectAccessReview names one; we ourselves without."""
     kind = "SubjectAccessReview" if subject else "SelfSubjectAccessReview"
     spec = {"resourceAttributes": right.attributes, **subject}
@@ -84,7 +84,7 @@ def is_granted(cluster: Cluster, right: AccessRight, subject: Json = _NOBODY) ->
 
 
 def lacking(
-    cluster: Cluster, rights: Sequence[AccessRight], subject: Json = _NOBODY
+    cluster: Cluster, rights: Sequence[AccessRight], subject: Json = _THE_USER
 ) -> list[AccessRight]:
     """Those that `subject` does not have, in their order; asked side by side."""
     with ThreadPoolExecutor(_ASKERS) as pool:

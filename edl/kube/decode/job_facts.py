@@ -146,9 +146,9 @@ def _role(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner) ->
 
 def _written(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner) -> Role:
     job_spec, metadata = manifest["spec"], manifest["metadata"]
-    who = shapes.who(metadata["namespace"], _template_labels(manifest))
+    identity = shapes.identity(metadata["namespace"], _template_labels(manifest))
     gated = contract.PLACEMENT_GATE in _gates(manifest)
-    shape = shapes.of_json(_pod_spec(manifest), _share(manifest), who)
+    shape = shapes.of_json(_pod_spec(manifest), _share(manifest), identity)
     return Role(
         name=spec.role,
         job=spec.name,
@@ -162,7 +162,7 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner)
         template=PodTemplate(
             shape=shape,
             account=_pod_spec(manifest).get("serviceAccountName") or "",
-            labels=who.labels,
+            labels=identity.labels,
             device_template=_template(spec, shape),
             gated=gated,
         ),

@@ -160,12 +160,12 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
     held_back = (
         ours or asks or ended or leaving or bool(found.spec.scheduling_gates) or _unseen(found)
     )
-    who = shapes.who(found.metadata.namespace, labels)
+    identity = shapes.identity(found.metadata.namespace, labels)
     share, notes = gpu_sharing.share(labels), found.metadata.annotations
-    shape = shapes.of(_own(found) if ours else found.spec, who, share, _claims(found))
+    shape = shapes.of(_own(found) if ours else found.spec, identity, share, _claims(found))
     asking = not (found.spec.node_name or held_back)
     return PodFacts(
-        namespace=who.namespace,
+        namespace=identity.namespace,
         name=found.metadata.name,
         node=intern(found.spec.node_name),
         shape=shape,
@@ -176,9 +176,9 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
         job=next((owner.uid for owner in jobs), "") if asks else job,
         pod=training_pods.pod(found, alone) if job or alone else None,
         bare=alone,
-        labels=who.labels,
+        labels=identity.labels,
         hold=gpu_sharing.hold(share, notes.gpus, notes.gpu_memory),
-        claims=volume_claims.named(who.namespace, found.spec.volumes) if asking else (),
+        claims=volume_claims.named(identity.namespace, found.spec.volumes) if asking else (),
         provisional=_provisional(found, shape) if asks else None,
         admitted=admission_inputs(msgspec.json.decode(raw)["spec"]) if asks else b"",
         of_node=any(owner.kind in _OF_THEIR_NODE for owner in owners),

@@ -27,7 +27,7 @@ _NUMBERS: Final = frozenset(
     }
 )
 """Labels by which pods of one template differ."""
-_NOBODY: Final = Requirement("", "In", ())
+_MATCHES_NONE: Final = Requirement("", "In", ())
 """What a missing labelSelector means."""
 
 
@@ -38,10 +38,10 @@ class PodIdentity(NamedTuple):
     labels: Labels = ()
 
 
-NOBODY: Final = PodIdentity("")
+NO_IDENTITY: Final = PodIdentity("")
 
 
-def who(namespace: str, labels: Mapping[str, str]) -> PodIdentity:
+def identity(namespace: str, labels: Mapping[str, str]) -> PodIdentity:
     found = ((intern(name), text) for name, text in labels.items() if name not in _NUMBERS)
     return PodIdentity(intern(namespace), tuple(sorted(found)))
 
@@ -104,7 +104,7 @@ def _selector(
     """A label selector, with what `matchLabelKeys` adds to it when a pod is created."""
     found = entry.get("labelSelector")
     if found is None:
-        return Selector(namespaces, (_NOBODY,))
+        return Selector(namespaces, (_MATCHES_NONE,))
     named = sorted((found.get("matchLabels") or {}).items())
     expressions = found.get("matchExpressions") or ()
     return Selector(

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from edl.kube.decode import pod_affinity
 from edl.kube.decode.node_selector import terms
-from edl.kube.decode.pod_affinity import NOBODY, PodIdentity
+from edl.kube.decode.pod_affinity import NO_IDENTITY, PodIdentity
 from edl.kube.decode.schemas import Container, PodResourceClaim, PodSpec, RawJson
 from edl.model import ClaimRef, Requirement, Shape, Share, Toleration
 from edl.quantities import SHARED_GPU, Resources, pod_requests
@@ -31,39 +31,39 @@ class ShapeInterner:
         self._by_json: dict[_Key, Shape] = {}
         self._interned: dict[Shape, Shape] = {}
         self._ruled: dict[tuple[Shape, PodIdentity, _Key], Shape] = {}
-        self._who: dict[PodIdentity, PodIdentity] = {}
+        self._identities: dict[PodIdentity, PodIdentity] = {}
 
     def __len__(self) -> int:
         """How many are kept, that equal ones may be one."""
         return len(self._interned)
 
-    def who(self, namespace: str, labels: Mapping[str, str]) -> PodIdentity:
+    def identity(self, namespace: str, labels: Mapping[str, str]) -> PodIdentity:
         """A pod as selectors see it: one object for all pods of a template."""
-        if len(self._who) >= _MOST_KNOWN:
-            self._who.clear()
-        found = pod_affinity.who(namespace, labels)
-        return self._who.setdefault(found, found)
+        if len(self._identities) >= _MOST_KNOWN:
+            self._identities.clear()
+        found = pod_affinity.identity(namespace, labels)
+        return self._identities.setdefault(found, found)
 
     def of(
         self,
         spec: PodSpec,
-        who: PodIdentity = NOBODY,
+        identity: PodIdentity = NO_IDENTITY,
         share: Share | None = None,
         claims: tuple[ClaimRef, ...] = (),
     ) -> Shape:
         """`share`: what the pod asks of shared GPUs. `claims`: its ResourceClaims."""
         shape = self._alone(spec, share, claims)
         asked = pod_affinity.asked(spec)
-        return self._beside(shape, spec, who, asked) if asked else shape
+        return self._beside(shape, spec, identity, asked) if asked else shape
 
-    def _beside(self, shape: Shape, spec: PodSpec, who: PodIdentity, asked: _Key) -> Shape:
+    def _beside(self, shape: Shape, spec: PodSpec, identity: PodIdentity, asked: _Key) -> Shape:
         """The shape with its rules about other pods, if it has any."""
-        key = (shape, who, asked)
+        key = (shape, identity, asked)
         if (known := self._ruled.get(key)) is not None:
             return known
         if len(self._ruled) >= self._most:
             self._ruled.clear()
-        found = pod_affinity.rules(_json(spec), who)
+        found = pod_affinity.rules(_json(spec), identity)
         ruled = replace(shape, constraints=found) if found else shape
         self._ruled[key] = self._one(ruled)
         return self._ruled[key]
@@ -84,12 +84,14 @@ class ShapeInterner:
         self._by_json[key] = self._one(shape)
         return self._by_json[key]
 
-    def of_json(self, spec: Json, share: Share | None = None, who: PodIdentity = NOBODY) -> Shape:
+    def of_json(
+        self, spec: Json, share: Share | None = None, identity: PodIdentity = NO_IDENTITY
+    ) -> Shape:
         """The shape of a decoded `spec` of a pod, or of a pod template."""
-        claims = _refs(spec, who)
+        claims = _refs(spec, identity)
         key = (msgspec.json.encode(_asked(spec)), _text(share), _text(claims))
         shape = self._known(key, spec, share, claims)
-        found = pod_affinity.rules(spec, who)
+        found = pod_affinity.rules(spec, identity)
         if found is None:
             return shape
         ruled = replace(shape, constraints=found)
@@ -145,9 +147,9 @@ def claim_ref(namespace: str, claim: PodResourceClaim) -> ClaimRef | None:
     return ClaimRef(namespace, template, template=True) if template else None
 
 
-def _refs(spec: Json, who: PodIdentity) -> tuple[ClaimRef, ...]:
+def _refs(spec: Json, identity: PodIdentity) -> tuple[ClaimRef, ...]:
     claims = msgspec.convert(spec.get("resourceClaims") or [], list[PodResourceClaim])
-    refs = (claim_ref(who.namespace, claim) for claim in claims)
+    refs = (claim_ref(identity.namespace, claim) for claim in claims)
     return tuple(ref for ref in refs if ref)
 
 

@@ -173,7 +173,7 @@ class DeviceInventory:
             for total, more in zip((has, used, leaving), counted, strict=True):
                 total.update(more)
         if has:
-            for held in self._coming.get(node.name, _NOBODY).values():
+            for held in self._coming.get(node.name, _NO_CLAIMS).values():
                 used.update(dict(self.wanted(held.shape)))
         return NodeDevices(has, used, leaving)
 
@@ -286,4 +286,4 @@ class DeviceInventory:
 
 
 _NONE: Final[dict[DeviceId, PoolDevice]] = {}
-_NOBODY: Final[dict[ObjectKey, PodClaims]] = {}
+_NO_CLAIMS: Final[dict[ObjectKey, PodClaims]] = {}

@@ -138,8 +138,8 @@ def met(
     if not own and all(new is old for new, old in zip(jobs, state.jobs, strict=True)):
         return state
     ours = {role.uid for job in jobs for role in job.roles}
-    strangers = (pod for pod in pods() if pod.holds_room and pod.job not in ours)
-    return replace(state, jobs=jobs, foreign_pods=_neighbours(strangers, asked))
+    foreign = (pod for pod in pods() if pod.holds_room and pod.job not in ours)
+    return replace(state, jobs=jobs, foreign_pods=_neighbours(foreign, asked))
 
 
 def _spoken_of(job: TrainingJob, asked: Selectors) -> TrainingJob:

@@ -73,7 +73,7 @@ class Decision:
                 for allocation in allocations
                 if allocation.allocated > allocation.min_replicas
             ]
-            why = reasons.grew_smaller(reason) if _in_vain(allocations) else reason
+            why = reasons.grew_smaller(reason) if _growth_reverted(allocations) else reason
             yield Admission(key, found, why, tuple(grown), nodes)
 
     def _assigned(self, allocation: RoleAllocation) -> tuple[str, ...]:
@@ -152,7 +152,7 @@ class Decision:
         )
 
 
-def _in_vain(allocations: Iterable[RoleAllocation]) -> bool:
+def _growth_reverted(allocations: Iterable[RoleAllocation]) -> bool:
     """Whether they were stopped to grow, and start smaller: they would be stopped again soon."""
     return any(
         last_resizes.stopped_to_grow(found.role) and found.allocated < found.role.status.size

@@ -108,7 +108,7 @@ class Displacement:
         nodes = self.snapshot.capacity.index
         return all(
             nodes.get(one.node) != node or self.snapshot.has_passed(one.at, clearings.REMEMBERED)
-            for one in clearings.in_vain(allocation.role)
+            for one in clearings.exhausted(allocation.role)
         )
 
     def _clear(self, pod_class: PodClass, allocation: RoleAllocation, position: int) -> None:

@@ -22,7 +22,7 @@ from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
 
-_VAIN: Final = 6
+_FAILED_FACTOR: Final = 6
 """In cooldowns, after a restart that reached nothing: to find out takes two restarts."""
 _LASTING: Final = 2
 """In cooldowns: a size that has lasted so long was worth its restart."""
@@ -68,7 +68,7 @@ def failed_change(snapshot: Snapshot, job: TrainingJob, role: Role) -> Reason | 
     if other is None:
         return None
     if last_resizes.was_reclaimed(role):
-        return reasons.MADE_ROOM_IN_VAIN if _waits(other) else None
+        return reasons.RECLAIM_UNUSED if _waits(other) else None
     return None if _changed_since(other, role.record.resized_at) else reasons.GROWS_LATER
 
 
@@ -108,7 +108,7 @@ def _attempts(snapshot: Snapshot, job: TrainingJob, role: Role) -> int:
     if role.restart is Restart.NONE and not failed_change(snapshot, job, role):
         return 0
     lasted = snapshot.has_passed(
-        last_change_time(job, role), _LASTING * _rest(snapshot, role) / _VAIN
+        last_change_time(job, role), _LASTING * _rest(snapshot, role) / _FAILED_FACTOR
     )
     return 0 if lasted and not failed_change(snapshot, job, role) else min(_before(role) + 1, _MOST)
 
@@ -119,7 +119,7 @@ def _before(role: Role) -> int:
 
 
 def _rest(snapshot: Snapshot, role: Role) -> timedelta:
-    return _VAIN * snapshot.limits.restart_cooldown * (1 << _before(role))
+    return _FAILED_FACTOR * snapshot.limits.restart_cooldown * (1 << _before(role))
 
 
 def _waits(job: TrainingJob) -> bool:

@@ -24,11 +24,11 @@ class PodRules:
         self._nodes: Sequence[Node] = ()
         self._eligible = Eligibility(())
         self._rows: dict[str, int] = {}
-        self._crowd: TopologyState | None = None
+        self._topology: TopologyState | None = None
 
     def stand_on(self, nodes: Sequence[Node], eligible: Eligibility) -> None:
         """These nodes, from now on: pods on others are gone with them."""
-        self._nodes, self._eligible, self._crowd = nodes, eligible, None
+        self._nodes, self._eligible, self._topology = nodes, eligible, None
         self._rows = {node.name: row for row, node in enumerate(nodes)}
         for table in (self._pods, self._leaving):
             for key in [key for key in table if key[0] not in self._rows]:
@@ -40,7 +40,7 @@ class PodRules:
             return None
         if shape not in self._shapes:
             self._shapes[shape] = None
-            self._crowd = None
+            self._topology = None
         return self._counted().constraints_of(shape)
 
     def come(self, rules: PodConstraints, node: str) -> None:
@@ -60,32 +60,32 @@ class PodRules:
             return
         self._pods[node, rules] += pods
         self._leaving[node, rules] += leaving
-        for count in self._crowd.carried(rules) if self._crowd else ():
+        for count in self._topology.carried(rules) if self._topology else ():
             if pods:
                 count.change(row, pods, IDLE)
             if leaving:
                 count.change(row, -leaving, FUTURE_IDLE)
 
     def _counted(self) -> TopologyState:
-        if self._crowd is None:
-            self._crowd = self._gathered()
-        return self._crowd
+        if self._topology is None:
+            self._topology = self._gathered()
+        return self._topology
 
     def _gathered(self) -> TopologyState:
         others = [one for one in self._neighbours if one.node in self._rows]
         standing = [rules for (_, rules), pods in self._pods.items() if pods]
         own = [shape.constraints for shape in self._shapes if shape.constraints]
-        crowd = TopologyState(
+        topology = TopologyState(
             self._nodes, self._eligible, [*own, *standing, *(one.constraints for one in others)]
         )
-        crowd.register(self._shapes)
+        topology.register(self._shapes)
         for one in others:
-            self._stand(crowd, one, others=True)
+            self._stand(topology, one, others=True)
         for (node, rules), pods in self._pods.items():
             ours = ForeignPods(node, rules, pods, self._leaving[node, rules])
-            self._stand(crowd, ours, others=False)
-        return crowd
+            self._stand(topology, ours, others=False)
+        return topology
 
-    def _stand(self, crowd: TopologyState, one: ForeignPods, *, others: bool) -> None:
-        for count in crowd.carried(one.constraints):
+    def _stand(self, topology: TopologyState, one: ForeignPods, *, others: bool) -> None:
+        for count in topology.carried(one.constraints):
             count.add_existing(self._rows[one.node], one.pods, one.terminating, others=others)

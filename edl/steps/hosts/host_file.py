@@ -79,7 +79,7 @@ def publish(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Publi
         _patch(job, pod, workers, indexes, now) for pod, indexes in lists if indexes is not None
     ]
     waits = [_time_to_leave(pod, indexes, now) for pod, indexes in lists if not _is_gated(pod)]
-    waits += [_time_for_somebody(pod, workers, now) for pod in launchers]
+    waits += [_ready_worker_wait(pod, workers, now) for pod in launchers]
     wait = max(filter(None, waits), default=None) if workers.leave else None
     told = [(pod, _time_to_confirm(pod, now)) for pod, indexes in lists if indexes is None]
     writes += [_reminder(job, pod) for pod, left in told if left == _NOW]
@@ -129,7 +129,7 @@ def _staying(job: TrainingJob, role: Role, size: int) -> list[Pod]:
     ]
 
 
-def leaves_nobody(job: TrainingJob, resize: Resize) -> bool:
+def leaves_no_worker(job: TrainingJob, resize: Resize) -> bool:
     """Whether a shrink would end workers beside the named pods that are to go.
 
     Then these go first, and it is decided again once their replacements are there.
@@ -161,7 +161,7 @@ def _next_list(pod: Pod, workers: _Workers, now: datetime) -> frozenset[int] | N
     return wanted if wanted and wanted != listed else None
 
 
-def _time_for_somebody(pod: Pod, workers: _Workers, now: datetime) -> timedelta | None:
+def _ready_worker_wait(pod: Pod, workers: _Workers, now: datetime) -> timedelta | None:
     """How long leaving workers may be needed: those that stay are yet to be ready, or listed."""
     held = workers.joining or _time_to_settle(pod, now)
     if _is_gated(pod) or workers.ready & _listed(pod):

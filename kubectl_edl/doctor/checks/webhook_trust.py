@@ -98,9 +98,9 @@ def _served(found: KeyPair, named: str, patient: Patient, fix: str) -> Diagnoses
         yield failure(f"{named}: {problem}", fix)
         return
     certificate = found.certificate
-    if stranger := _stranger(certificate, patient):
+    if distrusting := _distrusting(certificate, patient):
         yield failure(
-            f"{stranger} trusts another authority than the one that signed the certificate in "
+            f"{distrusting} trusts another authority than the one that signed the certificate in "
             f"{named}",
             fix,
         )
@@ -113,7 +113,7 @@ def _served(found: KeyPair, named: str, patient: Patient, fix: str) -> Diagnoses
         yield well(says)
 
 
-def _stranger(certificate: bytes, patient: Patient) -> Trusted | None:
+def _distrusting(certificate: bytes, patient: Patient) -> Trusted | None:
     """The first entry that does not believe it."""
     found = entries(patient.connection.cluster)
     return next((one for one in found if not is_believed(certificate, one.certificates)), None)

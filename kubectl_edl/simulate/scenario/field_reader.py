@@ -177,11 +177,11 @@ class Field:
 
     def _misread(self, allowed: str) -> None:
         """Another kind of value than is allowed; of an object what is unknown in it is named."""
-        strangers = [(name, part) for name, part in self.parts() if name not in self.ways]
+        unknown = [(name, part) for name, part in self.parts() if name not in self.ways]
         drawn = f", or drawn by one of {', '.join(self.ways)}" if self.ways else ""
-        for name, part in strangers:
+        for name, part in unknown:
             part.found(_no_field(name, self.ways), allowed + drawn)
-        if not strangers:
+        if not unknown:
             self.found(_kind(self.value), allowed + drawn * isinstance(self.value, Mapping))
 
 

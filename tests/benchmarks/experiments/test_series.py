@@ -17,7 +17,7 @@ from benchmarks.experiments.record import (
     load,
     load_all,
 )
-from benchmarks.experiments.series import ATTEMPTS, Run, due, runs, seconds, strangers
+from benchmarks.experiments.series import ATTEMPTS, Run, due, foreign_records, runs, seconds
 
 ON_TIME = Lag(1000, 2.0, LAG_LIMIT, 9.0)
 LATE = Lag(1000, 2.0, LAG_LIMIT + 0.01, 9.0)
@@ -70,9 +70,9 @@ def test_percentiles_are_of_pods() -> None:
 
 def test_records_of_another_commit_are_named() -> None:
     kept, other = record(Run("T1", "with", 1)), record(Run("T1", "edl", 1), commit="def5678")
-    assert strangers([kept, other], "abc1234") == ["T1-replay-edl-1"]
+    assert foreign_records([kept, other], "abc1234") == ["T1-replay-edl-1"]
     changed = replace(kept.circumstances, commit="abc1234+")
-    assert strangers([replace(kept, circumstances=changed)], "abc1234") == [kept.name]
+    assert foreign_records([replace(kept, circumstances=changed)], "abc1234") == [kept.name]
 
 
 def test_a_duration_is_told_in_hours_and_minutes() -> None:

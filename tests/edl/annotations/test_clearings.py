@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.annotations import clearings
-from edl.annotations.clearings import REMEMBERED, cleared, in_vain
+from edl.annotations.clearings import REMEMBERED, cleared, exhausted
 from edl.model import Clearing, Role
 from tests.edl.trainings import NOW, pod, role, seconds
 
@@ -44,9 +44,9 @@ def test_a_node_counts_again_only_if_a_replica_came_to_it_since() -> None:
 
 def test_a_node_is_left_alone_once_replicas_came_back_three_times() -> None:
     known = [Clearing("n1", times, NOW - seconds(60)) for times in (2, 3)]
-    assert not [*in_vain(came(NOW, known[0]))]
-    assert [*in_vain(came(NOW, known[1]))] == [known[1]]
-    assert not [*in_vain(came(NOW - seconds(61), known[1]))]
+    assert not [*exhausted(came(NOW, known[0]))]
+    assert [*exhausted(came(NOW, known[1]))] == [known[1]]
+    assert not [*exhausted(came(NOW - seconds(61), known[1]))]
 
 
 def test_what_is_long_ago_is_forgotten_and_no_more_than_32_nodes_are_known() -> None:

@@ -282,7 +282,7 @@ def test_connections_may_end_at_any_moment(sent: bytes, caplog: pytest.LogCaptur
                 for _ in range(turns):
                     await asyncio.sleep(0)
                 clients[0][1].transport.abort()
-                for connection in door.room.everybody():
+                for connection in door.room.connections():
                     door.room.leave(connection)
                     connection.expel()
                 await until_room_has(door, 0)

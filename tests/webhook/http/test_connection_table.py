@@ -99,4 +99,4 @@ def test_a_connection_that_left_takes_no_room() -> None:
     room.leave(guests[0])
     entered(room, Guest("new"))
     assert expelled(guests) == []
-    assert len(room.everybody()) == len(room) == 2
+    assert len(room.connections()) == len(room) == 2

@@ -56,7 +56,7 @@ class Rebalance:
     _deferred: CooldownHolds = field(init=False)
     _took: bool = False
     """Whether anything has moved."""
-    _vain: dict[tuple[PodClass, int], float] = field(default_factory=dict)
+    _failed_shares: dict[tuple[PodClass, int], float] = field(default_factory=dict)
     """The least satisfied that found nothing since the last move, by shape and priority: a role
     that is as satisfied finds nothing, too."""
 
@@ -108,13 +108,13 @@ class Rebalance:
             (recipient.pod_class, recipient.job.priority),
             self.snapshot.satisfaction(recipient),
         )
-        if share >= self._vain.get(kind, inf):
+        if share >= self._failed_shares.get(kind, inf):
             return False
         served = self._repack(recipient) or self._move(recipient)
         if served:
-            self._vain.clear()
+            self._failed_shares.clear()
         elif recipient.quota_request is None and self._gives_up(recipient):
-            self._vain[kind] = share
+            self._failed_shares[kind] = share
         return served
 
     def _gives_up(self, recipient: RoleAllocation) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode import job_facts, object_facts
-from edl.kube.decode.pod_affinity import PodIdentity, rules, who
+from edl.kube.decode.pod_affinity import PodIdentity, identity, rules
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.affinity_index import AntiAffinityIndex
 from edl.kube.state.observe import observe
@@ -126,7 +126,11 @@ def test_pods_of_one_template_are_alike_whatever_their_number() -> None:
     numbered = [
         {"app": "x", "batch.kubernetes.io/job-completion-index": str(index)} for index in range(2)
     ]
-    assert who("web", numbered[0]) == who("web", numbered[1]) == PodIdentity("web", (("app", "x"),))
+    assert (
+        identity("web", numbered[0])
+        == identity("web", numbered[1])
+        == PodIdentity("web", (("app", "x"),))
+    )
     first, second = (pod(f"p{n}", labels=labels, **spread()) for n, labels in enumerate(numbered))
     assert first.shape == second.shape
 

@@ -440,7 +440,7 @@ def test_shapes_of_jobs_that_are_gone_are_not_kept_for_ever() -> None:
     required = {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}
     spec = {"containers": [], "affinity": {"podAntiAffinity": required}}
     for number in range(30):
-        shapes.of_json(spec, who=shapes.who("lab", {"job": str(number)}))
+        shapes.of_json(spec, identity=shapes.identity("lab", {"job": str(number)}))
     assert 0 < len(shapes) <= 8
 
 

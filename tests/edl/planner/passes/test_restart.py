@@ -219,7 +219,7 @@ def test_who_comes_back_smaller_than_it_grew_to_does_not_grow_again_soon() -> No
     nodes = (node("a", 2, gpu=2), node("b", 4))
     (admission,) = plan_for(cluster(*nodes, job("mnist", *parts))).admissions
     assert admission.sizes == (("ps", 2), ("worker", 1))
-    assert admission.reason == reasons.restarted(reasons.GREW_IN_VAIN)
+    assert admission.reason == reasons.restarted(reasons.GROWTH_REVERTED)
     runs = (
         role("ps", 1, 3, on=["a", "a"], shape=shape(0.5, gpu=1)).changed(
             resizing=ResizePolicy.RESTART
@@ -236,7 +236,7 @@ def test_who_returns_keeps_room_for_the_growth_that_it_waits_for() -> None:
     back = stopped("back", size=1)
     other = restarting("other", 1, 9, on=["a"])
     assert sizes(plan_for(cluster(node("a", 4), back, other))) == {"other": 2}
-    again = stopped("back", size=1, last=reasons.restart(reasons.GREW_IN_VAIN))
+    again = stopped("back", size=1, last=reasons.restart(reasons.GROWTH_REVERTED))
     assert sizes(plan_for(cluster(node("a", 4), again, other))) == {"other": 3}
 
 
@@ -275,7 +275,7 @@ def test_what_made_room_in_vain_is_not_restarted_twice_for_the_next_try(
     gave = restarting("gave", 1, 3, on=["a"], last=why, started_at=since)
     plan = plan_for(cluster(node("a", 3), gave, tries))
     assert sizes(plan) == ({"gave": 3} if late else {})
-    assert late or held(plan)["gave"] == reasons.MADE_ROOM_IN_VAIN
+    assert late or held(plan)["gave"] == reasons.RECLAIM_UNUSED
     runs = worker("tries", 2, 2, on=["b", "b"], uid="tries", queued=-900)
     assert sizes(plan_for(cluster(node("a", 3), node("b", 2), gave, runs))) == {"gave": 3}
 

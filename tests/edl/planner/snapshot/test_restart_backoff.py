@@ -32,7 +32,7 @@ def restarted(last: Reason, *, since: float, size: int = 1, high: int = 3) -> Tr
 
 
 def vain(attempts: int) -> Reason:
-    return replace(reasons.restarted(reasons.GREW_IN_VAIN), attempts=attempts)
+    return replace(reasons.restarted(reasons.GROWTH_REVERTED), attempts=attempts)
 
 
 @pytest.mark.parametrize(
