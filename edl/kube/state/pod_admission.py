@@ -218,11 +218,11 @@ def _unnamed(rule: QuotaRule, pod: Json) -> Iterator[str]:
         lacking[tuple(dict.fromkeys(unnamed))].append(f'"{one.get("name", "")}"')
     for resources, names in lacking.items():
         if resources:
-            who = f"container {names[0]} sets" if len(names) == 1 else f"{_and(names)} set"
+            containers = f"container {names[0]} sets" if len(names) == 1 else f"{_and(names)} set"
             what = " and ".join(f"no {resource}" for resource in resources)
             them = "it" if len(resources) == 1 else "them"
             way_out = f"set {them}, or create a LimitRange with defaults"
-            yield f"{rule} refuses its pods: {who} {what}; {way_out}"
+            yield f"{rule} refuses its pods: {containers} {what}; {way_out}"
 
 
 def _asked(rule: QuotaRule, pod: Json) -> Iterator[tuple[str, str]]:
