@@ -3,7 +3,7 @@
 from sandbox.cluster import Sandbox, Start
 from sandbox.errors import BuildError, ComponentDied, SandboxError
 from sandbox.objects.nodes import NodeGroup
-from sandbox.shared import own_sandbox
+from sandbox.shared import temporary_sandbox
 
 __all__ = [
     "BuildError",
@@ -12,5 +12,5 @@ __all__ = [
     "Sandbox",
     "SandboxError",
     "Start",
-    "own_sandbox",
+    "temporary_sandbox",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,6 +58,29 @@ def taken(stream: TextIOWrapper, operation: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def made_once(
+    target: Path, lock: Path, waiting: Callable[[], None], make: Callable[[Path], None]
+) -> Path:
+    """The folder `target`, filled first by `make` where it is not there: whole or not at all.
+
+    Several processes that ask at once make it once. `make` gets an empty folder; what it puts
+    beside that one is thrown away.
+    """
+    if target.is_dir():
+        return target
+    with locked(lock, waiting):
+        if not target.is_dir():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            # We hold the lock: what lies there was left by a process that was killed.
+            for abandoned in target.parent.glob(f".{target.name}-*"):
+                shutil.rmtree(abandoned, ignore_errors=True)
+            with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as work:
+                (folder := Path(work) / "whole").mkdir()
+                make(folder)
+                folder.rename(target)
+    return target
 
 
 def last_lines(path: Path, count: int) -> str:

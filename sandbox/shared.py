@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def own_sandbox(name: str, *groups: NodeGroup) -> Iterator[Sandbox]:
+def temporary_sandbox(name: str, *groups: NodeGroup) -> Iterator[Sandbox]:
     """A sandbox of this process alone: its name is the process's besides."""
     sandbox = Sandbox(f"{name}-{os.getpid()}")
     try:

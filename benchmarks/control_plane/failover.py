@@ -17,7 +17,7 @@ from dev.installation import install, start_reconciler
 from edl import contract
 from edl.kube.api.client import ApiClient, connect
 from edl.model import ObjectRef
-from sandbox import NodeGroup, own_sandbox
+from sandbox import NodeGroup, temporary_sandbox
 
 LEASE: Final = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 WAYS: Final = {
@@ -45,7 +45,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=3)
     runs = parser.parse_args().runs
-    with own_sandbox("bench", NodeGroup(count=4, cpu="32", memory="128Gi")) as sandbox:
+    with temporary_sandbox("bench", NodeGroup(count=4, cpu="32", memory="128Gi")) as sandbox:
         api = connect(str(sandbox.kubeconfig))
         names = ("one", "two")
         installation = install(sandbox, sandbox.folder / "edl", names)

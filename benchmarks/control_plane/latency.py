@@ -20,7 +20,7 @@ from edl import contract
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
-from sandbox import NodeGroup, Sandbox, own_sandbox
+from sandbox import NodeGroup, Sandbox, temporary_sandbox
 
 NAMESPACE: Final = "default"
 PODS: Final = 10
@@ -113,7 +113,7 @@ def resident(pid: int) -> int:
 
 @contextmanager
 def cluster() -> Iterator[tuple[Sandbox, ApiClient]]:
-    with own_sandbox("bench", NodeGroup(count=20, cpu="32", memory="128Gi")) as sandbox:
+    with temporary_sandbox("bench", NodeGroup(count=20, cpu="32", memory="128Gi")) as sandbox:
         install(sandbox, sandbox.folder / "edl")
         yield sandbox, connect(str(sandbox.kubeconfig))
 

@@ -27,7 +27,7 @@ from edl import contract
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
-from sandbox import NodeGroup, Sandbox, own_sandbox
+from sandbox import NodeGroup, Sandbox, temporary_sandbox
 
 NAMESPACE: Final = "default"
 JOBS: Final = 2000
@@ -176,7 +176,7 @@ def settle(sandbox: Sandbox, api: ApiClient, way: Way, jobs: int) -> None:
 
 
 def measure(way: Way, jobs: int) -> Figures:
-    with own_sandbox("bench", NODES) as sandbox:
+    with temporary_sandbox("bench", NODES) as sandbox:
         api = connect(str(sandbox.kubeconfig))
         way.hold(sandbox, api)
         names = create(api, way, jobs)

@@ -31,7 +31,7 @@ from dev.installation import install
 from edl.errors import NotFound
 from edl.kube.api.client import ApiClient, connect
 from edl.model import ObjectRef
-from sandbox import NodeGroup, Sandbox, own_sandbox
+from sandbox import NodeGroup, Sandbox, temporary_sandbox
 
 LOOK: Final = 0.1
 """Seconds between two looks."""
@@ -62,7 +62,7 @@ def _cluster(
         )
         for machines in MACHINES
     ]
-    with own_sandbox(f"{experiment.name.lower()}-{way}", *groups) as sandbox:
+    with temporary_sandbox(f"{experiment.name.lower()}-{way}", *groups) as sandbox:
         if way == WITH:
             install(sandbox, sandbox.folder / "edl")
         yield sandbox, connect(str(sandbox.kubeconfig))

@@ -31,7 +31,7 @@ from edl import contract
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
-from sandbox import Sandbox, own_sandbox
+from sandbox import Sandbox, temporary_sandbox
 
 NAMESPACE: Final = "default"
 THREADS: Final = 8
@@ -122,7 +122,7 @@ def watch(api: ApiClient, found: Found) -> None:
 
 
 def measure(way: Way, given: World) -> Found:
-    with own_sandbox("racks", *groups()) as sandbox, ThreadPoolExecutor(THREADS) as pool:
+    with temporary_sandbox("racks", *groups()) as sandbox, ThreadPoolExecutor(THREADS) as pool:
         api = connect(str(sandbox.kubeconfig))
         sandbox.kubectl("create", "namespace", TENANTS)
         others = tenants(given.machines)

@@ -32,7 +32,7 @@ from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.simulator import Training
-from sandbox import Sandbox, own_sandbox
+from sandbox import Sandbox, temporary_sandbox
 
 NAMESPACE: Final = "default"
 THREADS: Final = 4
@@ -230,7 +230,7 @@ def main() -> None:
     parser.add_argument("--each", action="store_true", help="a line for each cluster")
     parser.add_argument("--traces", type=Path, help="what was seen of gangs that were late")
     asked = parser.parse_args()
-    with own_sandbox("gangs") as sandbox:
+    with temporary_sandbox("gangs") as sandbox:
         install(sandbox, sandbox.folder / "edl")
         _prepare(connect(str(sandbox.kubeconfig)))
         _measure(sandbox, asked)

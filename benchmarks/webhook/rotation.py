@@ -22,7 +22,7 @@ from dev.installation import Installation, install
 from edl.errors import ClusterError
 from edl.kube.api.client import ApiClient, connect
 from edl.model import ObjectRef
-from sandbox import own_sandbox
+from sandbox import temporary_sandbox
 
 CLIENTS: Final = 4
 SECRETS: Final = (usual().authority, usual().serving)
@@ -112,7 +112,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=30)
     seconds = parser.parse_args().seconds
-    with own_sandbox("bench") as sandbox:
+    with temporary_sandbox("bench") as sandbox:
         installation = install(sandbox, sandbox.folder / "edl", ())
         sandbox.stop("webhook")
         api = connect(str(sandbox.kubeconfig))

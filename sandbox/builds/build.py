@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -15,7 +14,7 @@ from sandbox.builds.logged_run import Task, fresh, watched
 from sandbox.builds.progress import Progress
 from sandbox.builds.recipe import key, link_flags, version
 from sandbox.errors import BuildError
-from sandbox.files import locked
+from sandbox.files import made_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,15 +36,13 @@ def built(recipe: Recipe, bench: Bench, say: Callable[[str], None]) -> Path:
 
     Several processes that ask at once build once. Raises BuildError, which names the log.
     """
-    target = kept(recipe, bench.cache)
-    if target.is_dir():
-        return target
     name = key(recipe)
-    lock = bench.cache / "locks" / f"{name}.lock"
-    with locked(lock, lambda: say(f"waiting: another process builds {name}")):
-        if not target.is_dir():
-            _build_into(target, recipe, bench)
-    return target
+    return made_once(
+        kept(recipe, bench.cache),
+        bench.cache / "locks" / f"{name}.lock",
+        lambda: say(f"waiting: another process builds {name}"),
+        lambda folder: _build_into(folder, recipe, bench),
+    )
 
 
 def kept(recipe: Recipe, cache: Path) -> Path:
@@ -53,22 +50,14 @@ def kept(recipe: Recipe, cache: Path) -> Path:
     return cache / "binaries" / key(recipe)
 
 
-def _build_into(target: Path, recipe: Recipe, bench: Bench) -> None:
+def _build_into(folder: Path, recipe: Recipe, bench: Bench) -> None:
     go = toolchain.go(bench.environ, recipe.folder)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    # We hold the lock: what lies there was left by a build that was killed.
-    for abandoned in target.parent.glob(f".{target.name}-*"):
-        shutil.rmtree(abandoned, ignore_errors=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as temporary:
-        folder = Path(temporary) / "whole"
-        folder.mkdir()
-        _compile(go, folder, recipe, bench)
-        _copy_files(go, folder, recipe, bench)
-        for link in recipe.links:
-            (folder / link).symlink_to(recipe.programs[0])
-        if recipe.says_version:
-            _try(folder / (recipe.programs + recipe.links)[-1], recipe)
-        folder.rename(target)
+    _compile(go, folder, recipe, bench)
+    _copy_files(go, folder, recipe, bench)
+    for link in recipe.links:
+        (folder / link).symlink_to(recipe.programs[0])
+    if recipe.says_version:
+        _try(folder / (recipe.programs + recipe.links)[-1], recipe)
 
 
 def _compile(go: str, folder: Path, recipe: Recipe, bench: Bench) -> None:

@@ -6,7 +6,6 @@ import hashlib
 import os
 import platform
 import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +13,7 @@ from sandbox.builds.logged_run import Task, fresh, watched
 from sandbox.builds.progress import Progress
 from sandbox.builds.recipe import KEY_LENGTH
 from sandbox.errors import BuildError
-from sandbox.files import locked
+from sandbox.files import made_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,14 +33,12 @@ def fetched(name: str, packages: Sequence[str], bench: Bench, say: Callable[[str
     apt's own sources are used, with lists and archives of ours. Raises BuildError.
     """
     target = bench.cache / "debian" / f"{name}-{_key(packages)}"
-    if target.is_dir():
-        return target
-    _require_apt(packages, bench.environ)
-    lock = bench.cache / "locks" / f"{target.name}.lock"
-    with locked(lock, lambda: say(f"waiting: another process fetches {name}")):
-        if not target.is_dir():
-            _fetch_into(target, packages, bench)
-    return target
+    return made_once(
+        target,
+        bench.cache / "locks" / f"{target.name}.lock",
+        lambda: say(f"waiting: another process fetches {name}"),
+        lambda folder: _fetch_into(folder, target.name, packages, bench),
+    )
 
 
 def environment(prefix: Path) -> dict[str, str]:
@@ -62,26 +59,21 @@ def _require_apt(packages: Sequence[str], environ: Mapping[str, str]) -> None:
         )
 
 
-def _fetch_into(target: Path, packages: Sequence[str], bench: Bench) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    # We hold the lock: what lies there was left by a fetch that was killed.
-    for abandoned in target.parent.glob(f".{target.name}-*"):
-        shutil.rmtree(abandoned, ignore_errors=True)
-    log = fresh(bench.cache / "logs" / f"fetch-{target.name}.log")
+def _fetch_into(folder: Path, name: str, packages: Sequence[str], bench: Bench) -> None:
+    _require_apt(packages, bench.environ)
+    log = fresh(bench.cache / "logs" / f"fetch-{name}.log")
     what = f"fetch {', '.join(packages)}"
     progress = Progress(f"fetching {', '.join(packages)}", bench.stream)
     env = {**bench.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as temporary:
-        work = Path(temporary)
-        for folder in ("lists/partial", "archives/partial", "whole"):
-            (work / folder).mkdir(parents=True)
-        for argv in _apt(work, packages):
-            watched(Task(what, argv, work, env, log), progress, _doing)
-        for archive in sorted((work / "archives").glob("*.deb")):
-            argv = ("dpkg-deb", "--extract", str(archive), str(work / "whole"))
-            watched(Task(what, argv, work, env, log), progress, _doing)
-        progress.end("done")
-        (work / "whole").rename(target)
+    work = folder.parent
+    for needed in ("lists/partial", "archives/partial"):
+        (work / needed).mkdir(parents=True)
+    for argv in _apt(work, packages):
+        watched(Task(what, argv, work, env, log), progress, _doing)
+    for archive in sorted((work / "archives").glob("*.deb")):
+        argv = ("dpkg-deb", "--extract", str(archive), str(folder))
+        watched(Task(what, argv, work, env, log), progress, _doing)
+    progress.end("done")
 
 
 def _apt(work: Path, packages: Sequence[str]) -> Iterator[tuple[str, ...]]:

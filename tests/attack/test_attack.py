@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dev.installation import install
-from sandbox import NodeGroup, own_sandbox
+from sandbox import NodeGroup, temporary_sandbox
 from tests.attack.api import Api
 from tests.attack.attack import attack
 
@@ -19,7 +19,7 @@ SECONDS = float(os.environ.get("EDL_ATTACK_SECONDS", "900"))
 def attacked(tmp_path: Path) -> Iterator[Api]:
     if named := os.environ.get("EDL_KUBECONFIG"):
         pytest.skip(f"needs a control plane of its own to disturb; EDL_KUBECONFIG={named}")
-    with own_sandbox("attack", NodeGroup(count=12, cpu="8", memory="32Gi")) as sandbox:
+    with temporary_sandbox("attack", NodeGroup(count=12, cpu="8", memory="32Gi")) as sandbox:
         install(sandbox, tmp_path)
         yield Api(Path(sandbox.kubeconfig), tmp_path)
 

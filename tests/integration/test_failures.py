@@ -20,7 +20,7 @@ from edl.kube.api.client import connect
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json
-from sandbox import NodeGroup, own_sandbox
+from sandbox import NodeGroup, temporary_sandbox
 from sandbox.layout import free_ports
 from tests.integration.support.stage import Stage, horovod, stage, tensorflow
 
@@ -35,7 +35,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """A cluster of these tests alone, with two reconcilers of which one leads."""
     if named := os.environ.get("EDL_KUBECONFIG"):
         pytest.skip(f"needs a control plane of its own to break; EDL_KUBECONFIG={named}")
-    with own_sandbox("failures", NodeGroup(count=4, cpu="8", memory="32Gi")) as sandbox:
+    with temporary_sandbox("failures", NodeGroup(count=4, cpu="8", memory="32Gi")) as sandbox:
         folder = tmp_path_factory.mktemp("installation")
         yield install(sandbox, folder, RECONCILERS, *_QUICK)
 

@@ -13,7 +13,7 @@ from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.visibility.queue_writes import LABELS
 from edl.writes import Json
-from sandbox import Sandbox, own_sandbox
+from sandbox import Sandbox, temporary_sandbox
 from tests.integration.conftest import NODES
 from tests.integration.support.provisional_variants import RAISED, RUNNING, WIDER, provisional
 from tests.integration.support.stage import Stage, cast_of, elastic, stage, tensorflow
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.integration
 @pytest.fixture(scope="module")
 def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     """A cluster with our installation, and the kubeconfig of the reconciler."""
-    with own_sandbox("fence", NODES) as sandbox:
+    with temporary_sandbox("fence", NODES) as sandbox:
         folder = tmp_path_factory.mktemp("installation")
         install(sandbox, folder)
         sandbox.folder.joinpath("account").write_text(str(folder / "reconciler.kubeconfig"))

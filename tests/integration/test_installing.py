@@ -22,7 +22,7 @@ from edl.kube.api.client import connect
 from manifests import installation, krew_archive, values
 from manifests.chart_files import CHART
 from manifests.documents import HERE
-from sandbox import NodeGroup, own_sandbox
+from sandbox import NodeGroup, temporary_sandbox
 from sandbox.builds.build import Bench, built
 from sandbox.builds.recipe import HELM
 from sandbox.layout import free_ports
@@ -105,7 +105,7 @@ def empty() -> Iterator[Cluster]:
     """A cluster of these tests alone; each leaves it as it was."""
     if named := os.environ.get("EDL_KUBECONFIG"):
         pytest.skip(f"installs and uninstalls, where others may be at work; EDL_KUBECONFIG={named}")
-    with own_sandbox("installing", NodeGroup(count=2, cpu="8", memory="32Gi")) as sandbox:
+    with temporary_sandbox("installing", NodeGroup(count=2, cpu="8", memory="32Gi")) as sandbox:
         yield sandbox
 
 

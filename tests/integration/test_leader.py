@@ -15,7 +15,7 @@ import pytest
 from edl.errors import NotFound
 from edl.kube.api.client import ApiClient, connect
 from edl.model import ObjectRef
-from sandbox import Sandbox, own_sandbox
+from sandbox import Sandbox, temporary_sandbox
 from tests.temporary_namespace import temporary
 
 pytestmark = pytest.mark.integration
@@ -31,7 +31,7 @@ def sandbox() -> Iterator[Sandbox]:
     """Not the shared one: a reconciler here would start the Jobs of other tests."""
     if named := os.environ.get("EDL_KUBECONFIG"):
         pytest.skip(f"its reconcilers would start the Jobs of others; EDL_KUBECONFIG={named}")
-    with own_sandbox("leader") as sandbox:
+    with temporary_sandbox("leader") as sandbox:
         yield sandbox
 
 

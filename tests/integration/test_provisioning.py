@@ -9,7 +9,7 @@ from dev.installation import Installation, install, start_reconciler
 from edl import contract
 from edl.model import Code
 from edl.writes import Json
-from sandbox import Sandbox, own_sandbox
+from sandbox import Sandbox, temporary_sandbox
 from sandbox.autoscaler import NAME, add_karpenter
 from sandbox.objects.node_pools import NodePool
 from tests.integration.support.stage import Stage, cast_of, elastic, stage
@@ -25,7 +25,7 @@ OPTIONS = ("--provisioning-timeout=45", "--provisioning-parallelism=20")
 @pytest.fixture(scope="module")
 def autoscaled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """A cluster without nodes, with Karpenter and our reconciler."""
-    with own_sandbox("provisioning") as sandbox:
+    with temporary_sandbox("provisioning") as sandbox:
         add_karpenter(sandbox, POOL)
         yield install(sandbox, tmp_path_factory.mktemp("installation"), ("reconciler",), *OPTIONS)
 

@@ -44,7 +44,7 @@ from reconciler.metrics.state_metrics import LastDecision
 from reconciler.publication.applied_teams import AppliedTeams
 from reconciler.publication.queue_insights import QueueInsights
 from reconciler.publication.queue_publisher import QueuePublisher
-from sandbox import Sandbox, own_sandbox
+from sandbox import Sandbox, temporary_sandbox
 from tests.devices import device_class
 from tests.integration.conftest import NODES
 from tests.integration.support.rights import Grant, Noted, grants, without
@@ -80,7 +80,7 @@ TOLD = [grant for grant in GRANTS if grant.resource == "events" and grant.verb !
 @pytest.fixture(scope="module")
 def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     """A cluster with our webhook and rights, and the kubeconfig of the reconciler's account."""
-    with own_sandbox("rights", NODES) as sandbox:
+    with temporary_sandbox("rights", NODES) as sandbox:
         folder = tmp_path_factory.mktemp("installation")
         install(sandbox, folder, ())
         sandbox.folder.joinpath("account").write_text(str(folder / "reconciler.kubeconfig"))

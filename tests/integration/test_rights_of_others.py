@@ -21,7 +21,7 @@ from edl.kube.api.client import connect
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.writes import Json
 from manifests import render
-from sandbox import Sandbox, own_sandbox
+from sandbox import Sandbox, temporary_sandbox
 from tests.integration.conftest import NODES
 from tests.integration.support.rights import Grant, Noted, await_effect, grants, without
 from tests.integration.support.stage import Stage, stage
@@ -45,7 +45,7 @@ POD = "ring-worker-1-x2x4z"
 @pytest.fixture(scope="module")
 def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     """A cluster with our rights and configurations, whose webhook nobody runs yet."""
-    with own_sandbox("rights-of-others", NODES) as sandbox:
+    with temporary_sandbox("rights-of-others", NODES) as sandbox:
         apply(sandbox)
         folder = tmp_path_factory.mktemp("accounts")
         path = as_account(sandbox, "edl-webhook", folder)

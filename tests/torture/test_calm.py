@@ -8,7 +8,7 @@ import pytest
 
 from dev.installation import install
 from edl.writes import Json
-from sandbox import NodeGroup, own_sandbox
+from sandbox import NodeGroup, temporary_sandbox
 from tests.integration.support.stage import Stage, cast_of, elastic, stage, tensorflow, web
 
 pytestmark = [pytest.mark.torture, pytest.mark.timeout(900)]
@@ -22,7 +22,7 @@ _WITH_GPUS = NodeGroup(count=2, cpu="8", memory="32Gi", gpu=2, name_prefix="gpu"
 @pytest.fixture(params=[(_NODES,), (_NODES, _WITH_GPUS)], ids=["cpu", "gpu"])
 def calm(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
     """A cluster of this test alone; what restarts for its size may do so again after 20 s."""
-    with own_sandbox("calm", *request.param) as sandbox:
+    with temporary_sandbox("calm", *request.param) as sandbox:
         install(sandbox, tmp_path, ("reconciler",), "--restart-cooldown=20")
         with stage(sandbox) as made:
             yield made

@@ -20,7 +20,7 @@ from benchmarks.scheduling.teams.trace import Trace, nodes, trace
 from edl.errors import Conflict
 from edl.kube.api.client import ApiClient, connect
 from edl.model import ObjectRef
-from sandbox import own_sandbox
+from sandbox import temporary_sandbox
 
 HEAD: Final = (
     f"{'':<34}{'gangs':>6}{'started':>8}{'wait, s':>9}{'worst, s':>9}{'evicted':>8}"
@@ -30,7 +30,7 @@ HEAD: Final = (
 
 def measure(contestant: Contestant, given: Trace) -> tuple[Figures, float]:
     """One run, and the processor seconds of the whole control plane meanwhile."""
-    with own_sandbox("teams", nodes()) as sandbox:
+    with temporary_sandbox("teams", nodes()) as sandbox:
         api = connect(str(sandbox.kubeconfig))
         for team in given.guaranteed:
             sandbox.kubectl("create", "namespace", team)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sandbox import NodeGroup, own_sandbox
+from sandbox import NodeGroup, temporary_sandbox
 from sandbox.existing import Cluster
 from tests.integration.support.webhook import UNLABELLED, Webhook, beside, stored
 from tests.temporary_namespace import temporary
@@ -16,7 +16,7 @@ def cluster() -> Iterator[Cluster]:
     """Not the shared one: these tests take the webhook away from a whole cluster."""
     if named := os.environ.get("EDL_KUBECONFIG"):
         pytest.skip(f"needs a cluster whose webhook may be taken away; EDL_KUBECONFIG={named}")
-    with own_sandbox("webhook", NodeGroup(count=1, cpu="8", memory="32Gi")) as sandbox:
+    with temporary_sandbox("webhook", NodeGroup(count=1, cpu="8", memory="32Gi")) as sandbox:
         yield sandbox
 
 
