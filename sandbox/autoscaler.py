@@ -22,7 +22,7 @@ from sandbox.paths import places
 from sandbox.processes import components, readiness
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
     from sandbox.cluster import Sandbox
@@ -35,17 +35,14 @@ _READY_WITHIN: Final = 60.0
 
 
 def add_karpenter(
-    sandbox: Sandbox,
-    *pools: NodePool,
-    environ: Mapping[str, str] = os.environ,
-    say: Callable[[str], None] = lambda _: None,
+    sandbox: Sandbox, *pools: NodePool, say: Callable[[str], None] = lambda _: None
 ) -> None:
     """Run Karpenter on a sandbox that is up, with these pools; it is ready then.
 
-    Pools that exist are changed to what is said here. Karpenter takes its settings from `environ`,
-    such as FEATURE_GATES. Raises BuildError or SandboxError.
+    Pools that exist are changed to what is said here. Karpenter takes its settings from the
+    environment, such as FEATURE_GATES. Raises BuildError or SandboxError.
     """
-    programs = built(KARPENTER, Bench(places(environ).cache, environ), say)
+    programs = built(KARPENTER, Bench(places(os.environ).cache, os.environ), say)
     sandbox.kubectl("apply", "--server-side", "-f", str(programs))
     sandbox.kubectl("wait", "--for=condition=Established", "-f", str(programs))
     shaped = [replace(pool, tainted=sandbox.real) for pool in pools]

@@ -11,7 +11,6 @@ from typing import Any, Final
 from edl.convert import template_schema
 from edl.convert.diagnostics import FieldPath, Remark
 from edl.convert.template_schema import FieldShape
-from edl.writes import Json
 
 _NOT_CARRIED: Final = "a Job has nothing for it: leave it out, or write it into the Job yourself"
 
@@ -87,11 +86,6 @@ class Fields:
             self.wrong(name, f'unknown "{text}"', f"one of {', '.join(choices)}")
             return ""
         return text
-
-    def object(self, name: str) -> Json:
-        """An object as a whole, empty without it."""
-        found: Json = copy.deepcopy(self._typed(name, dict, "an object")) or {}
-        return found
 
     def shaped(self, name: str, shape: FieldShape) -> Any:  # noqa: ANN401 (JSON)
         """A field as a whole; None without it, and where a part of it has not the shape."""
