@@ -4,32 +4,39 @@
 import { svg } from "./dom.js";
 import { clock, length } from "./words.js";
 
+// A drawing that stretches to its cell, and the words that a screen reader says of it.
+function chart(name, [width, height], label, ...children) {
+  return svg(
+    "svg",
+    {
+      class: name,
+      viewBox: `0 0 ${width} ${height}`,
+      preserveAspectRatio: "none",
+      role: "img",
+      "aria-label": label,
+    },
+    ...children,
+  );
+}
+
+// Rectangles on the track of a bar, which is 100 wide and 8 high.
+function onTrack(label, ...children) {
+  return chart("bar", [100, 8], label, svg("rect", { class: "track", width: 100, height: 8 }), ...children);
+}
+
 // A part of 100, as a bar; the figure stands beside it. `kind` is the resource's place in `lines`,
 // whose colour it has. A full cluster is what this is for: it is coloured as any other.
 export function bar(share, label, kind = null) {
   const width = Math.min(share, 100);
-  return svg(
-    "svg",
-    { class: "bar", viewBox: "0 0 100 8", preserveAspectRatio: "none", role: "img", "aria-label": label },
-    svg("rect", { class: "track", width: 100, height: 8 }),
-    svg("rect", { class: kind === null ? "fill" : `fill kind-${kind}`, width, height: 8 }),
-  );
+  return onTrack(label, svg("rect", { class: kind === null ? "fill" : `fill kind-${kind}`, width, height: 8 }));
 }
 
 // Running, asked for and possible replicas in one bar: full, hatched and empty.
 export function sizeBar({ role, running, size, min, max }) {
   const most = Math.max(max, size, 1);
   const at = (count) => (100 * count) / most;
-  return svg(
-    "svg",
-    {
-      class: "bar",
-      viewBox: "0 0 100 8",
-      preserveAspectRatio: "none",
-      role: "img",
-      "aria-label": `${role}: ${running} of ${size} running, ${min} to ${max} possible`,
-    },
-    svg("rect", { class: "track", width: 100, height: 8 }),
+  return onTrack(
+    `${role}: ${running} of ${size} running, ${min} to ${max} possible`,
     svg("rect", { class: "asked", width: at(size), height: 8 }),
     svg("rect", { class: "fill", width: at(Math.min(running, most)), height: 8 }),
     min < most ? svg("rect", { class: "mark", x: at(min) - 0.5, width: 1, height: 8 }) : null,
@@ -49,15 +56,10 @@ export function stairs({ line, max, role }, now, large = false) {
     path += index === 0 ? `M${x(second)},${y(size)}` : `H${x(second)}V${y(size)}`;
   });
   const label = line.length > 0 ? said(line, role, span) : `${role}: not started yet`;
-  return svg(
-    "svg",
-    {
-      class: large ? "stairs large" : "stairs",
-      viewBox: `0 0 ${width} ${height}`,
-      preserveAspectRatio: "none",
-      role: "img",
-      "aria-label": label,
-    },
+  return chart(
+    large ? "stairs large" : "stairs",
+    [width, height],
+    label,
     path ? svg("path", { class: "area", d: `${path}H${width}V${height}H0Z` }) : null,
     path ? svg("path", { class: "line", d: `${path}H${width}` }) : null,
   );
@@ -86,15 +88,10 @@ export function lines(samples, titles) {
     return svg("path", { class: `line kind-${index}`, d });
   });
   const now = titles.map((title) => `${title} ${samples.at(-1).shares[title] ?? 0} %`).join(", ");
-  return svg(
-    "svg",
-    {
-      class: "lines",
-      viewBox: `0 0 ${width} ${height}`,
-      preserveAspectRatio: "none",
-      role: "img",
-      "aria-label": `Load from ${clock(first)} to ${clock(last)}; now ${now}`,
-    },
+  return chart(
+    "lines",
+    [width, height],
+    `Load from ${clock(first)} to ${clock(last)}; now ${now}`,
     ...grid,
     ...drawn,
   );
@@ -117,18 +114,7 @@ export function stacked(parts, label) {
     x += width;
     return width > 0 ? part : null;
   });
-  return svg(
-    "svg",
-    {
-      class: "bar",
-      viewBox: "0 0 100 8",
-      preserveAspectRatio: "none",
-      role: "img",
-      "aria-label": label,
-    },
-    svg("rect", { class: "track", width: 100, height: 8 }),
-    ...drawn,
-  );
+  return onTrack(label, ...drawn);
 }
 
 // What a part of `stacked` looks like.
