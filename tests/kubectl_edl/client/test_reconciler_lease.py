@@ -96,7 +96,7 @@ def test_a_job_that_is_made_anew_is_told_too(stage: Stage) -> None:
     ("command", "words"),
     [
         (("pause", "mnist"), "mnist: paused: once a reconciler runs, its pods end; it waits for: "),
-        (("scale", "mnist", "3"), "; once a reconciler runs, it is resized; scale-up waits "),
+        (("scale", "mnist", "6"), "; once a reconciler runs, it is resized; scale-up waits "),
     ],
 )
 def test_what_only_a_reconciler_does_is_promised_for_when_one_runs(
