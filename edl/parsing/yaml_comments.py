@@ -16,6 +16,7 @@ from ruamel.yaml.tokens import CommentToken
 _BLOCKS: Final = (LiteralScalarString, FoldedScalarString)
 _COMMENT: Final = re.compile(r"#[^\r\n]*")
 _SCANNER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_BLOCK_STYLES: Final = ("|", ">")
 _BEFORE: Final = 1
 """Where ruamel.yaml keeps what stands before a key or an item."""
 
@@ -29,6 +30,9 @@ def comments(text: str) -> tuple[str, ...]:
     for token in yaml.scan(text, Loader=_SCANNER):
         found += _COMMENT.findall(text, end, token.start_mark.index)
         end = max(end, token.end_mark.index)
+        if getattr(token, "style", None) in _BLOCK_STYLES:  # its header may have one
+            header = text.find("\n", token.start_mark.index)
+            found += _COMMENT.findall(text, token.start_mark.index, header)
     return tuple(comment.rstrip() for comment in found)
 
 

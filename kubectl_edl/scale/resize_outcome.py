@@ -127,5 +127,5 @@ class _TimeLimit:
         if waited >= timeout + _GRACE or unattended(self._connection, now):
             raise TimedOut(f"{late}; it was not taken back: does the reconciler run?")
         if not self._extended:
-            self._world.warn(f"{late}: waits until the reconciler has taken it back")
+            self._world.warn(f"{late}; waiting for the reconciler to take it back")
             self._extended = True

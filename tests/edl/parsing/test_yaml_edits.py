@@ -130,9 +130,9 @@ def test_lost_comments_are_told() -> None:
 
 
 def test_what_looks_like_a_comment_in_a_value_is_none() -> None:
-    before = "a: \"x #1 é\" # é one\nb: |\n  # of the script\n  run #2\n# three\nc: 'y #4'\n"
+    before = "a: \"x #1 é\" # é one\nb: | # two\n  # of the script\n  run #2\n# three\nc: 'y #4'\n"
     after = "a: 'x #1 é'\nb: '# of the script\n\n  run #2\n\n  '\nc: y\n"
-    assert lost_comments(before, after) == ("# é one", "# three")
+    assert lost_comments(before, after) == ("# é one", "# two", "# three")
     assert lost_comments('{\n\t"a": "#"}', "a: x") == ()
 
 

@@ -192,7 +192,7 @@ def test_a_reconciler_that_never_answers_is_waited_for_a_little_and_named(stage:
     assert (found.code, found.err.splitlines()) == (
         5,
         [
-            f"{late}: waits until the reconciler has taken it back",
+            f"{late}; waiting for the reconciler to take it back",
             f"error: {late}; it was not taken back: does the reconciler run?",
         ],
     )
