@@ -11,7 +11,7 @@ import pytest
 
 from certs.bundle import Bundle, CertificateError, to_files
 from certs.issue import issue
-from certs.rotation_steps import CertificateRequest, is_good
+from certs.rotation_steps import CertificateRequest, TrustProgress, is_good
 from certs.secrets import ensure, read_issuer, read_pair, usual
 from certs.subject_names import local_names
 from edl.errors import Forbidden
@@ -67,7 +67,9 @@ def test_applying_the_manifests_again_takes_no_certificate_away(
     path = tmp_path / "release.yaml"
     path.write_text(render.to_yaml(render.without_workloads(render.load())))
     restored.cluster.kubectl("apply", "--server-side", "-f", str(path))
-    ensure(connect(str(restored.cluster.kubeconfig)), INSTALLATION, datetime.now(UTC))
+    api, now = connect(str(restored.cluster.kubeconfig)), datetime.now(UTC)
+    fresh = ensure(api, INSTALLATION, now).issuer.authority.certificate
+    ensure(api, INSTALLATION, now, progress=TrustProgress(settled=fresh))
     before, trust = kept(restored), trusted(restored)
     restored.cluster.kubectl("apply", "--server-side", "-f", str(path))
     assert kept(restored) == before
