@@ -36,7 +36,7 @@ from certs.rotation_steps import (
 from certs.subject_names import SubjectNames, service_names
 from certs.verify import is_signed_by
 from edl.errors import Conflict, Forbidden, NotFound
-from edl.kube.cluster import Cluster
+from edl.kube.cluster import Cluster, find
 from edl.model import ObjectRef
 from edl.writes import Json
 
@@ -192,7 +192,7 @@ def _agreed(cluster: Cluster, installation: Installation, choice: _Choice) -> In
 def _attempt(cluster: Cluster, installation: Installation, choice: _Choice) -> Installed:
     # Read the configurations before the Secret: their versions cause a conflict if another process
     # has published a newer Secret's trust since, so an older trust never replaces it.
-    configurations = {target: _read(cluster, target) for target in _CONFIGURATIONS}
+    configurations = {target: find(cluster, target) for target in _CONFIGURATIONS}
     believed = b"".join(map(trusted, filter(None, configurations.values())))
     secret = _secret(cluster, installation.authority)
     found = _parsed(secret, issuer_from)
@@ -221,15 +221,8 @@ def _serve(
     return Installed(chosen.issuer, pair, chosen.absent)
 
 
-def _read(cluster: Cluster, target: ObjectRef) -> Json | None:
-    try:
-        return cluster.get(target)
-    except NotFound:
-        return None
-
-
 def _secret(cluster: Cluster, target: ObjectRef) -> Json:
-    return _read(cluster, target) or _created(cluster, target)
+    return find(cluster, target) or _created(cluster, target)
 
 
 def _created(cluster: Cluster, target: ObjectRef) -> Json:

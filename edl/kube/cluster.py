@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Prot
 
 import msgspec
 
+from edl.errors import NotFound
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import timedelta
@@ -210,6 +212,14 @@ class Cluster(Protocol):
     def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
         """Delete in the background (never orphan), only this version and this uid where given."""
         ...
+
+
+def find(cluster: Cluster, target: ObjectRef) -> Json | None:
+    """None where there is none. Raises the other errors of the API server."""
+    try:
+        return cluster.get(target)
+    except NotFound:
+        return None
 
 
 class PluginCluster(Cluster, Protocol):

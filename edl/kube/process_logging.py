@@ -29,8 +29,8 @@ class _OneLine(logging.Formatter):
         return self._render(line)
 
 
-def _json(line: Mapping[str, Any]) -> str:
-    return msgspec.json.encode(line, enc_hook=str).decode()
+def _json(value: object) -> str:
+    return msgspec.json.encode(value, enc_hook=str).decode()
 
 
 def _text(line: Mapping[str, Any]) -> str:
@@ -42,13 +42,9 @@ def _text(line: Mapping[str, Any]) -> str:
 
 
 def _quoted(value: object) -> str:
-    text = value if isinstance(value, str) else _json_of(value)
+    text = value if isinstance(value, str) else _json(value)
     plain = text.isprintable() and not set(text) & set(' "=')
-    return text if plain and text else _json_of(text)
-
-
-def _json_of(value: object) -> str:
-    return msgspec.json.encode(value, enc_hook=str).decode()
+    return text if plain and text else _json(text)
 
 
 FORMATS: Final[Mapping[str, Callable[[dict[str, Any]], str]]] = {"json": _json, "text": _text}

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from edl.errors import NotFound
+from edl.kube.cluster import find
 from edl.model import JobKey, ObjectRef, TrainingJob
 from edl.writes import Json
 from kubectl_edl.cli.candidates import plain
@@ -57,7 +57,4 @@ def again(key: JobKey, survey: Survey, connection: ClusterConnection) -> Trainin
 def _found(name: str, connection: ClusterConnection) -> Json | None:
     if not connection.namespace:
         return None
-    try:
-        return connection.cluster.get(ObjectRef("Job", connection.namespace, name))
-    except NotFound:
-        return None
+    return find(connection.cluster, ObjectRef("Job", connection.namespace, name))

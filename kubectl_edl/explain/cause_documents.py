@@ -20,12 +20,11 @@ from edl.model.blockers import (
     TooLarge,
 )
 from edl.planner.explain.explanation import Blockers
-from edl.quantities import Resources
 from edl.visibility.namespace_queue import PublishedStops
 from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.documents.decision_documents import BlockerDocument, BlockersDocument
 from kubectl_edl.output.documents.shared_documents import DomainDocument
-from kubectl_edl.queue.view import quantities
+from kubectl_edl.queue.view import quantities, quantity
 
 
 def stops_document(stops: Blockers | None) -> BlockersDocument | None:
@@ -119,9 +118,9 @@ def _(one: LoadCeiling) -> BlockerDocument:
         "resource": one.resource,
         "loadCeiling": one.share,
         "sufficientLoadCeiling": one.enough,
-        "idle": _quantity(one.resource, one.idle),
-        "reserved": _quantity(one.resource, one.kept),
-        "needed": _quantity(one.resource, one.needed),
+        "idle": quantity(one.resource, one.idle),
+        "reserved": quantity(one.resource, one.kept),
+        "needed": quantity(one.resource, one.needed),
     }
 
 
@@ -182,7 +181,3 @@ def _domains(found: Iterable[Domain]) -> list[DomainDocument]:
     return [
         {"role": one.role or None, "topologyKey": one.label, "value": one.value} for one in found
     ]
-
-
-def _quantity(resource: str, amount: int) -> str:
-    return next(iter(quantities(Resources.of({resource: amount})).values()), "0")

@@ -9,11 +9,10 @@ from typing import Final
 
 from certs.secrets import AUTHORITY_SECRET, SECRET
 from edl import contract
-from edl.kube.cluster import ListOptions, PluginCluster
+from edl.kube.cluster import ListOptions, PluginCluster, find
 from edl.model import ObjectRef
 from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.visibility.queue_writes import SELECTOR
-from kubectl_edl.install.server_side_apply import found
 
 IN_ITS_NAMESPACE: Final = (
     ("Lease", contract.RECONCILER_LEASE),
@@ -37,7 +36,7 @@ def created(cluster: PluginCluster) -> Iterator[ObjectRef]:
     """Those that are there. Raises ClusterError."""
     for kind, name in IN_ITS_NAMESPACE:
         target = ObjectRef(kind, cluster.system_namespace, name)
-        if found(cluster, target) is not None:
+        if find(cluster, target) is not None:
             yield target
     for options in AMONG_USERS:
         for item in cluster.list(options).items:

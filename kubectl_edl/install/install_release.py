@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from edl import contract
-from edl.kube.cluster import PluginCluster
+from edl.kube.cluster import PluginCluster, find
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
@@ -17,7 +17,6 @@ from kubectl_edl.install.installation_values import InstallationChoice
 from kubectl_edl.install.server_side_apply import (
     Applied,
     Apply,
-    found,
     in_order,
     name_of,
     refuse_helm,
@@ -54,7 +53,7 @@ def install(
         )
         return
     cluster = world.connect(scope).cluster
-    if found(cluster, _webhook(cluster)) is not None:
+    if find(cluster, _webhook(cluster)) is not None:
         raise Refused(
             "kubectl-edl is installed already; another image or other values: kubectl edl upgrade"
         )
@@ -68,7 +67,7 @@ def upgrade(
     """To this plugin's version, with the values of before where nothing else is said."""
     cluster = world.connect(scope).cluster
     _refuse_a_second(cluster)
-    if found(cluster, _webhook(cluster)) is None:
+    if find(cluster, _webhook(cluster)) is None:
         if outside := served_outside(cluster):
             raise Refused(
                 f"nothing to upgrade: the webhook is served from {outside}, by no Deployment of "

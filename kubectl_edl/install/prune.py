@@ -7,13 +7,12 @@ from typing import Final
 
 from edl.durations import duration_text
 from edl.errors import NotFound
-from edl.kube.cluster import RESOURCES, ListOptions, PluginCluster
+from edl.kube.cluster import RESOURCES, ListOptions, PluginCluster, find
 from edl.model import ObjectRef
 from kubectl_edl.cli.command_errors import TimedOut
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.interaction import waited
 from kubectl_edl.install.rollout import PART_OF
-from kubectl_edl.install.server_side_apply import found
 
 WEBHOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 KINDS: Final = (
@@ -67,7 +66,7 @@ def wait_until_gone(
 ) -> None:
     """Raise TimedOut, naming what is still there."""
     left = waited(
-        world, lambda: [one for one in targets if found(cluster, one) is not None], timeout
+        world, lambda: [one for one in targets if find(cluster, one) is not None], timeout
     )
     if left:
         names = ", ".join(f"{target.kind} {target.name}" for target in left)

@@ -7,14 +7,13 @@ from typing import Final
 
 from edl import contract
 from edl.durations import duration_text
-from edl.kube.cluster import ListOptions, PluginCluster
+from edl.kube.cluster import ListOptions, PluginCluster, find
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused, TimedOut
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.interaction import waited
 from kubectl_edl.client.pending_pods import NO_IMAGE
-from kubectl_edl.install.server_side_apply import found
 
 DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
 _CRASHES: Final = 3
@@ -40,13 +39,13 @@ def _missing(cluster: PluginCluster) -> str:
     late = [name for name in DEPLOYMENTS if not _rolled_out(cluster, name)]
     if late:
         return f"{' and '.join(late)} {'are' if len(late) > 1 else 'is'} not rolled out"
-    webhooks = (found(cluster, _CONFIGURATION) or {}).get("webhooks") or ()
+    webhooks = (find(cluster, _CONFIGURATION) or {}).get("webhooks") or ()
     trusted = all(webhook["clientConfig"].get("caBundle") for webhook in webhooks)
     return "" if trusted else "the API server has no caBundle for it yet"
 
 
 def _rolled_out(cluster: PluginCluster, name: str) -> bool:
-    deployment = found(cluster, ObjectRef("Deployment", cluster.system_namespace, name))
+    deployment = find(cluster, ObjectRef("Deployment", cluster.system_namespace, name))
     if deployment is None:
         return False
     status, wanted = deployment.get("status") or {}, deployment["spec"]["replicas"]
@@ -96,7 +95,7 @@ def _pods(cluster: PluginCluster) -> list[Json]:
 
 def _templates(cluster: PluginCluster) -> Iterator[Json]:
     for name in DEPLOYMENTS:
-        if deployment := found(cluster, ObjectRef("Deployment", cluster.system_namespace, name)):
+        if deployment := find(cluster, ObjectRef("Deployment", cluster.system_namespace, name)):
             yield deployment["spec"]["template"]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from edl.errors import Conflict, Invalid, NotFound
-from edl.kube.cluster import RESOURCES, PluginCluster
+from edl.kube.cluster import RESOURCES, PluginCluster, find
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
@@ -47,7 +47,7 @@ class Apply:
     def __call__(self, document: Json) -> Applied:
         """Raise Refused with the way out, or ClusterError."""
         target = target_of(document)
-        before = found(self.cluster, target)
+        before = find(self.cluster, target)
         try:
             after = self.cluster.apply(target, document, force=self.force, dry_run=self.dry_run)
         except NotFound as error:
@@ -63,7 +63,7 @@ class Apply:
 
     def _missing(self, document: Json, error: NotFound) -> Json:
         """Our namespace, which a dry run does not make; or a kind that the cluster lacks."""
-        if self.dry_run and found(self.cluster, _namespace(self.cluster)) is None:
+        if self.dry_run and find(self.cluster, _namespace(self.cluster)) is None:
             return document
         kind, version = document["kind"], document["apiVersion"]
         raise Refused(
@@ -74,13 +74,6 @@ class Apply:
 
 def _namespace(cluster: PluginCluster) -> ObjectRef:
     return ObjectRef("Namespace", "", cluster.system_namespace)
-
-
-def found(cluster: PluginCluster, target: ObjectRef) -> Json | None:
-    try:
-        return cluster.get(target)
-    except NotFound:
-        return None
 
 
 def target_of(document: Json) -> ObjectRef:
@@ -97,7 +90,7 @@ def name_of(target: ObjectRef) -> str:
 
 def refuse_helm(cluster: PluginCluster, instead: Callable[[str, str], str]) -> None:
     """Raise Refused where Helm installed it; `instead` says what to type, by release and place."""
-    configuration = found(cluster, ObjectRef("MutatingWebhookConfiguration", "", "edl"))
+    configuration = find(cluster, ObjectRef("MutatingWebhookConfiguration", "", "edl"))
     notes = (configuration or {}).get("metadata", {}).get("annotations") or {}
     if release := notes.get(_HELM):
         place = notes.get("meta.helm.sh/release-namespace", "default")

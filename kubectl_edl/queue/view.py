@@ -176,3 +176,8 @@ def _document(waiting: WaitingJob) -> "QueuedTrainingJobDocument":
 def quantities(resources: Iterable[tuple[str, int]]) -> dict[str, str]:
     """As Kubernetes spells them: millicores of CPU, whole units of the rest."""
     return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in resources}
+
+
+def quantity(name: str, amount: int) -> str:
+    """One of them; nothing is `0`."""
+    return quantities(((name, amount),))[name] if amount else "0"

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from edl import contract
-from edl.errors import NotFound
-from edl.kube.cluster import PluginCluster
+from edl.kube.cluster import PluginCluster, find
 from edl.model import ObjectRef
 from edl.parsing.team_config_map import teams_of
 from edl.parsing.team_document import parse_teams
@@ -33,7 +32,7 @@ def change_teams(
     agreed: list[tuple[str, ...]] = []
 
     def once() -> str:
-        found = _found(cluster)
+        found = find(cluster, _document(cluster))
         text = _text(found)
         before, new = parse_teams(text), edit(text)
         after = parse_teams(new)
@@ -63,13 +62,6 @@ def _agreed(
         return False
     agreed.append(lost)
     return True
-
-
-def _found(cluster: PluginCluster) -> Json | None:
-    try:
-        return cluster.get(_document(cluster))
-    except NotFound:
-        return None
 
 
 def _document(cluster: PluginCluster) -> ObjectRef:

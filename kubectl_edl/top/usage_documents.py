@@ -2,11 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from edl.quantities import Resources
 from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.cell_quantities import decimal
 from kubectl_edl.output.documents.field_kinds import API_VERSION
-from kubectl_edl.queue.view import quantities
+from kubectl_edl.queue.view import quantities, quantity
 from kubectl_edl.top.node_shares import NodeShares
 from kubectl_edl.top.resource_hours import Hours
 from kubectl_edl.top.usage import ClusterUsage, JobUsage, NodeUsage, UsageLine
@@ -103,7 +102,7 @@ def _quantity(name: str, amount: int) -> str:
     """GPUs and CPU are counted in thousandths."""
     if name == "gpu":
         return thousandths(amount)
-    return next(iter(quantities(Resources.of({name: amount})).values()), "0")
+    return quantity(name, amount)
 
 
 def thousandths(amount: int) -> str:

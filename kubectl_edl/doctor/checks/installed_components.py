@@ -5,7 +5,7 @@ from typing import Final
 
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl import contract
-from edl.errors import NotFound
+from edl.kube.cluster import find
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import served_in, served_outside
@@ -67,10 +67,7 @@ def _fix(patient: Patient) -> str:
 
 def found(patient: Patient, target: ObjectRef) -> Json | None:
     """None where there is none. Raises the other errors of the API server."""
-    try:
-        return patient.connection.cluster.get(target)
-    except NotFound:
-        return None
+    return find(patient.connection.cluster, target)
 
 
 def _replicas(name: str, deployment: Json, namespace: str) -> Diagnoses:
