@@ -46,7 +46,7 @@ CertificateName: TypeAlias = Annotated[
 ]
 """Without the sign by which a container's arguments name variables."""
 Url: TypeAlias = Annotated[
-    str, Meta(pattern=r"^(https?://[-a-zA-Z0-9._~:/?@!&()*+,;=%]+)?\Z", max_length=2000)
+    str, Meta(pattern=r"^(https?://[-a-zA-Z0-9._~:/?@!&()*+,;=%'\[\]]+)?\Z", max_length=2000)
 ]
 """Without `#`, for a section follows; without braces, which alerts read. Empty: no address."""
 Replicas: TypeAlias = Annotated[

@@ -26,6 +26,8 @@ from edl.visibility.team_figures import team_figures
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.reconciler_settings import Deciding, SettingsOverrides, deciding, unattended
 from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
+from kubectl_edl.top.cluster_costs import ClusterCosts, hours_so_far
+from kubectl_edl.top.node_shares import node_costs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from kubectl_edl.cli.context import CliContext, ClusterConnection
     from kubectl_edl.client.reconciler_settings import Deciding
     from kubectl_edl.queue.view import WaitingJob
+    from kubectl_edl.top.options import CostOptions
+    from kubectl_edl.top.resource_hours import Hours
 
 
 _HINT: Final = (
@@ -243,3 +247,19 @@ class Estimates:
             self._asked, self._found = asked, found.starts
             self._until = self._monotonic() + _FRESH
         return self._found
+
+
+class RecentCosts:
+    """Costs of the nodes of now, and hours that are at most `_FRESH` seconds old."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._until = float("-inf")
+        self._hours: tuple[Hours, ...] = ()
+
+    def of(self, state: ClusterState, asked: CostOptions) -> ClusterCosts:
+        now = self._monotonic()
+        if now >= self._until:
+            self._hours = hours_so_far(state, asked)
+            self._until = now + _FRESH
+        return ClusterCosts(node_costs(state, asked.prices), self._hours)

@@ -5,7 +5,7 @@ since 1970. All lists are bounded, so that the state of the largest cluster is s
 figures beside them count everything.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from itertools import pairwise
 from typing import Final
@@ -27,7 +27,7 @@ from kubectl_edl.model.start_estimates import when
 from kubectl_edl.model.training_job_view import view
 from kubectl_edl.output.cell_quantities import decimal
 from kubectl_edl.queue.view import WaitingJob
-from kubectl_edl.top.cluster_costs import cluster_costs, held_so_far, unpriced
+from kubectl_edl.top.cluster_costs import ClusterCosts, cluster_costs, held_so_far, unpriced
 from kubectl_edl.top.node_shares import NodeShares
 from kubectl_edl.top.options import NO_PRICES, CostOptions
 
@@ -41,7 +41,12 @@ _NO_SIZE: Final = frozenset({Operation.REMOVED})
 """Named pods left; the size before and after is told by what shrank."""
 
 
-def page(seen: Seen, samples: Sequence[Sample], asked: CostOptions = NO_PRICES) -> Json:
+def page(
+    seen: Seen,
+    samples: Sequence[Sample],
+    asked: CostOptions = NO_PRICES,
+    costs: Callable[[ClusterState, CostOptions], ClusterCosts] = cluster_costs,
+) -> Json:
     """Everything that is shown; costs are computed as `asked`."""
     nodes = seen.state.nodes if seen.state else ()
     jobs = sorted(seen.jobs, key=lambda job: (phase(job) in _OVER, job.key))
@@ -66,7 +71,7 @@ def page(seen: Seen, samples: Sequence[Sample], asked: CostOptions = NO_PRICES) 
             "all": len(seen.teams),
             "rows": [_team(one) for one in team_rows.shown(seen.teams)],
         },
-        "costs": _costs(seen.state, asked) if seen.state else None,
+        "costs": _costs(seen.state, costs(seen.state, asked), asked) if seen.state else None,
         "hints": [hint.removeprefix("hint: ") for hint in seen.hints],
     }
 
@@ -156,9 +161,8 @@ def _team(one: TeamFigures) -> Json:
     }
 
 
-def _costs(state: ClusterState, asked: CostOptions) -> Json:
+def _costs(state: ClusterState, found: ClusterCosts, asked: CostOptions) -> Json:
     """What `kubectl edl top cluster` says below its table."""
-    found = cluster_costs(state, asked)
     rows = [("Node-hours", found.nodes.nodes), ("Cost", found.nodes.hourly)] if state.nodes else []
     return {
         "rows": [_shares(title, shares) for title, shares in rows if shares],

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from edl.errors import EdlError
-from kubectl_edl.dashboard.cluster_reader import Look, Seen
+from kubectl_edl.dashboard.cluster_reader import Look, RecentCosts, Seen
 from kubectl_edl.dashboard.load_history import Samples
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
 from kubectl_edl.dashboard.page_state import page, sample
@@ -38,6 +38,7 @@ class Live:
         self._board = board
         self._monotonic = monotonic
         self._costs = costs
+        self._recent = RecentCosts(monotonic)
         self._samples = Samples()
         self._changed = Event()
         self._stopped = Event()
@@ -90,5 +91,6 @@ class Live:
             return
         if not trouble:
             self._samples.put(sample(self._seen))
-        shown = page(self._seen, self._samples.values(), self._costs) | {"trouble": trouble}
+        shown = page(self._seen, self._samples.values(), self._costs, self._recent.of)
+        shown |= {"trouble": trouble}
         self._board.show(msgspec.json.encode(shown))

@@ -172,7 +172,8 @@ def _wait_until_gone(
     )
     if not left:
         return
-    names = ", ".join(job["metadata"]["name"] for job in left)
+    keys = [JobKey(job["metadata"]["namespace"], job["metadata"]["name"]) for job in left]
+    names = ", ".join(shown(key, connection.scope) for key in keys)
     raise TimedOut(
         f"deleted, and after {duration_text(how.timeout)} still there (a finalizer?): {names}"
     )

@@ -70,9 +70,11 @@ def wait_until_gone(
     )
     if left:
         names = ", ".join(f"{target.kind} {target.name}" for target in left)
+        first = left[0]
+        place = f" -n {first.namespace}" if first.namespace else ""
         raise TimedOut(
             f"{names} still there after {duration_text(timeout)}; its finalizers and "
-            f"conditions say why: kubectl get {left[0].kind.lower()} {left[0].name} -o yaml"
+            f"conditions say why: kubectl get {first.kind.lower()} {first.name}{place} -o yaml"
         )
 
 

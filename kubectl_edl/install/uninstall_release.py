@@ -51,7 +51,8 @@ def uninstall(world: CliContext, scope: Scope, how: UninstallOptions) -> None:
     targets = tuple(dict.fromkeys((*targets, *created(cluster))))
     _remove(world, cluster, targets[len(installed) :])
     if how.wait:
-        prune.wait_until_gone(world, cluster, targets, how.timeout)
+        ours = [target for target in targets if _is_ours(cluster, target)]
+        prune.wait_until_gone(world, cluster, ours, how.timeout)
 
 
 def _remove(world: CliContext, cluster: PluginCluster, targets: Sequence[ObjectRef]) -> None:
@@ -60,8 +61,14 @@ def _remove(world: CliContext, cluster: PluginCluster, targets: Sequence[ObjectR
 
 
 def _told(cluster: PluginCluster, target: ObjectRef) -> str:
-    own = target.namespace in ("", cluster.system_namespace)
-    return name_of(target) if own else f"{name_of(target)} in {target.namespace}"
+    return (
+        name_of(target) if _is_ours(cluster, target) else f"{name_of(target)} in {target.namespace}"
+    )
+
+
+def _is_ours(cluster: PluginCluster, target: ObjectRef) -> bool:
+    """Not among users' objects: there a pod of a lost node may stay as long as the node does."""
+    return target.namespace in ("", cluster.system_namespace)
 
 
 def _give_back(world: CliContext, cluster: PluginCluster) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 from edl import contract
 from edl.annotations.job_history import HistoryEntry, Operation, entries
 from edl.durations import duration_text
+from edl.errors import ClusterError
 from edl.kube.cluster import ListOptions
 from edl.model import JobKey, Role, TrainingJob
 from edl.phases import ending
@@ -16,7 +17,7 @@ from kubectl_edl.cli.command_errors import Missing, Refused, TakenBack, TimedOut
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.lookup import only
-from kubectl_edl.client.reconciler_lease import unattended
+from kubectl_edl.client.reconciler_lease import Lead, leadership
 
 _GRACE: Final = timedelta(seconds=15)
 """The reconciler takes a growth back when its time is up; so long we wait for that to be said.
@@ -99,6 +100,15 @@ def _is_there(role: Role, goal: Goal) -> bool:
     return sum(pod.ready and not pod.terminating for pod in role.status.pods) >= role.status.size
 
 
+def _is_lost(connection: ClusterConnection, now: datetime) -> bool:
+    """Whether no reconciler leads, and none is about to: a released Lease soon has a new holder."""
+    try:
+        found = leadership(connection, now)
+    except ClusterError:
+        return False
+    return found.stalled and found.lead is not Lead.RELEASED
+
+
 class _TimeLimit:
     """What `--timeout` allows; a growth gets some time more, in which it is taken back."""
 
@@ -124,7 +134,7 @@ class _TimeLimit:
         late = f"{goal.job.name}: {goal.role} is not at {goal.size} after {limit}"
         if not goal.limited:
             raise TimedOut(late)
-        if waited >= timeout + _GRACE or unattended(self._connection, now):
+        if waited >= timeout + _GRACE or _is_lost(self._connection, now):
             raise TimedOut(f"{late}; it was not taken back: does the reconciler run?")
         if not self._extended:
             self._world.warn(f"{late}; waiting for the reconciler to take it back")

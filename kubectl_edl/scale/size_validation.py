@@ -218,7 +218,7 @@ def next_step(found: Scaling, *, attended: bool) -> str:
     Only growth waits for capacity, and a size that is there already stays.
     """
     role = found.role
-    if found.size == role.status.size and not role.status.suspended:
+    if found.size == role.status.size and not (found.removed or role.status.suspended):
         return "it has that size now"
     when = "" if found.shrinks else "when capacity is free"
     if role.spec.resizing is ResizePolicy.RESTART:

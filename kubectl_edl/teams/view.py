@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from edl.parsing.team_fields import resource_name
 from edl.quantities import Resources, number_text
 from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.output.cell_quantities import fine_percent
@@ -62,7 +63,7 @@ def _row(one: TeamFigures, namespaces: Mapping[str, int]) -> tuple[str, ...]:
 
 def _amounts(found: Resources) -> str:
     """As `teams set` takes them: `cpu=800,nvidia.com/gpu=64`."""
-    return ",".join(f"{name}={number_text(name, amount)}" for name, amount in found)
+    return ",".join(f"{resource_name(name)}={number_text(name, amount)}" for name, amount in found)
 
 
 def _document(one: TeamFigures, namespaces: Mapping[str, int]) -> "TeamDocument":

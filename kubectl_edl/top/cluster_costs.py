@@ -31,10 +31,13 @@ class ClusterCosts:
 
 def cluster_costs(state: ClusterState, asked: CostOptions) -> ClusterCosts:
     """At the time when the state was observed."""
+    return ClusterCosts(node_costs(state, asked.prices), hours_so_far(state, asked))
+
+
+def hours_so_far(state: ClusterState, asked: CostOptions) -> tuple[Hours, ...]:
+    """Of all jobs: this reads each history, which takes a second for some thousand."""
     found = [hours(job, state.observed_at, asked.serial) for job in state.jobs]
-    return ClusterCosts(
-        node_costs(state, asked.prices), tuple(total(found, unit) for unit in _UNITS)
-    )
+    return tuple(total(found, unit) for unit in _UNITS)
 
 
 def unpriced(costs: NodeCosts) -> str:

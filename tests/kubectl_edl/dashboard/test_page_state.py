@@ -15,15 +15,18 @@ from edl.quantities import PODS, Resources
 from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.dashboard import node_load
+from kubectl_edl.dashboard.cluster_reader import RecentCosts
 from kubectl_edl.dashboard.load_history import Sample
 from kubectl_edl.dashboard.page_state import MOST_JOBS, line, page, sample
 from kubectl_edl.model.team_rows import MOST_TEAMS
+from kubectl_edl.top.cluster_costs import cluster_costs
 from kubectl_edl.top.node_shares import INSTANCE_TYPE
 from kubectl_edl.top.options import CostOptions
 from tests.kubectl_edl.dashboard.stand import namespace, seen, trained
-from tests.kubectl_edl.stage import NOW, job
+from tests.kubectl_edl.stage import NOW, Stage, job
 
 if TYPE_CHECKING:
+    from edl.model import ClusterState
     from tests.kubectl_edl.stage import Stage
 
 SECOND = int(NOW.timestamp())
@@ -267,6 +270,25 @@ def test_costs_of_the_page_are_those_of_the_command() -> None:
     assert f"Resource-hours: {hours}\n" in run.out
     assert "of fixed maximum sizes" in hours
     assert f"hint: {found['note']}\n" in run.err
+
+
+def whole(stage: Stage) -> ClusterState:
+    found = seen(stage).state
+    assert found is not None
+    return found
+
+
+def test_hours_so_far_are_read_anew_only_after_a_while() -> None:
+    stage, moments = trained(), iter([0.0, 19.0, 21.0])
+    recent = RecentCosts(lambda: next(moments))
+    first = recent.of(whole(stage), CostOptions())
+    stage.patch("node-1", {"metadata": {"labels": {INSTANCE_TYPE: "large"}}}, "Node")
+    asked = CostOptions({"large": 8.0}, serial=0.1)
+    second, third = recent.of(whole(stage), asked), recent.of(whole(stage), asked)
+    assert second.nodes.hourly is not None
+    assert second.hours == first.hours
+    assert third == cluster_costs(whole(stage), asked)
+    assert third.hours != first.hours, "the part of its work that does not divide is known now"
 
 
 def test_without_prices_the_page_says_how_to_give_them() -> None:

@@ -64,6 +64,14 @@ def test_all_are_the_training_jobs_of_the_namespace(stage: Stage) -> None:
     assert stage.cluster.get(ObjectRef("Job", "team-b", "other"))
 
 
+def test_what_is_left_in_several_namespaces_is_named_with_them(stage: Stage) -> None:
+    twins(stage)
+    held(stage)
+    found = stage.run("delete", "-l", "team=vision", "-A", "-y", "--timeout", "1s")
+    assert found.code == 5
+    assert found.err.endswith(" still there (a finalizer?): default/sweep\n")
+
+
 def test_what_a_selector_does_not_find_is_no_error(stage: Stage) -> None:
     found = stage.run("delete", "-l", "team=none", "-y")
     assert (found.code, found.out) == (0, "")

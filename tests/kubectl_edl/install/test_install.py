@@ -229,6 +229,17 @@ def test_another_namespace_holds_everything_and_stays() -> None:
     assert there == ["theirs"]
 
 
+def test_a_provisional_pod_on_a_lost_node_delays_no_uninstallation() -> None:
+    on = stage()
+    install(on)
+    labels = {contract.PROVISIONAL: "asks", "app.kubernetes.io/managed-by": contract.MANAGED_BY}
+    stays = {"name": "asks", "namespace": "team-b", "labels": labels, "finalizers": ["x.test/y"]}
+    on.create({"kind": "Pod", "metadata": stays, "spec": {"nodeName": "lost"}})
+    run = on.run("uninstall", "--yes", "--timeout", "5s")
+    assert (run.code, "still there" in run.err) == (0, False)
+    assert on.cluster.get(ObjectRef("Pod", "team-b", "asks"))["metadata"]["deletionTimestamp"]
+
+
 def run_a_while(on: Stage, namespace: str) -> None:
     """What stands there then, without labels; a Secret of ours was deleted and came again."""
     for kind, name in IN_ITS_NAMESPACE:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from edl import contract
+from edl.kube.auth.access_review import MissingRights
+from edl.model import ObjectRef
 from edl.writes import Json
 from tests.kubectl_edl.stage import NOW, Run, Stage, job, lease, mnist, pod
 
@@ -197,6 +199,23 @@ def test_a_reconciler_that_never_answers_is_waited_for_a_little_and_named(stage:
         ],
     )
     assert stage.deadlines == (timedelta(seconds=60), timedelta(seconds=75))
+
+
+@pytest.mark.parametrize("reconciler", ["lacks an unrelated right", "is being replaced"])
+def test_a_growth_that_is_taken_back_after_its_time_is_reported_as_such(
+    stage: Stage, reconciler: str
+) -> None:
+    lacks = reconciler == "lacks an unrelated right"
+    missing = MissingRights("edl", ("create secrets",)) if lacks else None
+    lease(stage, minutes_ago=-5, missing=missing)
+    if not lacks:
+        target = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
+        stage.cluster.patch(target, {"spec": {"holderIdentity": ""}})
+    line = "2026-11-21T12:01:02.000Z ScaleFailed 6 4 ScaleFailed 6 not ready within 60 s: back to 4"
+    back = noted(stage, "mnist-worker", scale_timeout=None, replicas=None, history=line)
+    stage.now = [NOW + timedelta(seconds=age) for age in (0, 0, 0, 0, 61, 61, 62, 62, 62)]
+    stage.between = [lambda: None, back]
+    assert stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s").code == 4
 
 
 def test_where_no_reconciler_is_left_the_wait_ends_with_its_timeout(stage: Stage) -> None:

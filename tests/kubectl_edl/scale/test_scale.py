@@ -48,6 +48,7 @@ def test_the_job_of_a_role_means_that_role_and_no_other(stage: Stage) -> None:
         (["3"], "the reconciler will apply it: kubectl edl status mnist\n"),
         (["--max", "2"], "the reconciler will apply it: kubectl edl status mnist\n"),
         (["4"], "it has that size now: kubectl edl status mnist\n"),
+        (["4", "--remove", "worker-1"], NEXT),
         (["--max", "5"], NEXT),
     ],
 )

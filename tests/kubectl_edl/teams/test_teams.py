@@ -43,6 +43,15 @@ def stage() -> Stage:
     return stage
 
 
+def test_amounts_are_written_as_set_takes_them(stage: Stage) -> None:
+    given = "sharedgpu/gpu_request=1500m"
+    assert stage.run("teams", "set", "vision", "--guaranteed", given, "-y").code == 0
+    _, *rows = [line.split() for line in stage.run("teams").out.splitlines()]
+    shown = next(row[2] for row in rows if row[0] == "vision")
+    assert stage.run("teams", "set", "vision", "--guaranteed", shown, "-y").code == 0
+    assert shown.startswith("sharedgpu/gpu_request=")
+
+
 def test_the_tree_shows_what_each_has(stage: Stage) -> None:
     put(stage)
     running = stage.put(job("runs", framework="none", min="1", max="1"), suspend=False)
