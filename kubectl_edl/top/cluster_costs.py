@@ -35,7 +35,7 @@ def cluster_costs(state: ClusterState, asked: CostOptions) -> ClusterCosts:
 
 
 def hours_so_far(state: ClusterState, asked: CostOptions) -> tuple[Hours, ...]:
-    """Of all jobs: this reads each history, which takes a second for some thousand."""
+    """Reads the history of each job, which takes a second for some thousand."""
     found = [hours(job, state.observed_at, asked.serial) for job in state.jobs]
     return tuple(total(found, unit) for unit in _UNITS)
 
