@@ -9,26 +9,7 @@ from msgspec import Struct
 from edl import contract
 from edl.patches.merge_patch import merged
 from manifests.documents import Documents
-from manifests.templating.template_nodes import (
-    ABSENT,
-    CelText,
-    Choice,
-    Differs,
-    Each,
-    Element,
-    Enabled,
-    Filled,
-    Given,
-    Items,
-    Joined,
-    Merged,
-    Pair,
-    TemplateDocument,
-    Tree,
-    Value,
-    ValueCondition,
-    Word,
-)
+from manifests.templating import template_nodes as nodes
 
 
 class _World(Struct, frozen=True):
@@ -45,21 +26,21 @@ class _World(Struct, frozen=True):
             found = found.get(name) if isinstance(found, Mapping) else None
         return found
 
-    def holds(self, condition: ValueCondition) -> bool:
+    def holds(self, condition: nodes.ValueCondition) -> bool:
         found = self.at(condition.path)
         match condition:
-            case Enabled():
+            case nodes.Enabled():
                 return bool(found) is not condition.negated
-            case Filled():
+            case nodes.Filled():
                 return bool(found)
-            case Given():
+            case nodes.Given():
                 return found is not None
-            case Differs():
+            case nodes.Differs():
                 return bool(found != condition.default)
 
 
 def filled(
-    documents: Iterable[TemplateDocument], values: Mapping[str, Any], namespace: str
+    documents: Iterable[nodes.TemplateDocument], values: Mapping[str, Any], namespace: str
 ) -> Documents:
     """The documents that these values ask for, in their order, in `namespace`."""
     world = _World(values, namespace)
@@ -70,7 +51,7 @@ def filled(
     )
 
 
-def _tree(tree: Tree, world: _World) -> Any:  # noqa: ANN401 - JSON
+def _tree(tree: nodes.Tree, world: _World) -> Any:  # noqa: ANN401 - JSON
     if isinstance(tree, dict):
         return {key: _tree(value, world) for key, value in _entries(tree, world)}
     if isinstance(tree, list):
@@ -81,21 +62,21 @@ def _tree(tree: Tree, world: _World) -> Any:  # noqa: ANN401 - JSON
     return fill(tree, world) if fill else tree
 
 
-def _entries(tree: Mapping[str, Tree], world: _World) -> Iterator[tuple[str, Tree]]:
+def _entries(tree: Mapping[str, nodes.Tree], world: _World) -> Iterator[tuple[str, nodes.Tree]]:
     for key, value in tree.items():
         chosen = value
-        while isinstance(chosen, Choice):
+        while isinstance(chosen, nodes.Choice):
             chosen = chosen.then if world.holds(chosen.condition) else chosen.otherwise
-        if chosen is not ABSENT:
+        if chosen is not nodes.ABSENT:
             yield key, chosen
 
 
-def _items(item: Tree, world: _World) -> Iterator[Any]:
+def _items(item: nodes.Tree, world: _World) -> Iterator[Any]:
     match item:
-        case Items():
+        case nodes.Items():
             for one in item.then if world.holds(item.condition) else item.otherwise:
                 yield from _items(one, world)
-        case Each():
+        case nodes.Each():
             for element in _elements(world.at(item.path)):
                 inner = _World(world.values, world.namespace, element)
                 for one in item.items:
@@ -115,17 +96,17 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _pair(_pair: Pair, world: _World) -> str:
+def _pair(_pair: nodes.Pair, world: _World) -> str:
     key, value = world.element
     return f"{key}={_text(value)}"
 
 
 _PLACES: Final[Mapping[type, Callable[[Any, _World], Any]]] = {
-    Value: lambda place, world: world.at(place.path),
-    Word: lambda place, world: _text(world.at(place.path)),
-    Joined: lambda place, world: f"{world.at(place.path)}{place.ending}",
-    CelText: lambda place, world: json.dumps(world.at(place.path), ensure_ascii=False),
-    Merged: lambda place, world: merged(_tree(place.base, world), world.at(place.path)),
-    Element: lambda _place, world: world.element,
-    Pair: _pair,
+    nodes.Value: lambda place, world: world.at(place.path),
+    nodes.Word: lambda place, world: _text(world.at(place.path)),
+    nodes.Joined: lambda place, world: f"{world.at(place.path)}{place.ending}",
+    nodes.CelText: lambda place, world: json.dumps(world.at(place.path), ensure_ascii=False),
+    nodes.Merged: lambda place, world: merged(_tree(place.base, world), world.at(place.path)),
+    nodes.Element: lambda _place, world: world.element,
+    nodes.Pair: _pair,
 }

@@ -14,26 +14,7 @@ import yaml
 from msgspec import Struct
 
 from edl import contract
-from manifests.templating.template_nodes import (
-    ABSENT,
-    CelText,
-    Choice,
-    Differs,
-    Each,
-    Element,
-    Enabled,
-    Filled,
-    Given,
-    Items,
-    Joined,
-    Merged,
-    Pair,
-    TemplateDocument,
-    Tree,
-    Value,
-    ValueCondition,
-    Word,
-)
+from manifests.templating import template_nodes as nodes
 
 _STEP: Final = "  "
 _NAMESPACE: Final = "{{ .Release.Namespace }}"
@@ -48,7 +29,7 @@ class HelmPrinter(Struct, frozen=True):
 
     defaults: Mapping[str, Any]
 
-    def text(self, documents: Iterable[TemplateDocument]) -> str:
+    def text(self, documents: Iterable[nodes.TemplateDocument]) -> str:
         """One file's documents."""
         lines: list[str] = []
         for condition, group in groupby(documents, attrgetter("condition")):
@@ -56,14 +37,14 @@ class HelmPrinter(Struct, frozen=True):
             lines += found if condition is None else _when(condition, "", found, [])
         return "\n".join(lines) + "\n"
 
-    def _map(self, tree: Mapping[str, Tree], indent: str) -> Iterator[str]:
+    def _map(self, tree: Mapping[str, nodes.Tree], indent: str) -> Iterator[str]:
         for key, value in tree.items():
             yield from self._entry(_scalar(key), value, indent)
 
-    def _entry(self, key: str, value: Tree, indent: str) -> Iterator[str]:
-        if value is ABSENT:
+    def _entry(self, key: str, value: nodes.Tree, indent: str) -> Iterator[str]:
+        if value is nodes.ABSENT:
             return
-        if isinstance(value, Choice):
+        if isinstance(value, nodes.Choice):
             then = list(self._entry(key, value.then, indent))
             otherwise = list(self._entry(key, value.otherwise, indent))
             yield from _when(value.condition, indent, then, otherwise)
@@ -79,26 +60,26 @@ class HelmPrinter(Struct, frozen=True):
         else:
             yield f"{indent}{key}: {self._inline(value)}"
 
-    def _list(self, items: Iterable[Tree], indent: str) -> Iterator[str]:
+    def _list(self, items: Iterable[nodes.Tree], indent: str) -> Iterator[str]:
         """Neighbours that hang on one condition stand under one `if`."""
         for condition, group in groupby(items, lambda item: getattr(item, "condition", None)):
             found = list(group)
             if condition is not None:
                 then = tuple(one for item in found for one in item.then)
                 otherwise = tuple(one for item in found for one in item.otherwise)
-                found = [Items(condition, then, otherwise)]
+                found = [nodes.Items(condition, then, otherwise)]
             for item in found:
                 yield from self._item(item, indent)
 
-    def _item(self, item: Tree, indent: str) -> Iterator[str]:
+    def _item(self, item: nodes.Tree, indent: str) -> Iterator[str]:
         match item:
-            case Items():
+            case nodes.Items():
                 then = list(self._list(item.then, indent))
                 yield from _when(
                     item.condition, indent, then, list(self._list(item.otherwise, indent))
                 )
-            case Each():
-                pairs = any(isinstance(one, Pair) for one in item.items)
+            case nodes.Each():
+                pairs = any(isinstance(one, nodes.Pair) for one in item.items)
                 loop = f"$key, $value := .Values.{item.path}" if pairs else f".Values.{item.path}"
                 yield f"{indent}{{{{- range {loop} }}}}"
                 yield from self._list(item.items, indent)
@@ -113,27 +94,27 @@ class HelmPrinter(Struct, frozen=True):
             case _:
                 yield f"{indent}- {self._inline(item)}"
 
-    def _block(self, value: Tree) -> str | None:
+    def _block(self, value: nodes.Tree) -> str | None:
         """What prints a map or a list over lines of its own."""
-        if isinstance(value, Merged):
+        if isinstance(value, nodes.Merged):
             base = " ".join(f"{json.dumps(one)} {json.dumps(to)}" for one, to in value.base.items())
             return f"(merge (dict) .Values.{value.path} (dict {base}))"
-        if isinstance(value, Value) and isinstance(self._default(value.path), dict | list):
+        if isinstance(value, nodes.Value) and isinstance(self._default(value.path), dict | list):
             return f".Values.{value.path}"
         return None
 
-    def _inline(self, value: Tree) -> str:
+    def _inline(self, value: nodes.Tree) -> str:
         match value:
-            case Value():
+            case nodes.Value():
                 text = isinstance(self._default(value.path), str | None)
                 return f"{{{{ .Values.{value.path}{' | quote' if text else ''} }}}}"
-            case Word() | CelText():
+            case nodes.Word() | nodes.CelText():
                 return f"{{{{ toJson .Values.{value.path} | quote }}}}"
-            case Joined():
+            case nodes.Joined():
                 return f"{{{{ print .Values.{value.path} {json.dumps(value.ending)} | quote }}}}"
-            case Element():
+            case nodes.Element():
                 return "{{ toJson . }}"
-            case Pair():
+            case nodes.Pair():
                 return '{{ printf "%s=%s" $key (toJson $value) | quote }}'
             case _:
                 return _scalar(value)
@@ -146,7 +127,7 @@ class HelmPrinter(Struct, frozen=True):
 
 
 def _when(
-    condition: ValueCondition, indent: str, then: list[str], otherwise: list[str]
+    condition: nodes.ValueCondition, indent: str, then: list[str], otherwise: list[str]
 ) -> Iterator[str]:
     test = _test(condition)
     if not then:
@@ -159,16 +140,16 @@ def _when(
     yield f"{indent}{_END}"
 
 
-def _test(condition: ValueCondition) -> str:
+def _test(condition: nodes.ValueCondition) -> str:
     value = f".Values.{condition.path}"
     match condition:
-        case Enabled(negated=True):
+        case nodes.Enabled(negated=True):
             return f"not {value}"
-        case Given():
+        case nodes.Given():
             return f'not (kindIs "invalid" {value})'
-        case Differs():
+        case nodes.Differs():
             return f"ne {value} {json.dumps(condition.default)}"
-        case Enabled() | Filled():
+        case nodes.Enabled() | nodes.Filled():
             return value
 
 
