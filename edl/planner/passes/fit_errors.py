@@ -73,7 +73,7 @@ def scarcest(
     snapshot: Snapshot, room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon
 ) -> Lack:
     """The scarcest resource, counted in pods of the request that fits worst."""
-    placed = pack(room, requests, horizon)
+    placed = pack(room, requests, horizon) if len(requests) > 1 else [0]  # one is the worst anyway
     worst = min(zip(requests, placed, strict=True), key=lambda pair: pair[1] / max(pair[0].pods, 1))
     pod_class = worst[0].pod_class
     if not pod_class.amounts:

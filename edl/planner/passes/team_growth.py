@@ -6,7 +6,7 @@ role does, as everywhere.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from heapq import heapify, heappop, heapreplace
 
 from edl.planner.policies import Policy
@@ -17,13 +17,13 @@ from edl.planner.teams.team_turns import TeamPrecedence, TeamTurns
 
 def growth_turns(
     balance: TeamBalance, policy: Policy, asking: Iterable[RoleAllocation]
-) -> tuple[TeamTurns, dict[int, "GrowingTeam"]]:
+) -> "TeamTurns[GrowingTeam]":
     """The roles that could grow, by team, and whose turn it is."""
     by_team: defaultdict[int, list[RoleAllocation]] = defaultdict(list)
     for allocation in asking:
         by_team[allocation.team].append(allocation)
-    queues = {team: GrowingTeam(policy, team, found) for team, found in by_team.items()}
-    return TeamTurns(balance, queues.values()), queues
+    queues = (GrowingTeam(policy, team, found) for team, found in by_team.items())
+    return TeamTurns(balance, queues)
 
 
 def grow_in_turn(
@@ -33,17 +33,16 @@ def grow_in_turn(
     add: Callable[[RoleAllocation], bool],
 ) -> list[RoleAllocation]:
     """Give idle capacity away by `add`, which says whether a role got a replica; the others."""
-    turns, queues = growth_turns(balance, policy, asking)
+    turns = growth_turns(balance, policy, asking)
     stuck = []
-    while found := turns.first:
-        queue = queues[found.team]
-        allocation = queue.role
-        if add(allocation):
-            queue.renew()
+    while team := turns.first:
+        role = team.role
+        if add(role):
+            team.renew()
         else:
-            stuck.append(allocation)
-            queue.drop()
-        turns.renew(queue)
+            stuck.append(role)
+            team.drop()
+        turns.renew(team)
     return stuck
 
 
@@ -53,36 +52,30 @@ class GrowingTeam:
 
     policy: Policy
     team: int
-    roles: list[RoleAllocation]
+    roles: InitVar[Iterable[RoleAllocation]]
     waiting: bool = True
+    role: RoleAllocation = field(init=False)
+    """The role that grows next."""
+    charge: TeamCharge | None = None
+    """What one replica of that role counts in its team."""
+    first: tuple[TeamPrecedence, TeamPrecedence] = ((), ())
     _heap: list[tuple[float, int, RoleAllocation]] = field(init=False)
-    _charge: TeamCharge | None = None
-    """What one replica of the first role counts in its team."""
 
-    def __post_init__(self) -> None:
-        self._heap = [self._entry(one) for one in self.roles]
+    def __post_init__(self, roles: Iterable[RoleAllocation]) -> None:
+        share = self.policy.satisfaction
+        self._heap = [(share(one, len(one.placements)), one.rank, one) for one in roles]
         heapify(self._heap)
         self._read()
 
-    def _entry(self, one: RoleAllocation) -> tuple[float, int, RoleAllocation]:
-        return self.policy.satisfaction(one, one.size), one.rank, one
-
     def _read(self) -> None:
-        self.waiting = bool(self._heap)
-        request = self._heap[0][2].quota_request if self._heap else None
-        self._charge = None if request is None else request.team
-
-    @property
-    def first(self) -> tuple[TeamPrecedence, TeamPrecedence]:
-        return (), self._heap[0][:2]
-
-    @property
-    def role(self) -> RoleAllocation:
-        """The role that grows next."""
-        return self._heap[0][2]
-
-    def first_is_within(self, team: int) -> bool:
-        return self._charge is not None and self._charge.is_within(team)
+        if self._heap:
+            # Ranks differ, so entries compare by satisfaction and rank alone.
+            self.first = (), self._heap[0]
+            self.role = self._heap[0][2]
+            request = self.role.quota_request
+            self.charge = None if request is None else request.team
+        else:
+            self.waiting = False
 
     def any_is_within(self, team: int) -> bool:  # noqa: ARG002 - of a protocol
         """Only the least satisfied role grows."""
@@ -94,10 +87,9 @@ class GrowingTeam:
 
     def renew(self) -> None:
         """The first has got a replica."""
-        _, rank, one = self._heap[0]
-        size = len(one.placements)
-        if size < one.max_replicas:
-            heapreplace(self._heap, (self.policy.satisfaction(one, size), rank, one))
+        role = self.role
+        if (size := len(role.placements)) < role.max_replicas:
+            heapreplace(self._heap, (self.policy.satisfaction(role, size), role.rank, role))
         else:
             heappop(self._heap)
         self._read()

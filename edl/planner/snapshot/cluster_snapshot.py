@@ -85,7 +85,9 @@ class Snapshot:
         )
         if self.state.teams:
             totals = dict(zip(self.capacity.resources, self.resource_totals, strict=True))
-            asked = least_demand(self.state, totals)
+            most = self.capacity.allocatable.max(axis=1, initial=0).tolist()
+            largest = dict(zip(self.capacity.resources, most, strict=True))
+            asked = least_demand(self.state, totals, largest)
             self.teams = TeamBalance(self.state.teams, self.state.team_usage, totals, asked)
         self.quotas = QuotaUsage(self.state, self.teams)
 

@@ -12,10 +12,12 @@ from edl.model import ClusterState, Shape, TrainingJob
 from edl.planner.snapshot.role_allocation import start_size
 
 
-def least_demand(state: ClusterState, totals: Mapping[str, int]) -> Mapping[str, int]:
-    """Amounts by resource. `totals`: what schedulable nodes have."""
+def least_demand(
+    state: ClusterState, totals: Mapping[str, int], largest: Mapping[str, int]
+) -> Mapping[str, int]:
+    """Amounts by resource. `totals`: what schedulable nodes have; `largest`: the most of a node."""
     found: Counter[str] = Counter()
-    for shape, pods in _pods_by_shape(state, totals):
+    for shape, pods in _pods_by_shape(state, totals, largest):
         for resource, amount in shape.requests:
             found[resource] += amount * pods
     for amounts in state.team_usage.values():
@@ -24,11 +26,12 @@ def least_demand(state: ClusterState, totals: Mapping[str, int]) -> Mapping[str,
     return found
 
 
-def _pods_by_shape(state: ClusterState, totals: Mapping[str, int]) -> Iterable[tuple[Shape, int]]:
+def _pods_by_shape(
+    state: ClusterState, totals: Mapping[str, int], largest: Mapping[str, int]
+) -> Iterable[tuple[Shape, int]]:
     # By identity: most pods of one shape share the value, and to hash one costs far more.
     pods: defaultdict[int, int] = defaultdict(int)
     shapes: dict[int, Shape] = {}
-    largest = _largest(state)
     for job in state.jobs:
         if job.paused or job.problem or phases.ending(job) or not _could_run(job, largest, totals):
             continue
@@ -37,15 +40,6 @@ def _pods_by_shape(state: ClusterState, totals: Mapping[str, int]) -> Iterable[t
             pods[id(role.template.shape)] += start_size(role)
     yield from ((shapes[key], count) for key, count in pods.items())
     yield from ((demand.shape, demand.count) for demand in state.demands)
-
-
-def _largest(state: ClusterState) -> Mapping[str, int]:
-    """By resource, the most that one node has."""
-    found: dict[str, int] = {}
-    for node in state.nodes:
-        for resource, amount in node.allocatable:
-            found[resource] = max(amount, found.get(resource, 0))
-    return found
 
 
 def _could_run(job: TrainingJob, largest: Mapping[str, int], totals: Mapping[str, int]) -> bool:

@@ -65,7 +65,8 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
         return self.team.covered_by(pods) >= 0 or self.team.lends(pods)
 
     def allows(self, horizon: Horizon, pods: int = 1) -> bool:
-        return self.exceeded(horizon, pods) is None
+        # Mostly no budget counts them: growth asks this of each replica.
+        return not (self.amounts or self.unlent) or self.exceeded(horizon, pods) is None
 
     def within_quota(self) -> bool:
         """Whether what was taken is there."""
@@ -167,9 +168,8 @@ class QuotaUsage:
         """Count a started role: its replicas, those to come too, and its pods that leave."""
         allocation.quota_request = quota_request = self.pod_request(allocation.job, allocation.role)
         if quota_request is not None:
-            quota_request.reserve(
-                IDLE, sum(placement.counts_in_quota for placement in allocation.placements)
-            )
+            counted = [placement.counts_in_quota for placement in allocation.placements]
+            quota_request.reserve(IDLE, counted.count(True))
             if quota_request.amounts:
                 quota_request.count_terminating(_leaving(allocation.role))
 

@@ -99,7 +99,8 @@ class Reclaimable:
         kind: type[PlainReclaimableCapacity | TeamReclaimableCapacity] = (
             PlainReclaimableCapacity if plain else TeamReclaimableCapacity
         )
-        extras = [(one, one.placements[rules.min_replicas(one) :]) for one in allocations]
+        least = rules.min_replicas
+        extras = [(one, found) for one in allocations if (found := one.placements[least(one) :])]
         self.capacity: PlainReclaimableCapacity | TeamReclaimableCapacity = kind(
             snapshot.capacity, extras
         )

@@ -11,9 +11,7 @@ from edl.planner.packing.node_capacity import Ints, NodeCapacity
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import (
-    ALL_RECLAIMABLE,
     NONE_RECLAIMABLE,
-    Reach,
     ReclaimPriority,
     ReclaimScope,
 )
@@ -104,9 +102,9 @@ class TeamReclaimableCapacity:
         found: dict[int, dict[PodClass, list[int]]] = {1: defaultdict(list), -1: defaultdict(list)}
         if not self._nodes:
             return found
-        reaches = scope.right.reaches() if scope.right else None
+        highest = scope.right.highest(scope.priority) if scope.right else None
         for team, kinds in self._nodes.items():
-            most = _highest(scope, reaches[team]) if reaches else scope.priority
+            most = highest[team] if highest else scope.priority
             before = self._most.get(team, NONE_RECLAIMABLE)
             if most == before:
                 continue
@@ -119,14 +117,8 @@ class TeamReclaimableCapacity:
         return found
 
 
-def _highest(scope: ReclaimScope, reach: Reach) -> ReclaimPriority:
-    """The highest priority of replicas that a claim may take."""
-    if reach is Reach.NONE:
-        return NONE_RECLAIMABLE
-    return ALL_RECLAIMABLE if reach is Reach.ALL else scope.priority
-
-
 def _add_all(room: Ints, pod_class: PodClass, nodes: Ints, sign: int = 1) -> None:
-    counts = np.bincount(nodes[nodes >= 0], minlength=room.shape[1])
+    there = nodes[nodes >= 0]
     for resource, amount in pod_class.amounts:
-        room[resource] += counts * (sign * amount)
+        # Mostly few of the nodes: to count the pods of all would take longer.
+        np.add.at(room[resource], there, sign * amount)

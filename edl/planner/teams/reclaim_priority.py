@@ -74,14 +74,14 @@ class TeamRight(NamedTuple):
             return Reach.NONE
         return Reach.ALL if self._owns(team) else Reach.BY_PRIORITY
 
-    def reaches(self) -> Sequence[Reach]:
-        """The same of every team."""
+    def highest(self, priority: ReclaimPriority) -> Sequence[ReclaimPriority]:
+        """By team, the highest priority of replicas that a claim of this one may take."""
         borrowing = self.balance.borrowing_beside(self.team, self.scarce)
-        of_others = Reach.ALL if self._owns_what_it_lacks else Reach.BY_PRIORITY
-        found = [of_others if borrows else Reach.NONE for borrows in borrowing]
+        of_others = ALL_RECLAIMABLE if self._owns_what_it_lacks else priority
+        found = [of_others if borrows else NONE_RECLAIMABLE for borrows in borrowing]
         for team in self.balance.below(self.covered_by) if self._owns_what_it_lacks else ():
-            found[team] = Reach.BY_PRIORITY if borrowing[team] else Reach.NONE
-        found[self.team] = Reach.BY_PRIORITY
+            found[team] = priority if borrowing[team] else NONE_RECLAIMABLE
+        found[self.team] = priority
         return found
 
     @property

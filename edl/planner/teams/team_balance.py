@@ -6,7 +6,7 @@ those of all nodes.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -18,14 +18,16 @@ NO_TEAM: Final = -1
 UNKNOWN: Final = -1.0
 """A share that has to be worked out again."""
 
+Amounts: TypeAlias = tuple[tuple[int, int], ...]
+"""(place of the resource in a balance, amount)"""
+
 
 class TeamCharge(msgspec.Struct, frozen=True, eq=False):
     """What pods of one team count: one pod of a role, or a whole gang."""
 
     balance: "TeamBalance"
     team: int
-    amounts: tuple[tuple[int, int], ...]
-    """(place of the resource, amount)"""
+    amounts: Amounts
 
     def reserve(self, pods: int) -> None:
         balance = self.balance
@@ -111,6 +113,7 @@ class TeamBalance:
         self.names = teams.top_down
         self.numbers = {name: number for number, name in enumerate(self.names)}
         self.paths = [tuple(self.numbers[one] for one in teams.path(name)) for name in self.names]
+        self._parents = [path[1] if len(path) > 1 else NO_TEAM for path in self.paths]
         governed = {resource for owed in teams.guaranteed.values() for resource, _ in owed}
         self.resources = tuple(sorted(governed or set(totals) - {PODS}))
         self._places = {resource: at for at, resource in enumerate(self.resources)}
@@ -125,10 +128,17 @@ class TeamBalance:
         self.version = 0
         """How often what teams hold has changed."""
         self._totals = [totals.get(resource, 0) for resource in self.resources]
-        self._scales = [
+        weights = [
             [1 / (total * teams[name].weight) if total > 0 else 0.0 for total in self._totals]
             for name in self.names
         ]
+        self._parts = [
+            tuple(zip(range(len(self.resources)), *each, strict=True))
+            for each in zip(self._owed, weights, strict=True)
+        ]
+        """By team and resource: its place, the guarantee, and the share of one unit more."""
+        self.used_up = [False for _ in self.names]
+        """By team, whether nothing of its guarantee is left. Worked out with the share."""
         self._read_tree(teams)
         self.changes = 0
         """How often replicas were taken for a claim: what teams hold only grows between."""
@@ -198,10 +208,9 @@ class TeamBalance:
     def borrowing_beside(self, team: int, scarce: Sequence[int]) -> list[bool]:
         """The same for every team."""
         path, found = self.paths[team], list[bool]()
-        for one, (_, *above) in enumerate(self.paths):
-            found.append(
-                one in path or ((not above or found[above[0]]) and self.borrows(one, scarce))
-            )
+        for one, parent in enumerate(self._parents):
+            beside = parent == NO_TEAM or found[parent]
+            found.append(one in path or (beside and self.borrows(one, scarce)))
         return found
 
     def borrows(self, team: int, scarce: Sequence[int] = ()) -> bool:
@@ -212,7 +221,10 @@ class TeamBalance:
         used, owed = self.used[team], self._owed[team]
         if not (scarce or self.owed[team]):
             return True
-        return any(used[at] > owed[at] for at in scarce or self.owed[team])
+        for at in scarce or self.owed[team]:  # noqa: SIM110 - asked of all teams for each claim
+            if used[at] > owed[at]:
+                return True
+        return False
 
     def share(self, team: int) -> float:
         """Its weighted dominant share of what is borrowed.
@@ -221,22 +233,26 @@ class TeamBalance:
         """
         found = self.shares_known[team]
         if found == UNKNOWN:
-            found = self.shares_known[team] = self._share(team, self.used[team])
+            found, used, used_up = 0.0, self.used[team], True
+            for at, owed, weight in self._parts[team]:
+                beyond = used[at] - owed
+                if beyond < 0:
+                    used_up = False
+                elif (part := beyond * weight) > found:
+                    found = part
+            self.shares_known[team], self.used_up[team] = found, used_up
         return found
 
-    def share_with(self, team: int, charge: TeamCharge, pods: int) -> float:
-        """The same, with `pods` more."""
-        used = self.used[team].copy()
-        for at, amount in charge.amounts:
-            used[at] += amount * pods
-        return self._share(team, used)
-
-    def _share(self, team: int, used: Iterable[int]) -> float:
-        most = 0.0
-        for amount, owed, scale in zip(used, self._owed[team], self._scales[team], strict=True):
-            if amount > owed and (found := (amount - owed) * scale) > most:
-                most = found
-        return most
+    def share_with(self, team: int, amounts: Amounts, pods: int) -> float:
+        """The same, with `pods` more that count so much each."""
+        used = self.used[team]
+        self.used[team] = used.copy()
+        for at, amount in amounts:
+            self.used[team][at] += amount * pods
+        self.shares_known[team] = UNKNOWN
+        found = self.share(team)
+        self.used[team], self.shares_known[team] = used, UNKNOWN
+        return found
 
     def shares(self, team: int) -> tuple[float, ...]:
         """Shares of the teams on its path, the top first: the order in which teams are compared."""

@@ -8,13 +8,12 @@ there are, the next turn costs as many comparisons as there are levels.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
-from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
+from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge
 
 TeamPrecedence: TypeAlias = tuple[object, ...]
 """All of one kind, so that they compare."""
-_Key: TypeAlias = tuple[int, TeamPrecedence, float, TeamPrecedence]
 
 FIRST_COVERED: Final = 0
 """The first claim that waits stays within a guarantee."""
@@ -35,66 +34,68 @@ class TeamQueue(Protocol):
     def first(self) -> tuple[TeamPrecedence, TeamPrecedence]:
         """Sort keys of the first waiting claim, before and after the teams' shares."""
 
-    def first_is_within(self, team: int) -> bool:
-        """Whether the first that waits stays within a team's guarantee."""
+    @property
+    def charge(self) -> TeamCharge | None:
+        """What the first waiting claim counts in its team."""
 
     def any_is_within(self, team: int) -> bool:
-        """Whether any that waits does, so that the team has a turn for it.
+        """Whether any waiting claim stays within a team's guarantee: the team has a turn for it.
 
         Once none does, it stays so until teams come to hold less.
         """
 
 
+Queue = TypeVar("Queue", bound=TeamQueue)
+_Turn: TypeAlias = "tuple[int, TeamPrecedence, float, TeamPrecedence, int, _Branch[Queue]]"
+"""Sort key of a branch: covered or not, before the share, the share, after it; its team; itself.
+
+One flat tuple: growth compares several for each replica.
+"""
+
+
 @dataclass(slots=True, eq=False)
-class _Branch:
+class _Branch(Generic[Queue]):
     """A team with what waits in it and below it, the next first."""
 
     balance: TeamBalance
     team: int
-    parent: "_Branch | None" = None
-    own: TeamQueue | None = None
-    below: list["tuple[_Key, int, _Branch]"] = field(default_factory=list)
-    hopeful: list[TeamQueue] = field(default_factory=list)
+    parent: "_Branch[Queue] | None" = None
+    own: Queue | None = None
+    below: "list[_Turn[Queue]]" = field(default_factory=list)
+    hopeful: list[Queue] = field(default_factory=list)
     """Queues in it and below it in which something may stay within its guarantee."""
-    key: _Key = (NONE_COVERED, (), 0.0, ())
-    chosen: TeamQueue | None = None
-    """The queue that was first when the key was read."""
-    through: "_Branch | None" = None
+    chosen: Queue | None = None
+    """The queue that was first when the turn was read."""
+    through: "_Branch[Queue] | None" = None
     """The branch below in which that is; None where it is the team's own."""
 
-    def follow(self) -> bool:
-        """Read whose turn it is; whether anything waits."""
-        own, branch = self.own, self.below[0][2] if self.below else None
+    def turn(self) -> "_Turn[Queue] | None":
+        """Its sort key as teams are now; None if nothing waits."""
+        own, team, covered = self.own, self.team, NONE_COVERED
         if own is not None and not own.waiting:
             own = None
-        if branch and own and not self.below[0][0] < self._own_key(own):
-            branch = None
-        self.through = branch
-        self.chosen = branch.chosen if branch else own
-        return self.chosen is not None
+        if self.below and (own is None or self.below[0] < self._own_turn(own)):
+            covered, before, _, after, _, self.through = self.below[0]
+            queue = self.through.chosen
+        else:
+            queue, self.through = own, None
+            before, after = own.first if own is not None else ((), ())
+        self.chosen = queue
+        if queue is None:
+            return None
+        if covered == FIRST_COVERED:
+            return covered, before, 0.0, after, team, self
+        share = self.balance.share(team)
+        used_up, charge = self.balance.used_up[team], queue.charge
+        if not used_up and charge is not None and charge.is_within(team):
+            covered, share = FIRST_COVERED, 0.0
+        elif covered == LATER_COVERED or (self.hopeful and self.any_is_within()):
+            covered, share = LATER_COVERED, 0.0
+        return covered, before, share, after, team, self
 
-    def _own_key(self, own: TeamQueue) -> _Key:
+    def _own_turn(self, own: Queue) -> tuple[int, TeamPrecedence, float, TeamPrecedence]:
         before, after = own.first
         return NONE_COVERED, before, self.balance.share(self.team), after
-
-    def renew(self) -> bool:
-        """Read its key again; whether anything waits."""
-        if not self.follow() or self.chosen is None:
-            return False
-        if branch := self.through:
-            if branch.key[0] == FIRST_COVERED:
-                self.key = branch.key
-                return True
-            covered, before, _, after = branch.key
-        else:
-            covered, (before, after) = NONE_COVERED, self.chosen.first
-        if self.balance.owed[self.team] and self.chosen.first_is_within(self.team):
-            covered = FIRST_COVERED
-        elif covered == NONE_COVERED and self.hopeful and self.any_is_within():
-            covered = LATER_COVERED
-        share = 0.0 if covered < NONE_COVERED else self.balance.share(self.team)
-        self.key = (covered, before, share, after)
-        return True
 
     def any_is_within(self) -> bool:
         """Whether anything that waits in it or below it stays within its guarantee."""
@@ -102,29 +103,29 @@ class _Branch:
             self.hopeful.pop()
         return bool(self.hopeful)
 
-    def replace(self, branch: "_Branch", *, waits: bool) -> None:
-        """A branch below it has another key, or nothing waits there any more."""
-        if self.below[0][2] is branch and not waits:
+    def replace(self, branch: "_Branch[Queue]", turn: "_Turn[Queue] | None") -> None:
+        """A branch below it has another turn, or none any more."""
+        if self.below[0][-1] is branch and not turn:
             heappop(self.below)
             return
-        self.below = [one for one in self.below if one[2] is not branch]
-        self.below += [(branch.key, branch.team, branch)] if waits else []
+        self.below = [one for one in self.below if one[-1] is not branch]
+        self.below += [turn] if turn else []
         heapify(self.below)
 
 
-class TeamTurns:
+class TeamTurns(Generic[Queue]):
     """Queues of teams; one is `first` until something of it is taken."""
 
-    def __init__(self, balance: TeamBalance, queues: Iterable[TeamQueue]) -> None:
+    def __init__(self, balance: TeamBalance, queues: Iterable[Queue]) -> None:
         self._balance = balance
         self._queues = [queue for queue in queues if queue.waiting]
-        self._root = _Branch(balance, NO_TEAM)
-        self._branches: dict[int, _Branch] = {}
+        self._branches: dict[int, _Branch[Queue]] = {}
+        self._root: _Branch[Queue]
         self.rebuild()
 
     def rebuild(self) -> None:
         """After teams have come to hold less."""
-        root = self._root = _Branch(self._balance, NO_TEAM)
+        root: _Branch[Queue] = _Branch(self._balance, NO_TEAM)
         branches = self._branches = {}
         for queue in self._queues:
             # From the top down, so that each finds the one above it.
@@ -139,44 +140,48 @@ class TeamTurns:
         for team in sorted(branches, reverse=True):
             branch = branches[team]
             heapify(branch.below)
-            branch.renew()
-            (branch.parent or root).below.append((branch.key, team, branch))
+            if (turn := branch.turn()) is not None:
+                (branch.parent or root).below.append(turn)
         heapify(root.below)
+        self._root = _where_teams_part(root)
 
     @property
-    def first(self) -> TeamQueue | None:
-        return self._root.below[0][2].chosen if self._root.below else None
+    def first(self) -> Queue | None:
+        return self._root.below[0][-1].chosen if self._root.below else None
 
     @property
     def contested(self) -> bool:
         """Whether what waits in other teams than the first's stays within a guarantee, too."""
-        branch: _Branch | None = self._root.below[0][2] if self._root.below else None
+        branch: _Branch[Queue] | None = self._root.below[0][-1] if self._root.below else None
         while branch and branch.parent:
             # The second of a heap is one of these.
-            if any(key[0] < NONE_COVERED for key, _, _ in branch.parent.below[1:3]):
+            if any(turn[0] < NONE_COVERED for turn in branch.parent.below[1:3]):
                 return True
             branch = branch.through
         return False
 
-    def within(self, team: int) -> list[TeamQueue]:
+    def within(self, team: int) -> list[Queue]:
         """Queues of a team and of those below it with something that stays within its guarantee."""
         branch = self._branches[team]
         if not branch.any_is_within():
             return []
         return [queue for queue in branch.hopeful if queue.any_is_within(team)]
 
-    def renew(self, queue: TeamQueue) -> None:
+    def renew(self, queue: Queue) -> None:
         """Something of a queue was taken, or its team holds more."""
         branch = self._branches[queue.team]
         while parent := branch.parent:
-            # One that is alone is compared with no other.
-            if parent is self._root and len(parent.below) == 1:
-                if not branch.follow():
-                    parent.below.clear()
-                return
-            waits = branch.renew()
-            if waits and parent.below[0][2] is branch:
-                heapreplace(parent.below, (branch.key, branch.team, branch))
+            turn, below = branch.turn(), parent.below
+            if turn and below[0][-1] is branch:
+                heapreplace(below, turn)
             else:
-                parent.replace(branch, waits=waits)
+                parent.replace(branch, turn)
             branch = parent
+
+
+def _where_teams_part(root: _Branch[Queue]) -> _Branch[Queue]:
+    """The highest branch with several turns to compare; above it, one team is alone."""
+    while len(root.below) == 1 and root.below[0][-1].own is None:
+        root = root.below[0][-1]
+        root.parent = None
+    return root

@@ -11,7 +11,7 @@ What a claim may stop comes after it here (`TeamRight.stops`): else both would s
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from heapq import heappop, heapreplace
@@ -22,7 +22,7 @@ from edl.planner.passes.admission.gang import Gang
 from edl.planner.snapshot.last_resizes import JobReference
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
-from edl.planner.teams.team_turns import TeamPrecedence, TeamQueue, TeamTurns
+from edl.planner.teams.team_turns import TeamPrecedence, TeamTurns
 
 Claim: TypeAlias = Demand | Gang | RoleAllocation
 _Order: TypeAlias = tuple[int, bool, datetime, tuple[str, ...]]
@@ -45,17 +45,15 @@ def in_team_order(
     for claim in sorted(claims, key=claim_order):
         found = charge(claim)
         by_team[found.team].append((claim, found))
-    queues = {
-        team: ClaimingTeam(team, balance.paths[team], found) for team, found in by_team.items()
-    }
-    order = TeamOrder(TeamTurns(balance, queues.values()), queues)
+    queues = [ClaimingTeam(team, balance.paths[team], found) for team, found in by_team.items()]
+    order = TeamOrder(TeamTurns(balance, queues), queues)
     changes = balance.changes
-    while found_queue := order.turns.first:
-        claim, queue = order.pop(queues[found_queue.team])
+    while first := order.turns.first:
+        claim, queue = order.pop(first)
         yield claim
         if changes != balance.changes:  # some hold less than before: they may come earlier
             changes = balance.changes
-            for one in queues.values():
+            for one in queues:
                 one.forget()
             order.turns.rebuild()
         else:
@@ -65,11 +63,11 @@ def in_team_order(
 class TeamOrder:
     """Which claim is served when a team has its turn."""
 
-    def __init__(self, turns: TeamTurns, queues: Mapping[int, "ClaimingTeam"]) -> None:
-        self.turns, self._queues = turns, queues
+    def __init__(self, turns: "TeamTurns[ClaimingTeam]", queues: Iterable["ClaimingTeam"]) -> None:
+        self.turns = turns
         self._waiting = {
             reference
-            for queue in queues.values()
+            for queue in queues
             for claim, _ in queue.claims
             if isinstance(claim, Gang)
             for reference in _references(claim)
@@ -100,20 +98,21 @@ class TeamOrder:
             return found or (queue, queue.head)
         return queue, queue.head
 
-    def _first(self, team: int, within: Iterable[TeamQueue]) -> tuple["ClaimingTeam", int] | None:
+    def _first(
+        self, team: int, within: Iterable["ClaimingTeam"]
+    ) -> tuple["ClaimingTeam", int] | None:
         """The first of the claims within a guarantee; not what made room for one that waits."""
         found = []
-        for one in within:
-            queue = self._queues[one.team]
+        for queue in within:
             place = queue.first_within(team)
             claim = queue.claims[place or 0][0]
             if place is None or (isinstance(claim, Gang) and claim.preemptor in self._waiting):
                 continue
-            found.append((claim_order(claim), queue.team, place))
+            found.append((claim_order(claim), queue.team, place, queue))
         if not found:
             return None
-        _, number, place = min(found)
-        return self._queues[number], place
+        _, _, place, queue = min(found)
+        return queue, place
 
 
 def _references(claim: Gang) -> set[JobReference]:
@@ -157,9 +156,6 @@ class ClaimingTeam:
     def first(self) -> tuple[TeamPrecedence, TeamPrecedence]:
         order = claim_order(self.claims[self.head][0])
         return order[:1], order
-
-    def first_is_within(self, team: int) -> bool:
-        return self.charge.is_within(team)
 
     def any_is_within(self, team: int) -> bool:
         return self.first_within(team) is not None

@@ -5,9 +5,10 @@ strictly improves is the sorted list of the teams' shares (leximin), and no move
 within its guarantee has the share 0: it takes of all that borrow, and nothing is taken of it.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE
@@ -19,11 +20,13 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.reclaimable import Reclaimable, ReclaimOrder, reclaim_order
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
-from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge
+from edl.planner.teams.team_balance import NO_TEAM, Amounts, TeamBalance
 
 if TYPE_CHECKING:
     from edl.planner.packing.pod_class import PodClass
 
+_Kind: TypeAlias = tuple[int, Amounts]
+"""A team, and what one replica counts in it."""
 _TRIES: Final = 4
 """Searches of one plan; the next one goes on."""
 
@@ -35,35 +38,42 @@ class TeamRebalance:
     snapshot: Snapshot
     ceiling: GrowthCeiling
     balance: TeamBalance
-    _version: int = -1
-    _stay_above: dict[tuple[int, int, tuple[tuple[int, int], ...]], bool] = field(
-        default_factory=dict
-    )
-    """Whether a team that gives such a replica stays above another; of the balance's `_version`."""
+    _teams: set[int] = field(init=False)
+    """Teams with roles."""
+    _donors: defaultdict[_Kind, list[RoleAllocation]] = field(init=False)
+    """Roles that may give a replica."""
+
+    def __post_init__(self) -> None:
+        self._teams = {one.team for one in self.snapshot.allocations}
+        self._donors = defaultdict(list)
+        for one in self.snapshot.allocations:
+            charge = one.quota_request.team if one.quota_request else None
+            if charge is not None and _may_give(one):
+                self._donors[charge.team, charge.amounts].append(one)
 
     def run(self, stuck: Sequence[RoleAllocation]) -> int:
         """The team that is furthest below its share of those that could grow, after all moves."""
         stuck = [one for one in stuck if _has_budget(one)]
         waiting = [one for one in stuck if one.resizable and not one.restarts_to_resize]
-        turns, queues = growth_turns(self.balance, self.snapshot.policy, waiting)
+        turns = growth_turns(self.balance, self.snapshot.policy, waiting)
         hopeless: set[tuple[int, PodClass]] = set()
         tries = _TRIES
         while tries > 0 and (found := turns.first):
-            recipient = queues[found.team].role
+            recipient = found.role
             kind = (recipient.team, recipient.pod_class)
             if kind not in hopeless:
                 if not self._may_take(recipient):
                     break
                 tries -= 1
                 if self._serve(recipient):
-                    queues[found.team].renew()
+                    found.renew()
                     turns.rebuild()
                     continue
                 hopeless.add(kind)
-            queues[found.team].drop()
+            found.drop()
             turns.renew(found)
         left = (one for one in stuck if one.size < one.max_replicas)
-        first = growth_turns(self.balance, self.snapshot.policy, left)[0].first
+        first = growth_turns(self.balance, self.snapshot.policy, left).first
         return first.team if first else NO_TEAM
 
     def _may_take(self, recipient: RoleAllocation) -> bool:
@@ -71,24 +81,18 @@ class TeamRebalance:
         charge = recipient.quota_request
         if recipient.hold_reason or charge is None or not charge.allows(FUTURE_IDLE):
             return False
-        return any(self._gives(recipient.team, team) for team in self._teams())
-
-    def _gives(self, team: int, other: int) -> bool:
-        """Whether a team has more than another, where their paths part."""
-        pair = self._parted(team, other)
-        return pair is not None and self.balance.share(pair[1]) > self.balance.share(pair[0])
-
-    def _parted(self, team: int, other: int) -> tuple[int, int] | None:
-        """Where the paths of two teams part, each one's own; None where one is above the other."""
-        mine = self.balance.below_common(other, team)
-        theirs = self.balance.below_common(team, other)
-        return (mine[-1], theirs[-1]) if mine and theirs else None
+        return any(map(TeamDonors(self.balance, recipient.team).have_more, self._teams))
 
     def _serve(self, recipient: RoleAllocation) -> bool:
-        usual = reclaim_order(self.snapshot)
-        order = ReclaimOrder(lambda donor: self._least(recipient.team, donor), usual.key)
-        giving = {team for team in self._teams() if self._may_lose(recipient.team, team)}
-        donors = [one for one in self.snapshot.allocations if one.team in giving and _may_give(one)]
+        teams = TeamDonors(self.balance, recipient.team)
+        order = ReclaimOrder(teams.min_replicas, reclaim_order(self.snapshot).key)
+        donors = [
+            one
+            for kind, found in self._donors.items()
+            if teams.give(*kind)
+            for one in found
+            if one.size > one.min_replicas
+        ]
         reclaimable = Reclaimable(self.snapshot, donors, order)
         request = recipient.quota_request
         reservation = Reservation(
@@ -106,33 +110,69 @@ class TeamRebalance:
                 donor.reason = donor.reason or reasons.gave(code, recipient.job.key)
         return True
 
-    def _least(self, team: int, donor: RoleAllocation) -> int:
-        """How many replicas a donor keeps at least: all, where its team would fall below `team`."""
+
+@dataclass(slots=True)
+class TeamDonors:
+    """What other teams may give to one, as the balance is now.
+
+    Thousands of roles are asked about, but paths part in few places: each of these is compared
+    once, until teams hold something else.
+    """
+
+    balance: TeamBalance
+    team: int
+    _version: int = -1
+    _beside: dict[int, int] = field(default_factory=dict)
+    """The team at which the path of another parts, NO_TEAM if that one may lose nothing."""
+    _stays_above: dict[_Kind, bool] = field(default_factory=dict)
+    """Whether a team that gives such a replica still has more afterwards."""
+
+    def have_more(self, other: int) -> bool:
+        """Whether another team has more, where their paths part."""
+        pair = self._parted(other)
+        return pair is not None and self.balance.share(pair[1]) > self.balance.share(pair[0])
+
+    def min_replicas(self, donor: RoleAllocation) -> int:
+        """How many replicas a donor keeps at least: all, where its team would fall below."""
         charge = donor.quota_request.team if donor.quota_request else None
-        if charge is None:
+        if charge is None or not self.give(charge.team, charge.amounts):
             return donor.size
+        return donor.min_replicas
+
+    def give(self, other: int, amounts: Amounts) -> bool:
+        """Whether another team may give such a replica, and still has more afterwards.
+
+        It borrows at each level at which it is beside the team.
+        """
         if self._version != self.balance.version:
+            self._beside.clear()
+            self._stays_above.clear()
             self._version = self.balance.version
-            self._stay_above.clear()
-        asked = (team, donor.team, charge.amounts)
-        stays = self._stay_above.get(asked)
-        if stays is None:
-            stays = self._stay_above[asked] = self._stays_above(team, charge)
-        return donor.min_replicas if stays else donor.size
-
-    def _stays_above(self, team: int, charge: TeamCharge) -> bool:
-        """Whether a team that gives one replica has more than another all the same."""
-        pair = self._parted(team, charge.team)
-        if pair is None or not self._may_lose(team, charge.team):
+        beside = self._beside.get(other)
+        if beside is None:
+            beside = self._beside[other] = self._where_it_loses(other)
+        if beside == NO_TEAM:
             return False
-        return self.balance.share_with(pair[1], charge, -1) > self.balance.share(pair[0])
+        stays = self._stays_above.get((beside, amounts))
+        if stays is None:
+            pair = self._parted(other)
+            stays = pair is not None and (
+                self.balance.share_with(pair[1], amounts, -1) > self.balance.share(pair[0])
+            )
+            self._stays_above[beside, amounts] = stays
+        return stays
 
-    def _may_lose(self, team: int, other: int) -> bool:
-        """Whether a team borrows at each level at which another is beside it, and has more."""
-        return self._gives(team, other) and self.balance.all_borrow(team, other)
+    def _where_it_loses(self, other: int) -> int:
+        pair = self._parted(other)
+        if pair and self.have_more(other) and self.balance.all_borrow(self.team, other):
+            return pair[1]
+        return NO_TEAM
 
-    def _teams(self) -> set[int]:
-        return {one.team for one in self.snapshot.allocations}
+    def _parted(self, other: int) -> tuple[int, int] | None:
+        """Where the paths of two teams part, each one's own; None where one is above the other."""
+        mine = self.balance.below_common(other, self.team)
+        theirs = self.balance.below_common(self.team, other)
+        return (mine[-1], theirs[-1]) if mine and theirs else None
 
 
 def _has_budget(recipient: RoleAllocation) -> bool:

@@ -106,6 +106,48 @@ def claiming(size: int) -> ClusterState:
     return with_teams(cluster(*found, *jobs), team("area"), *teams)
 
 
+def in_areas(state: ClusterState, teams: int, owed: float | None = None) -> ClusterState:
+    """Teams below a dozen areas below one team, so that they are compared at two levels."""
+    areas = [team("top"), *(team(f"a{n}", parent="top") for n in range(12))]
+    return with_teams(state, *areas, *(team(f"t{n}", owed, f"a{n % 12}") for n in range(teams)))
+
+
+def growing(size: int) -> ClusterState:
+    """A job in each team grows far beyond its team's guarantee, on a few large nodes."""
+    jobs = [
+        one
+        for n in range(size)
+        for one in of(f"t{n}", worker(f"job-{n}", 1, 40, on=[f"node-{n % 6}"]))
+    ]
+    found = cluster(*(node(f"node-{n}", 4 * size) for n in range(6)), *jobs)
+    return in_areas(found, size, 2)
+
+
+def evened_out(size: int) -> ClusterState:
+    """Jobs of 48 teams fill the nodes; a team has less than the others, which give it theirs."""
+    sizes = {n: 3 if n % 48 == 1 else 4 for n in range(size)}
+    jobs = [
+        one
+        for n, pods in sizes.items()
+        for one in of(f"t{n % 48}", worker(f"job-{n}", 1, 8, on=[f"node-{n:04}"] * pods))
+    ]
+    return in_areas(cluster(*(node(f"node-{n:04}", sizes[n]) for n in sizes), *jobs), 48)
+
+
+def reaching(size: int) -> ClusterState:
+    """In each team a job has extras, and one waits for more than all of them."""
+    jobs = [
+        one
+        for n in range(size)
+        for one in of(
+            f"t{n}",
+            worker(f"job-{n}", 1, 4, on=[f"node-{n:04}"] * 4),
+            worker(f"wait-{n}", 9 * size, 9 * size),
+        )
+    ]
+    return in_areas(cluster(*(node(f"node-{n:04}", 4) for n in range(size)), *jobs), size)
+
+
 STATES: dict[str, Callable[[int], ClusterState]] = {
     "gangs of two roles": gangs_of_two_roles,
     "spread over hosts": partial(one_gang, spread=spread_over("host")),
@@ -137,6 +179,18 @@ def test_four_times_the_cluster_is_about_four_times_the_work(name: str) -> None:
     """
     state = STATES[name]
     assert work(state(480)) < 4.5 * work(state(120))
+
+
+@pytest.mark.parametrize(
+    ("state", "most"),
+    [(growing(60), 1.9), (evened_out(480), 2.0), (reaching(60), 5.5)],
+    ids=["growth", "moves between teams", "claims that reach all teams' extras"],
+)
+def test_teams_cost_a_bounded_multiple_of_the_decision_without_them(
+    state: ClusterState, most: float
+) -> None:
+    plain = work(replace(state, teams=Teams(), namespace_teams={}))
+    assert work(state) < most * plain
 
 
 def test_reclaiming_between_teams_is_at_most_about_twice_the_work_of_doing_so_by_priority() -> None:

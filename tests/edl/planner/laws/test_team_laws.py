@@ -240,7 +240,8 @@ def test_idle_capacity_is_shared_within_a_replica_of_weighted_dominant_shares(
             )
             if charge and mine and theirs:
                 compared += 1
-                less = balance.share_with(theirs[-1], balance.charge(team, [("cpu", 1000)]), -1)
+                core = balance.charge(team, [("cpu", 1000)]).amounts
+                less = balance.share_with(theirs[-1], core, -1)
                 assert less <= balance.share(mine[-1]) + 1e-9
     reached(compared)
 
