@@ -123,23 +123,11 @@ class TeamBalance:
         """Resources of which more is asked for than nodes have: the same however they are given."""
         self._owed = [[owed.get(at, 0) for at in range(len(self.resources))] for owed in self.owed]
         self.used = [[0] * len(self.resources) for _ in self.names]
-        self.shares_known = [UNKNOWN for _ in self.names]
-        """By team, while nothing that it holds has changed."""
         self.version = 0
         """How often what teams hold has changed."""
         self._totals = [totals.get(resource, 0) for resource in self.resources]
-        weights = [
-            [1 / (total * teams[name].weight) if total > 0 else 0.0 for total in self._totals]
-            for name in self.names
-        ]
-        self._parts = [
-            tuple(zip(range(len(self.resources)), *each, strict=True))
-            for each in zip(self._owed, weights, strict=True)
-        ]
-        """By team and resource: its place, the guarantee, and the share of one unit more."""
-        self.used_up = [False for _ in self.names]
-        """By team, whether nothing of its guarantee is left. Worked out with the share."""
         self._read_tree(teams)
+        self._read_shares(teams)
         self.changes = 0
         """How often replicas were taken for a claim: what teams hold only grows between."""
         self._common: dict[tuple[int, int], tuple[int, ...]] = {}
@@ -156,6 +144,21 @@ class TeamBalance:
             number for number, name in enumerate(self.names) if teams[name].reclaim is Reclaim.JOBS
         )
         """Teams whose guarantee may take whole jobs of borrowers."""
+
+    def _read_shares(self, teams: Teams) -> None:
+        self.shares_known = [UNKNOWN for _ in self.names]
+        """By team, while nothing that it holds has changed."""
+        self.used_up = [False for _ in self.names]
+        """By team, whether nothing of its guarantee is left. Worked out with the share."""
+        weights = [
+            [1 / (total * teams[name].weight) if total > 0 else 0.0 for total in self._totals]
+            for name in self.names
+        ]
+        self._parts = [
+            tuple(zip(range(len(self.resources)), *each, strict=True))
+            for each in zip(self._owed, weights, strict=True)
+        ]
+        """By team and resource: its place, the guarantee, and the share of one unit more."""
 
     def _contended(self, asked: Mapping[str, int], totals: Mapping[str, int]) -> frozenset[int]:
         return frozenset(
