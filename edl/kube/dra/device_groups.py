@@ -8,7 +8,6 @@ what is beyond it is counted by its DeviceClass alone.
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from decimal import Decimal
 from typing import Final, NamedTuple, TypeVar
 
 from edl.kube.dra.cel import UNKNOWN, CelDevice, CelQuantity, selector
@@ -16,7 +15,6 @@ from edl.kube.dra.device_kinds import DeviceKinds, length, resource
 from edl.kube.dra.dra_facts import DeviceKind
 from edl.kube.dra.dra_schemas import DeviceAttribute, DeviceCapacity, DeviceObject
 from edl.model import Taint
-from edl.quantities import quantity
 
 MOST_VALUES: Final = 1000
 """Values of one attribute that requests tell apart; serial numbers of a large cluster are more."""
@@ -238,7 +236,7 @@ def _said(traits: _Traits) -> CelDevice:
         domain, own = _qualified(driver, name)
         amounts = capacity.setdefault(domain, {})
         if amount is not None:
-            amounts[own] = CelQuantity(_amount(amount.value))
+            amounts[own] = CelQuantity(amount.amount)
     return {"driver": driver, "attributes": attributes, "capacity": capacity}
 
 
@@ -251,10 +249,3 @@ def _value(found: DeviceAttribute) -> object:
     """A version is left unknown."""
     values = (found.text, found.number, found.flag)
     return next((value for value in values if value is not None), UNKNOWN)
-
-
-def _amount(text: str) -> Decimal:
-    try:
-        return quantity(text)
-    except ValueError:
-        return Decimal(0)

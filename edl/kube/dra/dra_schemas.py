@@ -1,10 +1,12 @@
 """The parts of `resource.k8s.io/v1` objects that we read, in the API's own names."""
 
+from decimal import Decimal
 from typing import TypeAlias
 
 import msgspec
 
 from edl.kube.decode.schemas import ClaimMetadata, ObjectMeta, ObjectPart, OwnerReference, RawJson
+from edl.quantities import quantity
 
 _NONE = msgspec.Raw(b"null")
 
@@ -20,6 +22,14 @@ class DeviceAttribute(ObjectPart, frozen=True):
 
 class DeviceCapacity(ObjectPart, frozen=True):
     value: str = "0"
+
+    @property
+    def amount(self) -> Decimal:
+        """0 where `value` is not a quantity."""
+        try:
+            return quantity(self.value)
+        except ValueError:
+            return Decimal(0)
 
 
 class CounterSet(ObjectPart, frozen=True):

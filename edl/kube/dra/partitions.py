@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from edl.kube.dra.dra_schemas import CounterSet
-from edl.quantities import quantity
 
 CounterName: TypeAlias = tuple[str, str, str, str]
 """The name of a counter: driver, pool, counter set, counter."""
@@ -43,9 +42,9 @@ class PartitionCounts(NamedTuple):
 
 def amounts(driver: str, pool: str, found: Iterable[CounterSet] | None) -> CounterAmounts:
     return tuple(
-        ((driver, pool, one.counter_set or one.name, name), _amount(amount.value))
+        ((driver, pool, one.counter_set or one.name, name), counter.amount)
         for one in found or ()
-        for name, amount in sorted((one.counters or {}).items())
+        for name, counter in sorted((one.counters or {}).items())
     )
 
 
@@ -123,10 +122,3 @@ def _fitting(name: str, parts: Iterable[_Part], left: Sequence[Decimal]) -> int:
 def _take(left: list[Decimal], takes: Iterable[tuple[int, Decimal]]) -> None:
     for number, amount in takes:
         left[number] -= amount
-
-
-def _amount(text: str) -> Decimal:
-    try:
-        return quantity(text)
-    except ValueError:
-        return Decimal(0)
