@@ -9,6 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 from typing import Final
 
@@ -17,7 +18,7 @@ from dev.installation import install, start_reconciler
 from edl import contract
 from edl.kube.api.client import ApiClient, connect
 from edl.model import ObjectRef
-from sandbox import NodeGroup, temporary_sandbox
+from sandbox import NodeGroup, Sandbox, temporary_sandbox
 
 LEASE: Final = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 WAYS: Final = {
@@ -41,6 +42,10 @@ def started(api: ApiClient, name: str) -> bool:
     return not api.get(ObjectRef("Job", NAMESPACE, name))["spec"]["suspend"]
 
 
+def is_down(sandbox: Sandbox, program: str) -> bool:
+    return program not in sandbox.running()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=3)
@@ -61,11 +66,11 @@ def main() -> None:
                     sandbox.kill(leader, number)
                 begun = time.monotonic()
                 create(api, job(name, {"framework": "none"}, 1))
-                until(lambda name=name: started(api, name))
+                until(partial(started, api, name))
                 seconds.append(time.monotonic() - begun)
                 if leader in sandbox.running():
                     sandbox.kill(leader)
-                until(lambda leader=leader: leader not in sandbox.running())
+                until(partial(is_down, sandbox, leader))
                 sandbox.stop(leader)  # it is no more expected to run
                 start_reconciler(installation, leader)
             print(f"{way:<28}{median(seconds):>10.1f}{max(seconds):>10.1f}")

@@ -113,7 +113,7 @@ class Objects:
             "ZONE": "abc"[number % 3],
         }
         text = _TEXTS[template].replace('"%SIZE%"', values.get("SIZE", ""))
-        for name, value in (always | values).items():
+        for name, value in {**always, **values}.items():
             text = text.replace(f"%{name}%", value)
         return text.encode()
 

@@ -19,9 +19,9 @@ from random import Random
 from typing import NamedTuple
 
 from benchmarks.planner.small_clusters import Puzzle, Room, puzzles
-from edl.messages import message
 from edl.model import (
     ClusterState,
+    Code,
     JobKey,
     Node,
     Pod,
@@ -59,7 +59,7 @@ class World(NamedTuple):
 
     puzzle: Puzzle
     seats: Seats
-    resized: tuple[tuple[datetime, str], ...]
+    resized: tuple[tuple[datetime, Code | None], ...]
     """When, and why, each job's size last changed."""
     now: datetime
 
@@ -156,8 +156,8 @@ def act(world: World, plan: Plan) -> World:
     """Highest indexes leave; new pods, large ones first, go to the fullest node with the room."""
     after = {found.job: found.after for found in plan.resizes}
     after |= {found.job: found.sizes[0][1] for found in plan.admissions}
-    why = {found.job: message(found.reason) for found in plan.resizes}
-    why |= {found.job: message(found.reason) for found in plan.admissions}
+    why = {found.job: found.reason.code for found in plan.resizes}
+    why |= {found.job: found.reason.code for found in plan.admissions}
     keys = [JobKey("lab", f"job-{number}") for number in range(len(world.seats))]
     wanted = [after.get(key, len(seats)) for key, seats in zip(keys, world.seats, strict=True)]
     kept = [seats[:size] for seats, size in zip(world.seats, wanted, strict=True)]
@@ -185,7 +185,7 @@ def _fullest(rooms: dict[str, Room], need: Room) -> str:
 
 
 def queued(puzzle: Puzzle) -> World:
-    before = tuple((NOON - timedelta(hours=1), "") for _ in puzzle.wishes)
+    before = tuple((NOON - timedelta(hours=1), None) for _ in puzzle.wishes)
     return World(puzzle, tuple(() for _ in puzzle.wishes), before, NOON)
 
 

@@ -33,6 +33,7 @@ from edl.steps import steps
 
 if TYPE_CHECKING:
     from edl.kube.cluster import Cluster
+    from edl.kube.decode.object_facts import PodFacts
 
 NOON: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PAGE: Final = 500
@@ -179,7 +180,8 @@ def watch_events(reading: Reading, runs: int) -> None:
 
 def read_placed(objects: Objects) -> None:
     """As many pods as there are, all placed by plans: each is kept to a node of its own."""
-    shapes, found, before = ShapeInterner(), [], memory()
+    shapes, before = ShapeInterner(), memory()
+    found: list[PodFacts] = []
     raw = (objects.placed(number) for number in range(objects.scale.pods))
     spent = timed(lambda: found.extend(object_facts.pod(one, shapes) for one in raw))
     different = len({id(one.shape) for one in found})
