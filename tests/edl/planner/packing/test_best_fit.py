@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -136,16 +137,18 @@ def test_a_cursor_finds_what_a_search_through_all_nodes_finds(
                 placed.append((at, expected))
 
 
-def test_room_that_came_back_to_a_node_is_found_again() -> None:
-    state = cluster(node("one", 1), node("two", 1), worker("w", 1, 1, shape=shape(1)))
+@pytest.mark.parametrize("count", [2, 100], ids=["few nodes", "many nodes"])
+def test_room_that_came_back_to_a_node_is_found_again(count: int) -> None:
+    nodes = (node(f"node-{at:03}", 1) for at in range(count))
+    state = cluster(*nodes, worker("w", 1, 1, shape=shape(1)))
     snapshot = take_snapshot(state, POLICIES["fair"], Limits())
     pod_class = snapshot.pod_class_state(shape(1)).pod_class
     cursor = pod_class.future_idle
-    for _ in range(2):
+    for _ in range(count):
         pod_class.future_idle.reserve(cursor.find())
     assert cursor.find() == -1
-    pod_class.future_idle.release(0)
-    assert cursor.find() == 0
+    pod_class.future_idle.release(1)
+    assert cursor.find() == 1
 
 
 def test_a_cursor_finds_the_same_nodes_again_when_placements_are_undone() -> None:
