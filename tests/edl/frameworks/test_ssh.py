@@ -13,8 +13,8 @@ from edl import contract
 from edl.frameworks import scripts
 from edl.writes import Json
 from tests.edl.frameworks.test_horovod import live_files, volumes
-from tests.edl.frameworks.test_scripts import eventually
 from tests.edl.manifests import annotations, created, environment, horovod, pod_spec, template
+from tests.waiting import until
 
 SECRET = {
     "secretName": "mnist-ssh",
@@ -116,10 +116,10 @@ def test_a_worker_ends_its_server_and_waits_for_the_sessions(tmp_path: Path) -> 
     command = sshd(tmp_path, f"touch {tmp_path}/serves; exec sleep 300")
     worker = subprocess.Popen(["/bin/sh", "-c", command], start_new_session=True)
     try:
-        eventually((tmp_path / "serves").exists)
+        until((tmp_path / "serves").exists)
         assert (tmp_path / "keys").exists()
         worker.terminate()
-        eventually((tmp_path / "seen").exists)
+        until((tmp_path / "seen").exists)
         assert worker.poll() is None, "a session is still there"
         (tmp_path / "proc" / "7").unlink()
         assert worker.wait(timeout=30) == 143
