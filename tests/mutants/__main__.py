@@ -117,6 +117,8 @@ def main() -> None:
     parser.add_argument("--beside", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
     mutants = [mutant for mutant in read() if mutant.file.startswith(given.only)]
+    if not mutants:
+        parser.error(f"--only {given.only}: the list has no mutant of such a file")
     found = fates(mutants, given.beside)
     counts = Counter(found)
     killed = counts[Fate.KILLED] / len(mutants)

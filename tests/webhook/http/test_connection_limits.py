@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from itertools import pairwise, product
 from pathlib import Path
+from threading import Event
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
@@ -264,6 +265,32 @@ def test_when_it_is_full_the_connection_that_is_silent_longest_ends() -> None:
                 assert await hangs_up(one)
             assert await is_answered(first)
             assert await is_answered(newer[-1])
+
+    doors.run(test)
+
+
+def test_a_connection_that_waits_for_its_answer_is_not_the_one_that_ends() -> None:
+    begun, may_answer = Event(), Event()
+
+    def slow(environ: WSGIEnvironment, start: StartResponse) -> list[bytes]:
+        if ERRAND not in environ:
+            environ[ERRAND] = lambda: (begun.set(), may_answer.wait(wire.SECONDS))
+        start("200 OK", [])
+        return [b"done"]
+
+    async def has_begun() -> bool:
+        return begun.is_set()
+
+    async def test() -> None:
+        async with doors.opened(patient(connections=3), app=slow) as door:
+            reader, writer = await door.connect()
+            writer.write(QUESTION)
+            await wire.until(has_begun)
+            silent = [await door.connect() for _ in range(3)]
+            assert await hangs_up(silent[0])
+            may_answer.set()
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), wire.SECONDS)
+            assert head.startswith(b"HTTP/1.1 200")
 
     doors.run(test)
 
