@@ -122,7 +122,7 @@ def test_it_comes_changes_and_goes_again(empty: Cluster) -> None:
     assert late.returncode == 5, late.stdout + late.stderr
     assert "the API server has no caBundle for it yet" in late.stderr
 
-    # As the reconciler's leader does it, which nobody runs here.
+    # The leader of the reconciler would do this; no reconciler runs here.
     ensure(connect(str(cluster.kubeconfig)), usual(), datetime.now(UTC))
     again = plugin(cluster, "upgrade", "--timeout", "30")
     assert (again.returncode, again.stderr) == (0, "")
