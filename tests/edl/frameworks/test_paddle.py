@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edl.contract import registry
-from edl.contract.pod_environment import PADDLE_ENV
+from edl.contract.registry import EntryKind
 from edl.frameworks import is_leader, is_service
 from edl.model import ResizePolicy
 from edl.parsing.parser import parse
@@ -36,6 +36,7 @@ from tests.edl.readings import findings
 from tests.reasons import because
 
 CASTS = {"cloud": TOLERANT, "ps": SERVED, "elastic": ELASTIC}
+VARIABLES = [entry.name for entry in registry.ENTRIES if entry.kind is EntryKind.ENV]
 ETCD = "mnist-master-0.mnist.lab.svc:2379"
 
 
@@ -229,7 +230,7 @@ def test_every_variable_and_label_stands_in_the_contract() -> None:
 
 @given(
     which=st.integers(0, len(every_kind()) - 1),
-    names=st.sets(st.sampled_from([name for name, _ in PADDLE_ENV]), max_size=4),
+    names=st.sets(st.sampled_from(VARIABLES), max_size=4),
     command=st.sampled_from([None, ["mine"]]),
 )
 @settings(deadline=None, max_examples=60)
