@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Every process reads all the files that it is given; these have no unit test (tests/conftest.py).
+WITHOUT_CLUSTERS := --ignore=tests/integration --ignore=tests/e2e
 # Each process has a sandbox of its own; a named cluster is one room for all.
 SIDE_BY_SIDE = $(if $(EDL_KUBECONFIG),-n 0,-n $(1) --dist loadfile --no-loadscope-reorder)
 READY := $(VENV)/ready
@@ -53,10 +55,11 @@ check: setup ## format, lint, types, layers, unit tests; under a minute
 	@$(MAKE) --no-print-directory unit
 
 unit: setup
-	$(BIN)/pytest -q -n 3 --least $(LEAST_UNIT) -m "not laws and not integration and not e2e and not torture"
+	$(BIN)/pytest -q -n 3 --least $(LEAST_UNIT) $(WITHOUT_CLUSTERS) \
+		-m "not laws and not slow and not integration and not e2e and not torture"
 
-laws: setup ## property tests that take their time: the planner under every policy
-	$(BIN)/pytest -q -n 2 --least $(LEAST_LAWS) -m laws
+laws: setup ## unit tests that take their time, most of them property tests: the planner under every policy
+	$(BIN)/pytest -q -n 2 --least $(LEAST_LAWS) $(WITHOUT_CLUSTERS) -m "laws or slow"
 
 integration: setup binaries ## against a real API server: the sandbox's, or $$EDL_KUBECONFIG's
 	$(BIN)/pytest -q $(call SIDE_BY_SIDE,3) --least $(LEAST_INTEGRATION) -m "integration$(WITHOUT_PASSED)" \

@@ -1,11 +1,16 @@
 """What holds for all tests: none asserts a time, and those that take minutes begin first."""
 
+import gc
 import os
+from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.figures import by_title
+
+CLUSTERS = [Path(__file__).with_name(name) for name in ("integration", "e2e")]
 
 # `make test` draws the same examples at each run, so that a change is judged by what it changes;
 # `make laws` draws anew, also in hosted CI, where hypothesis itself would not.
@@ -48,6 +53,26 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line("\n".join(rows))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Tens of thousands of objects that stay: the collector neither looks for waste in them now
+    nor goes through them again during the tests."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Else one of two processes would wait for the last long file of the other."""
+    if lost := [item.nodeid for item in items if _is_lost(item)]:
+        raise pytest.UsageError(f"no lane runs {', '.join(lost)}: a unit test, in {CLUSTERS}")
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def _is_lost(item: pytest.Item) -> bool:
+    """The lanes without a cluster do not read these folders."""
+    marked = any(map(item.get_closest_marker, ("integration", "e2e", "torture")))
+    return not marked and any(folder in item.path.parents for folder in CLUSTERS)

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 _MEASURES = """
 from tests.figures import titled
@@ -14,6 +16,7 @@ def test_it(record_property):
 """
 
 
+@pytest.mark.slow
 def test_figures_of_a_worker_process_are_printed_at_the_end(tmp_path: Path) -> None:
     (tmp_path / "test_one.py").write_text(_MEASURES)
     command = ["-m", "pytest", "-q", "-n", "1", "-p", "tests.conftest", "test_one.py"]

@@ -33,6 +33,7 @@ def findings(tmp_path: Path, source: str) -> list[str]:
     return [line.partition("error: ")[2] for line in said.splitlines() if "error: " in line]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("right", "wrong", "finding"),
     [

@@ -110,6 +110,7 @@ def test_what_is_no_quantity_is_refused_with_what_is_allowed(text: str) -> None:
     assert f'"{text}"' in str(caught.value)
 
 
+@pytest.mark.slow
 @given(NUMBERS, st.sampled_from(list(SUFFIXES)))
 def test_a_number_with_a_suffix_is_exact(number: str, suffix: str) -> None:
     exact = Fraction(Decimal(number)) * SUFFIXES[suffix]

@@ -20,6 +20,7 @@ REPOSITORY = Path(__file__).parents[2]
 MILLION = 1_000_000
 
 
+@pytest.mark.slow
 def test_thousands_of_reviews_meet_no_defect_and_most_are_judged() -> None:
     trial = Trial()
     trial.run(Generator(1).cases(2_000))
@@ -30,6 +31,7 @@ def test_thousands_of_reviews_meet_no_defect_and_most_are_judged() -> None:
     assert max(trial.tally.statuses) < 500
 
 
+@pytest.mark.slow
 def test_what_is_grown_on_purpose_costs_no_more_than_its_size() -> None:
     trial, generator = Trial(), Generator(3)
     trial.run(map(generator.grown, range(160)))

@@ -10,6 +10,7 @@ from edl.model import Assignment
 _NAMES = st.from_regex(r"[a-z0-9][a-z0-9.-]{0,8}", fullmatch=True)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6), st.lists(_NAMES, min_size=1, max_size=20))
 def test_an_assignment_is_read_as_it_was_written(first: int, nodes: list[str]) -> None:
     found = Assignment(first, tuple(nodes))

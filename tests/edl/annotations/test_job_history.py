@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -40,6 +41,7 @@ def test_nothing_new_writes_nothing() -> None:
     assert annotation(role("worker", history=kept(GROWN)), []) == {}
 
 
+@pytest.mark.slow
 @given(some.lists(_ENTRIES, min_size=1, max_size=3 * MOST))
 def test_the_newest_are_kept_within_a_few_kilobytes(told: list[HistoryEntry]) -> None:
     history = ""

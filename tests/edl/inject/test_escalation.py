@@ -45,6 +45,7 @@ def added_volumes(before: Json, after: Json) -> list[Json]:
     return [volume for volume in pod_spec(after).get("volumes") or [] if volume not in own]
 
 
+@pytest.mark.slow
 @every_framework
 @LAW
 @given(data=st.data())
@@ -168,6 +169,7 @@ def test_nobody_joins_a_cast_under_a_name_of_his_own(name: str, finding: str) ->
         created(manifest)
 
 
+@pytest.mark.slow
 @every_framework
 @LAW
 @given(data=st.data(), text=st.text(min_size=1, max_size=20))

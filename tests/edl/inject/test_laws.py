@@ -37,6 +37,7 @@ def test_no_framework_is_without_law() -> None:
     assert CASTS.keys() == FRAMEWORKS.keys()
 
 
+@pytest.mark.slow
 @every_framework
 @LAW
 @given(data=st.data())
@@ -47,6 +48,7 @@ def test_twice_is_once(framework: str, data: st.DataObject) -> None:
     assert created(stored) == stored
 
 
+@pytest.mark.slow
 @every_framework
 @LAW
 @given(data=st.data())
@@ -60,6 +62,7 @@ def test_the_patch_turns_what_was_given_into_what_is_stored(
     assert jsonpatch.apply_patch(before, operations) == after
 
 
+@pytest.mark.slow
 @every_framework
 @LAW
 @given(data=st.data())
@@ -67,6 +70,7 @@ def test_a_second_pass_warns_of_nothing(framework: str, data: st.DataObject) -> 
     assert create(created(data.draw(manifests(framework)))).warnings == ()
 
 
+@pytest.mark.slow
 @every_framework
 @LAW
 @given(data=st.data())
@@ -76,6 +80,7 @@ def test_what_comes_out_is_valid(framework: str, data: st.DataObject) -> None:
     assert parse(stored).framework == framework
 
 
+@pytest.mark.slow
 @every_framework
 @LAW
 @given(data=st.data())
@@ -90,6 +95,7 @@ def test_what_went_in_is_never_changed(framework: str, data: st.DataObject) -> N
     assert stored == kept
 
 
+@pytest.mark.slow
 @every_framework
 @LAW
 @given(data=st.data(), random=st.randoms(use_true_random=False))
@@ -108,6 +114,7 @@ def test_the_order_of_labels_does_not_matter(
     assert created(shuffled) == created(manifest)
 
 
+@pytest.mark.slow
 @every_framework
 @LAW
 @given(data=st.data())
@@ -118,6 +125,7 @@ def test_an_update_without_a_change_changes_nothing(framework: str, data: st.Dat
     assert verdict.warnings == ()
 
 
+@pytest.mark.slow
 @every_framework
 @LAW
 @given(data=st.data())
@@ -134,6 +142,7 @@ def test_what_containers_say_themselves_wins(framework: str, data: st.DataObject
         assert limits.items() <= found.get("resources", {}).get("limits", {}).items()
 
 
+@pytest.mark.slow
 @every_framework
 @LAW
 @given(data=st.data())
@@ -145,6 +154,7 @@ def test_variables_and_mounts_stand_once(framework: str, data: st.DataObject) ->
             assert len(set(found)) == len(found)
 
 
+@pytest.mark.slow
 @every_framework
 @LAW
 @given(data=st.data())
@@ -162,6 +172,7 @@ def test_what_pods_say_themselves_wins(framework: str, data: st.DataObject) -> N
         assert rules.items() <= stored["affinity"][name].items()
 
 
+@pytest.mark.slow
 @every_framework
 @LAW
 @given(data=st.data())

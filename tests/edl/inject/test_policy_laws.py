@@ -3,6 +3,7 @@
 import copy
 import json
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -71,6 +72,7 @@ def accepted(manifest: Json, policy: NamespacePolicy) -> AdmissionVerdict | None
         return None
 
 
+@pytest.mark.slow
 @LAW
 @given(jobs(), policies())
 def test_twice_is_once_in_every_namespace(manifest: Json, policy: NamespacePolicy) -> None:
@@ -81,6 +83,7 @@ def test_twice_is_once_in_every_namespace(manifest: Json, policy: NamespacePolic
         look_again(stored, policy)
 
 
+@pytest.mark.slow
 @LAW
 @given(jobs(), policies(), policies())
 def test_defaults_that_change_between_two_looks_accuse_nobody(
@@ -90,6 +93,7 @@ def test_defaults_that_change_between_two_looks_accuse_nobody(
         look_again(verdict.manifest, without_ceilings(later))
 
 
+@pytest.mark.slow
 @LAW
 @given(jobs(), policies())
 def test_what_went_in_is_never_changed(manifest: Json, policy: NamespacePolicy) -> None:
@@ -98,6 +102,7 @@ def test_what_went_in_is_never_changed(manifest: Json, policy: NamespacePolicy) 
     assert manifest == before
 
 
+@pytest.mark.slow
 @LAW
 @given(jobs(), policies())
 def test_what_a_user_says_himself_wins_over_every_default(
@@ -112,6 +117,7 @@ def test_what_a_user_says_himself_wins_over_every_default(
     assert priority is None or pod_spec(verdict.manifest)["priorityClassName"] == priority
 
 
+@pytest.mark.slow
 @LAW
 @given(jobs(), policies())
 def test_a_default_never_makes_a_good_job_bad(manifest: Json, policy: NamespacePolicy) -> None:
@@ -120,6 +126,7 @@ def test_a_default_never_makes_a_good_job_bad(manifest: Json, policy: NamespaceP
         assert accepted(manifest, without_ceilings(replace(policy, adopts=False)))
 
 
+@pytest.mark.slow
 @LAW
 @given(jobs(), policies())
 def test_nothing_is_ever_above_a_ceiling(manifest: Json, policy: NamespacePolicy) -> None:
@@ -153,6 +160,7 @@ def test_an_edit_rises_above_no_ceiling_and_may_always_go_down(
         assert after <= before or not (above or hungry)
 
 
+@pytest.mark.slow
 @LAW
 @given(jobs().map(unlabelled), policies())
 def test_strangers_stay_strangers_where_the_namespace_has_not_opted_in(

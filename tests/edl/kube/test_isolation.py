@@ -110,6 +110,7 @@ def _quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(PLACES), TEXTS, NUMBERS), min_size=1, max_size=4))
 def test_no_object_stops_a_job_that_has_nothing_to_do_with_it(

@@ -2,6 +2,7 @@
 
 import copy
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -56,6 +57,7 @@ def nonsense(draw: st.DrawFn) -> Json:
     return draw(st.fixed_dictionaries({}, optional=shape | kind))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(nonsense())
 def test_nonsense_is_answered_with_findings(manifest: Json) -> None:

@@ -256,6 +256,7 @@ def trees(draw: st.DrawFn) -> Teams:
     return Teams.of(found)
 
 
+@pytest.mark.slow
 @given(trees())
 def test_what_is_rendered_is_read_as_it_was(teams: Teams) -> None:
     assert parse_teams(render_teams(teams)) == teams

@@ -117,6 +117,7 @@ CHANGES = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(NAMES, CHANGES, NAMES)
 def test_an_edit_is_whole_and_touches_one_team(
     name: str, changes: dict[str, Any], other: str

@@ -4,6 +4,7 @@ import copy
 import re
 from typing import Any
 
+import pytest
 import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -147,6 +148,7 @@ def commented(tree: Any) -> str:  # noqa: ANN401 - JSON
     return found
 
 
+@pytest.mark.slow
 @given(MAPS, MAPS)
 @example({"a": "x"}, {"a": [{}, "x", "x"]})
 @example({"a": "1"}, {"a": 1})
@@ -159,6 +161,7 @@ def test_any_change_reads_back_or_is_refused(before: dict[str, Any], after: dict
         assert yaml.safe_load(new) == after
 
 
+@pytest.mark.slow
 @given(MAPS, st.dictionaries(st.sampled_from(["new", "other"]), TREES, min_size=1))
 def test_no_addition_loses_a_comment(before: dict[str, Any], added: dict[str, Any]) -> None:
     text = commented(before)

@@ -75,6 +75,7 @@ def followed(document: object, pointer: str) -> object:
     return document
 
 
+@pytest.mark.slow
 @given(edited_objects())
 def test_applying_the_difference_gives_the_edited_object(pair: tuple[Json, Json]) -> None:
     before, after = pair
@@ -82,6 +83,7 @@ def test_applying_the_difference_gives_the_edited_object(pair: tuple[Json, Json]
     assert spelled(applied) == spelled(after)
 
 
+@pytest.mark.slow
 @given(OBJECTS, OBJECTS)
 def test_applying_the_difference_of_two_strangers_gives_the_second(
     before: Json, after: Json
@@ -90,11 +92,13 @@ def test_applying_the_difference_of_two_strangers_gives_the_second(
     assert spelled(applied) == spelled(after)
 
 
+@pytest.mark.slow
 @given(OBJECTS)
 def test_nothing_changed_means_no_operation(value: Json) -> None:
     assert json_patch.diff(value, copy.deepcopy(value)) == []
 
 
+@pytest.mark.slow
 @given(edited_objects())
 def test_every_operation_stands_on_something_that_is_there(pair: tuple[Json, Json]) -> None:
     """An API server refuses the patch otherwise, and the user reads an error 500."""
@@ -110,6 +114,7 @@ def test_every_operation_stands_on_something_that_is_there(pair: tuple[Json, Jso
         document = jsonpatch.apply_patch(document, [operation])
 
 
+@pytest.mark.slow
 @given(edited_objects())
 def test_both_sides_stay_as_they_were(pair: tuple[Json, Json]) -> None:
     before, after = pair

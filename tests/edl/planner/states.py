@@ -2,6 +2,7 @@
 
 # ruff: noqa: ANN401 (the builders pass any field on)
 
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -112,21 +113,32 @@ def cluster(*things: Node | TrainingJob | Demand, seconds: float = 0) -> Cluster
     jobs = tuple(found for found in things if isinstance(found, TrainingJob))
     nodes = tuple(found for found in things if isinstance(found, Node))
     demands = tuple(found for found in things if isinstance(found, Demand))
-    return ClusterState(
-        at(seconds), tuple(_with_use(found, jobs) for found in nodes), jobs, demands
-    )
+    on_nodes = _on_nodes(jobs)
+    used = tuple(_with_use(found, on_nodes) for found in nodes)
+    return ClusterState(at(seconds), used, jobs, demands)
 
 
-def _with_use(found: Node, jobs: tuple[TrainingJob, ...]) -> Node:
+def _with_use(found: Node, on_nodes: Mapping[str, Sequence[tuple[Resources, bool]]]) -> Node:
     used, leaving, tenants = found.used, found.releasing, found.tenants
+    for requests, terminating in on_nodes.get(found.name, ()):
+        used += requests
+        if terminating:
+            leaving += requests
+        else:
+            tenants += 1
+    return replace(found, used=used, releasing=leaving, tenants=tenants)
+
+
+def _on_nodes(jobs: Iterable[TrainingJob]) -> dict[str, list[tuple[Resources, bool]]]:
+    """By node what its pods request, and whether they are terminating."""
+    found: dict[str, list[tuple[Resources, bool]]] = {}
     for training in jobs:
         for part in training.roles:
-            here = [one for one in part.status.pods if one.node == found.name and not one.ended]
-            going = sum(one.terminating for one in here)
-            used += part.template.shape.requests * len(here)
-            leaving += part.template.shape.requests * going
-            tenants += len(here) - going
-    return replace(found, used=used, releasing=leaving, tenants=tenants)
+            for one in part.status.pods:
+                if one.node and not one.ended:
+                    on_it = found.setdefault(one.node, [])
+                    on_it.append((part.template.shape.requests, one.terminating))
+    return found
 
 
 def busy(found: Node, by: Resources) -> Node:

@@ -148,6 +148,7 @@ def test_beside_each_other_all_that_is_lent_is_borrowed(
         assert taken[name] == found.lent(name).get(GPU)
 
 
+@pytest.mark.slow
 @given(situations(), st.permutations((*NAMES, "default")))
 def test_the_order_of_teams_does_not_matter(
     situation: tuple[Teams, dict[str, int], int], order: list[str]

@@ -32,6 +32,7 @@ def _quota(world: AutoscaledCluster, cpu: int) -> None:
     world.create("ResourceQuota", "lab", body)
 
 
+@pytest.mark.slow
 def test_jobs_whose_pods_are_refused_say_so_and_let_others_ask() -> None:
     world = AutoscaledCluster()
     for number in range(5):
@@ -175,6 +176,7 @@ def test_a_high_priority_does_not_wait_for_those_that_ask_before_it() -> None:
     assert len(world.provisional("high")) == 2
 
 
+@pytest.mark.slow
 def test_pods_that_a_kubelet_rejects_are_not_made_without_end() -> None:
     world = AutoscaledCluster(most=0)
     world.node("n1")

@@ -97,6 +97,7 @@ def test_a_job_asks_for_its_maximum_and_starts_with_it() -> None:
     assert world.made == 4
 
 
+@pytest.mark.slow
 def test_of_a_maximum_that_does_not_come_it_takes_what_has_come() -> None:
     limits = Limits(load_ceiling=1.0, growth=GrowthMode.ANY_NODE)
     world = AutoscaledCluster(most=3, limits=limits)
@@ -129,6 +130,7 @@ def test_what_extras_hold_is_not_asked_for() -> None:
     assert world.made == 1
 
 
+@pytest.mark.slow
 def test_a_gang_that_cannot_be_provisioned_leaves_nothing_behind_and_others_pass() -> None:
     world = AutoscaledCluster(limits=Limits(provisioning_parallelism=1))
     world.gang("giant", 2, cpu=100)
@@ -152,6 +154,7 @@ def test_what_the_autoscaler_said_stands_on_the_job() -> None:
     assert "no instance type has 100 CPU" in world.notes("gang")[contract.MESSAGE]
 
 
+@pytest.mark.slow
 def test_it_asks_again_later_and_ever_more_seldom() -> None:
     world = AutoscaledCluster(most=0, limits=Limits(provisioning_timeout=timedelta(minutes=1)))
     world.gang("gang", 4)
@@ -210,6 +213,7 @@ def test_so_many_gangs_ask_at_once_in_the_order_of_the_queue() -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_burst_of_gangs_makes_no_more_nodes_than_they_need() -> None:
     world = AutoscaledCluster()
     for number in range(6):

@@ -49,6 +49,7 @@ def moves(world: Scenario, elastic: Elastic, until: float) -> list[Move]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "gpu_nodes"), [(5, 0), (7, 0), (24, 0), (14, 2), (24, 2)])
 def test_a_full_mix_rests_while_restarting_jobs_are_in_their_cooldown(
     seed: int, gpu_nodes: int

@@ -1,5 +1,6 @@
 """What part of a training job is guaranteed, what is borrowed, and from which teams."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -105,6 +106,7 @@ def states(draw: st.DrawFn) -> ClusterState:
     return state(*jobs, teams=[*teams, *lab], gpu=gpu, **others)
 
 
+@pytest.mark.slow
 @given(states())
 def test_what_is_guaranteed_and_borrowed_sums_up_to_what_a_job_holds(found: ClusterState) -> None:
     for one in found.jobs:
@@ -116,6 +118,7 @@ def test_what_is_guaranteed_and_borrowed_sums_up_to_what_a_job_holds(found: Clus
         assert part.guaranteed + sum((one for _, one in part.borrowed), Resources()) == held
 
 
+@pytest.mark.slow
 @given(states())
 def test_what_jobs_borrow_is_what_their_team_borrows_besides_other_pods(
     found: ClusterState,

@@ -62,6 +62,7 @@ WHOLE = {
 }
 
 
+@pytest.mark.slow
 @given(QUEUES)
 def test_what_is_written_is_read_back(queue: NamespaceQueue) -> None:
     assert parse(render(queue)) == queue
@@ -118,6 +119,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(list(WHOLE)), JSON))
 def test_any_document_is_read_or_refused(changes: dict[str, Any]) -> None:
     try:

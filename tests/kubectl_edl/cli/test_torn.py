@@ -55,6 +55,7 @@ def stage() -> Stage:
     return stage
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_what_is_gone_meanwhile_breaks_no_command(stage: Stage, command: str) -> None:
     codes = set()

@@ -319,6 +319,7 @@ OTHER = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=80)
 @given(st.lists(OTHER, min_size=1, max_size=3), st.sampled_from(["yaml", "json"]))
 def test_other_kinds_come_out_as_they_went_in(given_: list[Any], output: str) -> None:

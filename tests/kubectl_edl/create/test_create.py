@@ -707,6 +707,7 @@ def casts(draw: st.DrawFn) -> tuple[str, ...]:
     return (framework.name, "demo", "--image", "i", *words)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(casts())
 def test_what_is_written_is_a_whole_cast_that_the_webhook_takes(args: tuple[str, ...]) -> None:

@@ -295,6 +295,7 @@ def places(value: Any, *path: str | int) -> Iterator[tuple[str | int, ...]]:  # 
             yield from places(inner, *path, step)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.data(), st.sampled_from(sorted(CASTS)), JUNK)
 def test_nonsense_is_refused_or_completed_and_never_breaks(

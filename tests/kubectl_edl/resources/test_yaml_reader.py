@@ -45,6 +45,7 @@ def test_each_document_has_its_own_text(text: str, found: list[str]) -> None:
     assert values(joined(found)) == values(text)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(_OBJECTS, max_size=4))
 def test_a_stream_of_texts_says_what_the_documents_say(objects: list[Any]) -> None:

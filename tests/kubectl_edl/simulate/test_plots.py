@@ -3,6 +3,8 @@ import sys
 from io import StringIO
 from pathlib import Path
 
+import pytest
+
 from edl.simulator import Plain
 from kubectl_edl.resources.manifest_sources import ManifestSource
 from kubectl_edl.simulate import plots
@@ -17,6 +19,7 @@ jobs: [{count: 2, every: 20, max: 2, cpu: 1, work: 60}]
 """
 
 
+@pytest.mark.slow
 def test_a_picture_shows_the_runs_beside_each_other(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(SMALL)

@@ -193,6 +193,7 @@ def test_two_jobs_of_the_scenario_itself_need_names_of_their_own(folder: Path) -
     assert found == [f"error: s.yaml:2: {said}"]
 
 
+@pytest.mark.slow
 def test_a_long_log_of_one_name_is_read_in_a_breath(folder: Path) -> None:
     """Twenty thousand: to compare each with each would take a minute."""
     (folder / "t.csv").write_text("submit,name\n" + "0,train\n" * 20_000)

@@ -99,6 +99,7 @@ def test_another_seed_draws_other_jobs(tmp_path: Path) -> None:
     assert arrivals[0] == arrivals[1] != arrivals[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mixed.yaml", "queue.yaml", "trace.yaml"])
 def test_the_examples_come_to_their_end(name: str) -> None:
     (run, *_) = documents("-f", EXAMPLES / name, "--policy", "fair")

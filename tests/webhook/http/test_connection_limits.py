@@ -429,6 +429,7 @@ def test_before_the_handshake_one_makes_room_as_well(
     doors.run(test)
 
 
+@pytest.mark.slow
 def test_a_thousand_connections_without_a_handshake_stall_nobody(
     serving: ssl.SSLContext, bundle: Bundle
 ) -> None:

@@ -93,6 +93,7 @@ async def test_connections_that_say_nothing_stall_nobody(served: Process) -> Non
     assert answers == [True] * 20
 
 
+@pytest.mark.slow
 @wire.in_loop
 async def test_bursts_are_answered_to_the_last(served: Process) -> None:
     for size in (2, 32, 64, 2, 64):
@@ -223,6 +224,7 @@ async def renew(served: Process) -> None:
     await wire.until(is_shown)
 
 
+@pytest.mark.slow
 @wire.in_loop
 async def test_new_certificates_under_load_lose_nothing(tmp_path: Path) -> None:
     with wire.webhook(tmp_path, "--refresh", "0.02") as served:

@@ -42,6 +42,7 @@ def test_an_unknown_field_is_named(stream: list[Json]) -> None:
             assert labels or any("unheardOf" in one for one in said), place
 
 
+@pytest.mark.slow
 @LAW
 @given(st.data())
 def test_nonsense_is_refused_or_becomes_teams_that_our_parser_reads(data: st.DataObject) -> None:
@@ -61,6 +62,7 @@ def test_nonsense_is_refused_or_becomes_teams_that_our_parser_reads(data: st.Dat
         check(found.manifest)
 
 
+@pytest.mark.slow
 @LAW
 @given(st.permutations(STREAMS[0]))
 def test_the_order_of_documents_does_not_matter(stream: list[Json]) -> None:

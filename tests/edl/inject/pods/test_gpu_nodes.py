@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -76,6 +77,7 @@ def with_gpu(pod: Json) -> Json:
     return pod | {"containers": [pod["containers"][0] | {"resources": WHOLE}]}
 
 
+@pytest.mark.slow
 @LAW
 @given(PODS, NODES)
 def test_whole_gpus_lose_kubeshares_nodes_and_no_others(pod: Json, nodes: list[Json]) -> None:
@@ -85,6 +87,7 @@ def test_whole_gpus_lose_kubeshares_nodes_and_no_others(pod: Json, nodes: list[J
     assert eligible(after, nodes) == wanted
 
 
+@pytest.mark.slow
 @LAW
 @given(PODS, NODES)
 def test_shares_keep_kubeshares_nodes_and_no_others(pod: Json, nodes: list[Json]) -> None:
@@ -93,6 +96,7 @@ def test_shares_keep_kubeshares_nodes_and_no_others(pod: Json, nodes: list[Json]
     assert eligible(gpus.placed(pod, SHARE), nodes) == wanted
 
 
+@pytest.mark.slow
 @LAW
 @given(PODS, NODES)
 def test_pods_without_gpus_are_left_alone(pod: Json, nodes: list[Json]) -> None:

@@ -291,6 +291,7 @@ def crowded() -> ClusterState:
     return state_of(replace(used, used=used.used + room(1)), grows, *waits)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(state=mixes(), policy=st.sampled_from(sorted(POLICIES)), preempt=st.booleans())
 @example(state=crowded(), policy="fair", preempt=False)

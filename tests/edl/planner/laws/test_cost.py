@@ -24,6 +24,8 @@ from tests.edl.planner.states import cluster, job, node, role, shape, worker
 from tests.edl.planner.teams import of, team, with_teams
 from tests.edl.planner.work import instructions
 
+pytestmark = pytest.mark.slow
+
 
 def gangs_of_two_roles(size: int) -> ClusterState:
     """They fill the cluster, so that most of them start a moment later."""
@@ -182,13 +184,14 @@ def test_four_times_the_cluster_is_about_four_times_the_work(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "most"),
-    [(growing(60), 1.9), (evened_out(480), 2.0), (reaching(60), 5.5)],
+    ("made", "size", "most"),
+    [(growing, 60, 1.9), (evened_out, 480, 2.0), (reaching, 60, 5.5)],
     ids=["growth", "moves between teams", "claims that reach all teams' extras"],
 )
 def test_teams_cost_a_bounded_multiple_of_the_decision_without_them(
-    state: ClusterState, most: float
+    made: Callable[[int], ClusterState], size: int, most: float
 ) -> None:
+    state = made(size)
     plain = work(replace(state, teams=Teams(), namespace_teams={}))
     assert work(state) < most * plain
 

@@ -97,6 +97,7 @@ def rules(draw: st.DrawFn, own: str) -> PodConstraints:
     return PodConstraints("ns", (("app", own),), **fields)
 
 
+@pytest.mark.slow
 @given(st.data(), nodes())
 @settings(max_examples=150)
 def test_a_cursor_finds_what_a_search_through_all_nodes_finds(

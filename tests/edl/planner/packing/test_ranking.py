@@ -1,5 +1,6 @@
 """Domains in the order in which pods use them, while pods come and leave."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ def board(cpus: list[int]) -> Snapshot:
     return take_snapshot(cluster(*nodes), POLICIES["fair"], Limits())
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(0, 6), min_size=NODES, max_size=NODES),
     st.lists(MOVES, min_size=1, max_size=8),

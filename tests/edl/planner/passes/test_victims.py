@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
@@ -60,6 +61,7 @@ def crowded(draw: st.DrawFn) -> ClusterState:
     return cluster(*nodes, *jobs)
 
 
+@pytest.mark.slow
 @given(crowded(), st.lists(st.tuples(st.integers(1, 4), st.integers(1, 6)), min_size=1, max_size=2))
 @settings(max_examples=300)
 def test_the_same_gangs_make_room_as_if_room_were_counted_anew_for_each_of_them(

@@ -38,6 +38,7 @@ def ours(room: dict[Path, int], pods: int, preferred: str) -> tuple[int, ...]:
     return counts(path for path in room if path[-1] in hosts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("preferred", "level"), [("block,rack,host", 1), ("block,rack,host", 2), ("block,rack", 1)]
 )
@@ -52,6 +53,7 @@ def test_a_gang_is_in_no_more_domains_than_by_kueues_best_fit(preferred: str, le
         assert mine <= theirs, (seed, mine, theirs)
 
 
+@pytest.mark.slow
 def test_few_gangs_are_in_more_domains_than_need_be() -> None:
     more = sum(
         ours(room, pods, "block,rack,host") > fewest(room, pods)
