@@ -5,7 +5,7 @@ functions of the same module.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -52,29 +52,36 @@ ALLOWED = {
 
 def readings(tree: ast.Module) -> set[str]:
     """The functions in which a sentence is read; empty text for a module's own lines."""
-    told = _Sentences()
-    while told.spread(tree):
+    nodes = [*ast.walk(tree)]
+    told = _Sentences(scopes=_scopes(nodes))
+    while told.spread(nodes):
         pass
-    scopes = (told.scopes.get(node) for node in ast.walk(tree) if told.is_read_by(node))
+    scopes = (told.scopes.get(node) for node in nodes if told.is_read_by(node))
     return {scope.name if scope else "" for scope in scopes}
+
+
+def _scopes(nodes: Iterable[ast.AST]) -> dict[ast.AST, ast.FunctionDef]:
+    """The innermost function around each node, of nodes from the outermost on."""
+    found: dict[ast.AST, ast.FunctionDef] = {}
+    for scope in nodes:
+        if isinstance(scope, ast.FunctionDef):
+            found |= dict.fromkeys(ast.walk(scope), scope)
+    return found
 
 
 @dataclass
 class _Sentences:
     """What holds or returns a sentence in one module: names by function, and functions."""
 
+    scopes: Mapping[ast.AST, ast.FunctionDef]
     names: set[tuple[ast.AST | None, str]] = field(default_factory=set)
     functions: set[str] = field(default_factory=set)
     properties: set[str] = field(default_factory=set)
-    scopes: dict[ast.AST, ast.FunctionDef] = field(default_factory=dict)
 
-    def spread(self, tree: ast.Module) -> bool:
+    def spread(self, nodes: Sequence[ast.AST]) -> bool:
         """Whether one pass over the module found more of them."""
         before = self._count()
-        for scope in ast.walk(tree):
-            if isinstance(scope, ast.FunctionDef):
-                self.scopes |= dict.fromkeys(ast.walk(scope), scope)
-        for node in ast.walk(tree):
+        for node in nodes:
             for target, value in _bindings(node):
                 if isinstance(target, ast.Name) and self.has(value):
                     self.names.add((self.scopes.get(target), target.id))
