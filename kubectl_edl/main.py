@@ -18,9 +18,8 @@ import click
 from edl.errors import Denied, EdlError, WebhookAway
 from kubectl_edl.cli.command_errors import Exit, Refused, exit_code
 from kubectl_edl.cli.context import CliContext, ClusterConnection
-from kubectl_edl.cli.interrupts import Attention, listening
 from kubectl_edl.cli.root import CLI
-from kubectl_edl.cli.terminal import draws, knows_unicode, printing, reading
+from kubectl_edl.cli.terminal import Attention, draws, knows_unicode, listening, printing, reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

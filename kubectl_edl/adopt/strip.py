@@ -15,8 +15,8 @@ from edl.model import ObjectRef
 from edl.model.object_refs import JOB_TYPE
 from edl.writes import Json, Patch
 from kubectl_edl.cli.candidates import decoded, plain, training_job_name
-from kubectl_edl.cli.change_report import say_changed
 from kubectl_edl.cli.context import CliContext, ClusterConnection
+from kubectl_edl.cli.interaction import say_changed
 from kubectl_edl.cli.options import Writing
 from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.lookup import training_job

@@ -1,12 +1,14 @@
-"""Interaction at the terminal: confirmations, and progress while the user waits."""
+"""What a command says and asks: confirmations, a wait, and the report of a change."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Final, TypeVar
 
+from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.output.safe_text import harmless_lines
+from kubectl_edl.output.serialize import json_stream, yaml_text
 
 _PAUSE: Final = timedelta(seconds=0.2)
 _Missing = TypeVar("_Missing")
@@ -41,3 +43,36 @@ def patient(world: CliContext) -> Callable[[], bool]:
     """Whether the user has waited long enough."""
     begun = world.now()
     return lambda: world.now() - begun > PATIENCE
+
+
+def say_changed(
+    world: CliContext,
+    output: str,
+    sentence: str,
+    manifests: Sequence[Json],
+    hints: Sequence[str] = (),
+) -> None:
+    """The sentence, or the changed objects where `-o` asks for them; hints go to stderr."""
+    for hint in hints:
+        world.warn(hint)
+    if not output:
+        world.say(sentence)
+    elif output == "name":
+        for manifest in manifests:
+            world.say(f"job.batch/{manifest['metadata']['name']}")
+    else:
+        world.out.write(_text(output, [_shown(manifest) for manifest in manifests]))
+
+
+def _shown(manifest: Json) -> Json:
+    """The object as kubectl shows it: without `metadata.managedFields`."""
+    metadata = {
+        name: value for name, value in manifest["metadata"].items() if name != "managedFields"
+    }
+    return manifest | {"metadata": metadata}
+
+
+def _text(output: str, manifests: Sequence[Json]) -> str:
+    if output == "yaml":
+        return "---\n".join(map(yaml_text, manifests))
+    return json_stream(manifests)

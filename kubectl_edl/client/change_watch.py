@@ -8,7 +8,7 @@ from typing import Final
 
 from edl.errors import ClusterError, Forbidden
 from edl.kube.cluster import Cluster, ListOptions
-from kubectl_edl.cli.interrupts import Attention
+from kubectl_edl.cli.terminal import Attention
 
 _PATIENCE: Final = 5.0
 """Seconds without a change after which ages are worth printing again."""

@@ -1,11 +1,91 @@
-"""Events about training jobs, their Jobs and their pods, in the order of time."""
+"""Events about the training jobs that exist now, their Jobs and their pods, by time."""
 
-from typing import Final
+import re
+from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Final, NamedTuple, TypeAlias
 
 from edl import contract
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.event_facts import EventFacts, event_facts
-from kubectl_edl.client.incarnations import Jobs, about
+from edl.model import TrainingJob
+from edl.parsing.yaml_values import timestamp
+
+_POD: Final = re.compile(r"(?P<job>.+?)(-[0-9]+)?-[a-z0-9]{5}")
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+
+
+class Incarnation(NamedTuple):
+    """One Job: its uid, and when its training job was created."""
+
+    uid: str
+    since: datetime
+
+
+Jobs: TypeAlias = Mapping[tuple[str, str], Incarnation]
+"""By namespace and name."""
+
+
+def jobs_of(found: Iterable[TrainingJob]) -> Jobs:
+    return {
+        (job.key.namespace, role.job): Incarnation(role.uid, job.queued_at)
+        for job in found
+        for role in job.roles
+    }
+
+
+def about(events: Collection[EventFacts], jobs: Jobs) -> list[EventFacts]:
+    """Those about these Jobs and about pods of theirs, which may be gone.
+
+    A pod is an earlier Job's if the first Event about it is older than the Job, by the API server's
+    clock: its last ones may be younger, because it ends while the next Job starts.
+    """
+    known: dict[str, set[str]] = {}
+    for namespace, name in jobs:
+        known.setdefault(namespace, set()).add(name)
+    first = _first_seen(events)
+    return [event for event in events if _is_about(event, jobs, known, first)]
+
+
+def _is_about(
+    event: EventFacts, jobs: Jobs, known: Mapping[str, set[str]], first: Mapping[str, datetime]
+) -> bool:
+    namespace, name = event.body["metadata"].get("namespace") or "", event.name
+    of_pod = event.kind == "Pod"
+    if not of_pod and event.kind != "Job":
+        return False
+    job = jobs.get((namespace, owner(name, known.get(namespace, ())) if of_pod else name))
+    if job is None:
+        return False
+    if not of_pod and event.uid:
+        return event.uid == job.uid
+    return first[_identity(event)] >= job.since
+
+
+def owner(pod: str, jobs: Iterable[str]) -> str:
+    """The Job that made a pod of this name, which may be gone; empty for none of these.
+
+    The Job controller names pods JOB-INDEX-xxxxx, and JOB-xxxxx without indexes.
+    """
+    match = _POD.fullmatch(pod)
+    named = {match["job"], pod[:-6]} if match else set()
+    return max(named & set(jobs), key=len, default="")
+
+
+def _first_seen(events: Iterable[EventFacts]) -> Mapping[str, datetime]:
+    """When the first Event about each object was stored."""
+    found: dict[str, datetime] = {}
+    for event in events:
+        stored = timestamp(event.body["metadata"].get("creationTimestamp") or "") or _NEVER
+        identity = _identity(event)
+        found[identity] = min(found.get(identity, stored), stored)
+    return found
+
+
+def _identity(event: EventFacts) -> str:
+    """The involved object: its uid, else its namespace, kind and name."""
+    return event.uid or f"{event.body['metadata'].get('namespace')}/{event.kind}/{event.name}"
+
 
 _ONE_A_POD: Final = frozenset({"SuccessfulCreate", "SuccessfulDelete"})
 """The Job controller's; the table of pods says it better, and they would push out the rest."""

@@ -13,9 +13,9 @@ from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.spec.job_spec import RoleBounds
 from edl.writes import Json
-from kubectl_edl.cli.change_report import say_changed
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, Scope
+from kubectl_edl.cli.interaction import say_changed
 from kubectl_edl.cli.lazy_group import Listed
 from kubectl_edl.cli.options import Decorator, Writing, bundled, one_namespace, writing
 from kubectl_edl.client.reconciler_lease import unattended

@@ -26,8 +26,7 @@ from edl.visibility.team_figures import team_figures
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.reconciler_settings import Deciding, SettingsOverrides, deciding, unattended
 from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
-from kubectl_edl.top.cluster_costs import ClusterCosts, hours_so_far
-from kubectl_edl.top.node_shares import node_costs
+from kubectl_edl.top.cluster_costs import ClusterCosts, hours_so_far, node_costs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

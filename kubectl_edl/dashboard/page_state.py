@@ -21,14 +21,19 @@ from edl.visibility.team_figures import TeamFigures
 from edl.writes import Json
 from kubectl_edl.dashboard import node_load
 from kubectl_edl.dashboard.cluster_reader import Seen
-from kubectl_edl.dashboard.load_history import Sample
+from kubectl_edl.dashboard.watcher import Sample
 from kubectl_edl.model import team_rows, topology_view
 from kubectl_edl.model.start_estimates import when
 from kubectl_edl.model.training_job_view import view
 from kubectl_edl.output.cell_quantities import decimal
 from kubectl_edl.queue.view import WaitingJob
-from kubectl_edl.top.cluster_costs import ClusterCosts, cluster_costs, held_so_far, unpriced
-from kubectl_edl.top.node_shares import NodeShares
+from kubectl_edl.top.cluster_costs import (
+    ClusterCosts,
+    NodeShares,
+    cluster_costs,
+    held_so_far,
+    unpriced,
+)
 from kubectl_edl.top.options import NO_PRICES, CostOptions
 
 MOST_JOBS: Final = 200

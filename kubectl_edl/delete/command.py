@@ -1,15 +1,183 @@
 """`kubectl edl delete`."""
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
 from typing import Final
 
 import click
 
-from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
-from kubectl_edl.cli.context import CliContext, Scope
+from edl import contract
+from edl.durations import duration_text
+from edl.errors import NotFound
+from edl.kube.cluster import ListOptions, PluginCluster
+from edl.model import JobKey, ObjectRef
+from edl.writes import Json
+from kubectl_edl.cli.candidates import decoded, plain, training_job_name
+from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP, Refused, TimedOut, no_such_job
+from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
+from kubectl_edl.cli.interaction import confirmed, waited
 from kubectl_edl.cli.options import DRY_RUN, TIMEOUT, YES, Command, bundled, everywhere
-from kubectl_edl.delete.job_deletion import DeleteOptions
-from kubectl_edl.delete.job_deletion import delete as delete_jobs
-from kubectl_edl.model.job_selection import JobSelection, check, choosing
+from kubectl_edl.model.job_selection import JobSelection, check, choosing, each, none_found, shown
+
+_NAMED: Final = 5
+_REMARKS: Final = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """`timeout` is for the Jobs to be gone; `output` is `name` or empty."""
+
+    yes: bool = False
+    dry_run: str = "none"
+    wait: bool = True
+    timeout: timedelta = timedelta(seconds=120)
+    ignore_not_found: bool = False
+    output: str = ""
+
+
+_Jobs = Mapping[JobKey, Sequence[Json]]
+"""By training job."""
+
+
+def _found(connection: ClusterConnection, choice: JobSelection, how: DeleteOptions) -> _Jobs:
+    listed: dict[JobKey, list[Json]] = {}
+    for key, manifest in _list(connection, contract.FRAMEWORK):
+        listed.setdefault(key, []).append(manifest)
+    if choice.everything:
+        return listed
+    if choice.selector:
+        chosen = {key for key, _ in _list(connection, f"{contract.FRAMEWORK},{choice.selector}")}
+        return {key: jobs for key, jobs in listed.items() if key in chosen}
+    there = {key.name: jobs for key, jobs in listed.items()}
+    names = _whole(dict.fromkeys(map(plain, choice.names)), there)
+    for name in names:
+        if name not in there and not (how.ignore_not_found and not _is_known(name, there)):
+            _refuse(name, there, connection)
+    return {JobKey(connection.namespace, name): there[name] for name in names if name in there}
+
+
+_ByName = Mapping[str, Sequence[Json]]
+"""By training job of one namespace."""
+
+
+def _whole(names: Iterable[str], listed: _ByName) -> dict[str, None]:
+    """All Jobs of a training job, as `-o name` prints them, stand for the training job."""
+    named = dict.fromkeys(names)
+    for whole, jobs in listed.items():
+        own = {job["metadata"]["name"] for job in jobs}
+        if whole not in named and own <= named.keys():
+            named = dict.fromkeys((*(name for name in named if name not in own), whole))
+    return named
+
+
+def _list(connection: ClusterConnection, labels: str) -> list[tuple[JobKey, Json]]:
+    items = connection.cluster.list(ListOptions("Job", connection.namespace, labels)).items
+    found = [(training_job_name(raw), decoded(raw)) for raw in items]
+    return [(JobKey(job["metadata"]["namespace"], name), job) for name, job in found]
+
+
+def _is_known(name: str, listed: _ByName) -> bool:
+    return any(name == job["metadata"]["name"] for jobs in listed.values() for job in jobs)
+
+
+def _refuse(name: str, listed: _ByName, connection: ClusterConnection) -> None:
+    """A Job's name means that Job alone, and never the training job around it."""
+    flags = connection.scope.flags
+    for whole, jobs in listed.items():
+        if any(name == job["metadata"]["name"] for job in jobs):
+            raise Refused(
+                f'"{name}" is one Job of the training job {whole}: kubectl edl delete '
+                f"{whole}{flags} deletes all of them, kubectl delete job {name}{flags} this one"
+            )
+    try:
+        connection.cluster.get(ObjectRef("Job", connection.namespace, name))
+    except NotFound:
+        raise no_such_job(name, sorted(listed), connection) from None
+    raise Refused(f'Job "{name}" is not elastic: kubectl delete job {name}{flags}')
+
+
+def _agreed(world: CliContext, scope: Scope, found: _Jobs, how: DeleteOptions) -> bool:
+    if how.yes or how.dry_run != "none" or confirmed(world, _question(found, scope)):
+        return True
+    world.warn("nothing was deleted")
+    return False
+
+
+def _question(found: _Jobs, scope: Scope) -> str:
+    jobs = [job for jobs in found.values() for job in jobs]
+    active = sum((job.get("status") or {}).get("active") or 0 for job in jobs)
+    more = len(found) - _NAMED
+    first = [shown(key, scope) for key in list(found)[:_NAMED]]
+    names = ", ".join([*first, *([f"{more} more"] if more > 0 else [])])
+    noun = "training job" if len(found) == 1 else f"{len(found)} training jobs:"
+    where = ""
+    if scope.all_namespaces:
+        where = f" in {_count({key.namespace for key in found}, 'namespace')}"
+    return f"Delete {noun} {names} ({_count(jobs, 'Job')}{where}, {active} active pods)?"
+
+
+def _count(items: Collection[object], noun: str) -> str:
+    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
+
+
+def _delete(
+    world: CliContext,
+    connection: ClusterConnection,
+    how: DeleteOptions,
+    found: tuple[JobKey, Sequence[Json]],
+) -> None:
+    key, jobs = found
+    for job in jobs:
+        _delete_one(connection.cluster, job, how.dry_run)
+    names = [job["metadata"]["name"] for job in jobs]
+    if how.output == "name":
+        for one in names:
+            world.say(f"job.batch/{one}")
+        return
+    which = "" if names == [key.name] else f" with its {'Job' if len(names) == 1 else 'Jobs'} "
+    remark = _REMARKS[how.dry_run]
+    name = shown(key, connection.scope)
+    world.say(f"{name}: deleted{which}{', '.join(names) if which else ''}{remark}")
+
+
+def _delete_one(cluster: PluginCluster, job: Json, dry_run: str) -> None:
+    """That very Job: another one of its name may be there by now."""
+    if dry_run == "client":
+        return
+    try:
+        cluster.delete(_target(job), uid=job["metadata"]["uid"], dry_run=dry_run == "server")
+    except NotFound:  # deleted in the meantime
+        return
+
+
+def _target(job: Json) -> ObjectRef:
+    return ObjectRef("Job", job["metadata"]["namespace"], job["metadata"]["name"])
+
+
+def _wait_until_gone(
+    world: CliContext, connection: ClusterConnection, jobs: Sequence[Json], how: DeleteOptions
+) -> None:
+    left = waited(
+        world, lambda: [job for job in jobs if _is_there(connection.cluster, job)], how.timeout
+    )
+    if not left:
+        return
+    keys = [JobKey(job["metadata"]["namespace"], job["metadata"]["name"]) for job in left]
+    names = ", ".join(shown(key, connection.scope) for key in keys)
+    raise TimedOut(
+        f"deleted, and after {duration_text(how.timeout)} still there (a finalizer?): {names}"
+    )
+
+
+def _is_there(cluster: PluginCluster, job: Json) -> bool:
+    try:
+        uid: str = cluster.get(_target(job))["metadata"]["uid"]
+    except NotFound:
+        return False
+    return uid == str(job["metadata"]["uid"])
+
 
 _HELP: Final = """Delete training jobs: every Job of each, with its pods.
 
@@ -50,5 +218,12 @@ def _how(function: Command) -> Command:
 @everywhere
 @click.pass_obj
 def delete(world: CliContext, choice: JobSelection, how: DeleteOptions, scope: Scope) -> None:
+    """Raises Missing before anything is deleted, Refused without confirmation, TimedOut."""
     check(choice, scope)
-    delete_jobs(world, scope, choice, how)
+    connection = world.connect(scope)
+    found = _found(connection, choice, how)
+    if none_found(world, connection.namespace, found) or not _agreed(world, scope, found, how):
+        return
+    each(world, found.items(), partial(_delete, world, connection, how))
+    if how.wait and how.dry_run == "none":
+        _wait_until_gone(world, connection, [job for jobs in found.values() for job in jobs], how)

@@ -13,8 +13,7 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions, everywhere, not_both, reading
 from kubectl_edl.cli.watch_report import continued, show
 from kubectl_edl.client.cluster_view import survey_training
-from kubectl_edl.client.event_reader import events_of
-from kubectl_edl.client.incarnations import jobs_of
+from kubectl_edl.client.event_reader import events_of, jobs_of
 from kubectl_edl.client.lookup import training_job
 from kubectl_edl.events.view import events_report
 from kubectl_edl.output.report import Report

@@ -1,21 +1,30 @@
-"""The explanation of one training job, within the user's rights."""
+"""One training job as it is explained, within the user's rights, and the texts about it."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from edl.domain_counts import DomainCounts
 from edl.forecast.estimate import Estimate
-from edl.model import Caveat
-from edl.planner.explain.explanation import Explanation
+from edl.messages import cause, remedy
+from edl.model import Caveat, JobKey
+from edl.model.blockers import JobCondition, OwnCondition
+from edl.planner.explain.explanation import Blockers, Explanation
+from edl.quantities import Resources
 from edl.visibility.job_capacity import JobCapacity
-from edl.visibility.namespace_queue import PublishedJob
+from edl.visibility.namespace_queue import PublishedJob, PublishedStops
 from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.client.pending_pods import Unplaced
 from kubectl_edl.client.reconciler_settings import Deciding
 from kubectl_edl.model.published_queue import place_text
 from kubectl_edl.model.role_history import Past
 from kubectl_edl.model.training_job_view import JobView
+from kubectl_edl.queue.view import quantities
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.team_documents import JobCapacityDocument
+
 
 _NAMED: Final = 3
 
@@ -90,3 +99,77 @@ def _place(found: Explanation) -> str:
     unnamed = found.position - 1 - len(found.ahead[:_NAMED])
     rest = f" and {unnamed} more" if unnamed else ""
     return f"position {found.position}, behind {names}{rest}"
+
+
+_TEAMS_NAMED: Final = 8
+
+
+def guaranteed_text(found: JobCapacity | None) -> str:
+    """`8 CPU, 2 nvidia.com/gpu`; `nothing` where all is borrowed."""
+    return str(found.guaranteed) if found else ""
+
+
+def borrowed_text(found: JobCapacity | None) -> str:
+    """`2 CPU that no team is guaranteed; 4 CPU from speech`."""
+    borrowed = found.borrowed if found else ()
+    parts = [
+        f"{amounts} from {team}" if team else f"{amounts} that no team is guaranteed"
+        for team, amounts in borrowed[:_TEAMS_NAMED]
+    ]
+    rest = sum((amounts for _, amounts in borrowed[_TEAMS_NAMED:]), Resources())
+    more = [f"{rest} from {len(borrowed) - _TEAMS_NAMED} more teams"] if rest else []
+    return "; ".join([*parts, *more])
+
+
+def capacity_document(found: JobCapacity | None) -> "JobCapacityDocument | None":
+    if found is None:
+        return None
+    return {
+        "guaranteed": quantities(found.guaranteed),
+        "borrowed": [
+            {"team": team or None, "amounts": quantities(amounts)}
+            for team, amounts in found.borrowed
+        ],
+    }
+
+
+def stop_sections(found: Explanation, roles: Sequence[str]) -> Iterator[str]:
+    """Why it does not start, or why each of these roles has no more."""
+    if found.start_blockers:
+        yield _stops(f"Why {found.job.name} does not start:", found.start_blockers)
+    for role in found.roles:
+        if role.blockers and role.role in roles and not _is_fixed(role.blockers):
+            yield _stops(
+                f"Why not one more {role.role} (now {role.before}, next {role.after}):",
+                role.blockers,
+            )
+
+
+def told_stops(job: JobKey, stops: PublishedStops) -> str:
+    """Why it does not start, as the reconciler published it."""
+    told = [(one.message, one.remediation) for one in stops.blockers]
+    return _listed(f"Why {job.name} does not start:", told, complete=stops.complete)
+
+
+def _is_fixed(stops: Blockers) -> bool:
+    """The table says it."""
+    return any(
+        isinstance(one, OwnCondition) and one.what is JobCondition.FIXED for one in stops.blockers
+    )
+
+
+def _stops(title: str, stops: Blockers) -> str:
+    told = [(cause(one), remedy(one)) for one in stops.blockers]
+    return _listed(title, told, complete=stops.complete)
+
+
+def _listed(title: str, told: Sequence[tuple[str, str]], *, complete: bool) -> str:
+    lines = [title]
+    for number, (says, helps) in enumerate(told, 1):
+        then = "and then, " if number > 1 else ""
+        lines.append(f"  {number}. {then}{says}")
+        if helps:
+            lines.append(f"     would help: {helps}")
+    if not complete and any(helps for _, helps in told):
+        lines.append("  There may be more in the way behind this.")
+    return "".join(f"{line}\n" for line in lines)

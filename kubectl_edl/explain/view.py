@@ -11,10 +11,15 @@ from edl.messages.device_messages import caveat
 from edl.model import Caveat, Reason, Role
 from edl.planner.explain.explanation import Explanation, RoleExplanation
 from kubectl_edl.client.pending_pods import Unplaced
-from kubectl_edl.explain.capacity_text import borrowed_text, capacity_document, guaranteed_text
 from kubectl_edl.explain.cause_documents import published_document, stops_document
-from kubectl_edl.explain.explained_job import Explained
-from kubectl_edl.explain.stop_sections import stop_sections, told_stops
+from kubectl_edl.explain.explained_job import (
+    Explained,
+    borrowed_text,
+    capacity_document,
+    guaranteed_text,
+    stop_sections,
+    told_stops,
+)
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.model import resize_limits, topology_view
 from kubectl_edl.model.published_queue import (

@@ -10,8 +10,7 @@ from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
 from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client.cluster_view import allowed, survey_training
-from kubectl_edl.client.event_reader import events_of
-from kubectl_edl.client.incarnations import jobs_of
+from kubectl_edl.client.event_reader import events_of, jobs_of
 from kubectl_edl.client.lookup import training_job
 from kubectl_edl.history.view import history_report
 from kubectl_edl.model.role_history import past

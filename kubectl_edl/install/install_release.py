@@ -12,11 +12,12 @@ from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.client.certificate_store import served_in, served_outside
-from kubectl_edl.install import installation_values, preflight, prune, rollout
+from kubectl_edl.install import installation_values, prune, rollout
 from kubectl_edl.install.installation_values import InstallationChoice
 from kubectl_edl.install.server_side_apply import (
     Applied,
     Apply,
+    check_rights,
     in_order,
     name_of,
     refuse_helm,
@@ -104,7 +105,7 @@ def _refuse_a_second(cluster: PluginCluster) -> None:
 
 def _put(world: CliContext, cluster: PluginCluster, given: Json, how: InstallOptions) -> None:
     documents = installation_values.documents(given, cluster.system_namespace)
-    preflight.check(cluster, documents)
+    check_rights(cluster, documents)
     apply = Apply(cluster, dry_run=how.dry_run == "server", force=how.force_conflicts)
     sentences = not how.output
     done = [_told(world, one, how) if sentences else one for one in in_order(documents, apply)]

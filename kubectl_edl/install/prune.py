@@ -1,14 +1,18 @@
-"""Objects of kubectl-edl in the cluster, by label: all, or those that an upgrade no longer has."""
+"""Objects of kubectl-edl in the cluster: what is installed, and what runs there makes."""
 
 import json
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
+from certs.secrets import AUTHORITY_SECRET, SECRET
+from edl import contract
 from edl.durations import duration_text
 from edl.errors import NotFound
 from edl.kube.cluster import RESOURCES, ListOptions, PluginCluster, find
 from edl.model import ObjectRef
+from edl.visibility.namespace_queue import CONFIG_MAP
+from edl.visibility.queue_writes import SELECTOR
 from kubectl_edl.cli.command_errors import TimedOut
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.interaction import waited
@@ -86,3 +90,33 @@ def _labelled(cluster: PluginCluster, kind: str) -> Iterator[ObjectRef]:
         return
     for item in listing.items:
         yield ObjectRef(kind, namespace, json.loads(item)["metadata"]["name"])
+
+
+IN_ITS_NAMESPACE: Final = (
+    ("Lease", contract.RECONCILER_LEASE),
+    ("ConfigMap", contract.TEAMS_APPLIED_CONFIG_MAP),
+    ("Secret", AUTHORITY_SECRET),
+    ("Secret", SECRET),
+)
+"""By kind and name. The Secrets are installed, and made again without a label where they lack."""
+AMONG_USERS: Final = (
+    ListOptions("ConfigMap", labels=SELECTOR, name=CONFIG_MAP),
+    ListOptions(
+        "Pod",
+        labels=f"{contract.PROVISIONAL},app.kubernetes.io/managed-by={contract.MANAGED_BY}",
+    ),
+)
+"""In any namespace: queues that are of no use without the reconciler, and provisional pods, for
+which an autoscaler would keep nodes."""
+
+
+def created(cluster: PluginCluster) -> Iterator[ObjectRef]:
+    """Those that are there. Raises ClusterError."""
+    for kind, name in IN_ITS_NAMESPACE:
+        target = ObjectRef(kind, cluster.system_namespace, name)
+        if find(cluster, target) is not None:
+            yield target
+    for options in AMONG_USERS:
+        for item in cluster.list(options).items:
+            metadata = json.loads(item)["metadata"]
+            yield ObjectRef(options.kind, metadata["namespace"], metadata["name"])

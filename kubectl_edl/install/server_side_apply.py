@@ -1,11 +1,12 @@
-"""Applies documents in order by server-side apply, and reports the changes."""
+"""Applies documents in order by server-side apply, after the user's rights are checked."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from edl.errors import Conflict, Invalid, NotFound
-from edl.kube.cluster import RESOURCES, PluginCluster, find
+from edl.kube.auth.access_review import AccessRight, is_granted, lacking
+from edl.kube.cluster import RESOURCES, Cluster, PluginCluster, find
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
@@ -141,3 +142,26 @@ def in_order(documents: Sequence[Json], apply: Apply) -> Iterator[Applied]:
     """Apply in the given order: dependencies first."""
     for document in documents:
         yield apply(document)
+
+
+_APPLY: Final = ("get", "create", "patch")
+
+
+def check_rights(
+    cluster: Cluster, documents: Sequence[Json], verbs: Sequence[str] = _APPLY
+) -> None:
+    """Raise Refused with every right that is missing."""
+    if is_granted(cluster, AccessRight("*", "*", "*")):
+        return
+    needed = sorted({right for document in documents for right in _rights(document)})
+    if missing := list(map(str, lacking(cluster, needed))):
+        raise Refused(
+            f"you may not {', '.join(missing)}; nothing was changed: ask a cluster-admin to "
+            "do it, or choose other credentials with --context"
+        )
+
+
+def _rights(document: Json) -> list[AccessRight]:
+    resource = RESOURCES[document["kind"]]
+    namespace = document["metadata"].get("namespace", "")
+    return [AccessRight(verb, resource.plural, resource.group, namespace) for verb in _APPLY]

@@ -8,8 +8,8 @@ from edl.kube.cluster import PluginCluster
 from edl.model import ObjectRef
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
-from kubectl_edl.install import prune, ttl_restore, uninstall_summary
-from kubectl_edl.install.created_objects import created
+from kubectl_edl.install import prune, uninstall_summary
+from kubectl_edl.install.prune import created
 from kubectl_edl.install.server_side_apply import name_of, refuse_helm
 
 
@@ -73,6 +73,6 @@ def _is_ours(cluster: PluginCluster, target: ObjectRef) -> bool:
 
 def _give_back(world: CliContext, cluster: PluginCluster) -> None:
     """Jobs have their own time to live again: nothing else would give it back."""
-    for job, seconds in ttl_restore.held(uninstall_summary.elastic_jobs(cluster)):
-        if why := ttl_restore.give_back(cluster, job, world.sleep):
+    for job, seconds in uninstall_summary.held_back(uninstall_summary.elastic_jobs(cluster)):
+        if why := uninstall_summary.give_back(cluster, job, world.sleep):
             world.warn(uninstall_summary.kept(job, seconds, why))

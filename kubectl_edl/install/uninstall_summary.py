@@ -1,14 +1,15 @@
-"""What happens to training jobs after kubectl-edl is uninstalled."""
+"""What becomes of training jobs when kubectl-edl is uninstalled, and their own time to live."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from edl import contract
+from edl.errors import ClusterError, Conflict, NotFound
 from edl.inject import held_ttl
-from edl.kube.cluster import ListOptions, PluginCluster
+from edl.kube.cluster import Cluster, ListOptions, PluginCluster
+from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.candidates import decoded
-from kubectl_edl.install import ttl_restore
 
 _SHOWN: Final = 5
 
@@ -40,7 +41,7 @@ def _queued(jobs: Sequence[Json]) -> list[str]:
 
 def _held(elastic: Sequence[Json]) -> list[str]:
     """Jobs of several whose time to live counts only when all have ended."""
-    held = [job for job, _ in ttl_restore.held(elastic)]
+    held = [job for job, _ in held_back(elastic)]
     if not held:
         return []
     return [
@@ -85,3 +86,47 @@ def elastic_jobs(cluster: PluginCluster) -> list[Json]:
     return [
         decoded(item) for item in cluster.list(ListOptions("Job", "", contract.FRAMEWORK)).items
     ]
+
+
+_ATTEMPTS: Final = 8
+_PAUSE: Final = 0.05
+"""Doubled each time: the API server still asks a webhook for a moment after it is deleted."""
+
+
+def held_back(jobs: Iterable[Json]) -> Iterator[tuple[Json, int]]:
+    """Each such Job, and its own time in seconds."""
+    for job in jobs:
+        seconds = held_ttl.give_back(job, job)["spec"].get(held_ttl.FIELD)
+        if seconds is not None and seconds != job["spec"].get(held_ttl.FIELD):
+            yield job, seconds
+
+
+def give_back(cluster: Cluster, job: Json, sleep: Callable[[float], None]) -> str:
+    """Why this Job keeps the time that it has; nothing where its own is back, or it is gone."""
+    metadata = job["metadata"]
+    target = ObjectRef("Job", metadata["namespace"], metadata["name"])
+    for attempt in range(_ATTEMPTS):
+        try:
+            if _tried(cluster, target, metadata["uid"]):
+                return ""
+        except NotFound:
+            return ""
+        except Conflict:
+            pass
+        except ClusterError as error:
+            return str(error)
+        sleep(_PAUSE * 2**attempt)
+    return "it changed each time while it was being written"
+
+
+def _tried(cluster: Cluster, target: ObjectRef, uid: str) -> bool:
+    """Whether its own time stands there now."""
+    job = cluster.get(target)
+    if job["metadata"]["uid"] != uid:
+        return True
+    for found, seconds in held_back([job]):
+        version = found["metadata"]["resourceVersion"]
+        metadata = {"resourceVersion": version, "annotations": {contract.TTL: None}}
+        written = cluster.patch(target, {"metadata": metadata, "spec": {held_ttl.FIELD: seconds}})
+        return not any(held_back([written]))
+    return True

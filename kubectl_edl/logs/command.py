@@ -20,9 +20,8 @@ from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.lookup import named_role, only, training_job
 from kubectl_edl.logs.follow_logs import FollowedPods, Follower, Output
-from kubectl_edl.logs.log_format import Style, colours, shown
 from kubectl_edl.logs.log_targets import LogSelection, LogTarget
-from kubectl_edl.logs.read_logs import LogPart, find, no_pods, read, request
+from kubectl_edl.logs.read_logs import LogPart, Style, colours, find, no_pods, read, request, shown
 from kubectl_edl.model.training_job_view import why
 
 _HELP: Final = """Print what the pods of a training job print.

@@ -14,8 +14,8 @@ from msgspec import structs
 
 from edl.errors import ClusterError, Invalid, NotFound, Unreachable
 from edl.kube.cluster import LogRequest, PluginCluster
-from kubectl_edl.logs.log_format import time_of
 from kubectl_edl.logs.log_targets import SIMULATED, LogTarget
+from kubectl_edl.logs.read_logs import time_of
 
 if TYPE_CHECKING:
     from edl.kube.cluster import Log

@@ -1,14 +1,112 @@
 """`kubectl edl pause` and `resume`."""
 
+from dataclasses import dataclass, replace
 from typing import Final
 
 import click
 
-from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
-from kubectl_edl.cli.context import CliContext, Scope
+from edl import contract
+from edl.model import JobKey, ObjectRef, TrainingJob
+from edl.phases import ending
+from edl.writes import Json, Patch
+from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Refused
+from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
+from kubectl_edl.cli.interaction import say_changed
 from kubectl_edl.cli.options import Writing, everywhere, writing
-from kubectl_edl.model.job_selection import JobSelection, check, choosing
-from kubectl_edl.pause.pause_annotation import Switch, flip
+from kubectl_edl.client.cluster_view import Survey, selected, survey_jobs
+from kubectl_edl.client.lookup import again, training_job
+from kubectl_edl.client.patcher import ACTUATORS, Patcher, with_fresh_state
+from kubectl_edl.client.reconciler_lease import unattended
+from kubectl_edl.model.job_selection import (
+    JobSelection,
+    check,
+    choosing,
+    each,
+    flags,
+    none_found,
+    shown,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """The value to set, and the messages after the change or without one; `{job}` is filled in."""
+
+    paused: bool
+    done: str
+    unattended: str
+    """Instead of `done` while no reconciler is at work."""
+    already: str
+    queued: str = ""
+    """Instead of `done` for a job without pods; empty if the same text fits."""
+
+
+def flip(
+    world: CliContext, choice: JobSelection, scope: Scope, writing: Writing, switch: Switch
+) -> None:
+    """Write the annotation wherever it differs, and say so, job by job.
+
+    Raises Missing before anything is written.
+    """
+    connection = world.connect(scope)
+    survey = survey_jobs(connection, world.now())
+    chosen = _chosen(choice, survey, connection)
+    if none_found(world, connection.namespace, chosen):
+        return
+    actuator = ACTUATORS[writing.dry_run](connection.cluster)
+    hints = unattended(connection, world.now(), writing.dry_run)
+    if hints:
+        switch = replace(switch, done=switch.unattended)
+    surveys = [survey]
+    done: list[tuple[str, list[Json]]] = []
+
+    def one(key: JobKey) -> None:
+        def change() -> tuple[str, list[Json]]:
+            seen = surveys.pop() if surveys else survey_jobs(connection, world.now())
+            found = _flip(again(key, seen, connection), switch, actuator, scope)
+            surveys.append(seen)
+            return found
+
+        done.append(with_fresh_state(change, world.sleep))
+
+    try:
+        each(world, chosen, one)
+    finally:
+        if done:
+            sentences = "\n".join(sentence for sentence, _ in done)
+            manifests = [manifest for _, found in done for manifest in found]
+            say_changed(world, writing.output, sentences, manifests, hints)
+
+
+def _chosen(choice: JobSelection, survey: Survey, connection: ClusterConnection) -> list[JobKey]:
+    """A selector and --all pass over those that have ended."""
+    if choice.by_name:
+        named = [training_job(name, survey, connection).key for name in choice.names]
+        return list(dict.fromkeys(named))
+    jobs = selected(survey.jobs, connection, choice.selector)
+    return [job.key for job in jobs if job.roles and (ending(job) is None or job.live)]
+
+
+def _flip(
+    job: TrainingJob, switch: Switch, actuator: Patcher, scope: Scope
+) -> tuple[str, list[Json]]:
+    end, name = ending(job), shown(job.key, scope)
+    if end is not None and not job.live:
+        raise Refused(f"{name} has ended ({end.value}): there is nothing to pause or resume")
+    if not job.roles:
+        raise Refused(f"{name} cannot be paused or resumed as it is: {job.problem}")
+    named = f"{job.key.name}{flags(job.key, scope)}"
+    if job.paused is switch.paused:
+        return f"{name}: {switch.already.format(job=named)}", []
+    value = contract.TRUE if switch.paused else None
+    body = {"metadata": {"annotations": {contract.PAUSED: value}}}
+    manifests = [
+        actuator.patch(Patch(ObjectRef("Job", job.key.namespace, role.job), role.version, body))
+        for role in job.live
+    ]
+    done = switch.queued if job.suspended and switch.queued else switch.done
+    return f"{name}: {done.format(job=named)}{actuator.remark}", manifests
+
 
 _PAUSE_HELP: Final = """Take training jobs off the nodes until they are resumed.
 

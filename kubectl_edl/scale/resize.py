@@ -8,9 +8,9 @@ from edl import contract
 from edl.annotations.job_history import entries
 from edl.model import ObjectRef, TrainingJob
 from edl.writes import Json, Patch
-from kubectl_edl.cli.change_report import say_changed
 from kubectl_edl.cli.command_errors import Refused, TakenBack
 from kubectl_edl.cli.context import CliContext, ClusterConnection
+from kubectl_edl.cli.interaction import say_changed
 from kubectl_edl.cli.options import Writing
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.lookup import named_role, training_job

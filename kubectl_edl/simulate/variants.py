@@ -21,7 +21,7 @@ from kubectl_edl.resources.manifest_sources import sources
 from kubectl_edl.simulate import plots, what_if
 from kubectl_edl.simulate.run_variants import Variant, run
 from kubectl_edl.simulate.scenario.csv_traces import trace
-from kubectl_edl.simulate.scenario.job_names import told_apart
+from kubectl_edl.simulate.scenario.manifest_templates import told_apart
 from kubectl_edl.simulate.scenario.scenario_reader import read_scenario
 from kubectl_edl.simulate.view import runs_report
 from kubectl_edl.simulate.what_if_view import what_if_report

@@ -68,7 +68,7 @@ def status(
     connection = world.connect(scope)
     asked = PrefetchedLists(connection, lease=True)
     from kubectl_edl.cli import watch_report  # noqa: PLC0415 (while the answers come)
-    from kubectl_edl.status import phase_wait, training_job_list  # noqa: PLC0415 (the same)
+    from kubectl_edl.status import phase_wait, view  # noqa: PLC0415 (the same)
 
     wait = phase_wait.Wait(wanted, world, scope)
     load = _load(connection) if reading.watch and world.width is not None else None
@@ -77,9 +77,9 @@ def status(
         now = world.now()
         if job is None:
             above = f"{load.text(now)}\n" if load else ""
-            found, report = training_job_list.fleet(asked, reading.selector, now, above.lstrip())
+            found, report = view.listed(asked, reading.selector, now, above.lstrip())
         else:
-            found, report = training_job_list.one(asked, job, now)
+            found, report = view.detailed(asked, job, now)
         wait.look(found)
         return report
 

@@ -10,8 +10,7 @@ from edl.model import TrainingJob
 from edl.phases import waits
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey, allowed
-from kubectl_edl.client.event_reader import last_changes
-from kubectl_edl.client.incarnations import jobs_of
+from kubectl_edl.client.event_reader import jobs_of, last_changes
 from kubectl_edl.client.lookup import training_job
 from kubectl_edl.client.pending_pods import unplaced
 from kubectl_edl.model.published_queue import (

@@ -1,23 +1,31 @@
-"""The screens of `kubectl edl status`: one line per training job.
+"""The reports of `kubectl edl status`, from the lists that it requested: a line per training job.
 
-Trees and details are in `screens.detail`, which a table has no need of.
+Trees and details are in `detail_view`, which a table has no need of.
 """
 
-from collections.abc import Sequence
-from datetime import datetime
+from __future__ import annotations
+
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from kubectl_edl.model.training_job_view import JobView, document
+from kubectl_edl.client import reconciler_lease
+from kubectl_edl.client.cluster_view import survey_training
+from kubectl_edl.model.training_job_view import document, view
 from kubectl_edl.output.age import age
 from kubectl_edl.output.color import meaning
 from kubectl_edl.output.report import Made, Report
-from kubectl_edl.output.table import Column, Layout, Table
+from kubectl_edl.output.table import Column, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from kubectl_edl.client.prefetch import PrefetchedLists
+    from kubectl_edl.model.training_job_view import JobView
     from kubectl_edl.output.documents.training_job_documents import TrainingJobDocument
+    from kubectl_edl.output.table import Layout
 
 _LIST: Final = (
     Column("NAME"),
@@ -63,7 +71,7 @@ def list_report(
     )
 
 
-def _document(shown: JobView, settings: str | None) -> "TrainingJobDocument":
+def _document(shown: JobView, settings: str | None) -> TrainingJobDocument:
     from kubectl_edl.model import resize_limits  # noqa: PLC0415 (not for a table)
 
     cooldown = resize_limits.pace(shown.job, resize_limits.published(settings))
@@ -103,3 +111,32 @@ def _list_row(view: JobView, now: datetime) -> tuple[str, ...]:
         view.why.message,
         age(job.queued_at, now),
     )
+
+
+def listed(
+    asked: PrefetchedLists, selector: str, now: datetime, above: str = ""
+) -> tuple[tuple[JobView, ...], Report]:
+    """All training jobs that are selected; `above` is a line over their picture."""
+    survey = survey_training(asked.connection, selector, now, asked)
+    views = tuple(view(job) for job in survey.jobs)
+    lead = _leadership(asked, now)
+    report = list_report(views, now, asked.connection.namespace, above, lead.settings)
+    return views, report.hinting((*survey.hints, *lead.hints))
+
+
+def detailed(
+    asked: PrefetchedLists, name: str, now: datetime
+) -> tuple[tuple[JobView, ...], Report]:
+    """The one of this name."""
+    from kubectl_edl.status.detail import closeup  # noqa: PLC0415 (not for all of them)
+
+    survey = survey_training(asked.connection, "", now, asked)
+    lead = _leadership(asked, now)
+    shown, report = closeup(name, survey, asked.connection, now, lead.settings)
+    return (shown,), report.hinting((*survey.hints, *lead.hints))
+
+
+def _leadership(asked: PrefetchedLists, now: datetime) -> reconciler_lease.LeaseView:
+    """Its hints: no reconciler leads, and what is shown does not go on."""
+    cluster = asked.connection.cluster
+    return reconciler_lease.read(cluster, asked.lease, lambda: now + cluster.clock_ahead())

@@ -5,18 +5,117 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kubectl_edl.output.cell_quantities import decimal
-from kubectl_edl.top.node_shares import node_costs
+from edl.contract import NODE_POOL
+from edl.quantities import CPU, Resources
+from kubectl_edl.output.cell_quantities import decimal, gpus, offered_gpus
 from kubectl_edl.top.resource_hours import hours, total
 
 if TYPE_CHECKING:
-    from edl.model import ClusterState
-    from kubectl_edl.top.node_shares import NodeCosts
+    from collections.abc import Iterator, Mapping
+
+    from edl.model import ClusterState, Node, Pod, Role
     from kubectl_edl.top.options import CostOptions
     from kubectl_edl.top.resource_hours import Hours
+
+
+INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeShares:
+    """Nodes, or their price of an hour, by what takes them."""
+
+    minimums: float = 0
+    """By replicas up to the minimum of their role."""
+    extras: float = 0
+    """By replicas beyond it."""
+    others: float = 0
+    idle: float = 0
+
+    @property
+    def total(self) -> float:
+        return self.minimums + self.extras + self.others + self.idle
+
+    def plus(self, parts: tuple[float, float, float], worth: float) -> NodeShares:
+        """With a node of which these parts are taken."""
+        minimums, extras, others = (part * worth for part in parts)
+        return NodeShares(
+            self.minimums + minimums,
+            self.extras + extras,
+            self.others + others,
+            self.idle + worth - minimums - extras - others,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCosts:
+    """Totals of all nodes; `hourly` is None where no price is given."""
+
+    nodes: NodeShares
+    hourly: NodeShares | None = None
+    unpriced: int = 0
+    """Nodes without a price, which cost nothing."""
+
+
+def node_costs(state: ClusterState, prices: Mapping[str, float]) -> NodeCosts:
+    """`prices` of an hour are by instance type, or by node pool."""
+    held = _held(state)
+    nodes = hourly = NodeShares()
+    unpriced = 0
+    for node in state.nodes:
+        parts = _parts(node, *held[node.name])
+        nodes = nodes.plus(parts, 1)
+        price = _price(node, prices)
+        unpriced += price is None
+        hourly = hourly.plus(parts, price or 0)
+    return NodeCosts(nodes, hourly, unpriced) if prices else NodeCosts(nodes)
+
+
+def _price(node: Node, prices: Mapping[str, float]) -> float | None:
+    labels = node.labels or {}
+    names = (labels.get(INSTANCE_TYPE, ""), labels.get(NODE_POOL, ""))
+    return next((prices[name] for name in names if name in prices), None)
+
+
+def _parts(node: Node, minimums: Resources, extras: Resources) -> tuple[float, float, float]:
+    """A node's shares: minimums, extras, other pods; at most 1 together."""
+    asks = gpus if offered_gpus(node.allocatable) else _cpu
+    offered = offered_gpus(node.allocatable) or node.allocatable.get(CPU)
+    if not offered:
+        return 0.0, 0.0, 0.0
+    first, more, used = asks(minimums), asks(extras), asks(node.used)
+    most, others = max(offered, used, first + more), max(used - first - more, 0)
+    return first / most, more / most, others / most
+
+
+def _cpu(requests: Resources) -> int:
+    return requests.get(CPU)
+
+
+def _held(state: ClusterState) -> Mapping[str, tuple[Resources, Resources]]:
+    """By node, what minimums and extras request."""
+    found: defaultdict[str, tuple[Resources, Resources]]
+    found = defaultdict(lambda: (Resources(), Resources()))
+    for role in (role for job in state.jobs for role in job.roles):
+        for place, pod in enumerate(_placed(role)):
+            minimums, extras = found[pod.node]
+            requests = role.template.shape.requests
+            if place < role.spec.min:
+                found[pod.node] = minimums + requests, extras
+            else:
+                found[pod.node] = minimums, extras + requests
+    return found
+
+
+def _placed(role: Role) -> Iterator[Pod]:
+    """Those that hold room, the lowest indexes first."""
+    pods = (pod for pod in role.status.pods if pod.node and not pod.ended)
+    yield from sorted(pods, key=lambda pod: (pod.index, pod.created_at, pod.name))
+
 
 _UNITS: Final = ("GPU", "CPU")
 

@@ -6,7 +6,7 @@ from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.cell_quantities import decimal
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.queue.view import quantities, quantity
-from kubectl_edl.top.node_shares import NodeShares
+from kubectl_edl.top.cluster_costs import NodeShares
 from kubectl_edl.top.resource_hours import Hours
 from kubectl_edl.top.usage import ClusterUsage, JobUsage, NodeUsage, UsageLine
 

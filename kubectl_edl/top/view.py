@@ -11,8 +11,14 @@ from kubectl_edl.output.cell_quantities import cores, decimal, gpus, memory, off
 from kubectl_edl.output.color import meaning
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
-from kubectl_edl.top.cluster_costs import against, held, held_so_far, hours_text
-from kubectl_edl.top.node_shares import NodeCosts, NodeShares
+from kubectl_edl.top.cluster_costs import (
+    NodeCosts,
+    NodeShares,
+    against,
+    held,
+    held_so_far,
+    hours_text,
+)
 from kubectl_edl.top.usage import ClusterUsage, JobUsage, NodeUsage, UsageLine
 from kubectl_edl.top.usage_documents import (
     cluster_document,

@@ -31,8 +31,7 @@ from edl.model import Shape
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.quantities import PODS, Resources
 from edl.simulator import ENDLESS, Amdahl, Training, Work, Workload, WorkloadRole, length, queued
-from kubectl_edl.simulate.scenario.field_reader import LONGEST, TIME, TOO_LONG
-from kubectl_edl.simulate.scenario.scenario_quantities import amount
+from kubectl_edl.simulate.scenario.field_reader import LONGEST, TIME, TOO_LONG, amount
 
 COLUMNS: Final = (
     "submit",

@@ -25,7 +25,7 @@ from kubectl_edl.resources.yaml_reader import documents
 from kubectl_edl.simulate.scenario import scenario_nodes
 from kubectl_edl.simulate.scenario.csv_traces import trace
 from kubectl_edl.simulate.scenario.field_reader import TIME, Field, Reading
-from kubectl_edl.simulate.scenario.job_names import told_apart
+from kubectl_edl.simulate.scenario.manifest_templates import told_apart
 from kubectl_edl.simulate.scenario.scenario_jobs import AMOUNTS, shape, trainings
 
 _SCENARIO: Final = (

@@ -13,7 +13,7 @@ from edl.model import ObjectRef
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.dashboard.options import DashboardOptions
 from kubectl_edl.dashboard.run_dashboard import started
-from kubectl_edl.top.node_shares import INSTANCE_TYPE
+from kubectl_edl.top.cluster_costs import INSTANCE_TYPE
 from kubectl_edl.top.options import CostOptions
 from tests.integration.support.pages import opened, row
 from tests.kubectl_edl.dashboard.test_watcher import fenced

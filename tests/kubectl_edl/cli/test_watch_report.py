@@ -21,7 +21,7 @@ from edl.errors import Forbidden, Gone, Unreachable
 from edl.kube.cluster import ListOptions, RawList
 from edl.model import ObjectRef
 from edl.writes import Json
-from kubectl_edl.cli.interrupts import Attention, listening
+from kubectl_edl.cli.terminal import Attention, listening
 from kubectl_edl.client.change_watch import patience, wakes
 from kubectl_edl.output.alternate_screen import ENTER, LEAVE
 from tests.edl.kube.servers import Answer, serving

@@ -16,11 +16,10 @@ from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.dashboard import node_load
 from kubectl_edl.dashboard.cluster_reader import RecentCosts
-from kubectl_edl.dashboard.load_history import Sample
 from kubectl_edl.dashboard.page_state import MOST_JOBS, line, page, sample
+from kubectl_edl.dashboard.watcher import Sample
 from kubectl_edl.model.team_rows import MOST_TEAMS
-from kubectl_edl.top.cluster_costs import cluster_costs
-from kubectl_edl.top.node_shares import INSTANCE_TYPE
+from kubectl_edl.top.cluster_costs import INSTANCE_TYPE, cluster_costs
 from kubectl_edl.top.options import CostOptions
 from tests.kubectl_edl.dashboard.stand import namespace, seen, trained
 from tests.kubectl_edl.stage import NOW, Stage, job

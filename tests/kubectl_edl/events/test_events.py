@@ -6,7 +6,7 @@ import pytest
 from edl.kube.writer.event_recorder import event as ours
 from edl.model import Code, ObjectRef
 from edl.writes import Action, Json, Note
-from kubectl_edl.client.incarnations import owner
+from kubectl_edl.client.event_reader import owner
 from tests.kubectl_edl.fenced import fenced
 from tests.kubectl_edl.stage import NOW, Stage, event, job, mnist
 

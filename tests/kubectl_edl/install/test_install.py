@@ -19,7 +19,7 @@ from edl.spec.job_spec import HELD_TTL
 from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.visibility.queue_writes import LABELS
 from edl.writes import Json
-from kubectl_edl.install.created_objects import AMONG_USERS, IN_ITS_NAMESPACE
+from kubectl_edl.install.prune import AMONG_USERS, IN_ITS_NAMESPACE
 from manifests import installation, values
 from manifests.documents import load
 from tests.integration.support.rights import grants

@@ -8,7 +8,7 @@ import pytest
 from edl.contract import NODE_POOL
 from edl.model import ClusterState, Node
 from edl.quantities import Resources
-from kubectl_edl.top.node_shares import INSTANCE_TYPE, NodeShares, node_costs
+from kubectl_edl.top.cluster_costs import INSTANCE_TYPE, NodeShares, node_costs
 from tests.edl.trainings import NOW, pods, role, training
 from tests.kubectl_edl.stage import Stage, node
 
