@@ -4,15 +4,13 @@ from typing import Final
 
 import click
 
-from edl.frameworks import FRAMEWORKS
 from kubectl_edl.adopt.adopt_files import adopt_files, print_yaml
 from kubectl_edl.adopt.job_labels import LabelOptions
 from kubectl_edl.adopt.recreate import Recreation, adopt_job
 from kubectl_edl.cli.candidates import plain_job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import FILENAMES_IF_ANY, YES, Command, bundled, one_namespace
-from kubectl_edl.cli.param_types import Duration
+from kubectl_edl.cli.options import FILENAMES_IF_ANY, bundled, group, one_namespace
 from kubectl_edl.resources.manifest_sources import Named
 
 _HELP: Final = """Make an ordinary Job elastic.
@@ -42,49 +40,12 @@ _SOURCE: Final = (
     click.argument("name", metavar="[JOB]", required=False, shell_complete=plain_job_names),
     FILENAMES_IF_ANY,
 )
-_LABELS: Final = (
-    click.option("--framework", type=click.Choice(tuple(FRAMEWORKS)), help="Needed once."),
-    click.option("--min", metavar="N", help="Fewest replicas; default: parallelism."),
-    click.option("--max", metavar="N", help="Most replicas; default: parallelism."),
-    click.option("--job", help="The training job that several Jobs form."),
-    click.option("--role", help="The role; default: the framework's worker role."),
-    click.option("--roles", metavar="CAST", help="chief=1,ps=2,worker=1..12"),
-    click.option("--mode", help="The framework's mode."),
-    click.option("--gpu", metavar="N", help="GPUs per pod: 2, or a share: 0.5."),
-)
-
-
-_RECREATION: Final = (
-    click.option("--recreate", is_flag=True, help="Delete the Job and create it again."),
-    YES,
-    click.option(
-        "--timeout", type=Duration(), default="120s", show_default=True, help="Until it is gone."
-    ),
-    click.option(
-        "--dry-run",
-        type=click.Choice(("none", "client")),
-        default="none",
-        help="client: print what would be created.",
-    ),
-)
-
-
-def _source(function: Command) -> Command:
-    return bundled(Named, "source", _SOURCE)(function)
-
-
-def _labels(function: Command) -> Command:
-    return bundled(LabelOptions, "labels", _LABELS)(function)
-
-
-def _recreation(function: Command) -> Command:
-    return bundled(Recreation, "recreation", _RECREATION)(function)
 
 
 @click.command("adopt", help=_HELP, epilog=EXIT_CODES_HELP)
-@_source
-@_labels
-@_recreation
+@bundled(Named, "source", _SOURCE)
+@group(LabelOptions, "labels")
+@group(Recreation, "recreation")
 @one_namespace
 @click.pass_obj
 def adopt(

@@ -5,11 +5,15 @@ from copy import deepcopy
 from dataclasses import dataclass, fields
 from typing import Final
 
+import click
+
 from edl import contract
 from edl.errors import Denied, Finding
+from edl.frameworks import FRAMEWORKS
 from edl.parsing.parser import parse
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.cli.options import option
 
 _LABELS: Final[Mapping[str, str]] = {
     "framework": contract.FRAMEWORK,
@@ -26,14 +30,18 @@ _ANNOTATIONS: Final[Mapping[str, str]] = {"roles": contract.ROLES, "mode": contr
 class LabelOptions:
     """What the user asked for; empty fields were not given."""
 
-    framework: str = ""
-    min: str = ""
-    max: str = ""
-    job: str = ""
-    role: str = ""
-    roles: str = ""
-    mode: str = ""
-    gpu: str = ""
+    framework: str = option(
+        "--framework", unsaid="", type=click.Choice(tuple(FRAMEWORKS)), help="Needed once."
+    )
+    min: str = option(
+        "--min", unsaid="", metavar="N", help="Fewest replicas; default: parallelism."
+    )
+    max: str = option("--max", unsaid="", metavar="N", help="Most replicas; default: parallelism.")
+    job: str = option("--job", unsaid="", help="The training job that several Jobs form.")
+    role: str = option("--role", unsaid="", help="The role; default: the framework's worker role.")
+    roles: str = option("--roles", unsaid="", metavar="CAST", help="chief=1,ps=2,worker=1..12")
+    mode: str = option("--mode", unsaid="", help="The framework's mode.")
+    gpu: str = option("--gpu", unsaid="", metavar="N", help="GPUs per pod: 2, or a share: 0.5.")
 
     @property
     def flags(self) -> str:

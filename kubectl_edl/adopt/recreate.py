@@ -8,6 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
+import click
+
 from edl import contract
 from edl.durations import duration_text
 from edl.errors import ClusterError, Conflict, NotFound
@@ -20,6 +22,8 @@ from kubectl_edl.cli.candidates import object_name, plain
 from kubectl_edl.cli.command_errors import Refused, no_such_plain_job
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import confirmed, waited
+from kubectl_edl.cli.options import TIME_LIMIT, YES, given, option
+from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.client.patcher import with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.create.prerequisites import hints
@@ -31,10 +35,23 @@ from kubectl_edl.resources.source_manifest import controller_of, source_of
 class Recreation:
     """Whether and how a live Job is recreated; `timeout` bounds the deletion of the old one."""
 
-    recreate: bool
-    yes: bool
-    timeout: timedelta
-    dry_run: str
+    recreate: bool = option("--recreate", is_flag=True, help="Delete the Job and create it again.")
+    yes: bool = given(YES, unsaid=False)
+    timeout: timedelta = option(
+        "--timeout",
+        unsaid=TIME_LIMIT,
+        type=Duration(),
+        default="120s",
+        show_default=True,
+        help="Until it is gone.",
+    )
+    dry_run: str = option(
+        "--dry-run",
+        unsaid="none",
+        type=click.Choice(("none", "client")),
+        default="none",
+        help="client: print what would be created.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,7 @@ import click
 from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import (
-    FILENAMES_IF_ANY,
-    Command,
-    Writing,
-    bundled,
-    one_namespace,
-    writing,
-)
+from kubectl_edl.cli.options import FILENAMES_IF_ANY, Writing, bundled, one_namespace, writing
 from kubectl_edl.resources.manifest_sources import Named
 
 _HELP: Final = """Stop managing a training job: its Jobs run on as ordinary ones.
@@ -43,12 +36,8 @@ _SOURCE: Final = (
 )
 
 
-def _source(function: Command) -> Command:
-    return bundled(Named, "named", _SOURCE)(function)
-
-
 @click.command("release", help=_HELP, epilog=EXIT_CODES_HELP)
-@_source
+@bundled(Named, "named", _SOURCE)
 @one_namespace
 @writing
 @click.pass_obj

@@ -1,9 +1,10 @@
 """The flags that commands share, in kubectl's spelling, each group as one value."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from functools import wraps
-from typing import Final
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from datetime import timedelta
+from functools import partial, wraps
+from typing import Any, Final
 
 import click
 from click.shell_completion import CompletionItem
@@ -19,6 +20,24 @@ Decorator = Callable[[Command], Command]
 COLOURS: Final = ("auto", "always", "never")
 DRY_RUNS: Final = ("none", "client", "server")
 
+_DECLARED: Final = "declared"
+
+
+def option(*names: str, unsaid: Any = MISSING, **settings: Any) -> Any:  # noqa: ANN401 (a field of any type)
+    """A field of a group that is an option of its name; `unsaid` is its value without one."""
+    return field(default=unsaid, metadata={_DECLARED: partial(click.option, *names, **settings)})
+
+
+def argument(*, unsaid: Any, **settings: Any) -> Any:  # noqa: ANN401 (the same)
+    """The same of an argument."""
+    return field(default=unsaid, metadata={_DECLARED: partial(click.argument, **settings)})
+
+
+def given(declared: Decorator, unsaid: Any) -> Any:  # noqa: ANN401 (the same)
+    """A field of a group that is one of the options below, which several groups have."""
+    return field(default=unsaid, metadata={_DECLARED: lambda _: declared})
+
+
 DRY_RUN: Final = click.option(
     "--dry-run",
     type=click.Choice(DRY_RUNS),
@@ -29,6 +48,8 @@ YES: Final = click.option("-y", "--yes", is_flag=True, help="Do not ask for conf
 TIMEOUT: Final = click.option(
     "--timeout", type=Duration(), default="120s", show_default=True, help="Time limit."
 )
+TIME_LIMIT: Final = timedelta(seconds=120)
+"""The default of TIMEOUT."""
 _SPELLED: Final = "table|wide|json|yaml|name|custom-columns=…|jsonpath=…"
 _OFFERED: Final = (
     *("table", "wide", "json", "yaml", "name"),
@@ -90,7 +111,6 @@ _SCOPE: Final = (
     click.option("--request-timeout", type=Duration(), hidden=True, help="Timeout of one request."),
     SYSTEM_NAMESPACE,
 )
-_ONE_NAMESPACE: Final = (_SCOPE[0], *_SCOPE[2:])
 
 
 def _selector(_ctx: click.Context, _param: click.Parameter, text: str | None) -> str | None:
@@ -105,16 +125,6 @@ def _selector(_ctx: click.Context, _param: click.Parameter, text: str | None) ->
 
 SELECTOR: Final = click.option(
     "-l", "--selector", callback=_selector, help="Label selector, e.g. team=vision."
-)
-_WATCH: Final = click.option("-w", "--watch", is_flag=True, help="Watch for changes.")
-_PRINTED: Final = (
-    click.option("-o", "--output", type=FORM, help="Output format."),
-    click.option(
-        "--color",
-        type=click.Choice(COLOURS),
-        help="Default: auto, on a terminal without NO_COLOR.",
-    ),
-    click.option("--no-headers", is_flag=True, help="Omit the header row."),
 )
 
 
@@ -139,40 +149,31 @@ FILENAMES_IF_ANY: Final[Decorator] = _filenames(required=False)
 class OutputOptions:
     """How a list is chosen and printed; `output` as `printers.form` reads it."""
 
-    output: str = "table"
-    watch: bool = False
-    selector: str = ""
-    color: str = "auto"
-    no_headers: bool = False
+    selector: str = given(SELECTOR, "")
+    output: str = option("-o", "--output", unsaid="table", type=FORM, help="Output format.")
+    watch: bool = option("-w", "--watch", unsaid=False, is_flag=True, help="Watch for changes.")
+    color: str = option(
+        "--color",
+        unsaid="auto",
+        type=click.Choice(COLOURS),
+        help="Default: auto, on a terminal without NO_COLOR.",
+    )
+    no_headers: bool = option(
+        "--no-headers", unsaid=False, is_flag=True, help="Omit the header row."
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Writing:
     """How a change is made and reported; an empty `output` is a sentence for people."""
 
-    dry_run: str
-    output: str = ""
-
-
-def a_cluster(function: Command) -> Command:
-    """`--context --kubeconfig`, as `scope`: for what no namespace has to do with."""
-    return bundled(Scope, "scope", _SCOPE[2:])(function)
-
-
-def everywhere(function: Command) -> Command:
-    """`-n -A --context --kubeconfig`, as `scope`."""
-    return bundled(Scope, "scope", _SCOPE)(function)
-
-
-def one_namespace(function: Command) -> Command:
-    """`-n --context --kubeconfig`, as `scope`."""
-    return bundled(Scope, "scope", _ONE_NAMESPACE)(function)
-
-
-def reading(function: Command) -> Command:
-    """`-l -o -w --color --no-headers`, as `reading`."""
-    return bundled(OutputOptions, "reading", (SELECTOR, *_PRINTED[:1], _WATCH, *_PRINTED[1:]))(
-        function
+    dry_run: str = given(DRY_RUN, "none")
+    output: str = option(
+        "-o",
+        "--output",
+        unsaid="",
+        type=click.Choice(("name", "json", "yaml")),
+        help="Print the changed objects instead of a sentence.",
     )
 
 
@@ -182,28 +183,11 @@ def not_both(name: str | None, reading: OutputOptions) -> None:
         raise click.UsageError("A name and a selector (-l) exclude each other: leave out one.")
 
 
-def watching(function: Command) -> Command:
-    """`-o -w --color --no-headers`, as `reading`."""
-    return bundled(OutputOptions, "reading", (*_PRINTED[:1], _WATCH, *_PRINTED[1:]))(function)
-
-
-def printing(function: Command) -> Command:
-    """`-o --color --no-headers`, as `reading`."""
-    return bundled(OutputOptions, "reading", _PRINTED)(function)
-
-
-def writing(function: Command) -> Command:
-    """`--dry-run -o`, as `writing`."""
-    options = (
-        DRY_RUN,
-        click.option(
-            "-o",
-            "--output",
-            type=click.Choice(("name", "json", "yaml")),
-            help="Print the changed objects instead of a sentence.",
-        ),
-    )
-    return bundled(Writing, "writing", options)(function)
+def group(kind: type, name: str, *, without: Collection[str] = ()) -> Decorator:
+    """The options that are the fields of `kind`, but some, as its parameter `name`."""
+    declared = [one for one in fields(kind) if _DECLARED in one.metadata]
+    options = [one.metadata[_DECLARED](one.name) for one in declared if one.name not in without]
+    return bundled(kind, name, options)
 
 
 def bundled(kind: Callable[..., object], name: str, options: Sequence[Decorator]) -> Decorator:
@@ -226,3 +210,17 @@ def bundled(kind: Callable[..., object], name: str, options: Sequence[Decorator]
         return decorated
 
     return decorate
+
+
+a_cluster: Final = bundled(Scope, "scope", _SCOPE[2:])
+"""`--context --kubeconfig`, as `scope`: for what no namespace has to do with."""
+everywhere: Final = bundled(Scope, "scope", _SCOPE)
+"""`-n -A --context --kubeconfig`, as `scope`."""
+one_namespace: Final = bundled(Scope, "scope", (_SCOPE[0], *_SCOPE[2:]))
+"""`-n --context --kubeconfig`, as `scope`."""
+reading: Final = group(OutputOptions, "reading")
+"""`-l -o -w --color --no-headers`, as `reading`."""
+watching: Final = group(OutputOptions, "reading", without={"selector"})
+printing: Final = group(OutputOptions, "reading", without={"selector", "watch"})
+writing: Final = group(Writing, "writing")
+"""`--dry-run -o`, as `writing`."""

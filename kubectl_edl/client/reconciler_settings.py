@@ -5,7 +5,7 @@ A plan under other settings than the reconciler's would mislead, so every answer
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 from msgspec import structs
@@ -16,7 +16,7 @@ from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.planner.published_settings import Settings, read
 from kubectl_edl.cli.context import ClusterConnection
-from kubectl_edl.cli.options import Command, bundled
+from kubectl_edl.cli.options import group, option
 from kubectl_edl.client.reconciler_lease import Lead, LeaseView, leadership
 
 if TYPE_CHECKING:
@@ -27,8 +27,23 @@ if TYPE_CHECKING:
 class SettingsOverrides:
     """Settings from the command line that replace the reconciler's; None if not given."""
 
-    policy: str | None = None
-    load_ceiling: float | None = None
+    policy: str | None = option(
+        "--policy",
+        unsaid=None,
+        type=click.Choice(list(POLICIES)),
+        help="Ask what this policy would do. Default: the reconciler's.",
+    )
+    load_ceiling: float | None = option(
+        "--load-ceiling",
+        unsaid=None,
+        type=click.FloatRange(0, 1, min_open=True),
+        metavar="SHARE",
+        help="Ask what this load ceiling would do, 0.97 for 97 %. Default: the reconciler's.",
+    )
+
+
+asking: Final = group(SettingsOverrides, "asked")
+"""`--policy --load-ceiling`, as `asked`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +73,6 @@ class Deciding:
             "loadCeiling": self.settings.limits.load_ceiling,
             "source": self.source,
         }
-
-
-def asking(function: Command) -> Command:
-    """`--policy --load-ceiling`, as `asked`."""
-    options = (
-        click.option(
-            "--policy",
-            type=click.Choice(list(POLICIES)),
-            help="Ask what this policy would do. Default: the reconciler's.",
-        ),
-        click.option(
-            "--load-ceiling",
-            type=click.FloatRange(0, 1, min_open=True),
-            metavar="SHARE",
-            help="Ask what this load ceiling would do, 0.97 for 97 %. Default: the reconciler's.",
-        ),
-    )
-    return bundled(SettingsOverrides, "asked", options)(function)
 
 
 def deciding(connection: ClusterConnection, asked: SettingsOverrides, now: datetime) -> Deciding:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
-from kubectl_edl.cli.options import bundled, everywhere
+from kubectl_edl.cli.options import everywhere, group
 from kubectl_edl.dashboard.options import DashboardOptions
 from kubectl_edl.top.options import costing
 
 if TYPE_CHECKING:
     from kubectl_edl.cli.context import CliContext, Scope
-    from kubectl_edl.cli.options import Command
     from kubectl_edl.dashboard.http_server import DashboardAddress
 
 _HELP: Final = """Show the cluster on a web page, live: nodes, jobs, queue, and what if.
@@ -48,31 +47,9 @@ Examples:
 _LONG: Final = 3600.0
 
 
-_OPTIONS: Final = (
-    click.option(
-        "--port",
-        type=click.IntRange(0, 65535),
-        help="Default: 8180; 0 takes a free one.",
-    ),
-    click.option("--address", metavar="ADDRESS", help="Where to listen; default: 127.0.0.1."),
-    click.option(
-        "--open/--no-open",
-        "opened",
-        default=None,
-        help="Open a browser, where there is a screen; default: yes.",
-    ),
-    click.option(
-        "--allow-scale", is_flag=True, help="Let the page set sizes. Default: it only reads."
-    ),
-)
-
-
-def _asked(function: Command) -> Command:
-    return costing(bundled(DashboardOptions, "asked", _OPTIONS)(function))
-
-
 @click.command("dashboard", help=_HELP, epilog=EXIT_CODES_HELP)
-@_asked
+@costing
+@group(DashboardOptions, "asked")
 @everywhere
 @click.pass_obj
 def dashboard(world: CliContext, scope: Scope, asked: DashboardOptions) -> None:

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+import click
+
+from kubectl_edl.cli.options import option
 from kubectl_edl.top.options import NO_PRICES, CostOptions
 
 
@@ -12,8 +15,28 @@ class DashboardOptions:
     `costs`: what the costs on it are computed with.
     """
 
-    address: str = "127.0.0.1"
-    port: int = 8180
-    allow_scale: bool = False
-    opened: bool = True
+    port: int = option(
+        "--port",
+        unsaid=8180,
+        type=click.IntRange(0, 65535),
+        help="Default: 8180; 0 takes a free one.",
+    )
+    address: str = option(
+        "--address",
+        unsaid="127.0.0.1",
+        metavar="ADDRESS",
+        help="Where to listen; default: 127.0.0.1.",
+    )
+    opened: bool = option(
+        "--open/--no-open",
+        unsaid=True,
+        default=None,
+        help="Open a browser, where there is a screen; default: yes.",
+    )
+    allow_scale: bool = option(
+        "--allow-scale",
+        unsaid=False,
+        is_flag=True,
+        help="Let the page set sizes. Default: it only reads.",
+    )
     costs: CostOptions = NO_PRICES

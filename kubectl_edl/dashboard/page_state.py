@@ -5,8 +5,10 @@ since 1970. All lists are bounded, so that the state of the largest cluster is s
 figures beside them count everything.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
@@ -21,7 +23,6 @@ from edl.visibility.team_figures import TeamFigures
 from edl.writes import Json
 from kubectl_edl.dashboard import node_load
 from kubectl_edl.dashboard.cluster_reader import Seen
-from kubectl_edl.dashboard.watcher import Sample
 from kubectl_edl.model import team_rows, topology_view
 from kubectl_edl.model.start_estimates import when
 from kubectl_edl.model.training_job_view import view
@@ -44,6 +45,36 @@ _STOPS: Final = frozenset({Operation.SUSPENDED, Operation.ENDED})
 _UNPRICED: Final = "To see what they cost, start the dashboard with --price TYPE=AMOUNT."
 _NO_SIZE: Final = frozenset({Operation.REMOVED})
 """Named pods left; the size before and after is told by what shrank."""
+
+
+SPACING: Final = timedelta(seconds=10)
+MOST: Final = 360
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """`shares` in percent of what the nodes offer, by resource; `running` and `queued` are jobs."""
+
+    at: datetime
+    shares: tuple[tuple[str, int], ...]
+    running: int
+    queued: int
+
+
+class Samples:
+    """The latest samples, `SPACING` apart; older ones are dropped."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._kept: deque[Sample] = deque(maxlen=most)
+
+    def put(self, sample: Sample) -> None:
+        """Within `SPACING` of the last one it changes nothing."""
+        if not self._kept or sample.at - self._kept[-1].at >= SPACING:
+            self._kept.append(sample)
+
+    def values(self) -> tuple[Sample, ...]:
+        """The oldest first."""
+        return tuple(self._kept)
 
 
 def page(

@@ -1,10 +1,7 @@
 """One watcher for all connections: it reads the cluster after a change and publishes the page."""
 
 import logging
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
 from threading import Event, Thread
 from typing import Final
 
@@ -13,38 +10,8 @@ import msgspec
 from edl.errors import EdlError
 from kubectl_edl.dashboard.cluster_reader import Look, RecentCosts, Seen
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
-from kubectl_edl.dashboard.page_state import page, sample
+from kubectl_edl.dashboard.page_state import Samples, page, sample
 from kubectl_edl.top.options import NO_PRICES, CostOptions
-
-SPACING: Final = timedelta(seconds=10)
-MOST: Final = 360
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """`shares` in percent of what the nodes offer, by resource; `running` and `queued` are jobs."""
-
-    at: datetime
-    shares: tuple[tuple[str, int], ...]
-    running: int
-    queued: int
-
-
-class Samples:
-    """The latest samples, `SPACING` apart; older ones are dropped."""
-
-    def __init__(self, most: int = MOST) -> None:
-        self._kept: deque[Sample] = deque(maxlen=most)
-
-    def put(self, sample: Sample) -> None:
-        """Within `SPACING` of the last one it changes nothing."""
-        if not self._kept or sample.at - self._kept[-1].at >= SPACING:
-            self._kept.append(sample)
-
-    def values(self) -> tuple[Sample, ...]:
-        """The oldest first."""
-        return tuple(self._kept)
-
 
 _log: Final = logging.getLogger(__name__)
 

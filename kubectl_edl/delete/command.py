@@ -18,7 +18,16 @@ from kubectl_edl.cli.candidates import decoded, plain, training_job_name
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP, Refused, TimedOut, no_such_job
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import confirmed, waited
-from kubectl_edl.cli.options import DRY_RUN, TIMEOUT, YES, Command, bundled, everywhere
+from kubectl_edl.cli.options import (
+    DRY_RUN,
+    TIME_LIMIT,
+    TIMEOUT,
+    YES,
+    everywhere,
+    given,
+    group,
+    option,
+)
 from kubectl_edl.model.job_selection import JobSelection, check, choosing, each, none_found, shown
 
 _NAMED: Final = 5
@@ -29,12 +38,21 @@ _REMARKS: Final = {"none": "", "client": " (dry run)", "server": " (server dry r
 class DeleteOptions:
     """`timeout` is for the Jobs to be gone; `output` is `name` or empty."""
 
-    yes: bool = False
-    dry_run: str = "none"
-    wait: bool = True
-    timeout: timedelta = timedelta(seconds=120)
-    ignore_not_found: bool = False
-    output: str = ""
+    yes: bool = given(YES, unsaid=False)
+    dry_run: str = given(DRY_RUN, "none")
+    wait: bool = option(
+        "--wait/--no-wait", unsaid=True, default=True, help="Until they are gone; default: wait."
+    )
+    timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
+    ignore_not_found: bool = option(
+        "--ignore-not-found",
+        unsaid=False,
+        is_flag=True,
+        help="Do not fail when a job does not exist.",
+    )
+    output: str = option(
+        "-o", "--output", unsaid="", type=click.Choice(("name",)), help="The names of the Jobs."
+    )
 
 
 _Jobs = Mapping[JobKey, Sequence[Json]]
@@ -198,23 +216,11 @@ Examples:
   # Which Jobs would go
   kubectl edl delete --all --dry-run client -o name
 """
-_HOW: Final = (
-    YES,
-    DRY_RUN,
-    click.option("--wait/--no-wait", default=True, help="Until they are gone; default: wait."),
-    TIMEOUT,
-    click.option("--ignore-not-found", is_flag=True, help="Do not fail when a job does not exist."),
-    click.option("-o", "--output", type=click.Choice(("name",)), help="The names of the Jobs."),
-)
-
-
-def _how(function: Command) -> Command:
-    return bundled(DeleteOptions, "how", _HOW)(function)
 
 
 @click.command("delete", help=_HELP, epilog=EXIT_CODES_TIMED_HELP)
 @choosing
-@_how
+@group(DeleteOptions, "how")
 @everywhere
 @click.pass_obj
 def delete(world: CliContext, choice: JobSelection, how: DeleteOptions, scope: Scope) -> None:

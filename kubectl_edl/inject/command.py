@@ -8,7 +8,7 @@ import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext
-from kubectl_edl.cli.options import FILENAMES, Command, bundled
+from kubectl_edl.cli.options import FILENAMES, given, group, option
 from kubectl_edl.cli.param_types import Image
 
 _HELP: Final = """Show what the webhook would do to the Jobs and pods in some manifests.
@@ -47,12 +47,33 @@ _NOTHING: Final = (
 class InjectOptions:
     """Which manifests, where they will live, and what is to be printed."""
 
-    filenames: tuple[str, ...]
-    namespace: str
-    image: str
-    output: str = _YAML
-    diff: bool = False
-    explain: bool = False
+    filenames: tuple[str, ...] = given(FILENAMES, ())
+    output: str = option(
+        "-o", "--output", unsaid=_YAML, type=click.Choice((_YAML, "json")), help="Default: yaml."
+    )
+    diff: bool = option(
+        "--diff", unsaid=False, is_flag=True, help="What would be added and changed."
+    )
+    explain: bool = option(
+        "--explain", unsaid=False, is_flag=True, help="Each change with its reason."
+    )
+    namespace: str = option(
+        "-n",
+        "--namespace",
+        unsaid="",
+        default="default",
+        show_default=True,
+        help="Namespace of manifests that name none; it is part of addresses.",
+    )
+    image: str = option(
+        "--image",
+        unsaid="",
+        type=Image(),
+        envvar="EDL_IMAGE",
+        default=f"kubectl-edl:{version('kubectl-edl')}",
+        show_default=True,
+        help="Where launchers get kubectl: your installation's image.",
+    )
 
     @property
     def form(self) -> str:
@@ -60,35 +81,8 @@ class InjectOptions:
         return "diff" if self.diff else "explain" if self.explain else self.output
 
 
-_OPTIONS: Final = (
-    FILENAMES,
-    click.option("-o", "--output", type=click.Choice((_YAML, "json")), help="Default: yaml."),
-    click.option("--diff", is_flag=True, help="What would be added and changed."),
-    click.option("--explain", is_flag=True, help="Each change with its reason."),
-    click.option(
-        "-n",
-        "--namespace",
-        default="default",
-        show_default=True,
-        help="Namespace of manifests that name none; it is part of addresses.",
-    ),
-    click.option(
-        "--image",
-        type=Image(),
-        envvar="EDL_IMAGE",
-        default=f"kubectl-edl:{version('kubectl-edl')}",
-        show_default=True,
-        help="Where launchers get kubectl: your installation's image.",
-    ),
-)
-
-
-def _asked(function: Command) -> Command:
-    return bundled(InjectOptions, "asked", _OPTIONS)(function)
-
-
 @click.command("inject", help=_HELP, epilog=EXIT_CODES_HELP)
-@_asked
+@group(InjectOptions, "asked")
 @click.pass_obj
 def inject(world: CliContext, asked: InjectOptions) -> None:
     if [asked.diff, asked.explain, asked.output != _YAML].count(True) > 1:

@@ -1,4 +1,4 @@
-"""`kubectl edl install` and `upgrade`."""
+"""`kubectl edl install`, `upgrade` and `uninstall`."""
 
 from typing import Final
 
@@ -6,11 +6,11 @@ import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import a_cluster
-from kubectl_edl.install import install_release as installing
+from kubectl_edl.cli.options import a_cluster, group
+from kubectl_edl.install import install_release, uninstall_release
 from kubectl_edl.install.install_release import InstallOptions
 from kubectl_edl.install.installation_values import InstallationChoice
-from kubectl_edl.install.options import asked, how
+from kubectl_edl.install.uninstall_release import UninstallOptions
 
 _INSTALL_HELP: Final = """Install kubectl-edl into a cluster: webhook, reconciler, their rights.
 
@@ -49,25 +49,48 @@ Examples:
 \b
 Exit code 5: installed, but not ready in time; it may still become so.
 """
+_UNINSTALL_HELP: Final = """Take kubectl-edl out of a cluster: everything but your Jobs.
+
+Running Jobs keep their size. Queued Jobs stay suspended: their number, and
+how to start one by hand, is printed first. Each has its own ttlSecondsAfterFinished again. Nothing
+else of ours stays behind.
+
+\b
+Examples:
+  # What would go, and what becomes of the Jobs
+  kubectl edl uninstall --dry-run client
+  # In a script
+  kubectl edl uninstall --yes
+
+Exit code 5: deleted, but something is still there when the time is up; it may still go.
+"""
 
 
 @click.command("install", help=_INSTALL_HELP, epilog=EXIT_CODES_TIMED_HELP)
-@asked
-@how
+@group(InstallationChoice, "asked")
+@group(InstallOptions, "how")
 @a_cluster
 @click.pass_obj
 def install(
     world: CliContext, asked: InstallationChoice, how: InstallOptions, scope: Scope
 ) -> None:
-    installing.install(world, scope, asked, how)
+    install_release.install(world, scope, asked, how)
 
 
 @click.command("upgrade", help=_UPGRADE_HELP, epilog=EXIT_CODES_TIMED_HELP)
-@asked
-@how
+@group(InstallationChoice, "asked")
+@group(InstallOptions, "how")
 @a_cluster
 @click.pass_obj
 def upgrade(
     world: CliContext, asked: InstallationChoice, how: InstallOptions, scope: Scope
 ) -> None:
-    installing.upgrade(world, scope, asked, how)
+    install_release.upgrade(world, scope, asked, how)
+
+
+@click.command("uninstall", help=_UNINSTALL_HELP, epilog=EXIT_CODES_TIMED_HELP)
+@group(UninstallOptions, "how")
+@a_cluster
+@click.pass_obj
+def uninstall(world: CliContext, how: UninstallOptions, scope: Scope) -> None:
+    uninstall_release.uninstall(world, scope, how)

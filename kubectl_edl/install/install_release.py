@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+import click
+
 from edl import contract
 from edl.kube.cluster import PluginCluster, find
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, Scope
+from kubectl_edl.cli.options import DRY_RUNS, TIME_LIMIT, TIMEOUT, given, option
 from kubectl_edl.client.certificate_store import served_in, served_outside
 from kubectl_edl.install import installation_values, prune, rollout
 from kubectl_edl.install.installation_values import InstallationChoice
@@ -32,11 +35,30 @@ _REMARKS: Final = {"none": "", "server": " (server dry run)"}
 class InstallOptions:
     """How it is done; an empty `output` are sentences, `timeout` for both to be ready."""
 
-    dry_run: str = "none"
-    output: str = ""
-    wait: bool = True
-    timeout: timedelta = timedelta(seconds=120)
-    force_conflicts: bool = False
+    dry_run: str = option(
+        "--dry-run",
+        unsaid="none",
+        type=click.Choice(DRY_RUNS),
+        default="none",
+        help="client: print it, send nothing. server: let the API server check, change nothing.",
+    )
+    output: str = option(
+        "-o",
+        "--output",
+        unsaid="",
+        type=click.Choice(("name", "json", "yaml")),
+        help="Print the objects instead of sentences.",
+    )
+    wait: bool = option(
+        "--wait/--no-wait", unsaid=True, default=True, help="Until both are ready; default: wait."
+    )
+    timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
+    force_conflicts: bool = option(
+        "--force-conflicts",
+        unsaid=False,
+        is_flag=True,
+        help="Take fields that others have written.",
+    )
 
 
 def install(

@@ -14,6 +14,8 @@ from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.patches.merge_patch import merged
 from edl.writes import Json
+from kubectl_edl.cli.options import option
+from kubectl_edl.cli.param_types import Image
 from kubectl_edl.resources.manifest_sources import TOO_DEEP, ManifestSource, Unreadable, sources
 from manifests import installation, values
 from manifests.documents import Documents
@@ -30,9 +32,24 @@ _DOT: Final = re.compile(r"(?<!\\)\.")
 class InstallationChoice:
     """The command line's words."""
 
-    image: str = ""
-    settings: tuple[str, ...] = ()
-    filenames: tuple[str, ...] = ()
+    image: str = option(
+        "--image", unsaid="", type=Image(), help="Where the cluster finds our image."
+    )
+    settings: tuple[str, ...] = option(
+        "--set",
+        unsaid=(),
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="A value of the chart: reconciler.planning.policy=throughput; may be repeated.",
+    )
+    filenames: tuple[str, ...] = option(
+        "-f",
+        "--values",
+        unsaid=(),
+        multiple=True,
+        type=click.Path(dir_okay=False, allow_dash=True),
+        help="A file of values, - for stdin; may be repeated, the later wins.",
+    )
 
 
 def chosen(asked: InstallationChoice, before: Json, stdin: TextIO) -> Json:

@@ -147,9 +147,7 @@ def in_order(documents: Sequence[Json], apply: Apply) -> Iterator[Applied]:
 _APPLY: Final = ("get", "create", "patch")
 
 
-def check_rights(
-    cluster: Cluster, documents: Sequence[Json], verbs: Sequence[str] = _APPLY
-) -> None:
+def check_rights(cluster: Cluster, documents: Sequence[Json]) -> None:
     """Raise Refused with every right that is missing."""
     if is_granted(cluster, AccessRight("*", "*", "*")):
         return

@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+import click
+
 from edl.kube.cluster import PluginCluster
 from edl.model import ObjectRef
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
+from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, YES, given, option
 from kubectl_edl.install import prune, uninstall_summary
 from kubectl_edl.install.prune import created
 from kubectl_edl.install.server_side_apply import name_of, refuse_helm
@@ -17,10 +20,18 @@ from kubectl_edl.install.server_side_apply import name_of, refuse_helm
 class UninstallOptions:
     """How it is done; `timeout` for it to be gone."""
 
-    yes: bool = False
-    dry_run: str = "none"
-    wait: bool = True
-    timeout: timedelta = timedelta(seconds=120)
+    yes: bool = given(YES, unsaid=False)
+    dry_run: str = option(
+        "--dry-run",
+        unsaid="none",
+        type=click.Choice(("none", "client")),
+        default="none",
+        help="client: say what would go, delete nothing.",
+    )
+    wait: bool = option(
+        "--wait/--no-wait", unsaid=True, default=True, help="Until it is gone; default: wait."
+    )
+    timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
 
 
 def uninstall(world: CliContext, scope: Scope, how: UninstallOptions) -> None:

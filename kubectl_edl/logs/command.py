@@ -15,7 +15,7 @@ from edl.phases import phase
 from kubectl_edl.cli.candidates import job_names, role_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-from kubectl_edl.cli.options import Command, bundled, one_namespace
+from kubectl_edl.cli.options import group, one_namespace, option
 from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.lookup import named_role, only, training_job
@@ -48,15 +48,44 @@ _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 class LogOptions:
     """Which logs, which part of them, and how they are printed."""
 
-    follow: bool
-    role: tuple[str, ...]
-    previous: bool
-    timestamps: bool
-    prefix: bool
-    index: int | None = None
-    container: str = ""
-    tail: int | None = None
-    since: timedelta | None = None
+    follow: bool = option(
+        "-f", "--follow", is_flag=True, help="Follow the logs until the job has ended."
+    )
+    role: tuple[str, ...] = option(
+        "--role", multiple=True, shell_complete=role_names, help="Only this one; repeatable."
+    )
+    index: int | None = option(
+        "--index", unsaid=None, type=click.IntRange(min=0), metavar="N", help="Only these pods."
+    )
+    container: str = option(
+        "-c", "--container", unsaid="", help="Default: as kubectl logs chooses it."
+    )
+    tail: int | None = option(
+        "--tail",
+        unsaid=None,
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="The last lines of each log.",
+    )
+    since: timedelta | None = option(
+        "--since",
+        unsaid=None,
+        type=Duration(above_zero=True),
+        help="Not older than 90s, 10m, 1h.",
+    )
+    previous: bool = option(
+        "-p",
+        "--previous",
+        unsaid=False,
+        is_flag=True,
+        help="Logs of containers before their restart.",
+    )
+    timestamps: bool = option(
+        "--timestamps", unsaid=False, is_flag=True, help="Each line with its time."
+    )
+    prefix: bool = option(
+        "--prefix/--no-prefix", unsaid=True, default=True, help="Each line with its role and index."
+    )
 
     def wanted(self, name: str, job: TrainingJob) -> LogSelection:
         """The name of one of its Jobs chooses that one's role."""
@@ -68,30 +97,9 @@ class LogOptions:
         return LogPart(self.tail, self.since, self.previous)
 
 
-_OPTIONS: Final = (
-    click.option("-f", "--follow", is_flag=True, help="Follow the logs until the job has ended."),
-    click.option(
-        "--role", multiple=True, shell_complete=role_names, help="Only this one; repeatable."
-    ),
-    click.option("--index", type=click.IntRange(min=0), metavar="N", help="Only these pods."),
-    click.option("-c", "--container", help="Default: as kubectl logs chooses it."),
-    click.option(
-        "--tail", type=click.IntRange(min=0), metavar="N", help="The last lines of each log."
-    ),
-    click.option("--since", type=Duration(above_zero=True), help="Not older than 90s, 10m, 1h."),
-    click.option("-p", "--previous", is_flag=True, help="Logs of containers before their restart."),
-    click.option("--timestamps", is_flag=True, help="Each line with its time."),
-    click.option("--prefix/--no-prefix", default=True, help="Each line with its role and index."),
-)
-
-
-def _asked(function: Command) -> Command:
-    return bundled(LogOptions, "asked", _OPTIONS)(function)
-
-
 @click.command("logs", help=_HELP, epilog=EXIT_CODES_HELP)
 @click.argument("job", shell_complete=job_names)
-@_asked
+@group(LogOptions, "asked")
 @one_namespace
 @click.pass_obj
 def logs(world: CliContext, job: str, asked: LogOptions, scope: Scope) -> None:

@@ -10,7 +10,7 @@ from edl.errors import EdlError
 from edl.model import JobKey
 from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import SELECTOR, Command, bundled
+from kubectl_edl.cli.options import SELECTOR, argument, given, group, option
 
 _Item = TypeVar("_Item")
 
@@ -19,27 +19,21 @@ _Item = TypeVar("_Item")
 class JobSelection:
     """Exactly one of the three."""
 
-    names: tuple[str, ...] = ()
-    selector: str = ""
-    everything: bool = False
+    names: tuple[str, ...] = argument(
+        unsaid=(), metavar="[JOB]...", nargs=-1, shell_complete=job_names
+    )
+    selector: str = given(SELECTOR, "")
+    everything: bool = option(
+        "--all", unsaid=False, is_flag=True, help="All of the namespace; with -A, of all of them."
+    )
 
     @property
     def by_name(self) -> bool:
         return bool(self.names)
 
 
-_OPTIONS: Final = (
-    click.argument("names", metavar="[JOB]...", nargs=-1, shell_complete=job_names),
-    SELECTOR,
-    click.option(
-        "--all", "everything", is_flag=True, help="All of the namespace; with -A, of all of them."
-    ),
-)
-
-
-def choosing(function: Command) -> Command:
-    """`JOB... | -l SELECTOR | --all`, as `choice`."""
-    return bundled(JobSelection, "choice", _OPTIONS)(function)
+choosing: Final = group(JobSelection, "choice")
+"""`JOB... | -l SELECTOR | --all`, as `choice`."""
 
 
 def check(choice: JobSelection, scope: Scope) -> None:

@@ -8,7 +8,7 @@ import click
 from kubectl_edl.cli.candidates import job_names, role_names
 from kubectl_edl.cli.command_errors import Exit, exit_codes
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import Command, Writing, bundled, one_namespace, writing
+from kubectl_edl.cli.options import Writing, bundled, one_namespace, writing
 from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.scale import resize_script
 from kubectl_edl.scale.resize import Beside, ResizeTask, carry_out
@@ -115,13 +115,9 @@ class ScaleOptions(SizeRequest):
     env: tuple[str, ...] = ()
 
 
-def _asked(function: Command) -> Command:
-    return bundled(ScaleOptions, "asked", _ASKED)(function)
-
-
 @click.command("scale", help=_HELP, epilog=_EXIT_CODES)
 @click.argument("job", shell_complete=job_names)
-@_asked
+@bundled(ScaleOptions, "asked", _ASKED)
 @one_namespace
 @writing
 @click.pass_obj

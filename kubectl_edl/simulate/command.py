@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from edl.planner.decision_limits import GrowthMode
-from edl.planner.policies import POLICIES
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
-from kubectl_edl.cli.options import FORM, bundled, everywhere
-from kubectl_edl.cli.param_types import Duration
+from kubectl_edl.cli.options import everywhere, group
 from kubectl_edl.simulate.options import SimulateOptions
 
 if TYPE_CHECKING:
     from kubectl_edl.cli.context import CliContext, Scope
-    from kubectl_edl.cli.options import Command
 
 _HELP: Final = """Simulate training jobs: a scenario, a trace, or what-if on the live cluster.
 
@@ -62,68 +57,8 @@ docs/reference/outputs.md
 """
 
 
-_LONGEST: Final = timedelta(days=36_500)
-"""As of all times in a scenario."""
-
-
-def _one_file(_context: click.Context, _option: click.Parameter, names: tuple[str, ...]) -> str:
-    if len(names) > 1:
-        raise click.UsageError(f"-f {' -f '.join(names)}: one scenario; --trace may be repeated.")
-    return "".join(names)
-
-
-_OPTIONS: Final = (
-    click.option(
-        "-f",
-        "--filename",
-        metavar="FILE",
-        multiple=True,
-        callback=_one_file,
-        help="A scenario; - for stdin.",
-    ),
-    click.option("--trace", multiple=True, metavar="CSV", help="More jobs, of a log."),
-    click.option(
-        "--policy", multiple=True, type=click.Choice(list(POLICIES)), help="May be repeated."
-    ),
-    click.option(
-        "--growth",
-        multiple=True,
-        type=click.Choice([mode.value for mode in GrowthMode]),
-        help="Where replicas beyond the minimum run; may be repeated.",
-    ),
-    click.option("--plain", is_flag=True, help="Also without kubectl-edl."),
-    click.option("--seed", type=int, help="Seed of random draws; default: the scenario's."),
-    click.option(
-        "--until",
-        type=Duration(above_zero=True, longest=_LONGEST),
-        help="Stop there; default: its horizon; live: 10m.",
-    ),
-    click.option(
-        "-o",
-        "--output",
-        type=FORM,
-        help="Default: table; wide: every job.",
-    ),
-    click.option("--plot", metavar="FILE", help="A picture: .png, .svg or .pdf."),
-    click.option("--live", is_flag=True, help="Start from the live cluster."),
-    click.option(
-        "--add-nodes",
-        type=click.IntRange(0, 100_000),
-        help="Add this number of nodes; with --live.",
-    ),
-    click.option("--like", metavar="NODE", help="What each has: as NODE, or cpu=16,memory=64Gi."),
-    click.option(
-        "--set", multiple=True, metavar="CHANGE", help="With --live: job/NAME.max=40, .min, …"
-    ),
-)
-
-
-def _asked(function: Command) -> Command:
-    return bundled(SimulateOptions, "asked", _OPTIONS)(function)
-
-
 @click.command("simulate", help=_HELP, epilog=EXIT_CODES_HELP)
-@_asked
+@group(SimulateOptions, "asked")
 @everywhere
 @click.pass_obj
 def simulate(world: CliContext, scope: Scope, asked: SimulateOptions) -> None:

@@ -142,7 +142,7 @@ def _world(state: ClusterState) -> SimulatedWorld:
 
 
 def _answer(world: CliContext, asked: SimulateOptions, runs: Sequence[Run], report: Report) -> None:
-    show(world, OutputOptions(asked.output), lambda: report)
+    show(world, OutputOptions(output=asked.output), lambda: report)
     if asked.plot:
         plots.plot(runs, asked.plot)
         world.warn(f"drawn into {asked.plot}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_edl.cli.options import bundled
+from kubectl_edl.cli.options import group, option
 from kubectl_edl.cli.param_types import Duration
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from edl.model import Code, Phase
-    from kubectl_edl.cli.options import Command
 
 EXIT_CODES: Final = (
     "Exit codes: 0 done, 1 refused or no answer, 2 wrong usage, 3 not found, "
@@ -24,14 +23,6 @@ EXIT_CODES: Final = (
 )
 
 _REASON: Final = "reason"
-
-
-@dataclass(frozen=True, slots=True)
-class AwaitedPhase:
-    """Phases and reasons of which one is to be reached, within `timeout`; without, to look on."""
-
-    goals: tuple[Phase | Code, ...] = ()
-    timeout: timedelta | None = None
 
 
 class _OneGoal(click.ParamType["Phase | Code"]):
@@ -76,16 +67,21 @@ def _phases() -> click.Choice[Phase]:
     return click.Choice(list(Phase), case_sensitive=False)
 
 
-def waiting(function: Command) -> Command:
-    """`--for --timeout`, as `wanted`."""
-    options = (
-        click.option(
-            "--for",
-            "goals",
-            multiple=True,
-            type=_OneGoal(),
-            help="Wait until it is Running, Succeeded, …, or reason=CODE; may be repeated.",
-        ),
-        click.option("--timeout", type=Duration(), help="With --for or -w: give up after that."),
+@dataclass(frozen=True, slots=True)
+class AwaitedPhase:
+    """Phases and reasons of which one is to be reached, within `timeout`; without, to look on."""
+
+    goals: tuple[Phase | Code, ...] = option(
+        "--for",
+        unsaid=(),
+        multiple=True,
+        type=_OneGoal(),
+        help="Wait until it is Running, Succeeded, …, or reason=CODE; may be repeated.",
     )
-    return bundled(AwaitedPhase, "wanted", options)(function)
+    timeout: timedelta | None = option(
+        "--timeout", unsaid=None, type=Duration(), help="With --for or -w: give up after that."
+    )
+
+
+waiting: Final = group(AwaitedPhase, "wanted")
+"""`--for --timeout`, as `wanted`."""

@@ -9,9 +9,9 @@ import click
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.lazy_group import Listed
-from kubectl_edl.cli.options import OutputOptions, a_cluster, printing
+from kubectl_edl.cli.options import OutputOptions, a_cluster, group, printing
 from kubectl_edl.cli.root import command_first
-from kubectl_edl.teams.options import TeamFields, TeamWriting, how, team_fields
+from kubectl_edl.teams.options import TeamFields, TeamWriting
 
 if TYPE_CHECKING:
     from kubectl_edl.output.report import Report
@@ -68,8 +68,8 @@ _VERBS: Final[Mapping[str, str]] = {
 
 @click.command("set", help=_SET_HELP, epilog=EXIT_CODES_HELP)
 @click.argument("name")
-@team_fields
-@how
+@group(TeamFields, "fields")
+@group(TeamWriting, "writing")
 @a_cluster
 @click.pass_obj
 def set_team(
@@ -85,7 +85,7 @@ def set_team(
 
 @click.command("delete", help=_DELETE_HELP, epilog=EXIT_CODES_HELP)
 @click.argument("name")
-@how
+@group(TeamWriting, "writing")
 @a_cluster
 @click.pass_obj
 def delete_team(world: CliContext, name: str, writing: TeamWriting, scope: Scope) -> None:

@@ -13,7 +13,7 @@ from kubectl_edl.cli.options import bundled
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kubectl_edl.cli.options import Command, Decorator
+    from kubectl_edl.cli.options import Decorator
 
 _AMOUNT: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
@@ -62,6 +62,5 @@ _PRICE: Final[Decorator] = click.option(
 )
 
 
-def costing(function: Command) -> Command:
-    """`--serial --price`, as `costs`."""
-    return bundled(CostOptions, "costs", (SERIAL, _PRICE))(function)
+costing: Final = bundled(CostOptions, "costs", (SERIAL, _PRICE))
+"""`--serial --price`, as `costs`."""

@@ -1,6 +1,6 @@
 from datetime import timedelta
 
-from kubectl_edl.dashboard.watcher import SPACING, Sample, Samples
+from kubectl_edl.dashboard.page_state import SPACING, Sample, Samples
 from tests.kubectl_edl.stage import NOW
 
 
