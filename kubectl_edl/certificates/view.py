@@ -1,6 +1,6 @@
 """The screen of `kubectl edl certs show`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -18,15 +18,6 @@ from kubectl_edl.output.table import Column, Table
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.cluster_documents import CertificateDocument
 
-_COLUMNS: Final = (
-    Column("CERTIFICATE"),
-    Column("SUBJECT"),
-    Column("SIGNED-BY"),
-    Column("LEFT"),
-    Column("UNTIL", wide=True),
-    Column("KEPT-IN", shrinks=True),
-    Column("NAMES", wide=True),
-)
 _NOTHING: Final = (
     "No certificates: kubectl-edl is not installed here; kubectl edl install --image IMAGE"
 )
@@ -64,7 +55,7 @@ def of_configurations(found: Sequence[Trusted]) -> Iterator[Shown]:
 def certs_report(certificates: Sequence[Shown], now: datetime) -> Report:
     """One row a certificate."""
     return Report(
-        sections=(Table(_COLUMNS, tuple(_row(one, now) for one in certificates)),),
+        sections=(Table.of(_columns(now), certificates),),
         objects=tuple(map(_document, certificates)),
         names=tuple(f"{one.where.kind.lower()}/{one.where.name}" for one in certificates),
         list_kind="CertificateList",
@@ -100,13 +91,25 @@ def _shown(what: str, where: ObjectRef, certificate: bytes) -> Shown:
         return Shown(what, where, None, str(error))
 
 
-def _row(one: Shown, now: datetime) -> tuple[str, ...]:
-    if one.facts is None:
-        return (one.what, one.problem, "", "", "", place(one.where), "")
-    facts = one.facts
-    names = ",".join((*facts.names.dns, *facts.names.ips))
-    left, until = days_left(facts, now), f"{facts.ends:%Y-%m-%d}"
-    return (one.what, facts.subject, facts.issuer, left, until, place(one.where), names)
+def _columns(now: datetime) -> tuple[Column[Shown], ...]:
+    def said(text: Callable[[CertificateInfo], str]) -> Callable[[Shown], str]:
+        return lambda one: text(one.facts) if one.facts else ""
+
+    return (
+        Column("CERTIFICATE", lambda one: one.what),
+        Column("SUBJECT", lambda one: one.facts.subject if one.facts else one.problem),
+        Column("SIGNED-BY", said(lambda facts: facts.issuer)),
+        Column("LEFT", said(lambda facts: days_left(facts, now))),
+        Column("UNTIL", said(lambda facts: f"{facts.ends:%Y-%m-%d}"), wide=True),
+        Column("KEPT-IN", lambda one: place(one.where), shrinks=True),
+        Column(
+            "NAMES", said(lambda facts: ",".join((*facts.names.dns, *facts.names.ips))), wide=True
+        ),
+    )
+
+
+def _names(facts: CertificateInfo) -> str:
+    return ",".join((*facts.names.dns, *facts.names.ips))
 
 
 def _document(one: Shown) -> "CertificateDocument":

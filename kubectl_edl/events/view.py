@@ -2,56 +2,42 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
 
 from edl.kube.event_facts import EventFacts
 from kubectl_edl.output.age import age
 from kubectl_edl.output.color import meaning
 from kubectl_edl.output.report import Report
-from kubectl_edl.output.table import Column, Table
-
-_NAMESPACE: Final = Column("NAMESPACE")
-_COLUMNS: Final = (
-    Column("LAST SEEN"),
-    Column("TYPE", colour=meaning),
-    Column("REASON"),
-    Column("OBJECT"),
-    Column("SOURCE", wide=True),
-    Column("COUNT", wide=True),
-    Column("MESSAGE", shrinks=True),
-)
+from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 
 
 def events_report(found: Sequence[EventFacts], now: datetime, namespace: str, whose: str) -> Report:
     """One line an Event, as `kubectl events` has it; `whose` they are: a training job or all."""
-    between = () if namespace else (_NAMESPACE,)
-    where = f" in {namespace} namespace" if namespace else ""
     return Report(
-        sections=(Table((*between, *_COLUMNS), tuple(_row(one, now, namespace) for one in found)),),
+        sections=(events_table(found, now, namespace),),
         objects=tuple(one.body for one in found),
         names=tuple(f"event/{one.body['metadata']['name']}" for one in found),
         list_kind="EventList",
         list_version="v1",
-        nothing=f"No events of {whose} found{where}.",
+        nothing=nothing_in(namespace, f"events of {whose} found"),
     )
 
 
-def warnings_table(found: Sequence[EventFacts], now: datetime, namespace: str) -> Table:
-    """The same lines, to stand below something else."""
-    return Table(_COLUMNS, tuple(_row(one, now, namespace) for one in found))
-
-
-def _row(one: EventFacts, now: datetime, namespace: str) -> tuple[str, ...]:
-    return (
-        *(() if namespace else (one.body["metadata"].get("namespace") or "",)),
-        _seen(one, now),
-        str(one.body.get("type") or ""),
-        one.reason,
-        f"{one.kind}/{one.name}",
-        one.source,
-        str(one.count),
-        one.message,
+def events_table(found: Sequence[EventFacts], now: datetime, namespace: str) -> Table:
+    columns: tuple[Column[EventFacts], ...] = (
+        *in_namespaces(namespace, _namespace),
+        Column("LAST SEEN", lambda one: _seen(one, now)),
+        Column("TYPE", lambda one: str(one.body.get("type") or ""), colour=meaning),
+        Column("REASON", lambda one: one.reason),
+        Column("OBJECT", lambda one: f"{one.kind}/{one.name}"),
+        Column("SOURCE", lambda one: one.source, wide=True),
+        Column("COUNT", lambda one: str(one.count), wide=True),
+        Column("MESSAGE", lambda one: one.message, shrinks=True),
     )
+    return Table.of(columns, found)
+
+
+def _namespace(one: EventFacts) -> str:
+    return str(one.body["metadata"].get("namespace") or "")
 
 
 def _seen(one: EventFacts, now: datetime) -> str:

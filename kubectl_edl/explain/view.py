@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from edl.domain_counts import DomainCounts
 from edl.frameworks.base import Cooldown
@@ -46,22 +46,6 @@ if TYPE_CHECKING:
     )
 
 _LABEL: Final = 13
-_ROLES: Final = tuple(
-    Column(title, shrinks=title == "WHY THIS SIZE")
-    for title in ("ROLE", "NOW", "NEXT", "MIN", "MAX", "WHY THIS SIZE")
-)
-_PODS: Final = (
-    Column("PENDING POD"),
-    Column("NODE"),
-    Column("AGE"),
-    Column("WHY", shrinks=True),
-)
-_PAST: Final = (
-    Column("AGO"),
-    Column("WHAT HAPPENED"),
-    Column("SIZES"),
-    Column("MESSAGE", shrinks=True),
-)
 
 
 def explain_report(explained: Explained, now: datetime) -> Report:
@@ -69,11 +53,11 @@ def explain_report(explained: Explained, now: datetime) -> Report:
     return Report(
         sections=(
             _header(explained, now),
-            Table(_ROLES, tuple(_role_rows(explained))),
+            Table.of(_ROLES, _sizes(explained)),
             topology_view.table(_domains(explained) or ()),
             *(tuple(_stops(explained)) or (in_the_way(incomplete(explained.view)),)),
-            Table(_PODS, tuple(_pod_row(pod, now) for pod in explained.unplaced)),
-            Table(_PAST, tuple(_past_row(one, now) for one in explained.past)),
+            Table.of(_pods(now), explained.unplaced),
+            Table.of(_past(now), explained.past),
         ),
         objects=(_document(explained),),
         names=(explained.view.name,),
@@ -206,26 +190,52 @@ def _stops(explained: Explained) -> Iterator[str]:
         yield from stop_sections(found, explained.roles)
 
 
-def _role_rows(explained: Explained) -> Iterator[tuple[str, ...]]:
+class _RoleSize(NamedTuple):
+    role: Role
+    now: int
+    next: int
+    why: Why
+
+
+_ROLES: Final[tuple[Column[_RoleSize], ...]] = (
+    Column("ROLE", lambda one: one.role.name),
+    Column("NOW", lambda one: str(one.now)),
+    Column("NEXT", lambda one: str(one.next)),
+    Column("MIN", lambda one: str(one.role.spec.min)),
+    Column("MAX", lambda one: str(one.role.spec.max)),
+    Column("WHY THIS SIZE", lambda one: one.why.message, shrinks=True),
+)
+
+
+def _sizes(explained: Explained) -> Iterator[_RoleSize]:
     told = {one.role: one for one in explained.explanation.roles} if explained.explanation else {}
     for shown in explained.view.roles:
         role, one = shown.role, told.get(shown.role.name)
         if role.name in explained.roles:
             sizes = (one.before, one.after) if one else (shown.size, shown.size)
-            figures = (*sizes, role.spec.min, role.spec.max)
-            yield (role.name, *map(str, figures), _why(role, one).message)
+            yield _RoleSize(role, *sizes, _why(role, one))
 
 
 def _why(role: Role, one: RoleExplanation | None) -> Why:
     return why_of(one.reason) if one and one.reason else why_of_role(role)
 
 
-def _pod_row(pod: Unplaced, now: datetime) -> tuple[str, ...]:
-    return (pod.name, pod.node, age(pod.since, now), pod.why)
+def _pods(now: datetime) -> tuple[Column[Unplaced], ...]:
+    return (
+        Column("PENDING POD", lambda pod: pod.name),
+        Column("NODE", lambda pod: pod.node),
+        Column("AGE", lambda pod: age(pod.since, now)),
+        Column("WHY", lambda pod: pod.why, shrinks=True),
+    )
 
 
-def _past_row(one: Past, now: datetime) -> tuple[str, ...]:
-    return (age(one.at, now), one.operation.value, one.text, one.message)
+def _past(now: datetime) -> tuple[Column[Past], ...]:
+    return (
+        Column("AGO", lambda one: age(one.at, now)),
+        Column("WHAT HAPPENED", lambda one: one.operation.value),
+        Column("SIZES", lambda one: one.text),
+        Column("MESSAGE", lambda one: one.message, shrinks=True),
+    )
 
 
 def _document(explained: Explained) -> "TrainingJobExplanationDocument":

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from edl.kube.event_facts import EventFacts
 from edl.model import JobKey, TrainingJob
-from kubectl_edl.events.view import warnings_table
+from kubectl_edl.events.view import events_table
 from kubectl_edl.model.role_history import Past, role_changes
 from kubectl_edl.model.training_job_view import job_names, time_text
 from kubectl_edl.output.age import age
@@ -22,35 +22,24 @@ if TYPE_CHECKING:
         TrainingJobHistoryDocument,
     )
 
-_COLUMNS: Final = (
-    Column("OPERATION"),
-    Column("PHASE", colour=meaning),
-    Column("SIZES"),
-    Column("REASON", wide=True),
-    Column("MESSAGE", shrinks=True),
-    Column("AGE"),
-)
-
 
 def history_report(
     job: TrainingJob, past: Sequence[Past], now: datetime, warnings: Sequence[EventFacts] = ()
 ) -> Report:
     """One line an operation, the newest last, and what Kubernetes warned of."""
-    rows = tuple(
-        (
-            one.operation.value,
-            one.phase.value,
-            one.text,
-            one.code.value if one.code else "",
-            one.message,
-            age(one.at, now),
-        )
-        for one in past
+    columns: tuple[Column[Past], ...] = (
+        Column("OPERATION", lambda one: one.operation.value),
+        Column("PHASE", lambda one: one.phase.value, colour=meaning),
+        Column("SIZES", lambda one: one.text),
+        Column("REASON", lambda one: one.code.value if one.code else "", wide=True),
+        Column("MESSAGE", lambda one: one.message, shrinks=True),
+        Column("AGE", lambda one: age(one.at, now)),
     )
+    none = f"{job.key.name}: nothing has happened yet.\n"
     return Report(
         sections=(
-            Table(_COLUMNS, rows) if rows else f"{job.key.name}: nothing has happened yet.\n",
-            warnings_table(warnings, now, job.key.namespace),
+            Table.of(columns, past) if past else none,
+            events_table(warnings, now, job.key.namespace),
         ),
         objects=(_document(job.key, past, warnings),),
         names=(job_names(job),),

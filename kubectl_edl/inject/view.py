@@ -4,13 +4,17 @@ import difflib
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from edl.inject.explain_changes import changes
+from edl.inject.explain_changes import FieldChange, changes
 from kubectl_edl.inject.injector import InjectedStream, Injection
 from kubectl_edl.output import serialize
 from kubectl_edl.output.table import Column, Layout, Table, render
 from kubectl_edl.output.yaml_writer import dump, joined
 
-_CHANGES: Final = (Column("PATH"), Column("VALUE", shrinks=True), Column("WHY"))
+_CHANGES: Final[tuple[Column[FieldChange], ...]] = (
+    Column("PATH", lambda change: change.path),
+    Column("VALUE", lambda change: " ".join(change.what.split()), shrinks=True),
+    Column("WHY", lambda change: change.why),
+)
 
 
 def yaml_stream(stream: InjectedStream, layout: Layout) -> str:  # noqa: ARG001 (every form's shape)
@@ -48,8 +52,5 @@ def _difference(injection: Injection) -> str:
 
 
 def _explained(injection: Injection, layout: Layout) -> str:
-    rows = [
-        (change.path, " ".join(change.what.split()), change.why)
-        for change in changes(injection.before, injection.after)
-    ]
-    return f"{injection.name} ({injection.where})\n{render(Table(_CHANGES, tuple(rows)), layout)}"
+    table = Table.of(_CHANGES, changes(injection.before, injection.after))
+    return f"{injection.name} ({injection.where})\n{render(table, layout)}"

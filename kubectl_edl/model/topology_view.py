@@ -1,7 +1,7 @@
 """What users see of a topology: the labels that a training job asks for, and its pods' domains."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from edl.domain_counts import DomainCounts
 from edl.model import Code, Reason, Topology
@@ -17,26 +17,25 @@ if TYPE_CHECKING:
         TopologyWaitDocument,
     )
 
-COLUMNS: Final = (
-    Column("ROLE"),
-    Column("TOPOLOGY"),
-    Column("RULE"),
-    Column("DOMAINS", shrinks=True),
-)
 _NAMED: Final = 8
 """Domains; of more than these only the number is said."""
 _UNLABELLED: Final = "no such label"
+_Item = TypeVar("_Item")
 
 
 def table(counts: Sequence[DomainCounts]) -> Table:
     """A line for each role and label; nothing without a topology."""
-    return Table(COLUMNS, tuple(map(cells, counts)))
+    return Table.of(columns(lambda one: one), counts)
 
 
-def cells(one: DomainCounts) -> tuple[str, ...]:
-    """Cells of one row, in the order of COLUMNS."""
-    rule = "required" if one.required else "preferred"
-    return one.role, one.label, rule, domains(one.domains)
+def columns(counts: Callable[[_Item], DomainCounts]) -> tuple[Column[_Item], ...]:
+    """Of a table whose items have these counts."""
+    return (
+        Column("ROLE", lambda one: counts(one).role),
+        Column("TOPOLOGY", lambda one: counts(one).label),
+        Column("RULE", lambda one: "required" if counts(one).required else "preferred"),
+        Column("DOMAINS", lambda one: domains(counts(one).domains), shrinks=True),
+    )
 
 
 def domains(found: Sequence[tuple[str, int]]) -> str:

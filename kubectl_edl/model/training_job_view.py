@@ -84,8 +84,13 @@ class Why(NamedTuple):
     message: str
 
     @property
+    def code(self) -> str:
+        """For a cell; empty where none is recorded."""
+        return self.reason.value if self.reason else ""
+
+    @property
     def document(self) -> "WhyDocument":
-        return {"reason": self.reason.value if self.reason else None, "message": self.message}
+        return {"reason": self.code or None, "message": self.message}
 
 
 def why(job: TrainingJob) -> Why:

@@ -1,7 +1,7 @@
 """Aligned columns, as `kubectl get` prints them."""
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -16,16 +16,19 @@ _NARROWEST: Final = 12
 _CUT: Final = {True: "…", False: "..."}
 NOTHING: Final = "<none>"
 """What an empty cell shows, so that columns can be counted."""
+_Item = TypeVar("_Item")
 
 
-class Column(msgspec.Struct, frozen=True):
-    """`wide`: shown with `-o wide` only. `shrinks`: cut first on a terminal that is too narrow.
+class Column(msgspec.Struct, Generic[_Item], frozen=True):
+    """A title, and the cell of an item.
 
+    `wide`: shown with `-o wide` only. `shrinks`: cut first on a terminal that is too narrow.
     `spare`: left out where that is not enough, the highest first, of equals the last; 0 never.
     `blank`: an empty cell stays empty. `colour` is a cell's.
     """
 
     title: str
+    cell: Callable[[_Item], str] = str
     wide: bool = False
     shrinks: bool = False
     spare: int = 0
@@ -36,8 +39,14 @@ class Column(msgspec.Struct, frozen=True):
 class Table(msgspec.Struct, frozen=True):
     """Rows hold a cell for every column, wide ones included."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[Column[Any], ...]
     rows: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, columns: Iterable[Column[_Item]], items: Iterable[_Item]) -> "Table":
+        """A row an item."""
+        every = tuple(columns)
+        return cls(every, tuple(tuple(one.cell(item) for one in every) for item in items))
 
     def only(self, indexes: Sequence[int]) -> "Table":
         """The same columns with some of the rows."""
@@ -73,6 +82,16 @@ class Layout(msgspec.Struct, frozen=True):
     unicode: bool = True
     """Whether the reader's terminal knows more than ASCII."""
     coloured: bool = False
+
+
+def in_namespaces(namespace: str, cell: Callable[[_Item], str]) -> tuple[Column[_Item], ...]:
+    """The column that tells namespaces apart where all are shown; none where one is named."""
+    return () if namespace else (Column("NAMESPACE", cell),)
+
+
+def nothing_in(namespace: str, what: str) -> str:
+    """What an empty list says: `No training jobs found in team-a namespace.`."""
+    return f"No {what}{f' in {namespace} namespace' if namespace else ''}."
 
 
 def render(table: Table, layout: Layout) -> str:
@@ -112,7 +131,7 @@ def _lines(shown: Table, layout: Layout) -> list[list[str]]:
     return [titles, *rows]
 
 
-def _filled(cell: str, column: Column, layout: Layout) -> str:
+def _filled(cell: str, column: Column[Any], layout: Layout) -> str:
     if not cell:
         return "" if column.blank else NOTHING
     text = harmless(cell)
@@ -134,7 +153,7 @@ def _spared(shown: Table, layout: Layout) -> Table:
     return shown
 
 
-def _fitted(needed: Sequence[int], columns: Sequence[Column], width: int | None) -> list[int]:
+def _fitted(needed: Sequence[int], columns: Sequence[Column[Any]], width: int | None) -> list[int]:
     """Takes what is too much for the terminal from the columns that shrink, the widest first."""
     sizes = list(needed)
     excess = 0 if width is None else sum(sizes) + len(_GAP) * (len(sizes) - 1) - width
@@ -147,7 +166,7 @@ def _fitted(needed: Sequence[int], columns: Sequence[Column], width: int | None)
 
 
 def _line(
-    cells: Sequence[str], sizes: Sequence[int], columns: Sequence[Column], layout: Layout
+    cells: Sequence[str], sizes: Sequence[int], columns: Sequence[Column[Any]], layout: Layout
 ) -> str:
     fitted = [_cell(cell, size, layout) for cell, size in zip(cells, sizes, strict=True)]
     last = max((number for number, cell in enumerate(fitted) if cell.strip()), default=0)
@@ -157,7 +176,7 @@ def _line(
     return _GAP.join(fitted) + "\n"
 
 
-def _coloured(cell: str, column: Column) -> str:
+def _coloured(cell: str, column: Column[Any]) -> str:
     """Only the text: blanks behind it have no colour."""
     if column.colour is None:
         return cell

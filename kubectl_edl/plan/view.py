@@ -1,9 +1,9 @@
 """The screen of `kubectl edl plan`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, NamedTuple
 
 from edl.messages import message
 from edl.model import JobKey
@@ -16,37 +16,22 @@ from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.report import Report
-from kubectl_edl.output.table import Column, Table
+from kubectl_edl.output.table import Column, Table, in_namespaces
 
 if TYPE_CHECKING:
+    from edl.domain_counts import DomainCounts
     from kubectl_edl.output.documents.decision_documents import (
         PlanDocument,
         PlannedChangeDocument,
         PlannedWaitDocument,
     )
 
-_NAMESPACE: Final = Column("NAMESPACE")
-_CHANGES: Final = (
-    Column("ACTION"),
-    Column("NAME"),
-    Column("SIZES"),
-    Column("REASON", wide=True),
-    Column("MESSAGE", shrinks=True),
-)
-_DIFF: Final = (
-    Column("NAME"),
-    Column("ROLE"),
-    Column("BEFORE"),
-    Column("AFTER"),
-    Column("CHANGE"),
-    Column("MESSAGE", wide=True),
-)
-_HELD: Final = (
-    Column("POSITION"),
-    Column("NAME"),
-    Column("WHY IT WAITS, OR GETS NO MORE", shrinks=True),
-)
-_DOMAINS: Final = (Column("NAME"), *topology_view.COLUMNS)
+
+class _RoleChange(NamedTuple):
+    move: PlannedChange
+    role: str
+    before: int
+    after: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +54,13 @@ class Planned:
 
 def plan_report(planned: Planned, *, diff: bool) -> Report:
     """Changes, blocked jobs, and the settings; `diff`: before and after, role by role."""
-    everywhere = not planned.namespace
-    rows = _diff_rows(planned) if diff else _change_rows(planned)
-    columns = _DIFF if diff else _CHANGES
-    held = () if diff else _held_rows(planned)
+    held = () if diff else planned.held
     return Report(
         sections=(
-            _table(columns, rows, everywhere=everywhere, after=0 if diff else 1),
+            _diff(planned) if diff else _changes(planned),
             _nothing(planned),
-            _table(_DOMAINS, _domain_rows(planned), everywhere=everywhere, after=0),
-            _table(_HELD, held, everywhere=everywhere, after=1),
+            _domains(planned),
+            Table.of(_held_columns(planned), held),
             _footer(planned),
         ),
         objects=(_document(planned),),
@@ -86,56 +68,53 @@ def plan_report(planned: Planned, *, diff: bool) -> Report:
     )
 
 
-_Row = tuple[JobKey, tuple[str, ...]]
-
-
-def _table(
-    columns: tuple[Column, ...], rows: Iterable[_Row], *, everywhere: bool, after: int
-) -> Table:
-    """With all namespaces, the namespace is a column after the first `after` ones."""
-    if not everywhere:
-        return Table(columns, tuple(cells for _, cells in rows))
-    return Table(
-        (*columns[:after], _NAMESPACE, *columns[after:]),
-        tuple((*cells[:after], key.namespace, *cells[after:]) for key, cells in rows),
+def _changes(planned: Planned) -> Table:
+    columns: tuple[Column[PlannedChange], ...] = (
+        Column("ACTION", lambda move: move.action),
+        *in_namespaces(planned.namespace, lambda move: move.job.namespace),
+        Column("NAME", lambda move: move.job.name),
+        Column("SIZES", lambda move: move.text),
+        Column("REASON", lambda move: move.reason.code.value, wide=True),
+        Column("MESSAGE", lambda move: move.message, shrinks=True),
     )
+    return Table.of(columns, planned.moves)
 
 
-def _change_rows(planned: Planned) -> list[_Row]:
-    return [
-        (
-            move.job,
-            (move.action, move.job.name, move.text, move.reason.code.value, move.message),
-        )
-        for move in planned.moves
-    ]
-
-
-def _diff_rows(planned: Planned) -> list[_Row]:
-    return [
-        (
-            move.job,
-            (move.job.name, role, str(before), str(after), f"{after - before:+d}", move.message),
-        )
+def _diff(planned: Planned) -> Table:
+    changes = [
+        _RoleChange(move, *sizes)
         for move in sorted(planned.moves, key=lambda move: move.job)
-        for role, before, after in move.sizes
+        for sizes in move.sizes
     ]
+    columns: tuple[Column[_RoleChange], ...] = (
+        *in_namespaces(planned.namespace, lambda one: one.move.job.namespace),
+        Column("NAME", lambda one: one.move.job.name),
+        Column("ROLE", lambda one: one.role),
+        Column("BEFORE", lambda one: str(one.before)),
+        Column("AFTER", lambda one: str(one.after)),
+        Column("CHANGE", lambda one: f"{one.after - one.before:+d}"),
+        Column("MESSAGE", lambda one: one.move.message, wide=True),
+    )
+    return Table.of(columns, changes)
 
 
-def _domain_rows(planned: Planned) -> list[_Row]:
-    """Domain rows of pods that get nodes in this plan."""
-    return [
-        (move.job, (move.job.name, *topology_view.cells(one)))
-        for move in planned.moves
-        for one in move.domains
-    ]
+def _domains(planned: Planned) -> Table:
+    """Domains of pods that get nodes in this plan."""
+    columns: tuple[Column[tuple[PlannedChange, DomainCounts]], ...] = (
+        *in_namespaces(planned.namespace, lambda pair: pair[0].job.namespace),
+        Column("NAME", lambda pair: pair[0].job.name),
+        *topology_view.columns(lambda pair: pair[1]),
+    )
+    return Table.of(columns, [(move, one) for move in planned.moves for one in move.domains])
 
 
-def _held_rows(planned: Planned) -> list[_Row]:
-    return [
-        (held.job, (str(held.position or ""), held.job.name, _message(planned, held)))
-        for held in planned.held
-    ]
+def _held_columns(planned: Planned) -> tuple[Column[Held], ...]:
+    return (
+        Column("POSITION", lambda held: str(held.position or "")),
+        *in_namespaces(planned.namespace, lambda held: held.job.namespace),
+        Column("NAME", lambda held: held.job.name),
+        Column("WHY IT WAITS, OR GETS NO MORE", lambda held: _message(planned, held), shrinks=True),
+    )
 
 
 def _message(planned: Planned, held: Held) -> str:

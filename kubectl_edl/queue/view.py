@@ -18,26 +18,11 @@ from kubectl_edl.output.age import UNKNOWN, age
 from kubectl_edl.output.cell_quantities import fine_percent
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.report import Report
-from kubectl_edl.output.table import Column, Table
+from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.training_job_documents import QueuedTrainingJobDocument
 
-_POSITION: Final = Column("POSITION")
-_NAMESPACE: Final = Column("NAMESPACE")
-_COLUMNS: Final = (
-    Column("NAME"),
-    Column("PRIORITY", spare=2),
-    Column("TEAM", wide=True),
-    Column("SHARE", wide=True),
-    Column("MINIMUM", wide=True),
-    Column("WAITING-FOR"),
-    Column("AHEAD", spare=1),
-    Column("STARTS"),
-    Column("REASON", wide=True),
-    Column("MESSAGE", shrinks=True),
-    Column("AGE"),
-)
 _NAMED: Final = 3
 
 
@@ -83,39 +68,35 @@ class WaitingJob:
 
 def queue_report(queue: Sequence[WaitingJob], now: datetime, namespace: str) -> Report:
     """One line a waiting training job; `namespace` is empty for all, which then are a column."""
-    between = () if namespace else (_NAMESPACE,)
-    where = f" in {namespace} namespace" if namespace else ""
     return Report(
-        sections=(
-            Table(
-                (_POSITION, *between, *_COLUMNS),
-                tuple(_row(waiting, now, namespace) for waiting in queue),
-            ),
-        ),
+        sections=(Table.of(_columns(now, namespace), queue),),
         objects=tuple(_document(waiting) for waiting in queue),
         names=tuple(job_names(waiting.job) for waiting in queue),
         list_kind="QueuedTrainingJobList",
-        nothing=f"No training jobs are queued{where}.",
+        nothing=nothing_in(namespace, "training jobs are queued"),
     )
 
 
-def _row(waiting: WaitingJob, now: datetime, namespace: str) -> tuple[str, ...]:
-    job = waiting.job
+def _columns(now: datetime, namespace: str) -> tuple[Column[WaitingJob], ...]:
     return (
-        _position(waiting),
-        *(() if namespace else (job.key.namespace,)),
-        job.key.name,
-        str(job.priority),
-        _team(waiting),
-        "" if waiting.share is None else fine_percent(waiting.share),
-        ",".join(f"{role}={size}" for role, size in waiting.minimum),
-        str(waiting.requests),
-        _ahead(waiting, namespace),
-        short(waiting.estimate, now) if waiting.estimate else UNKNOWN,
-        _code(waiting.why),
-        waiting.why.message,
-        age(job.queued_at, now),
+        Column("POSITION", _position),
+        *in_namespaces(namespace, lambda one: one.job.key.namespace),
+        Column("NAME", lambda one: one.job.key.name),
+        Column("PRIORITY", lambda one: str(one.job.priority), spare=2),
+        Column("TEAM", _team, wide=True),
+        Column("SHARE", _share, wide=True),
+        Column("MINIMUM", lambda one: ",".join(f"{r}={n}" for r, n in one.minimum), wide=True),
+        Column("WAITING-FOR", lambda one: str(one.requests)),
+        Column("AHEAD", lambda one: _ahead(one, namespace), spare=1),
+        Column("STARTS", lambda one: short(one.estimate, now) if one.estimate else UNKNOWN),
+        Column("REASON", lambda one: one.why.code, wide=True),
+        Column("MESSAGE", lambda one: one.why.message, shrinks=True),
+        Column("AGE", lambda one: age(one.job.queued_at, now)),
     )
+
+
+def _share(waiting: WaitingJob) -> str:
+    return "" if waiting.share is None else fine_percent(waiting.share)
 
 
 def _team(waiting: WaitingJob) -> str:
@@ -128,10 +109,6 @@ def _position(waiting: WaitingJob) -> str:
     if not waiting.known:
         return UNKNOWN
     return "" if waiting.position is None else str(waiting.position)
-
-
-def _code(why: Why) -> str:
-    return why.reason.value if why.reason else ""
 
 
 def _ahead(waiting: WaitingJob, namespace: str) -> str:

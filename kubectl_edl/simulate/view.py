@@ -1,10 +1,12 @@
 """The screen of `kubectl edl simulate`: runs side by side."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from edl.domain_counts import DomainCounts
 from edl.quantities import PODS
 from edl.simulator import JobResult, Result, Summary
 from edl.simulator.timeline import StepSeries
@@ -26,53 +28,32 @@ if TYPE_CHECKING:
 
 _NEVER: Final = "never"
 _NEITHER: Final = "-"
-_RUNS: Final = (
-    Column("POLICY"),
-    Column("JOBS"),
-    Column("ENDED"),
-    Column("WAIT-MEAN"),
-    Column("WAIT-MEDIAN", wide=True),
-    Column("WAIT-MAX", spare=2),
-    Column("COMPLETION-MEAN", spare=1),
-    Column("COMPLETION-MEDIAN", wide=True),
-    Column("MAKESPAN"),
-)
-_AFTER: Final = (
-    Column("BELOW-MIN", spare=3),
-    Column("RESTARTS", spare=3),
-    Column("POD-STOPS", spare=3),
-    Column("DECISIONS", wide=True),
-)
-_COSTS: Final = (Column("NODE-HOURS"), Column("COST"))
-_JOBS: Final = (
-    Column("POLICY"),
-    Column("NAME"),
-    Column("ARRIVED"),
-    Column("WAIT"),
-    Column("ENDED"),
-    Column("COMPLETION"),
-    Column("MEAN-SIZE"),
-    Column("MIN..MAX"),
-    Column("RESIZES"),
-    Column("MESSAGE", shrinks=True),
-)
-_DOMAINS: Final = (Column("POLICY"), Column("NAME"), *topology_view.COLUMNS)
 
 
 def runs_report(runs: Sequence[Run], *, wide: bool) -> Report:
     """One line a run; wide: and one a job."""
-    names = _resources(runs)
-    costs = _COSTS if any(run.result.prices for run in runs) else ()
-    columns = (*_RUNS, *costs, *(Column(_title(name)) for name in names), *_AFTER)
-    table = Table(columns, tuple(_run_row(run, names, len(costs)) for run in runs))
-    jobs = Table(_JOBS, tuple(_job_row(run, one) for run in runs for one in run.result.jobs))
-    domains = Table(_DOMAINS, tuple(row for run in runs for row in _domain_rows(run)))
+    table = Table.of(_run_columns(runs), runs)
+    jobs = Table.of(_JOBS, [_RunJob(run, one) for run in runs for one in run.result.jobs])
+    # Where jobs with a topology ran when they first started.
+    found = ((run, job, one) for run in runs for job in run.result.jobs for one in job.domains)
+    domains = Table.of(_DOMAINS, [_RunDomains(*one) for one in found])
     return Report(
         sections=(table, jobs, domains) if wide else (table,),
         objects=tuple(run_document(run) for run in runs),
         names=tuple(run.variant.name for run in runs),
         list_kind="SimulationList",
     )
+
+
+class _RunJob(NamedTuple):
+    run: Run
+    job: JobResult
+
+
+class _RunDomains(NamedTuple):
+    run: Run
+    job: JobResult
+    counts: DomainCounts
 
 
 def _resources(runs: Sequence[Run]) -> list[str]:
@@ -90,33 +71,47 @@ def _title(resource: str) -> str:
     return resource.rpartition("/")[2].upper()
 
 
-def _run_row(run: Run, resources: Sequence[str], costs: int) -> tuple[str, ...]:
-    """`costs`: how many columns there are of what nodes cost."""
-    result = run.result
+def _run_columns(runs: Sequence[Run]) -> tuple[Column[Run], ...]:
+    """What nodes cost where any has a price, and the resources that are used."""
+    costs: tuple[Column[Run], ...] = (
+        Column("NODE-HOURS", lambda run: f"{run.result.node_hours:.1f}"),
+        Column("COST", lambda run: f"{run.result.cost:.2f}"),
+    )
     return (
-        run.variant.name,
-        str(len(result.jobs)),
-        str(result.ended),
-        *_waits(result),
-        time_cell(result.completions.mean),
-        time_cell(result.completions.median),
-        time_cell(result.makespan) if isfinite(result.makespan) else _NEVER,
-        *(f"{result.node_hours:.1f}", f"{result.cost:.2f}")[:costs],
-        *(f"{result.utilisation(name):.0%}" for name in resources),
-        time_cell(result.below_min),
-        str(result.stops),
-        str(result.pod_stops),
-        str(result.timeline.decisions),
+        Column("POLICY", lambda run: run.variant.name),
+        Column("JOBS", lambda run: str(len(run.result.jobs))),
+        Column("ENDED", lambda run: str(run.result.ended)),
+        Column("WAIT-MEAN", lambda run: _wait(run.result, "mean")),
+        Column("WAIT-MEDIAN", lambda run: _wait(run.result, "median"), wide=True),
+        Column("WAIT-MAX", lambda run: _wait(run.result, "most"), spare=2),
+        Column("COMPLETION-MEAN", lambda run: time_cell(run.result.completions.mean), spare=1),
+        Column(
+            "COMPLETION-MEDIAN", lambda run: time_cell(run.result.completions.median), wide=True
+        ),
+        Column("MAKESPAN", lambda run: _makespan(run.result)),
+        *(costs if any(run.result.prices for run in runs) else ()),
+        *(Column(_title(name), partial(_utilisation, name)) for name in _resources(runs)),
+        Column("BELOW-MIN", lambda run: time_cell(run.result.below_min), spare=3),
+        Column("RESTARTS", lambda run: str(run.result.stops), spare=3),
+        Column("POD-STOPS", lambda run: str(run.result.pod_stops), spare=3),
+        Column("DECISIONS", lambda run: str(run.result.timeline.decisions), wide=True),
     )
 
 
-def _waits(result: Result) -> list[str]:
-    """Mean, median, largest; where some never ran, what they are at least."""
+def _utilisation(resource: str, run: Run) -> str:
+    return f"{run.result.utilisation(resource):.0%}"
+
+
+def _makespan(result: Result) -> str:
+    return time_cell(result.makespan) if isfinite(result.makespan) else _NEVER
+
+
+def _wait(result: Result, which: Literal["mean", "median", "most"]) -> str:
+    """Where some jobs never ran, what it is at least."""
     found = _known_waits(result)
-    times = [time_cell(one) for one in (found.mean, found.median, found.most)]
     if not result.never:
-        return times
-    return [f">{time}" if isfinite(found.mean) else _NEVER for time in times]
+        return time_cell(getattr(found, which))
+    return f">{time_cell(getattr(found, which))}" if isfinite(found.mean) else _NEVER
 
 
 def _known_waits(result: Result) -> Summary:
@@ -131,31 +126,37 @@ def time_cell(seconds: float | None) -> str:
     return duration(timedelta(seconds=round(seconds)))
 
 
-def _job_row(run: Run, job: JobResult) -> tuple[str, ...]:
-    track = job.track
-    return (
-        run.variant.name,
-        job.key.name,
-        time_cell(track.arrived),
-        time_cell(job.wait) if track.running is not None else _NEVER,
-        time_cell(track.ended) if track.ended is not None else _NEVER,
-        time_cell(job.completion),
-        f"{_mean_size(job):.1f}",
-        bounds(job),
-        str(track.resizes),
-        "" if track.ended is not None else track.reason,
-    )
+_JOBS: Final[tuple[Column[_RunJob], ...]] = (
+    Column("POLICY", lambda one: one.run.variant.name),
+    Column("NAME", lambda one: one.job.key.name),
+    Column("ARRIVED", lambda one: time_cell(one.job.track.arrived)),
+    Column(
+        "WAIT", lambda one: _NEVER if one.job.track.running is None else time_cell(one.job.wait)
+    ),
+    Column("ENDED", lambda one: _NEVER if _goes_on(one.job) else time_cell(one.job.track.ended)),
+    Column("COMPLETION", lambda one: time_cell(one.job.completion)),
+    Column("MEAN-SIZE", lambda one: f"{_mean_size(one.job):.1f}"),
+    Column("MIN..MAX", lambda one: bounds(one.job)),
+    Column("RESIZES", lambda one: str(one.job.track.resizes)),
+    Column("MESSAGE", lambda one: one.job.track.reason if _goes_on(one.job) else "", shrinks=True),
+)
+_DOMAINS: Final[tuple[Column[_RunDomains], ...]] = (
+    Column("POLICY", lambda one: one.run.variant.name),
+    Column("NAME", lambda one: one.job.key.name),
+    *topology_view.columns(lambda one: one.counts),
+)
+
+
+def _or_never(moment: float | None, seconds: float | None) -> str:
+    return _NEVER if moment is None else time_cell(seconds)
+
+
+def _goes_on(job: JobResult) -> bool:
+    return job.track.ended is None
 
 
 def bounds(job: JobResult) -> str:
     return f"{job.min}..{job.max}" if job.max > job.min else str(job.max)
-
-
-def _domain_rows(run: Run) -> Iterator[tuple[str, ...]]:
-    """Where jobs with a topology ran when they first started."""
-    for job in run.result.jobs:
-        for one in job.domains:
-            yield run.variant.name, job.key.name, *topology_view.cells(one)
 
 
 def _mean_size(job: JobResult) -> float:

@@ -1,15 +1,16 @@
 """The screen of `kubectl edl simulate --live`: what a change would do now."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
-from edl.model import TrainingJob
+from edl.model import JobKey, TrainingJob
 from edl.simulator import JobResult
 from kubectl_edl.model import topology_view
 from kubectl_edl.model.training_job_view import job_names
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.report import Report
-from kubectl_edl.output.table import Column, Table
+from kubectl_edl.output.table import Column, Table, in_namespaces
 from kubectl_edl.simulate.run_variants import Run
 from kubectl_edl.simulate.view import bounds, time_cell
 
@@ -17,65 +18,65 @@ if TYPE_CHECKING:
     from kubectl_edl.output.documents.simulation_documents import WhatIfDocument
 
 
+_Outcomes: TypeAlias = Mapping[JobKey, JobResult]
+
+
 def what_if_report(jobs: Sequence[TrainingJob], runs: Sequence[Run], namespace: str) -> Report:
     """One line a training job: its size now, and in each run at its end and when it starts."""
-    between = () if namespace else (Column("NAMESPACE"),)
-    columns = [Column("NAME"), Column("MIN..MAX"), Column("NOW")]
-    for run in runs:
-        name = run.variant.name.upper()
-        columns += [Column(name), Column(f"{name}-STARTS")]
-    rows = tuple(_what_if_row(job, runs, namespace) for job in jobs)
+    found = [(run.variant.name, _outcomes(run)) for run in runs]
     return Report(
-        sections=(Table((*between, *columns), rows),),
-        objects=tuple(_what_if_document(job, runs) for job in jobs),
+        sections=(Table.of(_columns(found, namespace), jobs),),
+        objects=tuple(_what_if_document(job, found) for job in jobs),
         names=tuple(map(job_names, jobs)),
         list_kind="WhatIfList",
         nothing="No training jobs found.",
     )
 
 
-def _outcome(job: TrainingJob, run: Run) -> JobResult:
-    return next(one for one in run.result.jobs if one.key == job.key)
+def _columns(
+    runs: Sequence[tuple[str, _Outcomes]], namespace: str
+) -> Iterator[Column[TrainingJob]]:
+    yield from in_namespaces(namespace, lambda job: job.key.namespace)
+    yield Column("NAME", lambda job: job.key.name)
+    first = runs[0][1]
+    yield Column("MIN..MAX", lambda job: bounds(first[job.key]))
+    yield Column("NOW", lambda job: str(_now(job, first)))
+    for name, found in runs:
+        yield Column(name.upper(), partial(_later, found))
+        yield Column(f"{name.upper()}-STARTS", partial(_starts, found))
 
 
-def _what_if_row(job: TrainingJob, runs: Sequence[Run], namespace: str) -> tuple[str, ...]:
-    found = [_outcome(job, run) for run in runs]
-    now = _now(job, found[0])
-    cells = [cell for one in found for cell in (_later(one), "" if now else _starts(one))]
-    return (
-        *(() if namespace else (job.key.namespace,)),
-        job.key.name,
-        bounds(found[0]),
-        str(now),
-        *cells,
-    )
+def _outcomes(run: Run) -> _Outcomes:
+    return {one.key: one for one in run.result.jobs}
 
 
-def _now(job: TrainingJob, found: JobResult) -> int:
-    role = next(role for role in job.roles if role.name == found.role)
+def _now(job: TrainingJob, found: _Outcomes) -> int:
+    role = next(role for role in job.roles if role.name == found[job.key].role)
     return 0 if role.status.suspended or role.status.ending else role.status.size
 
 
-def _later(found: JobResult) -> str:
-    if found.track.ended is not None:
-        return "done"
-    return str(found.track.wanted.at(found.until))
+def _later(found: _Outcomes, job: TrainingJob) -> str:
+    track = found[job.key].track
+    return str(track.wanted.at(found[job.key].until)) if track.ended is None else "done"
 
 
-def _starts(found: JobResult) -> str:
-    placed = found.track.placed
+def _starts(found: _Outcomes, job: TrainingJob) -> str:
+    """Empty for a job that runs already."""
+    placed = found[job.key].track.placed
+    if _now(job, found):
+        return ""
     if placed is None:
-        return f"not in {time_cell(found.until)}"
+        return f"not in {time_cell(found[job.key].until)}"
     return "now" if placed < 1 else f"in {time_cell(placed)}"
 
 
-def _what_if_document(job: TrainingJob, runs: Sequence[Run]) -> "WhatIfDocument":
-    found = {run.variant.name: _outcome(job, run) for run in runs}
+def _what_if_document(job: TrainingJob, runs: Sequence[tuple[str, _Outcomes]]) -> "WhatIfDocument":
+    found = {name: outcomes[job.key] for name, outcomes in runs}
     return {
         "apiVersion": API_VERSION,
         "kind": "WhatIf",
         "metadata": {"name": job.key.name, "namespace": job.key.namespace},
-        "replicas": _now(job, next(iter(found.values()))),
+        "replicas": _now(job, runs[0][1]),
         "runs": [
             {
                 "name": name,

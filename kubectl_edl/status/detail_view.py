@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from edl.annotations.job_history import OperationPhase
 from edl.domain_counts import DomainCounts
@@ -28,19 +29,7 @@ if TYPE_CHECKING:
         TrainingJobDetailDocument,
     )
 
-_DECISIONS: Final = (
-    Column("AGO"),
-    Column("LAST DECISIONS"),
-    Column("SIZES"),
-    Column("MESSAGE", shrinks=True),
-)
-_CHANGES: Final = (
-    Column("LAST SEEN"),
-    Column("TYPE", wide=True),
-    Column("JOB"),
-    Column("REASON"),
-    Column("MESSAGE", shrinks=True),
-)
+_Told: TypeAlias = tuple[Past, JobView]
 _DETAIL_LABEL: Final = 12
 _DECISIONS_SHOWN: Final = 5
 _AROUND: Final = 6
@@ -74,9 +63,9 @@ def detail_report(detail: Detail, now: datetime) -> Report:
     forest = Forest((view,), now, why=detail.why or {})
     told = past(view.job)[-_DECISIONS_SHOWN:]
     last: tuple[str | Table, ...] = (
-        Table(_DECISIONS, tuple(_decision_row(one, now) for one in told))
+        Table.of(_decisions(now), [(one, view) for one in told])
         if told
-        else Table(_CHANGES, tuple(_change_row(change, now) for change in detail.changes)),
+        else Table.of(_changes(now), detail.changes),
         in_the_way(detail.obstacles),
     )
     where = topology_view.table(detail.domains or ())
@@ -112,10 +101,7 @@ def fleet(views: Sequence[JobView], now: datetime, namespace: str, layout: Layou
         ((one, view) for view in forest.views for one in past(view.job)),
         key=lambda pair: pair[0].at,
     )[-_DECISIONS_SHOWN:]
-    decisions = Table(
-        (_DECISIONS[0], Column("NAME"), *_DECISIONS[1:]),
-        tuple(_named_decision(one, view, forest) for one, view in told),
-    )
+    decisions = Table.of(_decisions(now, Column("NAME", partial(_name, forest))), told)
     return _picture((_summary(forest),), forest, (decisions,))(layout)
 
 
@@ -136,10 +122,37 @@ def _summary(forest: Forest) -> str:
     return f"{count} {noun}: {', '.join(f'{many} {phase}' for phase, many in phases.items())}\n"
 
 
-def _named_decision(one: Past, view: JobView, forest: Forest) -> tuple[str, ...]:
-    ago, *rest = _decision_row(one, forest.now)
-    name = str(view.job.key) if forest.everywhere else view.job.key.name
-    return (ago, name, *rest)
+def _name(forest: Forest, told: _Told) -> str:
+    key = told[1].job.key
+    return str(key) if forest.everywhere else key.name
+
+
+def _decisions(now: datetime, *named: Column[_Told]) -> tuple[Column[_Told], ...]:
+    return (
+        Column("AGO", lambda told: age(told[0].at, now)),
+        *named,
+        Column("LAST DECISIONS", lambda told: f"{told[0].operation.value} ({told[0].phase})"),
+        Column("SIZES", lambda told: told[0].text),
+        Column("MESSAGE", lambda told: told[0].message, shrinks=True),
+    )
+
+
+def _changes(now: datetime) -> tuple[Column[EventFacts], ...]:
+    return (
+        Column("LAST SEEN", lambda one: age(one.last, now) + _often(one)),
+        Column("TYPE", _type, wide=True),
+        Column("JOB", lambda one: one.name),
+        Column("REASON", lambda one: one.reason),
+        Column("MESSAGE", lambda one: one.message, shrinks=True),
+    )
+
+
+def _often(one: EventFacts) -> str:
+    return f" (x{one.count})" if one.count > 1 else ""
+
+
+def _type(one: EventFacts) -> str:
+    return "Warning" if one.warning else "Normal"
 
 
 def _picture(
@@ -159,11 +172,6 @@ def _picture(
         return text
 
     return draw
-
-
-def _decision_row(one: Past, now: datetime) -> tuple[str, ...]:
-    what = f"{one.operation.value} ({one.phase})"
-    return (age(one.at, now), what, one.text, one.message)
 
 
 def _header(detail: Detail, now: datetime) -> str:
@@ -204,17 +212,11 @@ def _held(role: RoleView) -> str:
     return f"{role.role.name}={role.role.request.replicas} (kubectl edl scale --auto clears it)"
 
 
-def _change_row(change: EventFacts, now: datetime) -> tuple[str, ...]:
-    often = f" (x{change.count})" if change.count > 1 else ""
-    kind = "Warning" if change.warning else "Normal"
-    return (age(change.last, now) + often, kind, change.name, change.reason, change.message)
-
-
 def _event_document(change: EventFacts) -> "JobEventDocument":
     return {
         "lastTimestamp": time_text(change.last),
         "jobName": change.name,
-        "type": "Warning" if change.warning else "Normal",
+        "type": _type(change),
         "reason": change.reason,
         "message": change.message,
         "count": change.count,

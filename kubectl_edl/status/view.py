@@ -16,31 +16,18 @@ from kubectl_edl.model.training_job_view import document, view
 from kubectl_edl.output.age import age
 from kubectl_edl.output.color import meaning
 from kubectl_edl.output.report import Made, Report
-from kubectl_edl.output.table import Column, Table
+from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from edl.model import TrainingJob
     from kubectl_edl.client.prefetch import PrefetchedLists
     from kubectl_edl.model.training_job_view import JobView
     from kubectl_edl.output.documents.training_job_documents import TrainingJobDocument
     from kubectl_edl.output.table import Layout
 
-_LIST: Final = (
-    Column("NAME"),
-    Column("FRAMEWORK", spare=1),
-    Column("PHASE", colour=meaning),
-    Column("ROLES(NOW/MIN..MAX)"),
-    Column("PENDING", spare=1),
-    Column("PRIORITY", wide=True),
-    Column("STARTED", wide=True),
-    Column("NODES", wide=True),
-    Column("REASON", wide=True),
-    Column("MESSAGE", shrinks=True),
-    Column("AGE"),
-)
-_NAMESPACE: Final = Column("NAMESPACE")
 _LOW: Final = 12
 """Lines of a terminal that has room for the training jobs alone."""
 
@@ -57,16 +44,12 @@ def list_report(
     Watched on a terminal it is a tree, with the line `above` over it. `settings` are the
     reconciler's, as its Lease says them.
     """
-    rows = tuple(_list_row(view, now) for view in views)
-    if not namespace:
-        names = (view.job.key.namespace for view in views)
-        rows = tuple((name, *row) for name, row in zip(names, rows, strict=True))
     return Report(
-        sections=(Table(_LIST if namespace else (_NAMESPACE, *_LIST), rows),),
+        sections=(Table.of(_columns(now, namespace), views),),
         objects=Made(lambda number: _document(views[number], settings), len(views)),
         names=tuple(view.name for view in views),
         list_kind="TrainingJobList",
-        nothing=_nothing(namespace).rstrip(),
+        nothing=_nothing(namespace),
         picture=partial(_picture, views, now, namespace, above),
     )
 
@@ -88,29 +71,34 @@ def _picture(
     lines = above.count("\n")
     below = replace(layout, height=layout.height and layout.height - lines)
     text = fleet(views, now, namespace, below)
-    return f"{above}{text or _nothing(namespace)}" if above else text
+    if above and not text:
+        text = f"{_nothing(namespace)}\n"
+    return above + text
 
 
 def _nothing(namespace: str) -> str:
-    where = f" in {namespace} namespace" if namespace else ""
-    return f"No training jobs found{where}.\n"
+    return nothing_in(namespace, "training jobs found")
 
 
-def _list_row(view: JobView, now: datetime) -> tuple[str, ...]:
-    job = view.job
+def _columns(now: datetime, namespace: str) -> tuple[Column[JobView], ...]:
     return (
-        job.key.name,
-        job.framework,
-        view.phase.value,
-        view.sizes,
-        str(view.pending),
-        str(job.priority),
-        age(job.started_at, now) if job.started_at else "",
-        ",".join(view.nodes),
-        view.why.reason.value if view.why.reason else "",
-        view.why.message,
-        age(job.queued_at, now),
+        *in_namespaces(namespace, lambda one: one.job.key.namespace),
+        Column("NAME", lambda one: one.job.key.name),
+        Column("FRAMEWORK", lambda one: one.job.framework, spare=1),
+        Column("PHASE", lambda one: one.phase.value, colour=meaning),
+        Column("ROLES(NOW/MIN..MAX)", lambda one: one.sizes),
+        Column("PENDING", lambda one: str(one.pending), spare=1),
+        Column("PRIORITY", lambda one: str(one.job.priority), wide=True),
+        Column("STARTED", lambda one: _started(one.job, now), wide=True),
+        Column("NODES", lambda one: ",".join(one.nodes), wide=True),
+        Column("REASON", lambda one: one.why.code, wide=True),
+        Column("MESSAGE", lambda one: one.why.message, shrinks=True),
+        Column("AGE", lambda one: age(one.job.queued_at, now)),
     )
+
+
+def _started(job: TrainingJob, now: datetime) -> str:
+    return age(job.started_at, now) if job.started_at else ""
 
 
 def listed(

@@ -16,26 +16,12 @@ if TYPE_CHECKING:
     from kubectl_edl.output.documents.team_documents import TeamDocument
 
 RESOURCE: Final = "team.edl.dev"
-_COLUMNS: Final = (
-    Column("TEAM"),
-    Column("NAMESPACES", spare=2),
-    Column("GUARANTEED"),
-    Column("USED"),
-    Column("BORROWED"),
-    Column("LENT", spare=1),
-    Column("LIMIT", wide=True),
-    Column("WEIGHT", wide=True),
-    Column("SHARE", wide=True),
-    Column("LEND", wide=True),
-    Column("RECLAIM", wide=True),
-    Column("WAITING"),
-)
 
 
 def teams_report(found: Sequence[TeamFigures], namespaces: Mapping[str, int]) -> Report:
     """One line a team, each below its parent. `namespaces`: how many belong to each, by name."""
     return Report(
-        sections=(Table(_COLUMNS, tuple(_row(one, namespaces) for one in found)),),
+        sections=(Table.of(_columns(namespaces), found),),
         objects=tuple(_document(one, namespaces) for one in found),
         names=tuple(f"{RESOURCE}/{one.team.name}" for one in found),
         list_kind="TeamList",
@@ -43,21 +29,20 @@ def teams_report(found: Sequence[TeamFigures], namespaces: Mapping[str, int]) ->
     )
 
 
-def _row(one: TeamFigures, namespaces: Mapping[str, int]) -> tuple[str, ...]:
-    team = one.team
+def _columns(namespaces: Mapping[str, int]) -> tuple[Column[TeamFigures], ...]:
     return (
-        "  " * one.level + team.name,
-        str(namespaces.get(team.name, 0)),
-        _amounts(one.guaranteed),
-        _amounts(one.used),
-        _amounts(one.borrowed),
-        _amounts(one.lent),
-        _amounts(Resources.of(dict(team.limit))),
-        f"{team.weight:g}",
-        fine_percent(one.share),
-        "yes" if team.lend else "no",
-        team.reclaim.value,
-        str(one.waiting),
+        Column("TEAM", lambda one: "  " * one.level + one.team.name),
+        Column("NAMESPACES", lambda one: str(namespaces.get(one.team.name, 0)), spare=2),
+        Column("GUARANTEED", lambda one: _amounts(one.guaranteed)),
+        Column("USED", lambda one: _amounts(one.used)),
+        Column("BORROWED", lambda one: _amounts(one.borrowed)),
+        Column("LENT", lambda one: _amounts(one.lent), spare=1),
+        Column("LIMIT", lambda one: _amounts(Resources.of(dict(one.team.limit))), wide=True),
+        Column("WEIGHT", lambda one: f"{one.team.weight:g}", wide=True),
+        Column("SHARE", lambda one: fine_percent(one.share), wide=True),
+        Column("LEND", lambda one: "yes" if one.team.lend else "no", wide=True),
+        Column("RECLAIM", lambda one: one.team.reclaim.value, wide=True),
+        Column("WAITING", lambda one: str(one.waiting)),
     )
 
 

@@ -5,12 +5,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from edl.model import Node
 from edl.quantities import CPU, MEMORY, PODS
 from kubectl_edl.output.age import UNKNOWN, age
 from kubectl_edl.output.cell_quantities import cores, decimal, gpus, memory, offered_gpus, percent
 from kubectl_edl.output.color import meaning
 from kubectl_edl.output.report import Report
-from kubectl_edl.output.table import Column, Table
+from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 from kubectl_edl.top.cluster_costs import (
     NodeCosts,
     NodeShares,
@@ -27,53 +28,6 @@ from kubectl_edl.top.usage_documents import (
     thousandths,
 )
 
-_NAMESPACE: Final = Column("NAMESPACE")
-_JOBS: Final = (
-    Column("NAME"),
-    Column("PHASE", colour=meaning),
-    Column("PODS"),
-    Column("CPU-REQ"),
-    Column("CPU-USED"),
-    Column("MEM-REQ"),
-    Column("MEM-USED"),
-    Column("GPU-REQ", spare=1),
-    Column("HOURS", spare=1),
-    Column("AGE"),
-)
-_COMPARED: Final = (Column("AT-MAX", spare=1), Column("VS-MAX", spare=1))
-"""Where it is known how the work divides."""
-_NODES: Final = (
-    Column("NAME"),
-    Column("STATUS", colour=meaning),
-    Column("TRAINING", spare=1),
-    Column("PODS", spare=1),
-    Column("CPU", wide=True),
-    Column("CPU-REQ"),
-    Column("CPU-IDLE"),
-    Column("CPU-USED", spare=1),
-    Column("MEM", wide=True),
-    Column("MEM-REQ"),
-    Column("MEM-IDLE"),
-    Column("MEM-USED", spare=1),
-    Column("GPU", wide=True),
-    Column("GPU-REQ"),
-    Column("GPU-IDLE"),
-)
-_CLUSTER: Final = tuple(
-    Column(title, spare=int(title in ("OTHERS", "QUEUED", "USED")))
-    for title in (
-        "RESOURCE",
-        "OFFERED",
-        "REQUESTED",
-        "TRAINING",
-        "OTHERS",
-        "QUEUED",
-        "IDLE",
-        "USED",
-    )
-)
-
-
 # -- training jobs -----------------------------------------------------------------------------
 
 
@@ -84,38 +38,43 @@ def job_report(one: JobUsage, now: datetime) -> Report:
 
 def jobs_report(found: Sequence[JobUsage], now: datetime, namespace: str) -> Report:
     """One line a training job; `namespace` is empty for all, which then are a column."""
-    compared = any(one.hours.compared for one in found)
-    rows = tuple(_job_row(one, now, compared=compared) for one in found)
-    columns = (*_JOBS[:-1], *_COMPARED, _JOBS[-1]) if compared else _JOBS
-    if not namespace:
-        names = (one.view.job.key.namespace for one in found)
-        rows = tuple((name, *row) for name, row in zip(names, rows, strict=True))
-    where = f" in {namespace} namespace" if namespace else ""
     return Report(
-        sections=(Table(columns if namespace else (_NAMESPACE, *columns), rows),),
+        sections=(Table.of(_job_columns(found, now, namespace), found),),
         objects=tuple(job_document(one) for one in found),
         names=tuple(one.view.name for one in found),
         list_kind="TrainingJobUsageList",
-        nothing=f"No training jobs found{where}.",
+        nothing=nothing_in(namespace, "training jobs found"),
     )
 
 
-def _job_row(one: JobUsage, now: datetime, *, compared: bool) -> tuple[str, ...]:
-    hours, asked, used = one.hours, one.requested, one.used
-    least = "" if one.measured == one.running else ">"
+def _job_columns(
+    found: Sequence[JobUsage], now: datetime, namespace: str
+) -> tuple[Column[JobUsage], ...]:
+    at_max: tuple[Column[JobUsage], ...] = (
+        Column("AT-MAX", lambda one: hours_text(one.hours.at_max, one.hours.unit), spare=1),
+        Column("VS-MAX", lambda one: against(one.hours), spare=1),
+    )
     return (
-        one.view.job.key.name,
-        one.view.phase.value,
-        str(one.pods),
-        cores(asked.get(CPU)),
-        f"{least}{cores(used.get(CPU))}" if used is not None else UNKNOWN,
-        memory(asked.get(MEMORY)),
-        f"{least}{memory(used.get(MEMORY))}" if used is not None else UNKNOWN,
-        thousandths(gpus(asked)),
-        held(hours),
-        *((hours_text(hours.at_max, hours.unit), against(hours)) if compared else ()),
-        age(one.view.job.queued_at, now),
+        *in_namespaces(namespace, lambda one: one.view.job.key.namespace),
+        Column("NAME", lambda one: one.view.job.key.name),
+        Column("PHASE", lambda one: one.view.phase.value, colour=meaning),
+        Column("PODS", lambda one: str(one.pods)),
+        Column("CPU-REQ", lambda one: cores(one.requested.get(CPU))),
+        Column("CPU-USED", lambda one: _measured(one, CPU, cores)),
+        Column("MEM-REQ", lambda one: memory(one.requested.get(MEMORY))),
+        Column("MEM-USED", lambda one: _measured(one, MEMORY, memory)),
+        Column("GPU-REQ", lambda one: thousandths(gpus(one.requested)), spare=1),
+        Column("HOURS", lambda one: held(one.hours), spare=1),
+        # Where it is known how the work divides.
+        *(at_max if any(one.hours.compared for one in found) else ()),
+        Column("AGE", lambda one: age(one.view.job.queued_at, now)),
     )
+
+
+def _measured(one: JobUsage, name: str, text: Callable[[int], str]) -> str:
+    if one.used is None:
+        return UNKNOWN
+    return f"{'' if one.measured == one.running else '>'}{text(one.used.get(name))}"
 
 
 # -- nodes -------------------------------------------------------------------------------------
@@ -124,7 +83,7 @@ def _job_row(one: JobUsage, now: datetime, *, compared: bool) -> tuple[str, ...]
 def nodes_report(found: Sequence[NodeUsage]) -> Report:
     """One line a node."""
     return Report(
-        sections=(Table(_NODES, tuple(_node_row(one) for one in found)),),
+        sections=(Table.of(_NODES, found),),
         objects=tuple(node_document(one) for one in found),
         names=tuple(f"node/{one.node.name}" for one in found),
         list_kind="NodeUsageList",
@@ -132,27 +91,42 @@ def nodes_report(found: Sequence[NodeUsage]) -> Report:
     )
 
 
-def _node_row(one: NodeUsage) -> tuple[str, ...]:
-    node, idle, used = one.node, one.idle, one.used
-    offered, asked = node.allocatable, node.used
-    free = max(offered_gpus(offered) - gpus(asked), 0) if node.schedulable else 0
-    return (
-        node.name,
-        "Ready" if node.schedulable else "Unschedulable",
-        str(one.training),
-        f"{one.pods}/{offered.get(PODS)}",
-        cores(offered.get(CPU)),
-        _part(cores(asked.get(CPU)), asked.get(CPU), offered.get(CPU)),
-        cores(idle.get(CPU)),
-        cores(used.get(CPU)) if used else UNKNOWN,
-        memory(offered.get(MEMORY)),
-        _part(memory(asked.get(MEMORY)), asked.get(MEMORY), offered.get(MEMORY)),
-        memory(idle.get(MEMORY)),
-        memory(used.get(MEMORY)) if used else UNKNOWN,
-        thousandths(offered_gpus(offered)),
-        _part(thousandths(gpus(asked)), gpus(asked), offered_gpus(offered)),
-        thousandths(free),
-    )
+_NODES: Final[tuple[Column[NodeUsage], ...]] = (
+    Column("NAME", lambda one: one.node.name),
+    Column(
+        "STATUS",
+        lambda one: "Ready" if one.node.schedulable else "Unschedulable",
+        colour=meaning,
+    ),
+    Column("TRAINING", lambda one: str(one.training), spare=1),
+    Column("PODS", lambda one: f"{one.pods}/{one.node.allocatable.get(PODS)}", spare=1),
+    Column("CPU", lambda one: cores(one.node.allocatable.get(CPU)), wide=True),
+    Column("CPU-REQ", lambda one: _asked(one, CPU, cores)),
+    Column("CPU-IDLE", lambda one: cores(one.idle.get(CPU))),
+    Column("CPU-USED", lambda one: cores(one.used.get(CPU)) if one.used else UNKNOWN, spare=1),
+    Column("MEM", lambda one: memory(one.node.allocatable.get(MEMORY)), wide=True),
+    Column("MEM-REQ", lambda one: _asked(one, MEMORY, memory)),
+    Column("MEM-IDLE", lambda one: memory(one.idle.get(MEMORY))),
+    Column("MEM-USED", lambda one: memory(one.used.get(MEMORY)) if one.used else UNKNOWN, spare=1),
+    Column("GPU", lambda one: thousandths(offered_gpus(one.node.allocatable)), wide=True),
+    Column("GPU-REQ", lambda one: _asked_gpus(one.node)),
+    Column("GPU-IDLE", lambda one: thousandths(_idle_gpus(one.node))),
+)
+
+
+def _asked(one: NodeUsage, name: str, text: Callable[[int], str]) -> str:
+    asked = one.node.used.get(name)
+    return _part(text(asked), asked, one.node.allocatable.get(name))
+
+
+def _asked_gpus(node: Node) -> str:
+    asked = gpus(node.used)
+    return _part(thousandths(asked), asked, offered_gpus(node.allocatable))
+
+
+def _idle_gpus(node: Node) -> int:
+    left = offered_gpus(node.allocatable) - gpus(node.used)
+    return max(left, 0) if node.schedulable else 0
 
 
 def _part(text: str, part: int, whole: int) -> str:
@@ -167,24 +141,29 @@ def cluster_report(found: ClusterUsage) -> Report:
     """One line a resource, and what stands below them."""
     shown = [one for one in found.lines if one.offered or one.requested]
     return Report(
-        sections=(Table(_CLUSTER, tuple(_cluster_row(one) for one in shown)), _footer(found)),
+        sections=(Table.of(_CLUSTER, shown), _footer(found)),
         objects=(cluster_document(found),),
         names=(),
     )
 
 
-def _cluster_row(one: UsageLine) -> tuple[str, ...]:
-    text = _TEXTS.get(one.name, str)
-    return (
-        one.name,
-        text(one.offered),
-        _part(text(one.requested), one.requested, one.offered),
-        text(one.training),
-        text(one.requested - one.training),
-        text(one.queued),
-        text(one.idle),
-        UNKNOWN if one.used is None else text(one.used),
-    )
+_CLUSTER: Final[tuple[Column[UsageLine], ...]] = (
+    Column("RESOURCE", lambda one: one.name),
+    Column("OFFERED", lambda one: _text(one, one.offered)),
+    Column(
+        "REQUESTED",
+        lambda one: _part(_text(one, one.requested), one.requested, one.offered),
+    ),
+    Column("TRAINING", lambda one: _text(one, one.training)),
+    Column("OTHERS", lambda one: _text(one, one.requested - one.training), spare=1),
+    Column("QUEUED", lambda one: _text(one, one.queued), spare=1),
+    Column("IDLE", lambda one: _text(one, one.idle)),
+    Column("USED", lambda one: UNKNOWN if one.used is None else _text(one, one.used), spare=1),
+)
+
+
+def _text(one: UsageLine, amount: int) -> str:
+    return _TEXTS.get(one.name, str)(amount)
 
 
 _TEXTS: Final[Mapping[str, Callable[[int], str]]] = {
