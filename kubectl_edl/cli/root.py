@@ -72,13 +72,18 @@ def _load(name: str) -> click.Command:
 
 
 def command_first(args: list[str], with_value: Collection[str] = WITH_VALUE) -> list[str]:
-    """`-n team status` → `status -n team`: kubectl takes its flags on either side."""
+    """`-n team status` → `status -n team`: kubectl takes its flags on either side.
+
+    Raises click.BadOptionUsage for a flag without its value: click would not know it.
+    """
     flags: list[str] = []
     rest = list(args)
     while rest and rest[0].startswith("-") and rest[0] not in ("-h", "--help", "--version"):
         flag = rest.pop(0)
         flags.append(flag)
-        if flag in with_value and rest:
+        if flag in with_value:
+            if not rest:
+                raise click.BadOptionUsage(flag, f"Option '{flag}' requires an argument.")
             flags.append(rest.pop(0))
     return [*rest[:1], *flags, *rest[1:]]
 
