@@ -196,7 +196,7 @@ def test_an_option_without_its_value_points_to_the_help_of_its_command(
 
 @pytest.mark.parametrize("line", ["--context", "-n", "-A --as-group a --user"])
 def test_a_flag_without_its_value_and_a_command_is_known(line: str) -> None:
-    flag = line.split()[-1]
+    flag = line.rsplit(maxsplit=1)[-1]
     found = Stage().run(*line.split())
     assert (found.code, found.err.splitlines()) == (
         2,
