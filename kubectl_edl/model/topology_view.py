@@ -29,7 +29,7 @@ def table(counts: Sequence[DomainCounts]) -> Table:
 
 
 def columns(counts: Callable[[_Item], DomainCounts]) -> tuple[Column[_Item], ...]:
-    """Of a table whose items have these counts."""
+    """Columns of a table whose items have these counts."""
     return (
         Column("ROLE", lambda one: counts(one).role),
         Column("TOPOLOGY", lambda one: counts(one).label),
