@@ -8,7 +8,6 @@ Extension modules are there for each supported version of Python, side by side: 
 import gzip
 import hashlib
 import io
-import platform
 import shutil
 import subprocess
 import sys
@@ -70,16 +69,6 @@ class KrewArchive(Struct, frozen=True):
 
     def file_name(self, release: str) -> str:
         return f"kubectl-edl-{release}-{self.platform.name}.tar.gz"
-
-
-def this_platform() -> KrewPlatform:
-    """The one that this process runs on. Raises ValueError where no archive is for it."""
-    arch = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    name = f"{platform.system().lower()}-{arch}"
-    for one in PLATFORMS:
-        if one.name == name:
-            return one
-    raise ValueError(f"no archive is made for {name}")
 
 
 def build(wheel: Path, target: KrewPlatform, pythons: Sequence[str] = PYTHONS) -> KrewArchive:

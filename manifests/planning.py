@@ -24,6 +24,11 @@ _EXAMPLES: Final[Mapping[str, object]] = {
 """Where the option's own default says nothing."""
 
 
+def says(description: str, **limits: Any) -> Meta:  # noqa: ANN401 (msgspec's own)
+    """What the chart says of a value, and what the value is held to."""
+    return Meta(description=description, **limits)
+
+
 class Part(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """Some values that stand together; whatever is not said has its default."""
 
@@ -38,7 +43,7 @@ def _field(option: click.Option) -> tuple[str, Any, Any]:
     example = _EXAMPLES.get(name, option.default)
     if isinstance(example, float) and example.is_integer():
         example = int(example)
-    return name, Annotated[kind, Meta(description=text, examples=[example])] | UnsetType, UNSET
+    return name, Annotated[kind, says(text, examples=[example])] | UnsetType, UNSET
 
 
 def _kind(option: click.Option) -> Any:  # noqa: ANN401 - a type

@@ -12,7 +12,7 @@ from msgspec import Meta
 from edl.errors import EdlError
 from edl.patches.merge_patch import merged
 from edl.writes import Json
-from manifests.planning import CHOICES, ImageReference, Part, Planning
+from manifests.planning import CHOICES, ImageReference, Part, Planning, says
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 ResourceQuantity: TypeAlias = (
@@ -51,11 +51,11 @@ Url: TypeAlias = Annotated[
 """Without `#`, for a section follows; without braces, which alerts read. Empty: no address."""
 Replicas: TypeAlias = Annotated[
     int,
-    Meta(
+    says(
+        "Two at least: one of them is always there. At most as the quota `edl-critical-pods`"
+        " admits.",
         ge=2,
         le=8,
-        description="Two at least: one of them is always there. At most as the quota"
-        " `edl-critical-pods` admits.",
     ),
 ]
 
@@ -63,10 +63,8 @@ Replicas: TypeAlias = Annotated[
 class ContainerResources(Part, frozen=True):
     """As a container's `resources`."""
 
-    requests: Annotated[ResourceQuantities, Meta(description="What the scheduler sets aside.")]
-    limits: Annotated[
-        ResourceQuantities, Meta(description="No CPU limit: it would only add latency.")
-    ]
+    requests: Annotated[ResourceQuantities, says("What the scheduler sets aside.")]
+    limits: Annotated[ResourceQuantities, says("No CPU limit: it would only add latency.")]
 
 
 class ClientCertificate(Part, frozen=True):
@@ -74,15 +72,15 @@ class ClientCertificate(Part, frozen=True):
 
     enabled: Annotated[
         bool,
-        Meta(
-            description="Demand one. Make the ConfigMap edl-webhook-clients (ca.crt) in edl-system"
+        says(
+            "Demand one. Make the ConfigMap edl-webhook-clients (ca.crt) in edl-system"
             " and set up the API servers first: docs/operations/webhook-access.md."
         ),
     ] = False
     names: Annotated[
         tuple[CertificateName, ...],
-        Meta(
-            description="Common names, DNS names or URIs, one of which it must carry. None: any"
+        says(
+            "Common names, DNS names or URIs, one of which it must carry. None: any"
             " certificate of that authority will do."
         ),
     ] = ("kube-apiserver-webhooks",)
@@ -92,49 +90,49 @@ class Webhook(Part, frozen=True):
     """The webhook's pods."""
 
     replicas: Replicas = 2
-    resources: Annotated[ContainerResources, Meta(description="Resources of each pod.")] = (
-        ContainerResources(requests={"cpu": "100m", "memory": "128Mi"}, limits={"memory": "384Mi"})
+    resources: Annotated[ContainerResources, says("Resources of each pod.")] = ContainerResources(
+        requests={"cpu": "100m", "memory": "128Mi"}, limits={"memory": "384Mi"}
     )
-    client_certificate: Annotated[
-        ClientCertificate, Meta(description="Only the API server may call.")
-    ] = ClientCertificate()
+    client_certificate: Annotated[ClientCertificate, says("Only the API server may call.")] = (
+        ClientCertificate()
+    )
 
 
 class Reconciler(Part, frozen=True):
     """The reconciler's pods, one of which leads."""
 
     replicas: Replicas = 2
-    resources: Annotated[ContainerResources, Meta(description="Resources of each pod.")] = (
-        ContainerResources(requests={"cpu": "200m", "memory": "256Mi"}, limits={"memory": "1Gi"})
+    resources: Annotated[ContainerResources, says("Resources of each pod.")] = ContainerResources(
+        requests={"cpu": "200m", "memory": "256Mi"}, limits={"memory": "1Gi"}
     )
-    planning: Annotated[
-        Planning, Meta(description="How it decides; see docs/concepts/policies.md.")
-    ] = Planning()
+    planning: Annotated[Planning, says("How it decides; see docs/concepts/policies.md.")] = (
+        Planning()
+    )
 
 
 class PodSettings(Part, frozen=True):
     """Where the pods of both run, and what other programs are told about them."""
 
-    node_selector: Annotated[
-        LabelMap, Meta(description="Labels of the nodes that may run them.")
-    ] = msgspec.field(default_factory=dict)
+    node_selector: Annotated[LabelMap, says("Labels of the nodes that may run them.")] = (
+        msgspec.field(default_factory=dict)
+    )
     tolerations: Annotated[
-        tuple[dict[str, Any], ...], Meta(description="As in a pod: taints that they tolerate.")
+        tuple[dict[str, Any], ...], says("As in a pod: taints that they tolerate.")
     ] = ()
     affinity: Annotated[
         dict[Literal["nodeAffinity", "podAffinity", "podAntiAffinity"], Any],
-        Meta(description="As in a pod. They are spread over hosts and zones in any case."),
+        says("As in a pod. They are spread over hosts and zones in any case."),
     ] = msgspec.field(default_factory=dict)
-    priority_class_name: Annotated[
-        Subdomain, Meta(description="They must run before what waits for them.")
-    ] = "system-cluster-critical"
+    priority_class_name: Annotated[Subdomain, says("They must run before what waits for them.")] = (
+        "system-cluster-critical"
+    )
     annotations: Annotated[
         dict[QualifiedName, PrintableText],
-        Meta(description="Annotations of the pods: for meshes, collectors, and the like."),
+        says("Annotations of the pods: for meshes, collectors, and the like."),
     ] = msgspec.field(default_factory=dict)
     image_pull_secrets: Annotated[
         tuple[ObjectName, ...],
-        Meta(description="Names of Secrets in edl-system, for a registry that asks for a login."),
+        says("Names of Secrets in edl-system, for a registry that asks for a login."),
     ] = ()
 
 
@@ -142,21 +140,21 @@ class NetworkPolicy(Part, frozen=True):
     """What may reach the pods of both, and what they reach."""
 
     enabled: Annotated[
-        bool, Meta(description="Let in reviews, probes and metrics, out to the API server only.")
+        bool, says("Let in reviews, probes and metrics, out to the API server only.")
     ] = False
     api_server_blocks: Annotated[
         tuple[Cidr, ...],
-        Meta(
-            description="The API server's addresses, such as 10.0.0.2/32: only these may send"
+        says(
+            "The API server's addresses, such as 10.0.0.2/32: only these may send"
             " reviews, and be asked. Without: any address, for most clusters do not say which."
         ),
     ] = ()
     api_server_ports: Annotated[
         tuple[Port, ...],
-        Meta(min_length=1, description="Where it listens, behind the Service `kubernetes`."),
+        says("Where it listens, behind the Service `kubernetes`.", min_length=1),
     ] = (443, 6443)
     monitoring_namespaces: Annotated[
-        tuple[ObjectName, ...], Meta(description="Whose pods may read the metrics.")
+        tuple[ObjectName, ...], says("Whose pods may read the metrics.")
     ] = ("monitoring",)
 
 
@@ -165,22 +163,22 @@ class Monitoring(Part, frozen=True):
 
     enabled: Annotated[
         bool,
-        Meta(
-            description="ServiceMonitors, alerts, and a dashboard for Grafana's sidecar: needs the"
+        says(
+            "ServiceMonitors, alerts, and a dashboard for Grafana's sidecar: needs the"
             " Prometheus operator."
         ),
     ] = False
     labels: Annotated[
         LabelMap,
-        Meta(
-            description="By which your Prometheus selects ServiceMonitors and rules, such as"
+        says(
+            "By which your Prometheus selects ServiceMonitors and rules, such as"
             " `release: prometheus`."
         ),
     ] = msgspec.field(default_factory=dict)
     runbook_url: Annotated[
         Url,
-        Meta(
-            description="Address of the page docs/operations/runbook.md where you publish it: each"
+        says(
+            "Address of the page docs/operations/runbook.md where you publish it: each"
             " alert's `runbook_url` is its section there. Without: alerts have no `runbook_url`,"
             " and `runbook` names the section."
         ),
@@ -192,8 +190,8 @@ class Fence(Part, frozen=True):
 
     enabled: Annotated[
         bool,
-        Meta(
-            description="Admission policies around the reconciler: training jobs only, no images,"
+        says(
+            "Admission policies around the reconciler: training jobs only, no images,"
             " rights only where the namespace consents. false: RBAC alone."
         ),
     ] = True
@@ -204,7 +202,7 @@ class CertManager(Part, frozen=True):
 
     enabled: Annotated[
         bool,
-        Meta(description="cert-manager issues the webhook's certificate, not the reconciler."),
+        says("cert-manager issues the webhook's certificate, not the reconciler."),
     ] = False
 
 
@@ -213,33 +211,26 @@ class Values(Part, frozen=True):
 
     image: Annotated[
         ImageReference,
-        Meta(description="Where the cluster finds the image. Launchers take kubectl from it, too."),
+        says("Where the cluster finds the image. Launchers take kubectl from it, too."),
     ] = "kubectl-edl:0.1.0"
-    log_level: Annotated[LogLevel, Meta(description="Log level of webhook and reconciler.")] = (
-        "info"
+    log_level: Annotated[LogLevel, says("Log level of webhook and reconciler.")] = "info"
+    webhook: Annotated[Webhook, says("Completes labelled Jobs and pods.")] = Webhook()
+    reconciler: Annotated[Reconciler, says("Queues, starts, grows and shrinks training jobs.")] = (
+        Reconciler()
     )
-    webhook: Annotated[Webhook, Meta(description="Completes labelled Jobs and pods.")] = Webhook()
-    reconciler: Annotated[
-        Reconciler, Meta(description="Queues, starts, grows and shrinks training jobs.")
-    ] = Reconciler()
-    pods: Annotated[PodSettings, Meta(description="The pods of both.")] = PodSettings()
+    pods: Annotated[PodSettings, says("The pods of both.")] = PodSettings()
     ignored_namespaces: Annotated[
         tuple[ObjectName, ...],
-        Meta(
-            description="Whose Jobs and pods never reach the webhook, besides kube-system and"
-            " edl-system."
-        ),
+        says("Whose Jobs and pods never reach the webhook, besides kube-system and edl-system."),
     ] = ()
     network_policy: Annotated[
-        NetworkPolicy, Meta(description="NetworkPolicies, where the network enforces them.")
+        NetworkPolicy, says("NetworkPolicies, where the network enforces them.")
     ] = NetworkPolicy()
-    fence: Annotated[Fence, Meta(description="What RBAC cannot say about ours.")] = Fence()
-    cert_manager: Annotated[
-        CertManager, Meta(description="The issuer of the webhook's certificate.")
-    ] = CertManager()
-    monitoring: Annotated[Monitoring, Meta(description="Metrics, alerts and a dashboard.")] = (
-        Monitoring()
+    fence: Annotated[Fence, says("What RBAC cannot say about ours.")] = Fence()
+    cert_manager: Annotated[CertManager, says("The issuer of the webhook's certificate.")] = (
+        CertManager()
     )
+    monitoring: Annotated[Monitoring, says("Metrics, alerts and a dashboard.")] = Monitoring()
 
 
 DEFAULTS: Final = Values()

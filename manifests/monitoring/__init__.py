@@ -10,34 +10,14 @@ from typing import Final
 
 import yaml
 
-from edl.writes import Json
 from manifests.documents import HERE
 from manifests.monitoring.grafana import dashboard
-from manifests.monitoring.panels import PANELS
 
 COMPONENT: Final = HERE / "components" / "monitoring"
 RULES: Final = COMPONENT / "rules.yaml"
 DASHBOARD: Final = HERE / "monitoring" / "dashboard.json"
 CONFIG_MAP: Final = COMPONENT / "dashboard.yaml"
 """The same for Grafana's sidecar, which looks for the label."""
-RATE_INTERVAL: Final = "$__rate_interval"
-
-
-def groups() -> Json:
-    """The rules as Prometheus' own rule files have them: without what the operator wraps around."""
-    rule: Json = yaml.safe_load(RULES.read_text())
-    return {"groups": rule["spec"]["groups"]}
-
-
-def alerts() -> list[Json]:
-    """Every alert, in the file's order."""
-    return [rule for group in groups()["groups"] for rule in group["rules"]]
-
-
-def queries() -> dict[str, str]:
-    """Each query of the dashboard by the title of its panel and what its legend says."""
-    asked = ((panel, query) for panel in PANELS for query in panel.queries)
-    return {f"{panel.title}: {query.legend}": query.text for panel, query in asked}
 
 
 def rendered() -> dict[Path, str]:

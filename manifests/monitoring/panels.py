@@ -22,6 +22,19 @@ def _quantiles(metric: str, window: str, by: str = "") -> tuple[Query, ...]:
     )
 
 
+def _per_minute(metric: str, label: str) -> tuple[Query, ...]:
+    return (Query(f"60 * sum by ({label}) (rate({metric}[{_NOW}]))", f"{{{{{label}}}}}"),)
+
+
+def _leaders(gauge: str, label: str) -> tuple[Query, ...]:
+    return (Query(f"max by ({label}) ({gauge})", f"{{{{{label}}}}}"),)
+
+
+def _part_of_allocatable(gauge: str) -> tuple[Query, ...]:
+    whole = "max by (resource) (edl_cluster_allocatable)"
+    return (Query(f"max by (resource) ({gauge}) / {whole}", "{{resource}}"),)
+
+
 _NOW: Final = "$__rate_interval"
 _HOUR: Final = "1h"
 """For what happens seldom: a start, a resize."""
@@ -56,7 +69,7 @@ ROWS: Final = (
                 "What jobs wait for",
                 "Held jobs by reason; `kubectl edl explain JOB` has the sentence.",
                 "short",
-                (Query("max by (reason) (edl_held_jobs)", "{{reason}}"),),
+                _leaders("edl_held_jobs", "reason"),
                 width=12,
                 stacked=True,
             ),
@@ -64,7 +77,7 @@ ROWS: Final = (
                 "Jobs by phase",
                 "As `kubectl edl status` names them.",
                 "short",
-                (Query("max by (phase) (edl_jobs_by_phase)", "{{phase}}"),),
+                _leaders("edl_jobs_by_phase", "phase"),
                 width=12,
                 stacked=True,
             ),
@@ -78,29 +91,19 @@ ROWS: Final = (
                 "Replicas of started jobs",
                 "Their size now, between the sums of min and max; ready are those that work.",
                 "short",
-                (Query("max by (bound) (edl_replicas)", "{{bound}}"),),
+                _leaders("edl_replicas", "bound"),
             ),
             Panel(
                 "Decisions a minute",
                 "Starts, growths, shrinks, suspensions and evacuations that were carried out.",
                 "short",
-                (
-                    Query(
-                        f"60 * sum by (decision) (rate(edl_decisions_total[{_NOW}]))",
-                        "{{decision}}",
-                    ),
-                ),
+                _per_minute("edl_decisions_total", "decision"),
             ),
             Panel(
                 "Replicas that came and left, a minute",
                 "By the decision that moved them.",
                 "short",
-                (
-                    Query(
-                        f"60 * sum by (decision) (rate(edl_resized_replicas_total[{_NOW}]))",
-                        "{{decision}}",
-                    ),
-                ),
+                _per_minute("edl_resized_replicas_total", "decision"),
             ),
             Panel(
                 "Resize stall",
@@ -126,26 +129,14 @@ ROWS: Final = (
                 "Requested of allocatable",
                 "Schedulable nodes, by resource.",
                 "percentunit",
-                (
-                    Query(
-                        "max by (resource) (edl_cluster_requested)"
-                        " / max by (resource) (edl_cluster_allocatable)",
-                        "{{resource}}",
-                    ),
-                ),
+                _part_of_allocatable("edl_cluster_requested"),
                 width=12,
             ),
             Panel(
                 "Thereof by training jobs",
                 "What the pods of training jobs request of all that is allocatable.",
                 "percentunit",
-                (
-                    Query(
-                        "max by (resource) (edl_training_requested)"
-                        " / max by (resource) (edl_cluster_allocatable)",
-                        "{{resource}}",
-                    ),
-                ),
+                _part_of_allocatable("edl_training_requested"),
                 width=12,
             ),
         ),
@@ -182,7 +173,7 @@ ROWS: Final = (
                 "Failures a minute",
                 "Writes by error, whole rounds, and jobs that were left out of one.",
                 "short",
-                (Query(f"60 * sum by (kind) (rate(edl_failures_total[{_NOW}]))", "{{kind}}"),),
+                _per_minute("edl_failures_total", "kind"),
             ),
             Panel(
                 "Time to carry out a decision",
@@ -194,7 +185,7 @@ ROWS: Final = (
                 "Watches begun a minute",
                 "Each ends by itself after some minutes; many more mean a connection that breaks.",
                 "short",
-                (Query(f"60 * sum by (kind) (rate(edl_watches_total[{_NOW}]))", "{{kind}}"),),
+                _per_minute("edl_watches_total", "kind"),
             ),
             Panel(
                 "Memory",

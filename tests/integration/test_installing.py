@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import platform
 import subprocess
 import sys
 import tarfile
@@ -19,7 +20,7 @@ from certs.secrets import ensure, usual
 from dev import installation as dev_installation
 from edl import contract
 from edl.kube.api.client import connect
-from manifests import installation, krew_archive, values
+from manifests import installation, values
 from manifests.chart_files import CHART
 from manifests.documents import HERE
 from sandbox import NodeGroup, temporary_sandbox
@@ -155,7 +156,9 @@ def test_the_wheel_carries_what_is_installed_and_krews_archive_runs(tmp_path: Pa
     """Without a network, a home or a package of this machine's."""
     home, python = "https://example.test", "{}.{}".format(*sys.version_info[:2])
     command = (sys.executable, "-m", "manifests.dist", "--homepage", home, "--url", f"{home}/v1")
-    only = ("--platform", krew_archive.this_platform().name, "--python", python)
+    arch = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
+    name = f"{platform.system().lower()}-{arch}"
+    only = ("--platform", name, "--python", python)
     subprocess.run([*command, *only, "--output", str(tmp_path)], check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     (packed,) = tmp_path.glob("*.tar.gz")

@@ -19,7 +19,6 @@ import yaml
 from dev.installation import Installation
 from edl import contract
 from edl.writes import Json
-from manifests import monitoring
 from sandbox.builds.build import Bench
 from sandbox.builds.debian import environment
 from sandbox.builds.debian_packages import unpacked
@@ -27,6 +26,7 @@ from sandbox.errors import BuildError
 from sandbox.layout import free_ports
 from sandbox.paths import places
 from tests.integration.support.stage import Stage
+from tests.manifests import monitoring_questions
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -55,7 +55,7 @@ class Prometheus:
         (port,) = free_ports(1)
         self._url = f"http://127.0.0.1:{port}"
         rules = folder / "rules.yaml"
-        rules.write_text(yaml.safe_dump(monitoring.groups()))
+        rules.write_text(yaml.safe_dump(monitoring_questions.groups()))
         config = folder / "prometheus.yaml"
         config.write_text(yaml.safe_dump(_config(installation, rules)))
         (program,) = (
@@ -182,8 +182,8 @@ def test_every_question_of_the_dashboard_has_an_answer(
 ) -> None:
     life(installed)
     asked = {
-        name: text.replace(monitoring.RATE_INTERVAL, _WINDOW)
-        for name, text in monitoring.queries().items()
+        name: text.replace(monitoring_questions.RATE_INTERVAL, _WINDOW)
+        for name, text in monitoring_questions.queries().items()
     }
     open_questions = dict(asked)
 
@@ -213,9 +213,9 @@ def test_every_alert_asks_for_what_there_is_and_none_is_raised_where_all_is_well
         for group in prometheus.get("/api/v1/rules")["groups"]
         for rule in group["rules"]
     }
-    assert list(loaded) == [alert["alert"] for alert in monitoring.alerts()]
+    assert list(loaded) == [alert["alert"] for alert in monitoring_questions.alerts()]
     until(lambda: all(healths(prometheus)))
-    for alert in monitoring.alerts():
+    for alert in monitoring_questions.alerts():
         names = set(re.findall(r"\bedl_\w+", alert["expr"]))
         assert names, alert["alert"]
         until(partial(asks_for_what_there_is, prometheus, names))
@@ -293,9 +293,9 @@ _HEALTHY = {
 def test_each_alert_is_raised_by_what_it_is_about_and_by_nothing_else(
     programs: dict[str, str], tmp_path: Path
 ) -> None:
-    alerts = {alert["alert"]: alert for alert in monitoring.alerts()}
+    alerts = {alert["alert"]: alert for alert in monitoring_questions.alerts()}
     assert list(_RAISED_BY) == list(alerts)
-    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(monitoring.groups()))
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(monitoring_questions.groups()))
     tests = [case(alerts[name], series) for name, series in _RAISED_BY.items()]
     tests += [quiet(_HEALTHY, list(alerts))]
     document = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": tests}

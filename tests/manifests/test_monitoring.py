@@ -10,6 +10,7 @@ import pytest
 from dev.reference import metrics
 from edl.writes import Json
 from manifests import monitoring
+from tests.manifests.monitoring_questions import alerts, queries
 
 RUNBOOK = Path(__file__).parents[2] / "docs" / "operations" / "runbook.md"
 
@@ -26,7 +27,10 @@ def test_the_page_of_metrics_says_something_of_each() -> None:
     told = {row[0].strip("| `").removesuffix("_total") for row in rows}
     asked = {
         re.sub(r"_(bucket|total)$", "", name)
-        for text in [*monitoring.queries().values(), *(a["expr"] for a in monitoring.alerts())]
+        for text in [
+            *queries().values(),
+            *(a["expr"] for a in alerts()),
+        ]
         for name in re.findall(r"\bedl_\w+", text)
     }
     assert asked <= told
@@ -52,7 +56,7 @@ def test_panels_are_told_apart_and_each_says_what_it_shows() -> None:
     assert [panel["title"] for panel in panels if not panel["description"]] == []
 
 
-@pytest.mark.parametrize("alert", monitoring.alerts(), ids=lambda alert: str(alert["alert"]))
+@pytest.mark.parametrize("alert", alerts(), ids=lambda alert: str(alert["alert"]))
 def test_every_alert_leads_to_a_page_of_the_runbook(alert: Json) -> None:
     headings = re.findall(r"^#+ (.+)$", RUNBOOK.read_text(), re.MULTILINE)
     page, _, anchor = alert["annotations"]["runbook"].partition("#")
