@@ -11,8 +11,7 @@ from edl.model import ClusterState, Code, Quota, QuotaCharge
 from edl.planner.decide import decide, run_passes
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
-from edl.planner.policies import POLICIES, Policy, weighted
-from edl.planner.policies.fair import fulfilment
+from edl.planner.policies import POLICIES, Policy, fulfilment, weighted
 from tests.edl.planner.plans import ALL, held, sizes, told
 from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
 
