@@ -30,7 +30,7 @@ from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
-from edl.steps.dependents.dependents import surroundings
+from edl.steps.dependents import surroundings
 from edl.writes import Create
 
 NOON: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -14,7 +14,6 @@ from edl.convert.queues.queue_conversion import unread_version
 from edl.convert.source_kind import Converted, SourceKind
 from edl.convert.sources import (
     et_operator_job,
-    et_operator_scale,
     kubeflow_paddle,
     kubeshare_pods,
     mpijob,
@@ -35,8 +34,8 @@ SOURCES: Final[tuple[SourceKind, ...]] = (
     mpijob.SOURCE,
     mxjob.SOURCE,
     et_operator_job.SOURCE,
-    et_operator_scale.IN,
-    et_operator_scale.OUT,
+    et_operator_job.IN,
+    et_operator_job.OUT,
     kubeflow_paddle.SOURCE,
     paddlejob.SOURCE,
     kubeshare_pods.SHARE_POD,

@@ -13,7 +13,8 @@ from edl import messages, phases
 from edl.model import ClusterState, JobKey, TrainingJob
 from edl.planner.plan import Admission, NodeAssignment, Plan, Resize, Suspension
 from edl.steps import preconditioned_patches
-from edl.steps.bare_pods import bare
+from edl.steps.dependents import surroundings
+from edl.steps.host_file import publish
 from edl.steps.pod_placement import placed
 from edl.steps.pod_removal import evacuated
 from edl.steps.provisioning import provisional_rounds
@@ -169,3 +170,15 @@ def _explanations(plan: Plan, state: ClusterState) -> Iterator[Step]:
 
 def _waits(job: TrainingJob) -> bool:
     return bool(job.roles) and job.suspended
+
+
+# Bare pods with our labels: their dependents, and their launcher's host list.
+
+
+def bare(job: TrainingJob, now: datetime) -> tuple[Step, timedelta | None]:
+    """Writes that are due now, and when to check again without a change in the cluster."""
+    if job.problem:
+        return Step(job.key, ()), None
+    published = publish(job, (), now)
+    # Around first: a launcher whose gate is taken away needs its ServiceAccount.
+    return Step(job.key, (*surroundings(job), *published.writes)), published.recheck

@@ -2,22 +2,20 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 from msgspec.structs import replace
 
 from edl import phases
 from edl.model import Role, TrainingJob
 from edl.planner.plan import Resize
-from edl.steps import pod_removal, scale_deadline
-from edl.steps.dependents.dependents import surroundings
-from edl.steps.dependents.ssh_key_requests import missed_keys
-from edl.steps.failure_reset import forgive
+from edl.steps import host_file, pod_removal, preconditioned_patches, scale_deadline
+from edl.steps.dependents import missed_keys, surroundings
 from edl.steps.finish import finish, freed
-from edl.steps.hosts import new_workers
-from edl.steps.hosts.host_file import Publication, leaves_no_worker, publish
+from edl.steps.host_file import Publication, leaves_no_worker, publish
 from edl.steps.resize_patch import RoleChange, change
 from edl.steps.restart import restart
-from edl.writes import Step
+from edl.writes import Patch, Step
 
 
 def live(
@@ -38,7 +36,7 @@ def live(
     around = () if job.missing else (*surroundings(job), *missed_keys(job, now))
     # Sizes first: other jobs wait for that room, and a quota may forbid what is missing around.
     writes = (*published.writes, *(write for found in changes for write in found.writes), *around)
-    writes = (*new_workers.told(job), *freed(job), *writes)
+    writes = (*host_file.told(job), *freed(job), *writes)
     notes = tuple(note for found in changes for note in found.notes)
     return Step(job.key, writes, notes), _recheck(job, published, now)
 
@@ -66,3 +64,25 @@ def _recheck(job: TrainingJob, published: Publication, now: datetime) -> timedel
     limits = [scale_deadline.time_left(role, now) for role in job.live if role.request.scaling]
     times = (published.wait, published.recheck, *limits)
     return min((time for time in times if time is not None and time > timedelta()), default=None)
+
+
+# Old failures do not count: a training job that runs for weeks survives many node failures.
+
+CALM: Final = timedelta(minutes=10)
+"""How long all pods have run without a failure; the kubelet forgets a container's after as long."""
+
+
+def forgive(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch, ...]:
+    """A limit that leaves all retries again, once nothing has failed for `CALM`."""
+    limit = role.status.failures + role.spec.retries
+    if not role.spec.retries or role.spec.backoff_limit >= limit or not _calm(role, now):
+        return ()
+    return (preconditioned_patches.job(job.key, role, {"backoffLimit": limit}, {}),)
+
+
+def _calm(role: Role, now: datetime) -> bool:
+    """Whether every replica has been ready for that long."""
+    ready = [pod.ready_since for pod in role.status.pods if pod.ready and not pod.terminating]
+    return len(ready) >= role.status.size > 0 and all(
+        since is not None and now - since >= CALM for since in ready
+    )

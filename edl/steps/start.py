@@ -12,8 +12,7 @@ from edl.planner.plan import Admission, Suspension
 from edl.planner.snapshot import last_resizes
 from edl.spec import addresses
 from edl.steps import preconditioned_patches
-from edl.steps.dependents.dependents import surroundings
-from edl.steps.dependents.ssh_key_requests import keys
+from edl.steps.dependents import keys, surroundings
 from edl.writes import Action, Json, Step
 
 

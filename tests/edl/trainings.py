@@ -20,7 +20,7 @@ from edl.model import (
     TrainingJob,
 )
 from edl.quantities import Resources
-from edl.steps.dependents.dependents import surroundings
+from edl.steps.dependents import surroundings
 from edl.writes import Create, Delete, Json, Patch, Step
 from tests.roles import pod_of, role_of
 

@@ -22,9 +22,8 @@ from edl.convert.parts import (
     role_part,
     run_policy,
 )
-from edl.convert.parts.rendezvous_port import RendezvousPort
 from edl.convert.parts.replica_bounds import ReplicaBounds
-from edl.convert.parts.replica_specs import Replica
+from edl.convert.parts.replica_specs import RendezvousPort, Replica
 from edl.convert.parts.run_policy import RunPolicy
 from edl.convert.source_kind import SourceKind
 from edl.convert.tracked_object import Fields

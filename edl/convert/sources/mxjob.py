@@ -18,15 +18,13 @@ from edl.convert import training_manifest
 from edl.convert.parts import (
     object_metadata,
     pod_templates,
-    rendezvous_port,
     replica_bounds,
     replica_specs,
     restart_policy,
     role_part,
     run_policy,
 )
-from edl.convert.parts.rendezvous_port import RendezvousPort
-from edl.convert.parts.replica_specs import Replica
+from edl.convert.parts.replica_specs import RendezvousPort, Replica
 from edl.convert.parts.run_policy import RunPolicy
 from edl.convert.source_kind import SourceKind
 from edl.convert.sources import mx_replicas
@@ -75,7 +73,7 @@ def _mode(spec: Fields, roles: Sequence[str]) -> dict[str, str]:
 
 def _port(found: Sequence[Replica], number: int | None) -> dict[str, str]:
     """The list form says it at a replica, the map form by a container's port."""
-    return _PORT.annotations(found) if number is None else rendezvous_port.said(number, _PORT.usual)
+    return _PORT.annotations(found) if number is None else replica_specs.said(number, _PORT.usual)
 
 
 def _drop_the_rest(spec: Fields) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from edl import contract
 from edl.frameworks.base import Companion, Env, Needs
-from edl.inject.pods import gpus, mounts, scheduling_gates, ssh_mount
+from edl.inject.pods import gpus, mounts, scheduling_gates
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
@@ -49,7 +49,7 @@ def complete(pod: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
         done = {"shareProcessNamespace": True} | done
     done = mounts.with_files(done, needs.files)
     if needs.keys:
-        done = ssh_mount.with_keys(done, spec)
+        done = mounts.with_keys(done, spec)
     if needs.gated:
         done = scheduling_gates.with_gate(done, contract.HOSTS_GATE)
     if spec.indexed:

@@ -28,7 +28,7 @@ from edl.model import (
 )
 from edl.planner.plan import ProvisioningRequest
 from edl.quantities import CPU, PODS, Resources
-from edl.steps.dependents.owner_references import owned
+from edl.steps.dependents import owned
 from edl.writes import Create, Json
 
 OVERLAP: Final = timedelta(seconds=30)

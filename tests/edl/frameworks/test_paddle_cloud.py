@@ -12,7 +12,7 @@ import pytest
 
 from edl.model import ResizePolicy
 from edl.parsing.parser import parse
-from edl.steps.dependents.dependents import surroundings
+from edl.steps.dependents import surroundings
 from edl.writes import Create, Json
 from tests.edl import trainings
 from tests.edl.manifests import created, pod_spec, template

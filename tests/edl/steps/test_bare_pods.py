@@ -5,8 +5,7 @@ from msgspec.structs import replace
 from edl import contract
 from edl.model import ClusterState, Owner, ResizePolicy, TrainingJob
 from edl.planner.plan import Plan
-from edl.steps import steps
-from edl.steps.bare_pods import bare
+from edl.steps import bare, steps
 from edl.writes import Create, Step
 from tests.edl.trainings import KEY, LONG_AGO, NOW, created, hostfile, pod, pods, published, role
 

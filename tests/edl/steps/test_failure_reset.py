@@ -1,8 +1,7 @@
 import pytest
 
 from edl.model import Role
-from edl.steps.failure_reset import CALM
-from edl.steps.running import live
+from edl.steps.running import CALM, live
 from edl.writes import Json
 from tests.edl.trainings import LONG_AGO, NOW, job_patches, pods, role, seconds, training
 

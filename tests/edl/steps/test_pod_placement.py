@@ -20,8 +20,7 @@ from edl.model import (
 )
 from edl.planner.plan import Admission, Drain, NodeAssignment, Plan, Resize, Suspension
 from edl.steps import steps
-from edl.steps.hosts.host_file import publish
-from edl.steps.hosts.new_workers import told
+from edl.steps.host_file import publish, told
 from edl.steps.resize_patch import resized
 from edl.steps.start import start
 from edl.writes import Action, Delete, Patch

@@ -8,7 +8,7 @@ from edl.annotations import clearings
 from edl.annotations.last_change import read_reason
 from edl.model import Clearing, Pod, ResizePolicy, Role, TrainingJob
 from edl.planner.plan import Drain, Resize
-from edl.steps.hosts.host_file import JOIN, LEAVE
+from edl.steps.host_file import JOIN, LEAVE
 from edl.steps.pod_removal import evacuated
 from edl.steps.running import live
 from edl.writes import Delete, Patch, Step

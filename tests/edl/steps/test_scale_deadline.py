@@ -8,7 +8,7 @@ import pytest
 from edl import contract, reasons
 from edl.model import ResizePolicy, Role, ScaleDeadline
 from edl.planner.plan import Resize
-from edl.steps.hosts.host_file import LEAVE
+from edl.steps.host_file import LEAVE
 from edl.steps.running import live
 from edl.writes import Step
 from tests.edl.trainings import (

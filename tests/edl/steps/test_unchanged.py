@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from edl.model import ClusterState, JobEnd, Pod, PodPhase, Role, ScaleDeadline, TrainingJob
 from edl.planner.plan import Drain, Plan, Resize
 from edl.steps import steps
-from edl.steps.dependents.ssh_key_requests import PATIENCE
-from edl.steps.failure_reset import CALM
+from edl.steps.dependents import PATIENCE
+from edl.steps.running import CALM
 from edl.steps.unchanged import UnchangedJobs
 from tests.edl.trainings import KEY, LONG_AGO, NOW, hostfile, pod, pods, role, seconds, training
 from tests.reasons import because

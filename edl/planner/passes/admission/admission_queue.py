@@ -9,8 +9,12 @@ from edl.planner.passes.admission.claim_order import Claim, claim_order, in_team
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.gang import gang_to_start, is_restarting
 from edl.planner.passes.admission.gang_claims import GangClaims
-from edl.planner.passes.admission.pod_claims import place_demand, place_minimum
-from edl.planner.passes.admission.raised_minimums import below_minimum, raise_to_minimum
+from edl.planner.passes.admission.pod_claims import (
+    below_minimum,
+    place_demand,
+    place_minimum,
+    raise_to_minimum,
+)
 from edl.planner.passes.node_assignment import assign_pending_pods
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions

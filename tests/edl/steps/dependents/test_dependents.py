@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.model import DeviceTemplate, JobEnd, ObjectRef, ResizePolicy, Role, TrainingJob
-from edl.steps.dependents.dependents import surroundings
+from edl.steps.dependents import surroundings
 from edl.steps.running import live
 from edl.writes import Create, Delete, Json
 from tests.edl.trainings import NOW, role, training

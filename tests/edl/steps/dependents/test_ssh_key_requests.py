@@ -6,8 +6,7 @@ from msgspec.structs import replace
 
 from edl.model import ObjectRef, Pod, PodPhase, TrainingJob
 from edl.planner.plan import Admission
-from edl.steps.dependents.dependents import surroundings
-from edl.steps.dependents.ssh_key_requests import PATIENCE
+from edl.steps.dependents import PATIENCE, surroundings
 from edl.steps.running import live
 from edl.steps.start import start
 from edl.writes import CreateKeys, Step

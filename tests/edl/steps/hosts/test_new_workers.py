@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from edl import contract
 from edl.model import Pod, TrainingJob
 from edl.planner.plan import Admission
-from edl.steps.hosts.new_workers import told
+from edl.steps.host_file import told
 from edl.steps.running import live
 from edl.steps.start import start
 from tests.edl.trainings import KEY, NOW, host, patches, pod, pods, role, training, written

@@ -19,7 +19,6 @@ from edl.model import Leaving, Pod, Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.spec import addresses
 from edl.steps import preconditioned_patches
-from edl.steps.hosts import new_workers
 from edl.steps.pod_removal import going, reason
 from edl.writes import Patch
 
@@ -116,7 +115,7 @@ def _leaving(job: TrainingJob, role: Role, size: int, resize: Resize | None) -> 
 
 
 def _published(job: TrainingJob) -> str:
-    return FRAMEWORKS[job.framework].publishes or new_workers.role_of(job)
+    return FRAMEWORKS[job.framework].publishes or role_of(job)
 
 
 def _staying(job: TrainingJob, role: Role, size: int) -> list[Pod]:
@@ -223,7 +222,7 @@ def _patch(
     if workers.leaving.pods or pod.published.leaving:
         leaves = workers.leaving.pods and host_list_marks.leaving_text(workers.leaving)
         annotations[contract.LEAVING] = leaves or None
-    if new_workers.role_of(job):
+    if role_of(job):
         annotations[contract.WORKER_HOSTS] = "".join(f"{host}\n" for host in hosts)
     if not _is_gated(pod):
         return preconditioned_patches.pod(job.key, pod, annotations)
@@ -236,3 +235,33 @@ def _reminder(job: TrainingJob, pod: Pod) -> Patch:
     """Any change of a pod makes the kubelet write its files, with whatever it had missed."""
     told = preconditioned_patches.timestamp(pod.published.at) if pod.published.at else ""
     return preconditioned_patches.pod(job.key, pod, {contract.CONFIRMED_AT: told})
+
+
+# NEW_WORKER: whether a worker joins a training that already runs, known before it starts.
+
+
+def role_of(job: TrainingJob) -> str:
+    """The role whose pods are told, empty where none are."""
+    mode = FRAMEWORKS[job.framework].mode(job.mode, [role.name for role in job.roles])
+    return mode.newcomers if mode else ""
+
+
+def told(job: TrainingJob) -> tuple[Patch, ...]:
+    """For each worker that waits: whether it is new, and how many there are with it."""
+    name = role_of(job)
+    deciders = [pod for role in job.roles if role.spec.is_leader for pod in role.status.pods]
+    began = any(pod.published.hosts is not None for pod in deciders if not pod.terminating)
+    return tuple(
+        _let_in(job, role, pod, new=began)
+        for role in job.live
+        if role.name == name
+        for pod in role.status.pods
+        if contract.HOSTS_GATE in pod.gates and not (pod.unplaced or pod.terminating)
+    )
+
+
+def _let_in(job: TrainingJob, role: Role, pod: Pod, *, new: bool) -> Patch:
+    annotations = {contract.NEW_WORKER: str(int(new)), contract.WORKERS: str(role.status.size)}
+    return preconditioned_patches.pod(
+        job.key, pod, annotations, preconditioned_patches.ungated(pod, contract.HOSTS_GATE)
+    )

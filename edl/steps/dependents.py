@@ -1,15 +1,15 @@
 """The dependents of a training job, owned by its Jobs so that deletion cleans up."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, TypeAlias
 
 from edl import contract, device_templates
 from edl.frameworks import FRAMEWORKS
-from edl.model import DeviceTemplate, JobKey, ObjectRef, Role, TrainingJob
+from edl.model import DeviceTemplate, JobKey, ObjectRef, Owner, PodPhase, Role, TrainingJob
 from edl.spec import addresses
-from edl.steps.dependents.owner_references import owned
-from edl.writes import Create, Delete, Json, Write
+from edl.writes import Create, CreateKeys, Delete, Json, Write
 
 _LAUNCHER: Final = "launcher"
 _FIRST: Final = "-first-"
@@ -135,3 +135,68 @@ def _binding(accounts: Sequence[str], namespace: str, granted: str) -> Json:
         {"kind": "ServiceAccount", "name": account, "namespace": namespace} for account in accounts
     ]
     return {"roleRef": role, "subjects": subjects}
+
+
+# Owner references of dependents, to Jobs or bare pods, so that deletion cleans up.
+
+_API_VERSIONS: Final = {
+    "Pod": "v1",
+    "Service": "v1",
+    "ServiceAccount": "v1",
+    "Secret": "v1",
+    "PodDisruptionBudget": "policy/v1",
+    "ResourceClaimTemplate": "resource.k8s.io/v1",
+    "RoleBinding": "rbac.authorization.k8s.io/v1",
+}
+
+
+def owned(job: TrainingJob, target: ObjectRef, fields: Mapping[str, Any]) -> Json:
+    """The manifest of `target` with these fields beside its metadata."""
+    metadata = {
+        "name": target.name,
+        "namespace": target.namespace,
+        "labels": {contract.JOB: job.key.name, "app.kubernetes.io/managed-by": contract.MANAGED_BY},
+        "ownerReferences": [_reference(owner) for owner in job.owners],
+    }
+    version = _API_VERSIONS[target.kind]
+    return {"apiVersion": version, "kind": target.kind, "metadata": metadata, **fields}
+
+
+def _reference(owner: Owner) -> Json:
+    return {
+        "apiVersion": owner.api_version,
+        "kind": owner.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+    }
+
+
+# The key pair of a training job whose launcher reaches its workers by ssh.
+
+PATIENCE: Final = timedelta(seconds=5)
+"""A bound pod that is pending for longer may lack its volume: a job that is created again
+under the same name may have met the old job's Secret, a moment before it was collected."""
+
+
+def keys(job: TrainingJob) -> tuple[CreateKeys, ...]:
+    """The Secret, for a training job whose mode needs one."""
+    if not _needs_keys(job):
+        return ()
+    target = ObjectRef("Secret", job.key.namespace, addresses.ssh_secret(job.key.name))
+    return (CreateKeys(target, owned(job, target, {"type": "Opaque"})),)
+
+
+def missed_keys(job: TrainingJob, now: datetime) -> tuple[CreateKeys, ...]:
+    """The same, while pods may be waiting for it."""
+    if not _needs_keys(job):
+        return ()
+    pods = (pod for role in job.live for pod in role.status.pods if not pod.terminating)
+    waiting = any(
+        pod.phase is PodPhase.PENDING and pod.node and now - pod.created_at > PATIENCE
+        for pod in pods
+    )
+    return keys(job) if waiting else ()
+
+
+def _needs_keys(job: TrainingJob) -> bool:
+    return any(mode.keys and mode.name == job.mode for mode in FRAMEWORKS[job.framework].modes)

@@ -1,1 +1,0 @@
-"""Objects around a training job, owned by its Jobs."""

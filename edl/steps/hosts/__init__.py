@@ -1,1 +1,0 @@
-"""Launchers' host lists, and the workers on them."""
