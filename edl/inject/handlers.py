@@ -15,6 +15,7 @@ from edl.inject import (
     restored_fields,
     update_policy,
 )
+from edl.inject.manifest_parts import annotations, labels
 from edl.inject.mutate_job import complete
 from edl.inject.pods import gpus, kubeshare, scheduling_gates
 from edl.inject.warnings import bare_pod_warnings, request_warnings, topology_warnings, unknown_keys
@@ -112,7 +113,7 @@ def _check_shapes(request: AdmissionRequest) -> None:
 def _as_it_was_completed(manifest: Json) -> Json:
     """Under generateName the API server gives the name between the two looks."""
     metadata = manifest.get("metadata") or {}
-    if "generateName" not in metadata or contract.JOB in update_policy.labels(manifest):
+    if "generateName" not in metadata or contract.JOB in labels(manifest):
         return manifest
     nameless = {field: value for field, value in metadata.items() if field != "name"}
     return manifest | {"metadata": nameless}
@@ -120,7 +121,7 @@ def _as_it_was_completed(manifest: Json) -> Json:
 
 def _is_unlabelled(request: AdmissionRequest) -> bool:
     manifests = (request.manifest, request.old or {})
-    return not any(contract.FRAMEWORK in update_policy.labels(manifest) for manifest in manifests)
+    return not any(contract.FRAMEWORK in labels(manifest) for manifest in manifests)
 
 
 def _is_made_from_template(manifest: Json) -> bool:
@@ -205,7 +206,7 @@ def _pod(manifest: Json) -> Json:
 
 def _is_to_be_paused(manifest: Json) -> bool:
     """Suspended by its user: not yet by us, and a pod has no such field."""
-    ours_already = contract.INJECTED_MAX in update_policy.annotations(manifest)
+    ours_already = contract.INJECTED_MAX in annotations(manifest)
     suspended = (manifest.get("spec") or {}).get("suspend")
     return bool(suspended) and not ours_already and manifest.get("kind") != "Pod"
 
@@ -216,7 +217,7 @@ def _update(request: AdmissionRequest, old: Json, *, trusted: bool) -> Admission
         return AdmissionVerdict(manifest)
     if update_policy.is_handed_back(manifest, old):
         return AdmissionVerdict(scheduling_gates.give_back(held_ttl.give_back(manifest, old), old))
-    if contract.KUEUE_QUEUE not in update_policy.labels(old):
+    if contract.KUEUE_QUEUE not in labels(old):
         update_policy.refuse_other_queues(manifest)
     update_policy.check_identity(manifest, old)
     held, warnings = update_policy.held(held_ttl.hold(manifest, old), old)

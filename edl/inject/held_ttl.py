@@ -8,6 +8,7 @@ stands in an annotation while anything of the training job runs, and the reconci
 from typing import Final
 
 from edl import contract
+from edl.inject.manifest_parts import annotations
 from edl.parsing.yaml_values import whole
 from edl.spec.job_spec import HELD_TTL
 from edl.writes import Json
@@ -34,7 +35,7 @@ def hold(new: Json, old: Json | None = None) -> Json:
 
 def give_back(new: Json, old: Json) -> Json:
     """A Job that is handed back to its user has its own time again."""
-    seconds = whole(_annotations(old).get(contract.TTL, ""))
+    seconds = whole(annotations(old).get(contract.TTL, ""))
     return new if seconds is None or _ttl(new) != HELD_TTL else _with_ttl(new, seconds)
 
 
@@ -46,7 +47,7 @@ def warnings(given: Json, stored: Json) -> tuple[str, ...]:
 
 
 def _is_one_of_several(manifest: Json) -> bool:
-    return manifest.get("kind") != "Pod" and "," in _annotations(manifest).get(contract.ROLES, "")
+    return manifest.get("kind") != "Pod" and "," in annotations(manifest).get(contract.ROLES, "")
 
 
 def _ttl(manifest: Json) -> int | None:
@@ -59,11 +60,7 @@ def _with_ttl(manifest: Json, seconds: int) -> Json:
     return manifest | {"spec": (manifest.get("spec") or {}) | {FIELD: seconds}}
 
 
-def _annotations(manifest: Json) -> dict[str, str]:
-    return (manifest.get("metadata") or {}).get("annotations") or {}
-
-
 def _annotated(manifest: Json, text: str | None) -> Json:
-    rest = {name: one for name, one in _annotations(manifest).items() if name != contract.TTL}
+    rest = {name: one for name, one in annotations(manifest).items() if name != contract.TTL}
     found = rest | ({} if text is None else {contract.TTL: text})
     return manifest | {"metadata": (manifest.get("metadata") or {}) | {"annotations": found}}

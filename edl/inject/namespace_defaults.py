@@ -10,6 +10,7 @@ from edl import contract
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.inject import update_policy
+from edl.inject.manifest_parts import annotated, annotations, labels
 from edl.model.object_refs import CRON_JOB_TYPE
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.parsing.parser import parse
@@ -25,11 +26,11 @@ def adopts(manifest: Json, policy: NamespacePolicy) -> bool:
     if not policy.adopts or manifest.get("kind") != "Job":
         return False
     return not (
-        update_policy.labels(manifest).get(contract.INJECTION) == contract.DISABLED
-        or contract.KUEUE_QUEUE in update_policy.labels(manifest)
+        labels(manifest).get(contract.INJECTION) == contract.DISABLED
+        or contract.KUEUE_QUEUE in labels(manifest)
         or update_policy.manager(manifest)
         or _is_made_by_a_controller(manifest)
-        or any(hook in update_policy.annotations(manifest) for hook in contract.HOOKS)
+        or any(hook in annotations(manifest) for hook in contract.HOOKS)
     )
 
 
@@ -43,7 +44,7 @@ def _is_made_by_a_controller(manifest: Json) -> bool:
 
 def asks(manifest: Json) -> bool:
     """Whether its user speaks to us, if only by another label or annotation."""
-    written = (*update_policy.labels(manifest), *update_policy.annotations(manifest))
+    written = (*labels(manifest), *annotations(manifest))
     return any(name.startswith(contract.PREFIX) for name in written)
 
 
@@ -76,23 +77,23 @@ def given(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[str, ...
     """A labelled object with what it leaves to its namespace, and warnings for what cannot be."""
     if manifest.get("kind") != "Job":
         return manifest, ()
-    annotated = _with_provision(_with_gpu_class(manifest, policy), policy)
-    return _with_bounds(_with_priority(annotated, policy), policy)
+    classed = _with_provision(_with_gpu_class(manifest, policy), policy)
+    return _with_bounds(_with_priority(classed, policy), policy)
 
 
 def _with_provision(manifest: Json, policy: NamespacePolicy) -> Json:
-    own = update_policy.annotations(manifest)
+    own = annotations(manifest)
     if not policy.default_provision or contract.PROVISION in own:
         return manifest
-    return update_policy.annotated(manifest, {contract.PROVISION: policy.default_provision})
+    return annotated(manifest, {contract.PROVISION: policy.default_provision})
 
 
 def _with_gpu_class(manifest: Json, policy: NamespacePolicy) -> Json:
     """The device class of whole GPUs, where it fits; a class that the Job names is kept."""
-    own = update_policy.annotations(manifest)
+    own = annotations(manifest)
     if not policy.default_gpu_class or contract.GPU_CLASS in own:
         return manifest
-    classed = update_policy.annotated(manifest, {contract.GPU_CLASS: policy.default_gpu_class})
+    classed = annotated(manifest, {contract.GPU_CLASS: policy.default_gpu_class})
     return classed if _readable(classed) else manifest
 
 
@@ -122,17 +123,14 @@ def _with_bounds(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[s
 
 
 def _leaves_its_bounds(manifest: Json, spec: JobSpec) -> bool:
-    own = update_policy.labels(manifest)
-    said = contract.ROLES in update_policy.annotations(manifest) or {
-        contract.MIN,
-        contract.MAX,
-    } <= {*own}
+    own = labels(manifest)
+    said = contract.ROLES in annotations(manifest) or {contract.MIN, contract.MAX} <= own.keys()
     return not said and FRAMEWORKS[spec.framework].kinds[spec.role].resizable
 
 
 def _bounds(manifest: Json, spec: JobSpec, policy: NamespacePolicy) -> tuple[int, int]:
     """Wide enough for what the Job says itself, and no wider than its work items."""
-    own = update_policy.labels(manifest)
+    own = labels(manifest)
     high = spec.scaling.max
     if contract.MAX not in own:
         high = max(high, policy.default_max or 0, policy.default_min or 0)
@@ -154,6 +152,4 @@ def _readable(manifest: Json) -> JobSpec | None:
 
 def _labelled(manifest: Json, added: Mapping[str, str]) -> Json:
     metadata = manifest.get("metadata") or {}
-    return manifest | {
-        "metadata": metadata | {"labels": {**added, **update_policy.labels(manifest)}}
-    }
+    return manifest | {"metadata": metadata | {"labels": {**added, **labels(manifest)}}}

@@ -5,6 +5,7 @@ from typing import Final
 
 from edl import contract, device_templates
 from edl.errors import Denied, Finding
+from edl.inject.manifest_parts import annotations, labels, template
 from edl.parsing.manifest_reader import ManifestReader
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.parsing.yaml_values import whole
@@ -52,20 +53,15 @@ def gpus(manifest: Json) -> Decimal:
 
     Raises Denied for requests that are not quantities.
     """
-    template = manifest if manifest.get("kind") == "Pod" else _template(manifest)
-    metadata = template.get("metadata") or {}
-    words = {**(metadata.get("annotations") or {}), **(metadata.get("labels") or {})}
+    pods = manifest if manifest.get("kind") == "Pod" else template(manifest)
+    words = {**annotations(pods), **labels(pods)}
     share = next((words[name] for name in (*_SHARES, *_SHARES_1) if name in words), "0")
     try:
-        pod = template.get("spec") or {}
+        pod = pods.get("spec") or {}
         whole = pod_requests(pod).get(contract.GPU_RESOURCE) + device_templates.gpus(pod)
     except ValueError as error:
         raise Denied([Finding("spec.template.spec", str(error))]) from error
     return whole + _number(share)
-
-
-def _template(manifest: Json) -> Json:
-    return (manifest.get("spec") or {}).get("template") or {}
 
 
 def _number(share: str) -> Decimal:
@@ -75,8 +71,7 @@ def _number(share: str) -> Decimal:
 
 def _max(manifest: Json) -> int:
     """The max that the webhook wrote out."""
-    text = ((manifest.get("metadata") or {}).get("labels") or {}).get(contract.MAX, "")
-    return whole(text) or 0
+    return whole(labels(manifest).get(contract.MAX, "")) or 0
 
 
 def _too_many(given: Json, spec: JobSpec, policy: NamespacePolicy) -> list[Finding]:

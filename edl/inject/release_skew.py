@@ -3,19 +3,17 @@
 from edl import contract
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
-from edl.inject import update_policy
+from edl.inject.manifest_parts import annotated, annotations, labels
 from edl.writes import Json
 
 
 def marked(manifest: Json, release: str) -> Json:
     """With the release that completed it, so that no other one completes it again to compare."""
-    return (
-        update_policy.annotated(manifest, {contract.COMPLETED_BY: release}) if release else manifest
-    )
+    return annotated(manifest, {contract.COMPLETED_BY: release}) if release else manifest
 
 
 def completed_by(manifest: Json) -> str:
-    return update_policy.annotations(manifest).get(contract.COMPLETED_BY, "")
+    return annotations(manifest).get(contract.COMPLETED_BY, "")
 
 
 def check(manifest: Json) -> None:
@@ -23,7 +21,7 @@ def check(manifest: Json) -> None:
     if manifest.get("kind") == "Pod":
         return
     spec = manifest.get("spec") or {}
-    framework = FRAMEWORKS.get(update_policy.labels(manifest)[contract.FRAMEWORK])
+    framework = FRAMEWORKS.get(labels(manifest)[contract.FRAMEWORK])
     ranked = framework is not None and framework.ranked
     findings = [
         Finding(path, what, "another webhook changed what kubectl-edl completed")
@@ -37,7 +35,7 @@ def check(manifest: Json) -> None:
             (
                 f"metadata.annotations[{contract.INJECTED_MAX}]",
                 "it is missing",
-                contract.INJECTED_MAX in update_policy.annotations(manifest),
+                contract.INJECTED_MAX in annotations(manifest),
             ),
         )
         if not holds

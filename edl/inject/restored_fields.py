@@ -5,7 +5,8 @@ from typing import Final
 from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import RoleKind
-from edl.inject.update_policy import WRITTEN_OUT, annotations, labels
+from edl.inject.manifest_parts import annotations, labels
+from edl.inject.update_policy import WRITTEN_OUT
 from edl.writes import Json
 
 _SIZES: Final = ("parallelism", "completions")

@@ -8,6 +8,7 @@ from edl.contract import registry
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.inject import namespace_limits
+from edl.inject.manifest_parts import annotated, annotations, labels, template
 from edl.inject.pods import gpus, scheduling_gates
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.parsing.parser import parse
@@ -18,14 +19,6 @@ from edl.writes import Json
 
 WRITTEN_OUT: Final = (contract.JOB, contract.ROLE, contract.MIN, contract.MAX)
 """Labels that the webhook fills in: a user's file need not have them."""
-
-
-def labels(manifest: Json) -> Mapping[str, str]:
-    return (manifest.get("metadata") or {}).get("labels") or {}
-
-
-def annotations(manifest: Json) -> Mapping[str, str]:
-    return (manifest.get("metadata") or {}).get("annotations") or {}
 
 
 def manager(manifest: Json) -> str:
@@ -74,7 +67,7 @@ def forgery_warnings(given: Json, stored: Json) -> tuple[str, ...]:
     """A warning for each annotation of ours that was given and is not stored as it was given."""
     pairs = (
         (annotations(given), annotations(stored)),
-        (annotations(_template(given)), annotations(_template(stored))),
+        (annotations(template(given)), annotations(template(stored))),
     )
     names = sorted(
         name
@@ -87,18 +80,9 @@ def forgery_warnings(given: Json, stored: Json) -> tuple[str, ...]:
     )
 
 
-def _template(manifest: Json) -> Json:
-    return (manifest.get("spec") or {}).get("template") or {}
-
-
 def paused(manifest: Json) -> Json:
     """Translates the user's `suspend: true` into `edl.dev/paused`."""
     return annotated(manifest, {contract.PAUSED: contract.TRUE})
-
-
-def annotated(manifest: Json, added: Mapping[str, str]) -> Json:
-    metadata = manifest.get("metadata") or {}
-    return manifest | {"metadata": metadata | {"annotations": {**annotations(manifest), **added}}}
 
 
 def is_handed_back(new: Json, old: Json) -> bool:
@@ -144,11 +128,11 @@ def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
     written_out = {name: labels(old)[name] for name in WRITTEN_OUT if name in labels(old)}
     kept = new | {"metadata": metadata | {"labels": {**written_out, **labels(new)}}}
     kept = _with_owned_of(kept, old)
-    template = _template(new)
-    if template:
-        template = gpus.placed_again(_with_owned_of(template, _template(old)), _template(old))
-        template = scheduling_gates.kept(template, _template(old))
-    spec = (new.get("spec") or {}) | ({"template": template} if template else {})
+    pods, before = template(new), template(old)
+    if pods:
+        pods = gpus.placed_again(_with_owned_of(pods, before), before)
+        pods = scheduling_gates.kept(pods, before)
+    spec = (new.get("spec") or {}) | ({"template": pods} if pods else {})
     warnings = [*forgery_warnings(new, kept | {"spec": spec})]
     old_spec = old.get("spec") or {}
     sizes = {name: old_spec[name] for name in ("parallelism", "completions") if name in old_spec}
@@ -222,7 +206,7 @@ def _too_low(new: Json, old: Json, spec: JobSpec) -> list[Finding]:
 
 def fewest(job: Json, variable: str) -> int:
     """How many pods must come together, as `variable` tells them; 0 where it is not set."""
-    containers = (_template(job).get("spec") or {}).get("containers") or ()
+    containers = (template(job).get("spec") or {}).get("containers") or ()
     told = (
         str(env.get("value") or "").partition(":")[0]
         for container in containers

@@ -9,6 +9,7 @@ from typing import Final
 
 from edl import contract, device_templates
 from edl.errors import Finding
+from edl.inject.manifest_parts import labels
 from edl.inject.pods import kubeshare
 from edl.model import DeviceTemplate
 from edl.spec.job_spec import Gpu, JobSpec
@@ -79,8 +80,7 @@ def placed_again(template: Json, old: Json) -> Json:
     `kubectl apply` puts the terms of an affinity back as they are in the file, all or none, and
     what pods were placed by is immutable.
     """
-    labels = (template.get("metadata") or {}).get("labels") or {}
-    again = placed(template.get("spec") or {}, labels)
+    again = placed(template.get("spec") or {}, labels(template))
     before = old.get("spec") or {}
     same = all(again.get(field) == before.get(field) for field in _PLACES)
     return template | {"spec": again} if same else template

@@ -3,6 +3,7 @@
 from typing import Final
 
 from edl import contract
+from edl.inject.manifest_parts import annotations
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
 
@@ -30,8 +31,7 @@ def warnings(manifest: Json, done: Json, spec: JobSpec) -> tuple[str, ...]:
     """
     if manifest.get("kind") != "Pod" or done == manifest:
         return ()  # complete: it was said before
-    given = (manifest.get("metadata") or {}).get("annotations") or {}
-    names = [name for name in OF_JOBS if name in given]
+    names = [name for name in OF_JOBS if name in annotations(manifest)]
     found: list[str] = []
     if spec.scaling.min < spec.scaling.max:
         bounds = f"{spec.scaling.min}..{spec.scaling.max}"

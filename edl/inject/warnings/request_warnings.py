@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from edl import contract
+from edl.inject.manifest_parts import annotations, labels, template
 from edl.model import Role, TrainingJob
 from edl.quantities import CPU, MEMORY, SHARED_GPU
 from edl.spec.job_spec import JobSpec
@@ -15,16 +16,11 @@ def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
 
     Its namespace's quotas and LimitRanges are not known here.
     """
-    if contract.INJECTED_MAX in ((manifest.get("metadata") or {}).get("annotations") or {}):
+    if contract.INJECTED_MAX in annotations(manifest):
         return ()  # completed before, and said then
-    template = (manifest.get("spec") or {}).get("template") or {}
+    pods = template(manifest)
     fixed = spec.rank is not None or spec.scaling.min == spec.scaling.max
-    if (
-        fixed
-        or spec.resources.gpu
-        or _is_shared(template)
-        or _is_counted(template.get("spec") or {})
-    ):
+    if fixed or spec.resources.gpu or _is_shared(pods) or _is_counted(pods.get("spec") or {}):
         return ()
     way_out = "unless a ResourceQuota refuses them; set resources.requests"
     return (f"{said(spec.role, spec.scaling.max)}, {way_out}",)
@@ -59,10 +55,9 @@ def _bounds(resource: str) -> bool:
     return resource in (CPU, MEMORY, SHARED_GPU) or "/" in resource
 
 
-def _is_shared(template: Json) -> bool:
-    """Whether KubeShare gives its pods parts of GPUs."""
-    metadata = template.get("metadata") or {}
-    names = (*(metadata.get("annotations") or ()), *(metadata.get("labels") or ()))
+def _is_shared(pods: Json) -> bool:
+    """Whether KubeShare gives pods of this template parts of GPUs."""
+    names = (*annotations(pods), *labels(pods))
     return any(name.startswith(("kubeshare/", "sharedgpu/")) for name in names)
 
 

@@ -1,9 +1,9 @@
 """Topologies that have no effect: of pods that wait for no plan."""
 
-from collections.abc import Mapping
 from typing import Final
 
 from edl import contract
+from edl.inject.manifest_parts import annotations
 from edl.inject.pods import scheduling_gates
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
@@ -21,13 +21,13 @@ def warnings(done: Json, spec: JobSpec) -> tuple[str, ...]:
         why = "spec.template.spec.nodeName names their node"
     else:
         why = "KubeShare's scheduler binds them"
-    names = [name for name in _NAMES if name in _annotations(done)]
+    names = [name for name in _NAMES if name in annotations(done)]
     return (f"{_do_nothing(names)} for these pods: {why}",)
 
 
 def late(new: Json, old: Json) -> tuple[str, ...]:
     """Warnings for an update that sets a topology on a Job whose pods have no gate."""
-    before, after = _annotations(old), _annotations(new)
+    before, after = annotations(old), annotations(new)
     names = [name for name in _NAMES if name in after and after[name] != before.get(name)]
     if not names or scheduling_gates.places(new):
         return ()
@@ -37,7 +37,3 @@ def late(new: Json, old: Json) -> tuple[str, ...]:
 
 def _do_nothing(names: list[str]) -> str:
     return f"{' and '.join(names)} {'does' if len(names) == 1 else 'do'} nothing"
-
-
-def _annotations(manifest: Json) -> Mapping[str, str]:
-    return (manifest.get("metadata") or {}).get("annotations") or {}
