@@ -119,7 +119,7 @@ def _fitting(table: Mapping[str, str], path: _Path) -> str:
 
 def _files(volumes: object) -> Mapping[str, str]:
     """What each volume of ours shows, by its name and by the directory where it is mounted."""
-    found: dict[str, str] = {contract.SSH_DIRECTORY: _SSH, mounts.VOLUME: _SSH}
+    found: dict[str, str] = {contract.SSH_DIRECTORY: _SSH, mounts.SSH_VOLUME: _SSH}
     for volume in volumes if isinstance(volumes, list) else ():
         directory = _DIRECTORIES.get(volume.get("name"), "")
         shown = (volume.get("downwardAPI") or {}).get("items") or ()

@@ -172,6 +172,10 @@ def _reference(owner: Owner) -> Json:
 
 
 # The key pair of a training job whose launcher reaches its workers by ssh.
+#
+# The reconciler may not read Secrets, so it never sees whether one exists: it asks for one at
+# each start, and again while pods still wait for their volumes; asking for what exists changes
+# nothing.
 
 PATIENCE: Final = timedelta(seconds=5)
 """A bound pod that is pending for longer may lack its volume: a job that is created again

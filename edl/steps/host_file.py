@@ -238,6 +238,9 @@ def _reminder(job: TrainingJob, pod: Pod) -> Patch:
 
 
 # NEW_WORKER: whether a worker joins a training that already runs, known before it starts.
+#
+# MXNet's elastic fork reads it from each worker's environment. A Job's pods are all alike, so
+# they wait behind their scheduling gate until the value is in an annotation of the pod.
 
 
 def role_of(job: TrainingJob) -> str:

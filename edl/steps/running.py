@@ -67,6 +67,10 @@ def _recheck(job: TrainingJob, published: Publication, now: datetime) -> timedel
 
 
 # Old failures do not count: a training job that runs for weeks survives many node failures.
+#
+# A Job counts its failed and deleted pods for as long as it lives, and fails beyond
+# `backoffLimit`. That limit may be raised at any time. A job that fails at every start never
+# gets that far.
 
 CALM: Final = timedelta(minutes=10)
 """How long all pods have run without a failure; the kubelet forgets a container's after as long."""

@@ -102,9 +102,6 @@ def _framework(found: Sequence[Replica]) -> str:
     return "horovod"
 
 
-SOURCE: Final = SourceKind(apis=((API, "TrainingJob"),), versions=("v1alpha1",), read=read)
-
-
 # et-operator's ScaleIn and ScaleOut: operations, which here are commands.
 
 _USUAL_TIMEOUT: Final = 60
@@ -158,3 +155,4 @@ def _script(spec: Fields) -> Iterator[str]:
 
 IN: Final = SourceKind(apis=((API, "ScaleIn"),), versions=("v1alpha1",), read=read_in)
 OUT: Final = SourceKind(apis=((API, "ScaleOut"),), versions=("v1alpha1",), read=read_out)
+SOURCE: Final = SourceKind(apis=((API, "TrainingJob"),), versions=("v1alpha1",), read=read)

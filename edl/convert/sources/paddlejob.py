@@ -8,13 +8,15 @@ PaddlePaddle/cloud go/edl/resource; what became of them: pkg/updater/jobparser.g
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final, Self
+
+import msgspec
 
 from edl import contract
-from edl.convert import training_manifest
+from edl.convert import template_schema, training_manifest
 from edl.convert.parts import object_metadata, pod_templates, replica_bounds, restart_policy
 from edl.convert.source_kind import SourceKind
-from edl.convert.sources import paddle_templates
+from edl.convert.template_schema import FieldShape
 from edl.convert.tracked_object import Fields
 from edl.convert.training_manifest import RoleManifest, TrainingManifest
 from edl.writes import Json
@@ -40,12 +42,93 @@ _DROPPED: Final[Mapping[str, str]] = {
 }
 
 
+# The pods of PaddlePaddle's TrainingJob, as its controller made them from a few words.
+
+_IMAGE: Final = "paddlepaddle/paddlecloud-job"
+_MASTERS_RESOURCES: Final = {
+    "limits": {"cpu": "2", "memory": "1Gi"},
+    "requests": {"cpu": "1", "memory": "500Mi"},
+}
+"""The controller's own, for every master."""
+_OF_ALL: Final[Mapping[str, tuple[str, FieldShape]]] = {
+    "volumes": ("volumes", template_schema.NAMED),
+    "imagePullSecrets": ("imagePullSecrets", template_schema.NAMED),
+    "schedulerName": ("schedulerName", str),
+}
+_OF_POD: Final[Mapping[str, tuple[str, FieldShape]]] = {
+    "grace_period_seconds": ("terminationGracePeriodSeconds", int),
+    "tolerations": ("tolerations", [dict]),
+    "node_selector": ("nodeSelector", template_schema.TEXTS),
+    "imagePullSecrets": ("imagePullSecrets", template_schema.NAMED),
+}
+_OF_CONTAINER: Final[Mapping[str, tuple[str, FieldShape]]] = {
+    "liveness_probe": ("livenessProbe", dict),
+    "readiness_probe": ("readinessProbe", dict),
+    "resources": ("resources", template_schema.RESOURCES),
+}
+"""The source's name, a pod's, and what it must be."""
+_HOST_NETWORK: Final = ("host_network", "hostNetwork", "HostNetwork")
+_WRITTEN: Final = ("replicaSpec", "index_succeed")
+"""By the controller."""
+
+
+class PaddlePods(msgspec.Struct, frozen=True):
+    """What all pods of the training job have in common."""
+
+    image: str
+    pod: Json
+    mounts: list[Any]
+
+    @classmethod
+    def read(cls, spec: Fields) -> Self:
+        flags = [spec.flag(name) for name in _HOST_NETWORK]
+        network = {"hostNetwork": True} if any(flags) else {}
+        mounts = spec.shaped("VolumeMounts", template_schema.MOUNTS) or []
+        return cls(spec.text("image") or _IMAGE, network | _renamed(spec, _OF_ALL), mounts)
+
+    def template(self, fields: Fields, role: str, *, mounts: bool, pulls: bool) -> Json:
+        """One role's template; `mounts`: with the volumes mounted, `pulls`: the image anew."""
+        container: Json = {"name": role, "image": self.image}
+        container |= {"imagePullPolicy": "Always"} if pulls else {}
+        container |= _renamed(fields, _OF_CONTAINER)
+        if role == "master":
+            container.setdefault("resources", _MASTERS_RESOURCES)
+        container |= {"volumeMounts": self.mounts} if mounts and self.mounts else {}
+        container |= _env(fields, role) | _pre_stop(fields)
+        for name in _WRITTEN:
+            if fields.value(name) is not None:
+                fields.note(name, "written by the controller: left out")
+        pod = {**self.pod, **_renamed(fields, _OF_POD), "containers": [container]}
+        return pod_templates.todays(fields, "resources", {"spec": pod})
+
+
+def _renamed(fields: Fields, names: Mapping[str, tuple[str, FieldShape]]) -> Json:
+    found = {field: fields.shaped(name, shape) for name, (field, shape) in names.items()}
+    return {field: value for field, value in found.items() if value is not None}
+
+
+def _env(fields: Fields, role: str) -> Json:
+    envs = fields.fields("envs")
+    said = {name: envs.text(name) for name in envs.names()}
+    if role == "pserver" and (entry := fields.text("entrypoint")):
+        said["ENTRY"] = entry
+    return {"env": [{"name": name, "value": said[name]} for name in said]} if said else {}
+
+
+def _pre_stop(fields: Fields) -> Json:
+    command = fields.shaped("pre_stop_cmd", [str])
+    return {"lifecycle": {"preStop": {"exec": {"command": command}}}} if command else {}
+
+
+# The training job.
+
+
 def read(document: Fields) -> Sequence[Json]:
     meta = object_metadata.read(document)
     spec = document.fields("spec")
     trainer, pserver, master = (spec.fields(name) for name in ("trainer", "pserver", "master"))
     limits = replica_bounds.read(trainer, "min-instance", "max-instance")
-    pods = paddle_templates.PaddlePods.read(spec)
+    pods = PaddlePods.read(spec)
     parts = [_pserver(pserver, pods), _trainer(trainer, pods, limits)]
     if _is_tolerant(spec, master, limits):
         parts.insert(0, _master(master, pods))
@@ -70,7 +153,7 @@ def _is_tolerant(spec: Fields, master: Fields, limits: replica_bounds.ReplicaBou
 
 
 def _trainer(
-    fields: Fields, pods: paddle_templates.PaddlePods, limits: replica_bounds.ReplicaBounds
+    fields: Fields, pods: PaddlePods, limits: replica_bounds.ReplicaBounds
 ) -> RoleManifest:
     """It began with its least; the controller grew it from there."""
     fields.drop("etcd-endpoint", instead="the master brings its etcd")
@@ -79,7 +162,7 @@ def _trainer(
     return RoleManifest("trainer", sizes, pod_templates.with_restart(template, "Never"))
 
 
-def _pserver(fields: Fields, pods: paddle_templates.PaddlePods) -> RoleManifest:
+def _pserver(fields: Fields, pods: PaddlePods) -> RoleManifest:
     size = fields.whole("min-instance", least=1) or 1
     most = fields.whole("max-instance", least=1)
     if most is not None and most != size:
@@ -88,7 +171,7 @@ def _pserver(fields: Fields, pods: paddle_templates.PaddlePods) -> RoleManifest:
     return _serving("pserver", size, template)
 
 
-def _master(fields: Fields, pods: paddle_templates.PaddlePods) -> RoleManifest:
+def _master(fields: Fields, pods: PaddlePods) -> RoleManifest:
     fields.drop("etcd-endpoint", instead="the master brings its etcd")
     template = pods.template(fields, "master", mounts=True, pulls=True)
     return _serving("master", 1, template)

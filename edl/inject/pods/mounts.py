@@ -52,8 +52,10 @@ def mounted(container: Json, mount: Json) -> Json:
 
 
 # The training job's key pair in root's .ssh, where et-operator's images look for it.
+#
+# `edl.steps.dependents` asks for the Secret at the start: a manifest only names it.
 
-VOLUME: Final = "edl-ssh"
+SSH_VOLUME: Final = "edl-ssh"
 _INSIDE: Final = ".ssh"
 _FILES: Final = {
     addresses.SSH_PRIVATE_KEY: ("id_rsa",),
@@ -66,10 +68,10 @@ _OWNER_ONLY: Final = 0o600
 def with_keys(pod: Json, spec: JobSpec) -> Json:
     """The pod spec with the key pair in every container that has nothing of its own there."""
     volumes = pod.get("volumes") or []
-    if all(volume.get("name") != VOLUME for volume in volumes):
+    if all(volume.get("name") != SSH_VOLUME for volume in volumes):
         pod = pod | {"volumes": [*volumes, _volume(spec)]}
     # sshd trusts no directory that others can write, as a volume itself is; one inside it is not.
-    mount = {"name": VOLUME, "mountPath": contract.SSH_DIRECTORY, "subPath": _INSIDE}
+    mount = {"name": SSH_VOLUME, "mountPath": contract.SSH_DIRECTORY, "subPath": _INSIDE}
     return pod | {"containers": [mounted(container, mount) for container in pod["containers"]]}
 
 
@@ -79,6 +81,6 @@ def _volume(spec: JobSpec) -> Json:
     ]
     name = addresses.ssh_secret(spec.job)
     return {
-        "name": VOLUME,
+        "name": SSH_VOLUME,
         "secret": {"secretName": name, "defaultMode": _OWNER_ONLY, "items": items},
     }
