@@ -47,7 +47,7 @@ test: check laws ## everything that must hold
 		&& $(MAKE) --no-print-directory e2e VARIANTS=no \
 		&& mkdir -p "$${passed%/*}" && touch "$$passed"
 
-check: setup ## format, lint, types, layers, unit tests; under a minute
+check: setup ## format, lint, types, layers, unit tests that take a moment each
 	$(BIN)/ruff format --check -q .
 	$(BIN)/ruff check -q .
 	$(BIN)/mypy

@@ -24,9 +24,9 @@ def load(directory: Path = BASE) -> Documents:
 
 def by_file(directory: Path = BASE) -> Iterator[tuple[Path, Json]]:
     """The same, each with its file."""
-    (kustomization,) = _all(directory / "kustomization.yaml")
+    (kustomization,) = read(directory / "kustomization.yaml")
     for name in kustomization.get("resources", ()):
-        for document in _all(directory / name):
+        for document in read(directory / name):
             yield directory / name, document
 
 
@@ -35,5 +35,6 @@ def to_yaml(documents: Iterable[Json]) -> str:
     return yaml.safe_dump_all(documents, sort_keys=False, width=100)
 
 
-def _all(path: Path) -> list[Json]:
+def read(path: Path) -> list[Json]:
+    """The documents of one file."""
     return list(yaml.load_all(path.read_text(), _LOADER))

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-import yaml
 from msgspec.structs import replace
 
 from edl.writes import Json
-from manifests.documents import HERE, load
+from manifests.documents import HERE, load, read
 from manifests.templating.template_nodes import (
     ABSENT,
     Choice,
@@ -33,7 +32,7 @@ def with_component(
     added = (TemplateDocument(name, tree, condition) for tree in load(folder))
     found = (*documents, *added)
     for patch in _kustomization(folder).get("patches", ()):
-        change = yaml.safe_load((folder / patch["path"]).read_text())
+        (change,) = read(folder / patch["path"])
         found = tuple(_changed(found, patch["target"], change, condition))
     return found
 
@@ -106,5 +105,5 @@ def _test(found: Tree, operation: Json, condition: Enabled) -> None:
 
 
 def _kustomization(folder: Path) -> Json:
-    found: Json = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    (found,) = read(folder / "kustomization.yaml")
     return found

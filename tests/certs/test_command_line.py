@@ -2,6 +2,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from certs.issue import LIFETIMES
 
 
@@ -24,6 +26,7 @@ def test_what_was_issued_is_described(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_an_authority_that_cannot_sign_is_one_line_on_stderr(tmp_path: Path) -> None:
     certs("issue", "--dir", str(tmp_path))
     (tmp_path / "ca.key").write_text("x")

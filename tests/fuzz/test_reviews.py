@@ -46,6 +46,7 @@ def test_a_seed_makes_the_same_requests_again() -> None:
     assert one != another
 
 
+@pytest.mark.slow
 def test_some_hundreds_over_tls_leave_the_server_as_it_was(tmp_path: Path) -> None:
     cases = [case for case in Generator(2).cases(300) if case.path.isprintable()]
     with wire.webhook(tmp_path) as served:

@@ -272,6 +272,7 @@ def by_a_shell(line: str, **environ: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_streams_that_the_shell_has_closed_break_nothing() -> None:
     assert by_a_shell("edl version >&-") == (0, "", "")
     assert by_a_shell("edl version <&-")[0] == 0
@@ -280,6 +281,7 @@ def test_streams_that_the_shell_has_closed_break_nothing() -> None:
     assert closed == (1, "", "error: stdin cannot be read: it is closed\n")
 
 
+@pytest.mark.slow
 def test_manifests_are_utf_8_whatever_the_locale(tmp_path: Path) -> None:
     """What is applied must be what was read."""
     manifest = job("mnist", framework="none", max="2")

@@ -75,6 +75,7 @@ def test_each_release_takes_the_sizes_of_either_reconciler(both: tuple[Process, 
         assert refusal(process, new, **changes) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("field", "value"), [("suspend", False), ("completionMode", "NonIndexed")])
 def test_neither_takes_what_was_undone_meanwhile(
     both: tuple[Process, Process], field: str, value: object

@@ -28,6 +28,7 @@ def kept(*told: HistoryEntry, history: str = "") -> str:
     return annotation(role("worker", history=history), told).get(contract.HISTORY, history)
 
 
+@pytest.mark.slow
 @given(some.lists(_ENTRIES, max_size=12))
 def test_what_is_written_is_read_again(told: list[HistoryEntry]) -> None:
     assert entries(kept(*told)) == tuple(told)

@@ -1,8 +1,8 @@
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +15,7 @@ from edl.inject.handlers import AdmissionRequest, mutate
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.patches.json_patch import diff
 from edl.writes import Json
+from manifests.documents import read as documents_of
 from tests.edl.inject.drawn import manifests
 from tests.edl.manifests import CONTEXT, USER, changed, created, horovod, job, pod
 
@@ -29,10 +30,11 @@ def explained(manifest: Json) -> dict[str, FieldChange]:
     return {change.path: change for change in changes(manifest, created(manifest))}
 
 
-def all_changes(file: Path) -> list[FieldChange]:
+@cache
+def all_changes(file: Path) -> tuple[FieldChange, ...]:
     """Those of every document that is not refused."""
-    documents = [found for found in yaml.safe_load_all(file.read_text()) if found]
-    return [change for document in documents for change in _changes(document)]
+    documents = [found for found in documents_of(file) if found]
+    return tuple(change for document in documents for change in _changes(document))
 
 
 def _changes(manifest: Json) -> tuple[FieldChange, ...]:

@@ -111,6 +111,7 @@ def test_what_a_team_borrows_sums_up_over_its_sources(
         assert sum(sources(found, name).values()) == max(beyond, 0)
 
 
+@pytest.mark.slow
 @given(situations())
 def test_no_team_lends_more_than_it_leaves_or_what_it_keeps(
     situation: tuple[Teams, dict[str, int], int],

@@ -109,6 +109,7 @@ def test_it_leaves_before_the_pods_are_there_only_where_a_quota_counts_both(
     assert len(world.provisional()) == left
 
 
+@pytest.mark.slow
 def test_a_lost_node_is_asked_for_again_where_a_quota_has_room_for_one_gang() -> None:
     world = AutoscaledCluster(delay=20)
     quota(world, "24", {})

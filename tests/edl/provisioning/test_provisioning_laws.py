@@ -135,6 +135,7 @@ def test_a_crash_at_any_write_loses_nothing_and_asks_for_nothing_twice(
     assert world.made <= 5, "two pods a node: ten need five"
 
 
+@pytest.mark.slow
 def test_a_constant_cluster_is_left_alone() -> None:
     world = AutoscaledCluster(delay=100_000)
     world.node("n1")

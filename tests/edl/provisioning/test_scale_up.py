@@ -16,6 +16,7 @@ from tests.edl import manifests
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
 
 
+@pytest.mark.slow
 def test_from_zero_nodes_a_gang_starts_whole() -> None:
     world = AutoscaledCluster()
     world.gang("gang", 16)
@@ -25,6 +26,7 @@ def test_from_zero_nodes_a_gang_starts_whole() -> None:
     assert world.provisional() == []
 
 
+@pytest.mark.slow
 def test_what_comes_later_takes_no_room_of_a_gang_that_waits_for_nodes() -> None:
     world = AutoscaledCluster(delay=120)
     world.node("n1")
@@ -36,6 +38,7 @@ def test_what_comes_later_takes_no_room_of_a_gang_that_waits_for_nodes() -> None
     assert world.made == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("framework", ["tensorflow", "pytorch"])
 def test_a_gang_is_placed_on_the_nodes_that_came_for_it(framework: str) -> None:
     world = AutoscaledCluster()
@@ -87,6 +90,7 @@ def test_a_job_says_that_it_never_asks() -> None:
     assert world.provisional() == []
 
 
+@pytest.mark.slow
 def test_a_job_asks_for_its_maximum_and_starts_with_it() -> None:
     world = AutoscaledCluster(limits=Limits(load_ceiling=1.0))
     world.gang("gang", 4, most=8, annotations={"provision": Provision.MAXIMUM})
@@ -117,6 +121,7 @@ def test_room_that_is_there_is_not_asked_for() -> None:
     assert world.made == 0
 
 
+@pytest.mark.slow
 def test_what_extras_hold_is_not_asked_for() -> None:
     world = AutoscaledCluster()
     world.node("n1", 20)

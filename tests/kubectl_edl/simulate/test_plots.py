@@ -56,6 +56,7 @@ def test_a_folder_is_no_picture_and_is_refused_before_anything_is_simulated(tmp_
     assert (found.code, found.err) == (1, said)
 
 
+@pytest.mark.slow
 def test_a_picture_that_cannot_be_written_is_refused_in_words(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(SMALL)

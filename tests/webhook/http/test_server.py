@@ -65,6 +65,7 @@ def kubeconfig_of_nobody(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_without_its_namespaces_it_is_not_ready_and_lets_nothing_in(tmp_path: Path) -> None:
     words = ("--namespaces", "--kubeconfig", str(kubeconfig_of_nobody(tmp_path)))
     with wire.webhook(tmp_path, *words) as blind:
@@ -239,6 +240,7 @@ async def test_new_certificates_under_load_lose_nothing(tmp_path: Path) -> None:
     assert load.right >= 250
 
 
+@pytest.mark.slow
 @wire.in_loop
 async def test_sigterm_refuses_readiness_first_and_finishes_what_has_begun(tmp_path: Path) -> None:
     whole = wire.request("POST", "/mutate", question("last"))
@@ -255,6 +257,7 @@ async def test_sigterm_refuses_readiness_first_and_finishes_what_has_begun(tmp_p
         assert "Traceback" not in served.logged()
 
 
+@pytest.mark.slow
 @wire.in_loop
 async def test_a_second_sigterm_waits_for_no_request(tmp_path: Path) -> None:
     with wire.webhook(tmp_path) as served:
@@ -296,24 +299,28 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_directory_without_certificates_is_one_line(tmp_path: Path) -> None:
     ended = run("--cert-dir", str(tmp_path))
     assert ended.returncode == 1
     assert ended.stderr == f"error: {tmp_path}: tls.crt and tls.key missing\n"
 
 
+@pytest.mark.slow
 def test_a_source_of_certificates_must_be_chosen() -> None:
     ended = run()
     assert ended.returncode == 2
     assert "choose one of --cert-dir and --secret" in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_secret_is_named_with_its_namespace() -> None:
     ended = run("--secret", "edl-webhook-tls")
     assert ended.returncode == 1
     assert ended.stderr == 'error: "edl-webhook-tls" names no Secret; write NAMESPACE/NAME\n'
 
 
+@pytest.mark.slow
 def test_a_port_in_use_is_no_traceback(served: Process) -> None:
     ended = run("--cert-dir", str(served.certificates), "--port", str(served.port))
     assert ended.returncode != 0

@@ -140,6 +140,7 @@ def ended(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.slow
 def test_probes_must_be_given_a_port_of_their_own(guarded: Guarded, tmp_path: Path) -> None:
     certificates = ("--cert-dir", str(guarded.process.certificates))
     file = tmp_path / "ca.crt"

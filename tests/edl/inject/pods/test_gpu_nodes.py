@@ -104,6 +104,7 @@ def test_pods_without_gpus_are_left_alone(pod: Json, nodes: list[Json]) -> None:
     assert eligible(gpus.placed(pod, {}), nodes) == eligible(pod, nodes)
 
 
+@pytest.mark.slow
 @LAW
 @given(PODS, st.booleans())
 def test_placed_twice_is_placed_once(pod: Json, share: bool) -> None:  # noqa: FBT001

@@ -276,6 +276,7 @@ def test_keys_that_exist_stay(fake: FakeCluster, cluster: FaultyCluster) -> None
     assert fake.get(JOB)["spec"]["parallelism"] == 3
 
 
+@pytest.mark.slow
 def test_two_key_pairs_are_different() -> None:
     first, second = key_pair(), key_pair()
     assert first["id_rsa"] != second["id_rsa"]
