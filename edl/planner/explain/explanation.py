@@ -8,7 +8,7 @@ explanation, and each explanation has been verified by a decision before it is g
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -34,6 +34,8 @@ from edl.planner.passes.decision import Decision
 from edl.planner.plan import Plan
 from edl.planner.snapshot.role_allocation import RoleAllocation
 
+_Shortage: TypeAlias = InsufficientResources | NoUsableNode | ConstraintsUnsatisfied | TooLarge
+"""Blockers of a role that room on nodes would remove."""
 _ROUNDS: Final = 16
 """Reasons that are looked for one behind the other."""
 _FIRST: Final = Code.NOT_PLANNED
@@ -222,16 +224,8 @@ def _pending(now: DecisionInput) -> tuple[str, ...]:
 
 def _asks_again(blockers: Sequence[Blocker], new: Sequence[Blocker]) -> bool:
     """Whether room was given to it already, and it is short of room again."""
-    had = {
-        one.role
-        for one in blockers
-        if isinstance(one, InsufficientResources | NoUsableNode | ConstraintsUnsatisfied | TooLarge)
-    }
-    return any(
-        isinstance(one, InsufficientResources | NoUsableNode | ConstraintsUnsatisfied | TooLarge)
-        and one.role in had
-        for one in new
-    )
+    had = {one.role for one in blockers if isinstance(one, _Shortage)}
+    return any(isinstance(one, _Shortage) and one.role in had for one in new)
 
 
 def _is_last(blocker: Blocker) -> bool:
