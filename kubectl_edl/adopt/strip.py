@@ -21,9 +21,10 @@ from kubectl_edl.cli.options import Writing
 from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.lookup import training_job
 from kubectl_edl.client.patcher import ACTUATORS, Patcher, with_fresh_state
+from kubectl_edl.client.pending_pods import REMOVE_GATES
+from kubectl_edl.install.job_restore import own_fields, with_gates
 
 _PLACES: Final = ("labels", "annotations")
-_OPEN: Final = """kubectl patch pod POD --type=merge -p '{"spec":{"schedulingGates":null}}'"""
 _START: Final = """kubectl patch job {name}{flags} -p '{{"spec":{{"suspend":false}}}}'"""
 
 
@@ -130,14 +131,7 @@ def _removal(job: Json) -> Json:
     if all(map(ours, job["metadata"].get("labels") or {})):
         metadata["labels"] |= _others_labels(job)
     patch: Json = {"metadata": {place: names for place, names in metadata.items() if names}}
-    before, after = (
-        job["spec"],
-        scheduling_gates.give_back(held_ttl.give_back(job, job), job)["spec"],
-    )
-    spec = {} if after == before else {held_ttl.FIELD: after.get(held_ttl.FIELD)}
-    if after["template"] != before["template"]:
-        left = after["template"]["spec"].get(scheduling_gates.FIELD)
-        spec |= {"template": {"spec": {scheduling_gates.FIELD: left}}}
+    spec = own_fields(job)
     return patch | ({"spec": spec} if spec else {})
 
 
@@ -164,13 +158,9 @@ def _outcome(job: Json, flags: str) -> str:
 
 def _hints(jobs: list[Json]) -> Iterator[str]:
     """What kubectl-edl no longer does for the released Jobs."""
-    gated = [
-        job["metadata"]["name"]
-        for job in jobs
-        if scheduling_gates.has_ours(scheduling_gates.give_back(job, job))
-    ]
+    gated = [job["metadata"]["name"] for job in with_gates(jobs)]
     if gated:
-        yield f"hint: new pods of {', '.join(gated)} wait until you let them go: {_OPEN}"
+        yield f"hint: new pods of {', '.join(gated)} wait until you let them go: {REMOVE_GATES}"
     for job in jobs:
         labels = job["metadata"].get("labels") or {}
         framework = FRAMEWORKS.get(labels.get(contract.FRAMEWORK, ""))

@@ -93,6 +93,10 @@ NO_IMAGE: Final = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
 )
 """The kubelet's codes for a container whose image it cannot get."""
+REMOVE_GATES: Final = (
+    """kubectl patch pod POD --type=merge -p '{"spec":{"schedulingGates":null}}'"""
+)
+"""For the user of a pod whose gates no reconciler opens."""
 _STARTING: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 """The kubelet's codes while it mounts a pod's volumes, whether or not it succeeds."""
 

@@ -23,6 +23,7 @@ from edl.model import ClusterState, JobKey
 from edl.planner.decide import decide
 from edl.visibility import queue_order
 from edl.visibility.team_figures import team_figures
+from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.reconciler_settings import Deciding, SettingsOverrides, deciding, unattended
 from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
@@ -199,7 +200,9 @@ class Narrow:
     def seen(self) -> Seen | None:
         now = self._world.now()
         survey = survey_training(self._connection, "", now)
-        return Seen(now, survey.jobs, by_arrival(survey.jobs), hints=(*survey.hints, self._hint))
+        silent = reconciler_lease.unattended(self._connection, now)
+        hints = (*silent, *survey.hints, self._hint)
+        return Seen(now, survey.jobs, by_arrival(survey.jobs), hints=hints)
 
     def stop(self) -> None:
         self._stopped = True

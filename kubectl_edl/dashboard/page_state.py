@@ -43,6 +43,7 @@ _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 _RESTS: Final = frozenset({Phase.QUEUED, Phase.INCOMPLETE, Phase.PAUSED})
 _STOPS: Final = frozenset({Operation.SUSPENDED, Operation.ENDED})
 _UNPRICED: Final = "To see what they cost, start the dashboard with --price TYPE=AMOUNT."
+_NO_COSTS: Final = "hint: --price shows no costs: they need the nodes and pods of the whole cluster"
 _NO_SIZE: Final = frozenset({Operation.REMOVED})
 """Named pods left; the size before and after is told by what shrank."""
 
@@ -108,8 +109,12 @@ def page(
             "rows": [_team(one) for one in team_rows.shown(seen.teams)],
         },
         "costs": _costs(seen.state, costs(seen.state, asked), asked) if seen.state else None,
-        "hints": [hint.removeprefix("hint: ") for hint in seen.hints],
+        "hints": [hint.removeprefix("hint: ") for hint in _hints(seen, asked)],
     }
+
+
+def _hints(seen: Seen, asked: CostOptions) -> tuple[str, ...]:
+    return (*seen.hints, _NO_COSTS) if asked.prices and not seen.state else seen.hints
 
 
 def sample(seen: Seen) -> Sample:

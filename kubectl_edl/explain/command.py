@@ -16,6 +16,7 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import patient
 from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
 from kubectl_edl.cli.watch_report import show
+from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import survey_cluster, survey_ruled
 from kubectl_edl.client.lookup import named_role, training_job
 from kubectl_edl.client.pending_pods import Unplaced, unplaced
@@ -122,7 +123,8 @@ def _report(
         explained = replace(explained, as_of=published.as_of, team=published.queue.team)
         if told:
             explained = replace(explained, published=told, estimate=estimate_of(told))
-    beside = (*survey.hints, *(by.hints if state else ()), *hints, *more)
+    deciders = by.hints if state else reconciler_lease.unattended(connection, now)
+    beside = (*survey.hints, *deciders, *hints, *more)
     return explain_report(explained, now).hinting(dict.fromkeys(beside))
 
 

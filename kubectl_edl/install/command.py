@@ -52,7 +52,8 @@ Exit code 5: installed, but not ready in time; it may still become so.
 _UNINSTALL_HELP: Final = """Take kubectl-edl out of a cluster: everything but your Jobs.
 
 Running Jobs keep their size. Queued Jobs stay suspended: their number, and
-how to start one by hand, is printed first. Each has its own ttlSecondsAfterFinished again. Nothing
+how to start one by hand, is printed first. Each has its own ttlSecondsAfterFinished again. Where
+pods that replace others would wait for a scheduling gate of ours, it says how to remove it. Nothing
 else of ours stays behind.
 
 \b

@@ -11,7 +11,7 @@ from edl.model import ObjectRef
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
 from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, YES, given, option
-from kubectl_edl.install import prune, uninstall_summary
+from kubectl_edl.install import job_restore, prune, uninstall_summary
 from kubectl_edl.install.prune import created
 from kubectl_edl.install.server_side_apply import name_of, refuse_helm
 
@@ -83,7 +83,7 @@ def _is_ours(cluster: PluginCluster, target: ObjectRef) -> bool:
 
 
 def _give_back(world: CliContext, cluster: PluginCluster) -> None:
-    """Jobs have their own time to live again: nothing else would give it back."""
-    for job, seconds in uninstall_summary.held_back(uninstall_summary.elastic_jobs(cluster)):
-        if why := uninstall_summary.give_back(cluster, job, world.sleep):
-            world.warn(uninstall_summary.kept(job, seconds, why))
+    """Jobs have their own times to live and gates again: nothing else would give them back."""
+    for job in filter(job_restore.own_fields, uninstall_summary.elastic_jobs(cluster)):
+        if why := job_restore.give_back(cluster, job, world.sleep):
+            world.warn(uninstall_summary.kept(job, why))

@@ -1,17 +1,20 @@
-"""What becomes of training jobs when kubectl-edl is uninstalled, and their own time to live."""
+"""What happens to training jobs after kubectl-edl is uninstalled."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from edl import contract
-from edl.errors import ClusterError, Conflict, NotFound
 from edl.inject import held_ttl
-from edl.kube.cluster import Cluster, ListOptions, PluginCluster
-from edl.model import ObjectRef
+from edl.kube.cluster import ListOptions, PluginCluster
 from edl.writes import Json
 from kubectl_edl.cli.candidates import decoded
+from kubectl_edl.client.pending_pods import REMOVE_GATES
+from kubectl_edl.install import job_restore
 
 _SHOWN: Final = 5
+_FIELDS: Final = {held_ttl.FIELD: contract.TTL, "template": "its scheduling gates"}
 
 
 def sentences(cluster: PluginCluster) -> list[str]:
@@ -23,7 +26,7 @@ def sentences(cluster: PluginCluster) -> list[str]:
     held = _held(elastic)
     if not jobs:
         return ["No elastic Job is queued or running.", *held]
-    return [*_running(running), *_queued(queued), *held]
+    return [*_running(running), *_queued(queued), *_gated(jobs), *held]
 
 
 def _running(count: int) -> list[str]:
@@ -35,13 +38,22 @@ def _running(count: int) -> list[str]:
 def _queued(jobs: Sequence[Json]) -> list[str]:
     if not jobs:
         return []
-    start = _patch(jobs[0], '"suspend":false')
+    start = _patch(jobs[0], '{"spec":{"suspend":false}}')
     return [f"{len(jobs)} suspended ({_names(jobs)}): not started any more. By hand: {start}"]
+
+
+def _gated(jobs: Sequence[Json]) -> list[str]:
+    """Jobs whose new pods would wait for the reconciler, and so for ever."""
+    gated = list(job_restore.with_gates(jobs))
+    if not gated:
+        return []
+    wait = "a pod that replaces another one is not scheduled until you let it go"
+    return [f"{len(gated)} with scheduling gates ({_names(gated)}): {wait}: {REMOVE_GATES}"]
 
 
 def _held(elastic: Sequence[Json]) -> list[str]:
     """Jobs of several whose time to live counts only when all have ended."""
-    held = [job for job, _ in held_back(elastic)]
+    held = list(job_restore.with_held_ttl(elastic))
     if not held:
         return []
     return [
@@ -49,10 +61,12 @@ def _held(elastic: Sequence[Json]) -> list[str]:
     ]
 
 
-def kept(job: Json, seconds: int, why: str) -> str:
-    """For the user, where a Job's time could not be given back."""
-    by_hand = _patch(job, f'"{held_ttl.FIELD}":{seconds}')
-    return f"{_name(job)} keeps {contract.TTL}: {why}. By hand: {by_hand}"
+def kept(job: Json, why: str) -> str:
+    """For the user, where a Job's own fields could not be given back."""
+    fields = job_restore.own_fields(job)
+    kept = " and ".join(_FIELDS[field] for field in fields)
+    by_hand = _patch(job, msgspec.json.encode({"spec": fields}).decode(), " --type=merge")
+    return f"{_name(job)} keeps {kept}: {why}. By hand: {by_hand}"
 
 
 def _names(jobs: Sequence[Json]) -> str:
@@ -60,11 +74,9 @@ def _names(jobs: Sequence[Json]) -> str:
     return shown + (f" and {len(jobs) - _SHOWN} more" if len(jobs) > _SHOWN else "")
 
 
-def _patch(job: Json, field: str) -> str:
+def _patch(job: Json, body: str, kind: str = "") -> str:
     named = job["metadata"]
-    return (
-        f"kubectl patch job {named['name']} -n {named['namespace']} -p '{{\"spec\":{{{field}}}}}'"
-    )
+    return f"kubectl patch job {named['name']} -n {named['namespace']}{kind} -p '{body}'"
 
 
 def _jobs(count: int) -> str:
@@ -86,47 +98,3 @@ def elastic_jobs(cluster: PluginCluster) -> list[Json]:
     return [
         decoded(item) for item in cluster.list(ListOptions("Job", "", contract.FRAMEWORK)).items
     ]
-
-
-_ATTEMPTS: Final = 8
-_PAUSE: Final = 0.05
-"""Doubled each time: the API server still asks a webhook for a moment after it is deleted."""
-
-
-def held_back(jobs: Iterable[Json]) -> Iterator[tuple[Json, int]]:
-    """Each such Job, and its own time in seconds."""
-    for job in jobs:
-        seconds = held_ttl.give_back(job, job)["spec"].get(held_ttl.FIELD)
-        if seconds is not None and seconds != job["spec"].get(held_ttl.FIELD):
-            yield job, seconds
-
-
-def give_back(cluster: Cluster, job: Json, sleep: Callable[[float], None]) -> str:
-    """Why this Job keeps the time that it has; nothing where its own is back, or it is gone."""
-    metadata = job["metadata"]
-    target = ObjectRef("Job", metadata["namespace"], metadata["name"])
-    for attempt in range(_ATTEMPTS):
-        try:
-            if _tried(cluster, target, metadata["uid"]):
-                return ""
-        except NotFound:
-            return ""
-        except Conflict:
-            pass
-        except ClusterError as error:
-            return str(error)
-        sleep(_PAUSE * 2**attempt)
-    return "it changed each time while it was being written"
-
-
-def _tried(cluster: Cluster, target: ObjectRef, uid: str) -> bool:
-    """Whether its own time stands there now."""
-    job = cluster.get(target)
-    if job["metadata"]["uid"] != uid:
-        return True
-    for found, seconds in held_back([job]):
-        version = found["metadata"]["resourceVersion"]
-        metadata = {"resourceVersion": version, "annotations": {contract.TTL: None}}
-        written = cluster.patch(target, {"metadata": metadata, "spec": {held_ttl.FIELD: seconds}})
-        return not any(held_back([written]))
-    return True

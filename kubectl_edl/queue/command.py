@@ -15,6 +15,7 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import patient
 from kubectl_edl.cli.options import OutputOptions, everywhere, reading
 from kubectl_edl.cli.watch_report import follow, show
+from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_training
 from kubectl_edl.client.reconciler_settings import Deciding, SettingsOverrides, deciding, unattended
 from kubectl_edl.output.report import Report
@@ -104,7 +105,7 @@ def _own_queue(
     from kubectl_edl.model.published_queue import read_published  # noqa: PLC0415 (the same)
     from kubectl_edl.queue.waiting_jobs import by_arrival  # noqa: PLC0415 (the same)
 
-    hints = list(own.hints)
+    hints = [*own.hints, *reconciler_lease.unattended(connection, now)]
     published = read_published(connection, now, hints) if connection.namespace else None
     if published:
         hints.append(f"{published.hint}: {error}")

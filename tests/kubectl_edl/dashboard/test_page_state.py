@@ -298,3 +298,7 @@ def test_without_prices_the_page_says_how_to_give_them() -> None:
 def test_without_the_whole_cluster_its_costs_are_not_known() -> None:
     narrow = replace(seen(trained()), state=None, deciding=None)
     assert page(narrow, ())["costs"] is None
+    assert page(narrow, ())["hints"] == []
+    assert page(narrow, (), CostOptions({"large": 8.0}))["hints"] == [
+        "--price shows no costs: they need the nodes and pods of the whole cluster"
+    ]

@@ -15,6 +15,7 @@ from kubectl_edl.dashboard.cluster_reader import Narrow, Whole, looking
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
 from kubectl_edl.dashboard.watcher import Live
 from tests.kubectl_edl.dashboard.stand import connected, seen, trained, watched
+from tests.kubectl_edl.stage import lease
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,6 +83,8 @@ def test_who_may_not_read_nodes_sees_the_namespace_and_why() -> None:
     assert found is not None
     assert [job.key.name for job in found.jobs] == ["mnist"]
     assert found.hints[-1].endswith("so this is the namespace alone: Node is forbidden")
+    lease(stage, minutes_ago=1)
+    assert "no reconciler is at work now" in (look.seen() or found).hints[0]
 
 
 def test_quotas_that_may_not_be_read_are_a_hint_only() -> None:

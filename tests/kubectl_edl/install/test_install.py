@@ -548,6 +548,27 @@ def holding(times: int) -> Callable[[Cluster], Cluster]:
     return lambda cluster: cast("Cluster", Holding(cluster))
 
 
+def gates(on: Stage, name: str) -> object:
+    return on.job(name)["spec"]["template"]["spec"].get("schedulingGates")
+
+
+def test_no_pod_waits_for_a_reconciler_that_is_gone_without_a_word() -> None:
+    """The template of a Job that runs cannot change: its user is told; others lose their gates."""
+    on = stage()
+    install(on)
+    on.put(job("runs", framework="tensorflow", max="2"), suspend=False)
+    on.put(job("waits", framework="tensorflow", max="2"))
+    assert gates(on, "waits") == [{"name": contract.PLACEMENT_GATE}]
+    run = on.run("uninstall", "--yes")
+    assert gates(on, "waits") is None
+    assert gates(on, "runs") == [{"name": contract.PLACEMENT_GATE}]
+    assert run.err.splitlines()[-1] == (
+        "1 with scheduling gates (default/runs): a pod that replaces another one is not scheduled "
+        "until you let it go: "
+        """kubectl patch pod POD --type=merge -p '{"spec":{"schedulingGates":null}}'"""
+    )
+
+
 @pytest.mark.parametrize(("times", "seconds"), [(0, 600), (3, 600), (99, HELD_TTL)])
 def test_a_time_to_live_comes_back_once_no_webhook_holds_it(times: int, seconds: int) -> None:
     on = stage()
@@ -559,7 +580,7 @@ def test_a_time_to_live_comes_back_once_no_webhook_holds_it(times: int, seconds:
     run = on.run("uninstall", "--yes")
     assert run.code == 0
     assert on.job("waits")["spec"][held_ttl.FIELD] == seconds
-    by_hand = """kubectl patch job waits -n default -p '{"spec":{"ttlSecondsAfterFinished":600}}'"""
+    by_hand = """waits -n default --type=merge -p '{"spec":{"ttlSecondsAfterFinished":600}}'"""
     assert (by_hand in run.err) == (seconds == HELD_TTL)
 
 

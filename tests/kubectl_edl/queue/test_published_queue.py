@@ -51,6 +51,14 @@ def test_whoever_may_not_read_the_cluster_sees_what_the_reconciler_published(sta
     )
 
 
+@pytest.mark.parametrize("words", [("queue",), ("explain", "bert")])
+def test_what_is_published_is_no_sign_of_a_reconciler(stage: Stage, words: tuple[str, ...]) -> None:
+    publish(stage, "bert", position=1)
+    lease(stage, minutes_ago=1)
+    stage.wrapped = fenced("Node")
+    assert "no reconciler is at work now" in stage.run(*words).err
+
+
 def test_the_published_queue_says_its_age_and_counts_to_scripts(stage: Stage) -> None:
     publish(stage, "bert", position=2, ahead=(TeamCount(1, "vision"),))
     stage.wrapped = fenced("Node")

@@ -1,0 +1,77 @@
+"""Suspended Jobs get back what only the reconciler would restore: their times to live and gates.
+
+It restores `ttlSecondsAfterFinished` when all Jobs of a training job have ended, and opens the
+scheduling gates of its pods. Uninstalling does it once no webhook puts them there any more.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from edl import contract
+from edl.errors import ClusterError, Conflict, NotFound
+from edl.inject import held_ttl
+from edl.inject.pods import scheduling_gates
+from edl.kube.cluster import Cluster
+from edl.model import ObjectRef
+from edl.writes import Json
+
+_ATTEMPTS: Final = 8
+_PAUSE: Final = 0.05
+"""Doubled each time: the API server still asks a webhook for a moment after it is deleted."""
+
+
+def with_held_ttl(jobs: Iterable[Json]) -> Iterator[Json]:
+    """Those whose own time to live does not count yet."""
+    return (job for job in jobs if held_ttl.FIELD in own_fields(job))
+
+
+def with_gates(jobs: Iterable[Json]) -> Iterator[Json]:
+    """Those that keep our gates, as their template cannot change: their new pods are not scheduled.
+
+    What has not started gets its pods without them.
+    """
+    ungated = (scheduling_gates.give_back(job, job) for job in jobs)
+    return (job for job in ungated if scheduling_gates.has_ours(job))
+
+
+def own_fields(job: Json) -> Json:
+    """Fields of its spec as a merge patch that gives them back; empty where nothing is held."""
+    before = job["spec"]
+    after = scheduling_gates.give_back(held_ttl.give_back(job, job), job)["spec"]
+    fields: Json = {}
+    if after.get(held_ttl.FIELD) != before.get(held_ttl.FIELD):
+        fields[held_ttl.FIELD] = after[held_ttl.FIELD]
+    if after["template"] != before["template"]:
+        left = after["template"]["spec"].get(scheduling_gates.FIELD)
+        fields["template"] = {"spec": {scheduling_gates.FIELD: left}}
+    return fields
+
+
+def give_back(cluster: Cluster, job: Json, sleep: Callable[[float], None]) -> str:
+    """Why this Job keeps what it has; nothing where its own is back, or it is gone."""
+    metadata = job["metadata"]
+    target = ObjectRef("Job", metadata["namespace"], metadata["name"])
+    for attempt in range(_ATTEMPTS):
+        try:
+            if _tried(cluster, target, metadata["uid"]):
+                return ""
+        except NotFound:
+            return ""
+        except Conflict:
+            pass
+        except ClusterError as error:
+            return str(error)
+        sleep(_PAUSE * 2**attempt)
+    return "it changed each time while it was being written"
+
+
+def _tried(cluster: Cluster, target: ObjectRef, uid: str) -> bool:
+    """Whether its own fields stand there now."""
+    job = cluster.get(target)
+    fields = own_fields(job)
+    if job["metadata"]["uid"] != uid or not fields:
+        return True
+    metadata: Json = {"resourceVersion": job["metadata"]["resourceVersion"]}
+    if held_ttl.FIELD in fields:
+        metadata["annotations"] = {contract.TTL: None}
+    return not own_fields(cluster.patch(target, {"metadata": metadata, "spec": fields}))
