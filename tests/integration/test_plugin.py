@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from tests.integration.support.stage import elastic, pause_after
+from tests.integration.support.stage import Stage, elastic, pause_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from edl.writes import Json
     from sandbox.existing import Cluster
-    from tests.integration.support.stage import Stage
 
 pytestmark = pytest.mark.integration
 
@@ -61,8 +60,7 @@ class Shell:
         return done
 
     def apply(self, *manifests: Json) -> None:
-        text = "---\n".join(yaml.safe_dump(manifest) for manifest in manifests)
-        self.cluster.kubectl("apply", "-n", self.namespace, "-f", "-", input=text)
+        Stage(self.cluster, self.namespace).apply(*manifests)
 
     def status(self, job: str) -> Json:
         found = self.edl("status", job, "-o", "json")

@@ -48,7 +48,7 @@ def gang(name: str, pods: int, cpu: str = CPU, **labels: str) -> Json:
 
 
 def nodes(at: Stage) -> list[str]:
-    return at.cluster.kubectl("get", "nodes", "-o", "name").split()
+    return [f"node/{node['metadata']['name']}" for node in at.cluster_wide("Node")]
 
 
 def provisional(at: Stage) -> list[Json]:

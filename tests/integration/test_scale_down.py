@@ -45,8 +45,7 @@ def scene(autoscaled: Sandbox) -> Iterator[Stage]:
 
 
 def names(scene: Stage) -> set[str]:
-    found = scene.kubectl("get", "nodes", "-o", "jsonpath={.items[*].metadata.name}")
-    return set(found.split())
+    return {node["metadata"]["name"] for node in scene.cluster_wide("Node")}
 
 
 def homes(scene: Stage, job: str) -> dict[int, str]:

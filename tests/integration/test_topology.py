@@ -25,10 +25,10 @@ RACKS = {"node-000": "r0", "node-001": "r0", "node-002": "r1", "node-003": "r1"}
 @pytest.fixture
 def racks(installed: Stage) -> Iterator[Stage]:
     for node, rack in RACKS.items():
-        installed.cluster.kubectl("label", "node", node, f"{RACK}={rack}", "--overwrite")
+        installed.label_node(node, RACK, rack)
     yield installed
     for node in RACKS:
-        installed.cluster.kubectl("label", "node", node, f"{RACK}-")
+        installed.label_node(node, RACK, None)
 
 
 def asking(job: Json, **annotations: str) -> Json:

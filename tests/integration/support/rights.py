@@ -1,7 +1,6 @@
 """The rights of the manifests one by one: taken away, given back, and what is asked of them."""
 
 import copy
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -81,15 +80,16 @@ def without(machine: Machine, grant: Grant, account: str, at: str = "") -> Itera
 
     `at`: the namespace in which the account has it, empty where in all.
     """
-    namespace = ("-n", contract.SYSTEM_NAMESPACE) if grant.kind == "Role" else ()
-    get = (*namespace, "get", grant.kind.lower(), grant.role, "-o", "json")
-    whole = json.loads(machine.kubectl(*get))["rules"]
-    _replace(machine, grant, _less(whole, grant))
+    api = connect(str(machine.kubeconfig))
+    namespace = contract.SYSTEM_NAMESPACE if grant.kind == "Role" else ""
+    role = ObjectRef(grant.kind, namespace, grant.role)
+    whole = api.get(role)["rules"]
+    api.patch(role, {"rules": _less(whole, grant)})
     try:
         await_effect(machine, grant, account, at, allowed=False)
         yield
     finally:
-        _replace(machine, grant, whole)
+        connect(str(machine.kubeconfig)).patch(role, {"rules": whole})
         await_effect(machine, grant, account, at, allowed=True)
 
 
@@ -121,14 +121,6 @@ def _less(rules: list[Json], grant: Grant) -> list[Json]:
                         one = {"apiGroups": rule["apiGroups"], "resources": [resource]}
                         left.append(one | {"verbs": [verb]} | names)
     return left
-
-
-def _replace(machine: Machine, grant: Grant, rules: list[Json]) -> None:
-    namespace = ("-n", contract.SYSTEM_NAMESPACE) if grant.kind == "Role" else ()
-    patch = json.dumps([{"op": "replace", "path": "/rules", "value": rules}])
-    machine.kubectl(
-        *(*namespace, "patch", grant.kind.lower(), grant.role, "--type=json", "-p", patch)
-    )
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from edl.model import ObjectRef
 from edl.writes import Json
 from sandbox.errors import SandboxError
 from sandbox.existing import Cluster
+from tests.integration.support.first_apply import FirstApply
 from tests.temporary_namespace import temporary
 
 WITHIN = 60.0  # seconds until a test gives up
@@ -32,11 +33,14 @@ class Stage:
         self.cluster = cluster
         self.namespace = namespace
         self.api = connect(str(cluster.kubeconfig))
+        self._first_apply = FirstApply(cluster.kubeconfig, namespace)
 
     # -- what tests do -----------------------------------------------------------------------------
 
     def apply(self, *manifests: Json, flags: Sequence[str] = ()) -> str:
-        """kubectl apply, as users do it; what it printed."""
+        """kubectl apply, as users do it; what it printed, nothing for objects that are new."""
+        if not flags and all(map(self._first_apply, manifests)):
+            return ""
         return self.kubectl("apply", *flags, "-f", "-", text=_documents(manifests))
 
     def refused(self, *manifests: Json) -> str:
@@ -77,6 +81,11 @@ class Stage:
         }
         self.api.patch(self._target("Job", job), {"metadata": {"annotations": named}})
 
+    def label_node(self, name: str, label: str, value: str | None) -> None:
+        """None removes the label."""
+        change = {"metadata": {"labels": {label: value}}}
+        self.api.patch(ObjectRef("Node", "", name), change)
+
     def complete(self, job: str, index: int = 0, code: int = 0) -> None:
         """Let one simulated pod end."""
         pod = self.pod(job, index)["metadata"]["name"]
@@ -105,8 +114,13 @@ class Stage:
         return True
 
     def all(self, kind: str) -> list[Json]:
-        listing = self.api.list(ListOptions(kind, self.namespace))
-        return [json.loads(item) for item in listing.items]
+        return self._listed(ListOptions(kind, self.namespace))
+
+    def cluster_wide(self, kind: str) -> list[Json]:
+        return self._listed(ListOptions(kind))
+
+    def _listed(self, selection: ListOptions) -> list[Json]:
+        return [json.loads(item) for item in self.api.list(selection).items]
 
     def pods(self, job: str) -> list[Json]:
         """The live pods of a Job, in order of their indexes."""
