@@ -7,11 +7,10 @@ nodes.
 """
 
 import argparse
-import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from threading import Event, Thread
 from typing import Final, Protocol
 
 from benchmarks.scheduling import scaled_scenario
+from benchmarks.scheduling.clean_up import LONGEST, clear, until
 from benchmarks.scheduling.placement import NamedScenario, clusters, exact_fit
 from benchmarks.scheduling.watch import Gang, Stage, Stalls, Start, Watch
 from dev.installation import install
@@ -40,8 +40,6 @@ SOON: Final = 10.0
 """Seconds within which a start must run, and a gang must not be half placed longer."""
 STEP: Final = 2.0
 """Seconds between two changes of a tenant's pods at least."""
-LONGEST: Final = 300.0
-"""Seconds for a cluster; what has not ended then never ran, or is shown as such."""
 
 
 @dataclass(slots=True)
@@ -73,14 +71,14 @@ def played(
     try:
         with _tenants(sandbox, scenario, asked=busy):
             _arrive(api, world.trainings)
-            _until(lambda: all(gang.over for gang in found.gangs))
+            until(lambda: all(gang.over for gang in found.gangs), LONGEST)
         found.took = time.monotonic() - found.began
         for kind in ("Job", "Pod"):
             listed = api.list(ListOptions(kind, NAMESPACE))
-            _until(partial(watch.has_read, kind, listed))
+            until(partial(watch.has_read, kind, listed), LONGEST)
     finally:
         watch.forget()
-        _clear(api, nodes)
+        clear(api, NAMESPACE, nodes)
     return found
 
 
@@ -131,37 +129,6 @@ def _tenants(sandbox: Sandbox, scenario: NamedScenario, *, asked: bool) -> Itera
     finally:
         ended.set()
         player.join()
-
-
-def _until(holds: Callable[[], bool], seconds: float = LONGEST) -> None:
-    end = time.monotonic() + seconds
-    while not holds() and time.monotonic() < end:
-        time.sleep(0.1)
-
-
-def _clear(api: ApiClient, nodes: Sequence[str]) -> None:
-    """The cluster is empty, and the next one begins."""
-    for kind in ("Deployment", "Job", "Pod"):
-        _delete(api, kind)
-    _until(lambda: not api.list(ListOptions("Pod", NAMESPACE)).items)
-    for name in nodes:
-        api.delete(ObjectRef("Node", "", name))
-
-
-def _delete(api: ApiClient, kind: str) -> None:
-    listed = api.list(ListOptions(kind, NAMESPACE)).items
-    names = [_name(item) for item in listed]
-    with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(lambda name: _end(api, ObjectRef(kind, NAMESPACE, name)), names))
-
-
-def _name(item: bytes) -> str:
-    return str(json.loads(item)["metadata"]["name"])
-
-
-def _end(api: ApiClient, target: ObjectRef) -> None:
-    with suppress(NotFound):
-        api.delete(target)
 
 
 # -- figures -----------------------------------------------------------------------------------

@@ -1,0 +1,49 @@
+"""A control plane that serves one cluster after another: nothing of one is there in the next."""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Final
+
+from edl.errors import NotFound
+from edl.kube.api.client import ApiClient
+from edl.kube.cluster import ListOptions
+from edl.model import ObjectRef
+
+LONGEST: Final = 300.0
+"""Seconds for a cluster; what has not ended then never ran, or is shown as such."""
+_THREADS: Final = 4
+
+
+def until(holds: Callable[[], bool], seconds: float) -> None:
+    """Wait for it, or so long."""
+    end = time.monotonic() + seconds
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.1)
+
+
+def clear(api: ApiClient, namespace: str, nodes: Sequence[str]) -> None:
+    """No Deployments, Jobs and pods, and none of these nodes."""
+    for kind in ("Deployment", "Job", "Pod"):
+        _delete(api, kind, namespace)
+    until(lambda: not api.list(ListOptions("Pod", namespace)).items, LONGEST)
+    for name in nodes:
+        api.delete(ObjectRef("Node", "", name))
+
+
+def _delete(api: ApiClient, kind: str, namespace: str) -> None:
+    listed = api.list(ListOptions(kind, namespace)).items
+    names = [_name(item) for item in listed]
+    with ThreadPoolExecutor(_THREADS) as pool:
+        list(pool.map(lambda name: _end(api, ObjectRef(kind, namespace, name)), names))
+
+
+def _name(item: bytes) -> str:
+    return str(json.loads(item)["metadata"]["name"])
+
+
+def _end(api: ApiClient, target: ObjectRef) -> None:
+    with suppress(NotFound):
+        api.delete(target)
