@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from threading import Thread
 from typing import Final
@@ -43,7 +44,6 @@ from edl.annotations import assignments
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
-from edl.writes import Json
 from sandbox import NodeGroup, Sandbox, temporary_sandbox
 
 NAMESPACE: Final = "default"
@@ -176,20 +176,23 @@ def _group(pool: Pool, units: int, prefix: str) -> NodeGroup:
 
 def _arrive(api: ApiClient, cluster: DrawnCluster) -> float:
     """All gangs and tenants' pods come; when the last of them was there."""
-    comes: list[tuple[float, Callable[[], None]]] = [
-        (gang.at, partial(_create, api, cluster, gang)) for gang in cluster.gangs
-    ]
-    comes += [
-        (pod.at, partial(_come, api, cluster, pod)) for pod in cluster.tenants if not pod.thief
-    ]
     begun, done = time.monotonic(), []
     with ThreadPoolExecutor(THREADS) as pool:
-        for at, create in sorted(comes, key=lambda one: one[0]):
+        for at, create in sorted(_comings(api, cluster), key=itemgetter(0)):
             time.sleep(max(begun + at - time.monotonic(), 0))
             done.append(pool.submit(create))
     for one in done:
         one.result()
     return time.monotonic()
+
+
+def _comings(api: ApiClient, cluster: DrawnCluster) -> Iterator[tuple[float, Callable[[], None]]]:
+    """When each comes, and how."""
+    for gang in cluster.gangs:
+        yield gang.at, partial(_create, api, cluster, gang)
+    for pod in cluster.tenants:
+        if not pod.thief:
+            yield pod.at, partial(_come, api, cluster, pod)
 
 
 def _create(api: ApiClient, cluster: DrawnCluster, gang: DrawnGang) -> None:
@@ -276,7 +279,7 @@ def main() -> None:
     if asked.clusters:
         with temporary_sandbox("fits") as sandbox:
             install(sandbox, sandbox.folder / "edl")
-            allowed: Json = {"metadata": {"labels": {contract.KUBEXEC: contract.ENABLED}}}
+            allowed = {"metadata": {"labels": {contract.KUBEXEC: contract.ENABLED}}}
             connect(str(sandbox.kubeconfig)).patch(ObjectRef("Namespace", "", NAMESPACE), allowed)
             found += _measured(Run(sandbox), asked)
     print(*table(found), sep="\n")
