@@ -14,6 +14,8 @@ from edl.planner.packing.pod_class import PodClass, PodSetRequest
 
 ReadCapacity: TypeAlias = Callable[[Ints | slice], Ints]
 """The room of some nodes; int64[resources, rows]."""
+_FEW: Final = 4
+"""Nodes whose changes are added one by one, as numpy is slow with so few."""
 _RANKED: Final = 2**20
 """Nodes that rankings remember together: some 50 MiB."""
 _TIGHTEST: Final = 12
@@ -95,16 +97,15 @@ class DomainRanking:
         """
         self._follow()
         count, asked = len(requests), dict.fromkeys(self._resources, 0)
-        spare, close = np.full(len(self._numbers), np.inf), np.zeros_like(self._numbers)
-        for place, (pod_class, pods) in enumerate(requests):
-            if pods:
-                np.minimum(spare, self._sums[place] / pods, out=spare)
-                close -= self._sums[count + place]
+        for pod_class, pods in requests:
             for resource, amount in pod_class.amounts:
                 asked[resource] += amount * pods
-        has = spare >= 1
-        for amount, room in zip(asked.values(), self._sums[2 * count :], strict=True):
-            has &= room >= amount
+        pods = np.array([request.pods for request in requests], dtype=np.int64)
+        some = np.flatnonzero(pods)
+        spare = (self._sums[some] / pods[some, None]).min(axis=0, initial=np.inf)
+        close = -self._sums[count + some].sum(axis=0)
+        least = np.array([*asked.values()], dtype=np.int64)
+        has = (spare >= 1) & (self._sums[2 * count :] >= least[:, None]).all(axis=0)
         enough = np.flatnonzero(has)
         for rank, place in enumerate(_ascending(spare[enough], close[enough])):
             if not _TIGHTEST <= rank < len(enough) - _ROOMIEST:
@@ -133,9 +134,17 @@ class DomainRanking:
     def _read(self, columns: Ints) -> None:
         if columns.size:
             amounts, at = self._amounts(self._nodes[columns]), self._at[columns]
-            for sums, more in zip(self._sums, amounts - self._known[:, columns], strict=True):
-                np.add.at(sums, at, more)
+            self._add(at, amounts - self._known[:, columns])
             self._known[:, columns] = amounts
+
+    def _add(self, at: Ints, more: Ints) -> None:
+        """More of each kind in these domains, of which one may be there several times."""
+        if at.size <= _FEW:
+            for place, column in zip(at.tolist(), more.T, strict=True):
+                self._sums[:, place] += column
+        else:
+            for sums, row in zip(self._sums, more, strict=True):
+                np.add.at(sums, at, row)
 
     def _amounts(self, nodes: Ints) -> Ints:
         room, horizon = self._capacity(nodes), self._horizon

@@ -55,11 +55,15 @@ def _seat(
 def node_assignments(snapshot: Snapshot) -> tuple[NodeAssignment, ...]:
     """The node of each pod behind the gate whose room is free, and the pods that lost theirs.
 
-    No pod of a gang goes first: until there is room for all of its minimum, none holds a node.
+    No pod of a gang goes first: until all of its minimum are made and have room, none holds a node.
     """
     names, found = snapshot.capacity.node_names, []
     gated = [one for one in snapshot.allocations if one.role.template.gated and one.unscheduled]
-    short = {one.job.key for one in gated if _is_short(one) and not _has_begun(one.job)}
+    short = {
+        one.job.key
+        for one in gated
+        if (_is_short(one) or _is_starting(one.job)) and not _has_begun(one.job)
+    }
     for one in gated:
         if one.job.key not in short:
             nodes = tuple((pod, names[node]) for pod, node in _placed(one))
@@ -165,14 +169,18 @@ def _at(
 
 
 def _is_short(allocation: RoleAllocation) -> bool:
-    """Whether a replica of its minimum has no room now."""
+    """Whether a replica of its minimum has no pod yet, or no room now."""
     least = min(allocation.min_replicas, allocation.size)
-    placements = (
-        allocation.placements[one.position]
-        for one in allocation.unscheduled
-        if one.position < least
+    found = [one for one in allocation.unscheduled if one.position < least]
+    placements = (allocation.placements[one.position] for one in found)
+    return any(one.pod is None for one in found) or any(
+        not placement.holds_idle or placement.node == NO_NODE for placement in placements
     )
-    return any(not placement.holds_idle or placement.node == NO_NODE for placement in placements)
+
+
+def _is_starting(job: TrainingJob) -> bool:
+    """Whether one of its Jobs is still to start: the API server takes them one by one."""
+    return any(role.status.suspended for role in job.live)
 
 
 def _has_begun(job: TrainingJob) -> bool:

@@ -214,13 +214,13 @@ class Rebalance:
     def _take_several(self, recipient: RoleAllocation, places: Ints) -> bool:
         """One pod may need the room of several, and so may the load ceiling."""
         snapshot, before = self.snapshot, self.snapshot.satisfaction(recipient)
+        donors = [self.donors.allocations[place] for place in places]
+        least = {donor: self._least(donor, before) for donor in donors}
         rules = ReclaimOrder(
-            min_replicas=lambda donor: self._least(donor, before),
+            min_replicas=lambda donor: min(least[donor], donor.size),
             key=lambda donor: (NONE_RECLAIMABLE, False, -snapshot.satisfaction(donor)),
         )
-        reclaimable = Reclaimable(
-            snapshot, [self.donors.allocations[place] for place in places], rules
-        )
+        reclaimable = Reclaimable(snapshot, donors, rules)
         reservation = Reservation(
             snapshot.capacity,
             [PodSetRequest(recipient.pod_class, 1)],

@@ -100,6 +100,30 @@ def test_a_pod_waits_behind_its_gate_until_its_room_is_free() -> None:
     assert plan_for(cluster(node("a", 1), mine, leaves)).node_assignments == ()
 
 
+def beginning(*made: int, suspended: bool = False) -> TrainingJob:
+    """A server, and workers for two of which there must be room; pods of some are made."""
+    pods = tuple(pod(index, **GATED) for index in made)
+    server = role("ps", size=1, suspended=False, gated=True, pods=(pod(0, **GATED),))
+    workers = role("worker", 2, 3, size=3, suspended=suspended, gated=True, pods=pods)
+    return job("mnist", server, workers, started_at=at(-1))
+
+
+def test_no_pod_of_a_gang_has_a_node_before_all_of_its_minimum_are_made() -> None:
+    """The Job controller makes those of one Job at a time, or never where it may not."""
+    nodes = [node("a", 9)]
+    for mine in (beginning(), beginning(0), beginning(1), beginning(suspended=True)):
+        assert plan_for(cluster(*nodes, mine)).node_assignments == ()
+    placed = plan_for(cluster(*nodes, beginning(0, 1))).node_assignments
+    assert {one.role: len(one.nodes) for one in placed} == {"ps": 1, "worker": 2}
+
+
+def test_a_gang_that_has_begun_gives_each_new_pod_its_node() -> None:
+    begun = beginning(0)
+    server = begun.roles[0].changed(pods=(pod(0, "a"),))
+    placed = plan_for(cluster(node("a", 9), replace(begun, roles=(server, begun.roles[1]))))
+    assert [one.role for one in placed.node_assignments] == ["worker"]
+
+
 def test_a_pod_keeps_the_node_that_it_was_given() -> None:
     plan = plan_for(cluster(node("a", 4), node("b", 1), waiting("a", assigned=("b",))))
     assert quiet(plan)
