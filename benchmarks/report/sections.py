@@ -51,6 +51,7 @@ SECTIONS: Final = (
     Section("latency", "control_plane.latency"),
     Section("placement", "scheduling.placement"),
     Section("gangs", "scheduling.gangs"),
+    Section("fits", "scheduling.fits"),
 )
 
 

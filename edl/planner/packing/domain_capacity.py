@@ -105,7 +105,8 @@ class DomainRanking:
         spare = (self._sums[some] / pods[some, None]).min(axis=0, initial=np.inf)
         close = -self._sums[count + some].sum(axis=0)
         least = np.array([*asked.values()], dtype=np.int64)
-        has = (spare >= 1) & (self._sums[2 * count :] >= least[:, None]).all(axis=0)
+        has = spare >= 1
+        has &= (self._sums[2 * count :] >= least[:, None]).all(axis=0)
         enough = np.flatnonzero(has)
         for rank, place in enumerate(_ascending(spare[enough], close[enough])):
             if not _TIGHTEST <= rank < len(enough) - _ROOMIEST:
