@@ -1,6 +1,6 @@
 """Figures of gangs that fill clusters: a line for each cluster, also from a file of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import ceil
 from pathlib import Path
 from statistics import fmean
@@ -96,3 +96,10 @@ def table(found: Sequence[ClusterRecord]) -> Iterator[str]:
 def read(path: Path | None) -> list[ClusterRecord]:
     lines = path.read_text().splitlines() if path and path.exists() else []
     return [msgspec.json.decode(text, type=ClusterRecord) for text in lines]
+
+
+def add(path: Path | None, lines: Iterable[str]) -> None:
+    """Append them to a file, if one is asked for."""
+    if path:
+        with path.open("a") as file:
+            file.writelines(f"{one}\n" for one in lines)

@@ -8,6 +8,7 @@ are added to a file, and the table is that of the file: a run may be made in par
 """
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -36,7 +37,7 @@ from benchmarks.scheduling.exact_fits import (
     jobs,
     pod_spec,
 )
-from benchmarks.scheduling.fit_records import SOON, ClusterRecord, line, read, table
+from benchmarks.scheduling.fit_records import SOON, ClusterRecord, add, line, read, table
 from benchmarks.scheduling.watch import Gang, Stalls, Watch
 from dev.installation import install
 from edl import contract
@@ -288,14 +289,9 @@ def main() -> None:
 def _measured(run: Run, asked: argparse.Namespace) -> Iterator[ClusterRecord]:
     for seed in range(asked.first, asked.first + asked.clusters):
         record, gangs = run.played(seed)
-        print(line(f"cluster {seed}", [record]), flush=True)
-        for path, text in (
-            (asked.record, [msgspec.json.encode(record).decode()]),
-            (asked.traces, traces(gangs, record)),
-        ):
-            if path:
-                with path.open("a") as file:
-                    file.writelines(f"{one}\n" for one in text)
+        print(line(f"cluster {seed}", [record]), file=sys.stderr, flush=True)
+        add(asked.record, [msgspec.json.encode(record).decode()])
+        add(asked.traces, traces(gangs, record))
         yield record
 
 
