@@ -160,7 +160,7 @@ def _fillers(random: Random, number: int, pool: str, left: int) -> Iterator[Draw
 
 
 def fits(pods: Iterable[int], idle: Iterable[int]) -> bool:
-    """Whether pods of so many units fit on nodes of one pool with so many idle ones.
+    """Whether pods of these units fit on nodes of one pool with these idle units.
 
     Exact, as units of pods are powers of two: a pod takes as many places from smaller ones wherever
     it is put.
@@ -222,7 +222,7 @@ def pod_spec(pool: Pool, units: int, node: str = "", *, written: bool = True) ->
 
 
 def _room(pool: Pool, units: int) -> Mapping[str, str]:
-    """What so many units of a pool are."""
+    """Resources of this many units of a pool."""
     if pool.has_gpus:
         return {GPU: str(units), "cpu": str(4 * units), "memory": f"{16 * units}Gi"}
     return {"cpu": str(units), "memory": f"{4 * units}Gi"}

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 SOON: Final = 10.0
-"""The criterion: so many seconds after the last pod or gang came all that have room run, and no
+"""The criterion: this many seconds after the last pod or gang came all that have room run, and no
 gang has a part of its minimum bound for longer without the rest."""
 
 

@@ -15,7 +15,7 @@ from edl.planner.packing.pod_class import PodClass, PodSetRequest
 ReadCapacity: TypeAlias = Callable[[Ints | slice], Ints]
 """The room of some nodes; int64[resources, rows]."""
 _FEW: Final = 4
-"""Nodes whose changes are added one by one, as numpy is slow with so few."""
+"""Nodes whose changes are added one by one, as numpy is slow with few."""
 _RANKED: Final = 2**20
 """Nodes that rankings remember together: some 50 MiB."""
 _TIGHTEST: Final = 12
