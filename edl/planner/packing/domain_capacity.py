@@ -100,9 +100,9 @@ class DomainRanking:
         for pod_class, pods in requests:
             for resource, amount in pod_class.amounts:
                 asked[resource] += amount * pods
-        pods = np.array([request.pods for request in requests], dtype=np.int64)
-        some = np.flatnonzero(pods)
-        spare = (self._sums[some] / pods[some, None]).min(axis=0, initial=np.inf)
+        wanted = np.array([request.pods for request in requests], dtype=np.int64)
+        some = np.flatnonzero(wanted)
+        spare = (self._sums[some] / wanted[some, None]).min(axis=0, initial=np.inf)
         close = -self._sums[count + some].sum(axis=0)
         least = np.array([*asked.values()], dtype=np.int64)
         has = spare >= 1
