@@ -20,7 +20,7 @@ from kubectl_edl.cli.interaction import say_changed
 from kubectl_edl.cli.options import Writing
 from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.lookup import training_job
-from kubectl_edl.client.patcher import ACTUATORS, Patcher, with_fresh_state
+from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.pending_pods import REMOVE_GATES
 from kubectl_edl.install.job_restore import own_fields, with_gates
 
@@ -71,7 +71,7 @@ def release_job(
 
     Raises Missing, Refused, ClusterError.
     """
-    actuator = ACTUATORS[writing.dry_run](connection.cluster)
+    actuator = Patcher(connection.cluster, writing.dry_run)
 
     def change() -> _Done:
         jobs = _jobs_of(name, connection, world)

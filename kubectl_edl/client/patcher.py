@@ -1,8 +1,8 @@
-"""The patchers that `--dry-run` selects from; commands work with any of them."""
+"""Patches as `--dry-run` asks for them, tried again from fresh state after a conflict."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from edl.errors import Conflict
 from edl.kube.cluster import Cluster
@@ -10,63 +10,38 @@ from edl.patches.merge_patch import merged
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
 
+REMARKS: Final[Mapping[str, str]] = {
+    "none": "",
+    "client": " (dry run)",
+    "server": " (server dry run)",
+}
+"""What follows every sentence about what was done, by `--dry-run`."""
 
-class Patcher(Protocol):
-    """Performs patches; `remark` follows every sentence about what was done."""
+
+@dataclass(frozen=True, slots=True)
+class Patcher:
+    """Performs patches as `--dry-run` says.
+
+    server: the API server and its webhooks check them, and change nothing. client: nothing is sent;
+    the object is read, and shown as it would become.
+    """
+
+    cluster: Cluster
+    dry_run: str = "none"
 
     @property
-    def remark(self) -> str: ...
+    def remark(self) -> str:
+        return REMARKS[self.dry_run]
 
     def patch(self, patch: Patch) -> Json:
         """The object as it is afterwards. Raises Conflict when its version is not the newest."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Real:
-    """Changes the cluster."""
-
-    cluster: Cluster
-    remark: str = ""
-
-    def patch(self, patch: Patch) -> Json:
-        return self.cluster.patch(patch.target, _preconditioned(patch))
-
-
-@dataclass(frozen=True, slots=True)
-class ServerDryRun:
-    """Lets the API server and its webhooks check the change, and changes nothing."""
-
-    cluster: Cluster
-    remark: str = " (server dry run)"
-
-    def patch(self, patch: Patch) -> Json:
-        return self.cluster.patch(patch.target, _preconditioned(patch), dry_run=True)
-
-
-@dataclass(frozen=True, slots=True)
-class ClientDryRun:
-    """Sends nothing: reads the object and shows what it would become."""
-
-    cluster: Cluster
-    remark: str = " (dry run)"
-
-    def patch(self, patch: Patch) -> Json:
-        found = self.cluster.get(patch.target)
-        if found["metadata"]["resourceVersion"] != patch.version:
-            raise Conflict(f"{patch.target.name} changed meanwhile; read it again")
-        return merged(found, patch.body)
-
-
-ACTUATORS: Final[Mapping[str, Callable[[Cluster], Patcher]]] = {
-    "none": Real,
-    "client": ClientDryRun,
-    "server": ServerDryRun,
-}
-
-
-def _preconditioned(patch: Patch) -> Json:
-    return merged(patch.body, {"metadata": {"resourceVersion": patch.version}})
+        if self.dry_run == "client":
+            found = self.cluster.get(patch.target)
+            if found["metadata"]["resourceVersion"] != patch.version:
+                raise Conflict(f"{patch.target.name} changed meanwhile; read it again")
+            return merged(found, patch.body)
+        body = merged(patch.body, {"metadata": {"resourceVersion": patch.version}})
+        return self.cluster.patch(patch.target, body, dry_run=self.dry_run == "server")
 
 
 _ATTEMPTS: Final = 6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Thread
@@ -12,20 +11,18 @@ import msgspec
 
 from edl import contract
 from edl.errors import Forbidden, NotFound
-from edl.forecast.estimate import Estimate
 from edl.forecast.forecast import forecast
 from edl.kube.cache.informer import Informer
 from edl.kube.cache.team_source import TeamSource
 from edl.kube.cache.watched_kinds import RULES, SURROUNDINGS, Stores
 from edl.kube.cluster import RESOURCES, ListOptions
 from edl.kube.state.incremental_state import IncrementalState
-from edl.model import ClusterState, JobKey
 from edl.planner.decide import decide
 from edl.visibility import queue_order
 from edl.visibility.team_figures import team_figures
 from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import survey_training
-from kubectl_edl.client.reconciler_settings import Deciding, SettingsOverrides, deciding, unattended
+from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding, unattended
 from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
 from kubectl_edl.top.cluster_costs import ClusterCosts, hours_so_far, node_costs
 

@@ -28,10 +28,10 @@ from kubectl_edl.cli.options import (
     group,
     option,
 )
+from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.model.job_selection import JobSelection, check, choosing, each, none_found, shown
 
 _NAMED: Final = 5
-_REMARKS: Final = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def _delete(
             world.say(f"job.batch/{one}")
         return
     which = "" if names == [key.name] else f" with its {'Job' if len(names) == 1 else 'Jobs'} "
-    remark = _REMARKS[how.dry_run]
+    remark = REMARKS[how.dry_run]
     name = shown(key, connection.scope)
     world.say(f"{name}: deleted{which}{', '.join(names) if which else ''}{remark}")
 

@@ -17,9 +17,9 @@ from kubectl_edl.cli.interaction import patient
 from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
 from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client import reconciler_lease
-from kubectl_edl.client.cluster_view import survey_cluster, survey_ruled
+from kubectl_edl.client.cluster_view import allowed, survey_cluster, survey_ruled
 from kubectl_edl.client.lookup import named_role, training_job
-from kubectl_edl.client.pending_pods import Unplaced, unplaced
+from kubectl_edl.client.pending_pods import unplaced
 from kubectl_edl.client.reconciler_settings import (
     Deciding,
     SettingsOverrides,
@@ -82,11 +82,7 @@ def explain(
     world: CliContext, job: str, scope: Scope, asked: SettingsOverrides, reading: OutputOptions
 ) -> None:
     connection = world.connect(scope)
-
-    def read() -> Report:
-        return _report(world, connection, job, asked)
-
-    show(world, reading, read)
+    show(world, reading, lambda: _report(world, connection, job, asked))
 
 
 def _report(
@@ -99,7 +95,13 @@ def _report(
     survey = survey_ruled(connection, now)
     job = training_job(name, survey, connection)
     by = deciding(connection, asked, now)
-    pods, hints = _unplaced(connection, job)
+    hints: list[str] = []
+    jobs = {role.job for role in job.roles}
+    pods = allowed(
+        lambda: unplaced(connection.cluster, job.key.namespace, jobs),
+        "pods that wait are missing",
+        hints,
+    )
     state, more = _cluster(world, connection)
     published = None if state else _published(connection, job, now, more)
     explanation, estimate = _told(world, by, state, job) if state else (None, None)
@@ -110,7 +112,7 @@ def _report(
         deciding=by,
         explanation=explanation,
         estimate=estimate,
-        unplaced=pods,
+        unplaced=tuple(pods),
         past=past(job)[-_PAST:],
         caveats=_caveats(state, job) if state else (),
         domains=running(job, labels_of(state.nodes)) if state else None,
@@ -196,13 +198,3 @@ def _told(
         return explanation, unattended(by)
     found = forecast(state, settings, [job.key], patient(world))
     return explanation, found.starts.get(job.key) or found.grows.get(job.key)
-
-
-def _unplaced(
-    connection: ClusterConnection, job: TrainingJob
-) -> tuple[tuple[Unplaced, ...], tuple[str, ...]]:
-    try:
-        jobs = {role.job for role in job.roles}
-        return unplaced(connection.cluster, job.key.namespace, jobs), ()
-    except Forbidden as error:
-        return (), (f"hint: pods that wait are missing: {error}",)

@@ -15,6 +15,7 @@ from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import DRY_RUNS, TIME_LIMIT, TIMEOUT, given, option
 from kubectl_edl.client.certificate_store import served_in, served_outside
+from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import installation_values, prune, rollout
 from kubectl_edl.install.installation_values import InstallationChoice
 from kubectl_edl.install.server_side_apply import (
@@ -27,8 +28,6 @@ from kubectl_edl.install.server_side_apply import (
     target_of,
 )
 from kubectl_edl.output.serialize import json_stream, yaml_text
-
-_REMARKS: Final = {"none": "", "server": " (server dry run)"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +133,7 @@ def _put(world: CliContext, cluster: PluginCluster, given: Json, how: InstallOpt
     old = prune.superseded(cluster, [one.target for one in done])
     for target in old if apply.dry_run else prune.remove(cluster, old):
         if sentences:
-            world.say(f"{name_of(target)} deleted{_REMARKS[how.dry_run]}")
+            world.say(f"{name_of(target)} deleted{REMARKS[how.dry_run]}")
     if not sentences:
         _print(world, how.output, [one.after for one in done])
     if how.wait and not apply.dry_run:
@@ -144,7 +143,7 @@ def _put(world: CliContext, cluster: PluginCluster, given: Json, how: InstallOpt
 
 
 def _told(world: CliContext, one: Applied, how: InstallOptions) -> Applied:
-    world.say(f"{name_of(one.target)} {one.verb}{_REMARKS[how.dry_run]}")
+    world.say(f"{name_of(one.target)} {one.verb}{REMARKS[how.dry_run]}")
     for difference in one.differences:
         world.say(f"  {difference}")
     return one

@@ -15,7 +15,7 @@ from kubectl_edl.cli.interaction import say_changed
 from kubectl_edl.cli.options import Writing, everywhere, writing
 from kubectl_edl.client.cluster_view import Survey, selected, survey_jobs
 from kubectl_edl.client.lookup import again, training_job
-from kubectl_edl.client.patcher import ACTUATORS, Patcher, with_fresh_state
+from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.model.job_selection import (
     JobSelection,
@@ -53,7 +53,7 @@ def flip(
     chosen = _chosen(choice, survey, connection)
     if none_found(world, connection.namespace, chosen):
         return
-    actuator = ACTUATORS[writing.dry_run](connection.cluster)
+    actuator = Patcher(connection.cluster, writing.dry_run)
     hints = unattended(connection, world.now(), writing.dry_run)
     if hints:
         switch = replace(switch, done=switch.unattended)

@@ -62,11 +62,7 @@ def plan(
     world: CliContext, scope: Scope, asked: SettingsOverrides, reading: OutputOptions, *, diff: bool
 ) -> None:
     connection = world.connect(scope)
-
-    def read() -> Report:
-        return _report(world, connection, asked, diff=diff)
-
-    show(world, reading, read)
+    show(world, reading, lambda: _report(world, connection, asked, diff=diff))
 
 
 def _report(

@@ -14,7 +14,7 @@ from kubectl_edl.cli.interaction import say_changed
 from kubectl_edl.cli.options import Writing
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.lookup import named_role, training_job
-from kubectl_edl.client.patcher import ACTUATORS, with_fresh_state
+from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.scale import resize_script, worker_removal
 from kubectl_edl.scale.resize_outcome import Goal, wait
@@ -86,7 +86,7 @@ def carry_out(errand: ResizeTask, beside: Beside) -> None:
 
 
 def _write(errand: ResizeTask) -> _Decided:
-    actuator = ACTUATORS[errand.writing.dry_run](errand.connection.cluster)
+    actuator = Patcher(errand.connection.cluster, errand.writing.dry_run)
 
     def change() -> tuple[_Decided, Json]:
         decided = _decide(errand)
@@ -144,8 +144,7 @@ def _taking_back(errand: ResizeTask, decided: _Decided, size: int) -> Callable[[
     def take_back() -> Json:
         version = errand.connection.cluster.get(target)["metadata"]["resourceVersion"]
         body = {"metadata": {"annotations": {contract.REPLICAS: str(size)}}}
-        actuator = ACTUATORS[_NO_DRY_RUN](errand.connection.cluster)
-        return actuator.patch(Patch(target, version, body))
+        return Patcher(errand.connection.cluster).patch(Patch(target, version, body))
 
     return take_back
 

@@ -13,7 +13,7 @@ from edl.parsing.yaml_edits import lost_comments
 from edl.writes import Json, Patch
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
-from kubectl_edl.client.patcher import ACTUATORS, with_fresh_state
+from kubectl_edl.client.patcher import REMARKS, Patcher, with_fresh_state
 from kubectl_edl.resources.source_manifest import as_applied
 from kubectl_edl.teams.options import TeamWriting
 
@@ -80,10 +80,7 @@ def _write(cluster: PluginCluster, how: TeamWriting, found: Json | None, text: s
             manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": target.name}}
             whole = as_applied(manifest | {"data": data}, target.namespace)
             cluster.create(target, whole, dry_run=how.dry_run == "server")
-        return f"written{_REMARKS[how.dry_run]}"
-    patcher = ACTUATORS[how.dry_run](cluster)
+        return f"written{REMARKS[how.dry_run]}"
+    patcher = Patcher(cluster, how.dry_run)
     patcher.patch(Patch(target, found["metadata"]["resourceVersion"], {"data": data}))
     return f"written{patcher.remark}"
-
-
-_REMARKS: Final = {"none": "", "client": " (dry run)", "server": " (server dry run)"}

@@ -1,10 +1,10 @@
 """The types that all checks share: the installation under test, findings and remedies."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from kubectl_edl.cli.context import ClusterConnection
 
@@ -41,6 +41,16 @@ def warning(says: str, fix: str) -> Diagnosis:
 
 def failure(says: str, fix: str) -> Diagnosis:
     return Diagnosis(Verdict.FAILURE, says, fix)
+
+
+_SHOWN: Final = 10
+
+
+def first(said: Sequence[Diagnosis], others: str) -> Iterator[Diagnosis]:
+    """Some of them, and how many are left out; `others` is the command that shows all."""
+    yield from said[:_SHOWN]
+    if len(said) > _SHOWN:
+        yield warning(f"and {len(said) - _SHOWN} more like them", others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,22 +13,21 @@ from edl.inject.warnings import unknown_keys
 from edl.kube.cluster import ListOptions
 from edl.parsing.namespace_policy import SILENT
 from edl.writes import Json
-from kubectl_edl.doctor.checks.check import Diagnoses, Diagnosis, Patient, warning
+from kubectl_edl.doctor.checks.check import Diagnoses, Diagnosis, Patient, first, warning
 
-_SHOWN: Final = 10
 _PODS: Final = f"!{contract.JOB_NAME_LABEL}"
 """A Job's pods have what its template has."""
 
 
 def unheeded(patient: Patient) -> Diagnoses:
     """On Jobs and bare pods: the webhook's warnings reach only users who apply them by hand."""
-    yield from _first(_said(patient, "Job", ""), "kubectl get jobs -A --show-labels")
-    yield from _first(_said(patient, "Pod", _PODS), "kubectl get pods -A --show-labels")
+    yield from first(list(_said(patient, "Job", "")), "kubectl get jobs -A --show-labels")
+    yield from first(list(_said(patient, "Pod", _PODS)), "kubectl get pods -A --show-labels")
 
 
 def cron_jobs(patient: Patient) -> Diagnoses:
     """On CronJobs and in their templates: no webhook is asked about them."""
-    yield from _first(_of_cron_jobs(patient), "kubectl get cronjobs -A")
+    yield from first(list(_of_cron_jobs(patient)), "kubectl get cronjobs -A")
 
 
 def _said(patient: Patient, kind: str, labels: str) -> Iterator[Diagnosis]:
@@ -71,13 +70,6 @@ def _of_cron_jobs(patient: Patient) -> Iterator[Diagnosis]:
 def _slip(kind: str, manifest: Json, told: Sequence[str], fix: str) -> Diagnosis:
     metadata = manifest["metadata"]
     return warning(f"{kind} {metadata['namespace']}/{metadata['name']}: {'; '.join(told)}", fix)
-
-
-def _first(found: Iterator[Diagnosis], others: str) -> Diagnoses:
-    said = list(found)
-    yield from said[:_SHOWN]
-    if len(said) > _SHOWN:
-        yield warning(f"and {len(said) - _SHOWN} more like them", others)
 
 
 def _listed(patient: Patient, kind: str, labels: str = "") -> list[Json]:

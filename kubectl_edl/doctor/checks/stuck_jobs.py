@@ -20,10 +20,11 @@ from edl.quantities import Resources
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.doctor.checks import reconciler_health
-from kubectl_edl.doctor.checks.check import Diagnoses, Diagnosis, Patient, warning, well
+from kubectl_edl.doctor.checks.check import Diagnoses, Diagnosis, Patient, first, warning, well
 from kubectl_edl.doctor.checks.stuck_phases import StuckRule, stuck_rules
 
 _SHOWN: Final = 10
+_ALL: Final = "kubectl edl status -A"
 _TRIED: Final = 20
 """Queued jobs that are tried alone: each takes a decision over all nodes."""
 
@@ -33,9 +34,7 @@ def stuck(patient: Patient) -> Diagnoses:
     jobs = _jobs(patient).jobs
     rules = stuck_rules(reconciler_health.way_out(patient))
     bad = [said for job in jobs if (said := _stuck(job, rules, patient.now))]
-    yield from bad[:_SHOWN]
-    if len(bad) > _SHOWN:
-        yield warning(f"and {len(bad) - _SHOWN} more like them", "kubectl edl status -A")
+    yield from first(bad, _ALL)
     if not bad:
         yield well(f"none of {len(jobs)} is stuck" if jobs else "there are none yet")
 
@@ -52,19 +51,16 @@ def unrequested(patient: Patient) -> Diagnoses:
     jobs = [job for job in survey.jobs if not ending(job)]
     found = [(job, role) for job in jobs for role in roles(job)]
     said = [
-        (job, role)
-        for job, role in found
-        if not job.problem and (role.status.pods or not survey.hints)
-    ]
-    for job, role in said[:_SHOWN]:
-        yield warning(
+        warning(
             f"{job.key}: no container of {role.name} requests CPU or memory: its pods count as "
             f"nothing, and all {role.spec.max} run whatever capacity is free",
             f"kubectl edl explain {job.key.name} -n {job.key.namespace}  "
             "# then recreate it with resources.requests",
         )
-    if len(said) > _SHOWN:
-        yield warning(f"and {len(said) - _SHOWN} more like them", "kubectl edl status -A")
+        for job, role in found
+        if not job.problem and (role.status.pods or not survey.hints)
+    ]
+    yield from first(said, _ALL)
     if jobs and not found:
         yield well("the pods of each elastic role request something")
 
@@ -111,18 +107,19 @@ def topologies(patient: Patient) -> Diagnoses:
     missing = [
         (job, label) for job in asking for label in job.topology.labels if label not in known
     ]
-    for job, label in missing[:_SHOWN]:
-        required = label in (one for _, one in job.topology.required)
-        name = contract.REQUIRED_TOPOLOGY if required else contract.PREFERRED_TOPOLOGY
-        then = "it cannot start" if required else "it has no effect"
-        yield warning(
-            f"{job.key}: no node has the label {label} of its {name}: {then}",
-            "kubectl get nodes --show-labels",
-        )
-    if len(missing) > _SHOWN:
-        yield warning(f"and {len(missing) - _SHOWN} more like them", "kubectl edl status -A")
+    yield from first([_unlabelled(job, label) for job, label in missing], _ALL)
     if not missing:
         yield well("nodes have each label of the jobs' topologies")
+
+
+def _unlabelled(job: TrainingJob, label: str) -> Diagnosis:
+    required = label in (one for _, one in job.topology.required)
+    name = contract.REQUIRED_TOPOLOGY if required else contract.PREFERRED_TOPOLOGY
+    then = "it cannot start" if required else "it has no effect"
+    return warning(
+        f"{job.key}: no node has the label {label} of its {name}: {then}",
+        "kubectl get nodes --show-labels",
+    )
 
 
 def consent(patient: Patient) -> Diagnoses:
