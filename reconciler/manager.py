@@ -56,7 +56,7 @@ class Manager:
         clocks: Clocks,
         elector: LeaderElector | None = None,
     ) -> None:
-        self.metrics = Metrics.fresh()
+        self.metrics = Metrics()
         self.forbidden = Event()
         """Set by each write that the API server answers with Forbidden."""
         self._alarm = DebouncedTrigger()

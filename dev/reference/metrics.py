@@ -64,7 +64,7 @@ def _labels(family: Metric) -> str:
 
 def _of_reconciler() -> Iterator[Metric]:
     """Each is touched once: a metric with labels is silent before."""
-    metrics = Metrics.fresh()
+    metrics = Metrics()
     CertificateMetrics(metrics.registry)
     teams = Teams.of([Team("vision", guaranteed=Resources.of({CPU: 1}))])
     metrics.latest.decided = LastDecision(ClusterState(_LONG_AGO, (), (), teams=teams), Plan())

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import msgspec
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -21,144 +20,102 @@ _STALLS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0
 _WAITS = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 43200.0, 86400.0, 604800.0)
 
 
-class DecisionMetrics(msgspec.Struct, frozen=True):
+class DecisionMetrics:
     """Rounds, and what was decided in them.
 
     `decisions` by `DECISIONS`; `replicas` and `stall_seconds` by `RESIZES`.
     """
 
-    decisions: Counter
-    replicas: Counter
-    rounds: Counter
-    decide_seconds: Histogram
-    latency_seconds: Histogram
-    act_seconds: Histogram
-    queue_wait_seconds: Histogram
-    stall_seconds: Histogram
-    provisioning_seconds: Histogram
-    provisioning_failures: Counter
-
-    def __post_init__(self) -> None:
-        """Series that exist from the start: a rate needs the 0 before the first 1."""
+    def __init__(self, registry: CollectorRegistry) -> None:
+        counter, histogram = partial(_counter, registry), partial(_histogram, registry)
+        self.decisions = counter(
+            "edl_decisions", f"Decisions carried out: {', '.join(DECISIONS)}.", "decision"
+        )
+        self.replicas = counter("edl_resized_replicas", "Replicas added or removed.", "decision")
+        self.rounds = counter("edl_rounds", "Decisions about the whole cluster.")
+        self.decide_seconds = histogram("edl_decide_seconds", "Seconds to observe and decide once.")
+        self.latency_seconds = histogram(
+            "edl_event_to_decision_seconds", "From the first event to the decision about it."
+        )
+        self.act_seconds = histogram("edl_act_seconds", "Seconds to carry out a decision.")
+        self.queue_wait_seconds = histogram(
+            "edl_queue_wait_seconds", "From creation to the first start.", buckets=_WAITS
+        )
+        self.stall_seconds = histogram(
+            "edl_resize_stall_seconds",
+            "From the patch until pods of the new size work, and launchers know them.",
+            "decision",
+            buckets=_STALLS,
+        )
+        self.provisioning_seconds = histogram(
+            "edl_provisioning_seconds",
+            "From the first provisional pod of a job to its start.",
+            buckets=_WAITS,
+        )
+        self.provisioning_failures = counter(
+            "edl_provisioning_failures", "Jobs whose nodes did not come in time."
+        )
+        # Series that exist from the start: a rate needs the 0 before the first 1.
         for word in DECISIONS:
             self.decisions.labels(word)
         for word in RESIZES:
             self.stall_seconds.labels(word)
             self.replicas.labels(word)
 
-    @classmethod
-    def of(cls, registry: CollectorRegistry) -> "DecisionMetrics":
-        counter, histogram = partial(_counter, registry), partial(_histogram, registry)
-        return cls(
-            decisions=counter(
-                "edl_decisions", f"Decisions carried out: {', '.join(DECISIONS)}.", "decision"
-            ),
-            replicas=counter("edl_resized_replicas", "Replicas added or removed.", "decision"),
-            rounds=counter("edl_rounds", "Decisions about the whole cluster."),
-            decide_seconds=histogram("edl_decide_seconds", "Seconds to observe and decide once."),
-            latency_seconds=histogram(
-                "edl_event_to_decision_seconds", "From the first event to the decision about it."
-            ),
-            act_seconds=histogram("edl_act_seconds", "Seconds to carry out a decision."),
-            queue_wait_seconds=histogram(
-                "edl_queue_wait_seconds", "From creation to the first start.", buckets=_WAITS
-            ),
-            stall_seconds=histogram(
-                "edl_resize_stall_seconds",
-                "From the patch until pods of the new size work, and launchers know them.",
-                "decision",
-                buckets=_STALLS,
-            ),
-            provisioning_seconds=histogram(
-                "edl_provisioning_seconds",
-                "From the first provisional pod of a job to its start.",
-                buckets=_WAITS,
-            ),
-            provisioning_failures=counter(
-                "edl_provisioning_failures", "Jobs whose nodes did not come in time."
-            ),
-        )
 
-
-class ApiMetrics(msgspec.Struct, frozen=True):
+class ApiMetrics:
     """Watches and writes: `failures` by error, `writes` by verb, kind and outcome."""
 
-    failures: Counter
-    conflicts: Counter
-    watches: Counter
-    event_age: Gauge
-    writes: Counter
-    write_seconds: Histogram
-
-    def __post_init__(self) -> None:
-        """As for decisions: the 0 before the first 1."""
-        for word in ("round", "steps"):
+    def __init__(self, registry: CollectorRegistry) -> None:
+        counter = partial(_counter, registry)
+        self.failures = counter("edl_failures", "Writes and rounds that failed.", "kind")
+        self.conflicts = counter("edl_conflicts", "Steps decided again from fresh state.")
+        self.watches = counter("edl_watches", "Watches begun.", "kind")
+        self.event_age = Gauge(
+            "edl_last_event_age_seconds",
+            "Since the last list, event or bookmark; the API server sends one a minute.",
+            ("kind",),
+            registry=registry,
+        )
+        self.writes = counter("edl_writes", "Writes.", "verb", "kind", "outcome")
+        self.write_seconds = _histogram(
+            registry, "edl_write_seconds", "How long a write took.", "verb"
+        )
+        for word in ("round", "steps"):  # as for decisions
             self.failures.labels(word)
 
     def wrote(self, told: WriteOutcome) -> None:
         self.writes.labels(told.verb, told.kind, told.outcome).inc()
         self.write_seconds.labels(told.verb).observe(told.seconds)
 
-    @classmethod
-    def of(cls, registry: CollectorRegistry) -> "ApiMetrics":
-        counter = partial(_counter, registry)
-        return cls(
-            failures=counter("edl_failures", "Writes and rounds that failed.", "kind"),
-            conflicts=counter("edl_conflicts", "Steps decided again from fresh state."),
-            watches=counter("edl_watches", "Watches begun.", "kind"),
-            event_age=Gauge(
-                "edl_last_event_age_seconds",
-                "Since the last list, event or bookmark; the API server sends one a minute.",
-                ("kind",),
-                registry=registry,
-            ),
-            writes=counter("edl_writes", "Writes.", "verb", "kind", "outcome"),
-            write_seconds=_histogram(
-                registry, "edl_write_seconds", "How long a write took.", "verb"
-            ),
-        )
 
-
-class StateMetrics(msgspec.Struct, frozen=True):
+class StateMetrics:
     """What holds while this process leads."""
 
-    leading: Gauge
-    missing_rights: Gauge
-    teams_document_invalid: Gauge
-
-    @classmethod
-    def of(cls, registry: CollectorRegistry) -> "StateMetrics":
-        return cls(
-            leading=Gauge("edl_leading", "1 while this process acts.", registry=registry),
-            missing_rights=Gauge(
-                "edl_missing_rights",
-                "Rights to write that this process needs and does not have, while it leads.",
-                registry=registry,
-            ),
-            teams_document_invalid=Gauge(
-                "edl_teams_document_invalid",
-                "1 while the ConfigMap edl-teams cannot be read: the teams before it stay.",
-                registry=registry,
-            ),
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.leading = Gauge("edl_leading", "1 while this process acts.", registry=registry)
+        self.missing_rights = Gauge(
+            "edl_missing_rights",
+            "Rights to write that this process needs and does not have, while it leads.",
+            registry=registry,
+        )
+        self.teams_document_invalid = Gauge(
+            "edl_teams_document_invalid",
+            "1 while the ConfigMap edl-teams cannot be read: the teams before it stay.",
+            registry=registry,
         )
 
 
-class Metrics(msgspec.Struct, frozen=True):
+class Metrics:
     """Every metric of the reconciler."""
 
-    registry: CollectorRegistry
-    latest: LastDecisionCollector
-    decided: DecisionMetrics
-    api: ApiMetrics
-    state: StateMetrics
-
-    @classmethod
-    def fresh(cls) -> "Metrics":
-        registry, latest = CollectorRegistry(), LastDecisionCollector()
-        registry.register(latest)
-        ProcessCollector(registry=registry)
-        parts = DecisionMetrics.of(registry), ApiMetrics.of(registry), StateMetrics.of(registry)
-        return cls(registry, latest, *parts)
+    def __init__(self) -> None:
+        self.registry, self.latest = CollectorRegistry(), LastDecisionCollector()
+        self.registry.register(self.latest)
+        ProcessCollector(registry=self.registry)
+        self.decided = DecisionMetrics(self.registry)
+        self.api = ApiMetrics(self.registry)
+        self.state = StateMetrics(self.registry)
 
 
 def _counter(registry: CollectorRegistry, name: str, text: str, *labels: str) -> Counter:

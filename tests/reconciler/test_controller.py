@@ -82,7 +82,7 @@ class World:
     def __init__(self) -> None:
         self.time = Time()
         self.hand = Hand(self.time)
-        self.metrics = Metrics.fresh()
+        self.metrics = Metrics()
         self.jobs = [A, B]
         self.bare: list[JobKey] = []
         self.recheck: timedelta | None = None

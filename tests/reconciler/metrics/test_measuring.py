@@ -52,7 +52,7 @@ class Told:
 
     def __init__(self) -> None:
         self.time = Time()
-        self.metrics = Metrics.fresh()
+        self.metrics = Metrics()
         self.journal = DecisionLog(self.metrics, self.time.monotonic)
 
     def decides(self, plan: Plan, state: ClusterState, waited: float | None = None) -> None:
@@ -265,7 +265,7 @@ def _renamed(plan: Plan, key: JobKey) -> Plan:
 
 
 def test_each_write_is_counted_by_what_became_of_it() -> None:
-    metrics = Metrics.fresh()
+    metrics = Metrics()
     faulty = FaultyCluster(FakeCluster(Time().now))
     leadership = AlwaysLeader()
     guarded = LeaderOnlyCluster(faulty, leadership, metrics.api.wrote)

@@ -14,7 +14,7 @@ from tests.reasons import because
 
 
 def served(state: ClusterState, plan: Plan | None = None) -> list[str]:
-    metrics = Metrics.fresh()
+    metrics = Metrics()
     metrics.latest.decided = LastDecision(state, plan or Plan())
     lines = generate_latest(metrics.registry).decode().splitlines()
     return [line for line in lines if line.startswith("edl_team_")]
