@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from edl.planner.explain.explanation import Explanation
     from edl.visibility.job_capacity import JobCapacity
     from edl.visibility.team_figures import TeamFigures
+    from kubectl_edl.explain.explained_job import Explained
 
 _PAST: Final = 5
 _HELP: Final = """Explain one training job: its size, why it gets no more, and what would change it.
@@ -121,13 +122,19 @@ def _report(
         capacity=_capacity(state, job) if state else None,
     )
     if published:
-        told = published.job(job.key)
-        explained = replace(explained, as_of=published.as_of, team=published.queue.team)
-        if told:
-            explained = replace(explained, published=told, estimate=estimate_of(told))
+        explained = _as_published(explained, published, job)
     deciders = by.hints if state else reconciler_lease.unattended(connection, now)
     beside = (*survey.hints, *deciders, *hints, *more)
     return explain_report(explained, now).hinting(dict.fromkeys(beside))
+
+
+def _as_published(
+    explained: "Explained", published: PublishedView, job: TrainingJob
+) -> "Explained":
+    """With what the reconciler published about it."""
+    explained = replace(explained, as_of=published.as_of, team=published.queue.team)
+    told = published.job(job.key)
+    return replace(explained, published=told, estimate=estimate_of(told)) if told else explained
 
 
 def _figures(state: ClusterState, job: TrainingJob) -> "TeamFigures | None":
