@@ -43,9 +43,9 @@ _PAST: Final = 5
 _HELP: Final = """Explain one training job: its size, why it gets no more, and what would change it.
 
 With the name of one of its Jobs only that role is explained. NEXT is the size after what the
-reconciler does next. Every explanation has been tried: the same decision was made again with all
-that it names out of the way, and the job got more; unless it says that there may be more in the
-way.
+reconciler does next; while none is at work, it is NOW. Every explanation has been tried: the same
+decision was made again with all that it names out of the way, and the job got more; unless it says
+that there may be more in the way.
 
 Where teams share the cluster, GUARANTEED is what of its running pods its team's guarantee covers,
 BORROWED the rest, and the teams that leave it idle.
@@ -196,12 +196,13 @@ def _told(
     settings = by.settings
     situation = DecisionInput(state, settings.value(), settings.limits)
     explanation = explain_job(situation, job.key)
-    could = explanation and (
-        explanation.start_blockers or any(role.blockers for role in explanation.roles)
-    )
+    if explanation is None:
+        return None, None
+    could = explanation.start_blockers or any(role.blockers for role in explanation.roles)
+    if by.stalled:
+        shown = explanation if by.source == "flags" else explanation.unplanned()
+        return shown, unattended(by) if could else None
     if not could:
         return explanation, None
-    if by.stalled:
-        return explanation, unattended(by)
     found = forecast(state, settings, [job.key], patient(world))
     return explanation, found.starts.get(job.key) or found.grows.get(job.key)

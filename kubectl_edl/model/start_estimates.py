@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from kubectl_edl.output.documents.shared_documents import EstimateDocument
 
 _SPOKEN: Final = {Certainty.ABOUT: "in about", Certainty.LATEST: "within about"}
+_TODAY: Final = "with today's nodes and quotas"
 
 
 def when(estimate: Estimate, now: datetime) -> str:
@@ -18,13 +19,20 @@ def when(estimate: Estimate, now: datetime) -> str:
     if estimate.certainty is Certainty.NOW:
         return "now"
     if estimate.certainty is Certainty.NEVER:
-        return f"never with today's nodes and quotas: {estimate.reason}"
+        return f"never {_TODAY}: {estimate.reason}"
     if estimate.at is None:
         return f"unknown: {estimate.reason}"
     wait = duration(coarse(estimate.at - now))
     return f"{_SPOKEN[estimate.certainty]} {wait}" + (
         f", {estimate.reason}" if estimate.reason else ""
     )
+
+
+def starts(estimate: Estimate, now: datetime) -> str:
+    """As a part of a sentence: `starts in about 25m`, `never starts with …`."""
+    if estimate.certainty is Certainty.NEVER:
+        return f"never starts {_TODAY}: {estimate.reason}"
+    return f"starts {when(estimate, now)}"
 
 
 def short(estimate: Estimate, now: datetime) -> str:

@@ -13,6 +13,7 @@ from kubectl_edl.client.cluster_view import Survey, allowed
 from kubectl_edl.client.event_reader import jobs_of, last_changes
 from kubectl_edl.client.lookup import training_job
 from kubectl_edl.client.pending_pods import unplaced
+from kubectl_edl.client.reconciler_lease import LeaseView
 from kubectl_edl.model.published_queue import (
     PublishedView,
     estimate_of,
@@ -20,7 +21,7 @@ from kubectl_edl.model.published_queue import (
     read_published,
 )
 from kubectl_edl.model.resize_limits import pace, published
-from kubectl_edl.model.start_estimates import when
+from kubectl_edl.model.start_estimates import starts
 from kubectl_edl.model.training_job_view import JobView, view
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.report import Report
@@ -35,12 +36,9 @@ def closeup(
     survey: Survey,
     connection: ClusterConnection,
     now: datetime,
-    settings: str | None = None,
+    lead: LeaseView,
 ) -> tuple[JobView, Report]:
-    """The training job of this name in the survey, as `kubectl_edl.client.lookup` looks for it.
-
-    `settings` are the reconciler's, as its Lease says them.
-    """
+    """The training job of this name in the survey, as `kubectl_edl.client.lookup` looks for it."""
     found = training_job(name, survey, connection)
     jobs = [role.job for role in found.roles]
     hints: list[str] = []
@@ -53,7 +51,7 @@ def closeup(
     )
     pods = allowed(lambda: unplaced(connection.cluster, found.key.namespace, jobs), "", [])
     shown = view(found)
-    stuck = obstacles(shown, pods, changes, now)
+    stuck = obstacles(shown, pods, changes, lead, now)
     why = {pod.name: pod.why for pod in pods}
     queue = _published(found, connection, now)
     detail = Detail(
@@ -61,7 +59,7 @@ def closeup(
         changes,
         stuck,
         why,
-        pace(found, published(settings)),
+        pace(found, published(lead.settings)),
         _domains(found, connection, hints),
         _place(found, queue, now),
         queue.queue.team if queue else "",
@@ -82,8 +80,8 @@ def _place(job: TrainingJob, view: PublishedView | None, now: datetime) -> str:
     if view is None or told is None:
         return ""
     estimate = estimate_of(told)
-    starts = f"starts {when(estimate, now)}" if estimate else ""
-    known = "; ".join(filter(None, (place_text(told), starts)))
+    begins = starts(estimate, now) if estimate else ""
+    known = "; ".join(filter(None, (place_text(told), begins)))
     return f"{known} (as of {duration(view.ago)} ago)" if known else ""
 
 

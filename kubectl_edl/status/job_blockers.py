@@ -9,11 +9,14 @@ from edl import reasons
 from edl.kube.event_facts import EventFacts
 from edl.model import Code, Phase, Pod, PodPhase
 from kubectl_edl.client.pending_pods import NO_IMAGE, Unplaced
+from kubectl_edl.client.reconciler_lease import LeaseView
 from kubectl_edl.model.training_job_view import JobView, pod_status
 
 _SOON: Final = timedelta(seconds=30)
 """So long nothing is stuck: pods come, images are pulled."""
 _LATELY: Final = timedelta(minutes=10)
+_DOCTOR: Final = "kubectl edl doctor"
+_CORRECT: Final = "correct it; Jobs that are wrong themselves are deleted and applied again"
 _CONFIG: Final = frozenset({"CreateContainerConfigError", "CreateContainerError"})
 
 
@@ -26,13 +29,19 @@ class Obstacle:
 
 
 def obstacles(
-    view: JobView, waiting: Sequence[Unplaced], changes: Sequence[EventFacts], now: datetime
+    view: JobView,
+    waiting: Sequence[Unplaced],
+    changes: Sequence[EventFacts],
+    lead: LeaseView,
+    now: datetime,
 ) -> tuple[Obstacle, ...]:
     """The most important first; none for a job that goes on by itself.
 
     `waiting` are its pods that do not run, `changes` the last Events of its Jobs.
     """
-    found = _OF_PHASE.get(view.phase, _of_pods)(view, now)
+    found: Iterable[Obstacle] = _OF_PHASE.get(view.phase, _of_pods)(view, now)
+    if view.phase is Phase.QUEUED and lead.stalled:
+        found = [Obstacle(one.what, _DOCTOR) for one in found]
     missing = _of_missing_pods(view, changes, now)
     return (*_problem(view), *found, *missing, *_of_waiting(view, waiting, now))
 
@@ -51,8 +60,7 @@ def _flags(view: JobView) -> str:
 
 def _problem(view: JobView) -> Iterator[Obstacle]:
     if view.job.problem:
-        way = "correct it; Jobs that are wrong themselves are deleted and applied again"
-        yield Obstacle(view.job.problem, way)
+        yield Obstacle(view.job.problem, _CORRECT)
     if view.job.refusal and view.job.refused:
         yield Obstacle(str(view.job.refusal), "change what refuses it: its start is tried again")
 
@@ -83,8 +91,9 @@ def _queued(view: JobView, now: datetime) -> Iterator[Obstacle]:
         return
     # `explain` runs its own decision, so it explains a new job before the reconciler has seen it.
     unseen = why.reason is Code.UNOBSERVED and not new
-    way = "kubectl edl doctor" if unseen else f"kubectl edl explain {_flags(view)}"
-    yield Obstacle(why.message, way)
+    way = _DOCTOR if unseen else f"kubectl edl explain {_flags(view)}"
+    # What is wrong with a job says itself what puts it right.
+    yield Obstacle(why.message, _CORRECT if why.reason is Code.INVALID else way)
 
 
 def _paused(view: JobView, now: datetime) -> Iterator[Obstacle]:

@@ -120,7 +120,7 @@ def detailed(
 
     survey = survey_training(asked.connection, "", now, asked)
     lead = _leadership(asked, now)
-    shown, report = closeup(name, survey, asked.connection, now, lead.settings)
+    shown, report = closeup(name, survey, asked.connection, now, lead)
     return (shown,), report.hinting((*survey.hints, *lead.hints))
 
 

@@ -32,6 +32,8 @@ _MOST: Final = 10
 """Names that are spoken of: each unknown one is compared with all that are known."""
 _CLOSE: Final = 0.75
 """A name of the same kind that is so like it is meant before a nearer one of the other kind."""
+_SIMILAR: Final = 0.7
+"""The least likeness of a name that is suggested: `priorities` is not `port`."""
 _LONGEST: Final = 63
 """Characters of a name that is compared, or quoted: none of ours is longer."""
 
@@ -135,7 +137,7 @@ def _meant(name: str, kind: EntryKind) -> tuple[str, EntryKind] | None:
     return next(((found, one) for one in kinds if found in _KNOWN[one]), None)
 
 
-def _nearest(name: str, known: frozenset[str], cutoff: float = 0.6) -> str:
+def _nearest(name: str, known: frozenset[str], cutoff: float = _SIMILAR) -> str:
     """Without the prefix, which would make any two names alike; empty for none."""
     own = name.removeprefix(contract.PREFIX).lower()
     names = sorted(one.removeprefix(contract.PREFIX) for one in known)

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Final, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from edl import phases, reasons
 from edl.model import Code, JobKey, Reason, ResizePolicy, Role, TrainingJob
@@ -62,8 +63,8 @@ class RoleExplanation(msgspec.Struct, frozen=True):
     role: str
     before: int
     after: int
-    reason: Reason | None
-    blockers: Blockers | None
+    reason: Reason | None = None
+    blockers: Blockers | None = None
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -80,6 +81,11 @@ class Explanation(msgspec.Struct, frozen=True):
     position: int = 0
     ahead: tuple[JobKey, ...] = ()
     reclaiming_team: str = ""
+
+    def unplanned(self) -> "Explanation":
+        """Without the sizes that the plan gives its roles, and why they are not larger."""
+        roles = tuple(RoleExplanation(one.role, one.before, one.before) for one in self.roles)
+        return replace(self, roles=roles)
 
 
 def explain(given: DecisionInput, key: JobKey) -> Explanation | None:

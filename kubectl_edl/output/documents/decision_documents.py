@@ -112,7 +112,9 @@ class BlockersDocument(TypedDict):
 class ExplainedRoleDocument(TypedDict):
     name: Annotated[str, "Role."]
     replicas: Annotated[int, "Replicas now."]
-    nextReplicas: Annotated[int, "Replicas after what the reconciler does next."]
+    nextReplicas: Annotated[
+        int, "Replicas after what the reconciler does next; while none is at work, those of now."
+    ]
     reason: Annotated[ReasonCode | None, "Why it has this size."]
     message: Annotated[str, "The same as a sentence."]
     scaleUp: Annotated[BlockersDocument | None, "Why it is not scaled up; null: it may be."]

@@ -62,6 +62,21 @@ def test_with_what_it_names_it_starts(stage: Stage) -> None:
     assert "ScaleDown   small   worker=6→1   to make room for default/bert" in stage.run("plan").out
 
 
+def test_while_no_reconciler_works_no_plan_is_presented() -> None:
+    stage = Stage()
+    stage.create(node("node-1"))
+    stage.put(job("fits", framework="none", min="1", max="2"))
+    assert "0     2      1     2" in stage.run("explain", "fits").out
+    lease(stage, minutes_ago=5)
+    found = stage.run("explain", "fits")
+    assert "0     0      1     2" in found.out
+    assert "Why not one more" not in found.out
+    assert "Starts:      unknown: no reconciler is at work now (Lease" in found.out
+    (role,) = json.loads(stage.run("explain", "fits", "-o", "json").out)["roles"]
+    assert (role["nextReplicas"], role["scaleUp"]) == (0, None)
+    assert "0     2      1     2" in stage.run("explain", "fits", "--policy", "fifo").out
+
+
 def test_a_running_job_is_told_why_it_has_no_more(stage: Stage) -> None:
     for role in ("chief", "ps", "worker"):
         stage.delete(f"bert-{role}")

@@ -143,6 +143,13 @@ def test_a_job_that_is_wrong_itself_does_not_wait_for_the_end_of_others(stage: S
     )
 
 
+def test_a_job_that_does_not_fit_an_empty_cluster_never_starts(stage: Stage) -> None:
+    publish(stage, "bert", position=None, estimate=PublishedEstimate(Certainty.NEVER))
+    assert (
+        "Queue:      never starts with today's nodes and quotas: Insufficient CPU: needs 3 (as of"
+    ) in stage.run("status", "bert").out
+
+
 def test_status_and_explain_tell_what_is_published(stage: Stage) -> None:
     publish(stage, "bert", position=3, ahead=(TeamCount(2, "vision"),), team="vision")
     stage.wrapped = fenced("Node")

@@ -11,7 +11,7 @@ from edl.writes import Json
 from kubectl_edl.output.alternate_screen import LEAVE, cut, fitted
 from kubectl_edl.output.sparkline import CELLS, bar, sparkline
 from kubectl_edl.output.table import Layout
-from tests.kubectl_edl.stage import Stage, cast, event, job, mnist, pod
+from tests.kubectl_edl.stage import Stage, cast, event, job, lease, mnist, pod
 
 HISTORY = """2026-11-21T11:55:30Z Started 2 2 the gang fits
 2026-11-21T11:57:00Z ScaledUp 2 6 idle room: 6 of 12 fit
@@ -145,6 +145,24 @@ def test_a_running_job_whose_chief_was_deleted_says_that_it_cannot_complete(stag
         "kubectl apply the Job again, or: kubectl edl delete mnist -n default",
     )
     assert stage.run("status").out.splitlines()[1].split()[2] == "Incomplete"
+
+
+def test_a_new_job_that_no_reconciler_looks_at_is_told_where_to_look(stage: Stage) -> None:
+    stage.minutes_ago = 0.2
+    stage.put(job("new", framework="none"))
+    seen = "waiting for the reconciler to look at it"
+    assert in_the_way(stage, "new") == [(seen, "kubectl edl explain new -n default")]
+    lease(stage, minutes_ago=1)
+    assert in_the_way(stage, "new") == [(seen, "kubectl edl doctor")]
+
+
+def test_a_message_that_names_its_remedy_is_the_remedy(stage: Stage) -> None:
+    allow = "kubectl label namespace default edl.dev/kubexec=enabled"
+    stage.put(job("queued", framework="none"))
+    stage.patch("queued", notes(reason="Invalid", message=f"launchers may not exec: {allow}"))
+    ((what, way_out),) = in_the_way(stage, "queued")
+    assert what.endswith(allow)
+    assert way_out.startswith("correct it")
 
 
 def test_pods_with_one_reason_are_one_obstacle(stage: Stage) -> None:
