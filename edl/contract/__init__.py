@@ -68,6 +68,7 @@ ASSIGNED_NODES: Final = "edl.dev/assigned-nodes"
 CLEARED: Final = "edl.dev/cleared"
 START_REFUSED: Final = "edl.dev/start-refused"
 PROVISIONING_FAILED: Final = "edl.dev/provisioning-failed"
+CONSUMED_REQUEST: Final = "edl.dev/consumed-request"
 SETTINGS: Final = "edl.dev/settings"
 UNNEEDED_NODES: Final = "edl.dev/unneeded-nodes"
 MISSING_RIGHTS: Final = "edl.dev/missing-rights"
@@ -100,7 +101,7 @@ DEFAULT_PROVISION: Final = "edl.dev/default-provision"
 LARGEST_MAX: Final = "edl.dev/largest-max"
 GPU_BUDGET: Final = "edl.dev/gpu-budget"
 
-# Labels of provisional pods, which ask an autoscaler for nodes.
+# Labels of provisional pods and ProvisioningRequests, which ask an autoscaler for nodes.
 PROVISIONAL: Final = "edl.dev/provisional"
 PROVISIONAL_ROLE: Final = "edl.dev/provisional-role"
 # What autoscalers of nodes read.
@@ -112,6 +113,10 @@ UNDISRUPTED: Final = {DO_NOT_DISRUPT: "true", SAFE_TO_EVICT: "false"}
 SCALE_DOWN_DISABLED: Final = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 DISRUPTED: Final = "karpenter.sh/disrupted"
 """The taint of nodes that Karpenter removes."""
+CONSUMES_REQUEST: Final = "autoscaling.x-k8s.io/consume-provisioning-request"
+"""On pods: the ProvisioningRequest whose nodes they use; no other node is made for them."""
+CONSUMES_CLASS: Final = "autoscaling.x-k8s.io/provisioning-class-name"
+"""Beside it: the class of that request."""
 NODE_POOL: Final = "karpenter.sh/nodepool"
 """Label of the nodes that Karpenter made."""
 

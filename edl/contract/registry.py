@@ -135,9 +135,11 @@ _TABLE: Final = f"""
     how often
 {keys.PROVISIONING_FAILED} | JSON | when nodes that it asked for last did not come, how often, \
     and the autoscaler's words
+{keys.CONSUMED_REQUEST} | a ProvisioningRequest | on whose nodes its pods were started: its pod \
+    template names it until the next start
 [label: reconciler]
-{keys.PROVISIONAL} | a training job | a provisional pod, which runs nothing: it asks an \
-    autoscaler for the node of a pod of its
+{keys.PROVISIONAL} | a training job | a provisional pod, which runs nothing, or a \
+    ProvisioningRequest with its PodTemplates: it asks an autoscaler for nodes for it
 {keys.PROVISIONAL_ROLE} | a role | whose pod it asks for
 [label: webhook]
 {keys.HOST} | a host name | bare pods: where kubexec.sh finds them

@@ -79,7 +79,9 @@ def _served(api_version: str, kinds: str, wide: str = "", **marks: bool) -> list
 RESOURCES: Final[Mapping[str, ApiResource]] = {
     resource.kind: resource
     for resource in (
-        *_served("v1", "Pod Service ServiceAccount Secret Event ConfigMap", "Node Namespace"),
+        *_served(
+            "v1", "Pod Service ServiceAccount Secret Event ConfigMap PodTemplate", "Node Namespace"
+        ),
         *_served("v1", "ResourceQuota LimitRange PersistentVolumeClaim"),
         *_served("batch/v1", "Job CronJob"),
         *_served("policy/v1", "PodDisruptionBudget"),

@@ -16,12 +16,14 @@ from edl.model.pod_constraints import (
     TopologySpread,
 )
 from edl.model.pods import (
+    CapacityRequest,
     FailedAttempt,
     Leaving,
     Pod,
     PodPhase,
     ProvisionalPod,
     Provisioning,
+    RequestState,
 )
 from edl.model.quotas import Quota, QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
@@ -45,6 +47,7 @@ from edl.model.topology_domains import Domain, Topology
 __all__ = [
     "DEFAULT_TEAM",
     "Assignment",
+    "CapacityRequest",
     "Caveat",
     "CaveatCode",
     "ClaimRef",
@@ -78,6 +81,7 @@ __all__ = [
     "QuotaCharge",
     "Reason",
     "Reclaim",
+    "RequestState",
     "Requirement",
     "ResizePolicy",
     "Restart",

@@ -41,12 +41,15 @@ class ClusterState(msgspec.Struct, frozen=True):
     """Pods of other owners that rules of `jobs` and `demands` may count, in any order."""
     autoscaled: bool = False
     """Whether the API server serves what an autoscaler of nodes brings along."""
+    takes_requests: bool = False
+    """Whether the API server serves ProvisioningRequests."""
     pooled: bool = False
     """Whether there are NodePools: Karpenter then removes the nodes of these, and no others."""
     unneeded_since: tuple[tuple[str, datetime], ...] = ()
     """(node, when a plan first found it in `Plan.unneeded`), as far as that is remembered."""
     orphans: tuple[tuple[ObjectRef, str], ...] = ()
-    """Provisional pods of no training job that is known, with their uids; sorted."""
+    """Provisional pods and ProvisioningRequests of ours of no training job that is known, with
+    their uids; sorted."""
     teams: Teams = Teams()
     namespace_teams: Mapping[str, str] = msgspec.field(default_factory=dict)
     """The team of each namespace, by name; of those that are not named it is `default`."""

@@ -37,21 +37,63 @@ class FailedAttempt(msgspec.Struct, frozen=True):
     """The words of the autoscaler or the API server, for people."""
 
 
+class RequestState(StrEnum):
+    """What an autoscaler has made of a ProvisioningRequest."""
+
+    PENDING = "Pending"
+    PROVISIONED = "Provisioned"
+    """All nodes are there, or are about to be."""
+    FAILED = "Failed"
+    """None come, or those that came are not kept for it any more."""
+
+
+class CapacityRequest(msgspec.Struct, frozen=True):
+    """A ProvisioningRequest: it asks an autoscaler for the nodes of a whole gang, or for none."""
+
+    name: str
+    uid: str
+    provisioning_class: str
+    created_at: datetime
+    pod_sets: int = 0
+    """Each has a PodTemplate of its own."""
+    state: RequestState = RequestState.PENDING
+    said: str = ""
+    """What the autoscaler says of it, for people."""
+
+
 class Provisioning(msgspec.Struct, frozen=True):
     """What a training job has asked an autoscaler for."""
 
     wish: contract.Provision = contract.Provision.MINIMUM
     pods: tuple[ProvisionalPod, ...] = ()
     """Sorted by name."""
+    requests: tuple[CapacityRequest, ...] = ()
+    """The oldest first: the last one counts, others are of earlier rounds."""
     failure: FailedAttempt | None = None
     """As its first Job says; None once it is started."""
     said: str = ""
-    """What the autoscaler last said of `pods`, for people."""
+    """What the autoscaler last said of these, for people."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether there is anything by which it asks."""
+        return bool(self.pods or self.requests)
 
     @property
     def since(self) -> datetime | None:
-        """When the first of its pods was made."""
-        return min((pod.created_at for pod in self.pods), default=None)
+        """When the first of these was made."""
+        made = [pod.created_at for pod in self.pods]
+        return min((*made, *(one.created_at for one in self.requests)), default=None)
+
+    @property
+    def request(self) -> CapacityRequest | None:
+        return self.requests[-1] if self.requests else None
+
+    @property
+    def provisioned(self) -> CapacityRequest | None:
+        """The request whose nodes its pods are to use."""
+        found = self.request
+        return found if found and found.state is RequestState.PROVISIONED else None
 
     @property
     def held(self) -> tuple[ProvisionalPod, ...]:

@@ -83,6 +83,7 @@ def _is_alike(last: _Decision, state: ClusterState) -> bool:
         and before.namespace_teams == state.namespace_teams
         and before.team_usage == state.team_usage
         and before.autoscaled == state.autoscaled
+        and before.takes_requests == state.takes_requests
         and before.pooled == state.pooled
         and before.unneeded_since == state.unneeded_since
         and all(

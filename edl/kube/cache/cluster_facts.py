@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from edl.kube.cluster import ObjectKey
+from edl.kube.decode.capacity_requests import CapacityRequestFacts
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import LimitRangeFacts, QuotaFacts
 from edl.kube.decode.object_facts import (
@@ -36,6 +37,9 @@ class ClusterFacts(msgspec.Struct, frozen=True):
     """Objects of dynamic resource allocation; None if they may not be read, or do not exist."""
     autoscaled: bool = False
     """Whether an autoscaler of nodes is known by what the API server serves for it."""
+    takes_requests: bool = False
+    """Whether the API server serves ProvisioningRequests."""
+    requests: Sequence[CapacityRequestFacts] = ()
     pooled: bool = False
     """Whether there are NodePools: Karpenter then removes the nodes of these, and no others."""
     tags: Sequence[OwnedObjectRef] = ()

@@ -16,12 +16,14 @@ from edl.kube.cache.store import Store
 from edl.kube.cache.team_source import TeamSource
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions, ObjectKey
 from edl.kube.decode import (
+    capacity_requests,
     job_facts,
     namespace_quotas,
     object_facts,
     runtime_classes,
     volume_claims,
 )
+from edl.kube.decode.capacity_requests import CapacityRequestFacts
 from edl.kube.decode.config_maps import ConfigMapFacts, config_map
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import LimitRangeFacts, QuotaFacts
@@ -74,7 +76,7 @@ class Stores(msgspec.Struct, frozen=True):
     resource_claims: Store[ResourceClaimFacts]
     templates: Store[ClaimTemplateFacts]
     pools: Store[OwnedObjectRef]
-    requests: Store[OwnedObjectRef]
+    requests: Store[CapacityRequestFacts]
     teams: Store[ConfigMapFacts]
     """The ConfigMap with the teams, where there is one."""
     tags: dict[str, Store[OwnedObjectRef]]
@@ -102,7 +104,7 @@ class Stores(msgspec.Struct, frozen=True):
             resource_claims=Store(dra.resource_claim, changed),
             templates=Store(dra.template, changed),
             pools=Store(partial(object_facts.tag, AUTOSCALERS[0]), changed),
-            requests=Store(partial(object_facts.tag, AUTOSCALERS[1]), changed),
+            requests=Store(capacity_requests.capacity_request, changed),
             teams=Store(config_map, changed),
             tags={
                 kind: Store(partial(object_facts.tag, kind), changed)
@@ -153,7 +155,12 @@ class Stores(msgspec.Struct, frozen=True):
 
         Pools are what Karpenter makes nodes of: without any it makes none.
         """
-        return self.pooled or (self.requests.synced and self.requests.served)
+        return self.pooled or self.takes_requests
+
+    @property
+    def takes_requests(self) -> bool:
+        """Whether the API server serves ProvisioningRequests, and they may be read."""
+        return self.requests.synced and self.requests.served
 
     def device_news(self, *, whole: bool) -> DeviceNews:
         return DeviceNews(*(store.news(whole=whole) for store in self._devices))
@@ -189,6 +196,8 @@ class Stores(msgspec.Struct, frozen=True):
             if self.devices_read
             else None,
             autoscaled=self.autoscaled,
+            takes_requests=self.takes_requests,
+            requests=self.requests.values(),
             pooled=self.pooled,
             tags=[tag for store in self.tags.values() for tag in store.values()],
         )

@@ -213,6 +213,7 @@ def _noted(role: Role, spec: JobSpec, notes: Mapping[str, str]) -> Role:
         assigned=assignments.read(notes.get(contract.ASSIGNED_NODES, "")),
         cleared=clearings.read(notes.get(contract.CLEARED, "")),
         refusal=attempt_backoff.read(notes.get(contract.START_REFUSED, ""), StartRefusal),
+        consumed=notes.get(contract.CONSUMED_REQUEST, ""),
     )
 
 

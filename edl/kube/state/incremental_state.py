@@ -72,8 +72,9 @@ class IncrementalState:
             namespace_teams=by_namespace or {},
             team_usage=self._held.by_team(by_namespace, self._members.uids, view),
             autoscaled=self._stores.autoscaled,
+            takes_requests=self._stores.takes_requests,
             pooled=self._stores.pooled,
-            orphans=orphans(self._members.unowned()),
+            orphans=orphans(self._members.unowned(), self._members.unowned_requests()),
         )
         return met(state, self._repelling, self._stores.pods.values, self._known)
 
@@ -102,6 +103,8 @@ class IncrementalState:
             members.pod(pod)
             self._repelling.pod(pod)
             self._held.change(pod)
+        for request in stores.requests.news(whole=whole):
+            members.request(request)
         self._take_devices(nodes, pods)
         members.claims(stores.claims.news(whole=whole), read=stores.claims.synced)
         for store in stores.tags.values():

@@ -6,12 +6,14 @@ from typing import Final, TypeVar
 
 from edl.kube.cache.sorted_map import SortedMap
 from edl.kube.cluster import Delta, ObjectKey
+from edl.kube.decode.capacity_requests import CapacityRequestFacts
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.kube.dra.claim_resolution import DeviceView, concerned
 from edl.kube.state.bare_training_jobs import trainings
 from edl.kube.state.observe import ClusterScope, around, gathered, tagged
 from edl.kube.state.pending_demands import PendingDemands
+from edl.kube.state.training_job_inputs import with_requests
 from edl.model import Demand, JobKey, Shape, TrainingJob
 
 _Key = TypeVar("_Key")
@@ -34,6 +36,8 @@ class JobIndex:
         """Bare pods with our labels."""
         self._tags: dict[JobKey, list[OwnedObjectRef]] = {}
         self._provisional: dict[ObjectKey, PodFacts] = {}
+        self._requests: dict[str, dict[ObjectKey, CapacityRequestFacts]] = {}
+        """ProvisioningRequests of ours, by the uid of their Job."""
         self._demands = PendingDemands()
         self._stale: set[JobKey] = set()
         self._made: SortedMap[JobKey, TrainingJob] = SortedMap()
@@ -93,6 +97,15 @@ class JobIndex:
         if pod.asking and pod.job not in self._ours:
             self._demands.add(pod)
 
+    def request(self, change: Delta[CapacityRequestFacts]) -> None:
+        for found in (change.before, change.after):
+            if found and found.job in self._ours:
+                self._stale.add(self._ours[found.job])
+        if change.before and change.before.request:
+            _remove(self._requests, change.before.job, change.name)
+        if change.after and change.after.request:
+            self._requests.setdefault(change.after.job, {})[change.name] = change.after
+
     def claims(self, changes: Sequence[Delta[ObjectKey]], *, read: bool) -> None:
         self._demands.claims(changes, read=read)
 
@@ -142,7 +155,8 @@ class JobIndex:
         uids = {job.uid for job in jobs.values()}
         pods = {uid: [*self._pods.get(uid, _NOTHING).values()] for uid in uids}
         found = around(jobs.values(), pods, self._tags.get(key, ()), self._wide, self._devices)
-        return gathered(key, found) if found else None
+        requests = chain.from_iterable(self._requests.get(uid, {}).values() for uid in uids)
+        return gathered(key, with_requests(found, requests)) if found else None
 
     def _gathered_bare(self, key: JobKey) -> TrainingJob | None:
         """Bare pods with the name of a training job of Jobs do not form another one."""
@@ -159,6 +173,11 @@ class JobIndex:
     def unowned(self) -> Iterator[PodFacts]:
         """Provisional pods of no Job that is known."""
         return (pod for pod in self._provisional.values() if pod.job not in self._ours)
+
+    def unowned_requests(self) -> Iterator[CapacityRequestFacts]:
+        """ProvisioningRequests of no Job that is known."""
+        found = (item for item in self._requests.items() if item[0] not in self._ours)
+        return chain.from_iterable(requests.values() for _, requests in found)
 
     def bare(self) -> tuple[TrainingJob, ...]:
         return self._made_bare.values()

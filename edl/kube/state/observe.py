@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import gpu_sharing, runtime_classes
+from edl.kube.decode.capacity_requests import CapacityRequestFacts
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import (
     NO_RULES,
@@ -35,7 +36,7 @@ from edl.kube.state.clock_skew import set_right
 from edl.kube.state.pending_demands import demands_of
 from edl.kube.state.quota_usage import budgets
 from edl.kube.state.team_usage import NamespaceTeams, TeamUsageIndex
-from edl.kube.state.training_job_inputs import TrainingJobInputs
+from edl.kube.state.training_job_inputs import TrainingJobInputs, with_requests
 from edl.kube.state.training_jobs import gather
 from edl.model import (
     ClusterState,
@@ -141,21 +142,31 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
         namespace_teams=teams or {},
         team_usage=held.by_team(teams, ours, view),
         autoscaled=objects.autoscaled,
+        takes_requests=objects.takes_requests,
         pooled=objects.pooled,
-        orphans=orphans(pod for pod in others if not pod.asking),
+        orphans=orphans(
+            (pod for pod in others if not pod.asking),
+            (one for one in objects.requests if one.job not in ours),
+        ),
     )
     return met(state, AntiAffinityIndex.of(objects.pods), lambda: objects.pods)
 
 
-def orphans(pods: Iterable[PodFacts]) -> tuple[tuple[ObjectRef, str], ...]:
-    """Provisional pods without a training job that stay."""
-    return tuple(
-        sorted(
-            (ObjectRef("Pod", pod.namespace, pod.name), pod.provisional.uid)
-            for pod in pods
-            if pod.provisional and not pod.leaving
-        )
-    )
+def orphans(
+    pods: Iterable[PodFacts], requests: Iterable[CapacityRequestFacts]
+) -> tuple[tuple[ObjectRef, str], ...]:
+    """Provisional pods and requests of ours without a training job that stay."""
+    found = [
+        (ObjectRef("Pod", pod.namespace, pod.name), pod.provisional.uid)
+        for pod in pods
+        if pod.provisional and not pod.leaving
+    ]
+    found += [
+        (ObjectRef("ProvisioningRequest", one.namespace, one.name), one.request.uid)
+        for one in requests
+        if one.request
+    ]
+    return tuple(sorted(found))
 
 
 def _bare(
@@ -212,11 +223,20 @@ def _jobs(
     for tag in objects.tags:
         for key in tagged(tag):
             tags[key].append(tag)
+    requests: defaultdict[str, list[CapacityRequestFacts]] = defaultdict(list)
+    for one in objects.requests:
+        requests[one.job].append(one)
     found = {
         key: around(jobs, pods, tags.get(key, ()), wide, devices)
         for key, jobs in sorted(members.items())
     }
-    return tuple(gathered(key, parts) for key, parts in found.items() if parts)
+    return tuple(
+        gathered(
+            key, with_requests(parts, (one for job in members[key] for one in requests[job.uid]))
+        )
+        for key, parts in found.items()
+        if parts
+    )
 
 
 def gathered(key: JobKey, around: TrainingJobInputs) -> TrainingJob:

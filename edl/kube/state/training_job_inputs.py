@@ -1,13 +1,15 @@
 """What one training job is made from, and why it cannot be planned or started."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.kube.decode import gpu_sharing, runtime_classes
+from edl.kube.decode.capacity_requests import CapacityRequestFacts
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import NO_RULES, NamespaceConstraints
 from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
@@ -39,6 +41,17 @@ class TrainingJobInputs(msgspec.Struct, frozen=True):
     """Settings of its namespace."""
     devices: DeviceView | None = None
     """None where devices may not be read."""
+    requests: Sequence[CapacityRequestFacts] = ()
+    """The ProvisioningRequests that any of its Jobs owns."""
+
+
+def with_requests(
+    parts: TrainingJobInputs, requests: Iterable[CapacityRequestFacts]
+) -> TrainingJobInputs:
+    """With those that its Jobs own in their own namespace: an owner's uid may stand anywhere."""
+    namespace, uids = parts.jobs[0].key.namespace, {job.uid for job in parts.jobs}
+    found = [one for one in requests if one.namespace == namespace and one.job in uids]
+    return replace(parts, requests=found) if found else parts
 
 
 def problems(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:

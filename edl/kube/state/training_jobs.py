@@ -74,11 +74,17 @@ def _provisioning(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Provis
         for pod in pods
         if pod.provisional
     )
+    requests = sorted(
+        (one.request for one in around.requests if one.request),
+        key=attrgetter("created_at", "name"),
+    )
     failures = (job.unprovisioned for job in around.jobs if job.unprovisioned and _waits(job))
     return Provisioning(
         wish=next(wishes, Provision.MINIMUM),
         pods=tuple(sorted(pods, key=attrgetter("name"))),
+        requests=tuple(requests),
         failure=max(failures, key=attrgetter("attempts"), default=None),
+        said=requests[-1].said if requests else "",
     )
 
 

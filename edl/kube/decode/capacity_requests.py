@@ -1,0 +1,96 @@
+"""ProvisioningRequests: JSON → facts. Any user of a namespace may write one, whatever it says."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from edl import contract
+from edl.annotations import attempt_backoff
+from edl.kube.decode.schemas import LabelledMetadata, ObjectPart, OwnerReference
+from edl.model import CapacityRequest, RequestState
+from edl.model.object_refs import JOB_TYPE
+
+_TRUE: Final = "True"
+_MOST_POD_SETS: Final = 32
+"""As many as the API server takes."""
+_ENDS: Final = ("Failed", "CapacityRevoked", "BookingExpired")
+"""Conditions after which no nodes come, or those that came are not kept any more."""
+_PROVISIONED: Final = "Provisioned"
+_SAY: Final = (*_ENDS, _PROVISIONED, "Accepted")
+"""Conditions whose messages are worth reading, the most telling first."""
+
+
+class CapacityRequestFacts(msgspec.Struct, frozen=True, gc=False):
+    """A ProvisioningRequest; `request` is there where it is made by us, for a Job's uid `job`."""
+
+    namespace: str
+    name: str
+    job: str = ""
+    request: CapacityRequest | None = None
+
+
+class _Metadata(LabelledMetadata, frozen=True):
+    creation_timestamp: datetime = datetime.min.replace(tzinfo=UTC)
+    deletion_timestamp: str | None = None
+    owner_references: list[OwnerReference] | None = None
+
+
+class _Spec(ObjectPart, frozen=True):
+    provisioning_class_name: str = ""
+    pod_sets: list[msgspec.Raw] | None = None
+
+
+class _Condition(ObjectPart, frozen=True):
+    type: str = ""
+    status: str = ""
+    message: str = ""
+
+
+class _Status(ObjectPart, frozen=True):
+    conditions: list[_Condition] | None = None
+
+
+class _Request(ObjectPart, frozen=True):
+    metadata: _Metadata
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+
+_decoder: Final = msgspec.json.Decoder(_Request)
+
+
+def capacity_request(raw: bytes) -> CapacityRequestFacts:
+    """One that is being deleted asks for nothing any more."""
+    found = _decoder.decode(raw)
+    metadata = found.metadata
+    labels = metadata.labels or {}
+    facts = CapacityRequestFacts(metadata.namespace, metadata.name)
+    ours = labels.get("app.kubernetes.io/managed-by") == contract.MANAGED_BY
+    if metadata.deletion_timestamp or not (ours and contract.PROVISIONAL in labels):
+        return facts
+    owners = metadata.owner_references or ()
+    job = next((one.uid for one in owners if (one.api_version, one.kind) == JOB_TYPE), "")
+    conditions = {one.type: one for one in found.status.conditions or ()}
+    request = CapacityRequest(
+        name=metadata.name,
+        uid=metadata.uid,
+        provisioning_class=found.spec.provisioning_class_name,
+        created_at=metadata.creation_timestamp,
+        pod_sets=min(len(found.spec.pod_sets or ()), _MOST_POD_SETS),
+        state=_state({one.type for one in conditions.values() if one.status == _TRUE}),
+        said=_said([conditions[name] for name in _SAY if name in conditions]),
+    )
+    return CapacityRequestFacts(metadata.namespace, metadata.name, job, request)
+
+
+def _state(true: set[str]) -> RequestState:
+    if true.intersection(_ENDS):
+        return RequestState.FAILED
+    return RequestState.PROVISIONED if _PROVISIONED in true else RequestState.PENDING
+
+
+def _said(conditions: list[_Condition]) -> str:
+    """An end that has not come says nothing."""
+    told = (one for one in conditions if one.type not in _ENDS or one.status == _TRUE)
+    return next((said for one in told if (said := attempt_backoff.quoted(one.message))), "")
