@@ -9,6 +9,10 @@ from typing import Final
 import msgspec
 
 IMAGE_NAME: Final = r"[a-zA-Z0-9][-a-zA-Z0-9._:/@]{0,511}"
+CLASS_NAME: Final = r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+ATOMIC_CLASS: Final = "best-effort-atomic-scale-up.autoscaling.x-k8s.io"
+_PARAMETER: Final = r"[-a-zA-Z0-9._/]{1,253}=[^,=\s]{0,255}"
+_PARAMETERS: Final = rf"({_PARAMETER}(,{_PARAMETER}){{0,49}})?"
 
 
 class Autoscaler(StrEnum):
@@ -18,6 +22,15 @@ class Autoscaler(StrEnum):
     """Where the API server serves what an autoscaler brings along."""
     PRESENT = "present"
     NONE = "none"
+
+
+class Provisioner(StrEnum):
+    """How queued gangs ask an autoscaler for nodes."""
+
+    PODS = "provisional-pods"
+    """By pods that run nothing: any autoscaler makes nodes for them."""
+    REQUEST = "provisioning-request"
+    """By a ProvisioningRequest: cluster-autoscaler makes all nodes or none."""
 
 
 class GrowthMode(StrEnum):
@@ -66,6 +79,11 @@ class Limits(msgspec.Struct, frozen=True):
     (`--max-node-provision-time`), Karpenter as long for its registration."""
     provisioning_parallelism: int = 5
     """The most queued gangs that ask for nodes at once, the first of the queue."""
+    provisioner: Provisioner = Provisioner.PODS
+    provisioning_class: str = ATOMIC_CLASS
+    """The class of ProvisioningRequests."""
+    provisioning_parameters: str = ""
+    """What that class takes besides, as `NAME=VALUE,NAME=VALUE`."""
     provisional_image: str = "rancher/mirrored-pause:3.10"
     """Image of provisional pods. They are deleted once bound, so it need not start."""
     growth: GrowthMode = GrowthMode.AUTOSCALER
@@ -79,6 +97,12 @@ class Limits(msgspec.Struct, frozen=True):
         if not re.fullmatch(IMAGE_NAME, self.provisional_image):
             given = reprlib.repr(self.provisional_image)
             raise ValueError(f"provisional_image: {given}; the name of an image")
+        if not re.fullmatch(CLASS_NAME, self.provisioning_class):
+            given = reprlib.repr(self.provisioning_class)
+            raise ValueError(f"provisioning_class: {given}; a name in small letters with dots")
+        if not re.fullmatch(_PARAMETERS, self.provisioning_parameters):
+            given = reprlib.repr(self.provisioning_parameters)
+            raise ValueError(f"provisioning_parameters: {given}; NAME=VALUE,NAME=VALUE")
         if not self.nearly_done > 0:
             raise ValueError(f"nearly_done: {self.nearly_done}; a number above 0, 0.9 is 90 %")
         if not 0 < self.load_ceiling <= 1:

@@ -65,8 +65,16 @@ class NodeAssignment(msgspec.Struct, frozen=True):
     """Pods that were given a node and cannot be bound to it: they are ended, and made again."""
 
 
+class RequestClass(msgspec.Struct, frozen=True):
+    """What a ProvisioningRequest says besides its pods."""
+
+    name: str
+    parameters: tuple[tuple[str, str], ...] = ()
+    """Sorted by name."""
+
+
 class ProvisioningRequest(msgspec.Struct, frozen=True):
-    """Provisional pods that a queued training job is to have, by role."""
+    """The pods of which a queued training job asks nodes for, by role."""
 
     job: JobKey
     pods: tuple[tuple[str, int], ...]
@@ -74,6 +82,8 @@ class ProvisioningRequest(msgspec.Struct, frozen=True):
     image: str = ""
     timeout: timedelta = timedelta(minutes=10)
     """Within which nodes are to come."""
+    by_request: RequestClass | None = None
+    """It asks by one ProvisioningRequest of this class; None: by provisional pods."""
 
 
 class Held(msgspec.Struct, frozen=True):

@@ -146,6 +146,8 @@ _API_VERSIONS: Final = {
     "Secret": "v1",
     "PodDisruptionBudget": "policy/v1",
     "ResourceClaimTemplate": "resource.k8s.io/v1",
+    "PodTemplate": "v1",
+    "ProvisioningRequest": "autoscaling.x-k8s.io/v1",
     "RoleBinding": "rbac.authorization.k8s.io/v1",
 }
 

@@ -12,6 +12,7 @@ from edl import contract, node_affinity, reasons
 from edl.model import JobKey, Pod, ResizePolicy, Role, TrainingJob
 from edl.planner.plan import NodeAssignment
 from edl.steps import pod_removal, preconditioned_patches
+from edl.steps.provisioning import capacity_requests
 from edl.steps.start import told_at_start
 from edl.writes import Action, Patch, Step
 
@@ -41,7 +42,7 @@ def _given(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> 
     return tuple(
         Step(
             job.key,
-            (_patch(job.key, pod, nodes[role.name, pod.name], annotations | _stays(role, pod)),),
+            (_patch(job.key, pod, nodes[role.name, pod.name], annotations | _own(job, role, pod)),),
         )
         for role in job.live
         if not role.status.suspended
@@ -51,13 +52,17 @@ def _given(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> 
     )
 
 
-def _stays(role: Role, pod: Pod) -> dict[str, str]:
-    """No autoscaler is to move a pod of the minimum: its training job would lose work.
+def _own(job: TrainingJob, role: Role, pod: Pod) -> dict[str, str]:
+    """What autoscalers are told of a pod of the minimum.
 
+    It uses the nodes that were made for it. None is to move it: its training job would lose work.
     An extra may go at any time, and so may a work item. What its template says wins.
     """
-    extra = pod.index >= role.spec.min or role.spec.resizing is ResizePolicy.ITEMS
-    return {} if extra or pod.planned.says_disruption else dict(contract.UNDISRUPTED)
+    if pod.index >= role.spec.min:
+        return {}
+    consumes = capacity_requests.consumption(job)
+    moves = role.spec.resizing is ResizePolicy.ITEMS or pod.planned.says_disruption
+    return consumes if moves else {**contract.UNDISRUPTED, **consumes}
 
 
 def _patch(key: JobKey, pod: Pod, node: str, annotations: dict[str, str]) -> Patch:

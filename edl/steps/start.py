@@ -13,6 +13,7 @@ from edl.planner.snapshot import last_resizes
 from edl.spec import addresses
 from edl.steps import preconditioned_patches
 from edl.steps.dependents import keys, surroundings
+from edl.steps.provisioning import capacity_requests
 from edl.writes import Action, Json, Step
 
 
@@ -25,7 +26,8 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
     why = messages.messages((admission.reason, *admission.grown))
     all_sizes = {role.name: sizes.get(role.name, role.status.size) for role in job.roles}
     told = told_at_start(job, all_sizes)
-    changes = {role.name: _template(told, role) for role in starting}
+    consumed = capacity_requests.consumption(job)
+    changes = {role.name: _template(told, consumed, role) for role in starting}
     if any(changes[role.name] and not role.status.settled for role in starting):
         return Step(job.key, ())  # A moment later: until then the API server refuses it.
     writes = [
@@ -36,6 +38,7 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
             | {"suspend": False}
             | changes[role.name],
             _begun(role, now, job.provisioning.failure)
+            | _consumed(role, consumed)
             | preconditioned_patches.changed(admission.reason, why)
             | preconditioned_patches.assigned(role, 0, nodes.get(role.name, ()))
             | _told(job, role, sizes[role.name], (admission.reason, why), now),
@@ -77,13 +80,22 @@ def _begun(role: Role, now: datetime, failure: FailedAttempt | None) -> dict[str
     }
 
 
-def _template(told: Mapping[str, str], role: Role) -> Json:
-    """Annotations of an ungated role's pods; gated pods get theirs at placement."""
-    return (
-        {"template": {"metadata": {"annotations": told}}}
-        if told and not role.template.gated
-        else {}
-    )
+def _template(told: Mapping[str, str], consumed: Mapping[str, str], role: Role) -> Json:
+    """Annotations of an ungated role's pods; gated pods get theirs at placement.
+
+    The request of its last start is not there any more.
+    """
+    if role.template.gated:
+        return {}
+    before = (contract.CONSUMES_REQUEST, contract.CONSUMES_CLASS) if role.record.consumed else ()
+    found = {**told, **dict.fromkeys(before), **consumed}
+    return {"template": {"metadata": {"annotations": found}}} if found else {}
+
+
+def _consumed(role: Role, consumed: Mapping[str, str]) -> dict[str, str | None]:
+    """The request that its template names now."""
+    found = None if role.template.gated else consumed.get(contract.CONSUMES_REQUEST)
+    return {contract.CONSUMED_REQUEST: found} if found or role.record.consumed else {}
 
 
 def _told(

@@ -7,11 +7,12 @@ from operator import attrgetter
 from edl import phases, reasons
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import Reason
+from edl.planner.decision_limits import ATOMIC_CLASS, Limits, Provisioner
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.fit_errors import no_node_error, scarcest
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.passes.node_assignment import node_assignments
-from edl.planner.plan import Admission, Plan, ProvisioningRequest, Resize, Suspension
+from edl.planner.plan import Admission, Plan, ProvisioningRequest, RequestClass, Resize, Suspension
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
@@ -56,7 +57,11 @@ class Decision:
         limits = self.snapshot.limits
         for key, pods in self.decisions.requests.items():
             yield ProvisioningRequest(
-                key, tuple(pods.items()), limits.provisional_image, limits.provisioning_timeout
+                key,
+                tuple(pods.items()),
+                limits.provisional_image,
+                limits.provisioning_timeout,
+                _request_class(limits),
             )
 
     def _admissions(self) -> Iterator[Admission]:
@@ -158,3 +163,15 @@ def _growth_reverted(allocations: Iterable[RoleAllocation]) -> bool:
         last_resizes.stopped_to_grow(found.role) and found.allocated < found.role.status.size
         for found in allocations
     )
+
+
+def _request_class(limits: Limits) -> RequestClass | None:
+    """cluster-autoscaler is told how long it may go on trying; other classes know no such word."""
+    if limits.provisioner is not Provisioner.REQUEST:
+        return None
+    pairs = (one.split("=", 1) for one in limits.provisioning_parameters.split(",") if one)
+    parameters = dict(pairs)
+    if limits.provisioning_class == ATOMIC_CLASS:
+        until = int(limits.provisioning_timeout.total_seconds())
+        parameters = {"ValidUntilSeconds": str(until)} | parameters
+    return RequestClass(limits.provisioning_class, tuple(sorted(parameters.items())))

@@ -18,7 +18,7 @@ from edl.model import (
     Shape,
     TrainingJob,
 )
-from edl.planner.decision_limits import Autoscaler, Limits
+from edl.planner.decision_limits import Autoscaler, Limits, Provisioner
 from edl.planner.packing.domain_capacity import NodeDomains
 from edl.planner.packing.node_capacity import Ints, NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, lacking_resources
@@ -96,6 +96,12 @@ class Snapshot:
         """Whether something adds nodes for pods that find none."""
         told = self.limits.autoscaler
         return told is Autoscaler.PRESENT or (told is Autoscaler.DETECT and self.state.autoscaled)
+
+    @property
+    def takes_requests(self) -> bool:
+        """Whether nodes may be asked for as `Limits.provisioner` says."""
+        wanted = self.limits.provisioner is Provisioner.REQUEST
+        return self.autoscaled and (self.state.takes_requests or not wanted)
 
     def free_provisional(self, pods: Iterable[ProvisionalPod], sign: int = 1) -> None:
         """The room that provisional pods hold is there for their training job; -1: no more."""

@@ -51,7 +51,7 @@ class Decisions:
     """Nodes that nothing but extras needs."""
 
     requests: dict[JobKey, dict[str, int]] = field(default_factory=dict)
-    """Provisional pods that there are to be, by role, of jobs that ask for nodes."""
+    """Pods that jobs ask for nodes of, by role."""
     unprovisioned: list[JobKey] = field(default_factory=list)
 
     def hold(self, key: JobKey, reason: Reason, until: datetime | None = None) -> None:

@@ -41,37 +41,55 @@ _LONGEST: Final = 40
 
 def naming(job: TrainingJob, role: Role) -> Callable[[int], str]:
     """By index, of the content: two rounds, also after a crash, ask for the same pod."""
+    return f"{named(job, content(job, role))}-{{}}".format
+
+
+def named(job: TrainingJob, *contents: object) -> str:
+    """Another name for each other content, and after each failure."""
     failure = job.provisioning.failure
-    content = [
-        *(job.roles[0].uid, role.name, failure.attempts if failure else 0),
-        *(_quantities(role.template.shape.requests), _scheduling(job, role)),
-    ]
-    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:10]
-    return f"{job.key.name[:_LONGEST].rstrip('-.')}-{digest}-{{}}".format
+    what = [job.roles[0].uid, failure.attempts if failure else 0, *contents]
+    digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:10]
+    return f"{job.key.name[:_LONGEST].rstrip('-.')}-{digest}"
 
 
-def create(job: TrainingJob, role: Role, named: str, request: ProvisioningRequest) -> Create:
+def content(job: TrainingJob, role: Role) -> object:
+    """What is asked for by a pod of a role."""
+    return [role.name, _quantities(role.template.shape.requests), _scheduling(job, role)]
+
+
+def create(job: TrainingJob, role: Role, name: str, request: ProvisioningRequest) -> Create:
     """Owned by the first Job of its training job alone: they go together.
 
     It ends by itself where the reconciler does not delete it in time: no node is kept for ever.
     """
-    target = ObjectRef("Pod", job.key.namespace, named)
-    manifest = owned(job, target, {"spec": _spec(job, role, request)})
+    target = ObjectRef("Pod", job.key.namespace, name)
+    found = created(job, target, role.name, {"spec": _spec(job, role, request)})
+    # A node that is to be its gang's must not be taken away before all others have come.
+    metadata = found.manifest["metadata"] | {"annotations": contract.UNDISRUPTED}
+    return Create(found.target, {**found.manifest, "metadata": metadata})
+
+
+def created(job: TrainingJob, target: ObjectRef, role: str, fields: Json) -> Create:
+    """An object with these fields by which a job asks for nodes; `role`: "" for all of them."""
+    manifest = owned(job, target, fields)
     metadata = manifest["metadata"] | {
-        "labels": _labels(job.key, role.name)
-        | {"app.kubernetes.io/managed-by": contract.MANAGED_BY},
-        # A node that is to be its gang's must not be taken away before all others have come.
-        "annotations": contract.UNDISRUPTED,
+        "labels": _siblings(job.key, role) | {"app.kubernetes.io/managed-by": contract.MANAGED_BY},
         "ownerReferences": manifest["metadata"]["ownerReferences"][:1],
     }
     return Create(target, manifest | {"metadata": metadata})
+
+
+def template(job: TrainingJob, role: Role, request: ProvisioningRequest) -> Json:
+    """The pod of a PodTemplate: what schedulers look at, at the priority of other pods."""
+    pod = _scheduling(job, role) | {"containers": [_container(role, request)]}
+    return {"metadata": {"labels": _labels(job.key, role.name)}, "spec": pod}
 
 
 def _labels(key: JobKey, role: str) -> dict[str, str]:
     return {contract.PROVISIONAL: key.name, contract.PROVISIONAL_ROLE: role}
 
 
-def _spec(job: TrainingJob, role: Role, request: ProvisioningRequest) -> Json:
+def _container(role: Role, request: ProvisioningRequest) -> Json:
     container: Json = {
         "name": "provisional",
         "image": request.image,
@@ -83,8 +101,12 @@ def _spec(job: TrainingJob, role: Role, request: ProvisioningRequest) -> Json:
     }
     if role.template.shape.constraints and role.template.shape.constraints.ports:
         container["ports"] = [_port(port) for port in role.template.shape.constraints.ports]
+    return container
+
+
+def _spec(job: TrainingJob, role: Role, request: ProvisioningRequest) -> Json:
     return _scheduling(job, role) | {
-        "containers": [container],
+        "containers": [_container(role, request)],
         "priorityClassName": contract.PROVISIONAL_PRIORITY,
         "restartPolicy": "Never",
         "activeDeadlineSeconds": int((request.timeout + OVERLAP).total_seconds()),

@@ -1,8 +1,9 @@
-"""Provisional pods that a round creates and deletes.
+"""What a round creates and deletes by which jobs ask for nodes: provisional pods, or requests.
 
-Those of a job go before kube-scheduler may place its pods: before the start, and of gated roles
+Pods of a job go before kube-scheduler may place its pods: before the start, and of gated roles
 once all pods stand behind the gate. kube-scheduler must not preempt one for its own job: a victim
 that is deleted meanwhile leaves the preemptor Pending for minutes (kubernetes/kubernetes#141694).
+A request whose nodes have come stays until its job's pods are bound: its nodes are kept for these.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from typing import Final, TypeAlias
 from edl import contract, reasons
 from edl.annotations import attempt_backoff
 from edl.model import (
+    CapacityRequest,
     ClusterState,
     FailedAttempt,
     JobKey,
@@ -23,11 +25,13 @@ from edl.model import (
 )
 from edl.planner.plan import Plan, ProvisioningRequest
 from edl.steps import preconditioned_patches
-from edl.steps.provisioning import provisional_pods
+from edl.steps.provisioning import capacity_requests, provisional_pods
 from edl.writes import Action, Delete, Step
 
 MOST_CREATED: Final = 100
 """Pods that are made for one job in one round."""
+BINDING: Final = timedelta(minutes=2)
+"""So long after a start its pods should be bound; then a request goes in any case."""
 _NEXT: Final = timedelta(seconds=1)
 _Round: TypeAlias = tuple[tuple[Step, ...], timedelta | None]
 """Steps of one job, and when to look again though nothing may have changed."""
@@ -41,22 +45,36 @@ def rounds(plan: Plan, state: ClusterState) -> Iterable[tuple[JobKey, Callable[[
     for job in state.jobs:
         if job.key in plan.unprovisioned:
             yield job.key, partial(_given_up, job, now)
-        elif not job.suspended and job.provisioning.pods:
+        elif not job.suspended and job.provisioning.asks:
             yield job.key, partial(_replaced, job, now)
         elif job.key in requests:
             yield job.key, partial(_asked, job, requests[job.key])
-        elif job.key not in starts and job.provisioning.pods:
+        elif job.key not in starts and job.provisioning.asks:
             yield job.key, partial(_withdrawn, job)
 
 
 def orphaned(state: ClusterState) -> Iterator[Step]:
-    """Deletions of provisional pods whose training jobs were released or deleted."""
-    for pod, uid in state.orphans:
-        yield Step(JobKey(pod.namespace, pod.name), (Delete(pod, uid=uid),))
+    """Deletions of what asks for training jobs that were released or deleted."""
+    for target, uid in state.orphans:
+        yield Step(JobKey(target.namespace, target.name), (Delete(target, uid=uid),))
 
 
 def _asked(job: TrainingJob, request: ProvisioningRequest) -> _Round:
-    """Makes the pods that are missing, a step each, and takes away those that are too many."""
+    """Makes what is missing, and takes away what is too much, or of the other kind."""
+    if request.by_request is None:
+        steps, again = _asked_by_pods(job, request)
+        return (*_removed(job, (), job.provisioning.requests), *steps), again
+    named = capacity_requests.name(job, request, request.by_request) if request.pods else ""
+    others = [one for one in job.provisioning.requests if one.name != named]
+    removed = _removed(job, job.provisioning.pods, others)
+    if not named or len(others) < len(job.provisioning.requests):
+        return removed, None
+    creates = capacity_requests.creations(job, named, request, request.by_request)
+    return (*removed, Step(job.key, tuple(creates), starts=True)), None
+
+
+def _asked_by_pods(job: TrainingJob, request: ProvisioningRequest) -> _Round:
+    """A step for each pod."""
     wanted, kept, steps = dict(request.pods), set[str](), list[Step]()
     for role in job.live:
         there = {pod.name: pod for pod in job.provisioning.pods if pod.role == role.name}
@@ -91,7 +109,7 @@ def _names(
 
 def _withdrawn(job: TrainingJob) -> _Round:
     """It asks for nothing any more."""
-    return _removed(job, job.provisioning.pods), None
+    return _removed(job, job.provisioning.pods, job.provisioning.requests), None
 
 
 def _given_up(job: TrainingJob, now: datetime) -> _Round:
@@ -105,18 +123,23 @@ def _given_up(job: TrainingJob, now: datetime) -> _Round:
     said = preconditioned_patches.told(reason)
     patch = preconditioned_patches.job(job.key, role, {}, annotations | said)
     note = preconditioned_patches.note(job.key, role, Action.WAITING, reason)
-    return (Step(job.key, (patch, *_deletions(job, asked.pods)), (note,)),), None
+    deletions = (*_deletions(job, asked.pods), *capacity_requests.deletions(job, asked.requests))
+    return (Step(job.key, (patch, *deletions), (note,)),), None
 
 
 def removed_at_start(job: TrainingJob) -> tuple[Delete, ...]:
     """Deletions that precede a job's start, in the same step.
 
     A gated role's keep their nodes until its pods are there. Without a node they hold nothing, and
-    an autoscaler would still make nodes for them.
+    an autoscaler would still make nodes for them. So it would for a request that is pending.
     """
     gated = {role.name for role in job.live if role.template.gated}
-    pods = job.provisioning.pods
-    return tuple(_deletions(job, [one for one in pods if not one.node or one.role not in gated]))
+    pods, kept = job.provisioning.pods, job.provisioning.provisioned
+    others = [one for one in job.provisioning.requests if one is not kept]
+    return (
+        *_deletions(job, [one for one in pods if not one.node or one.role not in gated]),
+        *capacity_requests.deletions(job, others),
+    )
 
 
 def removed_after_start(job: TrainingJob) -> tuple[Delete, ...]:
@@ -137,16 +160,24 @@ def holds_nodes(job: TrainingJob, now: datetime) -> bool:
 
 
 def _replaced(job: TrainingJob, now: datetime) -> _Round:
-    """Deletions for a started job, once all of its pods wait behind the gate.
+    """Deletions for a started job: pods once all of its own wait behind the gate.
 
-    Where a quota counts both they have gone with the start, or go at once: the others could not be
-    made.
+    Requests go once these are bound. Where a quota counts both, pods have gone with the start, or
+    go at once: the others could not be made.
     """
-    left = _overlap_left(job, now)
+    left, requests = _overlap_left(job, now), job.provisioning.requests
+    if requests and not job.provisioning.pods:
+        bound = _until(job, now, BINDING)
+        waits = bound > timedelta() and not all(map(_is_bound, job.live))
+        return ((), bound) if waits else (_removed(job, (), requests), None)
     made = all(len(role.status.pods) >= role.status.size for role in job.live)
     if _counts_twice(job) or made or left <= timedelta():
         return _withdrawn(job)
     return _removed(job, [pod for pod in job.provisioning.pods if not pod.node]), left
+
+
+def _is_bound(role: Role) -> bool:
+    return sum(bool(pod.node) for pod in role.status.pods) >= role.status.size
 
 
 def _counts_twice(job: TrainingJob) -> bool:
@@ -157,11 +188,17 @@ def _counts_twice(job: TrainingJob) -> bool:
 
 def _overlap_left(job: TrainingJob, now: datetime) -> timedelta:
     """For how long provisional pods may stand beside the pods of their job."""
-    return provisional_pods.OVERLAP - (now - job.started_at) if job.started_at else timedelta()
+    return _until(job, now, provisional_pods.OVERLAP)
 
 
-def _removed(job: TrainingJob, pods: Sequence[ProvisionalPod]) -> tuple[Step, ...]:
-    writes = tuple(_deletions(job, pods))
+def _until(job: TrainingJob, now: datetime, limit: timedelta) -> timedelta:
+    return limit - (now - job.started_at) if job.started_at else timedelta()
+
+
+def _removed(
+    job: TrainingJob, pods: Sequence[ProvisionalPod], requests: Sequence[CapacityRequest] = ()
+) -> tuple[Step, ...]:
+    writes = (*_deletions(job, pods), *capacity_requests.deletions(job, requests))
     return (Step(job.key, writes),) if writes else ()
 
 

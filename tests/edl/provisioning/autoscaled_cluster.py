@@ -102,10 +102,11 @@ class AutoscaledCluster:
 
     def state(self) -> ClusterState:
         found = observe(read_once(self.api), self.now)
-        jobs = tuple(
-            replace(job, provisioning=replace(job.provisioning, said=self.said))
-            for job in found.jobs
-        )
+        jobs = found.jobs
+        if self.said:
+            jobs = tuple(
+                replace(job, provisioning=replace(job.provisioning, said=self.said)) for job in jobs
+            )
         return replace(found, autoscaled=self.autoscaled, jobs=jobs)
 
     def objects(self, kind: str) -> list[Json]:
@@ -165,7 +166,7 @@ class AutoscaledCluster:
                 crash = next(crashes or iter(()), None)
             self._make_pods()
             self._schedule()
-            self._autoscale()
+            self.autoscale()
             self.now += timedelta(seconds=5)
 
     def annotate(self, job: str, notes: dict[str, str]) -> None:
@@ -204,20 +205,20 @@ class AutoscaledCluster:
                 self.api.patch(target, {"spec": {"nodeName": node}})
 
     def _fitting(self, pod: Json) -> str:
-        free = self._free()
+        free = self.free()
         return next((name for name in sorted(free) if _fits(pod, name, free[name])), "")
 
     def _preempting(self, pod: Json) -> str:
         for victim in sorted(self.objects("Pod"), key=_priority):
             if _priority(victim) < _priority(pod) and victim["spec"].get("nodeName"):
                 name = victim["spec"]["nodeName"]
-                if _fits(pod, name, self._free()[name] + _cpu(victim)):
+                if _fits(pod, name, self.free()[name] + _cpu(victim)):
                     self.preempted.append(victim["metadata"]["name"])
                     self.api.delete(ObjectRef("Pod", "lab", victim["metadata"]["name"]))
                     return str(name)
         return ""
 
-    def _free(self) -> dict[str, int]:
+    def free(self) -> dict[str, int]:
         free = {
             one["metadata"]["name"]: Resources.parse(one["status"]["allocatable"]).get("cpu")
             for one in self.objects("Node")
@@ -227,7 +228,7 @@ class AutoscaledCluster:
                 free[node] -= _cpu(pod)
         return free
 
-    def _autoscale(self) -> None:
+    def autoscale(self) -> None:
         """As many nodes as pending pods need, a while later; none of pods that ask for too much."""
         waiting = [
             one

@@ -8,7 +8,7 @@ import pytest
 from edl import contract
 from edl.contract import Provision
 from edl.model import Code, ObjectRef
-from edl.planner.passes.admission.node_requests import MOST_PODS
+from edl.planner.passes.admission.provisional_room import MOST_PODS
 from edl.steps.provisioning.provisional_rounds import MOST_CREATED
 from edl.writes import Create, Patch, Write
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster

@@ -115,7 +115,7 @@ class GangClaims:
             self.decisions.enqueue(key, reasons.GANG_AGAIN_LATER, until)
         elif found.quota_request and found.quota_request.head:
             self.decisions.enqueue(key, reasons.goes_first(found.quota_request.head))
-        elif not found.job.provisioning.pods and (
+        elif not found.job.provisioning.asks and (
             refused := self._refused.get(_question(found, self.sources.standing_of(found)))
         ):
             self._pass_over(found, refused)

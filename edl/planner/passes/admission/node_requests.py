@@ -1,37 +1,68 @@
 """Queued gangs that fit on no existing nodes ask an autoscaler for nodes.
 
-They ask by provisional pods: pods of the same shape that run nothing and have the lowest priority.
-An autoscaler makes nodes for those that find none; on the others, kube-scheduler holds idle room
-for the gang. When all have their nodes the gang is started there, and they go.
-
-What extras of others hold, and the gang may take, is not asked for: so a gang asks for as many pods
-as fit neither in idle room nor there, besides those that hold room for it already.
+When an autoscaler has made them the gang is started there. How it is asked, and what holds the
+room meanwhile, is up to a `NodeProvisioner`: provisional pods, or a ProvisioningRequest.
 """
 
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Protocol
 
 from edl import reasons
 from edl.annotations.attempt_backoff import NODES
 from edl.contract import Provision
-from edl.feasibility.horizon import FUTURE_IDLE, IDLE
-from edl.model import JobKey, ProvisionalPod, Reason, Shape, TrainingJob
+from edl.feasibility.horizon import IDLE
+from edl.model import Reason, Shape, TrainingJob
+from edl.planner.decision_limits import Provisioner
 from edl.planner.packing.node_capacity import Ints
-from edl.planner.packing.pod_class import PodSetRequest, pack
-from edl.planner.passes.admission.gang import Gang, reserve_idle
-from edl.planner.passes.admission.topology_placement import NodesByRequest, kept_at
+from edl.planner.passes.admission.atomic_requests import AtomicRequests
+from edl.planner.passes.admission.gang import Gang
+from edl.planner.passes.admission.provisional_room import ProvisionalRoom
+from edl.planner.passes.admission.topology_placement import NodesByRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
-from edl.planner.snapshot.quota_balance import QuotaRequest
-from edl.planner.snapshot.role_allocation import NO_NODE, RESIZABLE
 from edl.quantities import DEVICE_CLASS
 
-MOST_PODS: Final = 1000
-"""Most replicas to ask nodes for beyond the minimum, which is asked for as a whole."""
+
+class NodeProvisioner(Protocol):
+    """A way to ask for the nodes of gangs. Pods are counted by role."""
+
+    def hold(self, found: Gang) -> Mapping[str, int]:
+        """What it has asked for, whose room is taken; empty where it has not."""
+        ...
+
+    def held(self, found: Gang) -> Mapping[str, int]:
+        """Of what it has asked for, what an autoscaler has made nodes for."""
+        ...
+
+    def free(self, found: Gang, sign: int = 1) -> None:
+        """The room that is held for it is there for it; -1: it is held again."""
+        ...
+
+    def is_awaited(self, found: Gang) -> bool:
+        """Whether more pods than its minimum are to have nodes first."""
+        ...
+
+    def deadline(self, found: Gang) -> datetime | None:
+        """When what it has asked for must be there; None where it has not asked."""
+        ...
+
+    def place(self, found: Gang) -> tuple[Gang, NodesByRequest] | None:
+        """Where nodes are held for it, and wherever there is room for its other pods."""
+        ...
+
+    def wanted(self, found: Gang, reach: Callable[[], Ints]) -> list[int]:
+        """For how many pods of each of its requests it asks for nodes."""
+        ...
+
+    def claim(self, found: Gang) -> None:
+        """Take idle room from gangs behind it."""
+        ...
+
+    def reserve(self, found: Gang, asked: Mapping[str, int]) -> None:
+        """Take idle room from growth, after the last gang."""
+        ...
 
 
 @dataclass(slots=True)
@@ -42,82 +73,44 @@ class NodeRequests:
     decisions: Decisions
     _left: int = field(init=False)
     """How many gangs more may begin to ask."""
+    _provisioner: NodeProvisioner = field(init=False)
     _asking: list[Gang] = field(default_factory=list)
-    _kept: dict[JobKey, list[ProvisionalPod]] = field(default_factory=dict)
-    """Provisional pods that hold room for their gang."""
 
     def __post_init__(self) -> None:
-        self._left = self.snapshot.limits.provisioning_parallelism
+        limits = self.snapshot.limits
+        self._left = limits.provisioning_parallelism
+        by_request = limits.provisioner is Provisioner.REQUEST
+        self._provisioner = (AtomicRequests if by_request else ProvisionalRoom)(self.snapshot)
 
     def hold(self, found: Gang) -> None:
-        """What it has asked for stays, as long as nothing else is decided; its room is taken.
-
-        Pods whose room went to others that come first hold none: these pods will preempt them.
-        Nor do those on a node that takes no pods of their role any more: it is drained, or gone.
-        """
-        asked, key = found.job.provisioning, found.job.key
-        if not asked.pods or not self._may_ask(found) or self._is_late(found):
+        """What it has asked for stays, as long as nothing else is decided; its room is taken."""
+        if not found.job.provisioning.asks or not self._may_ask(found) or self._is_late(found):
             return
-        there = Counter(pod.role for pod in asked.pods if not pod.gone)
-        self.decisions.requests[key] = dict(sorted(there.items()))
-        kept = self._kept[key] = []
-        for pod in asked.held:
-            node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
-            amounts = self.snapshot.capacity.amounts(pod.requests)
-            stays = node != NO_NODE and self.snapshot.capacity.schedulable[node]
-            stays = stays and self._is_tolerated(found, pod, node)
-            if stays and self.snapshot.capacity.fits(node, amounts, IDLE):
-                self.snapshot.free_provisional((pod,), -1)
-                kept.append(pod)
+        self._keep(found, self._provisioner.hold(found))
 
     def free(self, found: Gang, sign: int = 1) -> None:
         """The room that is held for it is there for it; -1: it is held again."""
-        self.snapshot.free_provisional(self._kept.get(found.job.key, ()), sign)
+        self._provisioner.free(found, sign)
 
     def keep_held(self, found: Gang) -> None:
-        """Provisional pods with a node stay; it asks for no more."""
+        """What has nodes stays; it asks for no more."""
         if found.job.key in self.decisions.requests:
-            held = Counter(pod.role for pod in found.job.provisioning.held)
-            self.decisions.requests[found.job.key] = dict(sorted(held.items()))
+            self._keep(found, self._provisioner.held(found))
+
+    def _keep(self, found: Gang, pods: Mapping[str, int]) -> None:
+        self.decisions.requests[found.job.key] = dict(sorted(pods.items()))
 
     def drop(self, found: Gang) -> None:
         self.decisions.requests.pop(found.job.key, None)
 
     def is_patient(self, found: Gang) -> bool:
         """Whether more pods than its minimum are to have nodes first, and may still get them."""
-        asked = found.job.provisioning
-        return (
-            asked.wish is Provision.MAXIMUM
-            and any(not (pod.node or pod.gone) for pod in asked.pods)
-            and self._may_ask(found)
-            and not self._is_late(found)
-        )
+        awaited = self._provisioner.is_awaited(found)
+        return awaited and self._may_ask(found) and not self._is_late(found)
 
     def place(self, found: Gang) -> tuple[Gang, NodesByRequest] | None:
-        """Where its provisional pods are, and wherever there is room for the others."""
-        held = [
-            nodes[: request.pods]
-            for nodes, request in zip(self._nodes(found), found.requests, strict=True)
-        ]
-        gang = kept_at(self.snapshot, found, held) if any(held) else None
-        if gang is None:
-            return None
-        taken = []
-        for (pod_class, _), nodes in zip(gang.requests, held, strict=True):
-            for node in nodes:
-                if pod_class.eligible[node] and pod_class.idle.fits(node):
-                    pod_class.idle.reserve(node)
-                    taken.append((node, pod_class))
-        if len(taken) == sum(map(len, held)):
-            rest = [
-                PodSetRequest(pod_class, pods - len(nodes))
-                for (pod_class, pods), nodes in zip(gang.requests, held, strict=True)
-            ]
-            if (more := reserve_idle(rest)) is not None:
-                return gang, [nodes + others for nodes, others in zip(held, more, strict=True)]
-        for node, pod_class in taken:
-            pod_class.idle.unreserve(node)
-        return None
+        """Where nodes are held for it, and wherever there is room for its other pods."""
+        return self._provisioner.place(found)
 
     def ask(
         self, found: Gang, reason: Reason, reach: Callable[[], Ints]
@@ -137,99 +130,30 @@ class NodeRequests:
         if self._is_late(found):
             self.decisions.unprovisioned.append(job.key)
             return reasons.not_provisioned(job.provisioning.said), None
-        if self._left <= 0 and not job.provisioning.pods:
+        if self._left <= 0 and not job.provisioning.asks:
             return reason, None
         self._left -= 1
-        pods = self._pods(found, reach())
+        pods = self._provisioner.wanted(found, reach)
         names = (role.name for role in found.roles)
         asked = {name: count for name, count in zip(names, pods, strict=True) if count}
-        self.decisions.requests[job.key] = dict(sorted(asked.items()))
+        self._keep(found, asked)
         self._asking.append(found)
+        self._provisioner.claim(found)
         if found.quota_request:
             found.quota_request.reserve(IDLE)
         waiting = sum(asked.values()) - len(job.provisioning.held)
-        since = job.provisioning.since
-        until = since + self.snapshot.limits.provisioning_timeout if since else None
+        until = self._provisioner.deadline(found)
         return reasons.waits_for_nodes(waiting, job.provisioning.said), until
 
     def reserve(self) -> None:
         """kube-scheduler binds provisional pods where there is idle room: it is not for growth."""
         for found in self._asking:
-            asked = self.decisions.requests.get(found.job.key, {})
-            held = Counter(pod.role for pod in found.job.provisioning.held)
-            for role, request in zip(found.roles, found.requests, strict=True):
-                more = asked.get(role.name, 0) - held[role.name]
-                request.pod_class.idle.reserve_pods(max(more, 0))
-
-    def _pods(self, found: Gang, reach: Ints) -> list[int]:
-        """How many provisional pods there are to be for each request.
-
-        Those that hold no room stay until they are preempted: others would be bound in their place.
-        """
-        held, requests = [len(nodes) for nodes in self._nodes(found)], list(self._requests(found))
-        bound = Counter(
-            pod.role for pod in found.job.provisioning.held if not self._stands_by(found, pod)
-        )
-        idle = [bound[role.name] - kept for role, kept in zip(found.roles, held, strict=True)]
-        # Where it needs a domain, nothing says in which one nodes come.
-        fitting = held
-        if not found.job.topology.required:
-            fitting = pack(reach, requests, FUTURE_IDLE)
-        missing = [
-            max(request.pods - count, 0) for request, count in zip(requests, fitting, strict=True)
-        ]
-        if not any(missing):  # by their sums they fit, and rules are in the way
-            missing = [request.pods for request in requests]
-        return [
-            min(count + more, request.pods) + lost
-            for count, more, request, lost in zip(held, missing, requests, idle, strict=True)
-        ]
-
-    def _requests(self, found: Gang) -> Iterator[PodSetRequest]:
-        """Its pods, or those of its maximum as far as quotas allow besides these."""
-        most = found.job.provisioning.wish is Provision.MAXIMUM
-        taken = [(found.quota_request, 1)]
-        _count(taken)
-        for role, request in zip(found.roles, found.requests, strict=True):
-            grows = most and role.spec.resizing in RESIZABLE and role.request.replicas is None
-            more = min(role.spec.max, MOST_PODS) - request.pods if grows else 0
-            one = self.snapshot.quotas.pod_request(found.job, role)
-            if one is not None and more > 0:
-                more = _allowed(one, more)
-                taken.append((one, more))
-                _count(taken[-1:])
-            yield PodSetRequest(request.pod_class, request.pods + max(more, 0))
-        _count(taken, -1)
-
-    def _stands_by(self, found: Gang, pod: ProvisionalPod) -> bool:
-        """Whether it is on a node that takes no pods, and its role tolerates that.
-
-        Another pod in its place would be bound there again.
-        """
-        node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
-        return (
-            node != NO_NODE
-            and not self.snapshot.capacity.schedulable[node]
-            and self._is_tolerated(found, pod, node)
-        )
-
-    def _is_tolerated(self, found: Gang, pod: ProvisionalPod, node: int) -> bool:
-        """Whether its role tolerates the taints of the node."""
-        return any(
-            role.name == pod.role and self.snapshot.eligibility.tolerated(role.template.shape)[node]
-            for role in found.roles
-        )
-
-    def _nodes(self, found: Gang) -> list[list[int]]:
-        """The nodes that provisional pods hold for it, by want."""
-        index, pods = self.snapshot.capacity.index, self._kept.get(found.job.key, ())
-        nodes = [(pod.role, index[pod.node]) for pod in pods]
-        return [[node for name, node in nodes if name == role.name] for role in found.roles]
+            self._provisioner.reserve(found, self.decisions.requests.get(found.job.key, {}))
 
     def _may_ask(self, found: Gang) -> bool:
         job = found.job
         return (
-            self.snapshot.autoscaled
+            self.snapshot.takes_requests
             and job.provisioning.wish is not Provision.NEVER
             and job.suspended
             and all(is_provisionable(role.template.shape) for role in found.roles)
@@ -237,8 +161,7 @@ class NodeRequests:
 
     def _is_late(self, found: Gang) -> bool:
         """Whether the nodes that it asked for should be there by now."""
-        limit = self.snapshot.limits.provisioning_timeout
-        return self.snapshot.has_passed(found.job.provisioning.since, limit)
+        return self.snapshot.has_passed(self._provisioner.deadline(found), timedelta())
 
     def _rests_until(self, job: TrainingJob) -> datetime | None:
         """Until when nothing is asked for, after nodes that did not come.
@@ -250,19 +173,6 @@ class NodeRequests:
             return None
         pause = NODES.pause(failure)
         return None if self.snapshot.has_passed(failure.at, pause) else failure.at + pause
-
-
-def _allowed(one: QuotaRequest, most: int) -> int:
-    """How many pods more the quotas allow, at most `most`."""
-    counts = range(1, most + 1)
-    return bisect_left(counts, 1, key=lambda pods: int(not one.allows(IDLE, pods)))
-
-
-def _count(taken: Iterable[tuple[QuotaRequest | None, int]], sign: int = 1) -> None:
-    """In quotas, or -1: no more."""
-    for request, pods in taken:
-        if request is not None:
-            request.reserve(IDLE, sign * pods)
 
 
 def is_provisionable(shape: Shape) -> bool:

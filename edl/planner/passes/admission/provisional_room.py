@@ -1,0 +1,184 @@
+"""The room of provisional pods: an autoscaler makes nodes for those that find none.
+
+On the others, kube-scheduler holds idle room for the gang. When all have their nodes the gang is
+started there, and they go.
+
+What extras of others hold, and the gang may take, is not asked for: so a gang asks for as many pods
+as fit neither in idle room nor there, besides those that hold room for it already.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from edl.contract import Provision
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE
+from edl.model import JobKey, ProvisionalPod
+from edl.planner.packing.node_capacity import Ints
+from edl.planner.packing.pod_class import PodSetRequest, pack
+from edl.planner.passes.admission.gang import Gang, reserve_idle
+from edl.planner.passes.admission.topology_placement import NodesByRequest, kept_at
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.quota_balance import QuotaRequest
+from edl.planner.snapshot.role_allocation import NO_NODE, RESIZABLE
+
+MOST_PODS: Final = 1000
+"""Most replicas to ask nodes for beyond the minimum, which is asked for as a whole."""
+
+
+@dataclass(slots=True)
+class ProvisionalRoom:
+    """`NodeProvisioner` by provisional pods."""
+
+    snapshot: Snapshot
+    _kept: dict[JobKey, list[ProvisionalPod]] = field(default_factory=dict)
+    """Provisional pods that hold room for their gang."""
+
+    def hold(self, found: Gang) -> Mapping[str, int]:
+        """Pods whose room went to others that come first hold none: these pods will preempt them.
+
+        Nor do those on a node that takes no pods of their role any more: it is drained, or gone.
+        """
+        kept = self._kept[found.job.key] = []
+        for pod in found.job.provisioning.held:
+            node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
+            amounts = self.snapshot.capacity.amounts(pod.requests)
+            stays = node != NO_NODE and self.snapshot.capacity.schedulable[node]
+            stays = stays and self._is_tolerated(found, pod, node)
+            if stays and self.snapshot.capacity.fits(node, amounts, IDLE):
+                self.snapshot.free_provisional((pod,), -1)
+                kept.append(pod)
+        return Counter(pod.role for pod in found.job.provisioning.pods if not pod.gone)
+
+    def held(self, found: Gang) -> Mapping[str, int]:
+        return Counter(pod.role for pod in found.job.provisioning.held)
+
+    def free(self, found: Gang, sign: int = 1) -> None:
+        self.snapshot.free_provisional(self._kept.get(found.job.key, ()), sign)
+
+    def is_awaited(self, found: Gang) -> bool:
+        asked = found.job.provisioning
+        return asked.wish is Provision.MAXIMUM and any(
+            not (pod.node or pod.gone) for pod in asked.pods
+        )
+
+    def deadline(self, found: Gang) -> datetime | None:
+        asked = found.job.provisioning
+        first = min((pod.created_at for pod in asked.pods), default=None)
+        return first + self.snapshot.limits.provisioning_timeout if first else None
+
+    def place(self, found: Gang) -> tuple[Gang, NodesByRequest] | None:
+        """Where its provisional pods are, and wherever there is room for the others."""
+        held = [
+            nodes[: request.pods]
+            for nodes, request in zip(self._nodes(found), found.requests, strict=True)
+        ]
+        gang = kept_at(self.snapshot, found, held) if any(held) else None
+        if gang is None:
+            return None
+        taken = []
+        for (pod_class, _), nodes in zip(gang.requests, held, strict=True):
+            for node in nodes:
+                if pod_class.eligible[node] and pod_class.idle.fits(node):
+                    pod_class.idle.reserve(node)
+                    taken.append((node, pod_class))
+        if len(taken) == sum(map(len, held)):
+            rest = [
+                PodSetRequest(pod_class, pods - len(nodes))
+                for (pod_class, pods), nodes in zip(gang.requests, held, strict=True)
+            ]
+            if (more := reserve_idle(rest)) is not None:
+                return gang, [nodes + others for nodes, others in zip(held, more, strict=True)]
+        for node, pod_class in taken:
+            pod_class.idle.unreserve(node)
+        return None
+
+    def wanted(self, found: Gang, reach: Callable[[], Ints]) -> list[int]:
+        """How many provisional pods there are to be for each request.
+
+        Those that hold no room stay until they are preempted: others would be bound in their place.
+        """
+        held, requests = [len(nodes) for nodes in self._nodes(found)], list(self._requests(found))
+        bound = Counter(
+            pod.role for pod in found.job.provisioning.held if not self._stands_by(found, pod)
+        )
+        idle = [bound[role.name] - kept for role, kept in zip(found.roles, held, strict=True)]
+        # Where it needs a domain, nothing says in which one nodes come.
+        fitting = held
+        if not found.job.topology.required:
+            fitting = pack(reach(), requests, FUTURE_IDLE)
+        missing = [
+            max(request.pods - count, 0) for request, count in zip(requests, fitting, strict=True)
+        ]
+        if not any(missing):  # by their sums they fit, and rules are in the way
+            missing = [request.pods for request in requests]
+        return [
+            min(count + more, request.pods) + lost
+            for count, more, request, lost in zip(held, missing, requests, idle, strict=True)
+        ]
+
+    def _requests(self, found: Gang) -> Iterator[PodSetRequest]:
+        """Its pods, or those of its maximum as far as quotas allow besides these."""
+        most = found.job.provisioning.wish is Provision.MAXIMUM
+        taken = [(found.quota_request, 1)]
+        _count(taken)
+        for role, request in zip(found.roles, found.requests, strict=True):
+            grows = most and role.spec.resizing in RESIZABLE and role.request.replicas is None
+            more = min(role.spec.max, MOST_PODS) - request.pods if grows else 0
+            one = self.snapshot.quotas.pod_request(found.job, role)
+            if one is not None and more > 0:
+                more = _allowed(one, more)
+                taken.append((one, more))
+                _count(taken[-1:])
+            yield PodSetRequest(request.pod_class, request.pods + max(more, 0))
+        _count(taken, -1)
+
+    def _stands_by(self, found: Gang, pod: ProvisionalPod) -> bool:
+        """Whether it is on a node that takes no pods, and its role tolerates that.
+
+        Another pod in its place would be bound there again.
+        """
+        node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
+        return (
+            node != NO_NODE
+            and not self.snapshot.capacity.schedulable[node]
+            and self._is_tolerated(found, pod, node)
+        )
+
+    def _is_tolerated(self, found: Gang, pod: ProvisionalPod, node: int) -> bool:
+        """Whether its role tolerates the taints of the node."""
+        return any(
+            role.name == pod.role and self.snapshot.eligibility.tolerated(role.template.shape)[node]
+            for role in found.roles
+        )
+
+    def _nodes(self, found: Gang) -> list[list[int]]:
+        """The nodes that provisional pods hold for it, by want."""
+        index, pods = self.snapshot.capacity.index, self._kept.get(found.job.key, ())
+        nodes = [(pod.role, index[pod.node]) for pod in pods]
+        return [[node for name, node in nodes if name == role.name] for role in found.roles]
+
+    def claim(self, found: Gang) -> None:
+        """kube-scheduler does, with the pods."""
+
+    def reserve(self, found: Gang, asked: Mapping[str, int]) -> None:
+        held = self.held(found)
+        for role, request in zip(found.roles, found.requests, strict=True):
+            more = asked.get(role.name, 0) - held.get(role.name, 0)
+            request.pod_class.idle.reserve_pods(max(more, 0))
+
+
+def _allowed(one: QuotaRequest, most: int) -> int:
+    """How many pods more the quotas allow, at most `most`."""
+    counts = range(1, most + 1)
+    return bisect_left(counts, 1, key=lambda pods: int(not one.allows(IDLE, pods)))
+
+
+def _count(taken: Iterable[tuple[QuotaRequest | None, int]], sign: int = 1) -> None:
+    """In quotas, or -1: no more."""
+    for request, pods in taken:
+        if request is not None:
+            request.reserve(IDLE, sign * pods)

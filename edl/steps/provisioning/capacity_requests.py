@@ -1,0 +1,69 @@
+"""ProvisioningRequests: a queued gang's nodes in one request, with a PodTemplate for each role.
+
+An autoscaler makes all of its nodes or none, and keeps them for pods that name the request.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from edl import contract
+from edl.model import CapacityRequest, ObjectRef, Role, TrainingJob
+from edl.planner.plan import ProvisioningRequest, RequestClass
+from edl.steps.provisioning import provisional_pods
+from edl.writes import Create, Delete
+
+_KIND: Final = "ProvisioningRequest"
+_TEMPLATE: Final = "PodTemplate"
+
+
+def name(job: TrainingJob, request: ProvisioningRequest, of: RequestClass) -> str:
+    """Of its content: two rounds, also after a crash, make the same request."""
+    content = [(provisional_pods.content(job, role), pods) for role, pods in _asking(job, request)]
+    return provisional_pods.named(job, of.name, of.parameters, content)
+
+
+def creations(
+    job: TrainingJob, named: str, request: ProvisioningRequest, of: RequestClass
+) -> Iterator[Create]:
+    """The PodTemplates come first: an autoscaler reads them as soon as it sees the request."""
+    namespace, pod_sets = job.key.namespace, []
+    for (role, pods), target in zip(
+        _asking(job, request), _templates(namespace, named, len(request.pods)), strict=True
+    ):
+        fields = {"template": provisional_pods.template(job, role, request)}
+        yield provisional_pods.created(job, target, role.name, fields)
+        pod_sets.append({"podTemplateRef": {"name": target.name}, "count": pods})
+    spec = {
+        "provisioningClassName": of.name,
+        "podSets": pod_sets,
+        "parameters": dict(of.parameters),
+    }
+    yield provisional_pods.created(job, ObjectRef(_KIND, namespace, named), "", {"spec": spec})
+
+
+def deletions(job: TrainingJob, requests: Iterable[CapacityRequest]) -> Iterator[Delete]:
+    """With their PodTemplates."""
+    namespace = job.key.namespace
+    for one in requests:
+        yield Delete(ObjectRef(_KIND, namespace, one.name), uid=one.uid)
+        yield from map(Delete, _templates(namespace, one.name, one.pod_sets))
+
+
+def consumption(job: TrainingJob) -> dict[str, str]:
+    """The annotations of pods that use the nodes that were made for their job."""
+    found = job.provisioning.provisioned
+    if found is None:
+        return {}
+    return {
+        contract.CONSUMES_REQUEST: found.name,
+        contract.CONSUMES_CLASS: found.provisioning_class,
+    }
+
+
+def _asking(job: TrainingJob, request: ProvisioningRequest) -> list[tuple[Role, int]]:
+    wanted = dict(request.pods)
+    return [(role, wanted[role.name]) for role in job.live if wanted.get(role.name)]
+
+
+def _templates(namespace: str, named: str, count: int) -> list[ObjectRef]:
+    return [ObjectRef(_TEMPLATE, namespace, f"{named}-{index}") for index in range(count)]
