@@ -7,7 +7,12 @@ import click
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from edl.planner.decision_limits import IMAGE_NAME
+from edl.planner.decision_limits import (
+    CLASS_NAME,
+    IMAGE_NAME,
+    LONGEST_CLASS_NAME,
+    PARAMETERS,
+)
 from edl.planner.published_settings import LONGEST
 from reconciler.options.decision_options import MOST_WEIGHT, declared
 from reconciler.options.duration_range import DurationRange
@@ -15,11 +20,19 @@ from reconciler.options.duration_range import DurationRange
 Priority: TypeAlias = Annotated[str, Meta(pattern=r"^-?[0-9]{1,10}\Z")]
 ImageReference: TypeAlias = Annotated[str, Meta(pattern=rf"^{IMAGE_NAME}\Z")]
 r"""With `\Z`, for Python's `$` admits a line break at the end; JSON Schema's does not."""
+_TEXTS: Final[Mapping[str, Any]] = {
+    "provisioning_class": Annotated[
+        str, Meta(pattern=rf"^{CLASS_NAME}\Z", max_length=LONGEST_CLASS_NAME)
+    ],
+    "provisioning_parameters": Annotated[str, Meta(pattern=rf"^{PARAMETERS}\Z")],
+}
+"""Texts that are no images, by the option's name."""
 _EXAMPLES: Final[Mapping[str, object]] = {
     "policy": "throughput",
     "priority_weight": {"1000": 2},
     "patience": 30,
     "idle": 60,
+    "provisioning_parameters": "maxRunDurationSeconds=86400",
 }
 """Where the option's own default says nothing."""
 
@@ -59,7 +72,7 @@ def _kind(option: click.Option) -> Any:  # noqa: ANN401 - a type
         return Annotated[int, Meta(ge=kind.min, le=kind.max)]
     if isinstance(kind, click.FloatRange):
         return Annotated[float, Meta(gt=0, le=kind.max)]
-    return bool if option.is_bool_flag else ImageReference
+    return bool if option.is_bool_flag else _TEXTS.get(str(option.name), ImageReference)
 
 
 if TYPE_CHECKING:

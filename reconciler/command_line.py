@@ -29,6 +29,7 @@ from edl.planner.plan_cache import PlanCache
 from reconciler import webhook_certificates
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
+from reconciler.memory.missing_requests import MissingRequests
 from reconciler.options import decision_options
 from reconciler.publication.applied_teams import AppliedTeams
 from reconciler.publication.queue_insights import QueueInsights
@@ -127,7 +128,8 @@ def _process(settings: ReconcilerSettings) -> Manager:
     elector = _elector(settings, api, clocks) if settings.leader_elect else None
     if elector:
         elector.publish({contract.SETTINGS: planner.render(decides)})
-    process = Manager(api, plan, clocks, elector)
+    known = MissingRequests(decides.limits)
+    process = Manager(api, known.deciding(plan), clocks, elector)
     process.beside("rights", _rights(api, process, clocks, elector).run)
     process.beside("queue", _queue(settings, process.guarding(api), process, elector).run)
     process.beside("teams", _teams(process.guarding(api), process).run)

@@ -9,10 +9,11 @@ from typing import Final
 import msgspec
 
 IMAGE_NAME: Final = r"[a-zA-Z0-9][-a-zA-Z0-9._:/@]{0,511}"
-CLASS_NAME: Final = r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+CLASS_NAME: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+LONGEST_CLASS_NAME: Final = 253
 ATOMIC_CLASS: Final = "best-effort-atomic-scale-up.autoscaling.x-k8s.io"
 _PARAMETER: Final = r"[-a-zA-Z0-9._/]{1,253}=[^,=\s]{0,255}"
-_PARAMETERS: Final = rf"({_PARAMETER}(,{_PARAMETER}){{0,49}})?"
+PARAMETERS: Final = rf"({_PARAMETER}(,{_PARAMETER}){{0,49}})?"
 
 
 class Autoscaler(StrEnum):
@@ -97,10 +98,11 @@ class Limits(msgspec.Struct, frozen=True):
         if not re.fullmatch(IMAGE_NAME, self.provisional_image):
             given = reprlib.repr(self.provisional_image)
             raise ValueError(f"provisional_image: {given}; the name of an image")
-        if not re.fullmatch(CLASS_NAME, self.provisioning_class):
+        known = re.fullmatch(CLASS_NAME, self.provisioning_class)
+        if not known or len(self.provisioning_class) > LONGEST_CLASS_NAME:
             given = reprlib.repr(self.provisioning_class)
             raise ValueError(f"provisioning_class: {given}; a name in small letters with dots")
-        if not re.fullmatch(_PARAMETERS, self.provisioning_parameters):
+        if not re.fullmatch(PARAMETERS, self.provisioning_parameters):
             given = reprlib.repr(self.provisioning_parameters)
             raise ValueError(f"provisioning_parameters: {given}; NAME=VALUE,NAME=VALUE")
         if not self.nearly_done > 0:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
@@ -108,6 +109,11 @@ AMONG_USERS: Final = (
 )
 """In any namespace: queues that are of no use without the reconciler, and provisional pods, for
 which an autoscaler would keep nodes."""
+REQUESTS: Final = tuple(
+    ListOptions(kind, labels=AMONG_USERS[1].labels)
+    for kind in ("ProvisioningRequest", "PodTemplate")
+)
+"""The same, where the API server serves ProvisioningRequests."""
 
 
 def created(cluster: PluginCluster) -> Iterator[ObjectRef]:
@@ -117,6 +123,13 @@ def created(cluster: PluginCluster) -> Iterator[ObjectRef]:
         if find(cluster, target) is not None:
             yield target
     for options in AMONG_USERS:
-        for item in cluster.list(options).items:
-            metadata = json.loads(item)["metadata"]
-            yield ObjectRef(options.kind, metadata["namespace"], metadata["name"])
+        yield from _listed(cluster, options)
+    with suppress(NotFound):
+        for options in REQUESTS:
+            yield from _listed(cluster, options)
+
+
+def _listed(cluster: PluginCluster, options: ListOptions) -> Iterator[ObjectRef]:
+    for item in cluster.list(options).items:
+        metadata = json.loads(item)["metadata"]
+        yield ObjectRef(options.kind, metadata["namespace"], metadata["name"])

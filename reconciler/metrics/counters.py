@@ -49,7 +49,7 @@ class DecisionMetrics:
         )
         self.provisioning_seconds = histogram(
             "edl_provisioning_seconds",
-            "From the first provisional pod of a job to its start.",
+            "From when a job first asks for nodes to its start.",
             buckets=_WAITS,
         )
         self.provisioning_failures = counter(

@@ -67,7 +67,7 @@ def _jobs(decided: LastDecision) -> Iterator[GaugeMetricFamily]:
     held_by = Counter(held.reason.code for held in plan.held)
     text = "Training jobs that do not get what they could use."
     yield _by("edl_held_jobs", text, "reason", _counted(held_by, Code))
-    asking = [job.provisioning for job in state.jobs if job.provisioning.pods]
+    asking = [job.provisioning for job in state.jobs if job.provisioning.asks]
     bound = sum(len(asked.held) for asked in asking)
     pods = {"bound": float(bound), "pending": float(sum(len(one.pods) for one in asking) - bound)}
     text = "Queued training jobs that ask an autoscaler for nodes."

@@ -201,7 +201,7 @@ def test_peers_may_only_list_pods() -> None:
 
 
 def test_the_reconciler_writes_what_its_steps_write_and_no_more() -> None:
-    """Patches of Jobs and pods, provisional pods, and what surrounds Jobs; Events are counted."""
+    """Patches of Jobs and pods, what asks for nodes, what surrounds Jobs; Events are counted."""
     reads = {"list", "watch"}
     rules = found("ClusterRole", "edl-reconciler")["rules"]
     written: dict[str, set[str]] = {}
@@ -217,6 +217,8 @@ def test_the_reconciler_writes_what_its_steps_write_and_no_more() -> None:
         "secrets": {"create"},
         "rolebindings": {"create"},
         "resourceclaimtemplates": {"create"},
+        "provisioningrequests": {"create", "delete"},
+        "podtemplates": {"create", "delete"},
         "poddisruptionbudgets": {"create", "delete"},
         "events": {"get", "create", "patch"},
         "configmaps": {"create"},

@@ -86,6 +86,9 @@ def test_the_reconciler_understands_what_is_chosen() -> None:
         "autoscaler": "present",
         "provisioningTimeout": 900,
         "provisioningParallelism": 3,
+        "provisioner": "provisioning-request",
+        "provisioningClass": "queued.example.com",
+        "provisioningParameters": "maxRunDurationSeconds=86400",
         "provisionalImage": "example/pause:1",
         "growth": "any-node",
         "idleNodeAfter": 120,
@@ -99,6 +102,11 @@ def test_the_reconciler_understands_what_is_chosen() -> None:
     assert (given["growth_cooldown"], given["pending_limit"]) == (0.5, 45)
     assert (given["load_ceiling"], given["nearly_done"]) == (0.9, 2)
     assert (given["autoscaler"], given["provisional_image"]) == ("present", "example/pause:1")
+    assert (given["provisioner"], given["provisioning_class"]) == (
+        "provisioning-request",
+        "queued.example.com",
+    )
+    assert given["provisioning_parameters"] == "maxRunDurationSeconds=86400"
     assert (given["provisioning_timeout"], given["provisioning_parallelism"]) == (900, 3)
     assert (given["growth"], given["idle_node_after"]) == ("any-node", 120)
 

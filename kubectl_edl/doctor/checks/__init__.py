@@ -58,6 +58,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
         (
             Check("leader", reconciler_health.leads),
             Check("settings", reconciler_health.settings),
+            Check("provisioner", reconciler_health.provisioner),
             Check("writes", reconciler_health.writes),
             Check("teams", configured_teams.teams),
         ),

@@ -2,8 +2,10 @@
 
 from typing import Final
 
-from edl.errors import Forbidden
+from edl.errors import Forbidden, NotFound
+from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
+from edl.planner.decision_limits import Provisioner
 from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.client.reconciler_lease import Lead, leadership
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
@@ -90,3 +92,21 @@ def settings(patient: Patient) -> Diagnoses:
         return
     hints = " ".join(hint.removeprefix("hint: ") for hint in by.hints)
     yield warning(f"how it decides is not known: {hints}", "kubectl edl upgrade")
+
+
+def provisioner(patient: Patient) -> Diagnoses:
+    """Where it asks for nodes by ProvisioningRequests, the API server has to serve these."""
+    by = deciding(patient.connection, SettingsOverrides(), patient.now)
+    if by.settings.limits.provisioner is not Provisioner.REQUEST:
+        return
+    try:
+        next(patient.connection.cluster.pages(ListOptions("ProvisioningRequest")))
+    except NotFound:
+        yield warning(
+            f"it asks for nodes by --provisioner={Provisioner.REQUEST}, and the API server serves "
+            "no ProvisioningRequest: queued jobs get no nodes",
+            "start cluster-autoscaler with --enable-provisioning-requests and its "
+            f"CustomResourceDefinition, or the reconciler with --provisioner={Provisioner.PODS}",
+        )
+        return
+    yield well("it asks for nodes by ProvisioningRequests, which the API server serves")

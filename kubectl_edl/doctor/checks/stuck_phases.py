@@ -77,12 +77,13 @@ def _unnoticed(log: str, job: TrainingJob, now: datetime) -> Diagnosis | None:
 
 def _unprovisioned(job: TrainingJob, now: datetime) -> Diagnosis | None:
     asked = job.provisioning
-    if phase(job) is not Phase.QUEUED or not (asked.failure or asked.pods):
+    if phase(job) is not Phase.QUEUED or not (asked.failure or asked.asks):
         return None
     if asked.since and now - asked.since >= _NOTICED:
         what = f"{job.key} has waited {duration(now - asked.since)} for nodes of an autoscaler"
-        pods = f"-l {contract.PROVISIONAL}={job.key.name}"
-        return warning(what, f"kubectl describe pods -n {job.key.namespace} {pods}")
+        kind = "provisioningrequests" if asked.requests else "pods"
+        chosen = f"{kind} -n {job.key.namespace} -l {contract.PROVISIONAL}={job.key.name}"
+        return warning(what, f"kubectl describe {chosen}")
     if asked.failure is None:
         return None
     said = f": {asked.failure.message}" if asked.failure.message else ""

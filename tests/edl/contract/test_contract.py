@@ -50,6 +50,7 @@ def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
         contract.MESSAGE,
         contract.LAST_CHANGE,
         contract.START_REFUSED,
+        contract.CONSUMED_REQUEST,
         contract.LEAVING,
         contract.CLUSTER,
         contract.HOSTFILE,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
-from edl.planner.decision_limits import Autoscaler, Limits
+from edl.planner.decision_limits import Autoscaler, Limits, Provisioner
 from edl.planner.policies import POLICIES
 from edl.planner.published_settings import Settings, read, render
 from tests.edl.planner.states import at
@@ -21,6 +21,9 @@ ALL = Settings(
         autoscaler=Autoscaler.PRESENT,
         provisioning_timeout=timedelta(minutes=3),
         provisioning_parallelism=7,
+        provisioner=Provisioner.REQUEST,
+        provisioning_class="queued.example.com",
+        provisioning_parameters="a=b,c=1",
         provisional_image="example/pause:1",
     ),
     weights=((1000, 2.0),),
@@ -79,6 +82,9 @@ def test_what_only_a_newer_one_knows_is_named() -> None:
         ('{"limits": {"autoscaler": "perhaps"}}', "autoscaler: 'perhaps'; one of detect, present"),
         ('{"limits": {"autoscaler": 1}}', "autoscaler: 1; one of detect, present, none"),
         ('{"limits": {"provisioning_parallelism": 0}}', "provisioning_parallelism: 0; from 1"),
+        ('{"limits": {"provisioner": "pods"}}', "provisioner: 'pods'; one of provisional-pods, "),
+        ('{"limits": {"provisioning_class": "A b"}}', "provisioning_class: 'A b'; a name in"),
+        ('{"limits": {"provisioning_parameters": "a"}}', "provisioning_parameters: 'a'; NAME"),
         ('{"limits": {"provisional_image": 1}}', "provisional_image: 1; a text"),
         (f'{{"limits": {{"provisional_image": "{"!" * 9000}"}}}}', "provisional_image: '!!!"),
         ('{"patience": 1e999}', "patience: inf; a number of seconds"),

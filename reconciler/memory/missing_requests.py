@@ -1,0 +1,37 @@
+"""Says once that nodes are to be asked for by ProvisioningRequests that the cluster lacks."""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from edl.model import ClusterState
+from edl.planner.decision_limits import Limits, Provisioner
+from edl.planner.plan import Plan
+
+_log: Final = logging.getLogger(__name__)
+_MISSING: Final = (
+    "--provisioner=%s: no nodes are asked for, because the API server serves no "
+    "autoscaling.x-k8s.io/v1 ProvisioningRequest that may be read here: start cluster-autoscaler "
+    "with --enable-provisioning-requests and its CustomResourceDefinition, or choose "
+    "--provisioner=%s"
+)
+
+
+class MissingRequests:
+    """Remembers what was said, and says it anew after the API was there."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._wanted = limits.provisioner is Provisioner.REQUEST
+        self._missing = False
+
+    def deciding(self, decide: Callable[[ClusterState], Plan]) -> Callable[[ClusterState], Plan]:
+        def decided(state: ClusterState) -> Plan:
+            self._tell(missing=self._wanted and not state.takes_requests)
+            return decide(state)
+
+        return decided
+
+    def _tell(self, *, missing: bool) -> None:
+        if missing and not self._missing:
+            _log.warning(_MISSING, Provisioner.REQUEST, Provisioner.PODS)
+        self._missing = missing
