@@ -26,7 +26,7 @@ class Autoscaler(StrEnum):
 
 
 class Provisioner(StrEnum):
-    """How queued gangs ask an autoscaler for nodes."""
+    """By what queued gangs ask an autoscaler for nodes."""
 
     PODS = "provisional-pods"
     """By pods that run nothing: any autoscaler makes nodes for them."""
@@ -42,6 +42,25 @@ class GrowthMode(StrEnum):
     NEEDED_NODES = "needed-nodes"
     """On those that minimums or pods of other owners need anyway: extras keep no node alive."""
     ANY_NODE = "any-node"
+
+
+class ProvisionerSettings(msgspec.Struct, frozen=True):
+    """How queued gangs ask an autoscaler for nodes."""
+
+    provisioner: Provisioner = Provisioner.PODS
+    provisioning_class: str = ATOMIC_CLASS
+    """The class of ProvisioningRequests."""
+    provisioning_parameters: str = ""
+    """What that class takes besides, as `NAME=VALUE,NAME=VALUE`."""
+
+    def __post_init__(self) -> None:
+        known = re.fullmatch(CLASS_NAME, self.provisioning_class)
+        if not known or len(self.provisioning_class) > LONGEST_CLASS_NAME:
+            given = reprlib.repr(self.provisioning_class)
+            raise ValueError(f"provisioning_class: {given}; a name in small letters with dots")
+        if not re.fullmatch(PARAMETERS, self.provisioning_parameters):
+            given = reprlib.repr(self.provisioning_parameters)
+            raise ValueError(f"provisioning_parameters: {given}; NAME=VALUE,NAME=VALUE")
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -80,11 +99,7 @@ class Limits(msgspec.Struct, frozen=True):
     (`--max-node-provision-time`), Karpenter as long for its registration."""
     provisioning_parallelism: int = 5
     """The most queued gangs that ask for nodes at once, the first of the queue."""
-    provisioner: Provisioner = Provisioner.PODS
-    provisioning_class: str = ATOMIC_CLASS
-    """The class of ProvisioningRequests."""
-    provisioning_parameters: str = ""
-    """What that class takes besides, as `NAME=VALUE,NAME=VALUE`."""
+    asks: ProvisionerSettings = ProvisionerSettings()
     provisional_image: str = "rancher/mirrored-pause:3.10"
     """Image of provisional pods. They are deleted once bound, so it need not start."""
     growth: GrowthMode = GrowthMode.AUTOSCALER
@@ -98,13 +113,6 @@ class Limits(msgspec.Struct, frozen=True):
         if not re.fullmatch(IMAGE_NAME, self.provisional_image):
             given = reprlib.repr(self.provisional_image)
             raise ValueError(f"provisional_image: {given}; the name of an image")
-        known = re.fullmatch(CLASS_NAME, self.provisioning_class)
-        if not known or len(self.provisioning_class) > LONGEST_CLASS_NAME:
-            given = reprlib.repr(self.provisioning_class)
-            raise ValueError(f"provisioning_class: {given}; a name in small letters with dots")
-        if not re.fullmatch(PARAMETERS, self.provisioning_parameters):
-            given = reprlib.repr(self.provisioning_parameters)
-            raise ValueError(f"provisioning_parameters: {given}; NAME=VALUE,NAME=VALUE")
         if not self.nearly_done > 0:
             raise ValueError(f"nearly_done: {self.nearly_done}; a number above 0, 0.9 is 90 %")
         if not 0 < self.load_ceiling <= 1:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import asdict, replace
 
-from edl.planner.decision_limits import Limits
+from edl.planner.decision_limits import Limits, ProvisionerSettings
 from edl.planner.policies import POLICIES, Policy, weighted
 
 _WAITS: Final = ("patience", "idle")
@@ -20,6 +20,12 @@ LONGEST: Final = 3650 * 24 * 3600
 """Seconds, ten years: a moment so much later is still a date."""
 _MOST: Final = 2**53
 """Numbers stay below it: every one has a float of its own."""
+_ASKS: Final = "asks"
+_USUAL: Final = {
+    **{name: value for name, value in asdict(Limits()).items() if name != _ASKS},
+    **asdict(ProvisionerSettings()),
+}
+"""Each limit that is published, and what it usually is."""
 _PRIORITY: Final = re.compile(r"-?[0-9]{1,10}")
 _LONGEST_NAME: Final = 63
 
@@ -64,7 +70,9 @@ def render(settings: Settings) -> str:
     if settings.weights:
         found["weights"] = {str(priority): weight for priority, weight in settings.weights}
     found |= {name: wait.total_seconds() for name, wait in settings.waits}
-    limits = {name: _plain(value) for name, value in asdict(settings.limits).items()}
+    own = asdict(settings.limits)
+    own |= asdict(own.pop(_ASKS))
+    limits = {name: _plain(value) for name, value in own.items()}
     return json.dumps(found | {"limits": limits}, separators=(",", ":"))
 
 
@@ -76,22 +84,30 @@ def read(text: str) -> Settings:
     """
     given = _mapping("settings", _decoded(text))
     limits = _mapping("limits", given.get("limits", {}))
-    known = set(Limits.__struct_fields__)
     settings = Settings(
         policy=_name("policy", given.get("policy", Settings().policy)),
-        limits=Limits(
-            **{name: _limit(name, limits[name]) for name in sorted(known & limits.keys())}
+        limits=_limits(
+            {name: _limit(name, limits[name]) for name in sorted(known & limits.keys())}
         ),
         weights=_weights(given.get("weights", {})),
         waits=tuple((name, _seconds(name, given[name])) for name in _WAITS if name in given),
         unknown=tuple(
             sorted(
-                (given.keys() - {"policy", "limits", "weights", *_WAITS}) | (limits.keys() - known)
+                (given.keys() - {"policy", "limits", "weights", *_WAITS})
+                | (limits.keys() - _USUAL.keys())
             )
         ),
     )
     settings.value()
     return settings
+
+
+def _limits(given: Mapping[str, Any]) -> Limits:
+    """The settings of the provisioner stand among the limits."""
+    said = {name: _limit(name, given[name]) for name in sorted(_USUAL.keys() & given.keys())}
+    names = ProvisionerSettings.__struct_fields__
+    asks = {name: said.pop(name) for name in names if name in said}
+    return Limits(asks=ProvisionerSettings(**asks), **said)
 
 
 def _decoded(text: str) -> object:
@@ -110,7 +126,7 @@ def _plain(value: object) -> object:
 
 
 def _limit(name: str, value: object) -> Any:  # noqa: ANN401 (a field of Limits, of its own type)
-    usual = getattr(Limits(), name)
+    usual = _USUAL[name]
     if isinstance(usual, timedelta):
         return _seconds(name, value)
     if isinstance(usual, StrEnum):

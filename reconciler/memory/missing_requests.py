@@ -21,7 +21,7 @@ class MissingRequests:
     """Remembers what was said, and says it anew after the API was there."""
 
     def __init__(self, limits: Limits) -> None:
-        self._wanted = limits.provisioner is Provisioner.REQUEST
+        self._wanted = limits.asks.provisioner is Provisioner.REQUEST
         self._missing = False
 
     def deciding(self, decide: Callable[[ClusterState], Plan]) -> Callable[[ClusterState], Plan]:

@@ -8,7 +8,13 @@ from typing import Any, Final
 
 import click
 
-from edl.planner.decision_limits import Autoscaler, GrowthMode, Limits, Provisioner
+from edl.planner.decision_limits import (
+    Autoscaler,
+    GrowthMode,
+    Limits,
+    Provisioner,
+    ProvisionerSettings,
+)
 from edl.planner.policies import POLICIES
 from edl.planner.published_settings import LONGEST, Settings
 from reconciler.options.duration_range import DurationRange
@@ -127,18 +133,18 @@ _OPTIONS: Final = (
     click.option(
         "--provisioner",
         type=click.Choice([mode.value for mode in Provisioner]),
-        default=_USUAL.provisioner.value,
+        default=_USUAL.asks.provisioner.value,
         help="How nodes are asked for: by pods that run nothing, or by a ProvisioningRequest of"
         " cluster-autoscaler.",
     ),
     click.option(
         "--provisioning-class",
-        default=_USUAL.provisioning_class,
+        default=_USUAL.asks.provisioning_class,
         help="The class of ProvisioningRequests.",
     ),
     click.option(
         "--provisioning-parameters",
-        default=_USUAL.provisioning_parameters,
+        default=_USUAL.asks.provisioning_parameters,
         metavar="NAME=VALUE,…",
         help="What the class takes besides, as maxRunDurationSeconds=86400.",
     ),
@@ -196,9 +202,11 @@ def take(given: dict[str, Any]) -> Settings:
             autoscaler=Autoscaler(given.pop("autoscaler")),
             provisioning_timeout=timedelta(seconds=given.pop("provisioning_timeout")),
             provisioning_parallelism=given.pop("provisioning_parallelism"),
-            provisioner=Provisioner(given.pop("provisioner")),
-            provisioning_class=given.pop("provisioning_class"),
-            provisioning_parameters=given.pop("provisioning_parameters"),
+            asks=ProvisionerSettings(
+                Provisioner(given.pop("provisioner")),
+                given.pop("provisioning_class"),
+                given.pop("provisioning_parameters"),
+            ),
             provisional_image=given.pop("provisional_image"),
             growth=GrowthMode(given.pop("growth")),
             idle_node_after=timedelta(seconds=given.pop("idle_node_after")),

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import msgspec
 
 from edl.kube.cluster import ObjectKey
-from edl.kube.decode.capacity_requests import CapacityRequestFacts
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import LimitRangeFacts, QuotaFacts
 from edl.kube.decode.object_facts import (
@@ -16,6 +15,7 @@ from edl.kube.decode.object_facts import (
 )
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra.device_index import DeviceObjects
+from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.model import Node, Teams
 
 
@@ -37,9 +37,8 @@ class ClusterFacts(msgspec.Struct, frozen=True):
     """Objects of dynamic resource allocation; None if they may not be read, or do not exist."""
     autoscaled: bool = False
     """Whether an autoscaler of nodes is known by what the API server serves for it."""
-    takes_requests: bool = False
-    """Whether the API server serves ProvisioningRequests."""
-    requests: Sequence[CapacityRequestFacts] = ()
+    requests: Sequence[CapacityRequestFacts] | None = None
+    """ProvisioningRequests; None where the API server serves none, or they may not be read."""
     pooled: bool = False
     """Whether there are NodePools: Karpenter then removes the nodes of these, and no others."""
     tags: Sequence[OwnedObjectRef] = ()

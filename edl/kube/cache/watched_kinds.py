@@ -16,14 +16,12 @@ from edl.kube.cache.store import Store
 from edl.kube.cache.team_source import TeamSource
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions, ObjectKey
 from edl.kube.decode import (
-    capacity_requests,
     job_facts,
     namespace_quotas,
     object_facts,
     runtime_classes,
     volume_claims,
 )
-from edl.kube.decode.capacity_requests import CapacityRequestFacts
 from edl.kube.decode.config_maps import ConfigMapFacts, config_map
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import LimitRangeFacts, QuotaFacts
@@ -43,6 +41,8 @@ from edl.kube.dra.dra_facts import (
     ResourceClaimFacts,
     ResourceSliceFacts,
 )
+from edl.kube.provisioning import request_facts
+from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.model import Node
 from edl.writes import Json
 
@@ -104,7 +104,7 @@ class Stores(msgspec.Struct, frozen=True):
             resource_claims=Store(dra.resource_claim, changed),
             templates=Store(dra.template, changed),
             pools=Store(partial(object_facts.tag, AUTOSCALERS[0]), changed),
-            requests=Store(capacity_requests.capacity_request, changed),
+            requests=Store(request_facts.capacity_request, changed),
             teams=Store(config_map, changed),
             tags={
                 kind: Store(partial(object_facts.tag, kind), changed)
@@ -196,8 +196,7 @@ class Stores(msgspec.Struct, frozen=True):
             if self.devices_read
             else None,
             autoscaled=self.autoscaled,
-            takes_requests=self.takes_requests,
-            requests=self.requests.values(),
+            requests=self.requests.values() if self.takes_requests else None,
             pooled=self.pooled,
             tags=[tag for store in self.tags.values() for tag in store.values()],
         )

@@ -6,10 +6,10 @@ from typing import Final, TypeVar
 
 from edl.kube.cache.sorted_map import SortedMap
 from edl.kube.cluster import Delta, ObjectKey
-from edl.kube.decode.capacity_requests import CapacityRequestFacts
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.kube.dra.claim_resolution import DeviceView, concerned
+from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.kube.state.bare_training_jobs import trainings
 from edl.kube.state.observe import ClusterScope, around, gathered, tagged
 from edl.kube.state.pending_demands import PendingDemands

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import gpu_sharing, runtime_classes
-from edl.kube.decode.capacity_requests import CapacityRequestFacts
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import (
     NO_RULES,
@@ -30,6 +29,7 @@ from edl.kube.decode.runtime_classes import Known, RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView
 from edl.kube.dra.device_index import DeviceIndex
 from edl.kube.dra.node_offers import with_devices
+from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.kube.state.affinity_index import AntiAffinityIndex, met
 from edl.kube.state.bare_training_jobs import trainings
 from edl.kube.state.clock_skew import set_right
@@ -142,11 +142,11 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
         namespace_teams=teams or {},
         team_usage=held.by_team(teams, ours, view),
         autoscaled=objects.autoscaled,
-        takes_requests=objects.takes_requests,
+        takes_requests=objects.requests is not None,
         pooled=objects.pooled,
         orphans=orphans(
             (pod for pod in others if not pod.asking),
-            (one for one in objects.requests if one.job not in ours),
+            (one for one in objects.requests or () if one.job not in ours),
         ),
     )
     return met(state, AntiAffinityIndex.of(objects.pods), lambda: objects.pods)
@@ -224,7 +224,7 @@ def _jobs(
         for key in tagged(tag):
             tags[key].append(tag)
     requests: defaultdict[str, list[CapacityRequestFacts]] = defaultdict(list)
-    for one in objects.requests:
+    for one in objects.requests or ():
         requests[one.job].append(one)
     found = {
         key: around(jobs, pods, tags.get(key, ()), wide, devices)

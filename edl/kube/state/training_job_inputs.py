@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.kube.decode import gpu_sharing, runtime_classes
-from edl.kube.decode.capacity_requests import CapacityRequestFacts
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import NO_RULES, NamespaceConstraints
 from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, ResolvedShape, resolve
+from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.kube.state import pod_admission
 from edl.model import JobKey, Role
 from edl.parsing import namespace_policy

@@ -167,11 +167,11 @@ def _growth_reverted(allocations: Iterable[RoleAllocation]) -> bool:
 
 def _request_class(limits: Limits) -> RequestClass | None:
     """cluster-autoscaler is told how long it may go on trying; other classes know no such word."""
-    if limits.provisioner is not Provisioner.REQUEST:
+    if limits.asks.provisioner is not Provisioner.REQUEST:
         return None
-    pairs = (one.split("=", 1) for one in limits.provisioning_parameters.split(",") if one)
+    pairs = (one.split("=", 1) for one in limits.asks.provisioning_parameters.split(",") if one)
     parameters = dict(pairs)
-    if limits.provisioning_class == ATOMIC_CLASS:
+    if limits.asks.provisioning_class == ATOMIC_CLASS:
         until = int(limits.provisioning_timeout.total_seconds())
         parameters = {"ValidUntilSeconds": str(until)} | parameters
-    return RequestClass(limits.provisioning_class, tuple(sorted(parameters.items())))
+    return RequestClass(limits.asks.provisioning_class, tuple(sorted(parameters.items())))

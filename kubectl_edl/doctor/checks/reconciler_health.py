@@ -97,7 +97,7 @@ def settings(patient: Patient) -> Diagnoses:
 def provisioner(patient: Patient) -> Diagnoses:
     """Where it asks for nodes by ProvisioningRequests, the API server has to serve these."""
     by = deciding(patient.connection, SettingsOverrides(), patient.now)
-    if by.settings.limits.provisioner is not Provisioner.REQUEST:
+    if by.settings.limits.asks.provisioner is not Provisioner.REQUEST:
         return
     try:
         next(patient.connection.cluster.pages(ListOptions("ProvisioningRequest")))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
-from edl.planner.decision_limits import Autoscaler, Limits, Provisioner
+from edl.planner.decision_limits import Autoscaler, Limits, Provisioner, ProvisionerSettings
 from edl.planner.policies import POLICIES
 from edl.planner.published_settings import Settings, read, render
 from tests.edl.planner.states import at
@@ -21,9 +21,7 @@ ALL = Settings(
         autoscaler=Autoscaler.PRESENT,
         provisioning_timeout=timedelta(minutes=3),
         provisioning_parallelism=7,
-        provisioner=Provisioner.REQUEST,
-        provisioning_class="queued.example.com",
-        provisioning_parameters="a=b,c=1",
+        asks=ProvisionerSettings(Provisioner.REQUEST, "queued.example.com", "a=b,c=1"),
         provisional_image="example/pause:1",
     ),
     weights=((1000, 2.0),),

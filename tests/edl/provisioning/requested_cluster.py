@@ -5,7 +5,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from edl.model import ObjectRef
-from edl.planner.decision_limits import Limits, Provisioner
+from edl.planner.decision_limits import Limits, Provisioner, ProvisionerSettings
 from edl.quantities import Resources
 from edl.writes import Json
 from tests.edl.provisioning.autoscaled_cluster import PER_NODE, AutoscaledCluster
@@ -13,7 +13,7 @@ from tests.edl.provisioning.autoscaled_cluster import PER_NODE, AutoscaledCluste
 if TYPE_CHECKING:
     from datetime import datetime
 
-LIMITS: Final = Limits(provisioner=Provisioner.REQUEST)
+LIMITS: Final = Limits(asks=ProvisionerSettings(Provisioner.REQUEST))
 
 
 class RequestedCluster(AutoscaledCluster):

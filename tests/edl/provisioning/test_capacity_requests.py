@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from edl import contract
 from edl.contract import Provision
 from edl.model import Code, ObjectRef
-from edl.planner.decision_limits import Autoscaler, Provisioner
+from edl.planner.decision_limits import Autoscaler, Provisioner, ProvisionerSettings
 from edl.writes import Create, Json
 from tests.edl.provisioning.requested_cluster import LIMITS, RequestedCluster
 
@@ -176,8 +176,8 @@ def test_a_maximum_is_not_waited_for() -> None:
 
 
 def test_a_class_of_a_cloud_gets_its_own_parameters_alone() -> None:
-    own = {"provisioning_class": "queued.example.com", "provisioning_parameters": "run=86400,a=b"}
-    world = RequestedCluster(limits=replace(LIMITS, **own))
+    own = ProvisionerSettings(Provisioner.REQUEST, "queued.example.com", "run=86400,a=b")
+    world = RequestedCluster(limits=replace(LIMITS, asks=own))
     world.gang("gang", 4)
     world.round()
     (request,) = world.requests()
@@ -190,7 +190,7 @@ def test_another_way_of_asking_takes_away_what_the_first_has_made() -> None:
     world.answers = False
     world.gang("gang", 4)
     world.settle(10)
-    world.limits = replace(LIMITS, provisioner=Provisioner.PODS)
+    world.limits = replace(LIMITS, asks=ProvisionerSettings())
     world.settle(10)
     assert (len(world.provisional()), world.requests()) == (4, [])
     world.limits = LIMITS

@@ -79,7 +79,7 @@ class NodeRequests:
     def __post_init__(self) -> None:
         limits = self.snapshot.limits
         self._left = limits.provisioning_parallelism
-        by_request = limits.provisioner is Provisioner.REQUEST
+        by_request = limits.asks.provisioner is Provisioner.REQUEST
         self._provisioner = (AtomicRequests if by_request else ProvisionalRoom)(self.snapshot)
 
     def hold(self, found: Gang) -> None:

@@ -1,0 +1,1 @@
+"""What autoscalers of nodes answer."""
