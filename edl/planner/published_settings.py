@@ -86,9 +86,7 @@ def read(text: str) -> Settings:
     limits = _mapping("limits", given.get("limits", {}))
     settings = Settings(
         policy=_name("policy", given.get("policy", Settings().policy)),
-        limits=_limits(
-            {name: _limit(name, limits[name]) for name in sorted(known & limits.keys())}
-        ),
+        limits=_limits(limits),
         weights=_weights(given.get("weights", {})),
         waits=tuple((name, _seconds(name, given[name])) for name in _WAITS if name in given),
         unknown=tuple(
