@@ -52,8 +52,13 @@ class ProvisionerSettings(msgspec.Struct, frozen=True):
     """The class of ProvisioningRequests."""
     provisioning_parameters: str = ""
     """What that class takes besides, as `NAME=VALUE,NAME=VALUE`."""
+    provisional_image: str = "rancher/mirrored-pause:3.10"
+    """Image of provisional pods. They are deleted once bound, so it need not start."""
 
     def __post_init__(self) -> None:
+        if not re.fullmatch(IMAGE_NAME, self.provisional_image):
+            given = reprlib.repr(self.provisional_image)
+            raise ValueError(f"provisional_image: {given}; the name of an image")
         known = re.fullmatch(CLASS_NAME, self.provisioning_class)
         if not known or len(self.provisioning_class) > LONGEST_CLASS_NAME:
             given = reprlib.repr(self.provisioning_class)
@@ -100,8 +105,6 @@ class Limits(msgspec.Struct, frozen=True):
     provisioning_parallelism: int = 5
     """The most queued gangs that ask for nodes at once, the first of the queue."""
     asks: ProvisionerSettings = ProvisionerSettings()
-    provisional_image: str = "rancher/mirrored-pause:3.10"
-    """Image of provisional pods. They are deleted once bound, so it need not start."""
     growth: GrowthMode = GrowthMode.AUTOSCALER
     idle_node_after: timedelta = timedelta(minutes=10)
     """Extras leave a node that they alone keep so long; cluster-autoscaler's default for nodes that
@@ -110,9 +113,6 @@ class Limits(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.provisioning_parallelism < 1:
             raise ValueError(f"provisioning_parallelism: {self.provisioning_parallelism}; from 1")
-        if not re.fullmatch(IMAGE_NAME, self.provisional_image):
-            given = reprlib.repr(self.provisional_image)
-            raise ValueError(f"provisional_image: {given}; the name of an image")
         if not self.nearly_done > 0:
             raise ValueError(f"nearly_done: {self.nearly_done}; a number above 0, 0.9 is 90 %")
         if not 0 < self.load_ceiling <= 1:

@@ -150,7 +150,7 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--provisional-image",
-        default=_USUAL.provisional_image,
+        default=_USUAL.asks.provisional_image,
         help="Image of the pods that ask for nodes; it need not start: bound ones are deleted.",
     ),
     click.option(
@@ -206,8 +206,8 @@ def take(given: dict[str, Any]) -> Settings:
                 Provisioner(given.pop("provisioner")),
                 given.pop("provisioning_class"),
                 given.pop("provisioning_parameters"),
+                given.pop("provisional_image"),
             ),
-            provisional_image=given.pop("provisional_image"),
             growth=GrowthMode(given.pop("growth")),
             idle_node_after=timedelta(seconds=given.pop("idle_node_after")),
         ),

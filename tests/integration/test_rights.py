@@ -4,6 +4,7 @@ Each verb of its roles is taken away alone. A reconciler with the rest then asks
 and the thing that needs it stays undone; with the verb given back, it is done.
 """
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -31,7 +32,13 @@ from edl.model import (
     TrainingJob,
 )
 from edl.planner.decide import decide
-from edl.planner.decision_limits import Autoscaler, GrowthMode, Limits
+from edl.planner.decision_limits import (
+    Autoscaler,
+    GrowthMode,
+    Limits,
+    Provisioner,
+    ProvisionerSettings,
+)
 from edl.planner.plan import Held, Plan
 from edl.planner.policies import POLICIES
 from edl.planner.published_settings import Settings
@@ -47,6 +54,7 @@ from reconciler.publication.queue_publisher import QueuePublisher
 from sandbox import Sandbox, temporary_sandbox
 from tests.devices import device_class
 from tests.integration.conftest import NODES
+from tests.integration.support.provisioning_requests import DEFINITION
 from tests.integration.support.rights import Grant, Noted, grants, without
 from tests.integration.support.stage import Stage, cast_of, elastic, stage, tensorflow
 from tests.waiting import until
@@ -54,6 +62,11 @@ from tests.waiting import until
 pytestmark = pytest.mark.integration
 
 CLOCKS = Clocks(lambda: datetime.now(UTC), time.monotonic)
+BY_REQUEST = partial(
+    decide,
+    policy=POLICIES["fair"],
+    limits=Limits(asks=ProvisionerSettings(Provisioner.REQUEST)),
+)
 PLAN = partial(
     decide,
     policy=POLICIES["fair"],
@@ -74,6 +87,12 @@ QUOTED = [grant for grant in GRANTS if grant.resource == "events" and grant.verb
 ALONE = (*PUBLISHED, *TEAMS, *QUOTED)
 WATCHED = [grant for grant in GRANTS if grant.verb in ("list", "watch") and grant not in ALONE]
 ELECTED = [grant for grant in GRANTS if grant.resource == "leases"]
+ASKED = [
+    grant
+    for grant in GRANTS
+    if grant.resource in ("provisioningrequests", "podtemplates")
+    and grant.verb in ("create", "delete")
+]
 TOLD = [grant for grant in GRANTS if grant.resource == "events" and grant.verb != "list"]
 
 
@@ -83,6 +102,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     with temporary_sandbox("rights", NODES) as sandbox:
         folder = tmp_path_factory.mktemp("installation")
         install(sandbox, folder, ())
+        sandbox.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(DEFINITION))
         sandbox.folder.joinpath("account").write_text(str(folder / "reconciler.kubeconfig"))
         yield sandbox
 
@@ -94,9 +114,9 @@ def account(room: Sandbox) -> Noted:
 
 
 @contextmanager
-def reconciler(account: Noted) -> Iterator[None]:
+def reconciler(account: Noted, decides: Callable[[ClusterState], Plan] = PLAN) -> Iterator[None]:
     """One that always leads."""
-    process = Manager(account, PLAN, CLOCKS)
+    process = Manager(account, decides, CLOCKS)
     process.start(ProbeAddress("127.0.0.1", 0))
     try:
         yield
@@ -222,7 +242,7 @@ WRITES: dict[str, tuple[tuple[str, str], Scenario]] = {
 
 def test_every_right_is_in_one_of_these_tests() -> None:
     tested = {*map(str, WATCHED), *map(str, ELECTED), *map(str, TOLD), *WRITES}
-    tested |= set(map(str, ALONE))
+    tested |= set(map(str, (*ALONE, *ASKED)))
     assert {str(grant) for grant in GRANTS} == tested
 
 
@@ -237,6 +257,27 @@ def test_every_write_is_needed(room: Sandbox, account: Noted, name: str) -> None
             until(lambda: asked in account.refused, f"{asked} is refused")
             assert not reached()
         at.until(reached, f"it is done with {name}")
+
+
+@pytest.mark.parametrize("grant", ASKED, ids=str)
+def test_nodes_are_asked_for_by_requests(room: Sandbox, account: Noted, grant: Grant) -> None:
+    """They are made while the job waits, and go when it is paused."""
+
+    def there(at: Stage) -> bool:
+        return bool(at.all("ProvisioningRequest") or at.all("PodTemplate"))
+
+    with stage(room) as at, reconciler(account, BY_REQUEST):
+        with without(room, grant, ACCOUNT):
+            at.apply(elastic("large", cpu="1000"))
+            if grant.verb == "delete":
+                at.until(lambda: at.all("ProvisioningRequest"), "it asks for nodes")
+                at.annotate("large", paused=contract.TRUE)
+            until(lambda: grant.asked in account.refused, f"{grant} is refused")
+            assert bool(at.all("ProvisioningRequest")) is (grant.verb == "delete")
+        if grant.verb == "create":
+            at.until(lambda: at.all("ProvisioningRequest"), "it asks for nodes")
+            at.annotate("large", paused=contract.TRUE)
+        at.until(lambda: not there(at), "nothing is left of what it asked with")
 
 
 def test_what_it_has_itself_it_gives_without_a_right_to_bind(room: Sandbox, account: Noted) -> None:

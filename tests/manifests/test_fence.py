@@ -9,7 +9,7 @@ import pytest
 
 from certs.secrets import AUTHORITY_SECRET, SECRET
 from edl import contract
-from edl.planner.decision_limits import Limits
+from edl.planner.decision_limits import ProvisionerSettings
 from edl.planner.plan import ProvisioningRequest
 from edl.steps.provisioning import provisional_pods
 from manifests import installation, values
@@ -87,7 +87,8 @@ def test_every_refusal_says_why() -> None:
 def test_what_a_provisional_pod_says_is_what_it_lets_through() -> None:
     found = role("worker", suspended=True)
     job = training(found)
-    request = ProvisioningRequest(job.key, (), Limits().provisional_image, timedelta(minutes=10))
+    image = ProvisionerSettings().provisional_image
+    request = ProvisioningRequest(job.key, (), image, timedelta(minutes=10))
     pod: Any = dict(provisional_pods.create(job, found, "mnist-0", request).manifest)
     (container,) = pod["spec"]["containers"]
     for said, allowed in (

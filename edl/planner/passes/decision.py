@@ -59,7 +59,7 @@ class Decision:
             yield ProvisioningRequest(
                 key,
                 tuple(pods.items()),
-                limits.provisional_image,
+                limits.asks.provisional_image,
                 limits.provisioning_timeout,
                 _request_class(limits),
             )

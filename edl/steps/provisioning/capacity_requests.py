@@ -42,11 +42,11 @@ def creations(
 
 
 def deletions(job: TrainingJob, requests: Iterable[CapacityRequest]) -> Iterator[Delete]:
-    """With their PodTemplates."""
+    """After their PodTemplates, which are known by the request alone."""
     namespace = job.key.namespace
     for one in requests:
-        yield Delete(ObjectRef(_KIND, namespace, one.name), uid=one.uid)
         yield from map(Delete, _templates(namespace, one.name, one.pod_sets))
+        yield Delete(ObjectRef(_KIND, namespace, one.name), uid=one.uid)
 
 
 def consumption(job: TrainingJob) -> dict[str, str]:

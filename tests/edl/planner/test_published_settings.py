@@ -21,8 +21,9 @@ ALL = Settings(
         autoscaler=Autoscaler.PRESENT,
         provisioning_timeout=timedelta(minutes=3),
         provisioning_parallelism=7,
-        asks=ProvisionerSettings(Provisioner.REQUEST, "queued.example.com", "a=b,c=1"),
-        provisional_image="example/pause:1",
+        asks=ProvisionerSettings(
+            Provisioner.REQUEST, "queued.example.com", "a=b,c=1", "example/pause:1"
+        ),
     ),
     weights=((1000, 2.0),),
     waits=(("patience", timedelta(seconds=7)),),

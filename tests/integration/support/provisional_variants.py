@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Final
 
-from edl.planner.decision_limits import Limits
+from edl.planner.decision_limits import ProvisionerSettings
 from edl.planner.plan import ProvisioningRequest
 from edl.steps.provisioning import provisional_pods
 from edl.writes import Json
@@ -47,7 +47,8 @@ def provisional(
     """The real one, with something more in it; None takes away."""
     worker = role("worker", suspended=True)
     job = training(worker)
-    request = ProvisioningRequest(job.key, (), Limits().provisional_image, timedelta(minutes=10))
+    image = ProvisionerSettings().provisional_image
+    request = ProvisioningRequest(job.key, (), image, timedelta(minutes=10))
     found = dict(provisional_pods.create(job, worker, "mnist-0", request).manifest)
     (only,) = found["spec"]["containers"]
     inside = {"containers": [merged(only, container or {})]}

@@ -19,7 +19,7 @@ from edl.spec.job_spec import HELD_TTL
 from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.visibility.queue_writes import LABELS
 from edl.writes import Json
-from kubectl_edl.install.prune import AMONG_USERS, IN_ITS_NAMESPACE
+from kubectl_edl.install.prune import AMONG_USERS, IN_ITS_NAMESPACE, REQUESTS
 from manifests import installation, values
 from manifests.documents import load
 from tests.integration.support.rights import grants
@@ -269,7 +269,8 @@ def test_whatever_the_reconciler_may_create_goes_with_it_or_with_a_job() -> None
     }
     with_jobs = {"Service", "PodDisruptionBudget", "ServiceAccount", "RoleBinding"}
     with_jobs |= {"ResourceClaimTemplate"}
-    ours = {kind for kind, _ in IN_ITS_NAMESPACE} | {options.kind for options in AMONG_USERS}
+    ours = {kind for kind, _ in IN_ITS_NAMESPACE}
+    ours |= {options.kind for options in (*AMONG_USERS, *REQUESTS)}
     assert made == ours | with_jobs | {"Event"}
 
 
