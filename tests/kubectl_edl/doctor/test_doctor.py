@@ -10,6 +10,8 @@ from edl.annotations import attempt_backoff
 from edl.errors import Forbidden, Invalid, Unreachable
 from edl.kube.auth.access_review import MissingRights
 from edl.model import FailedAttempt, ObjectRef
+from edl.planner.decision_limits import Limits, Provisioner, ProvisionerSettings
+from edl.planner.published_settings import Settings, render
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.doctor.checks import SECTIONS
@@ -877,3 +879,15 @@ def test_a_job_whose_nodes_did_not_come_is_told_of_with_the_autoscalers_words(st
         "default/mnist requested nodes 2 times without success, last 3m ago: "
         "no instance type has 900 CPU"
     )
+
+
+def test_requests_for_nodes_need_their_api(stage: Stage) -> None:
+    assert "provisioner" not in checked(stage), "it asks by provisional pods"
+    asks = ProvisionerSettings(Provisioner.REQUEST)
+    lease(stage, render(Settings(limits=Limits(asks=asks))))
+    verdict, message, fix = only(stage, "provisioner")
+    assert verdict == "warning"
+    assert "the API server serves no ProvisioningRequest" in message
+    assert "--enable-provisioning-requests" in fix
+    stage.cluster.unserved = frozenset()
+    assert only(stage, "provisioner")[0] == "ok"
