@@ -11,6 +11,7 @@ from edl.planner.decision_limits import (
     CLASS_NAME,
     IMAGE_NAME,
     LONGEST_CLASS_NAME,
+    LONGEST_PARAMETERS,
     PARAMETERS,
 )
 from edl.planner.published_settings import LONGEST
@@ -24,7 +25,9 @@ _TEXTS: Final[Mapping[str, Any]] = {
     "provisioning_class": Annotated[
         str, Meta(pattern=rf"^{CLASS_NAME}\Z", max_length=LONGEST_CLASS_NAME)
     ],
-    "provisioning_parameters": Annotated[str, Meta(pattern=rf"^{PARAMETERS}\Z")],
+    "provisioning_parameters": Annotated[
+        str, Meta(pattern=rf"^{PARAMETERS}\Z", max_length=LONGEST_PARAMETERS)
+    ],
 }
 """Texts that are no images, by the option's name."""
 _EXAMPLES: Final[Mapping[str, object]] = {

@@ -12,8 +12,10 @@ IMAGE_NAME: Final = r"[a-zA-Z0-9][-a-zA-Z0-9._:/@]{0,511}"
 CLASS_NAME: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 LONGEST_CLASS_NAME: Final = 253
 ATOMIC_CLASS: Final = "best-effort-atomic-scale-up.autoscaling.x-k8s.io"
-_PARAMETER: Final = r"[-a-zA-Z0-9._/]{1,253}=[^,=\s]{0,255}"
-PARAMETERS: Final = rf"({_PARAMETER}(,{_PARAMETER}){{0,49}})?"
+_PARAMETER: Final = r"[-a-zA-Z0-9._/]+=[^,=\s]*"
+PARAMETERS: Final = rf"({_PARAMETER}(,{_PARAMETER})*)?"
+LONGEST_PARAMETERS: Final = 4096
+"""Counts inside the pattern would be too many for Helm's regular expressions."""
 
 
 class Autoscaler(StrEnum):
@@ -63,7 +65,8 @@ class ProvisionerSettings(msgspec.Struct, frozen=True):
         if not known or len(self.provisioning_class) > LONGEST_CLASS_NAME:
             given = reprlib.repr(self.provisioning_class)
             raise ValueError(f"provisioning_class: {given}; a name in small letters with dots")
-        if not re.fullmatch(PARAMETERS, self.provisioning_parameters):
+        parameters = self.provisioning_parameters
+        if len(parameters) > LONGEST_PARAMETERS or not re.fullmatch(PARAMETERS, parameters):
             given = reprlib.repr(self.provisioning_parameters)
             raise ValueError(f"provisioning_parameters: {given}; NAME=VALUE,NAME=VALUE")
 

@@ -44,6 +44,9 @@ CHOICES: dict[str, Json] = {
                 "provisioningTimeout": 900.5,
                 "provisioningParallelism": 3,
                 "provisionalImage": "example/pause:1",
+                "provisioner": "provisioning-request",
+                "provisioningClass": "check-capacity.autoscaling.x-k8s.io",
+                "provisioningParameters": "maxRunDurationSeconds=86400",
                 "growth": "any-node",
                 "idleNodeAfter": 120,
             }
@@ -145,6 +148,7 @@ ANY_TEXTS: Json = {
 NARROW_TEXTS: tuple[tuple[str, ...], ...] = (
     ("image",),
     ("reconciler", "planning", "provisionalImage"),
+    ("reconciler", "planning", "provisioningClass"),
     ("pods", "priorityClassName"),
     ("pods", "nodeSelector", "role"),
     ("monitoring", "labels", "release"),
