@@ -29,7 +29,7 @@ _TEXTS: Final[Mapping[str, Any]] = {
         str, Meta(pattern=rf"^{PARAMETERS}\Z", max_length=LONGEST_PARAMETERS)
     ],
 }
-"""Texts that are no images, by the option's name."""
+"""Texts other than images, by the option's name."""
 _EXAMPLES: Final[Mapping[str, object]] = {
     "policy": "throughput",
     "priority_weight": {"1000": 2},

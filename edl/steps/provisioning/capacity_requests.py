@@ -17,7 +17,7 @@ _TEMPLATE: Final = "PodTemplate"
 
 
 def name(job: TrainingJob, request: ProvisioningRequest, of: RequestClass) -> str:
-    """Of its content: two rounds, also after a crash, make the same request."""
+    """A name by the content: two rounds, also after a crash, make the same request."""
     content = [(provisional_pods.content(job, role), pods) for role, pods in _asking(job, request)]
     return provisional_pods.named(job, of.name, of.parameters, content)
 

@@ -33,7 +33,7 @@ class NodeProvisioner(Protocol):
         ...
 
     def held(self, found: Gang) -> Mapping[str, int]:
-        """Of what it has asked for, what an autoscaler has made nodes for."""
+        """What an autoscaler has made nodes for, as far as it has asked."""
         ...
 
     def free(self, found: Gang, sign: int = 1) -> None:
