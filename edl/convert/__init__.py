@@ -53,7 +53,10 @@ def convert(document: Json) -> Converted | None:
     source = _source_of((group, kind), document)
     if source and version in source.versions:
         return _read(source, document)
-    remark = _unknown(source, group, version) if source else _unread(document)
+    if not version:
+        remark = _unversioned(kind)
+    else:
+        remark = _unknown(source, group, version) if source else _unread(document)
     return Converted((document,), dropped=(remark,)) if remark else None
 
 
@@ -70,6 +73,21 @@ def _unknown(source: SourceKind, group: str, version: str) -> Remark:
     known = ", ".join(f"{group}/{one}" for one in source.versions)
     what = f"unknown version {version}: left as it is"
     return Remark(("apiVersion",), what, f"known: {known}")
+
+
+def _unversioned(kind: str) -> Remark | None:
+    """Of a document without apiVersion; None for a kind that Kubernetes itself has."""
+    known = [
+        f"{group}/{version}"
+        for source in SOURCES
+        for group, name in source.apis
+        if group and name == kind
+        for version in source.versions
+    ]
+    if not known:
+        return None
+    ways = ", ".join(dict.fromkeys(known))
+    return Remark(("apiVersion",), "is missing: left as it is", f"known of {kind}: {ways}")
 
 
 def _read(source: SourceKind, document: Json) -> Converted:

@@ -35,12 +35,13 @@ def load(text: str, bounds: YamlBounds) -> YamlValue:
     try:
         return _Document(yaml.parse(text, Loader=_LOADER), bounds.depth).value()
     except yaml.YAMLError as error:
-        raise Denied([_not_yaml(error)]) from error
+        raise Denied([not_yaml(error)]) from error
     except ValueError as error:
         raise Denied([Finding("the document", f"is not YAML: {error}")]) from error
 
 
-def _not_yaml(error: yaml.YAMLError) -> Finding:
+def not_yaml(error: yaml.YAMLError) -> Finding:
+    """What a parser says, in one line: `line 3: is not YAML: …`."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     said = (getattr(error, "context", None), getattr(error, "problem", None))
     what = ", ".join(part for part in said if part) or "a character may not stand there"

@@ -27,7 +27,14 @@ class Duration(click.ParamType["timedelta"]):
     ) -> timedelta:
         length = parse_duration(value)
         if length is None or (self._above_zero and not length):
-            self.fail(f"{value}: no length of time, such as {EXAMPLES}", param, ctx)
+            bounds = (
+                f"{'above 0 and ' if self._above_zero else ''}up to {duration_text(self._longest)}"
+            )
+            self.fail(
+                f"{value}: write a length of time in d, h, m and s, {bounds}: {EXAMPLES}",
+                param,
+                ctx,
+            )
         if length > self._longest:
             self.fail(f"{value}: longer than {duration_text(self._longest)}", param, ctx)
         return length

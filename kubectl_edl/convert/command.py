@@ -7,6 +7,7 @@ import click
 
 from edl import contract
 from edl.writes import Json
+from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import FILENAMES, SYSTEM_NAMESPACE
 from kubectl_edl.convert.document_stream import DocumentStream, converted
@@ -59,8 +60,11 @@ def convert(
 ) -> None:
     world: CliContext = context.obj
     installed = system_namespace or contract.SYSTEM_NAMESPACE
-    stream = converted(sources(filenames, world.stdin), installed)
+    given = sources(filenames, world.stdin)
+    stream = converted(given, installed)
     _say(world, stream)
+    if stream.empty:
+        raise Refused(f"nothing to convert: no document in {', '.join(one.name for one in given)}")
     if stream.errors:
         context.exit(_UNREADABLE)
     world.out.write(_FORMS[output](stream.manifests))

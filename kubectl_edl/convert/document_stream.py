@@ -29,6 +29,8 @@ class DocumentStream:
     errors: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    empty: bool = True
+    """Not one document was found."""
     queues: "list[_Queue]" = field(default_factory=list)
     """Documents of queues, until all are read."""
 
@@ -52,8 +54,10 @@ def converted(
     for source in sources:
         try:
             for document in documents(source):
+                stream.empty = False
                 stream.manifests += _with_items(document, stream)
         except Unreadable as error:
+            stream.empty = False
             stream.errors.append(str(error))
     if stream.queues:
         _add_teams(stream, system_namespace)

@@ -15,7 +15,13 @@ from edl.kube.cluster import ListOptions, PluginCluster
 from edl.model import JobKey, ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.candidates import decoded, plain, training_job_name
-from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP, Refused, TimedOut, no_such_job
+from kubectl_edl.cli.command_errors import (
+    EXIT_CODES_TIMED_HELP,
+    Missing,
+    Refused,
+    TimedOut,
+    no_such_job,
+)
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import confirmed, waited
 from kubectl_edl.cli.options import (
@@ -70,9 +76,13 @@ def _found(connection: ClusterConnection, choice: JobSelection, how: DeleteOptio
         return {key: jobs for key, jobs in listed.items() if key in chosen}
     there = {key.name: jobs for key, jobs in listed.items()}
     names = _whole(dict.fromkeys(map(plain, choice.names)), there)
-    for name in names:
-        if name not in there and not (how.ignore_not_found and not _is_known(name, there)):
-            _refuse(name, there, connection)
+    unknown = [
+        name
+        for name in names
+        if name not in there and not (how.ignore_not_found and not _is_known(name, there))
+    ]
+    if unknown:
+        _refuse(unknown[0], there, connection, "; nothing was deleted" if len(names) > 1 else "")
     return {JobKey(connection.namespace, name): there[name] for name in names if name in there}
 
 
@@ -100,20 +110,25 @@ def _is_known(name: str, listed: _ByName) -> bool:
     return any(name == job["metadata"]["name"] for jobs in listed.values() for job in jobs)
 
 
-def _refuse(name: str, listed: _ByName, connection: ClusterConnection) -> None:
-    """A Job's name means that Job alone, and never the training job around it."""
+def _refuse(name: str, listed: _ByName, connection: ClusterConnection, spared: str) -> None:
+    """A Job's name means that Job alone, and never the training job around it.
+
+    `spared` ends the sentence: what became of the other names.
+    """
     flags = connection.scope.flags
     for whole, jobs in listed.items():
         if any(name == job["metadata"]["name"] for job in jobs):
             raise Refused(
                 f'"{name}" is one Job of the training job {whole}: kubectl edl delete '
                 f"{whole}{flags} deletes all of them, kubectl delete job {name}{flags} this one"
+                f"{spared}"
             )
     try:
         connection.cluster.get(ObjectRef("Job", connection.namespace, name))
     except NotFound:
-        raise no_such_job(name, sorted(listed), connection) from None
-    raise Refused(f'Job "{name}" is not elastic: kubectl delete job {name}{flags}')
+        missing = no_such_job(name, sorted(listed), connection)
+        raise Missing(f"{missing}{spared}") from None
+    raise Refused(f'Job "{name}" is not elastic: kubectl delete job {name}{flags}{spared}')
 
 
 def _agreed(world: CliContext, scope: Scope, found: _Jobs, how: DeleteOptions) -> bool:

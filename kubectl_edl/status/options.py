@@ -11,6 +11,7 @@ from kubectl_edl.cli.options import group, option
 from kubectl_edl.cli.param_types import Duration
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import timedelta
 
     from click.shell_completion import CompletionItem
@@ -31,10 +32,20 @@ class _OneGoal(click.ParamType["Phase | Code"]):
     def convert(
         self, value: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> Phase | Code:
+        from edl.model import Code, Phase  # noqa: PLC0415 (not before anything was asked of it)
+
         kind, equals, code = value.partition("=")
-        if equals and kind == _REASON:
-            return _code(code, param, ctx)
-        return _phases().convert(value, param, ctx)
+        is_code = equals and kind == _REASON
+        name, known = (code, _codes()) if is_code else (value, [phase.value for phase in Phase])
+        spelled = {one.casefold(): one for one in known}
+        if found := spelled.get(name.casefold()):
+            return Code(found) if is_code else Phase(found)
+        what, every = (
+            ("a reason code", "all of them: docs/reference/reason-codes.md")
+            if is_code
+            else ("a phase", f"one of {', '.join(known)}, or reason=CODE")
+        )
+        return self.fail(f"{name} is not {what}; {_meant(name, spelled)}{every}", param, ctx)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -49,10 +60,12 @@ class _OneGoal(click.ParamType["Phase | Code"]):
         return [CompletionItem(f"{_REASON}={one}") for one in fit]
 
 
-def _code(value: str, param: click.Parameter | None, ctx: click.Context | None) -> Code:
-    from edl.model import Code  # noqa: PLC0415 (the same)
+def _meant(name: str, spelled: Mapping[str, str]) -> str:
+    """`did you mean Running? `; empty where none is near."""
+    from difflib import get_close_matches  # noqa: PLC0415 (only for mistakes)
 
-    return Code(click.Choice(_codes(), case_sensitive=False).convert(value, param, ctx))
+    close = get_close_matches(name.casefold(), spelled, n=1)
+    return f"did you mean {spelled[close[0]]}? " if close else ""
 
 
 def _codes() -> list[str]:

@@ -33,7 +33,7 @@ _MOST: Final = 10
 _CLOSE: Final = 0.75
 """A name of the same kind that is so like it is meant before a nearer one of the other kind."""
 _SIMILAR: Final = 0.7
-"""The least likeness of a name that is suggested: `priorities` is not `port`."""
+"""The least likeness of a name that is suggested; names that begin with one of ours are less."""
 _LONGEST: Final = 63
 """Characters of a name that is compared, or quoted: none of ours is longer."""
 
@@ -141,5 +141,6 @@ def _nearest(name: str, known: frozenset[str], cutoff: float = _SIMILAR) -> str:
     """Without the prefix, which would make any two names alike; empty for none."""
     own = name.removeprefix(contract.PREFIX).lower()
     names = sorted(one.removeprefix(contract.PREFIX) for one in known)
-    near = get_close_matches(own, names, 1, cutoff)
+    beginnings = sorted(filter(own.startswith, names), key=len, reverse=True)  # maximum: max
+    near = get_close_matches(own, names, 1, cutoff) or beginnings
     return f"{contract.PREFIX}{near[0]}" if near else ""

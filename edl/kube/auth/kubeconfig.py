@@ -9,6 +9,7 @@ import msgspec
 import yaml
 
 from edl.errors import Unreachable
+from edl.parsing.strict_yaml import not_yaml
 
 KubeconfigSection: TypeAlias = Mapping[str, Any]
 """One cluster or user, as the file spells it; paths in it are absolute."""
@@ -87,7 +88,9 @@ def _files(path: str) -> list[Path]:
 def _read(file: Path) -> KubeconfigSection:
     try:
         document = yaml.load(file.read_text(), _Loader)  # noqa: S506 - a safe loader, in C
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except yaml.YAMLError as error:
+        raise Unreachable(f"no cluster: {file}: {not_yaml(error)}; {_ADVICE}") from error
+    except (OSError, UnicodeDecodeError) as error:
         raise Unreachable(f"no cluster: {file} cannot be read: {error}; {_ADVICE}") from error
     if document is None:
         return {}

@@ -1,5 +1,6 @@
 """Whether kubectl-edl is there at all: its configurations, its Deployments, their release."""
 
+from collections.abc import Iterable
 from importlib.metadata import version as installed
 from typing import Final
 
@@ -12,17 +13,22 @@ from kubectl_edl.client.certificate_store import served_in, served_outside
 from kubectl_edl.doctor.checks.check import Diagnoses, Patient, failure, warning, well
 
 INSTALL: Final = "kubectl edl install --image IMAGE"
+_NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
 
 
 def configurations(patient: Patient) -> Diagnoses:
-    missing = [
-        kind for kind in WEBHOOK_KINDS if found(patient, ObjectRef(kind, "", CONFIGURATION)) is None
-    ]
+    there = {kind: found(patient, ObjectRef(kind, "", CONFIGURATION)) for kind in WEBHOOK_KINDS}
+    missing = [kind for kind, one in there.items() if one is None]
     if missing:
         whole = len(missing) == len(WEBHOOK_KINDS)
         what = "kubectl-edl is not installed here" if whole else "kubectl-edl is installed in part"
         yield failure(f"{what}: there is no {' and no '.join(missing)} {CONFIGURATION}", INSTALL)
+        return
+    home, here = _home(there.values()), patient.system_namespace
+    if home not in ("", here):
+        fix = f"export {contract.SYSTEM_NAMESPACE_ENV}={home}"
+        yield failure(f"kubectl-edl is installed in namespace {home}, not in {here}", fix)
         return
     yield well("kubectl-edl is installed: both webhook configurations are there")
 
@@ -55,6 +61,18 @@ def release(patient: Patient) -> Diagnoses:
         yield warning(f"{name} runs {tag}, and this plugin is {mine}", "kubectl edl upgrade")
     if tags and not others:
         yield well(f"the cluster runs the plugin's own release, {mine}")
+
+
+def _home(configurations: Iterable[Json | None]) -> str:
+    """The namespace whose teams the webhook reviews; empty where no entry is about one."""
+    entries = (entry for one in configurations for entry in (one or {}).get("webhooks") or ())
+    rules = (
+        rule
+        for entry in entries
+        for rule in (entry.get("namespaceSelector") or {}).get("matchExpressions") or ()
+        if (rule["key"], rule["operator"]) == (_NAMESPACE_NAME, "In")
+    )
+    return next((str(name) for rule in rules for name in rule.get("values") or ()), "")
 
 
 def _fix(patient: Patient) -> str:

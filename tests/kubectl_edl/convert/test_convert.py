@@ -108,6 +108,23 @@ def test_a_dropped_field_is_named_with_its_line_and_the_way_out() -> None:
     )
 
 
+def test_a_known_kind_without_its_version_comes_out_and_is_named() -> None:
+    found = piped(TFJOB.replace("apiVersion: kubeflow.org/v1\n", ""))
+    assert found.code == 3
+    assert kinds(found.out) == ["TFJob mnist"]
+    assert found.err.startswith(
+        "dropped: stdin: document 1, line 1: TFJob mnist: apiVersion: is missing: left as it is; "
+        "known of TFJob: kubeflow.org/v1"
+    )
+
+
+@pytest.mark.parametrize("text", ["", "---\n# nothing\n---\n"])
+def test_input_without_a_document_is_an_error(text: str) -> None:
+    found = piped(text)
+    assert (found.code, found.out) == (1, "")
+    assert found.err == "error: nothing to convert: no document in stdin\n"
+
+
 def test_a_note_is_no_loss() -> None:
     found = piped(TFJOB + "status: {a: b}\n")
     assert found.code == 0

@@ -101,6 +101,7 @@ def test_a_name_that_is_not_there_keeps_all_others(stage: Stage) -> None:
     found = stage.run("delete", "sweep", "mnits", "-y")
     assert found.code == 3
     assert "did you mean mnist?" in found.err
+    assert found.err.endswith("; nothing was deleted\n")
     assert names(stage) == [*ROLES, *OTHERS]
     assert stage.run("delete", "sweep", "mnits", "-y", "--ignore-not-found").code == 0
     assert names(stage) == [*ROLES, "plain"]

@@ -198,6 +198,19 @@ def test_a_webhook_outside_of_the_cluster_needs_no_deployment(clinic: Clinic) ->
     )
 
 
+def test_the_namespace_of_the_installation_is_named_to_those_who_look_in_another_one(
+    clinic: Clinic,
+) -> None:
+    for stage in (installed(Stage(), clinic), beside(clinic)):
+        stage.cluster.system_namespace = "foo"
+        checks = json.loads(stage.run("doctor", "-o", "json").out)["checks"]
+        (wrong,) = (one for one in checks if one["result"] != "ok")
+        assert (wrong["message"], wrong["remediation"]) == (
+            "kubectl-edl is installed in namespace edl-system, not in foo",
+            "export EDL_SYSTEM_NAMESPACE=edl-system",
+        )
+
+
 def test_a_reconciler_outside_of_the_cluster_is_started_where_it_was_started(
     clinic: Clinic,
 ) -> None:

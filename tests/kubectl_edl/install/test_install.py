@@ -373,8 +373,8 @@ def test_a_dot_in_a_name_is_escaped_as_in_helm() -> None:
             '"" is not an image; name one that the cluster can pull: registry.example/',
         ),
         (("--image", "a b"), 2, '"a b" is not an image'),
-        (("--timeout", "nan"), 2, "nan: no length of time, such as 60s, 5m, 2h30m or 1d"),
-        (("--timeout", "-1"), 2, "-1: no length of time"),
+        (("--timeout", "nan"), 2, "nan: write a length of time in d, h, m and s, "),
+        (("--timeout", "-1"), 2, "-1: write a length of time"),
         (("--timeout", "9999999d"), 2, "9999999d: longer than 365d"),
     ],
 )

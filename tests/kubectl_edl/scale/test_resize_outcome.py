@@ -360,8 +360,11 @@ def test_a_launcher_that_does_not_run_is_said_before_anything_changes(stage: Sta
     ("arguments", "words"),
     [
         (["--remove", "worker-1", "--auto"], "--remove sets a manual size and --auto clears it"),
-        (["6", "--timeout", "soon"], "soon: no length of time, such as 60s, 5m, 2h30m or 1d"),
-        (["6", "--timeout", "0"], "0: no length of time"),
+        (["6", "--timeout", "soon"], "soon: write a length of time in d, h, m and s, "),
+        (
+            ["6", "--timeout", "0"],
+            "0: write a length of time in d, h, m and s, above 0 and up to 365d: 60s, ",
+        ),
         (["--auto", "--script", "x"], "--script runs when workers are added or removed"),
         (["6", "--env", "A=b"], "--env is for --script."),
         (["6", "--script", "x", "--env", "A"], '--env "A": write NAME=VALUE.'),

@@ -169,7 +169,7 @@ def test_a_trace_with_other_columns_says_which_there_are(scenario: Path, tmp_pat
         (("-f", "x.yaml", "--add-nodes", "2"), "add --live"),
         (("--live", "--like", "node-1"), "add --add-nodes"),
         (("-f", "nothing.yaml"), "nothing.yaml cannot be read"),
-        (("-f", str(EXAMPLES / "queue.yaml"), "--until", "soon"), "soon: no length of time"),
+        (("-f", str(EXAMPLES / "queue.yaml"), "--until", "soon"), "soon: write a length of time"),
         (("-f", str(EXAMPLES / "queue.yaml"), "--plot", "x.gif"), "ends with .png, .svg, .pdf"),
         (("-f", str(EXAMPLES / "queue.yaml"), "--trace", "none.csv"), "none.csv: cannot be read"),
         (("-f", str(EXAMPLES / "queue.yaml"), "--until", "99999d"), "99999d: longer than 36500d"),

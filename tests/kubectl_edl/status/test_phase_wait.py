@@ -144,8 +144,19 @@ def test_a_watch_with_a_timeout_ends_well(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (("--for", "Happy"), "Invalid value for '--for'"),
-        (("--timeout", "soon"), "soon: no length of time, such as 60s, 5m, 2h30m or 1d"),
+        (
+            ("--for", "Happy"),
+            "Happy is not a phase; one of Incomplete, Queued, Starting, Running, ",
+        ),
+        (("--for", "runing"), "runing is not a phase; did you mean Running? one of Incomplete, "),
+        (("--for", "reason=Nix"), "Nix is not a reason code; all of them: docs/reference/reason-"),
+        (("--for", "reason=cooldwn"), "cooldwn is not a reason code; did you mean Cooldown? all"),
+        (("--timeout", "soon"), "soon: write a length of time in d, h, m and s, up to 365d: 60s"),
+        (
+            ("--timeout", "99999999999h"),
+            "99999999999h: write a length of time in d, h, m and s, up",
+        ),
+        (("--request-timeout", "1ms"), "1ms: write a length of time in d, h, m and s, up to 365d"),
         (("--timeout", "5m"), "--timeout ends a wait: add --for PHASE or -w."),
         (("-l", "team=vision"), "A name and a selector (-l) exclude each other: leave out one."),
     ],

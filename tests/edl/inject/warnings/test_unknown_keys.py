@@ -39,6 +39,11 @@ def told(**fields: Json) -> tuple[str, ...]:
             "maxx",
             "edl.dev/maxx is unknown, and does nothing: did you mean edl.dev/max?",
         ),
+        (
+            "annotations",
+            "maximum",
+            "edl.dev/maximum is unknown, and does nothing: did you mean edl.dev/max?",
+        ),
         ("annotations", "prioritty", "edl.dev/prioritty is unknown, and does nothing"),
         ("annotations", "zzzzzzzzzzzz", "edl.dev/zzzzzzzzzzzz is unknown, and does nothing"),
         (

@@ -56,7 +56,11 @@ def test_an_unknown_context_names_the_known_ones(tmp_path: Path) -> None:
         (None, "there is no file"),
         ("{}", "has no current-context"),
         ("[]", "is not a kubeconfig"),
-        ("{", "cannot be read"),
+        ("{", "line 2: is not YAML"),
+        (
+            "a: b: c",
+            "config: line 1: is not YAML: mapping values are not allowed in this context; c",
+        ),
         ("current-context: a", 'no context "a"'),
     ],
 )
