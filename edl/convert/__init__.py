@@ -76,7 +76,7 @@ def _unknown(source: SourceKind, group: str, version: str) -> Remark:
 
 
 def _unversioned(kind: str) -> Remark | None:
-    """Of a document without apiVersion; None for a kind that Kubernetes itself has."""
+    """The remark on a document without apiVersion; None for a kind that Kubernetes itself has."""
     known = [
         f"{group}/{version}"
         for source in SOURCES

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from edl import contract
+from edl.errors import NotFound
 from edl.kube.cluster import PluginCluster, find
 from edl.model import ObjectRef
 from edl.parsing.team_config_map import teams_of
@@ -11,6 +12,7 @@ from edl.parsing.team_document import parse_teams
 from edl.parsing.team_edits import taken_away
 from edl.parsing.yaml_edits import lost_comments
 from edl.writes import Json, Patch
+from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
 from kubectl_edl.client.patcher import REMARKS, Patcher, with_fresh_state
@@ -79,8 +81,16 @@ def _write(cluster: PluginCluster, how: TeamWriting, found: Json | None, text: s
         if how.dry_run != "client":
             manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": target.name}}
             whole = as_applied(manifest | {"data": data}, target.namespace)
-            cluster.create(target, whole, dry_run=how.dry_run == "server")
+            _create(cluster, target, whole, how)
         return f"written{REMARKS[how.dry_run]}"
     patcher = Patcher(cluster, how.dry_run)
     patcher.patch(Patch(target, found["metadata"]["resourceVersion"], {"data": data}))
     return f"written{patcher.remark}"
+
+
+def _create(cluster: PluginCluster, target: ObjectRef, whole: Json, how: TeamWriting) -> None:
+    try:
+        cluster.create(target, whole, dry_run=how.dry_run == "server")
+    except NotFound as error:  # of its namespace
+        way = "kubectl edl install --image IMAGE"
+        raise Refused(f"kubectl-edl is not installed here: {error}; {way}") from error

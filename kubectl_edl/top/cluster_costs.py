@@ -59,26 +59,32 @@ class NodeCosts:
     hourly: NodeShares | None = None
     unpriced: int = 0
     """Nodes without a price, which cost nothing."""
+    unlabelled: int = 0
+    """Those of them that have neither an instance type nor a pool."""
 
 
 def node_costs(state: ClusterState, prices: Mapping[str, float]) -> NodeCosts:
     """`prices` of an hour are by instance type, or by node pool."""
     held = _held(state)
     nodes = hourly = NodeShares()
-    unpriced = 0
+    unpriced = unlabelled = 0
     for node in state.nodes:
         parts = _parts(node, *held[node.name])
         nodes = nodes.plus(parts, 1)
         price = _price(node, prices)
         unpriced += price is None
+        unlabelled += not any(_price_names(node))
         hourly = hourly.plus(parts, price or 0)
-    return NodeCosts(nodes, hourly, unpriced) if prices else NodeCosts(nodes)
+    return NodeCosts(nodes, hourly, unpriced, unlabelled) if prices else NodeCosts(nodes)
 
 
 def _price(node: Node, prices: Mapping[str, float]) -> float | None:
+    return next((prices[name] for name in _price_names(node) if name in prices), None)
+
+
+def _price_names(node: Node) -> tuple[str, str]:
     labels = node.labels or {}
-    names = (labels.get(INSTANCE_TYPE, ""), labels.get(NODE_POOL, ""))
-    return next((prices[name] for name in names if name in prices), None)
+    return labels.get(INSTANCE_TYPE, ""), labels.get(NODE_POOL, "")
 
 
 def _parts(node: Node, minimums: Resources, extras: Resources) -> tuple[float, float, float]:
@@ -144,6 +150,8 @@ def unpriced(costs: NodeCosts) -> str:
     if not costs.unpriced:
         return ""
     nodes = "1 node has" if costs.unpriced == 1 else f"{costs.unpriced} nodes have"
+    if costs.unlabelled == costs.unpriced:
+        return f"{nodes} no price: prices go by the label {INSTANCE_TYPE} or {NODE_POOL}"
     return f"{nodes} no price; add --price TYPE=AMOUNT for its instance type"
 
 

@@ -187,7 +187,11 @@ def _footer(found: ClusterUsage) -> str:
 def _shares(costs: NodeCosts) -> list[str]:
     """What takes the nodes in each hour, and what it costs."""
     lines = [f"Node-hours per hour: {_shared(costs.nodes)}"] if costs.nodes.total else []
-    return lines + ([f"Cost per hour: {_shared(costs.hourly)}"] if costs.hourly else [])
+    if costs.hourly is None:
+        return lines
+    if costs.unpriced and not costs.hourly.total:
+        return [*lines, "Cost per hour: unknown"]
+    return [*lines, f"Cost per hour: {_shared(costs.hourly)}"]
 
 
 def _shared(found: NodeShares) -> str:

@@ -7,7 +7,7 @@ import pytest
 from edl import contract
 from edl.errors import NotFound
 from edl.model import ObjectRef
-from tests.kubectl_edl.fenced import fenced, overtaken
+from tests.kubectl_edl.fenced import fenced, overtaken, refusing
 from tests.kubectl_edl.stage import Stage, job, node, pod
 
 PLACE = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_CONFIG_MAP)
@@ -50,6 +50,16 @@ def test_amounts_are_written_as_set_takes_them(stage: Stage) -> None:
     shown = next(row[2] for row in rows if row[0] == "vision")
     assert stage.run("teams", "set", "vision", "--guaranteed", shown, "-y").code == 0
     assert shown.startswith("sharedgpu/gpu_request=")
+
+
+def test_where_nothing_is_installed_the_remedy_is_told(stage: Stage) -> None:
+    stage.wrapped = refusing("ConfigMap", NotFound('namespaces "edl-system" not found', 404))
+    found = stage.run("teams", "set", "vision", "--guaranteed", "cpu=1", "-y")
+    assert found.code == 1
+    assert found.err == (
+        'error: kubectl-edl is not installed here: namespaces "edl-system" not found; '
+        "kubectl edl install --image IMAGE\n"
+    )
 
 
 def test_the_tree_shows_what_each_has(stage: Stage) -> None:

@@ -81,6 +81,14 @@ def test_the_cluster_says_what_an_hour_costs_and_which_nodes_have_no_price() -> 
     assert json.loads(stage.run("top", "cluster", "-o", "json").out)["hourlyCost"] is None
 
 
+def test_costs_of_nodes_without_any_price_are_unknown() -> None:
+    stage = Stage()
+    stage.create(node("a"))
+    run = stage.run("top", "cluster", "--price", "type-a=1.5")
+    assert "Cost per hour: unknown\n" in run.out
+    assert f"1 node has no price: prices go by the label {INSTANCE_TYPE} or " in run.err
+
+
 @pytest.mark.parametrize("text", ["m7i", "=1", "m7i=", "m7i=-1", "m7i=nan", "m7i=1e9"])
 def test_a_price_that_is_not_an_amount_is_wrong_usage(text: str) -> None:
     run = Stage().run("top", "cluster", "--price", text)
