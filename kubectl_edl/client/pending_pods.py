@@ -159,7 +159,7 @@ def _reasons(spec: Json, status: Json) -> Iterator[tuple[str, str]]:
     """
     gates = [gate["name"] for gate in spec.get("schedulingGates") or ()]
     if contract.PLACEMENT_GATE in gates:
-        yield "", "it waits until the plan has a free node for it"
+        yield "", "it waits until its gang's pods are made and the plan has a free node for each"
     elif gates:
         yield "", f"it waits for its scheduling gate {', '.join(gates)}"
     for condition in status.get("conditions") or ():

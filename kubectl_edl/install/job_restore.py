@@ -47,31 +47,34 @@ def own_fields(job: Json) -> Json:
     return fields
 
 
-def give_back(cluster: Cluster, job: Json, sleep: Callable[[float], None]) -> str:
-    """Why this Job keeps what it has; nothing where its own is back, or it is gone."""
-    metadata = job["metadata"]
-    target = ObjectRef("Job", metadata["namespace"], metadata["name"])
+def give_back(cluster: Cluster, job: Json, sleep: Callable[[float], None]) -> tuple[Json, str]:
+    """The Job as it was seen last, and why it keeps what it has: nothing where its own is back.
+
+    Each field is patched by itself: a template that is refused keeps no time to live.
+    """
+    target = ObjectRef("Job", job["metadata"]["namespace"], job["metadata"]["name"])
+    seen = job
     for attempt in range(_ATTEMPTS):
         try:
-            if _tried(cluster, target, metadata["uid"]):
-                return ""
+            seen = cluster.get(target)
+            if seen["metadata"]["uid"] != job["metadata"]["uid"]:
+                return seen, ""
+            for field, value in own_fields(seen).items():
+                seen = cluster.patch(target, _patch(seen, field, value))
         except NotFound:
-            return ""
+            return seen, ""
         except Conflict:
             pass
         except ClusterError as error:
-            return str(error)
+            return seen, str(error)
+        if not own_fields(seen):
+            return seen, ""
         sleep(_PAUSE * 2**attempt)
-    return "it changed each time while it was being written"
+    return seen, "it changed each time while it was being written"
 
 
-def _tried(cluster: Cluster, target: ObjectRef, uid: str) -> bool:
-    """Whether its own fields stand there now."""
-    job = cluster.get(target)
-    fields = own_fields(job)
-    if job["metadata"]["uid"] != uid or not fields:
-        return True
+def _patch(job: Json, field: str, value: object) -> Json:
     metadata: Json = {"resourceVersion": job["metadata"]["resourceVersion"]}
-    if held_ttl.FIELD in fields:
+    if field == held_ttl.FIELD:
         metadata["annotations"] = {contract.TTL: None}
-    return not own_fields(cluster.patch(target, {"metadata": metadata, "spec": fields}))
+    return {"metadata": metadata, "spec": {field: value}}

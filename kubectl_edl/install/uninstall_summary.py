@@ -43,11 +43,11 @@ def _queued(jobs: Sequence[Json]) -> list[str]:
 
 
 def _gated(jobs: Sequence[Json]) -> list[str]:
-    """Jobs whose new pods would wait for the reconciler, and so for ever."""
+    """Jobs that have run: pods behind the gates would wait for the reconciler, and so for ever."""
     gated = list(job_restore.with_gates(jobs))
     if not gated:
         return []
-    wait = "a pod that replaces another one is not scheduled until you let it go"
+    wait = "a pod behind them, now or later, is not scheduled until you let it go"
     return [f"{len(gated)} with scheduling gates ({_names(gated)}): {wait}: {REMOVE_GATES}"]
 
 

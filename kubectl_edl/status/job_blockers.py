@@ -41,7 +41,7 @@ def obstacles(
     """
     found: Iterable[Obstacle] = _OF_PHASE.get(view.phase, _of_pods)(view, now)
     if view.phase is Phase.QUEUED and lead.stalled:
-        found = [Obstacle(one.what, _DOCTOR) for one in found]
+        found = [one if one.way_out == _CORRECT else Obstacle(one.what, _DOCTOR) for one in found]
     missing = _of_missing_pods(view, changes, now)
     return (*_problem(view), *found, *missing, *_of_waiting(view, waiting, now))
 

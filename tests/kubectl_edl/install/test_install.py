@@ -10,7 +10,7 @@ import yaml
 
 from certs.secrets import WEBHOOK_KINDS
 from edl import contract
-from edl.errors import Conflict
+from edl.errors import Conflict, Invalid
 from edl.inject import held_ttl
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions
 from edl.kube.testing.fake_cluster import FakeCluster
@@ -531,8 +531,8 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
     assert contract.TTL not in on.job("waits")["metadata"]["annotations"]
 
 
-def holding(times: int) -> Callable[[Cluster], Cluster]:
-    """The webhook holds times to live while it is configured, and for some patches after that."""
+def holding(times: int, held: Json = HELD) -> Callable[[Cluster], Cluster]:
+    """The webhook puts this back while it is configured, and for some patches after that."""
     left = [times]
 
     class Holding(Behind):
@@ -544,7 +544,7 @@ def holding(times: int) -> Callable[[Cluster], Cluster]:
                 return written
             there = self.cluster.list(ListOptions(WEBHOOK_KINDS[0])).items
             left[0] -= not there
-            return self.cluster.patch(target, HELD) if there or left[0] >= 0 else written
+            return self.cluster.patch(target, held) if there or left[0] >= 0 else written
 
     return lambda cluster: cast("Cluster", Holding(cluster))
 
@@ -564,10 +564,55 @@ def test_no_pod_waits_for_a_reconciler_that_is_gone_without_a_word() -> None:
     assert gates(on, "waits") is None
     assert gates(on, "runs") == [{"name": contract.PLACEMENT_GATE}]
     assert run.err.splitlines()[-1] == (
-        "1 with scheduling gates (default/runs): a pod that replaces another one is not scheduled "
+        "1 with scheduling gates (default/runs): a pod behind them, now or later, is not scheduled "
         "until you let it go: "
         """kubectl patch pod POD --type=merge -p '{"spec":{"schedulingGates":null}}'"""
     )
+
+
+def gated_again() -> Json:
+    gate = {"name": contract.PLACEMENT_GATE}
+    return {"spec": {"template": {"spec": {"schedulingGates": [gate]}}}}
+
+
+def test_gates_that_the_webhook_puts_back_are_taken_off_again() -> None:
+    on = stage()
+    install(on)
+    on.put(job("waits", framework="tensorflow", max="2"))
+    wrapped = on.wrapped
+    on.wrapped = lambda cluster: holding(3, gated_again())(wrapped(cluster))
+    on.run("uninstall", "--yes")
+    assert gates(on, "waits") is None
+
+
+def refusing_templates(cluster: Cluster) -> Cluster:
+    """A policy of the cluster lets no template change."""
+
+    class Refusing(Behind):
+        def patch(
+            self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False
+        ) -> Json:
+            if target.kind == "Job" and "template" in body.get("spec", {}):
+                raise Invalid("templates stay as they are")
+            return self.cluster.patch(target, body, dry_run=dry_run)
+
+    return cast("Cluster", Refusing(cluster))
+
+
+def test_a_template_that_is_refused_keeps_its_gates_and_no_time_to_live() -> None:
+    on = stage()
+    install(on)
+    on.put(job("waits", framework="tensorflow", max="2"))
+    on.patch("waits", HELD)
+    wrapped = on.wrapped
+    on.wrapped = lambda cluster: refusing_templates(wrapped(cluster))
+    run = on.run("uninstall", "--yes")
+    assert on.job("waits")["spec"]["ttlSecondsAfterFinished"] == 600
+    assert (
+        "default/waits keeps its scheduling gates: templates stay as they are. By hand: "
+        "kubectl patch job waits -n default --type=merge -p "
+        """'{"spec":{"template":{"spec":{"schedulingGates":null}}}}'"""
+    ) in run.err
 
 
 @pytest.mark.parametrize(("times", "seconds"), [(0, 600), (3, 600), (99, HELD_TTL)])

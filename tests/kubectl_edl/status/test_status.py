@@ -263,5 +263,8 @@ def test_a_pod_without_a_node_of_the_plan_is_in_the_way(stage: Stage) -> None:
     gated["spec"]["schedulingGates"] = [{"name": contract.PLACEMENT_GATE}]
     stage.create(gated)
     out = stage.run("status", "resnet").out
-    assert "waits: it waits until the plan has a free node for it" in out
+    assert (
+        "waits: it waits until its gang's pods are made and the plan has a free node for each"
+        in out
+    )
     assert "kubectl edl explain resnet" in out
