@@ -50,7 +50,7 @@ def complete(pod: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
     done = mounts.with_files(done, needs.files)
     if needs.keys:
         done = mounts.with_keys(done, spec)
-    if needs.gated:
+    if needs.gated and not done.get("nodeName"):  # The API server refuses both together.
         done = scheduling_gates.with_gate(done, contract.HOSTS_GATE)
     if spec.indexed:
         done = _with_address(_near_its_own(done, spec), spec)

@@ -39,6 +39,7 @@ def named(*names: str) -> list[Json]:
         (cast("ps"), [PLACEMENT]),
         (cast("worker"), [PLACEMENT]),
         (horovod("launcher"), [HOSTS, PLACEMENT]),
+        (horovod("launcher", pod={"nodeName": "n1"}), []),
         (horovod("worker"), [PLACEMENT]),
         (job(framework="tensorflow", max="3"), [PLACEMENT]),
         (job(framework="pytorch", max="3"), []),
