@@ -1,0 +1,185 @@
+"""Reconciler, Karpenter and nodes die while nodes come and go: gangs start whole all the same."""
+
+import time
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any, Final
+
+import pytest
+
+from dev.installation import Installation, install, start_reconciler
+from edl import contract
+from edl.model import Code
+from edl.writes import Json
+from sandbox import Sandbox, temporary_sandbox
+from sandbox.autoscaler import NAME, add_karpenter
+from sandbox.objects.node_pools import NodePool
+from tests.integration.support.stage import Stage, elastic, pause_after, stage
+
+pytestmark = [pytest.mark.torture, pytest.mark.timeout(900)]
+
+POOL = NodePool(sizes=(16,), cpu_limit="640", node_delay="5s", consolidate_after="5s")
+CPU = "3900m"
+"""Four such pods fill a node."""
+OPTIONS = (
+    *("--provisioning-timeout=60", "--provisioning-parallelism=20"),
+    *("--growth=needed-nodes", "--idle-node-after=5", "--growth-cooldown=3"),
+)
+STRIKES: Final = 8
+"""What dies in one test, at most."""
+RECONCILER: Final = "reconciler"
+NODE: Final = "node"
+
+
+@pytest.fixture(scope="module")
+def autoscaled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """A cluster without nodes, with Karpenter, which consolidates, and our reconciler."""
+    with temporary_sandbox("autoscaled-kills") as sandbox:
+        add_karpenter(sandbox, POOL)
+        yield install(sandbox, tmp_path_factory.mktemp("installation"), (RECONCILER,), *OPTIONS)
+
+
+class Scene:
+    """A namespace, and what dies at random moments while a test waits."""
+
+    def __init__(self, at: Stage, installation: Installation, random: Random) -> None:
+        assert isinstance(installation.cluster, Sandbox)
+        self.at, self._installation, self._sandbox = at, installation, installation.cluster
+        self._random = random
+        self.struck: list[str] = []
+
+    def until(self, holds: Callable[[], Any], what: str, *victims: str) -> None:
+        """Wait until it holds; one of the victims dies every few seconds, the first at once."""
+        begun = time.monotonic()
+        due = begun
+        while not holds():
+            self._sandbox.check()
+            self.sees_no_request_above_a_minimum()
+            now = time.monotonic()
+            assert now - begun < self.at.within, f"it never came: {what}; died: {self.struck}"
+            if victims and now >= due and len(self.struck) < STRIKES:
+                self._strike(self._random.choice(victims))
+                due = time.monotonic() + self._random.uniform(1.0, 8.0)
+            time.sleep(pause_after(now - begun, *self.at.pauses))
+
+    def _strike(self, victim: str) -> None:
+        if victim == NODE:
+            self._lose_a_node()
+            return
+        self._sandbox.kill(victim)
+        time.sleep(self._random.uniform(0.0, 2.0))
+        if victim == RECONCILER:
+            start_reconciler(self._installation, RECONCILER, *OPTIONS)
+        else:
+            self._sandbox.start(victim)
+        self.struck.append(victim)
+
+    def _lose_a_node(self) -> None:
+        """One on which no job's pod runs: it is gone without a drain, as a machine that dies."""
+        busy = {pod["spec"].get("nodeName") for pod in self.at.all("Pod") if not asks(pod)}
+        idle = [node for node in self.nodes() if node.removeprefix("node/") not in busy]
+        if not idle:
+            return
+        lost = self._random.choice(idle)
+        patch = '{"metadata": {"finalizers": null}}'
+        self.at.kubectl("patch", lost, "--type=merge", "-p", patch)
+        self.at.kubectl("delete", "--wait=false", "--ignore-not-found", lost)
+        self.struck.append(NODE)
+
+    def nodes(self) -> list[str]:
+        return self._sandbox.kubectl("get", "nodes", "-o", "name").split()
+
+    def requested(self) -> list[Json]:
+        return [pod for pod in self.at.all("Pod") if asks(pod)]
+
+    def sees_no_request_above_a_minimum(self) -> None:
+        """Those that end are no more than what was asked: no second request stands beside one."""
+        live = [pod for pod in self.requested() if "deletionTimestamp" not in pod["metadata"]]
+        asked = [pod["metadata"]["labels"][contract.PROVISIONAL] for pod in live]
+        for job in set(asked):
+            least = int(self.at.job(job)["metadata"]["labels"][contract.MIN])
+            assert asked.count(job) <= least, f"{job} asks twice"
+
+    def started_whole(self, job: str, pods: int) -> None:
+        """Once, with all of its minimum, of which no pod failed."""
+        found = self.at.job(job)
+        history = found["metadata"]["annotations"][contract.HISTORY].splitlines()
+        starts = [line.split()[1:4] for line in history if line.split()[1] == "Started"]
+        assert starts == [["Started", str(pods), str(pods)]], history
+        assert int(found.get("status", {}).get("failed", 0)) == 0
+
+
+@pytest.fixture(params=[1, 2, 3], ids="seed {}".format)
+def scene(request: pytest.FixtureRequest, autoscaled: Installation) -> Iterator[Scene]:
+    with stage(autoscaled.cluster) as at:
+        at.within = 300.0
+        made = Scene(at, autoscaled, Random(request.param))  # noqa: S311 (no secret depends on it)
+        yield made
+        for kind in ("Job", "Pod"):
+            at.delete_all(kind)
+        victims = () if made.struck else (RECONCILER, NAME)
+        made.until(lambda: not made.nodes(), "all nodes go after the jobs", *victims)
+
+
+def asks(pod: Json) -> bool:
+    return contract.PROVISIONAL in pod["metadata"].get("labels", {})
+
+
+def gang(name: str, pods: int, cpu: str = CPU, **labels: str) -> Json:
+    words = {"framework": "tensorflow", "min": str(pods), "max": str(pods)} | labels
+    return elastic(name, cpu=cpu, labels=words, parallelism=pods)
+
+
+def reason(at: Stage, job: str) -> Any:  # noqa: ANN401 — JSON
+    return at.job(job)["metadata"].get("annotations", {}).get(contract.REASON)
+
+
+def test_a_gang_starts_whole_from_zero_nodes(scene: Scene) -> None:
+    scene.at.apply(gang("gang", 16))
+    scene.until(scene.requested, "it asks for nodes")
+    runs = lambda: scene.at.running("gang") == 16  # noqa: E731
+    scene.until(runs, "the gang runs", RECONCILER, NAME, NODE)
+    scene.until(lambda: not scene.requested(), "its provisional pods are gone")
+    scene.until(lambda: len(scene.nodes()) == 4, "no node stays that the gang does not need")
+    scene.started_whole("gang", 16)
+    assert scene.struck
+
+
+def test_a_burst_of_gangs_makes_no_more_nodes_than_they_need(scene: Scene) -> None:
+    names = [f"gang-{number}" for number in range(20)]
+    scene.at.apply(*(gang(name, 6) for name in names))
+    scene.until(scene.requested, "they ask for nodes")
+
+    def run() -> bool:
+        return all(scene.at.running(name) == 6 for name in names)
+
+    scene.until(run, "all gangs run", RECONCILER, NAME, NODE)
+    scene.until(lambda: not scene.requested(), "their provisional pods are gone")
+    scene.until(lambda: len(scene.nodes()) <= 33, "120 pods fill 30 nodes")
+    for name in names:
+        scene.started_whole(name, 6)
+    assert scene.struck
+
+
+def test_a_gang_that_cannot_be_provisioned_leaves_nothing_and_others_pass(scene: Scene) -> None:
+    scene.at.apply(gang("giant", 2, cpu="900"), gang("small", 4))
+    refused = lambda: reason(scene.at, "giant") == Code.NODES_NOT_PROVISIONED  # noqa: E731
+    scene.until(lambda: scene.at.running("small") == 4, "the small one runs", RECONCILER, NAME)
+    scene.until(refused, "the giant's nodes do not come", RECONCILER, NAME)
+    scene.until(lambda: not scene.requested(), "its provisional pods are gone")
+    scene.until(lambda: len(scene.nodes()) == 1, "no node was made for the giant")
+    scene.started_whole("small", 4)
+    assert scene.at.size("giant") == 0
+    assert scene.struck
+
+
+def test_extras_fill_the_nodes_of_minimums_and_keep_none_for_themselves(scene: Scene) -> None:
+    scene.at.apply(gang("elastic", 5, max="40"))
+    grown = lambda: scene.at.running("elastic") == 7  # noqa: E731
+    scene.until(grown, "it fills its two nodes up to the load ceiling", RECONCILER, NAME)
+    scene.at.kubectl("label", "--overwrite", "job/elastic", f"{contract.MIN}=3")
+    shrunk = lambda: len(scene.nodes()) == 1  # noqa: E731
+    scene.until(shrunk, "the node that only extras kept goes", RECONCILER, NAME)
+    scene.until(lambda: scene.at.running("elastic") == 3, "its minimum runs on")
+    assert int(scene.at.job("elastic")["status"].get("failed", 0)) == 0
+    assert scene.struck
