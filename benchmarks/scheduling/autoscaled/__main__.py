@@ -1,0 +1,97 @@
+"""Nodes that come and go: `python -m benchmarks.scheduling.autoscaled [--seeds 1]`.
+
+Ours and Kueue, one after the other on a fresh control plane of the sandbox with a real Karpenter
+and no nodes, with the same jobs: each is done when its work is, and is deleted then.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from itertools import product
+from statistics import fmean
+from typing import Final
+
+from benchmarks.report.processor import processor
+from benchmarks.scheduling.autoscaled.contestants import CONTESTANTS, Contestant
+from benchmarks.scheduling.autoscaled.course import Course, Figures, Observer, begin
+from benchmarks.scheduling.autoscaled.trace import NAMESPACE, PODS, POOL, Submission, trace
+from edl.kube.api.client import ApiClient, connect
+from edl.model import ObjectRef
+from sandbox import temporary_sandbox
+from sandbox.autoscaler import add_karpenter
+
+LOOK: Final = 0.25
+"""Seconds between two looks."""
+HORIZON: Final = 1200.0
+"""Seconds after which a run ends, whatever is left."""
+HEAD: Final = (
+    f"{'':<36}{'done':>5}{'mean, s':>9}{'slowest, s':>11}{'wait, s':>9}{'node-hours':>11}"
+    f"{'used':>7}{'nodes':>6}{'changes':>8}{'CPU s':>7}"
+)
+
+
+def measure(contestant: Contestant, submissions: tuple[Submission, ...]) -> tuple[Figures, float]:
+    """One run, until no node is left; and the processor seconds of the control plane meanwhile."""
+    with temporary_sandbox("autoscaled") as sandbox:
+        add_karpenter(sandbox, POOL)
+        sandbox.kubectl("create", "namespace", NAMESPACE)
+        contestant.install(sandbox)
+        observer = Observer(str(sandbox.kubeconfig))
+        observer.start()
+        before = processor(sandbox)
+        course = play(contestant, connect(str(sandbox.kubeconfig)), observer, submissions)
+        observer.stop()
+        spent = sum(processor(sandbox).values()) - sum(before.values())
+        return course.figures(PODS), spent
+
+
+def play(
+    contestant: Contestant,
+    api: ApiClient,
+    observer: Observer,
+    submissions: tuple[Submission, ...],
+) -> Course:
+    course, due, begun = begin(submissions), list(submissions), time.monotonic()
+    while (now := time.monotonic() - begun) < HORIZON:
+        while due and due[0].at <= now:
+            name = due.pop(0).name
+            api.create(ObjectRef("Job", NAMESPACE, name), contestant.job(name))
+        running, nodes = observer.look()
+        for name in course.look(now, running, nodes):
+            api.delete(ObjectRef("Job", NAMESPACE, name))
+        if course.finished() and not nodes:
+            break
+        time.sleep(LOOK)
+    return course
+
+
+def line(name: str, found: Figures, spent: float) -> str:
+    return (
+        f"{name:<36}{found.done:>5.4g}{found.completion:>9.1f}{found.slowest:>11.1f}"
+        f"{found.wait:>9.1f}{found.node_hours:>11.2f}{found.used:>7.1%}{found.nodes:>6.3g}"
+        f"{found.changes:>8.4g}{spent:>7.0f}"
+    )
+
+
+def mean(rows: Sequence[tuple[Figures, float]]) -> tuple[Figures, float]:
+    found = Figures._make(map(fmean, zip(*(one for one, _ in rows), strict=True)))
+    return found, fmean(spent for _, spent in rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--contestants", nargs="*", choices=CONTESTANTS, default=list(CONTESTANTS))
+    options = parser.parse_args()
+    print(HEAD)
+    measured: dict[str, list[tuple[Figures, float]]] = {}
+    for seed, name in product(range(options.seeds), options.contestants):
+        row = measure(CONTESTANTS[name], trace(seed))
+        print(line(f"{name}, seed {seed}", *row), flush=True)
+        measured.setdefault(name, []).append(row)
+    for name, rows in measured.items():
+        print(line(f"{name}, mean of {len(rows)}", *mean(rows)))
+
+
+if __name__ == "__main__":
+    main()

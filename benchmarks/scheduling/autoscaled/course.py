@@ -1,0 +1,155 @@
+"""The course of one run: what runs, what each job has done, and how long there were nodes."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import fmean
+from threading import Lock, Thread
+from typing import Final, NamedTuple
+
+from benchmarks.follow import Observed, follow
+from benchmarks.scheduling.autoscaled.trace import LEAST, NAMESPACE, STALL, Submission, speed
+from edl.kube.api.client import connect
+from edl.kube.cluster import ListOptions
+
+_JOB_NAME: Final = "batch.kubernetes.io/job-name"
+
+
+class Figures(NamedTuple):
+    """Of one run; seconds, unless said otherwise."""
+
+    done: float
+    """Jobs whose work was done."""
+    completion: float
+    """Mean, from a submission until the work is done."""
+    slowest: float
+    wait: float
+    """Mean, from a submission until the least pods run."""
+    node_hours: float
+    """From the node's registration to its removal."""
+    used: float
+    """Pod-seconds that ran, as a part of what the nodes had room for."""
+    nodes: float
+    """The most at once."""
+    changes: float
+    """Of running jobs' sizes."""
+
+
+@dataclass(slots=True)
+class Track:
+    """One job; moments are seconds since the trace began. `progresses`: it does from then on."""
+
+    submission: Submission
+    left: float
+    pods: int = 0
+    seen: float = 0.0
+    progresses: float = 0.0
+    started: float | None = None
+    finished: float | None = None
+    changes: int = 0
+    pod_seconds: float = 0.0
+
+    def look(self, now: float, running: int) -> bool:
+        """Take in how many pods run now; whether the work is done since the last look."""
+        done_since = max(self.seen, self.progresses)
+        self.left -= speed(self.pods) * max(now - done_since, 0.0)
+        self.pod_seconds += self.pods * (now - self.seen)
+        if self.started is None and running >= LEAST:
+            self.started = now
+        if running != self.pods:
+            self.changes += self.pods > 0
+            self.progresses = now + (STALL if self.pods else 0.0)
+        self.pods, self.seen = running, now
+        if self.left > 0:
+            return False
+        self.finished = now
+        return True
+
+
+@dataclass
+class Observer:
+    """Running pods by job, and nodes, by two watches."""
+
+    kubeconfig: str
+    _running: dict[str, str] = field(default_factory=dict)
+    _nodes: set[str] = field(default_factory=set)
+    _lock: Lock = field(default_factory=Lock)
+    _failure: Exception | None = None
+    _closed: bool = False
+
+    def start(self) -> None:
+        pods, nodes = ListOptions("Pod", NAMESPACE), ListOptions("Node")
+        for selection, seen in ((pods, self._see_pod), (nodes, self._see_node)):
+            Thread(target=self._run, args=(selection, seen), daemon=True).start()
+        time.sleep(1.0)  # both watches are open
+
+    def stop(self) -> None:
+        self._closed = True
+
+    def look(self) -> tuple[Counter[str], int]:
+        """Running pods of each job, and how many nodes there are. Raises what ended a watch."""
+        with self._lock:
+            if self._failure:
+                raise self._failure
+            return Counter(self._running.values()), len(self._nodes)
+
+    def _run(self, selection: ListOptions, seen: Callable[[Observed, bool], None]) -> None:
+        try:
+            follow(connect(self.kubeconfig), selection, lambda _: None, seen, lambda: self._closed)
+        except Exception as error:  # noqa: BLE001 — raised again by `look`
+            self._failure = error
+
+    def _see_pod(self, pod: Observed, deleted: bool) -> None:  # noqa: FBT001 - as it is called
+        job = pod.metadata.labels.get(_JOB_NAME, "")
+        runs = job and pod.status.phase == "Running" and not pod.gone and not deleted
+        with self._lock:
+            if runs:
+                self._running[pod.metadata.uid] = job
+            else:
+                self._running.pop(pod.metadata.uid, None)
+
+    def _see_node(self, node: Observed, deleted: bool) -> None:  # noqa: FBT001 - as it is called
+        with self._lock:
+            (self._nodes.discard if deleted else self._nodes.add)(node.metadata.name)
+
+
+@dataclass
+class Course:
+    """`tracks` by the jobs' names."""
+
+    tracks: dict[str, Track]
+    node_seconds: float = 0.0
+    most_nodes: int = 0
+    _seen: float = 0.0
+
+    def look(self, now: float, running: Counter[str], nodes: int) -> list[str]:
+        """Take in what there is now; the jobs whose work is done since the last look."""
+        self.node_seconds += nodes * (now - self._seen)
+        self.most_nodes, self._seen = max(self.most_nodes, nodes), now
+        open_ = [one for one in self.tracks.values() if one.finished is None]
+        return [one.submission.name for one in open_ if one.look(now, running[one.submission.name])]
+
+    def finished(self) -> bool:
+        return all(one.finished is not None for one in self.tracks.values())
+
+    def figures(self, room: int) -> Figures:
+        """`room`: pods on a node. A job that is not done counts until the last look."""
+        tracks = self.tracks.values()
+        took = [(one.finished or self._seen) - one.submission.at for one in tracks]
+        waited = [(one.started or self._seen) - one.submission.at for one in tracks]
+        ran = sum(one.pod_seconds for one in tracks)
+        return Figures(
+            done=sum(one.finished is not None for one in tracks),
+            completion=fmean(took),
+            slowest=max(took),
+            wait=fmean(waited),
+            node_hours=self.node_seconds / 3600,
+            used=ran / (self.node_seconds * room) if self.node_seconds else 0.0,
+            nodes=self.most_nodes,
+            changes=sum(one.changes for one in tracks),
+        )
+
+
+def begin(submissions: tuple[Submission, ...]) -> Course:
+    return Course({one.name: Track(one, one.work) for one in submissions})
