@@ -52,6 +52,8 @@ SECTIONS: Final = (
     Section("placement", "scheduling.placement"),
     Section("gangs", "scheduling.gangs"),
     Section("fits", "scheduling.fits"),
+    Section("teams", "scheduling.teams"),
+    Section("autoscaled", "scheduling.autoscaled", ("--seeds", "2")),
 )
 
 

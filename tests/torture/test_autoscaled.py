@@ -20,7 +20,8 @@ pytestmark = [pytest.mark.torture, pytest.mark.timeout(900)]
 
 POOL = NodePool(sizes=(16,), cpu_limit="640", node_delay="5s", consolidate_after="5s")
 CPU = "3900m"
-"""Four such pods fill a node."""
+PODS_OF_A_NODE: Final = 4
+"""With that CPU."""
 OPTIONS = (
     *("--provisioning-timeout=60", "--provisioning-parallelism=20"),
     *("--growth=needed-nodes", "--idle-node-after=5", "--growth-cooldown=3"),
@@ -75,7 +76,7 @@ class Scene:
         self.struck.append(victim)
 
     def _lose_a_node(self) -> None:
-        """One on which no job's pod runs: it is gone without a drain, as a machine that dies."""
+        """One without a job's pod so far: it is gone without a drain, as a machine that dies."""
         busy = {pod["spec"].get("nodeName") for pod in self.at.all("Pod") if not asks(pod)}
         idle = [node for node in self.nodes() if node.removeprefix("node/") not in busy]
         if not idle:
@@ -101,12 +102,13 @@ class Scene:
             assert asked.count(job) <= least, f"{job} asks twice"
 
     def started_whole(self, job: str, pods: int) -> None:
-        """Once, with all of its minimum, of which no pod failed."""
+        """Once, with all of its minimum; no pod failed but those whose node was lost under them."""
         found = self.at.job(job)
         history = found["metadata"]["annotations"][contract.HISTORY].splitlines()
         starts = [line.split()[1:4] for line in history if line.split()[1] == "Started"]
         assert starts == [["Started", str(pods), str(pods)]], history
-        assert int(found.get("status", {}).get("failed", 0)) == 0
+        lost = self.struck.count(NODE)
+        assert int(found.get("status", {}).get("failed", 0)) <= lost * PODS_OF_A_NODE
 
 
 @pytest.fixture(params=[1, 2, 3], ids="seed {}".format)
