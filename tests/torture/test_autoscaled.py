@@ -22,10 +22,7 @@ POOL = NodePool(sizes=(16,), cpu_limit="640", node_delay="5s", consolidate_after
 CPU = "3900m"
 PODS_OF_A_NODE: Final = 4
 """With that CPU."""
-OPTIONS = (
-    *("--provisioning-timeout=60", "--provisioning-parallelism=20"),
-    *("--growth=needed-nodes", "--idle-node-after=5", "--growth-cooldown=3"),
-)
+OPTIONS = ("--provisioning-timeout=60", "--provisioning-parallelism=20")
 STRIKES: Final = 8
 """What dies in one test, at most."""
 RECONCILER: Final = "reconciler"
@@ -172,16 +169,4 @@ def test_a_gang_that_cannot_be_provisioned_leaves_nothing_and_others_pass(scene:
     scene.until(lambda: len(scene.nodes()) == 1, "no node was made for the giant")
     scene.started_whole("small", 4)
     assert scene.at.size("giant") == 0
-    assert scene.struck
-
-
-def test_extras_fill_the_nodes_of_minimums_and_keep_none_for_themselves(scene: Scene) -> None:
-    scene.at.apply(gang("elastic", 5, max="40"))
-    grown = lambda: scene.at.running("elastic") == 7  # noqa: E731
-    scene.until(grown, "it fills its two nodes up to the load ceiling", RECONCILER, NAME)
-    scene.at.kubectl("label", "--overwrite", "job/elastic", f"{contract.MIN}=3")
-    shrunk = lambda: len(scene.nodes()) == 1  # noqa: E731
-    scene.until(shrunk, "the node that only extras kept goes", RECONCILER, NAME)
-    scene.until(lambda: scene.at.running("elastic") == 3, "its minimum runs on")
-    assert int(scene.at.job("elastic")["status"].get("failed", 0)) == 0
     assert scene.struck
