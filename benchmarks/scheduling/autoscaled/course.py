@@ -17,7 +17,7 @@ _JOB_NAME: Final = "batch.kubernetes.io/job-name"
 
 
 class Figures(NamedTuple):
-    """Of one run; seconds, unless said otherwise."""
+    """What one run showed; seconds, unless said otherwise."""
 
     done: float
     """Jobs whose work was done."""
@@ -33,7 +33,7 @@ class Figures(NamedTuple):
     nodes: float
     """The most at once."""
     changes: float
-    """Of running jobs' sizes."""
+    """Changes of running jobs' sizes."""
 
 
 @dataclass(slots=True)

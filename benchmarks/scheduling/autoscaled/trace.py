@@ -50,5 +50,5 @@ def trace(seed: int) -> tuple[Submission, ...]:
 
 
 def speed(pods: int) -> float:
-    """Of a job, by how many of its pods run; one pod alone has 1."""
+    """The speed of a job by how many of its pods run; one pod alone has 1."""
     return 1 / (SERIAL + (1 - SERIAL) / pods) if pods else 0.0
