@@ -186,7 +186,7 @@ def test_the_page_shows_what_takes_the_nodes_and_what_that_costs(
         expect(nodes).to_have_text(["0.5", "0.2", "0", "2.2", "3", ""])
         cost = row(page, "Cost of an hour", "Cost")
         expect(cost.get_by_role("img", name="idle of 16")).to_be_visible()
-        expect(page.get_by_text("1 node has no price; add --price")).to_be_visible()
+        expect(page.get_by_text("1 node has no price: prices go by the label")).to_be_visible()
         expect(page.locator("#costs-hours")).to_contain_text("CPU-h")
         stage.patch("node-3", {"metadata": {"labels": {INSTANCE_TYPE: "large"}}}, "Node")
         expect(cost.get_by_role("img", name="idle of 24")).to_be_visible()
