@@ -31,8 +31,11 @@ class ElasticControl:
     watcher: Watcher
     observe: Callable[[], ClusterState]
     _memory: PlanCache = field(default_factory=PlanCache)
-    _since: unneeded_nodes.Since = ()
+    _since: unneeded_nodes.Since = field(init=False)
     """Since when nodes have been unneeded."""
+
+    def __post_init__(self) -> None:
+        self._since = self.stage.world.around.unneeded_since
 
     def arrived(self, actor: SimulatedJob) -> None:
         """It waits until the planner starts it."""
@@ -47,7 +50,9 @@ class ElasticControl:
         elastic = self.elastic
         plan = elastic.decide(state, elastic.policy, elastic.limits, self._memory)
         self.stage.timeline.decisions += 1
-        self._since = unneeded_nodes.noted(self._since, plan.unneeded, state.observed_at)
+        # Nodes that an unknown autoscaler may remove do not stay until they are taken to be kept.
+        if self.stage.world.pools or not state.autoscaled:
+            self._since = unneeded_nodes.noted(self._since, plan.unneeded, state.observed_at)
         self.watcher.decided(self.stage.now, state, plan)
         self._say_why(plan)
         found = steps(replace(plan, held=()), replace(state, jobs=self._concerned(plan)))

@@ -45,7 +45,7 @@ class Simulation:
     def __init__(self, world: Scenario, manner: Manner, watcher: Watcher) -> None:
         shapes = _shapes(world)
         floor = SimulatedNodes(
-            world.nodes, _names(world, shapes), PodRules(shapes, world.neighbours)
+            world.nodes, _names(world, shapes), PodRules(shapes, world.around.foreign_pods)
         )
         self.stage = Environment(world, floor, Scheduler(floor, world.settings.tie))
         self.company = JobController(self.stage, gates=isinstance(manner, Elastic))

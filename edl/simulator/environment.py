@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from edl.model import ClusterState, Demand, ForeignPods, Shape, TrainingJob
 from edl.quantities import Resources
 from edl.simulator.cluster.scheduler import Scheduler
@@ -43,23 +45,23 @@ class Environment:
 
         `held`: what pods of services hold, by their namespace.
         """
-        world = self.world
-        usage = dict(world.team_usage)
-        for namespace, amounts in held if world.teams else ():
-            team = world.team_of(namespace)
+        around, pooled = self.world.around, bool(self.world.pools)
+        usage = dict(around.team_usage)
+        for namespace, amounts in held if around.teams else ():
+            team = around.team_of(namespace)
             usage[team] = usage.get(team, Resources()) + amounts
-        return ClusterState(
+        return replace(
+            around,
             observed_at=self.moment,
             nodes=self.floor.nodes(),
             jobs=jobs,
             demands=tuple(demands),
-            quotas=world.budgets,
-            foreign_pods=(*world.neighbours, *neighbours),
-            teams=world.teams,
-            namespace_teams=world.namespace_teams,
+            bare_jobs=(),
+            orphans=(),
+            foreign_pods=(*around.foreign_pods, *neighbours),
             team_usage=usage,
-            autoscaled=bool(world.pools),
-            pooled=bool(world.pools),
+            autoscaled=around.autoscaled or pooled,
+            pooled=around.pooled or pooled,
         )
 
     def number(self) -> int:

@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from edl.contract import Provision
 from edl.model import (
     ClusterState,
     Demand,
@@ -13,6 +14,7 @@ from edl.model import (
     GpuUsage,
     Node,
     Pod,
+    Provisioning,
     Shape,
     Share,
     TrainingJob,
@@ -45,19 +47,13 @@ def from_state(
             for job in jobs
         ),
         services=tuple(_service(demand) for demand in state.demands),
-        start=state.observed_at,
-        budgets=state.quotas,
-        neighbours=state.foreign_pods,
-        teams=state.teams,
-        namespace_teams=state.namespace_teams,
-        team_usage=state.team_usage,
+        around=state,
     )
 
 
 def _unprovisioned(job: TrainingJob) -> TrainingJob:
-    """Nothing is known of nodes to come: what its provisional pods hold is free for all."""
-    asked = job.provisioning
-    return replace(job, provisioning=replace(asked, pods=())) if asked.pods else job
+    """It asks for none: nothing is known of nodes to come, and what it has asked for holds none."""
+    return replace(job, provisioning=Provisioning(Provision.NEVER))
 
 
 def _service(demand: Demand) -> Service:

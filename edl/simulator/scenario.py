@@ -3,7 +3,7 @@
 Times are seconds from the world's `start`, durations seconds.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
@@ -11,17 +11,13 @@ from typing import Final
 import msgspec
 
 from edl.model import (
-    DEFAULT_TEAM,
     ClusterState,
-    ForeignPods,
     JobKey,
     Node,
-    Quota,
     ResizePolicy,
     Role,
     Shape,
     Taint,
-    Teams,
     TrainingJob,
 )
 from edl.planner.decide import decide
@@ -29,7 +25,6 @@ from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import Policy
-from edl.quantities import Resources
 from edl.simulator.cluster.work import Work
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -172,21 +167,15 @@ class Scenario(msgspec.Struct, frozen=True):
     services: tuple[Service, ...] = ()
     events: tuple[NodeEvent, ...] = ()
     settings: Timing = Timing()
-    start: datetime = START
     pools: tuple[SimulatedNodePool, ...] = ()
     """With any, an autoscaler makes nodes and removes these."""
-    budgets: tuple[Quota, ...] = ()
-    neighbours: tuple[ForeignPods, ...] = ()
-    """Pods of others that rules of ours may count; they stay, as `used` does."""
-    teams: Teams = Teams()
-    namespace_teams: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """The team of each namespace; of those that are not named it is `default`."""
-    team_usage: Mapping[str, Resources] = msgspec.field(default_factory=dict)
-    """What pods hold by team that stay, as `used` does."""
+    around: ClusterState = ClusterState(START, (), ())
+    """What stays as it is: quotas, teams and what others' pods hold of them, pods of others that
+    rules of ours may count, and whether there is an autoscaler. Its nodes and jobs do not count."""
 
-    def team_of(self, namespace: str) -> str:
-        """Empty where no teams are configured."""
-        return self.namespace_teams.get(namespace, DEFAULT_TEAM) if self.teams else ""
+    @property
+    def start(self) -> datetime:
+        return self.around.observed_at
 
     def moment(self, seconds: float) -> datetime:
         return self.start + timedelta(seconds=seconds)

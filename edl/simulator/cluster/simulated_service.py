@@ -49,7 +49,7 @@ class SimulatedService:
         waiting = [one for one in self._staying() if not one.node]
         if waiting:
             example = f"{self.service.namespace}/{waiting[0].name}"
-            team = self.stage.world.team_of(self.service.namespace)
+            team = self.stage.world.around.team_of(self.service.namespace)
             yield Demand(self.service.shape, self.service.priority, len(waiting), example, team)
 
     def held(self) -> tuple[str, Resources]:

@@ -14,12 +14,13 @@ from msgspec.structs import replace
 
 from edl.errors import Denied
 from edl.kube.state.affinity_index import met_by_each_other
-from edl.model import JobKey, Node, Teams
+from edl.model import ClusterState, JobKey, Node, Teams
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.parsing.team_document import parse_teams
 from edl.planner.decision_limits import Autoscaler, GrowthMode, Limits
 from edl.planner.policies import POLICIES
 from edl.simulator import Scenario, Service, SimulatedNodePool, Timing, Training
+from edl.simulator.scenario import START
 from kubectl_edl.resources.manifest_sources import ManifestSource, Unreadable
 from kubectl_edl.resources.yaml_reader import documents
 from kubectl_edl.simulate.scenario import scenario_nodes
@@ -104,6 +105,7 @@ class _Reader:
         services = tuple(_service(field) for field in root["services"].listed())
         teams = _teams(root["teams"])
         names = {one.key.namespace for one in trainings} | {one.namespace for one in services}
+        of_names = {name: teams.team_of(name, {}) for name in names} if teams else {}
         world = Scenario(
             nodes=nodes,
             trainings=trainings,
@@ -111,8 +113,7 @@ class _Reader:
             events=tuple(scenario_nodes.events(root["events"], nodes)),
             pools=pools,
             settings=_settings(root["settings"]),
-            teams=teams,
-            namespace_teams={name: teams.team_of(name, {}) for name in names} if teams else {},
+            around=ClusterState(START, (), (), teams=teams, namespace_teams=of_names),
         )
         policies = root["policies"].items()
         return ScenarioFile(

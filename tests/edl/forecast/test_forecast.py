@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from edl.forecast.estimate import Certainty, Estimate, rounded
 from edl.forecast.forecast import forecast
 from edl.model import ClusterState, JobKey, Node, Quota, QuotaCharge, TrainingJob
+from edl.planner.decision_limits import Autoscaler, Limits
 from edl.planner.published_settings import Settings
 from tests.edl.planner.states import NOON, at, busy, cluster, node, room, shape, worker
 
@@ -162,3 +163,19 @@ def test_growth_that_a_quota_stops_names_the_quota_and_nobody_of_another_namespa
     found = forecast(state, Settings(), [mine.key]).grows[mine.key]
     assert found.certainty is Certainty.UNKNOWN
     assert found.reason == f"{limit}: needs 1"
+
+
+def test_where_nodes_may_be_removed_growth_onto_an_unneeded_one_is_not_promised() -> None:
+    """The reconciler holds it, too: NeededNodesOnly."""
+    grows = worker("grows", 2, 4, on=["a"] * 2, started_at=at(-600))
+    state = replace(cluster(node("a", 2), node("b", 4), grows), autoscaled=True)
+    found = forecast(state, Settings(), [grows.key]).grows[grows.key]
+    assert found.certainty is Certainty.UNKNOWN
+    assert found.reason.startswith("grows only on nodes that are needed anyway")
+
+
+def test_nodes_of_an_autoscaler_are_not_asked_for_again_and_again() -> None:
+    """Nothing is known of nodes to come: thirty days of requests in vain tell nothing."""
+    settings = Settings(limits=Limits(autoscaler=Autoscaler.PRESENT))
+    found = forecast(cluster(node("a", 4), worker("waits", 9, 9)), settings, [WAITS])
+    assert found.starts[WAITS].reason.startswith("Insufficient cpu")

@@ -131,7 +131,8 @@ def test_a_port_of_a_node_is_taken_while_a_pod_of_others_is_there() -> None:
     port = HostPort("TCP", 80, "10.0.0.1")
     given = world(host("a", 64), host("b", 4), of_one("train", ruled("train", ports=(port,))))
     others = ForeignPods("a", PodConstraints("default", (), ports=(port,)), 1)
-    assert on(after(20, replace(given, neighbours=(others,)))) == ["b"]
+    around = replace(given.around, foreign_pods=(others,))
+    assert on(after(20, replace(given, around=around))) == ["b"]
 
 
 def test_a_pod_of_a_service_keeps_workers_away_until_it_is_gone() -> None:

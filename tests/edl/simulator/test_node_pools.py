@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from edl.model import ClusterState, JobKey, ProvisionalPod, Provisioning
+from edl.model import CapacityRequest, ClusterState, JobKey, ProvisionalPod, Provisioning
 from edl.planner.decision_limits import GrowthMode, Limits
 from edl.planner.policies import POLICIES
 from edl.simulator import (
@@ -26,6 +26,7 @@ from edl.simulator import (
 from edl.simulator.scenario import START
 from tests.edl.simulator.worlds import FAIR, node, shape, training, world
 
+REQUEST = CapacityRequest("r", "r", "atomic", START)
 POOL = SimulatedNodePool("pool", node("", 4), limit=4, start_up=60, price=2.0, idle=30)
 ANY_NODE = Elastic(POLICIES["fair"], Limits(load_ceiling=1, growth=GrowthMode.ANY_NODE))
 NEEDED = Elastic(POLICIES["fair"], Limits(load_ceiling=1, idle_node_after=timedelta(seconds=20)))
@@ -150,7 +151,9 @@ def test_a_cluster_as_it_stands_has_no_provisional_pods() -> None:
     waiting = training("gang", 3, 3, 60).job
     pod = ProvisionalPod("p", "p", "worker", "a", START, shape(3).requests)
     asked = replace(waiting, provisioning=Provisioning(pods=(pod,)))
+    asked = replace(asked, provisioning=replace(asked.provisioning, requests=(REQUEST,)))
     held = replace(node("a", 4), used=shape(3).requests, tenants=1)
     found = from_state(ClusterState(START, (held,), (asked,)), lambda _job: Work(60, CONSTANT))
     assert found.nodes == (node("a", 4),)
+    assert not found.trainings[0].job.provisioning.asks
     assert simulate(found, FAIR).jobs[0].track.ended == pytest.approx(65, abs=2)
