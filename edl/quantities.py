@@ -42,9 +42,10 @@ _QUANTITY: Final = re.compile(
 _LARGEST: Final = Decimal(2**63 - 1)
 _NANO: Final = Decimal("1e-9")
 _EXPONENT_DIGITS: Final = 9
+_KEPT: Final = 64
+"""Characters of a quantity that is read once only; a client chooses how long its own are."""
 
 
-@lru_cache(maxsize=4096)
 def quantity(text: str) -> Decimal:
     """The number that a Kubernetes quantity means, rounded up to nano and capped at 2^63 - 1.
 
@@ -52,6 +53,10 @@ def quantity(text: str) -> Decimal:
     Ki Mi Gi Ti Pi Ei, or an exponent (`2e3`). `1E` is exa, `1E3` is a thousand.
     Raises ValueError for anything else.
     """
+    return _known(text) if len(text) <= _KEPT else _read(text)
+
+
+def _read(text: str) -> Decimal:
     match = _QUANTITY.fullmatch(text)
     if match is None:
         raise ValueError(
@@ -66,6 +71,9 @@ def quantity(text: str) -> Decimal:
     exact = Context(prec=len(text) + 32, rounding=ROUND_UP, Emax=MAX_EMAX, Emin=MIN_EMIN)
     value = exact.multiply(Decimal(match["number"]), _FACTORS[match["suffix"] or ""])
     return _representable(exact.scaleb(value, int(exponent)), exact)
+
+
+_known: Final = lru_cache(maxsize=4096)(_read)
 
 
 def _representable(value: Decimal, exact: Context) -> Decimal:

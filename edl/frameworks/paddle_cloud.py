@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from edl import contract
+from edl.errors import Denied, Finding
 from edl.frameworks.base import Companion, Env, FrameworkOption, Needs
 from edl.spec.job_spec import JobSpec
 
+_LAST_PORT: Final = 65535
 _MOST_PORTS: Final = 1000
 """Each is listed in the container."""
 SETTINGS: Final = (
@@ -65,8 +67,12 @@ def describe(spec: JobSpec) -> Needs:
 
 
 def _ports(spec: JobSpec) -> tuple[tuple[str, int], ...]:
+    """Raises Denied for ports that the API server would refuse."""
     names = (contract.PORTS_NUM, contract.PORTS_NUM_FOR_SPARSE)
     count = sum(int(spec.setting(name)) for name in names)
+    if spec.port + count > _LAST_PORT + 1:
+        path, what = f"metadata.annotations[{contract.PORT}]", f"{count} ports from {spec.port}"
+        raise Denied([Finding(path, what, f"up to port {_LAST_PORT}")])
     return tuple((f"jobport-{port}", port) for port in range(spec.port, spec.port + count))
 
 

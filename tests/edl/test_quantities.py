@@ -1,6 +1,7 @@
 """Kubernetes quantities and pod requests."""
 
 import re
+import sys
 from decimal import ROUND_UP, Decimal
 from fractions import Fraction
 from math import ceil
@@ -224,6 +225,14 @@ def test_a_limit_stands_in_for_a_missing_request() -> None:
     assert cpu_of(containers=[container(limit=2)]) == 2000
     assert cpu_of(containers=[container(1, limit=2)]) == 1000
     assert cpu_of(containers=[container(0, limit=2)]) == 0
+
+
+def test_a_long_quantity_is_read_and_not_kept() -> None:
+    """Clients that pose as the API server choose how long theirs are, and no two are the same."""
+    text = "0" * 100_000 + "7"
+    before = sys.getrefcount(text)
+    assert quantity(text) == 7
+    assert sys.getrefcount(text) == before
 
 
 def test_init_containers_count_by_the_largest() -> None:

@@ -45,7 +45,7 @@ def complete(pod: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
         if done.get(field)
     }
     done = _with_leaving(_with_command(_with_ports(done, needs), needs), needs)
-    if needs.shares_processes:
+    if needs.shares_processes and not done.get("hostPID"):  # It is not process 1 there either.
         done = {"shareProcessNamespace": True} | done
     done = mounts.with_files(done, needs.files)
     if needs.keys:

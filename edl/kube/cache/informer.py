@@ -101,7 +101,7 @@ class Informer(Generic[T]):
             kind = RESOURCES[self.selection.kind]
             if isinstance(error, NotFound) and kind.optional:
                 self._absent()
-            elif isinstance(error, Forbidden) and kind.dispensable:
+            elif _may_not(error) and kind.dispensable:
                 self._troubled_by(error)
                 self._absent()
             else:
@@ -169,6 +169,11 @@ class Informer(Generic[T]):
         if self._troubled:
             self._troubled = False
             _log.info("following %s again", self.selection.kind)
+
+
+def _may_not(error: Exception) -> bool:
+    """Not 401: credentials that are refused are renewed, and say nothing about the kind."""
+    return isinstance(error, Forbidden) and error.status == HTTPStatus.FORBIDDEN
 
 
 def _is_away(error: Exception) -> bool:

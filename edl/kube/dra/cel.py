@@ -29,7 +29,7 @@ _ERROR: Final = _Mark("ERROR")
 """As CEL's: an attribute that is not there, or a comparison of different types."""
 
 CelDevice: TypeAlias = Mapping[str, Any]
-"""`driver`, and `attributes` and `capacity` by domain and name."""
+"""`driver`, `allowMultipleAllocations`, and `attributes` and `capacity` by domain and name."""
 _Read: TypeAlias = Callable[[CelDevice], Any]
 
 _TOKEN: Final = re.compile(

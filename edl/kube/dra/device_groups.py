@@ -31,6 +31,8 @@ class _Traits(NamedTuple):
     attributes: tuple[tuple[str, DeviceAttribute | None], ...]
     capacity: tuple[tuple[str, DeviceCapacity | None], ...]
     taints: tuple[Taint, ...]
+    shared: bool
+    """Several claims may have it at once (KEP-5075)."""
 
 
 class DeviceGroup:
@@ -107,6 +109,7 @@ class DeviceGroups:
             tuple(self._told(device.attributes or {})),
             tuple(self._told(device.capacity or {})),
             tuple(Taint(one.key, one.value, one.effect) for one in device.taints or ()),
+            device.allow_multiple_allocations,
         )
         group = self._groups.get(traits)
         if group is None:
@@ -237,7 +240,12 @@ def _said(traits: _Traits) -> CelDevice:
         amounts = capacity.setdefault(domain, {})
         if amount is not None:
             amounts[own] = CelQuantity(amount.amount)
-    return {"driver": driver, "attributes": attributes, "capacity": capacity}
+    return {
+        "driver": driver,
+        "attributes": attributes,
+        "capacity": capacity,
+        "allowMultipleAllocations": traits.shared,
+    }
 
 
 def _qualified(driver: str, name: str) -> tuple[str, str]:

@@ -227,6 +227,8 @@ class DeviceInventory:
 
     def _forget(self, device: DeviceId, found: PoolDevice) -> None:
         self._groups.drop(found.group)
+        for counter, _ in found.takes:
+            self._counters.pop(counter, None)
         if found.node:
             del self._local[found.node][device]
             if not self._local[found.node]:

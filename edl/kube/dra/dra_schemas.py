@@ -56,6 +56,7 @@ class DeviceObject(ObjectPart, frozen=True):
     node_name: str = ""
     node_selector: RawJson = _NONE
     all_nodes: bool = False
+    allow_multiple_allocations: bool = False
     consumes_counters: list[CounterSet] | None = None
 
 

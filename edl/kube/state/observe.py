@@ -251,7 +251,7 @@ def gathered(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
 
 def tagged(tag: OwnedObjectRef) -> Iterator[JobKey]:
     """The training jobs that an object belongs to, or that its name may be in the way of."""
-    for name in {tag.job, tag.name}:
+    for name in {tag.job, tag.name} - {""}:
         yield JobKey(tag.namespace, name)
 
 

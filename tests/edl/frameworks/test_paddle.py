@@ -105,6 +105,13 @@ def test_an_etcd_that_is_drained_does_not_complete_its_job() -> None:
     assert "shareProcessNamespace" not in pod_spec(created(paddle("trainer", ELASTIC)))
 
 
+def test_an_etcd_among_the_processes_of_its_node_is_not_process_1_either() -> None:
+    """The API server refuses hostPID and shareProcessNamespace together (core/validation)."""
+    own = {"containers": [{"name": "a", "image": "b"}], "hostPID": True}
+    found = pod_spec(created(paddle("master", ELASTIC, pod=own)))
+    assert "shareProcessNamespace" not in found
+
+
 # -- collective and ps -----------------------------------------------------------------------------
 
 

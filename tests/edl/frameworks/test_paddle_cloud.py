@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from edl.errors import Denied
 from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.steps.dependents import surroundings
@@ -233,3 +234,15 @@ def test_no_more_ports_than_a_container_may_list() -> None:
     """Each would be listed, by whoever reads the Job."""
     (finding,) = findings(cloud("trainer", annotations={"ports-num": "999999999"}))
     assert finding.allowed == "a whole number from 1 to 1000"
+
+
+def test_no_port_is_above_those_that_there_are() -> None:
+    """The API server would refuse ports that the user never wrote."""
+    many = {"port": "65000", "ports-num": "536"}
+    with pytest.raises(Denied) as denied:
+        created(cloud("trainer", annotations=many))
+    (finding,) = denied.value.findings
+    assert finding.path == annotation("port")
+    assert (finding.what, finding.allowed) == ("537 ports from 65000", "up to port 65535")
+    ports = first(cloud("trainer", annotations=many | {"ports-num": "535"}))["ports"]
+    assert ports[-1]["containerPort"] == 65535

@@ -1,6 +1,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from threading import Event, Thread
 
 import pytest
@@ -182,6 +183,24 @@ def test_a_version_that_the_server_never_reaches_is_listed_again(running: Watche
     running.create("second")
     running.expect("first", "second")
     assert running.cluster.asked["list"] == 2
+
+
+def test_credentials_that_are_refused_for_a_moment_take_no_kind_away() -> None:
+    """Only who is known and may not read it counts a dispensable kind as not served."""
+    fake = FakeCluster(lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    fake.unserved = frozenset()
+    fake.create(ObjectRef("NodePool", "", "general"), {})
+    cluster, store = FaultyCluster(fake), Store(partial(object_facts.tag, "NodePool"))
+    informer = Informer(cluster, ListOptions("NodePool"), store)
+    pauses: list[int] = []
+
+    def pause(_seconds: float) -> bool:
+        pauses.append(len(store))
+        return len(pauses) == 2
+
+    cluster.fails["watch"] = [Forbidden("Unauthorized", 401), Forbidden("may not", 403)]
+    informer.run(RetryBackoff(pause))
+    assert pauses == [1, 0]
 
 
 def test_pauses_grow_to_a_limit_and_chance_spreads_them() -> None:

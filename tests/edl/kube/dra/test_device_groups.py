@@ -205,3 +205,33 @@ def test_a_number_beyond_64_bits_is_not_evaluated(digits: int) -> None:
         template("one", asking(1, f'device.attributes["{DRIVER}"].index == {"9" * digits}'))
     )
     assert cluster.most(of()) == 8
+
+
+def test_a_selector_may_ask_for_devices_that_several_claims_share() -> None:
+    """KEP-5075: a field of the device itself, beside its attributes."""
+    cluster = Followed()
+    shared = devices.resource_slice(
+        "n9", [gpu | {"allowMultipleAllocations": True} for gpu in gpus(3)]
+    )
+    found = dra_facts.resource_slice(msgspec.json.encode(shared))
+    cluster.index.take(DeviceNews([Delta(ObjectKey("", found.name), None, found)]))
+    asked = "device.allowMultipleAllocations == true", "!device.allowMultipleAllocations"
+    cluster.ask(*(template(f"t{place}", asking(1, one)) for place, one in enumerate(asked)))
+    assert [cluster.most(of(one)) for one in asked] == [3, 8]
+
+
+def test_counters_of_a_pool_go_with_its_devices() -> None:
+    """Nodes come and go, each with a pool of its own."""
+    part = {"counterSet": "gpu", "counters": {"slices": {"value": "1"}}}
+    (gpu,) = gpus(1)
+    body = resource_slice(
+        "n9",
+        [gpu | {"consumesCounters": [part]}],
+        sharedCounters=[{"name": "gpu", "counters": {"slices": {"value": "7"}}}],
+    )
+    found = dra_facts.resource_slice(msgspec.json.encode(body))
+    cluster, name = Followed(), ObjectKey("", found.name)
+    cluster.index.take(DeviceNews([Delta(name, None, found)]))
+    assert cluster.index.inventory._counters  # noqa: SLF001 - nothing else shows them
+    cluster.index.take(DeviceNews([Delta(name, found, None)]))
+    assert not cluster.index.inventory._counters  # noqa: SLF001

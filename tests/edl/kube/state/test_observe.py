@@ -12,8 +12,9 @@ from edl import contract
 from edl.contract import CleanUp
 from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import job_facts, object_facts
+from edl.kube.decode.object_facts import OwnedObjectRef
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.kube.state.observe import observe
+from edl.kube.state.observe import observe, tagged
 from edl.model import (
     Assignment,
     ClusterState,
@@ -480,3 +481,9 @@ def test_jobs_that_disagree_on_their_topology_do_not_start() -> None:
     assert "its Jobs disagree on edl.dev/required-topology" in only(look(snapshot(members))).problem
     members[1] = member("worker")
     assert "disagree" not in only(look(snapshot(members))).problem
+
+
+def test_a_service_without_a_label_belongs_to_no_training_job_without_a_name() -> None:
+    """A namespace may have thousands of them."""
+    stranger = OwnedObjectRef("Service", "web", "shop", "")
+    assert list(tagged(stranger)) == [JobKey("web", "shop")]
