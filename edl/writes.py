@@ -44,7 +44,7 @@ class CreateKeys(msgspec.Struct, frozen=True):
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """Delete an object in the background: exactly the version that was seen, or the object.
+    """Delete an object in the background: exactly the version that was seen, or of any version.
 
     `uid` is for what others go on writing to, such as the status of a PodDisruptionBudget: another
     object that took its name is spared.

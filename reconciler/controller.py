@@ -3,12 +3,13 @@
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import msgspec
 
 from edl.kube.writer.executor import StepExecutor, StepReport, never
-from edl.model import ClusterState
+from edl.model import ClusterState, JobKey
 from edl.planner.plan import Plan
 from edl.steps import StepError, Steps
 from edl.writes import Step
@@ -45,7 +46,9 @@ class DecisionPipeline(msgspec.Struct, frozen=True):
 
     observe: Callable[[datetime], ClusterState]
     decide: Callable[[ClusterState], Plan]
-    steps: Callable[[Plan, ClusterState], Steps]
+    steps: Callable[[Plan, ClusterState, Callable[[JobKey], bool]], Steps]
+    """None for jobs whose writes failed, and are to be tried later: the last argument says which.
+    """
     follow: Callable[[], None]
     """Called while others decide: what was remembered of own decisions may be outdated."""
 
@@ -89,8 +92,11 @@ class Controller:
         started = self._clocks.monotonic()
         state = self._refusals.seen(self._mind.observe(self._clocks.now()))
         plan = self._mind.decide(state)
-        steps = self._mind.steps(plan, state)
-        self._postponed.keep({job.key for job in (*state.jobs, *state.bare_jobs)})
+        steps = self._mind.steps(plan, state, partial(self._postponed.waits, now=started))
+        self._postponed.keep(
+            {job.key for job in (*state.jobs, *state.bare_jobs)}
+            | {JobKey(target.namespace, target.name) for target, _ in state.orphans}
+        )
         decided = self._clocks.monotonic() - started
         self._rest = min(RESTS * decided, LONGEST_REST)
         self._journal.decided(LastDecision(state, plan), decided, self._since_event())
@@ -130,11 +136,9 @@ class Controller:
         return pause
 
     def _act(self, steps: Sequence[Step], enough: Callable[[], bool]) -> bool:
-        """Execute the steps of jobs without back-off; false if it stopped before the last one."""
-        now = self._clocks.monotonic()
-        due = [step for step in steps if not self._postponed.waits(step.job, now)]
+        """False if it stopped before the last one."""
         begun = self._clocks.monotonic()
-        report = self._actuator.act(due, enough)
+        report = self._actuator.act(steps, enough)
         self._remember(report)
         self._journal.acted(report, self._clocks.monotonic() - begun)
         return not report.left

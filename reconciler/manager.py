@@ -15,7 +15,7 @@ from edl.kube.cluster import Cluster
 from edl.kube.state.incremental_state import IncrementalState
 from edl.kube.writer.event_recorder import EventRecorder, EventYieldingExecutor
 from edl.kube.writer.executor import ClusterWriter
-from edl.model import ClusterState
+from edl.model import ClusterState, JobKey
 from edl.planner.plan import Plan
 from edl.steps import Steps, steps
 from edl.steps.foreign_names import without_foreign_names
@@ -189,5 +189,7 @@ class Manager:
         return self._clocks.monotonic() - self._loop.beat < seconds
 
 
-def _steps(plan: Plan, state: ClusterState, quiet: UnchangedJobs) -> Steps:
-    return steps(without_foreign_names(plan, state), state, quiet)
+def _steps(
+    plan: Plan, state: ClusterState, waits: Callable[[JobKey], bool], quiet: UnchangedJobs
+) -> Steps:
+    return steps(without_foreign_names(plan, state), state, quiet, waits)

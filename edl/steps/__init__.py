@@ -27,7 +27,6 @@ from edl.writes import Action, Step
 MOST_EXPLAINED: Final = 50
 """How many waiting Jobs get a new reason written in one round: a long queue must not flood."""
 
-
 _Due: TypeAlias = tuple[Step, timedelta | None]
 """A job's step, and when to look at it again though nothing may have changed."""
 _Made = TypeVar("_Made")
@@ -50,23 +49,42 @@ class Steps(msgspec.Struct, frozen=True):
     errors: tuple[StepError, ...] = ()
 
 
-def steps(plan: Plan, state: ClusterState, quiet: UnchangedJobs | None = None) -> Steps:
+def _never(_job: JobKey) -> bool:
+    return False
+
+
+def steps(
+    plan: Plan,
+    state: ClusterState,
+    quiet: UnchangedJobs | None = None,
+    waits: Callable[[JobKey], bool] = _never,
+) -> Steps:
     """Every write that `plan` and the jobs' own lives ask for; stops first, starts after.
 
-    The same with or without `quiet`, which is renewed.
+    The same with or without `quiet`, which is renewed. Nothing is made for a job that `waits`: its
+    writes failed, and are tried again later.
     """
     broken: list[StepError] = []
-    due = [*_made(_lives(plan, state, quiet or UnchangedJobs()), broken)]
-    pods = chain.from_iterable([*_made(_placements(plan, state), broken)])
-    starts = [*_made(_starts(plan, state), broken)]
-    provisional = [*_made(provisional_rounds.rounds(plan, state), broken)]
+
+    def made(makers: _Makers[_Made]) -> list[_Made]:
+        return [*_made(((key, make) for key, make in makers if not waits(key)), broken)]
+
+    due = made(_lives(plan, state, quiet or UnchangedJobs()))
+    pods = chain.from_iterable(made(_placements(plan, state)))
+    starts = made(_starts(plan, state))
+    provisional = made(provisional_rounds.rounds(plan, state))
     if quiet is not None:
         quiet.keep(state.jobs)
-    explained = islice(_explanations(plan, state), MOST_EXPLAINED)
-    asking = chain(
-        chain.from_iterable(found for found, _ in provisional), provisional_rounds.orphaned(state)
+    explained = (step for step in _explanations(plan, state) if not waits(step.job))
+    orphaned = (step for step in provisional_rounds.orphaned(state) if not waits(step.job))
+    asking = (*chain.from_iterable(found for found, _ in provisional), *orphaned)
+    every = (
+        *(step for step, _ in due),
+        *pods,
+        *asking,
+        *starts,
+        *islice(explained, MOST_EXPLAINED),
     )
-    every = (*(step for step, _ in due), *pods, *asking, *starts, *explained)
     times = (plan.recheck_after, *(time for _, time in (*due, *provisional)))
     rechecks = [time for time in times if time]
     written = tuple(step for step in every if step.writes)

@@ -63,13 +63,16 @@ def deletions(job: TrainingJob, role: Role, size: int) -> tuple[Write, ...]:
 
 
 def untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
-    """Ends a pod such that its Job counts no failure."""
+    """Ends a pod such that its Job counts no failure.
+
+    One that is no longer tracked must end, whatever happens to it meanwhile: its Job would not
+    count its success either. Its name is its own.
+    """
     target = ObjectRef("Pod", job.key.namespace, pod.name)
-    end = Delete(target, pod.version)
     if contract.JOB_TRACKING not in pod.finalizers:
-        return (end,)
+        return (Delete(target, pod.version),)
     others = [name for name in pod.finalizers if name != contract.JOB_TRACKING]
-    return (Patch(target, pod.version, {"metadata": {"finalizers": others}}), end)
+    return (Patch(target, pod.version, {"metadata": {"finalizers": others}}), Delete(target))
 
 
 def reason(role: Role) -> Reason:

@@ -85,6 +85,7 @@ class World:
         self.metrics = Metrics()
         self.jobs = [A, B]
         self.bare: list[JobKey] = []
+        self.orphans: tuple[tuple[ObjectRef, str], ...] = ()
         self.recheck: timedelta | None = None
         self.broken = 0
         self.odd: list[JobKey] = []
@@ -108,12 +109,16 @@ class World:
             tuple(TrainingJob(key, "none", (waiting(key),), now) for key in keys)
             for keys in (self.jobs, self.bare)
         )
-        return ClusterState(now, (), jobs, bare_jobs=bare)
+        return ClusterState(now, (), jobs, bare_jobs=bare, orphans=self.orphans)
 
-    def steps(self, _plan: Plan, state: ClusterState) -> Steps:
+    def steps(self, _plan: Plan, state: ClusterState, waits: Callable[[JobKey], bool]) -> Steps:
         self.refusals += [job.refusal for job in state.jobs if job.key == A]
         everybody = (*state.jobs, *state.bare_jobs)
-        jobs = [job.key for job in everybody if job.key not in self.odd]
+        keys = [
+            *(job.key for job in everybody),
+            *(JobKey(target.namespace, target.name) for target, _ in state.orphans),
+        ]
+        jobs = [key for key in keys if key not in self.odd and not waits(key)]
         good = tuple(
             Step(job, (), (self.note(job),) if self.grows else (), self.starts) for job in jobs
         )
@@ -201,6 +206,13 @@ def test_every_refused_write_is_an_event(world: World) -> None:
 
 def test_so_are_bare_pods(world: World) -> None:
     world.jobs, world.bare = [], [A]
+    world.hand.fails[A] = Invalid("refused", 422)
+    assert [world.loop.round() for _ in range(3)] == [1.0, 1.0, 1.0]
+    assert world.hand.rounds == [[A], [], []]
+
+
+def test_so_are_provisional_pods_of_no_job(world: World) -> None:
+    world.jobs, world.orphans = [], ((ObjectRef("Pod", *A), "uid"),)
     world.hand.fails[A] = Invalid("refused", 422)
     assert [world.loop.round() for _ in range(3)] == [1.0, 1.0, 1.0]
     assert world.hand.rounds == [[A], [], []]

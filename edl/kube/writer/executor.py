@@ -182,6 +182,8 @@ def _create_keys(cluster: Cluster, write: CreateKeys) -> None:
 
 def _delete(cluster: Cluster, write: Delete, version: str) -> None:
     try:
-        cluster.delete(write.target, version=version or write.version, uid=write.uid)
+        cluster.delete(
+            write.target, version=write.version and (version or write.version), uid=write.uid
+        )
     except NotFound:
         return

@@ -294,7 +294,8 @@ def test_a_pod_that_lost_its_node_ends_uncounted_and_an_event_says_so() -> None:
     freed, ended = step.writes
     assert isinstance(freed, Patch)
     assert freed.body == {"metadata": {"finalizers": []}}
-    assert ended == Delete(ObjectRef("Pod", KEY.namespace, lost.name), lost.version)
+    assert freed.version == lost.version
+    assert ended == Delete(ObjectRef("Pod", KEY.namespace, lost.name))
     (note,) = step.notes
     assert (note.action, note.reason) == (Action.REPLACED, Code.NODE_FULL)
     assert note.message == f"its node has no room left for {lost.name}: placed again"

@@ -1,17 +1,23 @@
 """Named pods leave: off the list first, then they and the highest index, each exactly once."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.annotations import clearings
 from edl.annotations.last_change import read_reason
-from edl.model import Clearing, Pod, ResizePolicy, Role, TrainingJob
+from edl.kube.testing.fake_cluster import FakeCluster
+from edl.kube.writer.executor import ClusterWriter
+from edl.model import Clearing, ObjectRef, Pod, ResizePolicy, Role, TrainingJob
 from edl.planner.plan import Drain, Resize
 from edl.steps.host_file import JOIN, LEAVE
-from edl.steps.pod_removal import evacuated
+from edl.steps.pod_removal import evacuated, untracked_end
 from edl.steps.running import live
-from edl.writes import Delete, Patch, Step
+from edl.writes import Delete, Json, Patch, Step
+from tests.edl.kube.faults import FaultyCluster
 from tests.edl.trainings import (
     KEY,
     LONG_AGO,
@@ -149,6 +155,26 @@ def test_the_job_controller_lets_go_of_a_pod_before_it_is_ended_by_name() -> Non
     assert release.body == {"metadata": {"finalizers": ["example.com/own"]}}
     assert isinstance(end, Delete)
     assert end.target.name == NAMED
+
+
+class Binding(FaultyCluster):
+    """kube-scheduler binds the pod as soon as its finalizers have changed."""
+
+    def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        written = super().patch(target, body, dry_run=dry_run)
+        super().patch(target, {"spec": {"nodeName": "n1"}})
+        return written
+
+
+def test_a_pod_that_is_no_longer_tracked_ends_whatever_happens_to_it_meanwhile() -> None:
+    """It would run on, and its Job would not count its success."""
+    fake, target = FakeCluster(lambda: NOW), ObjectRef("Pod", KEY.namespace, NAMED)
+    metadata = {"finalizers": [contract.JOB_TRACKING]}
+    version = fake.create(target, {"metadata": metadata})["metadata"]["resourceVersion"]
+    found = replace(pod("worker", 1), version=version, finalizers=(contract.JOB_TRACKING,))
+    step = Step(KEY, untracked_end(training(workers(found, size=2)), found))
+    assert ClusterWriter(Binding(fake)).act([step]).done == (step,)
+    assert fake.get(target)["metadata"]["deletionTimestamp"]
 
 
 def test_it_never_takes_the_last_two_at_once() -> None:

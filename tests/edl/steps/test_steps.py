@@ -139,6 +139,14 @@ def test_a_long_queue_is_explained_in_portions() -> None:
     assert [step.job.name for step in second] == names[MOST_EXPLAINED:]
 
 
+def test_jobs_whose_reasons_are_refused_keep_no_others_from_theirs() -> None:
+    names = [f"job-{number:03}" for number in range(MOST_EXPLAINED + 20)]
+    given = state(*(queued(name) for name in names))
+    refused = {JobKey("lab", name) for name in names[:MOST_EXPLAINED]}
+    found = steps(Plan(held=held(names)), given, waits=refused.__contains__).steps
+    assert [step.job.name for step in found] == names[MOST_EXPLAINED:]
+
+
 def test_the_next_look_is_the_earliest_that_anybody_needs() -> None:
     launcher = pod("launcher", 0, hosts=hostfile(range(3)), published_at=LONG_AGO)
     job = training(
