@@ -28,6 +28,7 @@ _LONGEST: Final = 63
 """Characters of a label's value. The API server looks at that only after its webhooks."""
 _MOST: Final = 100
 _META: Final[_Shape] = {
+    **dict.fromkeys(("name", "generateName", "namespace"), str),
     "labels": _LABELS,
     "annotations": _TEXTS,
     "finalizers": [str],
@@ -36,7 +37,7 @@ _META: Final[_Shape] = {
 _CONTAINER: Final[_Shape] = {
     "name": str,
     "env": [{"name": str}],
-    "ports": [{"name": str}],
+    "ports": [{"name": str, "containerPort": int}],
     "volumeMounts": [{"name": str, "mountPath": str}],
     "resources": {"limits": _MAP, "requests": _MAP, "claims": [{"name": str}]},
     "lifecycle": _MAP,

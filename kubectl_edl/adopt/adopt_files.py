@@ -1,6 +1,6 @@
 """Adds labels to the manifests of files."""
 
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from edl.errors import Denied
 from edl.writes import Json
@@ -9,6 +9,7 @@ from kubectl_edl.cli.candidates import plain
 from kubectl_edl.cli.command_errors import Refused, no_such_job_in
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.output.yaml_writer import joined
+from kubectl_edl.resources.manifest_items import JOB_KINDS, misshapen
 from kubectl_edl.resources.manifest_sources import Named, sources
 from kubectl_edl.resources.yaml_rewriter import Rewritten, hints, rewrite
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from edl.errors import Finding
     from kubectl_edl.resources.manifest_sources import ManifestSource
-
-KINDS: Final = frozenset({"Job", "CronJob", "Pod"})
 
 
 def adopt_files(stdin: TextIO, named: Named, labels: LabelOptions) -> list[Rewritten]:
@@ -60,14 +59,14 @@ class _Labeller:
         self.names: list[str] = []
         self.findings: list[Finding] = []
 
-    def change(self, manifest: Json) -> Json | None:
+    def change(self, manifest: Json, where: str) -> Json | None:
         """The labelled manifest, None for one that stays as it is."""
-        if manifest.get("kind") == "List":
-            items = [self.change(item) or item for item in manifest.get("items") or ()]
-            return {**manifest, "items": items}
-        name = str((manifest.get("metadata") or {}).get("name") or "")
-        if manifest.get("kind") not in KINDS:
+        if manifest.get("kind") not in JOB_KINDS:
             return None
+        if wrong := misshapen(manifest, where):
+            self.findings += wrong
+            return None
+        name = str((manifest.get("metadata") or {}).get("name") or "")
         self.names.append(name)
         if self._name and name != self._name:
             return None

@@ -1,18 +1,23 @@
 """Removes everything of kubectl-edl from the manifests of files."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from edl import contract
+from edl.errors import Denied
 from edl.writes import Json
-from kubectl_edl.adopt.adopt_files import KINDS, names_of, print_yaml
-from kubectl_edl.adopt.strip import unlabelled
+from kubectl_edl.adopt.adopt_files import names_of, print_yaml
+from kubectl_edl.adopt.strip import unlabelled, without_labels
 from kubectl_edl.cli.candidates import plain
 from kubectl_edl.cli.command_errors import Refused, no_such_job_in
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.output.serialize import json_stream
+from kubectl_edl.resources.manifest_items import JOB_KINDS, misshapen
 from kubectl_edl.resources.manifest_sources import Named, sources
 from kubectl_edl.resources.yaml_rewriter import Rewritten, rewrite
+
+if TYPE_CHECKING:
+    from edl.errors import Finding
 
 Documents = Sequence[Rewritten]
 
@@ -20,13 +25,15 @@ Documents = Sequence[Rewritten]
 def release_files(stdin: TextIO, named: Named) -> Documents:
     """Every document of the files (`-` is stdin); with a name only that Job is changed.
 
-    Raises Missing if the named Job is not in the files, Refused when they hold nothing of
-    kubectl-edl, Unreadable for a file that does not hold manifests.
+    Raises Denied for fields of the wrong type, Missing if the named Job is not in the files,
+    Refused when they hold nothing of kubectl-edl, Unreadable for a file that is malformed.
     """
     found = sources(named.filenames, stdin)
     name, where = plain(named.name), names_of(found)
     remover = _Remover(name)
     documents = rewrite(found, remover.change)
+    if remover.findings:
+        raise Denied(remover.findings)
     if remover.changed:
         return documents
     if name and name not in remover.names:
@@ -41,19 +48,21 @@ class _Remover:
     def __init__(self, name: str) -> None:
         self._name = name
         self.names: list[str] = []
+        self.findings: list[Finding] = []
         self.changed = False
 
-    def change(self, manifest: Json) -> Json | None:
+    def change(self, manifest: Json, where: str) -> Json | None:
         """The manifest without ours, None for one that stays as it is."""
-        if manifest.get("kind") == "List":
-            items = [self.change(item) or item for item in manifest.get("items") or ()]
-            return {**manifest, "items": items}
-        name = str((manifest.get("metadata") or {}).get("name") or "")
-        if manifest.get("kind") in KINDS:
+        kind, metadata = manifest.get("kind"), manifest.get("metadata")
+        name = str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
+        if kind in JOB_KINDS:
+            if wrong := misshapen(manifest, where):
+                self.findings += wrong
+                return None
             self.names.append(name)
         if self._name not in ("", name):
             return None
-        bare = unlabelled(manifest)
+        bare = (unlabelled if kind in JOB_KINDS else without_labels)(manifest)
         if bare == manifest:
             return None
         self.changed = True

@@ -38,26 +38,37 @@ class _Done:
 
 
 def unlabelled(manifest: Json) -> Json:
-    """The manifest without our labels and annotations, wherever a Job, CronJob or pod has them."""
+    """A Job, CronJob or pod without our labels, annotations and scheduling gates."""
+    return held_ttl.give_back(_ungated(without_labels(manifest)), manifest)
+
+
+def without_labels(manifest: Json) -> Json:
+    """A manifest of any kind without our labels and annotations, in its pods' template too."""
     changed: Json = deepcopy(manifest)
     for metadata in _metadata(changed):
         for place in _PLACES:
-            before = metadata.get(place) or {}
+            before = _member(metadata, place)
             after = {name: text for name, text in before.items() if not ours(name)}
             if not after and before:
                 del metadata[place]
             elif after != before:
                 metadata[place] = after
-    return held_ttl.give_back(_ungated(changed), manifest)
+    return changed
 
 
 def _ungated(part: Json) -> Json:
     """Without our gates, in a pod or in the template from which pods are made."""
     spec = part.get("spec") or {}
     for field in ("jobTemplate", "template"):
-        if field in spec:
+        if spec.get(field):
             return part | {"spec": spec | {field: _ungated(spec[field])}}
     return scheduling_gates.without_ours(part)
+
+
+def _member(part: Json, name: str) -> Json:
+    """An object in it; what is not an object is none of ours."""
+    found = part.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 def ours(name: str) -> bool:
@@ -85,12 +96,12 @@ def release_job(
 
 def _metadata(manifest: Json) -> Iterator[Json]:
     """Metadata of the object itself, of a CronJob's Jobs, and of their pods."""
-    part: Json | None = manifest
+    part = manifest
     for field in ("", "jobTemplate", "template"):
         if field:
-            part = ((part or {}).get("spec") or {}).get(field) or part
-        if part and part.get("metadata"):
-            yield part["metadata"]
+            part = _member(_member(part, "spec"), field) or part
+        if metadata := _member(part, "metadata"):
+            yield metadata
 
 
 def _jobs_of(name: str, connection: ClusterConnection, world: CliContext) -> list[Json]:

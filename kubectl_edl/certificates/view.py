@@ -102,9 +102,7 @@ def _columns(now: datetime) -> tuple[Column[Shown], ...]:
         Column("LEFT", said(lambda facts: days_left(facts, now))),
         Column("UNTIL", said(lambda facts: f"{facts.ends:%Y-%m-%d}"), wide=True),
         Column("KEPT-IN", lambda one: place(one.where), shrinks=True),
-        Column(
-            "NAMES", said(lambda facts: ",".join((*facts.names.dns, *facts.names.ips))), wide=True
-        ),
+        Column("NAMES", said(_names), wide=True),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from edl.errors import EdlError
+from edl.writes import Json
 from kubectl_edl.dashboard.cluster_reader import Look, RecentCosts, Seen
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
 from kubectl_edl.dashboard.page_state import Samples, page, sample
@@ -42,6 +43,7 @@ class Live:
         self._changed = Event()
         self._stopped = Event()
         self._seen: Seen | None = None
+        self._page: Json = {}
         self._troubled = False
 
     @property
@@ -72,7 +74,8 @@ class Live:
         """One look. What goes wrong is shown beside the last that was right."""
         trouble = ""
         try:
-            self._seen = self._look.seen() or self._seen
+            if found := self._look.seen():
+                self._page, self._seen = self._drawn(found), found
             self._troubled = False
         except EdlError as error:
             trouble = str(error)
@@ -81,15 +84,9 @@ class Live:
             if not self._troubled:
                 _log.exception("cannot look at the cluster, will try again")
             self._troubled = True
-        self._show(trouble)
+        if self._page or trouble:
+            self._board.show(msgspec.json.encode(self._page | {"trouble": trouble}))
 
-    def _show(self, trouble: str) -> None:
-        if self._seen is None:
-            if trouble:
-                self._board.show(msgspec.json.encode({"trouble": trouble}))
-            return
-        if not trouble:
-            self._samples.put(sample(self._seen))
-        shown = page(self._seen, self._samples.values(), self._costs, self._recent.of)
-        shown |= {"trouble": trouble}
-        self._board.show(msgspec.json.encode(shown))
+    def _drawn(self, found: Seen) -> Json:
+        self._samples.put(sample(found))
+        return page(found, self._samples.values(), self._costs, self._recent.of)

@@ -20,6 +20,7 @@ from kubectl_edl.client.reconciler_settings import Deciding
 from kubectl_edl.model.published_queue import place_text
 from kubectl_edl.model.role_history import Past
 from kubectl_edl.model.training_job_view import JobView
+from kubectl_edl.output.safe_text import harmless
 from kubectl_edl.queue.view import quantities
 
 if TYPE_CHECKING:
@@ -167,9 +168,9 @@ def _listed(title: str, told: Sequence[tuple[str, str]], *, complete: bool) -> s
     lines = [title]
     for number, (says, helps) in enumerate(told, 1):
         then = "and then, " if number > 1 else ""
-        lines.append(f"  {number}. {then}{says}")
+        lines.append(f"  {number}. {then}{harmless(says)}")
         if helps:
-            lines.append(f"     would help: {helps}")
+            lines.append(f"     would help: {harmless(helps)}")
     if not complete and any(helps for _, helps in told):
         lines.append("  There may be more in the way behind this.")
     return "".join(f"{line}\n" for line in lines)

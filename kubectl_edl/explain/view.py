@@ -22,9 +22,7 @@ from kubectl_edl.explain.explained_job import (
 )
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.model import resize_limits, topology_view
-from kubectl_edl.model.published_queue import (
-    counts_document,
-)
+from kubectl_edl.model.published_queue import counts_document
 from kubectl_edl.model.role_history import Past
 from kubectl_edl.model.start_estimates import document as when_document
 from kubectl_edl.model.start_estimates import when
@@ -32,6 +30,7 @@ from kubectl_edl.model.training_job_view import Why, time_text, why_of, why_of_r
 from kubectl_edl.output.age import age
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.report import Report
+from kubectl_edl.output.safe_text import labelled
 from kubectl_edl.output.table import Column, Table
 from kubectl_edl.status.job_blockers import in_the_way, incomplete
 
@@ -84,7 +83,7 @@ def _header(explained: Explained, now: datetime) -> str:
         "Devices": "; ".join(f"{role}: {caveat(one)}" for role, one in _caveats(explained)),
         "Decided by": explained.deciding.says if found else "",
     }
-    return "".join(f"{f'{label}:'.ljust(_LABEL)}{text}\n" for label, text in lines.items() if text)
+    return labelled(lines, _LABEL)
 
 
 def _reclaims(explained: Explained) -> str:

@@ -13,16 +13,14 @@ from edl.inject.warnings import unknown_keys
 from edl.parsing import namespace_policy
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.writes import Json
-from kubectl_edl.resources.manifest_schema import misshapen
+from kubectl_edl.resources.manifest_items import changed, misshapen
 from kubectl_edl.resources.manifest_sources import ManifestSource
 from kubectl_edl.resources.yaml_reader import Document, documents
 from kubectl_edl.resources.yaml_rewriter import Rewritten, rewritten
 
 _USER: Final = "kubectl-edl inject"
-_KINDS: Final = ("Job", "Pod")
-"""What the webhook completes."""
 _NAMES: Final = {"Job": "job.batch", "Pod": "pod", "Namespace": "namespace"}
-"""As kubectl names them."""
+"""The kinds that the webhook reviews, as kubectl names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,31 +99,31 @@ class _Injector:
 
     def document(self, document: Document) -> Rewritten:
         """As it was where nothing is to be done."""
-        after = self._manifest(document.value, str(document.origin))
-        return rewritten(document, None if after is document.value else after)
+        return rewritten(document, changed(document, self._manifest))
 
-    def _manifest(self, manifest: Json, where: str) -> Json:
-        if manifest.get("kind") == "List":
-            return self._list(manifest, where)
-        if manifest.get("kind") == "Namespace":
-            self._judge(manifest, where)
-        if manifest.get("kind") == "CronJob":
+    def _manifest(self, manifest: Json, where: str) -> Json | None:
+        """None where nothing is to be done."""
+        kind = manifest.get("kind")
+        if kind == "CronJob":
             self._remark(manifest, where)
-        if manifest.get("kind") not in _KINDS:
-            return manifest
-        if found := misshapen(manifest):
-            self.findings.extend(_placed(found, where))
-            return manifest
+        if kind not in _NAMES:
+            return None
+        if wrong := misshapen(manifest, where):
+            self.findings += wrong
+            return None
+        if kind == "Namespace":
+            self._judge(manifest, where)
+            return None
         before = _as_sent(manifest, self._namespace)
         try:
             mutate(self._creation(_defaulted(before)), self._context)
             verdict = mutate(self._creation(before), self._context)
         except Denied as denied:
             self.findings.extend(_placed(denied.findings, f"{where}: {named(manifest)}"))
-            return manifest
+            return None
         if verdict.manifest == before:
             self._warn(where, manifest, advise(self._creation(before)))
-            return manifest
+            return None
         self._warn(where, before, verdict.warnings)
         after = _in_order_of(before, verdict.manifest)
         self.injections.append(Injection(where, before, after))
@@ -135,9 +133,8 @@ class _Injector:
         self.warnings += [f"{where}: {named(manifest)}: {warning}" for warning in warnings]
 
     def _remark(self, manifest: Json, where: str) -> None:
-        if isinstance(manifest.get("metadata"), dict) and (
-            said := unknown_keys.on_cron_job(manifest)
-        ):
+        own: Json = {"kind": "Job", "metadata": manifest.get("metadata")}
+        if not misshapen(own, where) and (said := unknown_keys.on_cron_job(manifest)):
             name = manifest["metadata"].get("name", "")
             self.warnings.append(
                 f"{where}: cronjob.batch/{name}: {said}; kubectl edl adopt -f FILE puts them there"
@@ -154,27 +151,18 @@ class _Injector:
         policy = self._policies.get(manifest["metadata"]["namespace"], namespace_policy.SILENT)
         return AdmissionRequest("CREATE", manifest, None, _USER, policy)
 
-    def _list(self, manifest: Json, where: str) -> Json:
-        items = manifest.get("items") or []
-        done = [
-            self._manifest(item, f"{where}, item {number}") if isinstance(item, dict) else item
-            for number, item in enumerate(items, 1)
-        ]
-        same = all(new is old for new, old in zip(done, items, strict=True))
-        return manifest if same else manifest | {"items": done}
-
 
 def _policies(found: Iterable[Document]) -> Mapping[str, NamespacePolicy]:
     """What the Namespaces among the documents say about the Jobs in them."""
-    items = [item for document in found for item in _flat(document.value)]
-    policies = [namespace_policy.read(item) for item in items if item.get("kind") == "Namespace"]
+    policies: list[NamespacePolicy] = []
+
+    def read(manifest: Json, where: str) -> None:
+        if manifest.get("kind") == "Namespace" and not misshapen(manifest, where):
+            policies.append(namespace_policy.read(manifest))
+
+    for document in found:
+        changed(document, read)
     return {policy.namespace: policy for policy in policies}
-
-
-def _flat(manifest: Json) -> list[Json]:
-    """A manifest, or the items of a List."""
-    items = manifest.get("items") or [] if manifest.get("kind") == "List" else [manifest]
-    return [item for item in items if isinstance(item, dict)]
 
 
 def _as_sent(manifest: Json, namespace: str) -> Json:

@@ -73,13 +73,16 @@ def documents(given: Json, namespace: str) -> Documents:
 
 
 def kept(cluster: Cluster) -> Json:
-    """What was chosen before; nothing where kubectl-edl was installed in another way."""
+    """What was chosen before; nothing where kubectl-edl was installed in another way.
+
+    Raises Unreadable for what another client has written there.
+    """
     try:
         found = cluster.get(ObjectRef("ConfigMap", cluster.system_namespace, KEPT))
     except NotFound:
         return {}
-    given: Json = yaml.safe_load(found["data"][_FILE]) or {}
-    return given
+    text = str((found.get("data") or {}).get(_FILE) or "")
+    return _read(ManifestSource(f"ConfigMap {cluster.system_namespace}/{KEPT}", text))
 
 
 def _kept(given: Json, namespace: str) -> Json:

@@ -1,6 +1,7 @@
 """Symbols that a terminal may lack, and text without its control sequences."""
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 _ASCII: Final = str.maketrans(
@@ -24,6 +25,13 @@ def ascii_only(text: str) -> str:
 def harmless(text: str) -> str:
     """On one line, and without control characters: text from the cluster is untrusted."""
     return text if text.isprintable() else text.translate(_CONTROL)
+
+
+def labelled(lines: Mapping[str, str], width: int) -> str:
+    """`Phase:    Queued`, a line for each text; an empty one has none, no text makes several."""
+    return "".join(
+        f"{f'{label}:'.ljust(width)}{harmless(text)}\n" for label, text in lines.items() if text
+    )
 
 
 def harmless_lines(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from edl.parsing.yaml_edits import EditError, edited, lost_comments
 from edl.writes import Json
 from kubectl_edl.output.yaml_writer import dump
+from kubectl_edl.resources.manifest_items import changed
 from kubectl_edl.resources.manifest_sources import ManifestSource, Unreadable
 from kubectl_edl.resources.yaml_reader import Document, documents
 
@@ -20,41 +21,41 @@ class Rewritten(NamedTuple):
 
 
 def rewrite(
-    found: Iterable[ManifestSource], change: Callable[[Json], Json | None]
+    found: Iterable[ManifestSource], change: Callable[[Json, str], Json | None]
 ) -> list[Rewritten]:
-    """Every document, those for which `change` returns something replaced by it.
+    """Every document, its manifests changed as `manifest_items.changed` says.
 
-    Raises Unreadable at a document that is none.
+    Raises Unreadable for a document that is malformed.
     """
     return [
-        rewritten(document, change(document.value))
+        rewritten(document, changed(document, change))
         for source in found
         for document in documents(source)
     ]
 
 
-def rewritten(document: Document, changed: Json | None) -> Rewritten:
+def rewritten(document: Document, new: Json | None) -> Rewritten:
     """The document with what changed; written anew where it is JSON or its aliases differ."""
     text = document.origin.text
-    if changed is None:
+    if new is None:
         return Rewritten(text, document.value)
-    new = _edited(document, changed)
-    if not (lost := lost_comments(text, new)):
-        return Rewritten(new, changed)
+    edited_text = _edited(document, new)
+    if not (lost := lost_comments(text, edited_text)):
+        return Rewritten(edited_text, new)
     hint = f"hint: {document.origin} has lost {len(lost)} of its comments: {lost[0]}"
-    return Rewritten(new, changed, hint)
+    return Rewritten(edited_text, new, hint)
 
 
-def _edited(document: Document, changed: Json) -> str:
-    """Text that reads as `changed`."""
+def _edited(document: Document, new: Json) -> str:
+    """Text that reads as `new`."""
     text = document.origin.text
     if text.lstrip().startswith("{"):
-        return dump(changed)
+        return dump(new)
     with suppress(*EditError, Unreadable):
-        text = edited(text, document.value, changed)
-        if [one.value for one in documents(ManifestSource("", text))] == [changed]:
+        text = edited(text, document.value, new)
+        if [one.value for one in documents(ManifestSource("", text))] == [new]:
             return text
-    return dump(changed)
+    return dump(new)
 
 
 def hints(found: Iterable[Rewritten]) -> list[str]:

@@ -19,6 +19,7 @@ from kubectl_edl.model.training_job_view import JobView, RoleView, document, tim
 from kubectl_edl.output.age import age
 from kubectl_edl.output.printer import print_report
 from kubectl_edl.output.report import Report
+from kubectl_edl.output.safe_text import labelled
 from kubectl_edl.output.table import Column, Layout, Table
 from kubectl_edl.status.job_blockers import Obstacle, in_the_way
 from kubectl_edl.status.tree import Depth, Forest, lines, tree
@@ -194,9 +195,7 @@ def _header(detail: Detail, now: datetime) -> str:
         "Cooldown": resize_limits.text(detail.cooldown),
         "Reason": view.why.message,
     }
-    return "".join(
-        f"{f'{label}:'.ljust(_DETAIL_LABEL)}{text}\n" for label, text in lines.items() if text
-    )
+    return labelled(lines, _DETAIL_LABEL)
 
 
 def _last(view: JobView, now: datetime) -> str:

@@ -11,6 +11,7 @@ from edl.model import Code, Phase, Pod, PodPhase
 from kubectl_edl.client.pending_pods import NO_IMAGE, Unplaced
 from kubectl_edl.client.reconciler_lease import LeaseView
 from kubectl_edl.model.training_job_view import JobView, pod_status
+from kubectl_edl.output.safe_text import harmless
 
 _SOON: Final = timedelta(seconds=30)
 """So long nothing is stuck: pods come, images are pulled."""
@@ -49,7 +50,8 @@ def obstacles(
 def in_the_way(found: Iterable[Obstacle]) -> str:
     """A section of a screen, empty for none."""
     lines = [
-        f"  {number}. {one.what}\n     fix: {one.way_out}\n" for number, one in enumerate(found, 1)
+        f"  {number}. {harmless(one.what)}\n     fix: {harmless(one.way_out)}\n"
+        for number, one in enumerate(found, 1)
     ]
     return "".join(("Blockers:\n", *lines)) if lines else ""
 

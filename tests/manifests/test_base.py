@@ -155,6 +155,12 @@ def test_no_right_is_given_by_wildcard_and_none_twice(document: Json) -> None:
     assert len(given) == len(set(given))
 
 
+@pytest.mark.parametrize("document", all_of("PriorityClass"))
+def test_two_appliers_own_no_field_that_the_api_server_does_not_store(document: Json) -> None:
+    """`globalDefault: false` is not stored, so the next field manager conflicts over it."""
+    assert "globalDefault" not in document
+
+
 def test_the_process_that_faces_the_network_reads_its_certificate_and_namespaces() -> None:
     """It writes nothing: no key of an authority, no Secret, no webhook configuration."""
     rules = [

@@ -24,8 +24,11 @@ _SELECTOR: Final[FieldShape] = {
     "matchExpressions": [{"key": str, "operator": str, "values": [str]}],
 }
 _QUEUE_FIELDS: Final = {
-    "admissionChecks": "nodes are asked for by provisional pods (edl.dev/provision)",
-    "admissionChecksStrategy": "nodes are asked for by provisional pods (edl.dev/provision)",
+    **dict.fromkeys(
+        ("admissionChecks", "admissionChecksStrategy"),
+        "the reconciler asks for nodes itself: --provisioner=pods, or provisioning-request as "
+        "Kueue's ProvisioningRequest checks do",
+    ),
     "admissionScope": "jobs of one team start in the order of the queue",
     "concurrentAdmissionPolicy": "jobs choose nodes by their node affinity",
 }

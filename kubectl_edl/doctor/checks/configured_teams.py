@@ -11,7 +11,15 @@ from edl.kube.decode.object_facts import namespace, node
 from edl.model import ObjectRef, Teams
 from edl.parsing.team_config_map import teams_of
 from edl.quantities import amount_text
-from kubectl_edl.doctor.checks.check import Diagnoses, Diagnosis, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.check import (
+    Diagnoses,
+    Diagnosis,
+    Patient,
+    failure,
+    first,
+    warning,
+    well,
+)
 
 _MOST: Final = 10
 
@@ -34,7 +42,7 @@ def teams(patient: Patient) -> Diagnoses:
             yield failure(f"{where}: and {more} more", edit)
         return
     said = [*_above_nodes(patient, found), *_contradictions(patient, found)]
-    yield from said
+    yield from first(said, "kubectl get namespaces --show-labels")
     if not said:
         count = sum(1 for team in found if team.name != "default")
         yield well(f"{count} teams are configured")

@@ -6,15 +6,17 @@ from datetime import timedelta
 from typing import Final
 
 from edl import contract
-from edl.errors import NotFound
-from edl.kube.cluster import RESOURCES, ListOptions
+from edl.kube.cluster import RESOURCES, ListOptions, find
 from edl.model import ObjectRef
 from edl.parsing.yaml_values import timestamp
 from edl.writes import Json
-from kubectl_edl.doctor.checks.check import Diagnoses, Patient, warning, well
+from kubectl_edl.doctor.checks.check import Diagnoses, Diagnosis, Patient, first, warning, well
 
 _KINDS: Final = ("Service", "PodDisruptionBudget", "ServiceAccount", "RoleBinding")
 _OURS: Final = f"{contract.JOB},app.kubernetes.io/managed-by={contract.MANAGED_BY}"
+_OWNERS: Final = frozenset({"Job", "Pod"})
+"""Kinds to which the reconciler gives dependents; an owner of another kind is taken to exist."""
+_ALL: Final = f"kubectl get {','.join(RESOURCES[kind].plural for kind in _KINDS)} -A -l '{_OURS}'"
 _SWEPT: Final = timedelta(minutes=2)
 """The garbage collector needs a moment after a Job."""
 
@@ -29,15 +31,17 @@ def orphans(patient: Patient) -> Diagnoses:
         for metadata in _listed(patient, ListOptions(kind, namespace, _OURS))
         if _is_settled(metadata, patient) and not _has_owner(metadata, labelled, patient)
     ]
-    for kind, metadata in alone:
-        plural = RESOURCES[kind].plural
-        where = f"{metadata['namespace']}/{metadata['name']}"
-        yield warning(
-            f"{kind} {where} belongs to no Job any more",
-            f"kubectl delete {plural} {metadata['name']} -n {metadata['namespace']}",
-        )
+    yield from first([_orphan(kind, metadata) for kind, metadata in alone], _ALL)
     if not alone:
         yield well("nothing of ours is left behind by Jobs that are gone")
+
+
+def _orphan(kind: str, metadata: Json) -> Diagnosis:
+    name, namespace = metadata["name"], metadata["namespace"]
+    return warning(
+        f"{kind} {namespace}/{name} belongs to no Job any more",
+        f"kubectl delete {RESOURCES[kind].plural} {name} -n {namespace}",
+    )
 
 
 def _uids(patient: Patient, namespace: str) -> Iterator[str]:
@@ -66,8 +70,8 @@ def _has_owner(metadata: Json, labelled: frozenset[str], patient: Patient) -> bo
 
 def _exists(owner: Json, namespace: str, patient: Patient) -> bool:
     """The very one: another of the same name may have come after it."""
-    try:
-        found = patient.connection.cluster.get(ObjectRef(owner["kind"], namespace, owner["name"]))
-    except NotFound:
-        return False
-    return bool(found["metadata"]["uid"] == owner["uid"])
+    target = ObjectRef(owner["kind"], namespace, owner["name"])
+    if target.kind not in _OWNERS:
+        return True
+    found = find(patient.connection.cluster, target)
+    return found is not None and bool(found["metadata"]["uid"] == owner["uid"])

@@ -66,7 +66,7 @@ YOURS: Final = (
     NeededRight("logs", (Rule(("get",), ("pods/log",)),)),
     NeededRight("scale, pause, resume", (Rule(("get", "patch"), ("jobs",), "batch"),), role=EDITOR),
     NeededRight(
-        "create, label, delete", (Rule(("create", "delete"), ("jobs",), "batch"),), role=EDITOR
+        "create, adopt, delete", (Rule(("create", "delete"), ("jobs",), "batch"),), role=EDITOR
     ),
     NeededRight(
         "plan, explain, simulate --live, the queue of this moment",

@@ -267,11 +267,13 @@ def test_a_job_that_is_not_in_the_file_is_not_found(tmp_path: Path) -> None:
     assert Stage().run("adopt", "-f", file, "job.batch/mnist", "--framework", "none").code == 0
 
 
-def test_a_name_that_yaml_reads_as_a_number_is_none_of_them(tmp_path: Path) -> None:
+def test_a_name_that_yaml_reads_as_a_number_is_refused(tmp_path: Path) -> None:
     file = write(tmp_path, "apiVersion: batch/v1\nkind: Job\nmetadata: {name: 5}\n")
     found = Stage().run("adopt", "-f", file, "mnist", "--framework", "none")
-    assert (found.code, found.out) == (3, "")
-    assert found.err.startswith(f'error: {file} has no Job "mnist"')
+    assert (found.code, found.out) == (1, "")
+    assert found.err == (
+        f"error: {file}: document 1: metadata.name: a whole number; a text belongs here\n"
+    )
 
 
 @pytest.mark.parametrize("flag", ["--recreate", "--yes"])
@@ -285,3 +287,36 @@ def test_an_unknown_framework_lists_the_known_ones(tmp_path: Path) -> None:
     found = Stage().run("adopt", "-f", write(tmp_path, TEXT), "--framework", "caffe")
     assert found.code == 2
     assert "'caffe' is not one of 'tensorflow'" in found.err
+
+
+@pytest.mark.parametrize("command", ["adopt --framework none --min 1 --max 2", "release"])
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("kind: Job\nmetadata: x\n", "metadata"),
+        ("kind: Job\nmetadata: {labels: [a]}\n", "metadata.labels"),
+        ("kind: Job\nspec: {template: {spec: [1]}}\n", "spec.template.spec"),
+        ("kind: Pod\nspec: 5\n", "spec"),
+        ("kind: CronJob\nspec: {schedule: x}\n", "spec.jobTemplate"),
+        ("kind: CronJob\nspec: {jobTemplate: {spec: x}}\n", "spec.jobTemplate.spec"),
+        ("kind: List\nitems: [{kind: Job, metadata: 1}]\n", "metadata"),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_named(
+    tmp_path: Path, command: str, text: str, place: str
+) -> None:
+    found = Stage().run(*command.split(), "-f", write(tmp_path, text))
+    assert (found.code, found.out) == (1, "")
+    assert f"{place}: " in found.err
+    assert "document 1" in found.err
+    assert "unexpected" not in found.err
+
+
+@pytest.mark.parametrize(
+    "text", ["kind: [Job]\n", "kind: ConfigMap\nmetadata: 1\n", "kind: X\nspec: {template: a}\n"]
+)
+def test_other_manifests_of_a_file_may_look_as_they_like(tmp_path: Path, text: str) -> None:
+    ours = "kind: Job\nmetadata: {name: a, labels: {edl.dev/framework: none}}\n"
+    found = Stage().run("release", "-f", write(tmp_path, f"{text}---\n{ours}"))
+    assert found.code == 0
+    assert found.out.startswith(text)

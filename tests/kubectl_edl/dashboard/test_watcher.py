@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from edl.errors import Forbidden, Unreachable
 from edl.kube.cache.watched_kinds import DEVICES
@@ -156,5 +157,18 @@ def test_even_a_bug_does_not_end_the_watcher(caplog: pytest.LogCaptureFixture) -
     live.turn()
     assert newest(board)["trouble"] == "unexpected KeyError: 'x'"
     assert "cannot look at the cluster" in caplog.text
+    live.turn()
+    assert newest(board)["trouble"] == ""
+
+
+def test_a_page_that_cannot_be_drawn_does_not_end_the_watcher_either() -> None:
+    board, right = PageBroadcast(), seen(trained())
+    wrong = replace(right, jobs=(object(),))
+    live = Live(Script([right, wrong, right]), board, time.monotonic)
+    live.turn()
+    live.turn()
+    shown = newest(board)
+    assert str(shown["trouble"]).startswith("unexpected AttributeError")
+    assert shown["jobs"]["all"] == 1  # type: ignore[index]
     live.turn()
     assert newest(board)["trouble"] == ""

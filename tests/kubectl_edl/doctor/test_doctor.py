@@ -737,6 +737,22 @@ def test_jobs_that_only_wait_for_others_are_well(stage: Stage) -> None:
     assert only(stage, "never")[:2] == ("ok", "each of the 3 queued could start")
 
 
+def test_leftovers_are_counted_beyond_the_first_ten_and_owners_of_other_kinds_exist(
+    stage: Stage,
+) -> None:
+    ours = {contract.JOB: "gone", "app.kubernetes.io/managed-by": contract.MANAGED_BY}
+    for number in range(12):
+        metadata = {"name": f"gone-{number:02}", "labels": ours}
+        stage.create({"kind": "Service", "metadata": metadata})
+    owner = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "name": "a", "uid": "1"}
+    metadata = {"name": "of-a-tfjob", "labels": ours, "ownerReferences": [owner]}
+    stage.create({"kind": "Service", "metadata": metadata})
+    found = json.loads(stage.run("doctor", "-o", "json").out)["checks"]
+    said = [one["message"] for one in found if one["name"] == "leftovers"]
+    assert said[:2] == [f"Service default/gone-0{n} belongs to no Job any more" for n in (0, 1)]
+    assert said[10:] == ["and 2 more like them"]
+
+
 def test_what_is_left_of_a_job_that_is_gone_is_named(stage: Stage) -> None:
     for name in ("gone", "here"):
         manifest = stage.put(job(name, framework="none"))

@@ -269,12 +269,15 @@ def test_a_namespace_that_would_be_refused_is_found_too(tmp_path: Path) -> None:
         ("a: 1\n---\nkind: Job\nb: [1\n", "stdin: document 2, line 5: not YAML: while parsing"),
         ("- kind: Job\n", "stdin: document 1, line 1: list instead of an object"),
         ("kind: Job\nkind: Pod\n", 'stdin: document 1, line 2: not YAML: "kind" occurs twice'),
-        ("kind: Job\nmetadata: x\n", "stdin: document 1: metadata: must be an object, not 'x'"),
-        ("kind: Pod\nspec: {containers: [1]}\n", "spec.containers[0]: must be an object, not 1"),
+        ("kind: Job\nmetadata: x\n", "stdin: document 1: metadata: a text; an object belongs here"),
+        (
+            "kind: Pod\nspec: {containers: [1]}\n",
+            "spec.containers[0]: a whole number; an object belongs here",
+        ),
         ("kind: " + "[" * 5000, "stdin: document 1, line 1: nested too deeply"),
         ("kind: " + "[" * 150 + "]" * 150, "stdin: document 1, line 1: nested too deeply"),
         ('{"kind": ' + "[" * 99999, "stdin: document 1, line 1: nested too deeply"),
-        (PORTS, "spec.containers[0].ports[0].containerPort: must be a whole number, not [1]"),
+        (PORTS, "spec.containers[0].ports[0].containerPort: a list; a whole number belongs here"),
     ],
 )
 def test_what_is_no_manifest_is_said_with_its_place(text: str, words: str) -> None:
@@ -328,3 +331,24 @@ def test_a_text_in_place_of_a_files_name_is_not_printed() -> None:
     result = inject("-f", text)
     assert result.code == 1
     assert result.err == "error: # Secret… cannot be read: File name too long\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("kind: Namespace\nmetadata: [1]\n", "document 1: metadata"),
+        ("kind: Namespace\nmetadata: {name: [1]}\n", "document 1: metadata.name"),
+        ("kind: Namespace\nmetadata: {name: a, labels: x}\n", "document 1: metadata.labels"),
+        ("kind: Job\nmetadata: {namespace: {}}\n", "document 1: metadata.namespace"),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_named(text: str, place: str) -> None:
+    found = inject("-f", "-", stdin=text)
+    assert (found.code, found.out) == (1, "")
+    assert f"error: stdin: {place}: " in found.err
+
+
+@pytest.mark.parametrize("text", ["kind: [Job]\n", "kind: CronJob\nmetadata: {labels: 1}\n"])
+def test_what_no_job_is_made_of_comes_out_as_it_went_in(text: str) -> None:
+    found = inject("-f", "-", stdin=text)
+    assert (found.code, found.out) == (0, text)

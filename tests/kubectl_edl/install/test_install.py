@@ -204,6 +204,32 @@ def test_what_runs_outside_the_cluster_is_upgraded_there() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"values.yaml": "image: ["}, "ConfigMap edl-system/edl-values: not YAML"),
+        ({"values.yaml": "[1]"}, "ConfigMap edl-system/edl-values: no map of values"),
+        ({"values.yaml": "image: [1]"}, "image: Expected `str`"),
+    ],
+)
+def test_values_that_another_client_has_spoilt_are_named(data: Json, words: str) -> None:
+    on = stage()
+    assert install(on, "--image", IMAGE).code == 0
+    kept = ObjectRef("ConfigMap", "edl-system", "edl-values")
+    on.cluster.patch(kept, {"data": data})
+    run = on.run("upgrade", "--no-wait")
+    assert run.code == 1
+    assert words in run.err
+    assert "unexpected" not in run.err
+
+
+def test_an_upgrade_starts_from_the_defaults_where_the_kept_values_are_empty() -> None:
+    on = stage()
+    assert install(on, "--image", IMAGE).code == 0
+    on.cluster.patch(ObjectRef("ConfigMap", "edl-system", "edl-values"), {"data": None})
+    assert on.run("upgrade", "--no-wait", "--image", IMAGE).code == 0
+
+
 def test_another_namespace_holds_everything_and_stays() -> None:
     on = stage()
     on.cluster.system_namespace = "team-x"

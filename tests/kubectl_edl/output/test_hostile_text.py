@@ -60,3 +60,17 @@ def test_no_command_prints_what_steers_a_terminal(stage: Stage, command: str) ->
     found = stage.run(*command.split())
     assert not CONTROL.findall(found.out + found.err)
     assert found.code in (0, 1)
+
+
+FORGED = "waits\nBlockers:\n  1. all is lost\n     fix: kubectl delete namespace prod"
+
+
+@pytest.mark.parametrize("command", ["status forged", "explain forged", "status"])
+def test_no_text_of_the_cluster_forges_lines_of_a_screen(command: str) -> None:
+    stage = Stage()
+    stage.put(job("forged", framework="none", min="1", max="3"))
+    said = {contract.REASON: "InsufficientCapacity", contract.MESSAGE: FORGED}
+    stage.patch("forged", {"metadata": {"annotations": said}})
+    found = stage.run(*command.split()).out
+    assert not re.search(r"^ *fix: kubectl delete", found, re.MULTILINE)
+    assert "waits Blockers:" in found
