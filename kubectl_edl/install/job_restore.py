@@ -35,14 +35,30 @@ def with_gates(jobs: Iterable[Json]) -> Iterator[Json]:
 
 
 def own_fields(job: Json) -> Json:
-    """Fields of its spec as a merge patch that gives them back; empty where nothing is held."""
-    before = job["spec"]
-    after = scheduling_gates.give_back(held_ttl.give_back(job, job), job)["spec"]
+    """Fields of its spec as a merge patch that gives them back; empty where nothing is held.
+
+    Each API server accepts it: the gates of a Job that has run are left out.
+    """
+    return _fields(job, scheduling_gates.give_back(job, job)["spec"]["template"])
+
+
+def asked_fields(job: Json) -> Json:
+    """The same with the gates of a Job that was stopped, which an API server may accept or refuse.
+
+    Since Kubernetes 1.36 it accepts them once the Job controller has ended its pods.
+    """
+    template = job["spec"]["template"]
+    stopped = job["spec"].get("suspend")
+    return _fields(job, scheduling_gates.without_ours(template) if stopped else template)
+
+
+def _fields(job: Json, template: Json) -> Json:
+    before, after = job["spec"], held_ttl.give_back(job, job)["spec"]
     fields: Json = {}
     if after.get(held_ttl.FIELD) != before.get(held_ttl.FIELD):
         fields[held_ttl.FIELD] = after[held_ttl.FIELD]
-    if after["template"] != before["template"]:
-        left = after["template"]["spec"].get(scheduling_gates.FIELD)
+    if template != before["template"]:
+        left = template["spec"].get(scheduling_gates.FIELD)
         fields["template"] = {"spec": {scheduling_gates.FIELD: left}}
     return fields
 
@@ -59,7 +75,7 @@ def give_back(cluster: Cluster, job: Json, sleep: Callable[[float], None]) -> tu
             seen = cluster.get(target)
             if seen["metadata"]["uid"] != job["metadata"]["uid"]:
                 return seen, ""
-            for field, value in own_fields(seen).items():
+            for field, value in asked_fields(seen).items():
                 seen = cluster.patch(target, _patch(seen, field, value))
         except NotFound:
             return seen, ""
@@ -67,7 +83,7 @@ def give_back(cluster: Cluster, job: Json, sleep: Callable[[float], None]) -> tu
             pass
         except ClusterError as error:
             return seen, str(error)
-        if not own_fields(seen):
+        if not asked_fields(seen):
             return seen, ""
         sleep(_PAUSE * 2**attempt)
     return seen, "it changed each time while it was being written"

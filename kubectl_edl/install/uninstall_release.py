@@ -84,7 +84,7 @@ def _is_ours(cluster: PluginCluster, target: ObjectRef) -> bool:
 
 def _give_back(world: CliContext, cluster: PluginCluster) -> None:
     """Jobs have their own times to live and gates again: nothing else would give them back."""
-    for job in filter(job_restore.own_fields, uninstall_summary.elastic_jobs(cluster)):
+    for job in filter(job_restore.asked_fields, uninstall_summary.elastic_jobs(cluster)):
         seen, why = job_restore.give_back(cluster, job, world.sleep)
         if why:
             world.warn(uninstall_summary.kept(seen, why))

@@ -14,6 +14,7 @@ from kubectl_edl.client.pending_pods import REMOVE_GATES
 from kubectl_edl.install import job_restore
 
 _SHOWN: Final = 5
+_BEHIND: Final = "a pod behind them, now or later, is not scheduled until you let it go"
 _FIELDS: Final = {held_ttl.FIELD: contract.TTL, "template": "its scheduling gates"}
 
 
@@ -43,12 +44,12 @@ def _queued(jobs: Sequence[Json]) -> list[str]:
 
 
 def _gated(jobs: Sequence[Json]) -> list[str]:
-    """Jobs that have run: pods behind the gates would wait for the reconciler, and so for ever."""
-    gated = list(job_restore.with_gates(jobs))
+    """Jobs that run: pods behind the gates would wait for the reconciler, and so for ever."""
+    running = [job for job in jobs if not job["spec"].get("suspend")]
+    gated = list(job_restore.with_gates(running))
     if not gated:
         return []
-    wait = "a pod behind them, now or later, is not scheduled until you let it go"
-    return [f"{len(gated)} with scheduling gates ({_names(gated)}): {wait}: {REMOVE_GATES}"]
+    return [f"{len(gated)} with scheduling gates ({_names(gated)}): {_BEHIND}: {REMOVE_GATES}"]
 
 
 def _held(elastic: Sequence[Json]) -> list[str]:
@@ -63,8 +64,10 @@ def _held(elastic: Sequence[Json]) -> list[str]:
 
 def kept(job: Json, why: str) -> str:
     """For the user, where a Job's own fields could not be given back."""
-    fields = job_restore.own_fields(job)
+    fields = job_restore.asked_fields(job)
     kept = " and ".join(_FIELDS[field] for field in fields)
+    if "template" not in job_restore.own_fields(job) and "template" in fields:
+        return f"{_name(job)} keeps {kept}: {why}. {_BEHIND.capitalize()}: {REMOVE_GATES}"
     by_hand = _patch(job, msgspec.json.encode({"spec": fields}).decode(), " --type=merge")
     return f"{_name(job)} keeps {kept}: {why}. By hand: {by_hand}"
 

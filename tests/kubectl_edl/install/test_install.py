@@ -641,6 +641,28 @@ def test_a_template_that_is_refused_keeps_its_gates_and_no_time_to_live() -> Non
     ) in run.err
 
 
+@pytest.mark.parametrize("accepts", [True, False])
+def test_a_stopped_job_loses_its_gates_where_the_api_server_lets_its_template_change(
+    *, accepts: bool
+) -> None:
+    """Since Kubernetes 1.36 one does; it is asked, not its version."""
+    on = stage()
+    install(on)
+    on.put(job("stopped", framework="tensorflow", max="2"))
+    on.patch("stopped", {"status": {"startTime": "2026-01-01T00:00:00Z"}})
+    if not accepts:
+        wrapped = on.wrapped
+        on.wrapped = lambda cluster: refusing_templates(wrapped(cluster))
+    run = on.run("uninstall", "--yes")
+    assert gates(on, "stopped") == (None if accepts else [{"name": contract.PLACEMENT_GATE}])
+    said = (
+        "default/stopped keeps its scheduling gates: templates stay as they are. A pod behind "
+        "them, now or later, is not scheduled until you let it go: kubectl patch pod POD"
+    )
+    assert (said in run.err) is not accepts
+    assert "with scheduling gates" not in run.err
+
+
 @pytest.mark.parametrize(("times", "seconds"), [(0, 600), (3, 600), (99, HELD_TTL)])
 def test_a_time_to_live_comes_back_once_no_webhook_holds_it(times: int, seconds: int) -> None:
     on = stage()
