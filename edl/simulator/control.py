@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from edl import messages
 from edl.annotations import unneeded_nodes
 from edl.model import ClusterState, ObjectRef, Role, TrainingJob
+from edl.planner.decision_limits import Limits, ProvisionerSettings
 from edl.planner.plan import Plan
 from edl.planner.plan_cache import PlanCache
 from edl.simulator.cluster import patch_application
@@ -23,18 +24,24 @@ from edl.writes import Create, Delete, Patch, Step, Write
 
 @dataclass(slots=True)
 class ElasticControl:
-    """With us: observe, decide, take the steps. What it returns is when time alone asks again."""
+    """With us: observe, decide, take the steps. What it returns is when time alone asks again.
+
+    Nodes are asked for by provisional pods, also where a ProvisioningRequest would: they come as
+    late, within the same time-out, and are asked for again after the same back-off.
+    """
 
     stage: Environment
     company: JobController
     elastic: Elastic
     watcher: Watcher
     observe: Callable[[], ClusterState]
+    _limits: Limits = field(init=False)
     _memory: PlanCache = field(default_factory=PlanCache)
     _since: unneeded_nodes.Since = field(init=False)
     """Since when nodes have been unneeded."""
 
     def __post_init__(self) -> None:
+        self._limits = replace(self.elastic.limits, asks=ProvisionerSettings())
         self._since = self.stage.world.around.unneeded_since
 
     def arrived(self, actor: SimulatedJob) -> None:
@@ -47,8 +54,7 @@ class ElasticControl:
         """One round of the reconciler."""
         self.company.tell()
         state = replace(self.observe(), unneeded_since=self._since)
-        elastic = self.elastic
-        plan = elastic.decide(state, elastic.policy, elastic.limits, self._memory)
+        plan = self.elastic.decide(state, self.elastic.policy, self._limits, self._memory)
         self.stage.timeline.decisions += 1
         # Nodes that an unknown autoscaler may remove do not stay until they are taken to be kept.
         if self.stage.world.pools or not state.autoscaled:
@@ -70,7 +76,7 @@ class ElasticControl:
         """
         if not (plan.admissions or plan.resizes or plan.suspensions or plan.drains):
             return recheck
-        cooled = self.elastic.limits.growth_cooldown
+        cooled = self._limits.growth_cooldown
         return cooled if recheck is None else min(recheck, cooled)
 
     def _concerned(self, plan: Plan) -> tuple[TrainingJob, ...]:

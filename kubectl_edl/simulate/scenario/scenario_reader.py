@@ -228,7 +228,9 @@ def _settings(field: Field) -> Timing:
 def _limits(field: Field) -> Limits:
     """The planner's own names in camel case: `growthCooldown: 10s`."""
     usual = Limits()
-    names = {_camel(one): one for one in Limits.__struct_fields__}
+    names = {
+        _camel(one): one for one in Limits.__struct_fields__ if type(getattr(usual, one)) in _LIMITS
+    }
     field.only(tuple(names))
     found = {
         own: _LIMITS[type(getattr(usual, own))](field[name], getattr(usual, own))

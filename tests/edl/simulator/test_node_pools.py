@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl.model import CapacityRequest, ClusterState, JobKey, ProvisionalPod, Provisioning
-from edl.planner.decision_limits import GrowthMode, Limits
+from edl.planner.decision_limits import GrowthMode, Limits, Provisioner, ProvisionerSettings
 from edl.planner.policies import POLICIES
 from edl.simulator import (
     CONSTANT,
@@ -50,6 +50,17 @@ def test_a_gang_gets_exactly_the_nodes_of_its_minimum_and_they_go_after_it() -> 
     assert counts(found) == [(10, 2), (job.track.ended + 30, 0)]
     assert found.node_hours == pytest.approx(2 * (job.track.ended + 20) / 3600)
     assert found.cost == pytest.approx(2.0 * found.node_hours)
+
+
+def test_nodes_come_as_late_where_a_provisioning_request_asks_for_them() -> None:
+    gang = training("gang", 8, 40, 100, curve=CONSTANT)
+    requests = ProvisionerSettings(Provisioner.REQUEST)
+    limits = (Limits(asks=asks) for asks in (ProvisionerSettings(), requests))
+    manners = (Elastic(POLICIES["fair"], one) for one in limits)
+    given = world(gang, pools=(POOL,))
+    (pods, request) = (simulate(given, manner).jobs[0].track.running for manner in manners)
+    assert request == pods
+    assert request is not None
 
 
 def test_a_gang_beyond_the_limit_says_so_and_others_pass() -> None:
