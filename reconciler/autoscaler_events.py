@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Iterable
-from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -12,7 +11,6 @@ from edl.errors import ClusterError
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.event_facts import EventFacts, event_facts
 from edl.model import ClusterState, JobKey, ProvisionalPod, TrainingJob
-from reconciler.leader_election import LeaderState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,20 +42,17 @@ class AutoscalerEvents:
         jobs = tuple(_with(job, said.get(job.key, "")) for job in state.jobs)
         return replace(state, jobs=jobs)
 
-    def run(self, leadership: LeaderState, ended: Event) -> None:
-        while not ended.wait(PAUSE):
-            if leadership.leading:
-                self.look()
-
-    def look(self) -> None:
+    def turn(self, *, leading: bool) -> float:
         """Read anew what is said of each; where it cannot be read, what was said stays."""
-        said = self._said
-        found = {
-            key: self._words(key, pod) or said.get(key, "") for key, pod in self._asking.items()
-        }
-        self._said = {key: text for key, text in found.items() if text}
-        if self._said != said:
-            self._changed()
+        if leading:
+            said = self._said
+            found = {
+                key: self._words(key, pod) or said.get(key, "") for key, pod in self._asking.items()
+            }
+            self._said = {key: text for key, text in found.items() if text}
+            if self._said != said:
+                self._changed()
+        return PAUSE
 
     def _words(self, key: JobKey, pod: ProvisionalPod) -> str:
         """The first page alone: users of the namespace may write Events without end."""

@@ -130,13 +130,13 @@ def _process(settings: ReconcilerSettings) -> Manager:
         elector.publish({contract.SETTINGS: planner.render(decides)})
     known = MissingRequests(decides.limits)
     process = Manager(api, known.deciding(plan), clocks, elector)
-    process.beside("rights", _rights(api, process, clocks, elector).run)
-    process.beside("queue", _queue(settings, process.guarding(api), process, elector).run)
-    process.beside("teams", _teams(process.guarding(api), process).run)
+    process.beside("rights", _rights(api, process, clocks, elector).turn)
+    process.beside("queue", _queue(settings, process.guarding(api), process, elector).turn)
+    process.beside("teams", _teams(process.guarding(api), process).turn)
     gauges = CertificateMetrics(process.metrics.registry)
     if settings.certifies.enabled:
         kept = _certificates(settings, api, clocks, process, gauges)
-        process.beside("certificates", kept.run)
+        process.beside("certificates", kept.turn)
     return process
 
 

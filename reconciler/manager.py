@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from threading import Event, Thread
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -21,7 +21,7 @@ from edl.steps import Steps, steps
 from edl.steps.foreign_names import without_foreign_names
 from edl.steps.unchanged import UnchangedJobs
 from reconciler.autoscaler_events import AutoscalerEvents
-from reconciler.controller import Controller, DecisionPipeline
+from reconciler.controller import RESYNC, Controller, DecisionPipeline
 from reconciler.debug_plan import last_plan
 from reconciler.leader_election import AlwaysLeader, Clocks, LeaderElector, LeaderState
 from reconciler.leader_only_cluster import FORBIDDEN, LeaderOnlyCluster, WriteOutcome
@@ -44,6 +44,23 @@ class ProbeAddress(msgspec.Struct, frozen=True):
     host: str
     port: int
     debug: bool = False
+
+
+class Turn(Protocol):
+    """One look of what works beside the loop: seconds until the next one."""
+
+    def __call__(self, *, leading: bool) -> float: ...
+
+
+def take_turns(turn: Turn, leadership: LeaderState, ended: Event) -> None:
+    """Until it has ended; a bug in one turn is logged, and the next one comes."""
+    pause = 0.0
+    while not ended.wait(pause):
+        try:
+            pause = turn(leading=leadership.leading)
+        except Exception:  # noqa: BLE001 — nothing else would notice that the thread has died
+            _log.exception("a turn beside the loop failed; the next one comes")
+            pause = RESYNC
 
 
 class Manager:
@@ -84,7 +101,7 @@ class Manager:
             Thread(target=self._work, name="loop", daemon=True),
             Thread(target=self._campaign, name="elector", daemon=True),
         ]
-        self.beside("autoscaler", said.run)
+        self.beside("autoscaler", said.turn)
 
     def _pipeline(
         self, decide: Callable[[ClusterState], Plan], said: AutoscalerEvents
@@ -102,10 +119,10 @@ class Manager:
         """`cluster`, to be written to while this process leads."""
         return LeaderOnlyCluster(cluster, self._leadership, self._wrote)
 
-    def beside(self, name: str, work: Callable[[LeaderState, Event], None]) -> None:
-        """Run `work` in a thread of its own until its event is set; call before `start`."""
-        given = (self._leadership, self._retired)
-        self._threads.append(Thread(target=work, args=given, name=name, daemon=True))
+    def beside(self, name: str, turn: Turn) -> None:
+        """Take turns in a thread of its own until the end; call before `start`."""
+        given = (turn, self._leadership, self._retired)
+        self._threads.append(Thread(target=take_turns, args=given, name=name, daemon=True))
 
     def start(self, address: ProbeAddress) -> int:
         """Start; returns the port that is served. Raises OSError if it is taken."""

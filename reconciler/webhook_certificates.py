@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from threading import Event
 from typing import Any, Final
 
 import click
@@ -19,7 +18,6 @@ from edl.errors import EdlError
 from edl.model import ObjectRef
 from reconciler.controller import FOLLOWING
 from reconciler.job_backoff import AFTER_FAILURE
-from reconciler.leader_election import LeaderState
 from reconciler.leader_only_cluster import NotLeading
 from reconciler.options.duration_range import DurationRange
 
@@ -138,7 +136,7 @@ class CertificateMetrics:
 
 
 class WebhookCertificates:
-    """Renews certificates while this process leads, in a thread; retries with back-off."""
+    """Renews certificates while this process leads; retries with back-off."""
 
     def __init__(
         self,
@@ -155,17 +153,11 @@ class WebhookCertificates:
         self._trouble = ""
         self._missing: tuple[ObjectRef, ...] = ()
 
-    def run(self, leadership: LeaderState, ended: Event) -> None:
-        pause = 0.0
-        while not ended.wait(pause):
-            if leadership.leading:
-                pause = self.turn()
-            else:
-                self._gauges.follows()
-                pause = min(FOLLOWING, self._every.total_seconds())
-
-    def turn(self) -> float:
+    def turn(self, *, leading: bool) -> float:
         """Check once and change what is due; seconds until the next check."""
+        if not leading:
+            self._gauges.follows()
+            return min(FOLLOWING, self._every.total_seconds())
         try:
             installed = self._rotation(self._clock())
         except NotLeading:

@@ -11,7 +11,6 @@ from edl.errors import ClusterError
 from edl.kube.auth.access_review import AccessRight, MissingRights, lacking, whoami
 from edl.kube.cluster import Cluster
 from reconciler.controller import FOLLOWING
-from reconciler.leader_election import LeaderState
 
 _log: Final = logging.getLogger(__name__)
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -74,21 +73,18 @@ class WritePermissions:
         self._looked: float | None = None
         self._pause = 0.0
 
-    def run(self, leadership: LeaderState, ended: Event) -> None:
-        while not ended.wait(FOLLOWING):
-            self.turn(leading=leadership.leading)
-
-    def turn(self, *, leading: bool) -> None:
-        """Check, if it is due."""
+    def turn(self, *, leading: bool) -> float:
+        """Check, if it is due; seconds until the next turn."""
         if not leading:
             self._looked = None
             self._gauge.set(0)
-            return
+            return FOLLOWING
         now = self._monotonic()
         pause = SOONEST if self._forbidden.is_set() else self._pause
         if self._looked is None or now >= self._looked + pause:
             self._forbidden.clear()
             self._looked, self._pause = now, self._look()
+        return FOLLOWING
 
     def _look(self) -> float:
         """Seconds until the next check."""

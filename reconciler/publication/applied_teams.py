@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable
-from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import Gauge
@@ -12,7 +11,6 @@ from edl.errors import ClusterError, NotFound
 from edl.kube.cache.team_source import TeamsReading, applied_teams_ref
 from edl.kube.cluster import Cluster
 from reconciler.controller import FOLLOWING
-from reconciler.leader_election import LeaderState
 from reconciler.leader_only_cluster import NotLeading
 
 if TYPE_CHECKING:
@@ -36,11 +34,6 @@ class AppliedTeams:
         self._invalid = invalid
         self._told: TeamsReading | None = None
         self._written: TeamsReading | None = None
-
-    def run(self, leadership: LeaderState, ended: Event) -> None:
-        pause = 0.0
-        while not ended.wait(pause):
-            pause = self.turn(leading=leadership.leading)
 
     def turn(self, *, leading: bool) -> float:
         """Look once; seconds until the next look."""

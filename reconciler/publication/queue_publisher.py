@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from threading import Event
 from typing import Final
 
 from edl.errors import ClusterError, Conflict, Forbidden, Invalid, NotFound, Unreachable
@@ -16,7 +15,6 @@ from edl.visibility.queue_order import waiting
 from edl.visibility.queue_writes import PublishedQueue, never_in, queue_writes
 from edl.writes import Create, Write
 from reconciler.controller import FOLLOWING
-from reconciler.leader_election import LeaderState
 from reconciler.leader_only_cluster import NotLeading
 from reconciler.metrics.state_metrics import LastDecision
 from reconciler.publication.queue_insights import QueueInsights
@@ -64,13 +62,10 @@ class QueuePublisher:
         self._errors = 0
         self._troubled = False
 
-    def run(self, leadership: LeaderState, ended: Event) -> None:
-        pause = 0.0
-        while not ended.wait(pause):
-            pause = self.turn() if leadership.leading else self._follows()
-
-    def turn(self) -> float:
+    def turn(self, *, leading: bool) -> float:
         """Look once, and write what is due; seconds until the next look."""
+        if not leading:
+            return self._follows()
         if (decided := self._decided()) is None:
             return FOLLOWING
         try:

@@ -334,7 +334,7 @@ def test_the_queue_is_published_changed_and_taken_away(
             for jobs in (1, 2, 0):
                 queue.wait(jobs)
                 seconds[0] += 1000.0
-                publisher.turn()
+                publisher.turn(leading=True)
 
         def left() -> bool:
             return at.exists("ConfigMap", "edl-queue")

@@ -22,8 +22,9 @@ from edl.planner.decision_limits import Limits
 from edl.planner.plan import Held, Plan
 from edl.planner.policies import POLICIES
 from edl.writes import Json
-from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
-from reconciler.manager import Manager, ProbeAddress
+from reconciler.controller import RESYNC
+from reconciler.leader_election import AlwaysLeader, Clocks, LeaderElector, LeaseSettings
+from reconciler.manager import Manager, ProbeAddress, take_turns
 from tests.edl.kube import manifests
 from tests.edl.kube.faults import FaultyCluster
 from tests.reconciler.times import Time
@@ -312,6 +313,36 @@ def test_the_last_plan_is_served_where_that_was_asked_for_only(fake: FakeCluster
         assert get(port, "/debug/plan") == (404, "/healthz /readyz /metrics\n")
     finally:
         closed.stop()
+
+
+class Turns(Event):
+    """Ends after so many turns; `pauses` before each."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+        self.pauses: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.pauses.append(timeout)
+        return len(self.pauses) > self._most
+
+
+def test_a_bug_in_a_turn_beside_the_loop_is_logged_and_the_next_turn_comes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    found = iter([3.0, None, 5.0])
+
+    def turn(*, leading: bool) -> float:
+        assert leading
+        pause = next(found)
+        assert pause is not None, "a bug"
+        return pause
+
+    turns = Turns(3)
+    take_turns(turn, AlwaysLeader(), turns)
+    assert turns.pauses == [0.0, 3.0, RESYNC, 5.0]
+    assert "a bug" in caplog.text
 
 
 def test_a_port_that_is_taken_is_told(fake: FakeCluster) -> None:

@@ -2,7 +2,6 @@
 
 import logging
 from datetime import UTC, datetime, timedelta
-from threading import Event, Thread
 
 import click
 import pytest
@@ -61,9 +60,9 @@ def test_a_leader_fills_the_secrets_and_measures_the_authority(
     cluster: FakeCluster, registry: CollectorRegistry
 ) -> None:
     kept = keeping(cluster, Duty(leading=True), registry)
-    assert kept.turn() == EVERY.total_seconds()
+    assert kept.turn(leading=True) == EVERY.total_seconds()
     issuer = rotate(cluster, INSTALLATION, NOW).issuer
-    kept.turn()
+    kept.turn(leading=True)
     assert is_trusted(read_pair(cluster, INSTALLATION.serving), issuer.trust, NOW)
     assert registry.get_sample_value("edl_trusted_authorities") == 2
     ends = facts_of(each_certificate(issuer.trust)[0]).ends.timestamp()
@@ -75,13 +74,8 @@ def test_a_process_that_does_not_lead_writes_nothing(
 ) -> None:
     follows = Duty(leading=False)
     kept = keeping(cluster, follows, registry)
-    kept.turn()
-    ended = Event()
-    thread = Thread(target=kept.run, args=(follows, ended))
-    thread.start()
-    ended.set()
-    thread.join(timeout=10)
-    assert not thread.is_alive()
+    kept.turn(leading=True)  # it was the leader when the turn began
+    kept.turn(leading=False)
     with pytest.raises(NotFound):
         cluster.get(INSTALLATION.authority)
     assert registry.get_sample_value("edl_certificate_failures_total") == 0
@@ -96,7 +90,7 @@ def test_a_failure_is_counted_told_once_and_tried_again_with_back_off(
         raise outcomes.pop(0)
 
     kept = WebhookCertificates(rotation, CertificateMetrics(registry), lambda: NOW, EVERY)
-    pauses = [kept.turn() for _ in range(10)]
+    pauses = [kept.turn(leading=True) for _ in range(10)]
     assert pauses == sorted(pauses)
     assert (pauses[0], pauses[-1]) == (1.0, 60.0)
     assert registry.get_sample_value("edl_certificate_failures_total") == 10
@@ -118,7 +112,7 @@ def test_after_a_success_the_back_off_begins_anew(registry: CollectorRegistry) -
         return found
 
     turns = WebhookCertificates(rotation, CertificateMetrics(registry), lambda: NOW, EVERY)
-    assert [turns.turn() for _ in range(6)] == [1.0, EVERY.total_seconds()] * 3
+    assert [turns.turn(leading=True) for _ in range(6)] == [1.0, EVERY.total_seconds()] * 3
 
 
 def test_a_missing_configuration_is_told_once_and_measured(
@@ -126,16 +120,16 @@ def test_a_missing_configuration_is_told_once_and_measured(
 ) -> None:
     caplog.set_level(logging.INFO)
     kept = keeping(cluster, Duty(leading=True), registry)
-    kept.turn()
+    kept.turn(leading=True)
     gone = ObjectRef(WEBHOOK_KINDS[0], "", "edl")
     webhooks = cluster.get(gone)["webhooks"]
     cluster.delete(gone)
     counts = []
     for _ in range(2):
-        assert kept.turn() == EVERY.total_seconds(), "the rest is kept"
+        assert kept.turn(leading=True) == EVERY.total_seconds(), "the rest is kept"
         counts.append(registry.get_sample_value("edl_webhook_configurations_missing"))
     cluster.create(gone, {"webhooks": webhooks})
-    kept.turn()
+    kept.turn(leading=True)
     counts.append(registry.get_sample_value("edl_webhook_configurations_missing"))
     assert counts == [1, 1, 0]
     assert [each.getMessage() for each in caplog.records] == [
@@ -148,7 +142,9 @@ def test_a_leadership_that_ends_in_between_is_no_failure(registry: CollectorRegi
     def rotation(_: datetime) -> Installed:
         raise NotLeading("left to the new leader")
 
-    WebhookCertificates(rotation, CertificateMetrics(registry), lambda: NOW, EVERY).turn()
+    WebhookCertificates(rotation, CertificateMetrics(registry), lambda: NOW, EVERY).turn(
+        leading=True
+    )
     assert registry.get_sample_value("edl_certificate_failures_total") == 0
 
 

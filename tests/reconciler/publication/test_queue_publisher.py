@@ -1,7 +1,6 @@
 """The leader keeps the ConfigMaps `edl-queue` right, with few writes, and touches no other."""
 
 from collections.abc import Mapping
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -120,7 +119,7 @@ class Desk:
         self.time.seconds += after
         self.cluster.writes.clear()
         self.waits(*jobs, seconds=self.time.seconds)
-        self.publisher.turn()
+        self.publisher.turn(leading=True)
         return list(self.cluster.writes)
 
     def read(self, namespace: str = "ns") -> NamespaceQueue:
@@ -170,7 +169,7 @@ def test_before_the_first_decision_nothing_is_known_and_nothing_is_taken_away(de
     desk.look("a/one")
     desk.decided, desk.publisher = None, desk.another()
     desk.cluster.writes.clear()
-    desk.publisher.turn()
+    desk.publisher.turn(leading=True)
     assert desk.cluster.writes == []
 
 
@@ -248,13 +247,6 @@ def test_while_the_api_server_is_away_it_is_tried_again(
     assert desk.look("a/one", "b/two") == ["create a", "create b"]
 
 
-def test_a_thread_of_its_own_ends_with_the_process(desk: Desk) -> None:
-    ended = Event()
-    ended.set()
-    desk.publisher.run(desk.leadership, ended)
-    assert desk.cluster.writes == []
-
-
 # -- estimates and explanations --------------------------------------------------------------------
 
 
@@ -265,7 +257,7 @@ def full() -> LastDecision:
 
 def test_a_queued_job_has_its_causes_and_its_estimate(desk: Desk) -> None:
     desk.decided, desk.insight_clock.seconds = full(), 0.0
-    desk.publisher.turn()
+    desk.publisher.turn(leading=True)
     (job,) = desk.read().items
     assert job.start is not None
     assert [one.type for one in job.start.blockers] == ["TooLarge"]
