@@ -14,7 +14,7 @@ from edl.kube.decode.object_facts import (
     PriorityClassFacts,
 )
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
-from edl.kube.dra.device_index import DeviceObjects
+from edl.kube.dra.device_index import DeviceNews
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.model import Node, Teams
 
@@ -33,8 +33,9 @@ class ClusterFacts(msgspec.Struct, frozen=True):
     """None where they may not be read."""
     claims: Sequence[ObjectKey] | None = None
     """PersistentVolumeClaims that pods can be placed with; None where they may not be read."""
-    devices: DeviceObjects | None = None
-    """Objects of dynamic resource allocation; None if they may not be read, or do not exist."""
+    devices: DeviceNews | None = None
+    """Objects of dynamic resource allocation, all as news; None if they may not be read, or do not
+    exist."""
     autoscaled: bool = False
     """Whether an autoscaler of nodes is known by what the API server serves for it."""
     requests: Sequence[CapacityRequestFacts] | None = None

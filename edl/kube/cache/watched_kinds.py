@@ -34,7 +34,7 @@ from edl.kube.decode.object_facts import (
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra import dra_facts as dra
-from edl.kube.dra.device_index import DeviceNews, DeviceObjects
+from edl.kube.dra.device_index import DeviceNews
 from edl.kube.dra.dra_facts import (
     ClaimTemplateFacts,
     DeviceClassFacts,
@@ -192,7 +192,7 @@ class Stores(msgspec.Struct, frozen=True):
             ranges=self.ranges.values(),
             runtimes=self.runtimes_read,
             claims=self.claims.values() if self.claims.synced else None,
-            devices=DeviceObjects(*(store.values() for store in self._devices))
+            devices=DeviceNews(*(store.changes() for store in self._devices))
             if self.devices_read
             else None,
             autoscaled=self.autoscaled,

@@ -17,7 +17,6 @@ from edl.kube.dra.dra_facts import (
     RequestedDevices,
     ResourceClaimFacts,
     ResourceSliceFacts,
-    name_of,
 )
 from edl.model import Node, Shape
 from edl.quantities import DEVICE_CLASS
@@ -25,15 +24,6 @@ from edl.quantities import DEVICE_CLASS
 _SEVERAL: Final = 2
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
-
-
-class DeviceObjects(msgspec.Struct, frozen=True):
-    """The facts of every object of `resource.k8s.io`, in any order."""
-
-    slices: Sequence[ResourceSliceFacts] = ()
-    classes: Sequence[DeviceClassFacts] = ()
-    claims: Sequence[ResourceClaimFacts] = ()
-    templates: Sequence[ClaimTemplateFacts] = ()
 
 
 class DeviceNews(msgspec.Struct, frozen=True):
@@ -61,25 +51,6 @@ class DeviceIndex:
         self._view: DeviceView | None = None
         self._extended: Mapping[str, str] = {}
         """DeviceClasses by the extended resource names that stand for them."""
-
-    @classmethod
-    def of(
-        cls, objects: DeviceObjects, pods: Iterable[PodFacts], nodes: Iterable[Node]
-    ) -> "DeviceIndex":
-        found = cls()
-        for node in nodes:
-            found.node(Delta(ObjectKey("", node.name), None, node))
-        for pod in pods:
-            found.pod(Delta(ObjectKey(pod.namespace, pod.name), None, pod))
-        found.take(
-            DeviceNews(
-                [Delta(ObjectKey("", one.name), None, one) for one in objects.slices],
-                [Delta(ObjectKey("", one.name), None, one) for one in objects.classes],
-                [Delta(name_of(one), None, one) for one in objects.claims],
-                [Delta(name_of(one), None, one) for one in objects.templates],
-            )
-        )
-        return found
 
     def node(self, change: Delta[Node]) -> None:
         """A node as its kubelet describes it."""

@@ -39,14 +39,6 @@ class AntiAffinityIndex:
             if pod and pod.shape.constraints and not pod.provisional:
                 self._add(pod, sign)
 
-    @classmethod
-    def of(cls, pods: Iterable[PodFacts]) -> "AntiAffinityIndex":
-        found = cls()
-        for pod in pods:
-            if pod.shape.constraints and not pod.provisional:
-                found._add(pod, 1)
-        return found
-
     def _add(self, pod: PodFacts, sign: int) -> None:
         rules = pod.shape.constraints
         if rules and rules.anti_affinity and pod.holds_room:
@@ -119,11 +111,11 @@ def met(
     state: ClusterState,
     repelling: AntiAffinityIndex,
     pods: Callable[[], Iterable[PodFacts]],
-    known: AffinityCache | None = None,
+    known: AffinityCache,
 ) -> ClusterState:
     """The state with its `foreign_pods`, and with rules on the shapes that others' rules select.
 
-    The same with or without `known`, which is renewed.
+    `known` is renewed.
     """
     own = [
         role.template.shape.constraints
@@ -132,7 +124,6 @@ def met(
         if role.template.shape.constraints
     ]
     own += [demand.shape.constraints for demand in state.demands if demand.shape.constraints]
-    known = known or AffinityCache()
     known.ask(repelling.rules, own)
     jobs, asked = known.jobs(state.jobs), known.asked
     if not own and all(new is old for new, old in zip(jobs, state.jobs, strict=True)):

@@ -1,6 +1,5 @@
 """Training jobs of bare pods with our labels; they are neither queued nor resized."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -26,26 +25,10 @@ _ANY: Final = Shape(Resources())
 """The plan never looks at it."""
 
 
-def trainings(
-    pods: Iterable[PodFacts], tags: Sequence[OwnedObjectRef], kubexec: frozenset[str]
-) -> tuple[TrainingJob, ...]:
-    """The training jobs that these bare pods form, in order."""
-    members: defaultdict[JobKey, list[PodFacts]] = defaultdict(list)
-    around: defaultdict[JobKey, list[OwnedObjectRef]] = defaultdict(list)
-    for pod in pods:
-        if pod.bare:
-            members[JobKey(pod.namespace, pod.bare.spec.job)].append(pod)
-    for tag in tags if members else ():
-        around[JobKey(tag.namespace, tag.job)].append(tag)
-    return tuple(
-        _training(key, found, around.get(key, ()), kubexec)
-        for key, found in sorted(members.items())
-    )
-
-
-def _training(
-    key: JobKey, pods: Sequence[PodFacts], tags: Sequence[OwnedObjectRef], kubexec: frozenset[str]
+def bare_training_job(
+    key: JobKey, pods: Iterable[PodFacts], tags: Iterable[OwnedObjectRef], kubexec: frozenset[str]
 ) -> TrainingJob:
+    """The training job that these bare pods form; `kubexec`: namespaces that let launchers exec."""
     pods = sorted(pods, key=lambda pod: pod.name)
     specs = [pod.bare.spec for pod in pods if pod.bare]
     first = specs[0]
@@ -57,7 +40,7 @@ def _training(
         queued_at=min(pod.pod.created_at for pod in pods if pod.pod),
         problem=namespace_policy.no_kubexec(key.namespace) if forbidden else "",
         mode=first.mode,
-        surroundings={tag.target: tag.uid for tag in tags},
+        surroundings={tag.target: tag.uid for tag in tags if tag.job == key.name},
         pods=tuple(Owner("v1", "Pod", pod.name, pod.bare.uid) for pod in pods if pod.bare),
     )
 

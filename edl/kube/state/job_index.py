@@ -6,14 +6,16 @@ from typing import Final, TypeVar
 
 from edl.kube.cache.sorted_map import SortedMap
 from edl.kube.cluster import Delta, ObjectKey
+from edl.kube.decode import runtime_classes
 from edl.kube.decode.job_facts import JobFacts
+from edl.kube.decode.namespace_quotas import NO_RULES
 from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.kube.dra.claim_resolution import DeviceView, concerned
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
-from edl.kube.state.bare_training_jobs import trainings
-from edl.kube.state.observe import ClusterScope, around, gathered, tagged
+from edl.kube.state.bare_training_jobs import bare_training_job
 from edl.kube.state.pending_demands import PendingDemands
-from edl.kube.state.training_job_inputs import with_requests
+from edl.kube.state.training_job_inputs import ClusterScope, TrainingJobInputs
+from edl.kube.state.training_jobs import gather
 from edl.model import Demand, JobKey, Shape, TrainingJob
 
 _Key = TypeVar("_Key")
@@ -25,7 +27,7 @@ class JobIndex:
     """What each training job is made of. Pods may come before their Job, and stay after it."""
 
     def __init__(self) -> None:
-        self._wide = ClusterScope.of((), ())
+        self._scope = ClusterScope.of((), ())
         self._devices: DeviceView | None = None
         self._jobs: dict[JobKey, dict[ObjectKey, JobFacts]] = {}
         self._ours: dict[str, JobKey] = {}
@@ -122,9 +124,9 @@ class JobIndex:
                 self._tags.setdefault(key, []).append(after)
                 self._stale.add(key)
 
-    def wide(self, found: ClusterScope) -> None:
+    def scope(self, found: ClusterScope) -> None:
         """Facts that many jobs depend on: a new value updates all jobs that may depend on it."""
-        before, self._wide = self._wide, found
+        before, self._scope = self._scope, found
         everywhere = _for_all(before) != _for_all(found)
         changed = before.kubexec ^ found.kubexec
         changed |= {name for name, _ in before.rules.items() ^ found.rules.items()}
@@ -149,22 +151,36 @@ class JobIndex:
         self._stale.clear()
 
     def _gathered(self, key: JobKey) -> TrainingJob | None:
-        jobs = self._jobs.get(key)
+        """None where none of its Jobs stays."""
+        jobs = _staying(sorted(self._jobs.get(key, {}).values(), key=lambda job: job.name))
         if not jobs:
             return None
-        uids = {job.uid for job in jobs.values()}
-        pods = {uid: [*self._pods.get(uid, _NOTHING).values()] for uid in uids}
-        found = around(jobs.values(), pods, self._tags.get(key, ()), self._wide, self._devices)
-        requests = chain.from_iterable(self._requests.get(uid, {}).values() for uid in uids)
-        return gathered(key, with_requests(found, requests)) if found else None
+        scope = self._scope
+        parts = TrainingJobInputs(
+            jobs=jobs,
+            pods=[_within(key, self._pods.get(job.uid, {})) for job in jobs],
+            tags=self._tags.get(key, ()),
+            kubexec=key.namespace in scope.kubexec,
+            priorities=[scope.priority(job) for job in jobs],
+            classes=[runtime_classes.named(job.runtime, scope.runtimes) for job in jobs],
+            rules=scope.rules.get(key.namespace, NO_RULES),
+            devices=self._devices,
+            requests=[one for job in jobs for one in _within(key, self._requests.get(job.uid, {}))],
+        )
+        try:
+            return gather(key, parts)
+        except Exception as error:  # noqa: BLE001 — one job must not hide all others
+            first = min(jobs, key=lambda job: job.created_at)
+            what = f"it cannot be read: {type(error).__name__}: {error}"
+            return TrainingJob(key, first.framework, (), first.created_at, problem=what)
 
     def _gathered_bare(self, key: JobKey) -> TrainingJob | None:
         """Bare pods with the name of a training job of Jobs do not form another one."""
         alone = self._alone.get(key)
         if not alone or key in self._jobs:
             return None
-        (found,) = trainings(alone.values(), self._tags.get(key, ()), self._wide.kubexec)
-        return found
+        tags, kubexec = self._tags.get(key, ()), self._scope.kubexec
+        return bare_training_job(key, alone.values(), tags, kubexec)
 
     def jobs(self) -> tuple[TrainingJob, ...]:
         """Sorted by key; one about which nothing differs is the same object."""
@@ -197,15 +213,40 @@ class JobIndex:
         return self._ours
 
 
+def _within(key: JobKey, owned: Mapping[ObjectKey, _Facts]) -> list[_Facts]:
+    """Owners in their own namespace only: objects elsewhere can carry any owner's uid."""
+    return [found for name, found in owned.items() if name.namespace == key.namespace]
+
+
+def _staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:
+    """Without those that are being deleted.
+
+    But one that has ended still tells those that run how: a short TTL takes it away at once. Not
+    those that wait: they were made anew.
+    """
+    staying = [job for job in jobs if not job.leaving]
+    if any(job.role is None or job.role.status.suspended for job in staying):
+        return staying
+    return [
+        job for job in jobs if not job.leaving or (staying and job.role and job.role.status.ending)
+    ]
+
+
+def tagged(tag: OwnedObjectRef) -> Iterator[JobKey]:
+    """The training jobs that an object belongs to, or that its name may be in the way of."""
+    for name in {tag.job, tag.name} - {""}:
+        yield JobKey(tag.namespace, name)
+
+
 def _concerns(shape: Shape, changed: set[ObjectKey] | None) -> bool:
     return changed is None or any(
         ObjectKey(ref.namespace, ref.name) in changed for ref in shape.claims
     )
 
 
-def _for_all(wide: ClusterScope) -> tuple[object, ...]:
+def _for_all(scope: ClusterScope) -> tuple[object, ...]:
     """What may concern jobs of every namespace."""
-    return wide.priorities, wide.default, wide.runtimes
+    return scope.priorities, scope.default, scope.runtimes
 
 
 def _remove(groups: dict[_Key, dict[ObjectKey, _Facts]], key: _Key, name: ObjectKey) -> None:

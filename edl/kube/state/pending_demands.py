@@ -3,7 +3,6 @@
 One that names a PersistentVolumeClaim asks as soon as that is there: before, no room helps it.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
@@ -132,28 +131,6 @@ class PendingDemands:
             found[key] = Demand(shape, priority, count, first, team)
         for demand in found.values():
             yield from _asked(demand, self._devices)
-
-
-def demands_of(
-    pods: Sequence[PodFacts],
-    teams: Mapping[str, str] | None,
-    claims: Sequence[ObjectKey] | None,
-    devices: DeviceView | None,
-) -> tuple[Demand, ...]:
-    """All at once: what `PendingDemands` follows pod by pod."""
-    groups: defaultdict[tuple[Shape, int, str], list[PodFacts]] = defaultdict(list)
-    known = None if claims is None else frozenset(claims)
-    for pod in pods:
-        if known is None or known.issuperset(pod.claims):
-            team = "" if teams is None else teams.get(pod.namespace, DEFAULT_TEAM)
-            groups[pod.shape, pod.priority, team].append(pod)
-    return _in_order(
-        demand
-        for (shape, priority, team), group in groups.items()
-        for demand in _asked(
-            Demand(shape, priority, len(group), min(_example(pod) for pod in group), team), devices
-        )
-    )
 
 
 def _asked(demand: Demand, devices: DeviceView | None) -> Iterator[Demand]:

@@ -73,13 +73,10 @@ class TeamUsageIndex:
         self._held: dict[tuple[str, str], _Held] = {}
         """By namespace and the uid of the Job that owns the pods, empty without one."""
 
-    def pod(self, before: "PodFacts | None", after: "PodFacts | None") -> None:
-        for pod, sign in ((before, -1), (after, 1)):
+    def pod(self, change: "Delta[PodFacts]") -> None:
+        for pod, sign in ((change.before, -1), (change.after, 1)):
             if pod and pod.holds_room and not pod.leaving:
                 self._add(pod, sign)
-
-    def change(self, change: "Delta[PodFacts]") -> None:
-        self.pod(change.before, change.after)
 
     def _add(self, pod: "PodFacts", sign: int) -> None:
         key = (pod.namespace, pod.job)

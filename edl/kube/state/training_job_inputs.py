@@ -1,18 +1,27 @@
 """What one training job is made from, and why it cannot be planned or started."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
-from msgspec.structs import replace
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.kube.decode import gpu_sharing, runtime_classes
 from edl.kube.decode.job_facts import JobFacts
-from edl.kube.decode.namespace_quotas import NO_RULES, NamespaceConstraints
-from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
-from edl.kube.decode.runtime_classes import RuntimeClassFacts
+from edl.kube.decode.namespace_quotas import (
+    NO_RULES,
+    LimitRangeFacts,
+    NamespaceConstraints,
+    QuotaFacts,
+)
+from edl.kube.decode.object_facts import (
+    NamespaceFacts,
+    OwnedObjectRef,
+    PodFacts,
+    PriorityClassFacts,
+)
+from edl.kube.decode.runtime_classes import Known, RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, ResolvedShape, resolve
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.kube.state import pod_admission
@@ -42,16 +51,68 @@ class TrainingJobInputs(msgspec.Struct, frozen=True):
     devices: DeviceView | None = None
     """None where devices may not be read."""
     requests: Sequence[CapacityRequestFacts] = ()
-    """The ProvisioningRequests that any of its Jobs owns."""
+    """The ProvisioningRequests that its Jobs own."""
 
 
-def with_requests(
-    parts: TrainingJobInputs, requests: Iterable[CapacityRequestFacts]
-) -> TrainingJobInputs:
-    """With those that its Jobs own in their own namespace: an owner's uid may stand anywhere."""
-    namespace, uids = parts.jobs[0].key.namespace, {job.uid for job in parts.jobs}
-    found = [one for one in requests if one.namespace == namespace and one.job in uids]
-    return replace(parts, requests=found) if found else parts
+class ClusterScope(msgspec.Struct, frozen=True):
+    """What counts for more than one job: it is little, and read anew whenever it changes."""
+
+    kubexec: frozenset[str]
+    """Namespaces in which launchers may exec into their workers."""
+    priorities: Mapping[str, int]
+    """By PriorityClass."""
+    default: int
+    """The priority of pods without a class."""
+    rules: Mapping[str, NamespaceConstraints] = msgspec.field(default_factory=dict)
+    """By namespace, of those that have any."""
+    runtimes: Known = None
+    """RuntimeClasses."""
+
+    @classmethod
+    def of(
+        cls,
+        namespaces: Sequence[NamespaceFacts],
+        priorities: Sequence[PriorityClassFacts],
+        quotas: Iterable[QuotaFacts] = (),
+        ranges: Iterable[LimitRangeFacts] = (),
+        runtimes: Iterable[RuntimeClassFacts] | None = None,
+    ) -> "ClusterScope":
+        return cls(
+            kubexec=frozenset(found.name for found in namespaces if found.policy.kubexec),
+            priorities={entry.name: entry.value for entry in priorities},
+            default=next((entry.value for entry in priorities if entry.default), 0),
+            rules=_rules_of(namespaces, priorities, quotas, ranges),
+            runtimes=None if runtimes is None else {found.name: found for found in runtimes},
+        )
+
+    def priority(self, job: JobFacts) -> int | None:
+        """None where its PriorityClass does not exist."""
+        return self.priorities.get(job.priority_class) if job.priority_class else self.default
+
+
+def _rules_of(
+    namespaces: Sequence[NamespaceFacts],
+    priorities: Sequence[PriorityClassFacts],
+    quotas: Iterable[QuotaFacts],
+    ranges: Iterable[LimitRangeFacts],
+) -> Mapping[str, NamespaceConstraints]:
+    by_quota: defaultdict[str, list[QuotaFacts]] = defaultdict(list)
+    for quota in quotas:
+        by_quota[quota.namespace].append(quota)
+    by_range: defaultdict[str, list[LimitRangeFacts]] = defaultdict(list)
+    for found in ranges:
+        by_range[found.namespace].append(found)
+    budgeted = {one.name for one in namespaces if one.policy.gpu_budget is not None}
+    named = next((entry.name for entry in priorities if entry.default), "")
+    return {
+        name: NamespaceConstraints(
+            quotas=tuple(sorted(one.rule for one in by_quota.get(name, ()))),
+            ranges=tuple(sorted(by_range.get(name, ()))),
+            gpu_budget=name in budgeted,
+            default_class=named,
+        )
+        for name in {*by_quota, *by_range, *budgeted}
+    }
 
 
 def problems(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:

@@ -14,7 +14,8 @@ from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.object_facts import OwnedObjectRef
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.kube.state.observe import observe, tagged
+from edl.kube.state.job_index import tagged
+from edl.kube.state.observe import observe
 from edl.model import (
     Assignment,
     ClusterState,
