@@ -39,7 +39,7 @@ def decide(
         return known
     decided = run_passes(state, policy, limits)
     plan = decided.plan()
-    plan = replace(plan, drains=_evacuations(state, decided, _busy(plan)))
+    plan = replace(plan, drains=_evacuations(decided, _busy(plan)))
     plan = with_departures(plan, state)
     memory.put(state, plan, decided.snapshot, waits=bool(decided.decisions.moves))
     return plan
@@ -53,11 +53,10 @@ def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> Decision:
     return Decision(snapshot, ceiling, decisions)
 
 
-def _evacuations(
-    state: ClusterState, decided: Decision, busy: frozenset[JobKey]
-) -> tuple[Drain, ...]:
-    moved = drains_of_moves(decided.snapshot, decided.decisions.moves, busy)
-    return (*moved, *drains(state, decided.snapshot, busy | {one.job for one in moved}))
+def _evacuations(decided: Decision, busy: frozenset[JobKey]) -> tuple[Drain, ...]:
+    snapshot, decisions = decided.snapshot, decided.decisions
+    moved = drains_of_moves(snapshot, decisions.moves, busy)
+    return (*moved, *drains(snapshot, decisions, busy | {one.job for one in moved}))
 
 
 def _busy(plan: Plan) -> frozenset[JobKey]:

@@ -2,23 +2,24 @@
 
 Where a node is taken away (a spot interruption, a scale-down, a taint that ends its pods) they
 leave at once. Where it is only cordoned, a machine that may stay for hours, one moves after the
-other, and only if nodes and quotas let its replacement in. So a drain comes to its end although
-PodDisruptionBudgets hold it back.
+other, and only if nodes and quotas let its replacement in; for a pod of a minimum extras make room
+(`pod_claims.place_replacements`). So a drain comes to its end although PodDisruptionBudgets hold
+it back.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from edl import reasons
 from edl.contract import DISRUPTED
-from edl.feasibility.eligibility import Mask
 from edl.feasibility.horizon import IDLE
 from edl.frameworks import FRAMEWORKS, resizing
-from edl.model import ClusterState, JobKey, Node, Pod, ResizePolicy, Role, TrainingJob
+from edl.model import JobKey, Node, Pod, ResizePolicy, Role, TrainingJob
 from edl.planner.passes.pending_turns import pending_gated_pods, pending_ungated_pods
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.decisions import Decisions
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.spec import addresses
 
 CORDONED: Final = "node.kubernetes.io/unschedulable"
@@ -42,31 +43,51 @@ _MAY_COME_BACK: Final = frozenset(
 """No process can tell a pod there to leave, and its node may be back at any moment."""
 
 
-def drains(state: ClusterState, snapshot: Snapshot, busy: frozenset[JobKey]) -> tuple[Drain, ...]:
-    """Pods that are to be made anew elsewhere; `busy` jobs have something else to do."""
-    tainted = [node for node in state.nodes if node.taints]
+class NodesThatGo(NamedTuple):
+    """Nodes whose pods may be taken off them."""
+
+    going: Mapping[str, str]
+    """Nodes that are taken away, each with the taint that does so."""
+    cordoned: frozenset[str]
+
+
+def nodes_that_go(nodes: Iterable[Node]) -> NodesThatGo:
+    tainted = [node for node in nodes if node.taints]
     going = {node.name: taint for node in tainted if (taint := _interruption(node))}
-    cordoned = {node.name for node in tainted if _is_cordoned(node)} - going.keys()
-    if not going and not cordoned:
+    cordoned = {node.name for node in tainted if _is_cordoned(node)}
+    return NodesThatGo(going, frozenset(cordoned - going.keys()))
+
+
+def drains(snapshot: Snapshot, decisions: Decisions, busy: frozenset[JobKey]) -> tuple[Drain, ...]:
+    """Pods that are to be made anew elsewhere; `busy` jobs have something else to do."""
+    if not decisions.leaving:
         return ()
-    allocations = [
-        one
-        for one in snapshot.allocations
-        if one.job.key not in busy
-        and not one.job.problem
-        and one.role in roles_with_movable_pods(one.job)
+    going = nodes_that_go(snapshot.state.nodes).going
+    leaving = {one: pods for one, pods in decisions.leaving.items() if one.job.key not in busy}
+    may = [
+        one for one, pods in leaving.items() if pods[0].node not in going and is_whole(one, pods[0])
     ]
-    # First the pods that must move: the room that they need is not there for those that only may.
-    leaving = {one: lost for one in allocations if (lost := _forced(snapshot, one, going))}
-    rest = [one for one in allocations if one not in leaving]
-    leaving |= _offers(snapshot, rest, cordoned)
-    return tuple(leaving[one] for one in allocations if one in leaving)
+    moved = _in_turn(snapshot, may)
+    return tuple(
+        _moved(one, pods, going)
+        for one, pods in sorted(leaving.items(), key=lambda found: found[0].rank)
+        if pods[0].node in going or one in moved
+    )
 
 
 def draining_nodes(nodes: Iterable[Node]) -> frozenset[str]:
-    """Nodes whose pods may be taken off them."""
-    tainted = (node for node in nodes if node.taints)
-    return frozenset(node.name for node in tainted if _is_cordoned(node) or _interruption(node))
+    """The names of all of them."""
+    going, cordoned = nodes_that_go(nodes)
+    return cordoned.union(going)
+
+
+def movable_allocations(snapshot: Snapshot) -> list[RoleAllocation]:
+    """Started roles of which one pod may go and come back while the others train."""
+    return [
+        one
+        for one in snapshot.allocations
+        if not one.job.problem and one.role in roles_with_movable_pods(one.job)
+    ]
 
 
 def _interruption(node: Node) -> str:
@@ -97,16 +118,28 @@ def roles_with_movable_pods(job: TrainingJob) -> Iterator[Role]:
             yield role
 
 
-def _forced(snapshot: Snapshot, allocation: RoleAllocation, going: dict[str, str]) -> Drain | None:
-    """Off nodes that are taken away."""
-    role = allocation.role
-    stays, nodes = snapshot.eligibility.tolerated(role.template.shape), snapshot.capacity.index
-    lost = [pod for pod in _bound(role) if pod.node in going and not stays[nodes[pod.node]]]
-    first = keeping_one_ready(role, lost)
-    if not first:
-        return None
-    allocation.pod_class.idle.reserve_pods(len(first))
-    return _moved(allocation.job, role, first, going)
+def pods_that_must_leave(
+    snapshot: Snapshot, allocation: RoleAllocation, going: Collection[str]
+) -> Sequence[Pod]:
+    """Its pods on nodes that are taken away, but for the last ready one of the role."""
+    return keeping_one_ready(allocation.role, _unwelcome(snapshot, allocation, going))
+
+
+def pods_that_may_leave(
+    snapshot: Snapshot, allocation: RoleAllocation, cordoned: Collection[str]
+) -> Sequence[Pod]:
+    """Its pods on nodes that are only cordoned; the highest index first: extras before others."""
+    return _unwelcome(snapshot, allocation, cordoned)[::-1]
+
+
+def _unwelcome(
+    snapshot: Snapshot, allocation: RoleAllocation, nodes: Collection[str]
+) -> Sequence[Pod]:
+    found = [pod for pod in _bound(allocation.role) if pod.node in nodes]
+    if not found:
+        return ()
+    stays = snapshot.eligibility.tolerated(allocation.role.template.shape)
+    return [pod for pod in found if not stays[snapshot.capacity.index[pod.node]]]
 
 
 def keeping_one_ready(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
@@ -119,42 +152,22 @@ def keeping_one_ready(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
     return [pod for pod in lost if pod is not last]
 
 
-def _offers(
-    snapshot: Snapshot, allocations: Sequence[RoleAllocation], cordoned: set[str]
-) -> dict[RoleAllocation, Drain]:
-    """Drains of roles that the plan places, and then of others: never both where they might meet.
+def _in_turn(snapshot: Snapshot, allocations: Iterable[RoleAllocation]) -> set[RoleAllocation]:
+    """Roles that the plan places, and then others: never both where they might meet.
 
     kube-scheduler would put an ungated pod wherever there is room, also where a gated one is to go.
     """
-    found: dict[RoleAllocation, Drain] = {}
+    found: set[RoleAllocation] = set()
     gated, ungated = [*pending_gated_pods(snapshot)], [*pending_ungated_pods(snapshot)]
     ungated += [
         one.pod_class for one in snapshot.allocations if one.created and not one.role.template.gated
     ]
-    for one in sorted(allocations, key=lambda one: not one.role.template.gated):
+    for one in sorted(allocations, key=lambda one: (not one.role.template.gated, one.rank)):
         others = ungated if one.role.template.gated else gated
-        if any(one.pod_class.competes_with(other) for other in others):
-            continue
-        if offer := _offered(snapshot, one, cordoned):
-            found[one] = offer
+        if not any(one.pod_class.competes_with(other) for other in others):
+            found.add(one)
             gated += [one.pod_class] * one.role.template.gated
     return found
-
-
-def _offered(snapshot: Snapshot, allocation: RoleAllocation, cordoned: set[str]) -> Drain | None:
-    """Off nodes that are only cordoned."""
-    job, role, pod_class = allocation.job, allocation.role, allocation.pod_class
-    stays = snapshot.eligibility.tolerated(role.template.shape)
-    # The highest index first: extras before the minimum.
-    pods = reversed(_bound(role))
-    last = next((pod for pod in pods if _may_move(snapshot, pod, cordoned, stays)), None)
-    node = pod_class.idle.find() if last else NO_NODE
-    if last is None or node == NO_NODE or not _are_whole(job, role, last):
-        return None
-    if not quota_allows_replacement(snapshot, job, role):
-        return None
-    pod_class.idle.reserve(node)
-    return _moved(job, role, [last], {})
 
 
 def quota_allows_replacement(snapshot: Snapshot, job: TrainingJob, role: Role) -> bool:
@@ -167,12 +180,9 @@ def _bound(role: Role) -> list[Pod]:
     return [pod for pod in role.status.pods if pod.node and not (pod.terminating or pod.ended)]
 
 
-def _may_move(snapshot: Snapshot, pod: Pod, cordoned: set[str], stays: Mask) -> bool:
-    return pod.node in cordoned and not stays[snapshot.capacity.index[pod.node]]
-
-
-def _are_whole(job: TrainingJob, role: Role, last: Pod) -> bool:
+def is_whole(allocation: RoleAllocation, last: Pod) -> bool:
     """All others are there, and listed: one goes when the one before has come back."""
+    job, role = allocation.job, allocation.role
     others = [
         pod for pod in role.status.pods if pod is not last and pod.ready and not pod.terminating
     ]
@@ -192,8 +202,9 @@ def _lists_others(launcher: Pod, role: Role, last: Pod) -> bool:
     return len(listed) == role.status.size - 1
 
 
-def _moved(job: TrainingJob, role: Role, pods: Sequence[Pod], going: Mapping[str, str]) -> Drain:
+def _moved(allocation: RoleAllocation, pods: Sequence[Pod], going: Mapping[str, str]) -> Drain:
     """`going`: by node, the taint that takes it away."""
+    job, role = allocation.job, allocation.role
     nodes = {pod.node for pod in pods}
     taints = {going[node] for node in nodes if node in going}
     reason = reasons.off_nodes([f"{role.name}-{pod.index}" for pod in pods], nodes, taints)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from edl import reasons
-from edl.model import JobKey, Reason
+from edl.model import JobKey, Pod, Reason
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.plan import Held
 from edl.planner.snapshot.role_allocation import RoleAllocation
@@ -47,6 +47,8 @@ class Decisions:
     pipelined: list[PipelinedPods] = field(default_factory=list)
     moves: list[ReplicaMove] = field(default_factory=list)
     """Replicas that leave a node for pods which may use few nodes, or so that it can be removed."""
+    leaving: dict[RoleAllocation, Sequence[Pod]] = field(default_factory=dict)
+    """Pods to make anew on other nodes, where their room is taken already: theirs are to go."""
     unneeded: tuple[str, ...] = ()
     """Nodes that nothing but extras needs."""
 

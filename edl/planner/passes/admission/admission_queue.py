@@ -13,6 +13,7 @@ from edl.planner.passes.admission.pod_claims import (
     below_minimum,
     place_demand,
     place_minimum,
+    place_replacements,
     raise_to_minimum,
 )
 from edl.planner.passes.node_assignment import assign_pending_pods
@@ -51,6 +52,7 @@ class AdmissionQueue:
         for allocation in self.snapshot.unsettled:
             if allocation.placements:
                 place_minimum(self._sources, allocation)
+        place_replacements(self._sources)
         for found in halves:
             self._gangs.await_rest(found)
         whole = [

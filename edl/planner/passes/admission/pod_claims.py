@@ -1,13 +1,21 @@
 """Claims of single pods: of other owners, and of started roles whose minimum lacks nodes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
-from edl.model import Demand
+from edl.model import Demand, Pod, TrainingJob
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
+from edl.planner.passes.drain import (
+    is_whole,
+    movable_allocations,
+    nodes_that_go,
+    pods_that_may_leave,
+    pods_that_must_leave,
+    quota_allows_replacement,
+)
 from edl.planner.passes.named_moves import Displacement, moved_allocations
 from edl.planner.passes.preemption.preemption import Preemptor
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
@@ -57,8 +65,7 @@ def place_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
     requests = [PodSetRequest(allocation.pod_class, len(lacking))]
     reason = reasons.room_for_minimum(job.key)
     charge = allocation.quota_request.team if allocation.quota_request else None
-    priority = ReclaimPriority(job.priority, Margin.NEARLY_DONE)
-    scope = snapshot.reclaim_scope(priority, charge, requests, 0)
+    scope = snapshot.reclaim_scope(_priority(job), charge, requests, 0)
     reservation = Reservation(snapshot.capacity, requests)
     reserve_capacity(reservation, sources.reclaimable, scope, whole=False)
     sources.record_evicted(reservation.evicted, reason)
@@ -70,9 +77,58 @@ def place_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
     sources.decisions.hold(job.key, reasons.minimum_pending(job.key))
 
 
+def place_replacements(sources: ClaimSources) -> None:
+    """Pods leave nodes that are about to go: their replacements have room before others grow.
+
+    First those that must leave: the room that they need is not there for those that only may.
+    """
+    going, cordoned = nodes_that_go(sources.snapshot.state.nodes)
+    if not (going or cordoned):
+        return
+    leaving = sources.decisions.leaving
+    for one in (movable := movable_allocations(sources.snapshot)):
+        if pods := pods_that_must_leave(sources.snapshot, one, going):
+            one.pod_class.idle.reserve_pods(len(pods))
+            leaving[one] = pods
+    for one in movable:
+        if one not in leaving and (pods := pods_that_may_leave(sources.snapshot, one, cordoned)):
+            _place_replacement(sources, one, pods)
+
+
+def _place_replacement(
+    sources: ClaimSources, allocation: RoleAllocation, pods: Sequence[Pod]
+) -> None:
+    """One of these, to where a node has room; for one of the minimum extras make room."""
+    snapshot, job, pod_class = sources.snapshot, allocation.job, allocation.pod_class
+    if not quota_allows_replacement(snapshot, job, allocation.role):
+        return
+    if pod_class.idle.reserve_pods(1):
+        sources.decisions.leaving[allocation] = pods[:1]
+        return
+    pod = next((pod for pod in pods if pod.index < allocation.min_replicas), None)
+    if pod is None:
+        return
+    requests = [PodSetRequest(pod_class, 1)]
+    reservation = Reservation(snapshot.capacity, requests)
+    if reservation.complete():
+        return  # the room is on its way
+    if not is_whole(allocation, pod):
+        reservation.discard(sources.reclaimable)
+        return
+    charge = allocation.quota_request.team if allocation.quota_request else None
+    scope = snapshot.reclaim_scope(_priority(job), charge, requests, 0)
+    reserve_capacity(reservation, sources.reclaimable, scope, whole=True)
+    sources.record_evicted(reservation.evicted, reasons.room_for_minimum(job.key))
+
+
 # After a user raises a minimum, the missing replicas come first under every policy.
 
 _MARGIN: Final = Margin.NEARLY_DONE
+
+
+def _priority(job: TrainingJob) -> ReclaimPriority:
+    """For pods of a minimum that has started."""
+    return ReclaimPriority(job.priority, Margin.NEARLY_DONE)
 
 
 def below_minimum(snapshot: Snapshot) -> Iterator[RoleAllocation]:

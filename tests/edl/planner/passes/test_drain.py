@@ -20,7 +20,7 @@ from edl.model import (
 )
 from edl.planner.passes.drain import CORDONED
 from edl.planner.plan import Drain
-from tests.edl.planner.plans import plan_for
+from tests.edl.planner.plans import plan_for, sizes
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape
 from tests.roles import with_hosts
 
@@ -37,10 +37,10 @@ def ring(*on: str, **fields: Any) -> TrainingJob:  # noqa: ANN401
     """Horovod: a launcher on a node of its own, and one to four workers on these."""
     pods = fields.pop("pods", tuple(pod(index, name) for index, name in enumerate(on)))
     hosts = fields.pop("hosts", listing(*range(len(pods))))
+    most, least = fields.pop("max", len(on)), fields.pop("min", min(len(on), 1))
     usual = {"suspended": False, "size": len(on), "pods": pods, "resizing": ResizePolicy.LIVE}
     worker = role("worker", 1, 4, **(usual | fields))
-    least = min(worker.spec.min, worker.status.size)
-    cap = worker.changed(max=worker.status.size, min=least, is_leader=False)
+    cap = worker.changed(max=most, min=least, is_leader=False)
     launcher = role("launcher", 1, 1, suspended=False, pods=(pod(0, "home", hosts=hosts),))
     decides = launcher.changed(is_leader=True)
     return job("ring", decides, cap, framework="horovod")
@@ -199,6 +199,44 @@ def test_the_list_of_a_launcher_that_has_failed_holds_nobody_back() -> None:
     failed = with_hosts(failed, hosts="")
     mine = replace(mine, roles=(launcher.changed(pods=(failed, *launcher.status.pods)), workers))
     assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == [("pod-1",)]
+
+
+def test_an_extra_makes_room_for_a_worker_of_the_minimum_on_a_cordoned_node() -> None:
+    nodes = (HOME, going("a", CORDON), node("b", 2))
+    full = ring("a", "b", "b", min=1)
+    plan = plan_for(cluster(*nodes, full))
+    assert (sizes(plan), plan.drains) == ({"ring": 2}, ())
+    (resize,) = plan.resizes
+    assert message(resize.reason) == "to make room for the minimum of ns/ring"
+    leaves = ring(
+        "a", "b", min=1, pods=(*full.roles[1].status.pods[:2], pod(2, "b", terminating=True))
+    )
+    plan = plan_for(cluster(*nodes, leaves))
+    assert (sizes(plan), plan.drains) == ({}, ())
+    assert moved(cluster(*nodes, ring("a", "b", min=1, max=4))) == [("pod-0",)]
+
+
+def test_room_goes_to_a_worker_on_a_cordoned_node_before_any_role_grows() -> None:
+    nodes = (HOME, going("a", CORDON), node("b", 2))
+    plan = plan_for(cluster(*nodes, ring("a", "b", min=1, max=4)))
+    assert (sizes(plan), [one.pods for one in plan.drains]) == ({}, [("pod-0",)])
+
+
+def test_extras_of_other_jobs_make_room_for_a_minimum_on_a_cordoned_node() -> None:
+    other = job("other", role("worker", 1, 4, on=["b", "b"], resizing=ResizePolicy.LIVE))
+    nodes = (HOME, going("a", CORDON), node("b", 2))
+    assert sizes(plan_for(cluster(*nodes, ring("a", min=1), other))) == {"other": 1}
+
+
+def test_an_extra_on_a_cordoned_node_takes_no_replica_of_another_job() -> None:
+    other = job("other", role("worker", 1, 4, on=["b", "b"], resizing=ResizePolicy.LIVE))
+    nodes = (HOME, going("a", CORDON), node("b", 3))
+    assert sizes(plan_for(cluster(*nodes, ring("b", "a", min=1), other))) == {}
+
+
+def test_extras_stay_while_a_worker_on_a_cordoned_node_could_not_move() -> None:
+    late = ring("a", "b", "b", pods=(pod(0, "a"), pod(1, "b"), pod(2, "b", ready=False)), min=1)
+    assert sizes(plan_for(cluster(HOME, going("a", CORDON), node("b", 2), late))) == {}
 
 
 QUOTA = 'ResourceQuota "team"'
