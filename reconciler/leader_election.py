@@ -50,9 +50,13 @@ class LeaderState(Protocol):
 
 
 class AlwaysLeader:
-    """Without election: always."""
+    """Without election: always. No other process ever leads."""
 
     leading = True
+    inherited: Final[Mapping[str, str]] = {}
+
+    def leave(self, name: str, note: str) -> None:
+        """It is not stored."""
 
 
 class Clocks(msgspec.Struct, frozen=True):

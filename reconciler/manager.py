@@ -25,7 +25,7 @@ from reconciler.controller import RESYNC, Controller, DecisionPipeline
 from reconciler.debug_plan import last_plan
 from reconciler.leader_election import AlwaysLeader, Clocks, LeaderElector, LeaderState
 from reconciler.leader_only_cluster import FORBIDDEN, LeaderOnlyCluster, WriteOutcome
-from reconciler.memory.unneeded_since import NoLegacy, UnneededNodes
+from reconciler.memory.unneeded_since import UnneededNodes
 from reconciler.metrics.counters import Metrics
 from reconciler.metrics.decision_log import DecisionLog
 from reconciler.probes import Health, Page, Pages, pages, serve
@@ -79,7 +79,7 @@ class Manager:
         self._alarm = DebouncedTrigger()
         self._clocks = clocks
         self._elector = elector
-        self._leadership: LeaderState = elector or AlwaysLeader()
+        self._leadership = elector or AlwaysLeader()
         self._stores = Stores.empty(self._alarm.ring, cluster.system_namespace)
         self.team_source = TeamSource(self._stores.teams, cluster)
         self._informers = informers(cluster, self._stores, self._watched, self._heard)
@@ -106,7 +106,7 @@ class Manager:
     def _pipeline(
         self, decide: Callable[[ClusterState], Plan], said: AutoscalerEvents
     ) -> DecisionPipeline:
-        unneeded = UnneededNodes(self._elector or NoLegacy())
+        unneeded = UnneededNodes(self._leadership)
         known = IncrementalState(self._stores, self.team_source.teams)
         return DecisionPipeline(
             unneeded.observing(lambda now: said.seen(known.state(now))),

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, Node, Shape, Taint
 from edl.planner.passes.drain import CORDONED
+from edl.quantities import Resources
 from edl.simulator.cluster.consolidation import Consolidation
 from edl.simulator.cluster.job_controller import JobController
 from edl.simulator.cluster.pod_topology import PodRules
@@ -77,11 +78,31 @@ class Simulation:
         return self.stage.agenda.next
 
     def state(self) -> ClusterState:
-        """The cluster as it would be observed now."""
+        """The cluster as the reconciler would observe it now."""
+        around, pooled = self.stage.world.around, bool(self.stage.world.pools)
         demands = (found for service in self._services for found in service.demand())
         others = (found for service in self._services for found in service.neighbours())
-        held = [service.held() for service in self._services]
-        return self.stage.state(self.company.jobs(), demands, others, held)
+        return replace(
+            around,
+            observed_at=self.stage.moment,
+            nodes=self.stage.floor.nodes(),
+            jobs=self.company.jobs(),
+            demands=tuple(demands),
+            bare_jobs=(),
+            orphans=(),
+            foreign_pods=(*around.foreign_pods, *others),
+            team_usage=self._team_usage(),
+            autoscaled=around.autoscaled or pooled,
+            pooled=around.pooled or pooled,
+        )
+
+    def _team_usage(self) -> Mapping[str, Resources]:
+        around = self.stage.world.around
+        usage = dict(around.team_usage)
+        for service in self._services if around.teams else ():
+            team = around.team_of(service.service.namespace)
+            usage[team] = usage.get(team, Resources()) + service.held()
+        return usage
 
     def run(self, until: float = inf) -> None:
         """On until then."""

@@ -1,13 +1,10 @@
 """What all parts of a simulation share: the time, the nodes, the scheduler, what is planned."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from msgspec.structs import replace
-
-from edl.model import ClusterState, Demand, ForeignPods, Shape, TrainingJob
-from edl.quantities import Resources
+from edl.model import Shape
 from edl.simulator.cluster.scheduler import Scheduler
 from edl.simulator.cluster.simulated_nodes import Place, SimulatedNodes
 from edl.simulator.event_queue import EventQueue
@@ -33,36 +30,6 @@ class Environment:
     @property
     def moment(self) -> datetime:
         return self.world.moment(self.now)
-
-    def state(
-        self,
-        jobs: tuple[TrainingJob, ...],
-        demands: Iterable[Demand],
-        neighbours: Iterable[ForeignPods] = (),
-        held: Iterable[tuple[str, Resources]] = (),
-    ) -> ClusterState:
-        """The cluster as the reconciler would observe it now; `foreign_pods` are more.
-
-        `held`: what pods of services hold, by their namespace.
-        """
-        around, pooled = self.world.around, bool(self.world.pools)
-        usage = dict(around.team_usage)
-        for namespace, amounts in held if around.teams else ():
-            team = around.team_of(namespace)
-            usage[team] = usage.get(team, Resources()) + amounts
-        return replace(
-            around,
-            observed_at=self.moment,
-            nodes=self.floor.nodes(),
-            jobs=jobs,
-            demands=tuple(demands),
-            bare_jobs=(),
-            orphans=(),
-            foreign_pods=(*around.foreign_pods, *neighbours),
-            team_usage=usage,
-            autoscaled=around.autoscaled or pooled,
-            pooled=around.pooled or pooled,
-        )
 
     def number(self) -> int:
         """Another one each time: it orders what happens at one moment."""

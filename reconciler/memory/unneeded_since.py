@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import replace
 
@@ -22,15 +22,6 @@ class Legacy(Protocol):
     def inherited(self) -> Mapping[str, str]: ...
 
     def leave(self, name: str, note: str) -> None: ...
-
-
-class NoLegacy:
-    """For a process that always leads: its memory ends with it."""
-
-    inherited: Final[Mapping[str, str]] = {}
-
-    def leave(self, name: str, note: str) -> None:
-        """It is not stored."""
 
 
 class UnneededNodes:

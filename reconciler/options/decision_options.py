@@ -4,17 +4,13 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from enum import StrEnum
 from typing import Any, Final
 
 import click
+import msgspec
 
-from edl.planner.decision_limits import (
-    Autoscaler,
-    GrowthMode,
-    Limits,
-    Provisioner,
-    ProvisionerSettings,
-)
+from edl.planner.decision_limits import Limits, ProvisionerSettings
 from edl.planner.policies import POLICIES
 from edl.planner.published_settings import LONGEST, Settings
 from reconciler.options.duration_range import DurationRange
@@ -44,6 +40,19 @@ def _weight(text: str) -> tuple[int, float]:
     raise click.BadParameter(f'"{text}"; {allowed}, such as 1000=2')
 
 
+def _limit(
+    flag: str, text: str, kind: click.ParamType[Any] | None = None, shown: str | None = None
+) -> Callable[[Command], Command]:
+    """The option of the limit of this name; `kind` where its default does not say its type."""
+    name = flag.replace("-", "_")
+    usual = getattr(_USUAL if name in Limits.__struct_fields__ else _USUAL.asks, name)
+    if isinstance(usual, timedelta):
+        kind, usual = _SECONDS, usual.total_seconds()
+    elif isinstance(usual, StrEnum):
+        kind, usual = click.Choice([mode.value for mode in type(usual)]), usual.value
+    return click.option(f"--{flag}", type=kind, default=usual, metavar=shown, help=text)
+
+
 _OPTIONS: Final = (
     click.option(
         "--policy",
@@ -70,101 +79,71 @@ _OPTIONS: Final = (
         help="Time without a start or a new size before jobs grow."
         " Default: the policy's (throughput: 60, others: 0).",
     ),
-    click.option(
-        "--load-ceiling",
-        type=click.FloatRange(0, 1, min_open=True),
-        default=_USUAL.load_ceiling,
-        help="The part of CPU and memory that growth may fill.",
+    _limit(
+        "load-ceiling",
+        "The part of CPU and memory that growth may fill.",
+        click.FloatRange(0, 1, min_open=True),
     ),
-    click.option(
-        "--nearly-done",
-        type=click.FloatRange(0, _MOST_OF_ITS_WORK, min_open=True),
-        default=_USUAL.nearly_done,
-        help="From this part of its work on a job keeps its size; above 1: never.",
+    _limit(
+        "nearly-done",
+        "From this part of its work on a job keeps its size; above 1: never.",
+        click.FloatRange(0, _MOST_OF_ITS_WORK, min_open=True),
     ),
     click.option(
         "--preempt/--no-preempt",
         default=_USUAL.preempt,
         help="Suspend whole jobs of a lower priority where extras do not suffice.",
     ),
-    click.option(
-        "--growth-cooldown",
-        type=_SECONDS,
-        default=_USUAL.growth_cooldown.total_seconds(),
-        help="Time between a start or a new size of a job and its next growth.",
+    _limit("growth-cooldown", "Time between a start or a new size of a job and its next growth."),
+    _limit(
+        "pending-limit",
+        "Time in which a replica beyond the minimum must be on a node: else it is given back.",
     ),
-    click.option(
-        "--pending-limit",
-        type=_SECONDS,
-        default=_USUAL.pending_limit.total_seconds(),
-        help="Time in which a replica beyond the minimum must be on a node: else it is given back.",
+    _limit(
+        "restart-cooldown",
+        "Time between restarts that give a job which cannot resize live another size.",
     ),
-    click.option(
-        "--restart-cooldown",
-        type=_SECONDS,
-        default=_USUAL.restart_cooldown.total_seconds(),
-        help="Time between restarts that give a job which cannot resize live another size.",
+    _limit(
+        "gang-limit",
+        "Time in which the minimum of a started job must be on nodes: else it queues again.",
     ),
-    click.option(
-        "--gang-limit",
-        type=_SECONDS,
-        default=_USUAL.gang_limit.total_seconds(),
-        help="Time in which the minimum of a started job must be on nodes: else it queues again.",
-    ),
-    click.option(
-        "--autoscaler",
-        type=click.Choice([mode.value for mode in Autoscaler]),
-        default=_USUAL.autoscaler.value,
-        help="Whether something adds nodes for pending pods. detect: where the API server serves"
+    _limit(
+        "autoscaler",
+        "Whether something adds nodes for pending pods. detect: where the API server serves"
         " Karpenter's NodePools or ProvisioningRequests.",
     ),
-    click.option(
-        "--provisioning-timeout",
-        type=_SECONDS,
-        default=_USUAL.provisioning_timeout.total_seconds(),
-        help="Time in which nodes must come that a queued job asks for: else it asks again later.",
+    _limit(
+        "provisioning-timeout",
+        "Time in which nodes must come that a queued job asks for: else it asks again later.",
     ),
-    click.option(
-        "--provisioning-parallelism",
-        type=click.IntRange(1, _MOST_AT_ONCE),
-        default=_USUAL.provisioning_parallelism,
-        help="Queued jobs that ask for nodes at once.",
+    _limit(
+        "provisioning-parallelism",
+        "Queued jobs that ask for nodes at once.",
+        click.IntRange(1, _MOST_AT_ONCE),
     ),
-    click.option(
-        "--provisioner",
-        type=click.Choice([mode.value for mode in Provisioner]),
-        default=_USUAL.asks.provisioner.value,
-        help="How nodes are asked for: by pods that run nothing, or by a ProvisioningRequest of"
+    _limit(
+        "provisioner",
+        "How nodes are asked for: by pods that run nothing, or by a ProvisioningRequest of"
         " cluster-autoscaler.",
     ),
-    click.option(
-        "--provisioning-class",
-        default=_USUAL.asks.provisioning_class,
-        help="The class of ProvisioningRequests.",
+    _limit("provisioning-class", "The class of ProvisioningRequests."),
+    _limit(
+        "provisioning-parameters",
+        "What the class takes besides, as maxRunDurationSeconds=86400.",
+        shown="NAME=VALUE,…",
     ),
-    click.option(
-        "--provisioning-parameters",
-        default=_USUAL.asks.provisioning_parameters,
-        metavar="NAME=VALUE,…",
-        help="What the class takes besides, as maxRunDurationSeconds=86400.",
+    _limit(
+        "provisional-image",
+        "Image of the pods that ask for nodes; it need not start: bound ones are deleted.",
     ),
-    click.option(
-        "--provisional-image",
-        default=_USUAL.asks.provisional_image,
-        help="Image of the pods that ask for nodes; it need not start: bound ones are deleted.",
-    ),
-    click.option(
-        "--growth",
-        type=click.Choice([mode.value for mode in GrowthMode]),
-        default=_USUAL.growth.value,
-        help="Nodes of replicas above the minimum: only those that are needed anyway, so that an"
+    _limit(
+        "growth",
+        "Nodes of replicas above the minimum: only those that are needed anyway, so that an"
         " autoscaler may remove others, or any. autoscaler: needed-nodes where there is one.",
     ),
-    click.option(
-        "--idle-node-after",
-        type=_SECONDS,
-        default=_USUAL.idle_node_after.total_seconds(),
-        help="Time until replicas above the minimum leave a node that nothing else needs.",
+    _limit(
+        "idle-node-after",
+        "Time until replicas above the minimum leave a node that nothing else needs.",
     ),
 )
 
@@ -192,27 +171,22 @@ def take(given: dict[str, Any]) -> Settings:
     return Settings(
         policy=given.pop("policy"),
         limits=Limits(
-            load_ceiling=given.pop("load_ceiling"),
-            nearly_done=given.pop("nearly_done"),
-            preempt=given.pop("preempt"),
-            growth_cooldown=timedelta(seconds=given.pop("growth_cooldown")),
-            pending_limit=timedelta(seconds=given.pop("pending_limit")),
-            restart_cooldown=timedelta(seconds=given.pop("restart_cooldown")),
-            gang_limit=timedelta(seconds=given.pop("gang_limit")),
-            autoscaler=Autoscaler(given.pop("autoscaler")),
-            provisioning_timeout=timedelta(seconds=given.pop("provisioning_timeout")),
-            provisioning_parallelism=given.pop("provisioning_parallelism"),
-            asks=ProvisionerSettings(
-                Provisioner(given.pop("provisioner")),
-                given.pop("provisioning_class"),
-                given.pop("provisioning_parameters"),
-                given.pop("provisional_image"),
-            ),
-            growth=GrowthMode(given.pop("growth")),
-            idle_node_after=timedelta(seconds=given.pop("idle_node_after")),
+            **_values(given, _USUAL), asks=ProvisionerSettings(**_values(given, _USUAL.asks))
         ),
         weights=tuple(given.pop("priority_weight")),
         waits=tuple(
             (name, timedelta(seconds=wait)) for name, wait in waits.items() if wait is not None
         ),
     )
+
+
+def _values(given: dict[str, Any], usual: msgspec.Struct) -> dict[str, Any]:
+    """The fields of this struct that are options, in the types of its defaults."""
+    names = [name for name in usual.__struct_fields__ if name in given]
+    return {name: _typed(given.pop(name), getattr(usual, name)) for name in names}
+
+
+def _typed(told: Any, usual: object) -> Any:  # noqa: ANN401 (any field of the limits)
+    if isinstance(usual, timedelta):
+        return timedelta(seconds=told)
+    return type(usual)(told) if isinstance(usual, StrEnum) else told

@@ -9,7 +9,8 @@ from edl import contract
 from edl.annotations import unneeded_nodes
 from edl.model import ClusterState
 from edl.planner.plan import Plan
-from reconciler.memory.unneeded_since import NoLegacy, UnneededNodes
+from reconciler.leader_election import AlwaysLeader
+from reconciler.memory.unneeded_since import UnneededNodes
 from tests.edl.planner.states import at, cluster
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def decide(memory: UnneededNodes, now: datetime, *names: str) -> None:
 
 
 def test_a_node_is_unneeded_since_the_first_plan_that_found_it_so_without_a_break() -> None:
-    memory = UnneededNodes(NoLegacy())
+    memory = UnneededNodes(AlwaysLeader())
     decide(memory, at(0), "b")
     decide(memory, at(5), "a", "b")
     assert observed(memory, at(9)).unneeded_since == (("a", at(5)), ("b", at(0)))

@@ -52,10 +52,9 @@ class SimulatedService:
             team = self.stage.world.around.team_of(self.service.namespace)
             yield Demand(self.service.shape, self.service.priority, len(waiting), example, team)
 
-    def held(self) -> tuple[str, Resources]:
-        """Its namespace, and what its bound pods hold until they terminate."""
-        bound = sum(1 for one in self._staying() if one.node)
-        return self.service.namespace, self.service.shape.requests * bound
+    def held(self) -> Resources:
+        """What its bound pods hold until they terminate."""
+        return self.service.shape.requests * sum(1 for one in self._staying() if one.node)
 
     def neighbours(self) -> Iterator[ForeignPods]:
         """Its bound pods, where rules may count them."""

@@ -41,10 +41,14 @@ def rounds(plan: Plan, state: ClusterState) -> Iterable[tuple[JobKey, Callable[[
     """Step makers of jobs that ask for nodes, or have asked."""
     requests = {request.job: request for request in plan.requests}
     starts = {entry.job for entry in plan.admissions}
+    stopped = {entry.job for entry in plan.suspensions}
     now = state.observed_at
     for job in state.jobs:
         if job.key in plan.unprovisioned:
             yield job.key, partial(_given_up, job, now)
+        elif job.key in stopped and job.provisioning.requests:
+            # Its nodes are used by now: what it needs later it has to ask for again.
+            yield job.key, partial(_withdrawn, job)
         elif not job.suspended and job.provisioning.asks:
             yield job.key, partial(_replaced, job, now)
         elif job.key in requests:

@@ -5,12 +5,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from edl import contract
+from edl import contract, reasons
 from edl.model import (
+    CapacityRequest,
+    ClusterState,
     FailedAttempt,
     HostPort,
+    ObjectRef,
     PodAffinityTerm,
     PodConstraints,
+    Provisioning,
+    RequestState,
     Requirement,
     Role,
     Selector,
@@ -19,10 +24,11 @@ from edl.model import (
     Topology,
     TopologySpread,
 )
-from edl.planner.plan import ProvisioningRequest
+from edl.planner.plan import Plan, ProvisioningRequest, Suspension
 from edl.quantities import Resources
+from edl.steps import steps
 from edl.steps.provisioning import provisional_pods
-from edl.writes import Json
+from edl.writes import Delete, Json
 from tests.edl.trainings import NOW, role, training
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -121,3 +127,15 @@ def test_names_say_what_is_asked_for() -> None:
     assert len({name(0), provisional_pods.naming(job, larger)(0), again(0)}) == 3
     long = replace(job, key=job.key._replace(name="x" * 63))
     assert len(provisional_pods.naming(long, found)(99_999)) <= 63
+
+
+def test_the_request_of_a_job_that_is_stopped_before_its_pods_are_bound_goes() -> None:
+    """Others use its nodes by then: the job would wait for them until its time is over."""
+    made = CapacityRequest(
+        "mnist-0123456789", "uid", "atomic", NOW, 1, state=RequestState.PROVISIONED
+    )
+    job = training(role("worker", size=2), provisioning=Provisioning(requests=(made,)))
+    plan = Plan(suspensions=(Suspension(job.key, reasons.PAUSED),))
+    found = steps(plan, ClusterState(NOW, (), (replace(job, started_at=NOW),))).steps
+    gone = [write.target for step in found for write in step.writes if isinstance(write, Delete)]
+    assert ObjectRef("ProvisioningRequest", job.key.namespace, made.name) in gone
