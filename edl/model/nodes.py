@@ -16,18 +16,18 @@ _KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
 class Toleration(msgspec.Struct, frozen=True):
     """A pod's toleration; an empty key tolerates every key, an empty effect every effect."""
 
-    key: str
-    operator: str
-    value: str
-    effect: str
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
 
 
 class Taint(msgspec.Struct, frozen=True):
     """A node's taint, or a device's; only NoSchedule and NoExecute keep pods away."""
 
     key: str
-    value: str
-    effect: str
+    value: str = ""
+    effect: str = ""
 
     def tolerated(self, tolerations: Iterable[Toleration]) -> bool:
         """Whether it keeps no pod away that has these."""

@@ -32,13 +32,15 @@ class SortedMap(Generic[K, V]):
         self._tuple = None
 
     def drop(self, key: K) -> None:
+        """Its key stays in the list until the values are asked for: many may be dropped at once."""
         if self._values.pop(key, None) is not None:
-            self._keys.remove(key)
+            self._sorted = False
             self._tuple = None
 
     def values(self) -> tuple[V, ...]:
         if not self._sorted:
-            self._keys.sort()  # nearly sorted, so that this takes one look at each
+            # Nearly sorted, so that this takes one look at each.
+            self._keys = sorted(key for key in dict.fromkeys(self._keys) if key in self._values)
             self._sorted = True
         if self._tuple is None:
             self._tuple = tuple(map(self._values.__getitem__, self._keys))

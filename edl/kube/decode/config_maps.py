@@ -10,7 +10,7 @@ from edl.kube.decode.schemas import ObjectMeta, ObjectPart
 class _ConfigMapObject(ObjectPart, frozen=True):
     metadata: ObjectMeta
     data: dict[str, str] | None = None
-    binaryData: dict[str, str] | None = None  # noqa: N815 (Kubernetes' name)
+    binary_data: dict[str, str] | None = None
 
 
 class ConfigMapFacts(msgspec.Struct, frozen=True):
@@ -34,5 +34,5 @@ def config_map(raw: bytes) -> ConfigMapFacts:
         metadata.resource_version,
         labels.get("app.kubernetes.io/managed-by") == contract.MANAGED_BY,
         # As text that no parser takes: what was written as bytes is not "nothing".
-        {**dict.fromkeys(found.binaryData or (), "\0"), **(found.data or {})},
+        {**dict.fromkeys(found.binary_data or (), "\0"), **(found.data or {})},
     )

@@ -5,6 +5,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from edl.kube.decode.schemas import ObjectMeta, ObjectPart
 from edl.quantities import Resources
 
 QuotaAmounts: TypeAlias = tuple[tuple[str, int], ...]
@@ -83,33 +84,28 @@ class NamespaceConstraints(msgspec.Struct, frozen=True):
 NO_RULES: Final = NamespaceConstraints()
 
 
-class _Meta(msgspec.Struct):
-    name: str
-    namespace: str
+class _Selector(ObjectPart, frozen=True):
+    match_expressions: tuple[QuotaScope, ...] = ()
 
 
-class _Selector(msgspec.Struct):
-    matchExpressions: tuple[QuotaScope, ...] = ()  # noqa: N815 - the API's name
-
-
-class _QuotaSpec(msgspec.Struct):
+class _QuotaSpec(ObjectPart, frozen=True):
     hard: dict[str, str] | None = None
     scopes: tuple[str, ...] = ()
-    scopeSelector: _Selector | None = None  # noqa: N815 - the API's name
+    scope_selector: _Selector = _Selector()
 
 
-class _QuotaStatus(msgspec.Struct):
+class _QuotaStatus(ObjectPart, frozen=True):
     hard: dict[str, str] | None = None
     used: dict[str, str] | None = None
 
 
-class _Quota(msgspec.Struct):
-    metadata: _Meta
-    spec: _QuotaSpec = msgspec.field(default_factory=_QuotaSpec)
-    status: _QuotaStatus = msgspec.field(default_factory=_QuotaStatus)
+class _Quota(ObjectPart, frozen=True):
+    metadata: ObjectMeta
+    spec: _QuotaSpec = _QuotaSpec()
+    status: _QuotaStatus = _QuotaStatus()
 
 
-class _Limit(msgspec.Struct, rename="camel"):
+class _Limit(ObjectPart, frozen=True):
     type: str
     max: dict[str, str] | None = None
     min: dict[str, str] | None = None
@@ -118,13 +114,13 @@ class _Limit(msgspec.Struct, rename="camel"):
     max_limit_request_ratio: dict[str, str] | None = None
 
 
-class _RangeSpec(msgspec.Struct):
+class _RangeSpec(ObjectPart, frozen=True):
     limits: list[_Limit] | None = None
 
 
-class _Range(msgspec.Struct):
-    metadata: _Meta
-    spec: _RangeSpec = msgspec.field(default_factory=_RangeSpec)
+class _Range(ObjectPart, frozen=True):
+    metadata: ObjectMeta
+    spec: _RangeSpec = _RangeSpec()
 
 
 _quotas: Final = msgspec.json.Decoder(_Quota)
@@ -137,7 +133,7 @@ def quota(raw: bytes) -> QuotaFacts | None:
     Admission reads the status. Until there is one it refuses every pod, so all of it is used.
     """
     found = _quotas.decode(raw)
-    selected = found.spec.scopeSelector.matchExpressions if found.spec.scopeSelector else ()
+    selected = found.spec.scope_selector.match_expressions
     scopes = (*(QuotaScope(name) for name in found.spec.scopes), *selected)
     hard = _of_pods(found.status.hard or found.spec.hard or {})
     if not hard:

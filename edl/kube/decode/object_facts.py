@@ -34,7 +34,6 @@ from edl.model import (
     Pod,
     ProvisionalPod,
     Shape,
-    Taint,
 )
 from edl.model.object_refs import JOB_TYPE
 from edl.parsing import namespace_policy
@@ -138,9 +137,7 @@ def node(raw: bytes) -> Node:
         devices=gpu_sharing.devices(_labels(found.metadata), allocatable),
         schedulable=ready and not found.spec.unschedulable,
         labels={**_labels(found.metadata), NODE_NAME: name},
-        taints=tuple(
-            Taint(taint.key, taint.value, taint.effect) for taint in found.spec.taints or ()
-        ),
+        taints=tuple(found.spec.taints or ()),
         kept=contract.TRUE in (notes.do_not_disrupt, notes.scale_down_disabled),
     )
 

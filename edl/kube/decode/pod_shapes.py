@@ -16,7 +16,11 @@ from edl.writes import Json
 
 _MOST_KEPT: Final = 8192
 _MOST_KNOWN: Final = 65536
-_OWN: Final = ("resources", "overhead", "nodeSelector", "tolerations", "affinity")
+_MOST_LABELS: Final = 64
+"""Labels of pods that are known again."""
+_LONGEST: Final = 16 * 1024
+"""Bytes of what a shape is read from that are kept to know it again. Users may write a megabyte."""
+_specs: Final = msgspec.json.Decoder(PodSpec)
 _Key: TypeAlias = tuple[bytes, ...]
 
 
@@ -42,6 +46,8 @@ class ShapeInterner:
         if len(self._identities) >= _MOST_KNOWN:
             self._identities.clear()
         found = pod_affinity.identity(namespace, labels)
+        if len(labels) > _MOST_LABELS:
+            return found
         return self._identities.setdefault(found, found)
 
     def of(
@@ -65,37 +71,30 @@ class ShapeInterner:
             self._ruled.clear()
         found = pod_affinity.rules(_json(spec), identity)
         ruled = replace(shape, constraints=found) if found else shape
+        if _is_long(asked):
+            return ruled
         self._ruled[key] = self._one(ruled)
         return self._ruled[key]
 
     def _alone(self, spec: PodSpec, share: Share | None, claims: tuple[ClaimRef, ...]) -> Shape:
         key = (*_key(spec), _text(share), _text(claims))
-        known = self._by_json.get(key)
-        return known or self._known(key, _json(spec), share, claims)
-
-    def _known(
-        self, key: _Key, spec: Json, share: Share | None, claims: tuple[ClaimRef, ...]
-    ) -> Shape:
         if (known := self._by_json.get(key)) is not None:
             return known
+        shape = _shape(_json(spec), share, claims)
+        if _is_long(key):
+            return shape
         if len(self._by_json) >= self._most:
             self._by_json.clear()
-        shape = _shape(spec, share, claims)
         self._by_json[key] = self._one(shape)
         return self._by_json[key]
 
     def of_json(
         self, spec: Json, share: Share | None = None, identity: PodIdentity = NO_IDENTITY
     ) -> Shape:
-        """The shape of a decoded `spec` of a pod, or of a pod template."""
-        claims = _refs(spec, identity)
-        key = (msgspec.json.encode(_asked(spec)), _text(share), _text(claims))
-        shape = self._known(key, spec, share, claims)
-        found = pod_affinity.rules(spec, identity)
-        if found is None:
-            return shape
-        ruled = replace(shape, constraints=found)
-        return self._one(ruled)
+        """The shape of a decoded `spec` of a pod template, with all claims that it names."""
+        found = _specs.decode(msgspec.json.encode(spec))
+        refs = (claim_ref(identity.namespace, claim) for claim in found.resource_claims or ())
+        return self.of(found, identity, share, tuple(ref for ref in refs if ref))
 
     def _one(self, shape: Shape) -> Shape:
         """One object for all equal shapes: repeated comparisons are fast."""
@@ -125,14 +124,8 @@ def _key(spec: PodSpec) -> _Key:
     )
 
 
-def _asked(spec: Json) -> Json:
-    """The fields of a decoded spec that `_shape` reads."""
-    asked: Json = {name: spec[name] for name in _OWN if name in spec}
-    for kind in ("containers", "initContainers"):
-        asked[kind] = [
-            (one.get("resources"), one.get("restartPolicy")) for one in spec.get(kind) or ()
-        ]
-    return asked
+def _is_long(key: _Key) -> bool:
+    return sum(map(len, key)) > _LONGEST
 
 
 def _text(part: Share | tuple[ClaimRef, ...] | None) -> bytes:
@@ -145,12 +138,6 @@ def claim_ref(namespace: str, claim: PodResourceClaim) -> ClaimRef | None:
         return ClaimRef(namespace, claim.resource_claim_name)
     template = claim.resource_claim_template_name
     return ClaimRef(namespace, template, template=True) if template else None
-
-
-def _refs(spec: Json, identity: PodIdentity) -> tuple[ClaimRef, ...]:
-    claims = msgspec.convert(spec.get("resourceClaims") or [], list[PodResourceClaim])
-    refs = (claim_ref(identity.namespace, claim) for claim in claims)
-    return tuple(ref for ref in refs if ref)
 
 
 def _parts(spec: PodSpec) -> Mapping[str, RawJson]:

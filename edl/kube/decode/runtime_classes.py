@@ -54,9 +54,7 @@ def runtime_class(raw: bytes) -> RuntimeClassFacts:
         name=found.metadata.name,
         pod_fixed=tuple(sorted(fixed.items())),
         node_selector=tuple(sorted(selector.items())),
-        tolerations=tuple(
-            Toleration(one.key, one.operator, one.value, one.effect) for one in tolerations
-        ),
+        tolerations=tuple(tolerations),
     )
 
 

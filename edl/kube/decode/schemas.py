@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias, TypedDict
 import msgspec
 
 from edl import contract
+from edl.model import Taint, Toleration
 
 
 class ObjectPart(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -26,18 +27,16 @@ class OwnerReference(ObjectPart, frozen=True):
 class ObjectMeta(ObjectPart, frozen=True):
     name: str
     namespace: str = ""
-    resource_version: str = ""
-    labels: dict[str, str] | None = None
-
-
-class LabelledMetadata(ObjectMeta, frozen=True):
     uid: str = ""
+    resource_version: str = ""
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] | None = None
 
 
 class LabelledObject(ObjectPart, frozen=True):
     """Any object of which only the labels and the identity matter."""
 
-    metadata: LabelledMetadata
+    metadata: ObjectMeta
 
 
 class NamespaceMetadata(ObjectMeta, frozen=True):
@@ -57,12 +56,6 @@ class NodeMetadata(ObjectMeta, frozen=True):
     annotations: NodeAnnotations = NodeAnnotations()
 
 
-class TaintObject(ObjectPart, frozen=True):
-    key: str
-    effect: str
-    value: str = ""
-
-
 class Condition(ObjectPart, frozen=True):
     type: str
     status: str
@@ -71,7 +64,7 @@ class Condition(ObjectPart, frozen=True):
 
 class NodeSpec(ObjectPart, frozen=True):
     unschedulable: bool = False
-    taints: list[TaintObject] | None = None
+    taints: list[Taint] | None = None
 
 
 class NodeStatus(ObjectPart, frozen=True):
@@ -95,16 +88,9 @@ class OverheadPart(ObjectPart, frozen=True):
     pod_fixed: dict[str, str] | None = None
 
 
-class TolerationPart(ObjectPart, frozen=True):
-    key: str = ""
-    operator: str = "Equal"
-    value: str = ""
-    effect: str = ""
-
-
 class SchedulingPart(ObjectPart, frozen=True):
     node_selector: dict[str, str] | None = None
-    tolerations: list[TolerationPart] | None = None
+    tolerations: list[Toleration] | None = None
 
 
 class RuntimeClassObject(ObjectPart, frozen=True):
@@ -170,12 +156,8 @@ class ClaimStatus(ObjectPart, frozen=True):
     phase: str = ""
 
 
-class ClaimMetadata(ObjectMeta, frozen=True):
-    deletion_timestamp: str | None = None
-
-
 class PersistentVolumeClaimObject(ObjectPart, frozen=True):
-    metadata: ClaimMetadata
+    metadata: ObjectMeta
     status: ClaimStatus = ClaimStatus()
 
 

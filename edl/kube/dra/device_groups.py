@@ -108,7 +108,7 @@ class DeviceGroups:
             driver,
             tuple(self._told(device.attributes or {})),
             tuple(self._told(device.capacity or {})),
-            tuple(Taint(one.key, one.value, one.effect) for one in device.taints or ()),
+            tuple(device.taints or ()),
             device.allow_multiple_allocations,
         )
         group = self._groups.get(traits)

@@ -201,14 +201,8 @@ def requested(spec: ResourceClaimSpec) -> RequestedDevices:
 
 
 def _wanted(ask: ExactDeviceRequest) -> DeviceCount:
-    kind = DeviceKind(
-        ask.device_class_name,
-        _selectors(ask.selectors),
-        tuple(
-            Toleration(one.key, one.operator, one.value, one.effect)
-            for one in ask.tolerations or ()
-        ),
-    )
+    tolerations = tuple(ask.tolerations or ())
+    kind = DeviceKind(ask.device_class_name, _selectors(ask.selectors), tolerations)
     return DeviceCount(kind, 0 if ask.allocation_mode == _ALL else ask.count)
 
 

@@ -1,11 +1,11 @@
 """The parts of `resource.k8s.io/v1` objects that we read, in the API's own names."""
 
 from decimal import Decimal
-from typing import TypeAlias
 
 import msgspec
 
-from edl.kube.decode.schemas import ClaimMetadata, ObjectMeta, ObjectPart, OwnerReference, RawJson
+from edl.kube.decode.schemas import ObjectMeta, ObjectPart, OwnerReference, RawJson
+from edl.model import Taint, Toleration
 from edl.quantities import quantity
 
 _NONE = msgspec.Raw(b"null")
@@ -40,19 +40,13 @@ class CounterSet(ObjectPart, frozen=True):
     counters: dict[str, DeviceCapacity] | None = None
 
 
-class DeviceTaint(ObjectPart, frozen=True):
-    key: str = ""
-    value: str = ""
-    effect: str = ""
-
-
 class DeviceObject(ObjectPart, frozen=True):
     """A device of a ResourceSlice; where its pool's devices differ in their nodes, with its own."""
 
     name: str
     attributes: dict[str, DeviceAttribute] | None = None
     capacity: dict[str, DeviceCapacity] | None = None
-    taints: list[DeviceTaint] | None = None
+    taints: list[Taint] | None = None
     node_name: str = ""
     node_selector: RawJson = _NONE
     all_nodes: bool = False
@@ -104,13 +98,6 @@ class DeviceClassObject(ObjectPart, frozen=True):
     spec: DeviceClassSpec = DeviceClassSpec()
 
 
-class DeviceToleration(ObjectPart, frozen=True):
-    key: str = ""
-    operator: str = "Equal"
-    value: str = ""
-    effect: str = ""
-
-
 class ExactDeviceRequest(ObjectPart, frozen=True):
     """What a request asks for exactly, or one of its alternatives."""
 
@@ -119,7 +106,7 @@ class ExactDeviceRequest(ObjectPart, frozen=True):
     allocation_mode: str = "ExactCount"
     count: int = 1
     admin_access: bool = False
-    tolerations: list[DeviceToleration] | None = None
+    tolerations: list[Toleration] | None = None
 
 
 class DeviceRequest(ObjectPart, frozen=True):
@@ -176,7 +163,7 @@ class NamedOwner(OwnerReference, frozen=True):
     name: str = ""
 
 
-class OwnedMetadata(ClaimMetadata, frozen=True):
+class OwnedMetadata(ObjectMeta, frozen=True):
     owner_references: list[NamedOwner] | None = None
 
 
@@ -184,6 +171,3 @@ class ResourceClaimObject(ObjectPart, frozen=True):
     metadata: OwnedMetadata
     spec: ResourceClaimSpec = ResourceClaimSpec()
     status: ResourceClaimStatus = ResourceClaimStatus()
-
-
-Requests: TypeAlias = tuple[DeviceRequest, ...]

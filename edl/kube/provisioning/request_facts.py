@@ -7,7 +7,7 @@ import msgspec
 
 from edl import contract
 from edl.annotations import attempt_backoff
-from edl.kube.decode.schemas import LabelledMetadata, ObjectPart, OwnerReference
+from edl.kube.decode.schemas import ObjectMeta, ObjectPart, OwnerReference
 from edl.model import CapacityRequest, RequestState
 from edl.model.object_refs import JOB_TYPE
 
@@ -30,7 +30,7 @@ class CapacityRequestFacts(msgspec.Struct, frozen=True, gc=False):
     request: CapacityRequest | None = None
 
 
-class _Metadata(LabelledMetadata, frozen=True):
+class _Metadata(ObjectMeta, frozen=True):
     creation_timestamp: datetime = datetime.min.replace(tzinfo=UTC)
     deletion_timestamp: str | None = None
     owner_references: list[OwnerReference] | None = None

@@ -38,6 +38,10 @@ _MUST_BE_NAMED: Final = frozenset(
 )
 
 
+_KEPT: Final = 16 * 1024
+"""Bytes of a template that is looked at once only; users choose how long theirs are."""
+
+
 class AdmittedPod(NamedTuple):
     """A pod as admission lets it in; with `refusals` it does not."""
 
@@ -47,7 +51,6 @@ class AdmittedPod(NamedTuple):
     limits: Resources = Resources()
 
 
-@lru_cache(maxsize=4096)
 def admit(
     template: bytes,
     rules: NamespaceConstraints,
@@ -58,6 +61,16 @@ def admit(
 
     `share`: of a GPU, in thousandths. `overhead`: of its RuntimeClass, as the API spells amounts.
     """
+    found = _known if len(template) <= _KEPT else _admitted
+    return found(template, rules, share, overhead)
+
+
+def _admitted(
+    template: bytes,
+    rules: NamespaceConstraints,
+    share: int,
+    overhead: tuple[tuple[str, str], ...],
+) -> AdmittedPod:
     pod = _with_limits_as_requests(msgspec.json.decode(template))
     if overhead:
         pod = pod | {"overhead": dict(overhead)}
@@ -72,6 +85,9 @@ def admit(
     limits = pod_limits(pod)
     charges = (*_charges(matching, requests, limits), *_gpus(rules, requests, pod))
     return AdmittedPod(requests, charges, tuple(dict.fromkeys(refusals)), limits)
+
+
+_known: Final = lru_cache(maxsize=4096)(_admitted)
 
 
 def _charges(

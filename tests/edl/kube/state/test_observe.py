@@ -488,3 +488,15 @@ def test_a_service_without_a_label_belongs_to_no_training_job_without_a_name() -
     """A namespace may have thousands of them."""
     stranger = OwnedObjectRef("Service", "web", "shop", "")
     assert list(tagged(stranger)) == [JobKey("web", "shop")]
+
+
+def test_a_long_spec_is_read_and_not_kept() -> None:
+    """Any user may write a megabyte of affinity, another one on each pod."""
+    shapes, nodes = ShapeInterner(), [f"node-{number:05}" for number in range(2_000)]
+    term = {"matchExpressions": [{"key": "host", "operator": "In", "values": nodes}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    spec = {"containers": [], "affinity": {"nodeAffinity": required}}
+    found = shapes.of_json(spec)
+    assert found == shapes.of_json(spec)
+    assert len(found.affinity[0][0].values) == 2_000
+    assert len(shapes) == 0

@@ -1,5 +1,6 @@
 """What quotas and LimitRanges make of a Job's pods before there are any."""
 
+import sys
 from typing import Any
 
 import msgspec
@@ -278,3 +279,12 @@ def test_whole_gpus_and_shares_count_in_one_budget() -> None:
     shared = admit(template(), rules, share=500)
     assert shared.charges == (QuotaCharge("edl.dev/gpu-budget", "GPUs", 500),)
     assert shared.requests.get(SHARED_GPU) == 500
+
+
+def test_a_long_template_is_looked_at_and_not_kept() -> None:
+    """Users choose how long theirs are, and may create one after the other."""
+    containers = [{"name": f"c{number}", "resources": {}} for number in range(1_000)]
+    template = admission_inputs({"containers": containers})
+    before = sys.getrefcount(template)
+    assert admit(template, NamespaceConstraints()).requests == Resources.of({"pods": 1})
+    assert sys.getrefcount(template) == before
