@@ -66,6 +66,35 @@ def test_a_gang_that_asks_holds_its_quota() -> None:
     assert world.running("second") == 0
 
 
+def test_an_equal_gang_that_the_quota_no_longer_allows_asks_for_no_nodes() -> None:
+    """Else its provisional pods come and go: what is asked for before it takes the quota again."""
+    world = AutoscaledCluster(delay=10_000)
+    _quota(world, 24)
+    world.gang("first", 4)
+    world.now += timedelta(seconds=1)
+    world.gang("second", 4)
+    for _ in range(6):
+        world.round()
+        assert world.provisional("second") == []
+    assert len(world.provisional("first")) == 4
+    assert world.notes("second")[contract.REASON] == Code.QUOTA_EXCEEDED
+
+
+def test_a_gang_whose_quota_was_lowered_waits_for_no_more_nodes() -> None:
+    world = AutoscaledCluster(delay=10_000)
+    _quota(world, 24)
+    world.gang("gang", 2, cpu=4, most=6, annotations={"provision": Provision.MAXIMUM})
+    world.settle(20)
+    assert len(world.provisional()) == 6
+    world.api.patch(
+        ObjectRef("ResourceQuota", "lab", "quota"),
+        {"spec": {"hard": {"requests.cpu": "4"}}, "status": {"hard": {"requests.cpu": "4"}}},
+    )
+    world.settle(20)
+    assert world.provisional() == []
+    assert world.notes("gang")[contract.REASON] == Code.QUOTA_EXCEEDED
+
+
 def test_a_maximum_is_asked_for_as_far_as_budgets_allow() -> None:
     world = AutoscaledCluster(delay=10_000)
     _quota(world, 24)

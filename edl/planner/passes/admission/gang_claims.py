@@ -125,15 +125,14 @@ class GangClaims:
     def _start(self, found: Gang) -> None:
         """Where its provisional pods hold room, it comes in their place."""
         self._nodes.free(found)
-        if self._nodes.is_patient(found):
-            self._pass_over(found, reasons.PLACED_FIRST)
-        elif (
-            not has_previous_pods(self.snapshot, found)
+        patient = self._nodes.is_patient(found)
+        if (
+            not (patient or has_previous_pods(self.snapshot, found))
             and (placed := self._placed(found)) is not None
         ):
             self._admit(*placed, found.reason)
             return
-        elif self._reserve(found):
+        if self._reserve(found, patient=patient):
             return
         self._nodes.free(found, -1)
 
@@ -154,14 +153,20 @@ class GangClaims:
         at_one = place_on_one_node(self.snapshot, found.requests) if together else None
         return (found, at_one) if at_one else topology_placement.place_gang(self.snapshot, found)
 
-    def _reserve(self, found: Gang) -> bool:
-        """Future idle capacity for all pods, or none; they start when it is idle."""
+    def _reserve(self, found: Gang, *, patient: bool = False) -> bool:
+        """Future idle capacity for all pods, or none; they start when it is idle.
+
+        `patient`: it waits for nodes for more pods first, as long as its quotas allow it at all.
+        """
         job, scope = found.job, self.sources.scope_of(found)
         if found.quota_request and (
             quota := self.sources.reclaimable.exceeded_quota(found.quota_request, scope)
         ):
             self._nodes.drop(found)
             self._above_budget(found, quota, found.quota_request.amount(quota))
+            return False
+        if patient:
+            self._pass_over(found, reasons.PLACED_FIRST)
             return False
         suspended = len(self.decisions.suspended)
         if reservation := claim_capacity(self.sources, found, scope):
@@ -191,6 +196,8 @@ class GangClaims:
     def _pass_over(self, found: Gang, reason: Reason) -> None:
         """Held for want of room; a gang that has waited long is passed no more (backfill)."""
         reason, until = self._nodes.ask(found, reason, partial(self._reach, found))
+        if found.quota_request and found.job.key in self.decisions.requests:
+            self._refused.clear()  # its pods count now: quotas may refuse others before room does
         self.decisions.enqueue(found.job.key, reason, until)
         patience = self.snapshot.limits.queue_patience
         # Time makes no head of what fits nowhere: no plan is looked at again for it.

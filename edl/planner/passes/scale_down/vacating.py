@@ -34,12 +34,13 @@ class Vacating:
     """Nodes that no autoscaler has removed in time: they may be used."""
     _narrow: dict[PodClass, tuple[PodClass, PodClass]] = field(default_factory=dict)
     """On the nodes that stay, and on the others."""
-    _leaving: Mask = field(init=False)
+    _due: Mask = field(init=False)
+    """Nodes that extras have to leave, also those without any."""
     _needed: dict[PodClass, tuple[PodClass, PodClass]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         none = np.zeros(len(self.snapshot.capacity.index), dtype=np.bool_)
-        self.unneeded = self._given_up = self._leaving = none
+        self.unneeded, self._given_up, self._due = none, none, none.copy()
         if only_needed(self.snapshot):
             self.unneeded, self._given_up = unneeded(self.snapshot), given_up(self.snapshot)
 
@@ -54,12 +55,11 @@ class Vacating:
 
         A restart costs work: of nodes that cost one, the cheapest goes when no other has to.
         """
-        found = self._occupied(frozenset(self._due()))
+        self._due[list(self._overdue())] = True
+        found = self._occupied(frozenset(np.flatnonzero(self._due).tolist()))
         cheap = [node for node, roles in found.items() if not _restarted(roles)]
         dear = sorted(found.keys() - set(cheap), key=lambda node: (_cost(found[node]), node))
         nodes = frozenset(cheap or dear[:1])
-        self._leaving = np.zeros_like(self.unneeded)
-        self._leaving[list(nodes)] = True
         leaving = dict.fromkeys(one for node in sorted(nodes) for one in found[node])
         for allocation in leaving:
             self._leave(allocation, nodes)
@@ -94,7 +94,7 @@ class Vacating:
             allocation.reserves_capacity = False
         allocation.pod_class = stays
 
-    def _due(self) -> Iterator[int]:
+    def _overdue(self) -> Iterator[int]:
         snapshot, since = self.snapshot, dict(self.snapshot.state.unneeded_since)
         for node in np.flatnonzero(self.unneeded & ~self._given_up).tolist():
             moment = since.get(snapshot.capacity.node_names[node], snapshot.observed_at)
@@ -145,7 +145,7 @@ class Vacating:
             )
 
     def _elsewhere(self, allocation: RoleAllocation) -> Placement | None:
-        """Room on a node that is needed."""
+        """Room on a node that is needed, else on one that extras need not leave yet."""
         snapshot, role = self.snapshot, allocation.role
         if role.template.gated and role not in roles_with_movable_pods(allocation.job):
             return None
@@ -154,7 +154,7 @@ class Vacating:
         pod_class = allocation.pod_class
         if pod_class not in self._needed:
             stays = ~self.unneeded
-            self._needed[pod_class] = pod_class.within(stays), pod_class.within(~self._leaving)
+            self._needed[pod_class] = pod_class.within(stays), pod_class.within(~self._due)
         for found in self._needed[pod_class]:
             for horizon in (IDLE, FUTURE_IDLE):
                 if (node := found.at(horizon).find()) != NO_NODE:

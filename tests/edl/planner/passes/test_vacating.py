@@ -151,6 +151,14 @@ def test_where_there_is_none_their_role_gets_smaller() -> None:
     assert lowered(found) == {"job": 1}
 
 
+def test_pods_move_to_no_other_node_whose_time_is_over() -> None:
+    """Else the replica is killed again and again: from one such node to the next, and back."""
+    state = cluster(node("home", 2), node("b", 1), node("c", 1), placed("home", "b"))
+    found = plan(state, "b", "c")
+    assert found.drains == ()
+    assert lowered(found) == {"job": 1}
+
+
 def test_live_roles_leave_before_any_job_is_restarted() -> None:
     ring = worker("ring", 1, 4, on=("a", "c"), resizing=ResizePolicy.RESTART)
     state = cluster(node("a", 2), node("b", 1), node("c", 1), elastic("a", "b"), ring)
