@@ -29,7 +29,6 @@ MANY_FIELDS: Final = {
     "PodFacts",
     "Stores",
     "Track",
-    "Snapshot",
     "RoleAllocation",
     "Figures",
 }

@@ -93,8 +93,7 @@ def reachable_capacity(snapshot: Snapshot, job: TrainingJob) -> Ints:
     roles = [(role, start_size(role)) for role in job.live if role.status.suspended]
     request = snapshot.quotas.request_of(job, roles)
     requests = [
-        PodSetRequest(snapshot.pod_class_state(role.template.shape).pod_class, pods)
-        for role, pods in roles
+        PodSetRequest(snapshot.pod_class(role.template.shape), pods) for role, pods in roles
     ]
     scope = snapshot.reclaim_scope(priority, request.team if request else None, requests)
     return Reclaimable(snapshot, movable, reclaim_order(snapshot)).capacity.with_idle(scope)
@@ -201,7 +200,7 @@ def _is_ruled(pod_class: PodClass) -> bool:
 
 def _least_missing(snapshot: Snapshot, room: Ints, pod_class: PodClass, nodes: Ints) -> int:
     """The position in `nodes` of the node that lacks the smallest part of what a pod asks for."""
-    totals = snapshot.resource_totals
+    totals = snapshot.capacity.totals
     lacks = np.zeros(len(nodes))
     for resource, amount in pod_class.amounts:
         short = np.maximum(amount - room[resource, nodes], 0)
@@ -214,7 +213,7 @@ def _ceiling(snapshot: Snapshot, allocation: RoleAllocation, resource: str) -> L
     index = capacity.resources.index(resource)
     needed = dict(allocation.pod_class.amounts)[index]
     idle = min(capacity.total_future_idle[index], capacity.total_idle[index])
-    total = snapshot.resource_totals[index]
+    total = snapshot.capacity.totals[index]
     return LoadCeiling(
         role=allocation.role.name,
         resource=resource,

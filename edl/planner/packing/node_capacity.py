@@ -52,6 +52,8 @@ class NodeCapacity:
         self.schedulable: Mask = np.array([node.schedulable for node in nodes], dtype=np.bool_)
         self._schedulable = self.schedulable.tolist()
         self.allocatable = self._columns([node.allocatable for node in nodes])
+        self.totals: list[int] = self.allocatable[:, self.schedulable].sum(axis=1).tolist()
+        """Capacity of all schedulable nodes together, by resource."""
         self.observed_idle = self.allocatable - self._columns([node.used for node in nodes])
         """`idle` before this plan reserved anything."""
         self.idle = self.observed_idle.copy()
@@ -184,10 +186,9 @@ class NodeCapacity:
 
     def idle_to_keep(self, ceiling: float) -> dict[int, int]:
         """By line: how much of all schedulable cpu and memory growth must leave idle."""
-        totals = self.allocatable[:, self.schedulable].sum(axis=1).tolist()
         lines = [self.resources.index(name) for name in (CPU, MEMORY)]
         return {
-            resource: totals[resource] - int(totals[resource] * Fraction(str(ceiling)))
+            resource: self.totals[resource] - int(self.totals[resource] * Fraction(str(ceiling)))
             for resource in lines
         }
 

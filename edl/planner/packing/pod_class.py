@@ -1,6 +1,6 @@
 """Where pods of one shape fit: worked out once a shape, then followed pod by pod."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import Final, NamedTuple
 
@@ -29,6 +29,7 @@ class PodClass:
         "_large",
         "amounts",
         "cells",
+        "cluster_fraction",
         "constraints",
         "eligible",
         "future_idle",
@@ -41,6 +42,11 @@ class PodClass:
         self.shape = shape
         self.amounts = capacity.amounts(shape.requests)
         self.cells = capacity.cells_to_change(self.amounts)
+        parts = ((amount, capacity.totals[resource]) for resource, amount in self.amounts)
+        self.cluster_fraction = sum(amount / total for amount, total in parts if total) / len(
+            capacity.totals
+        )
+        """The part of the schedulable nodes' room that one pod takes, averaged over resources."""
         self.eligible = eligible
         self.constraints = (
             capacity.topology.constraints_of(shape)
@@ -95,6 +101,17 @@ class PodClass:
             self.is_unconstrained
             and not nodes_that_fit(self._capacity, self.amounts, FUTURE_IDLE, nodes).size
         )
+
+    def release_from(self, room: Ints, nodes: Iterable[int], sign: int = 1) -> None:
+        """Give `room` what pods on these nodes take, or take it away (-1); NO_NODE takes nothing.
+
+        room: int64[resources, nodes].
+        """
+        found = np.fromiter(nodes, dtype=np.int64)
+        there = found[found != _NO_NODE]
+        for resource, amount in self.amounts:
+            # Mostly few of the nodes: to count the pods of all would take longer.
+            np.add.at(room[resource], there, sign * amount)
 
     def defer(self, nodes: Sequence[int]) -> None:
         """Give back the idle capacity of pods; their future idle capacity stays reserved."""

@@ -33,9 +33,7 @@ def gang_fit_error(snapshot: Snapshot, found: Gang, reach: Ints) -> Reason:
             return reasons.no_node(replace(no_node_error(snapshot, request.pod_class), needs=needs))
     never = not fits_empty_cluster(snapshot, found)
     room, horizon = (
-        (snapshot.capacity_without_training_jobs(), Horizon.EMPTY)
-        if never
-        else (reach, FUTURE_IDLE)
+        (snapshot.capacity_without_training_jobs, Horizon.EMPTY) if never else (reach, FUTURE_IDLE)
     )
     near = closest_fit(snapshot, found, room, horizon)
     if near and near[1] == found.pods and not never:  # rules or quotas keep it from extras

@@ -143,7 +143,7 @@ class SchedulingTurns:
         ]
         self.snapshot.rechecks.append(self.snapshot.limits.pending_limit)
         self.decisions.enqueue(key, reasons.PLACED_FIRST)
-        self.decisions.queue.sort(key=self.snapshot.queue_rank)
+        self.decisions.queue.sort(key=self.snapshot.queue_ranks.__getitem__)
 
 
 def _growing(snapshot: Snapshot) -> list[RoleAllocation]:

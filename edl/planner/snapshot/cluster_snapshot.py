@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
+from itertools import chain
 from math import inf
 from typing import TypeAlias
-
-import numpy as np
 
 from edl.feasibility.eligibility import Eligibility
 from edl.model import (
@@ -23,16 +23,15 @@ from edl.planner.packing.domain_capacity import NodeDomains
 from edl.planner.packing.node_capacity import Ints, NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, lacking_resources
 from edl.planner.policies import Policy
-from edl.planner.snapshot.existing_placements import PlacementByNode, PodClassState
 from edl.planner.snapshot.last_resizes import JobReference
 from edl.planner.snapshot.least_demand import least_demand
 from edl.planner.snapshot.quota_balance import QuotaUsage
-from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope, TeamRight
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 
 
-@dataclass(slots=True)
+@dataclass
 class Snapshot:
     """Mutable within one decision. `jobs` are those that it plans, in their total order."""
 
@@ -42,20 +41,12 @@ class Snapshot:
     limits: Limits
     capacity: NodeCapacity
     eligibility: Eligibility
-    observed_at: datetime = field(init=False)
-    all_jobs: list[TrainingJob] = field(init=False)
-    """Every training job, in the total order."""
-    demands: list[Demand] = field(init=False)
-    teams: TeamBalance | None = None
-    """None where no teams are configured."""
     quotas: QuotaUsage = field(init=False)
     domains: NodeDomains = field(init=False)
-    placements: PlacementByNode = field(init=False)
     jobs: list[TrainingJob] = field(default_factory=list)
     allocations: list[RoleAllocation] = field(default_factory=list)
     unsettled: list[RoleAllocation] = field(default_factory=list)
     """Roles not in steady state: pods missing, surplus or paused, or on a draining node."""
-    pod_classes: dict[Shape, PodClassState] = field(default_factory=dict)
     growth_limit: float = inf
     """While replicas move for equal shares, only roles less satisfied than every giver grow.
 
@@ -65,31 +56,29 @@ class Snapshot:
     """Whether any running role is nearly finished."""
     rechecks: list[timedelta] = field(default_factory=list)
     """How long until time alone may change the plan."""
-    resource_totals: list[int] = field(init=False)
-    """Capacity of all schedulable nodes together, by resource."""
-    cluster_fractions: dict[PodClass, float] = field(default_factory=dict)
-    _without_training_jobs: Ints | None = None
-    _jobs: dict[JobKey, TrainingJob] = field(default_factory=dict)
-    _jobs_by_uid: dict[str, TrainingJob] = field(default_factory=dict)
-    _queue_ranks: dict[JobKey, int] = field(default_factory=dict)
-    _known: dict[int, PodClassState] = field(default_factory=dict)
-    """`pod_classes` by the identity of their shapes."""
+    _pod_classes: dict[Shape, PodClass] = field(default_factory=dict)
+    _known: dict[int, PodClass] = field(default_factory=dict)
+    """The same by the identity of their shapes."""
 
     def __post_init__(self) -> None:
-        self.observed_at, self.demands = self.state.observed_at, list(self.state.demands)
-        self.all_jobs = sorted(self.state.jobs, key=queue_order)
         self.domains = NodeDomains(self.capacity, self.eligibility)
-        self.placements = PlacementByNode(self.capacity.index)
-        self.resource_totals = (
-            self.capacity.allocatable[:, self.capacity.schedulable].sum(axis=1).tolist()
-        )
+        teams = None
         if self.state.teams:
-            totals = dict(zip(self.capacity.resources, self.resource_totals, strict=True))
+            totals = dict(zip(self.capacity.resources, self.capacity.totals, strict=True))
             most = self.capacity.allocatable.max(axis=1, initial=0).tolist()
             largest = dict(zip(self.capacity.resources, most, strict=True))
             asked = least_demand(self.state, totals, largest)
-            self.teams = TeamBalance(self.state.teams, self.state.team_usage, totals, asked)
-        self.quotas = QuotaUsage(self.state, self.teams)
+            teams = TeamBalance(self.state.teams, self.state.team_usage, totals, asked)
+        self.quotas = QuotaUsage(self.state, teams)
+
+    @property
+    def teams(self) -> TeamBalance | None:
+        """None where no teams are configured."""
+        return self.quotas.teams
+
+    @property
+    def observed_at(self) -> datetime:
+        return self.state.observed_at
 
     @property
     def autoscaled(self) -> bool:
@@ -109,36 +98,22 @@ class Snapshot:
             if (node := self.capacity.index.get(pod.node)) is not None:
                 self.capacity.add(node, self.capacity.amounts(pod.requests), sign)
 
-    def pod_class_state(self, shape: Shape) -> PodClassState:
+    def pod_class(self, shape: Shape) -> PodClass:
+        """The class of the pods of a shape, on all nodes that they may use."""
         known = self._known.get(id(shape))
-        if known is not None and known.pod_class.shape is shape:
+        if known is not None and known.shape is shape:
             return known
-        found = self.pod_classes.get(shape)
+        found = self._pod_classes.get(shape)
         if found is None:
-            found = PodClassState(
-                PodClass(self.capacity, shape, self.eligibility.mask(shape)), self.placements
-            )
-            self.pod_classes[shape] = found
-        if found.pod_class.shape is shape:
+            found = PodClass(self.capacity, shape, self.eligibility.mask(shape))
+            self._pod_classes[shape] = found
+        if found.shape is shape:
             self._known[id(shape)] = found
         return found
 
     def satisfaction(self, allocation: RoleAllocation, more: int = 0) -> float:
         """How satisfied the policy finds this role, with `more` replicas."""
         return self.policy.satisfaction(allocation, len(allocation.placements) + more)
-
-    def cluster_fraction(self, pod_class: PodClass) -> float:
-        """The part of the schedulable nodes' room that one pod takes, averaged over resources."""
-        found = self.cluster_fractions.get(pod_class)
-        if found is None:
-            parts = (
-                (amount, self.resource_totals[resource]) for resource, amount in pod_class.amounts
-            )
-            found = sum(amount / total for amount, total in parts if total) / len(
-                self.resource_totals
-            )
-            self.cluster_fractions[pod_class] = found
-        return found
 
     def demand_charge(self, demand: Demand, pods: int) -> TeamCharge:
         """What `pods` of these pods count in their team. Only where teams are configured."""
@@ -175,57 +150,34 @@ class Snapshot:
         self.rechecks.append(left)
         return False
 
-    def queue_rank(self, key: JobKey) -> int:
-        """A job's place in the total order."""
-        if not self._queue_ranks:
-            self._queue_ranks = {job.key: place for place, job in enumerate(self.all_jobs)}
-        return self._queue_ranks[key]
+    @cached_property
+    def all_jobs(self) -> list[TrainingJob]:
+        """Every training job, in the total order."""
+        return sorted(self.state.jobs, key=queue_order)
 
-    def job(self, named: JobReference) -> TrainingJob | None:
-        if isinstance(named, str):
-            if not self._jobs_by_uid:
-                self._jobs_by_uid = {role.uid: job for job in self.all_jobs for role in job.roles}
-            return self._jobs_by_uid.get(named)
-        if not self._jobs:
-            self._jobs = {job.key: job for job in self.all_jobs}
-        return self._jobs.get(named)
+    @cached_property
+    def queue_ranks(self) -> Mapping[JobKey, int]:
+        """Each job's place in the total order."""
+        return {job.key: place for place, job in enumerate(self.all_jobs)}
 
+    @cached_property
+    def referenced_jobs(self) -> Mapping[JobReference, TrainingJob]:
+        """Every training job, by its key and by the uid of each of its Jobs."""
+        by_uid = ((role.uid, job) for job in self.all_jobs for role in job.roles)
+        return dict(chain(by_uid, ((job.key, job) for job in self.all_jobs)))
+
+    @cached_property
     def capacity_without_training_jobs(self) -> Ints:
         """The room if none of our training jobs ran; int64[resources, nodes]."""
-        if self._without_training_jobs is None:
-            self._without_training_jobs = self.capacity.observed_idle + self._held()
-        return self._without_training_jobs
-
-    def _held(self) -> Ints:
-        """What the pods of our training jobs hold; int64[resources, nodes]."""
+        room, index = self.capacity.observed_idle.copy(), self.capacity.index
         nodes: defaultdict[PodClass, list[int]] = defaultdict(list)
         for job in self.all_jobs:
             for role, home in zip(job.roles, job.homes, strict=True):
                 names = home or (pod.node for pod in role.status.pods if pod.node and not pod.ended)
-                found = nodes[self.pod_class_state(role.template.shape).pod_class]
-                found.extend(self.placements[name].node for name in names)
-        return self._summed(nodes)
-
-    def release_leaving(self) -> None:
-        """Pods that are on their way out free their room soon."""
-        leaving = {
-            nodes.pod_class: nodes.leaving for nodes in self.pod_classes.values() if nodes.leaving
-        }
-        if leaving:
-            self.capacity.future_idle += self._summed(leaving)
-            self.domains.forget_rankings()
-        self.capacity.sum_idle()
-        for pod_class, nodes in leaving.items():
-            pod_class.count_leaving(nodes)
-
-    def _summed(self, nodes: Mapping[PodClass, Sequence[int]]) -> Ints:
-        """What pods of these shapes take on these nodes; int64[resources, nodes]."""
-        room = np.zeros_like(self.capacity.observed_idle)
+                found = nodes[self.pod_class(role.template.shape)]
+                found.extend(index.get(name, NO_NODE) for name in names)
         for pod_class, found in nodes.items():
-            there = np.array(found, dtype=np.int64)
-            counts = np.bincount(there[there >= 0], minlength=len(self.capacity.index))
-            for resource, amount in pod_class.amounts:
-                room[resource] += counts * amount
+            pod_class.release_from(room, found)
         return room
 
 

@@ -1,16 +1,18 @@
 """Placements of a started role's replicas, read from its pods."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from itertools import repeat
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from edl.contract import PLACEMENT_GATE
 from edl.model import Pod, PodPhase, Role, TrainingJob
-from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, Unscheduled
 
+if TYPE_CHECKING:
+    from edl.model import Shape
+
+_UNBOUND: Final = Placement(NO_NODE, holds_idle=False, is_new=False)
 _DONE: Final = Placement(NO_NODE, holds_idle=False, is_new=False, counts_in_quota=False)
 
 
@@ -21,44 +23,37 @@ class ExistingPlacements(NamedTuple):
     unscheduled: list[Unscheduled]
 
 
-@dataclass(slots=True)
-class PodClassState:
-    """Pods of one shape, and the nodes of the terminating ones."""
+class PodsOnNodes:
+    """Reads pods: the placements of those that stay, and the nodes of those that leave."""
 
-    pod_class: PodClass
-    placements: "PlacementByNode"
-    leaving: list[int] = field(default_factory=list)
-
-
-class PlacementByNode(dict[str, Placement]):
-    """The placement of a bound replica by node name; replicas on one node share the value."""
-
-    def __init__(self, nodes: dict[str, int]) -> None:
+    def __init__(self, nodes: Mapping[str, int]) -> None:
         self._nodes = nodes
+        self._by_node: dict[str, Placement] = {}
+        self.leaving: defaultdict[Shape, list[int]] = defaultdict(list)
+        """By shape, the nodes of pods that are about to leave."""
 
-    def __missing__(self, name: str) -> Placement:
-        found = self[name] = Placement(
-            self._nodes.get(name, NO_NODE), holds_idle=False, is_new=False
-        )
+    def on(self, node: str) -> Placement:
+        """The placement of a bound replica; replicas on one node share the value."""
+        found = self._by_node.get(node)
+        if found is None:
+            found = self._by_node[node] = Placement(
+                self._nodes.get(node, NO_NODE), holds_idle=False, is_new=False
+            )
         return found
 
+    def release(self, role: Role, pods: Iterable[Pod]) -> None:
+        """These of its pods leave, as far as they have not yet."""
+        if nodes := [self._nodes.get(pod.node, NO_NODE) for pod in pods if pod.node and pod.active]:
+            self.leaving[role.template.shape] += nodes
 
-def release_role(role: Role, nodes: dict[str, int], indexes: PodClassState) -> None:
-    """A suspended or ended role: whatever still runs is on its way out."""
-    bound = (pod for pod in role.status.pods if pod.node and not pod.ended and not pod.terminating)
-    indexes.leaving.extend(nodes.get(pod.node, NO_NODE) for pod in bound)
 
-
-def existing_placements(
-    job: TrainingJob, role: Role, nodes: dict[str, int], indexes: PodClassState
-) -> ExistingPlacements:
-    """The seats of a started role: `role.size` of them, the last one is given up first."""
+def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> ExistingPlacements:
+    """The placements of a started role: `role.size` of them, the last one is given up first."""
     if home := _home(job, role):
-        return ExistingPlacements(list(map(indexes.placements.__getitem__, home)), [])
-    live = [pod for pod in role.status.pods if not pod.ended and not pod.terminating]
+        return ExistingPlacements(list(map(pods.on, home)), [])
+    live = [pod for pod in role.status.pods if pod.active]
     ranked = role.spec.indexed and all(pod.index >= 0 for pod in live)
-    keep = _ranked if ranked else _unranked
-    return keep(job, role, live, _Keeper(nodes, indexes))
+    return (_ranked if ranked else _unranked)(job, role, live, pods)
 
 
 def _home(job: TrainingJob, role: Role) -> tuple[str, ...]:
@@ -67,75 +62,48 @@ def _home(job: TrainingJob, role: Role) -> tuple[str, ...]:
     return next(anchors, ())
 
 
-@dataclass(slots=True)
-class _Keeper:
-    nodes: dict[str, int]
-    state: PodClassState
-    existing: ExistingPlacements = field(default_factory=lambda: ExistingPlacements([], []))
-
-    def keep(self, node: int) -> None:
-        self.existing.placements.append(Placement(node, holds_idle=False, is_new=False))
-
-    def pass_over(self) -> None:
-        self.existing.placements.append(_DONE)
-
-    def await_(self, since: datetime | None, pod: Pod | None) -> None:
-        self.existing.unscheduled.append(Unscheduled(len(self.existing.placements), since, pod))
-        self.keep(NO_NODE)
-
-    def drop(self, pod: Pod) -> None:
-        if pod.node:
-            self.state.leaving.append(self.nodes.get(pod.node, NO_NODE))
-
-
-def _ranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> ExistingPlacements:
-    """Seat i is index i: a shrink in tandem removes the highest indexes."""
-    by_index: dict[int, Pod] = {}
-    for pod in live:
-        if pod.index < role.status.size:
-            by_index[pod.index] = pod
-        else:
-            keeper.drop(pod)
+def _ranked(job: TrainingJob, role: Role, live: list[Pod], pods: PodsOnNodes) -> ExistingPlacements:
+    """Placement i is index i: a shrink in tandem removes the highest indexes."""
+    found = ExistingPlacements([], [])
+    by_index = {pod.index: pod for pod in live if pod.index < role.status.size}
+    pods.release(role, (pod for pod in live if pod.index >= role.status.size))
     ended = {pod.index: pod.phase for pod in role.status.pods if pod.ended}
     leaving = {pod.index for pod in role.status.pods if pod.terminating}
     for index in range(role.status.size):
-        found = by_index.get(index)
-        if found is not None and found.node:
-            keeper.keep(keeper.nodes.get(found.node, NO_NODE))
-        elif found is None and (
+        at = by_index.get(index)
+        if at is not None and at.node:
+            found.placements.append(pods.on(at.node))
+        elif at is None and (
             index in role.status.completed_indexes or ended.get(index) is PodPhase.SUCCEEDED
         ):
-            keeper.pass_over()
+            found.placements.append(_DONE)
         else:
             lost = index in ended or index in leaving
-            keeper.await_(_since(job, role, found, lost=lost), found)
-    return keeper.existing
+            found.unscheduled.append(Unscheduled(index, _since(job, role, at, lost=lost), at))
+            found.placements.append(_UNBOUND)
+    return found
 
 
-def _unranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> ExistingPlacements:
+def _unranked(
+    job: TrainingJob, role: Role, live: list[Pod], pods: PodsOnNodes
+) -> ExistingPlacements:
     """The Job controller gives up unbound pods first, then unready ones, then the youngest."""
+    found, size = ExistingPlacements([], []), role.status.size
     live.sort(key=lambda pod: (not pod.node, not pod.ready, pod.created_at, pod.index, pod.name))
-    for pod in live[role.status.size :]:
-        keeper.drop(pod)
+    pods.release(role, live[size:])
     # A pod that has ended is replaced once the Job controller has looked: a second later.
     lost = any(pod.ended or pod.terminating for pod in role.status.pods)
-    expected = (
-        role.status.size
-        if role.status.remaining is None
-        else min(role.status.size, role.status.remaining)
-    )
-    kept: list[Pod | None] = [
-        *live[: role.status.size],
-        *repeat(None, role.status.size - len(live)),
-    ]
-    for found in kept:
-        if found is not None and found.node:
-            keeper.keep(keeper.nodes.get(found.node, NO_NODE))
-        elif len(keeper.existing.placements) < expected:
-            keeper.await_(_since(job, role, found, lost=lost), found)
+    expected = size if role.status.remaining is None else min(size, role.status.remaining)
+    for place in range(size):
+        at = live[place] if place < len(live) else None
+        if at is not None and at.node:
+            found.placements.append(pods.on(at.node))
+        elif place < expected:
+            found.unscheduled.append(Unscheduled(place, _since(job, role, at, lost=lost), at))
+            found.placements.append(_UNBOUND)
         else:
-            keeper.pass_over()
-    return keeper.existing
+            found.placements.append(_DONE)
+    return found
 
 
 def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> datetime | None:

@@ -8,7 +8,7 @@ from edl.model import PodPhase, Reason, ResizePolicy, Role, TrainingJob
 from edl.planner.decision_limits import Limits
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.existing_placements import existing_placements
+from edl.planner.snapshot.existing_placements import PodsOnNodes, existing_placements
 from edl.planner.snapshot.restart_backoff import (
     backoff_of,
     doubled_cooldown,
@@ -19,16 +19,13 @@ from edl.planner.snapshot.role_allocation import RoleAllocation, manual_size
 from edl.planner.snapshot.started_domains import restricted_to_started
 
 
-def started_role(snapshot: Snapshot, job: TrainingJob, role: Role, rank: int) -> RoleAllocation:
+def started_role(
+    snapshot: Snapshot, job: TrainingJob, role: Role, rank: int, pods: PodsOnNodes
+) -> RoleAllocation:
     """A started role with its pods."""
-    nodes = snapshot.pod_class_state(role.template.shape)
-    allocation = RoleAllocation(
-        job, role, rank, nodes.pod_class, snapshot.cluster_fraction(nodes.pod_class)
-    )
+    allocation = RoleAllocation(job, role, rank, snapshot.pod_class(role.template.shape))
     allocation.pod_class = restricted_to_started(snapshot, allocation)
-    allocation.placements, allocation.unscheduled = existing_placements(
-        job, role, snapshot.capacity.index, nodes
-    )
+    allocation.placements, allocation.unscheduled = existing_placements(job, role, pods)
     snapshot.quotas.count_role(allocation)
     set_growth_limits(snapshot, allocation)
     return allocation

@@ -64,7 +64,7 @@ def failed_change(snapshot: Snapshot, job: TrainingJob, role: Role) -> Reason | 
     if last_resizes.growth_failed(job.key, role) or last_resizes.was_unschedulable(role):
         return reasons.GROWS_LATER
     key = last_resizes.reclaimed_for(snapshot.policy.rebalance_code, role)
-    other = snapshot.job(key) if key else None
+    other = snapshot.referenced_jobs.get(key) if key else None
     if other is None:
         return None
     if last_resizes.was_reclaimed(role):

@@ -71,8 +71,6 @@ class RoleAllocation:
     rank: int
     """Its place in the total order of all roles; unique."""
     pod_class: PodClass
-    cluster_fraction: float = 0.0
-    """The part of the cluster that one replica takes."""
     placements: list[Placement] = field(default_factory=list)
     unscheduled: list[Unscheduled] = field(default_factory=list)
     min_replicas: int = 0
@@ -103,6 +101,11 @@ class RoleAllocation:
         """The number of its team, where teams are configured."""
         charge = self.quota_request.team if self.quota_request else None
         return charge.team if charge else NO_TEAM
+
+    @property
+    def cluster_fraction(self) -> float:
+        """The part of the cluster that one replica takes."""
+        return self.pod_class.cluster_fraction
 
     @property
     def size(self) -> int:

@@ -43,7 +43,7 @@ def restricted_to_started(snapshot: Snapshot, allocation: RoleAllocation) -> Pod
 def _best(snapshot: Snapshot, job: TrainingJob, role: str, label: str) -> int:
     """The domain that fits a started role best, "" for all of them; NOWHERE without."""
     requests = [
-        PodSetRequest(snapshot.pod_class_state(one.template.shape).pod_class, one.status.size)
+        PodSetRequest(snapshot.pod_class(one.template.shape), one.status.size)
         for one in _started(job, role)
     ]
     return next(snapshot.domains.ranking(label, requests, IDLE).tightest(requests), NO_NODE)

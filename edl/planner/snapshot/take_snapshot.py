@@ -10,7 +10,7 @@ from edl.planner.decision_limits import Limits
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.policies import Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.existing_placements import release_role
+from edl.planner.snapshot.existing_placements import PodsOnNodes
 from edl.planner.snapshot.growth_gates import started_role
 from edl.planner.snapshot.role_allocation import ROLES_PER_JOB, RoleAllocation, manual_size
 
@@ -22,31 +22,43 @@ def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapsh
     capacity = NodeCapacity(nodes, _asked(state), topology_state_of(state, nodes, eligibility))
     capacity.gpu_shares = gpu_shares_of(nodes, (role for job in state.jobs for role in job.roles))
     snapshot = Snapshot(state, policy, limits, capacity, eligibility)
+    pods = PodsOnNodes(capacity.index)
     for place, job in enumerate(snapshot.all_jobs):
-        _stand(snapshot, job, place)
+        _stand(snapshot, job, place, pods)
     for job in snapshot.all_jobs:
         # Any pod comes before them; for their job the queue takes this room, when its turn comes.
         snapshot.free_provisional(job.provisioning.held)
     snapshot.any_nearly_done = any(one.nearly_done for one in snapshot.allocations)
-    snapshot.release_leaving()
+    _release_leaving(snapshot, pods)
     return snapshot
 
 
-def _stand(snapshot: Snapshot, job: TrainingJob, place: int) -> None:
+def _release_leaving(snapshot: Snapshot, pods: PodsOnNodes) -> None:
+    """Pods that are on their way out free their room soon."""
+    leaving = {snapshot.pod_class(shape): nodes for shape, nodes in pods.leaving.items()}
+    for pod_class, nodes in leaving.items():
+        pod_class.release_from(snapshot.capacity.future_idle, nodes)
+    if leaving:
+        snapshot.domains.forget_rankings()
+    snapshot.capacity.sum_idle()
+    for pod_class, nodes in leaving.items():
+        pod_class.count_leaving(nodes)
+
+
+def _stand(snapshot: Snapshot, job: TrainingJob, place: int, pods: PodsOnNodes) -> None:
     """The started roles of a job; what is left of the others."""
     over = phases.ending(job) is not None
     stays_on = job.clean_up is CleanUp.NONE
     allocations = []
     for number, role in enumerate(job.roles):
         if role.status.ending is not None or role.status.suspended or (over and not stays_on):
-            release_role(
-                role, snapshot.capacity.index, snapshot.pod_class_state(role.template.shape)
-            )
+            pods.release(role, role.status.pods)
             snapshot.quotas.count_pods(job, role, leaving=True)
         elif over:
             snapshot.quotas.count_pods(job, role, leaving=False)
         else:
-            allocations.append(started_role(snapshot, job, role, place * ROLES_PER_JOB + number))
+            rank = place * ROLES_PER_JOB + number
+            allocations.append(started_role(snapshot, job, role, rank, pods))
     if job.live and not over:
         snapshot.jobs.append(job)
     snapshot.allocations += allocations

@@ -61,7 +61,7 @@ class AdmissionQueue:
             if not (found.partial or (found.is_restarting and self._gangs.restart(found)))
         ]
         claims: list[Claim] = [
-            *self.snapshot.demands,
+            *self.snapshot.state.demands,
             *whole,
             *below_minimum(self.snapshot),
         ]

@@ -101,8 +101,7 @@ def gang_to_start(snapshot: Snapshot, job: TrainingJob, *, returns: bool = False
     roles = [role for role in job.live if role.status.suspended]
     size = _size_of_return if returns else start_size
     pairs = [
-        (role, PodSetRequest(snapshot.pod_class_state(role.template.shape).pod_class, size(role)))
-        for role in roles
+        (role, PodSetRequest(snapshot.pod_class(role.template.shape), size(role))) for role in roles
     ]
     if len(pairs) > 1:
         pairs.sort(
@@ -138,7 +137,7 @@ def _hardness(snapshot: Snapshot, pod_class: PodClass) -> float:
     """The largest part of an average node that one pod asks for (first fit decreasing)."""
     return max(
         (
-            amount / (snapshot.resource_totals[resource] or 1)
+            amount / (snapshot.capacity.totals[resource] or 1)
             for resource, amount in pod_class.amounts
         ),
         default=0.0,
@@ -177,10 +176,8 @@ def admit_roles(
     allocations = []
     numbers = {role.name: number for number, role in enumerate(found.job.roles)}
     for role, request, nodes in zip(found.roles, found.requests, placed, strict=True):
-        rank = snapshot.queue_rank(found.job.key) * ROLES_PER_JOB + numbers[role.name]
-        allocation = RoleAllocation(
-            found.job, role, rank, request.pod_class, snapshot.cluster_fraction(request.pod_class)
-        )
+        rank = snapshot.queue_ranks[found.job.key] * ROLES_PER_JOB + numbers[role.name]
+        allocation = RoleAllocation(found.job, role, rank, request.pod_class)
         allocation.placements = [Placement(node, holds_idle=True, is_new=True) for node in nodes]
         allocation.created = len(nodes)
         allocation.min_replicas = request.pods

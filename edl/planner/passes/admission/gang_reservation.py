@@ -48,7 +48,7 @@ def claim_capacity(sources: ClaimSources, found: Gang, scope: ReclaimScope) -> R
     if found.failed_before or not (by_priority or scope.reclaims_jobs):
         return None
     room = (
-        snapshot.capacity_without_training_jobs()
+        snapshot.capacity_without_training_jobs
         if job.topology.required
         else snapshot.capacity.future_idle
     )

@@ -29,7 +29,7 @@ from edl.planner.teams.reclaim_priority import Margin, ReclaimPriority
 def place_demand(sources: ClaimSources, demand: Demand) -> None:
     """Pods of other owners that are pending come to idle capacity, then take extras."""
     snapshot = sources.snapshot
-    pod_class = snapshot.pod_class_state(demand.shape).pod_class
+    pod_class = snapshot.pod_class(demand.shape)
     nodes = pod_class.idle.reserve_pods(demand.count)
     if len(nodes) < demand.count:
         requests = [PodSetRequest(pod_class, demand.count - len(nodes))]

@@ -49,7 +49,7 @@ class Precedence:
             _give(self._open, pod_class, found)
         for pod_class, pods in self.gated.items():
             whole, spare = (
-                self.snapshot.pod_class_state(pod_class.shape).pod_class,
+                self.snapshot.pod_class(pod_class.shape),
                 self._room(pod_class) - pods,
             )
             self._spare[whole] = min(spare, self._spare.get(whole, spare))

@@ -151,7 +151,7 @@ def closest_fit(
 
 def fits_empty_cluster(snapshot: Snapshot, found: Gang) -> bool:
     """Whether it could start if none of our training jobs ran."""
-    room = snapshot.capacity_without_training_jobs()
+    room = snapshot.capacity_without_training_jobs
     every = restricted_to_domains(snapshot, found, room, Horizon.EMPTY)
     return any(
         count_in_best_order(room, gang.requests, Horizon.EMPTY) == found.pods for gang in every

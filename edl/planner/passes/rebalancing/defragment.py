@@ -115,7 +115,7 @@ def _tightest(snapshot: Snapshot, pod_class: PodClass) -> int:
     room = np.minimum(snapshot.capacity.idle, snapshot.capacity.future_idle)
     nodes = np.flatnonzero(pod_class.pods_per_node(room, IDLE) > 0)
     parts = [
-        room[resource, nodes] / (snapshot.resource_totals[resource] or 1)
+        room[resource, nodes] / (snapshot.capacity.totals[resource] or 1)
         for resource, _ in pod_class.amounts
     ]
     order = np.argsort(np.sum(parts, axis=0), kind="stable") if parts else np.arange(len(nodes))

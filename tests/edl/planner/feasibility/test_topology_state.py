@@ -322,7 +322,7 @@ def test_pods_are_placed_exactly_where_the_scheduler_would_let_them(
 ) -> None:
     wanted = shape(1, constraints=found, node_selector=selector)
     snapshot = board_of(state_of(street, worker("train", 1, 1, shape=wanted)))
-    pod_class = snapshot.pod_class_state(wanted).pod_class
+    pod_class = snapshot.pod_class(wanted)
     room = Counter({one.name: one.allocatable.get("cpu") // 1000 for one in street.nodes})
     for _ in range(9):
         # Nobody is placed where only those who leave make it a place.
@@ -416,7 +416,7 @@ def test_pods_that_terminate_hold_their_place_until_they_are_gone() -> None:
     held_back = worker("train", 2, 2, shape=ruled(**ALONE), on=["node-0"])
     part = held_back.roles[0].changed(size=2, pods=(*held_back.roles[0].status.pods, gone))
     state = cluster(*hosts("a", "a"), replace(held_back, roles=(part,)))
-    pod_class = board_of(state).pod_class_state(part.template.shape).pod_class
+    pod_class = board_of(state).pod_class(part.template.shape)
     assert (pod_class.idle.find(), pod_class.future_idle.find()) == (NO_NODE, 1)
 
 

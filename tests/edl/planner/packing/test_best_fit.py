@@ -114,7 +114,7 @@ def test_a_cursor_finds_what_a_search_through_all_nodes_finds(
     )
     state = replace(cluster(*found, *jobs), foreign_pods=others)
     snapshot = take_snapshot(state, POLICIES["fair"], Limits())
-    pod_classes = [snapshot.pod_class_state(one).pod_class for one in own]
+    pod_classes = [snapshot.pod_class(one) for one in own]
     horizon = data.draw(st.sampled_from([IDLE, FUTURE_IDLE]))
     views = [pod_class.at(horizon) for pod_class in pod_classes]
     plain = [Plain(snapshot, pod_class, horizon) for pod_class in pod_classes]
@@ -143,7 +143,7 @@ def test_room_that_came_back_to_a_node_is_found_again(count: int) -> None:
     nodes = (node(f"node-{at:03}", 1) for at in range(count))
     state = cluster(*nodes, worker("w", 1, 1, shape=shape(1)))
     snapshot = take_snapshot(state, POLICIES["fair"], Limits())
-    pod_class = snapshot.pod_class_state(shape(1)).pod_class
+    pod_class = snapshot.pod_class(shape(1))
     cursor = pod_class.future_idle
     for _ in range(count):
         pod_class.future_idle.reserve(cursor.find())
@@ -158,7 +158,7 @@ def test_a_cursor_finds_the_same_nodes_again_when_placements_are_undone() -> Non
     snapshot = take_snapshot(
         cluster(*nodes, worker("w", 1, 1, shape=shape(1))), POLICIES["fair"], Limits()
     )
-    pod_class = snapshot.pod_class_state(shape(1)).pod_class
+    pod_class = snapshot.pod_class(shape(1))
     expected = [at for at in sorted(room, key=room.__getitem__) for _ in range(room[at])]
 
     def place(pods: int) -> list[int]:

@@ -36,8 +36,8 @@ def test_a_ranking_that_follows_placements_is_the_one_that_reads_all_nodes_anew(
 ) -> None:
     there = board(cpus)
     pod_classes = [
-        there.pod_class_state(shape(1)).pod_class,
-        there.pod_class_state(shape(2)).pod_class,
+        there.pod_class(shape(1)),
+        there.pod_class(shape(2)),
     ]
     requests = [
         PodSetRequest(pod_class, count) for pod_class, count in zip(pod_classes, pods, strict=True)

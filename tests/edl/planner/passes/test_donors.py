@@ -23,7 +23,7 @@ def test_a_role_that_has_given_is_looked_at_where_its_last_replica_is_now() -> N
     (allocation,) = snapshot.allocations
     donors = Donors(snapshot, [allocation])
     pod_class, all_places = (
-        snapshot.pod_class_state(recipient.roles[0].template.shape).pod_class,
+        snapshot.pod_class(recipient.roles[0].template.shape),
         np.arange(1),
     )
     assert list(donors.helpful(pod_class, all_places)) == []
