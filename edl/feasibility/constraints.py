@@ -122,7 +122,7 @@ class SpreadConstraint(NamedTuple):
 
 
 class AffinityConstraint(NamedTuple):
-    """Pod affinity, a count a term. `first`: it may be the first of those that it looks for."""
+    """Pod affinity, a count per term. `may_be_first`: of those that it looks for."""
 
     counts: tuple[ConstraintCount, ...]
     may_be_first: bool
@@ -151,7 +151,7 @@ class AffinityConstraint(NamedTuple):
 
 @dataclass(slots=True)
 class ConstraintState:
-    """The rules of one shape: it keeps out of the domains of `apart`.
+    """The rules of one shape: it keeps out of the domains of `anti_affinity`.
 
     `carried` are the counts in which its own pods count, those of other shapes' rules among them.
     """
@@ -169,7 +169,7 @@ class ConstraintState:
             (
                 *self.anti_affinity,
                 *near,
-                *(reclaim_priority.pod_count for reclaim_priority in self.spread),
+                *(spread.pod_count for spread in self.spread),
             )
         )
 
@@ -184,8 +184,8 @@ class ConstraintState:
         found = 0
         for count in self.anti_affinity:
             found += count.eased
-        for reclaim_priority in self.spread:
-            found += reclaim_priority.pod_count.eased
+        for spread in self.spread:
+            found += spread.pod_count.eased
         for count in self.affinity.counts if self.affinity else ():
             found += count.eased + count.joined
         return found
@@ -198,12 +198,8 @@ class ConstraintState:
 
         def part(near: AffinityConstraint | None, *, is_coarse: bool) -> ConstraintState:
             apart = [count for count in self.anti_affinity if coarse(count) == is_coarse]
-            levels = [
-                reclaim_priority
-                for reclaim_priority in self.spread
-                if coarse(reclaim_priority.pod_count) == is_coarse
-            ]
-            return ConstraintState(apart, near, levels)
+            spread = [one for one in self.spread if coarse(one.pod_count) == is_coarse]
+            return ConstraintState(apart, near, spread)
 
         is_coarse = self.affinity is not None and all(map(coarse, self.affinity.counts))
         nears = (self.affinity, None) if is_coarse else (None, self.affinity)
@@ -213,10 +209,8 @@ class ConstraintState:
         """Whether one more pod may come to this node."""
         if self.anti_affinity and self.clashes(node, horizon):
             return False
-        for (
-            reclaim_priority
-        ) in self.spread:  # asked for each node: all() costs as much as its answer
-            if not reclaim_priority.allows(node):
+        for spread in self.spread:  # asked for each node: all() costs as much as its answer
+            if not spread.allows(node):
                 return False
         return self.affinity is None or self.affinity.allows(node, horizon)
 

@@ -145,7 +145,7 @@ def _room(
         names[resource]: max(amount - int(room[resource, best]), 0)
         for resource, amount in pod_class.amounts
     }
-    if _is_ruled(pod_class) and not (indexes.size and any(missing.values())):
+    if not (pod_class.is_unconstrained or (indexes.size and any(missing.values()))):
         rule = Scarce.DEVICES if pod_class.constraints is None else Scarce.RULES
         requests = pod_class.shape.requests
         where = snapshot.domains.kept_to(pod_class)
@@ -171,13 +171,10 @@ def _room(
 
 def _too_large(snapshot: Snapshot, role: Role, pod_class: PodClass, pods: int) -> TooLarge | None:
     """A pod for which no node that it may use is large enough, however empty."""
+    if pod_class.large_enough.any():
+        return None
     nodes = np.flatnonzero(pod_class.eligible)
     has = snapshot.capacity.allocatable[:, nodes]
-    enough = np.ones(len(nodes), dtype=np.bool_)
-    for resource, amount in pod_class.amounts:
-        enough &= has[resource] >= amount
-    if enough.any():
-        return None
     names = snapshot.capacity.resources
     largest = {names[resource]: int(has[resource].max()) for resource, _ in pod_class.amounts}
     return TooLarge(
@@ -191,11 +188,6 @@ def _too_large(snapshot: Snapshot, role: Role, pod_class: PodClass, pods: int) -
         ],
         domains=snapshot.domains.kept_to(pod_class),
     )
-
-
-def _is_ruled(pod_class: PodClass) -> bool:
-    """Whether more than its sums decides where its pods may be."""
-    return pod_class.constraints is not None or pod_class.share_allocator is not None
 
 
 def _least_missing(snapshot: Snapshot, room: Ints, pod_class: PodClass, nodes: Ints) -> int:

@@ -82,16 +82,16 @@ class BestFitCursor:
 
     def find(self) -> int:
         """The next node that takes one more pod; -1 if there is none."""
-        freed, pod_classes, ahead = self._freed_nodes, self._fits, self._ahead
+        freed, fits, ahead = self._freed_nodes, self._fits, self._ahead
         if self._all:
-            return next(filter(pod_classes, self._all), _NO_NODE)
+            return next(filter(fits, self._all), _NO_NODE)
         while self._seen < len(freed):
             node = freed[self._seen]
-            if self._eligible[node] and pod_classes(node):
+            if self._eligible[node] and fits(node):
                 return node
             self._seen += 1
         while ahead or self._look_ahead():
-            if pod_classes(ahead[-1]):
+            if fits(ahead[-1]):
                 return ahead[-1]
             ahead.pop()
         return _NO_NODE
@@ -231,7 +231,7 @@ class ConstrainedCursor(BestFitCursor):
             group.start(at)
 
     def _first(self, group: _NodeGroup, ease: int) -> int:
-        """The first place of a lane that takes one more pod; -1 if there is none."""
+        """The first place of a group that takes one more pod; -1 if there is none."""
         places, order, count = group.places, self._nodes, len(group.places)
         while group.at < count and not self._fits(order[places[group.at]]):
             group.at += 1
@@ -271,7 +271,7 @@ class ConstrainedCursor(BestFitCursor):
                 group.start(min(group.back))
 
     def _most_room_first(self, near: AffinityConstraint) -> Iterator[int]:
-        """Where the first of a company decides for all, the domain with the most room first."""
+        """Where the first pod decides for all others: the domain with the most room first."""
         domains = near.counts[0].domains
         room = self._capacity.idle if self._horizon is IDLE else self._capacity.future_idle
         capacity = self._pod_class.pods_per_node(room, self._horizon)

@@ -12,7 +12,7 @@ from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.model import Reason
 from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce, Shortage
-from edl.planner.packing.node_capacity import Ints, by_scarcest_resource
+from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 from edl.planner.passes.admission.gang import Gang
 from edl.planner.passes.admission.topology_placement import closest_fit, fits_empty_cluster
@@ -76,8 +76,8 @@ def scarcest(
     pod_class = worst[0].pod_class
     if not pod_class.amounts:
         return Lack(Scarce.NODES)
-    ruled = pod_class.constraints is not None or pod_class.share_allocator is not None
-    if ruled and int(_plain_capacity(room, pod_class).sum()) >= worst[0].pods:
+    ruled = not pod_class.is_unconstrained
+    if ruled and int(pod_class.pods_by_resources(room).sum()) >= worst[0].pods:
         return Lack(Scarce.DEVICES if pod_class.constraints is None else Scarce.RULES)
     alone = [
         (
@@ -87,9 +87,3 @@ def scarcest(
         for resource, amount in pod_class.amounts
     ]
     return Lack(Scarce.RESOURCE, snapshot.capacity.resources[min(alone)[1]])
-
-
-def _plain_capacity(room: Ints, pod_class: PodClass) -> Ints:
-    """How many pods each node takes by its sums, whatever runs there."""
-    most = by_scarcest_resource(room[resource] // amount for resource, amount in pod_class.amounts)
-    return np.where(pod_class.eligible, np.maximum(most, 0), 0)

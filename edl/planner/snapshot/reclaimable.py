@@ -16,10 +16,7 @@ from edl.model import TrainingJob
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
-from edl.planner.snapshot.reclaimable_capacity import (
-    PlainReclaimableCapacity,
-    TeamReclaimableCapacity,
-)
+from edl.planner.snapshot.reclaimable_capacity import ReclaimableCapacity
 from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import (
     NONE_RECLAIMABLE,
@@ -95,15 +92,9 @@ class Reclaimable:
         self._queued: dict[int, _Rank] = {}
         self._common = 0
         """How many levels all of `_heaps` share."""
-        plain = self._teams is None
-        kind: type[PlainReclaimableCapacity | TeamReclaimableCapacity] = (
-            PlainReclaimableCapacity if plain else TeamReclaimableCapacity
-        )
         least = rules.min_replicas
         extras = [(one, found) for one in allocations if (found := one.placements[least(one) :])]
-        self.capacity: PlainReclaimableCapacity | TeamReclaimableCapacity = kind(
-            snapshot.capacity, extras
-        )
+        self.capacity = ReclaimableCapacity(snapshot.capacity, extras)
 
     def next(self, scope: ReclaimScope) -> RoleAllocation | None:
         """The role that yields next to a claim; it leaves the heap."""

@@ -17,7 +17,7 @@ from edl.feasibility.horizon import Horizon
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import PipelinedPods
-from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
+from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
 
 if TYPE_CHECKING:
     from edl.planner.packing.node_capacity import Ints
@@ -46,7 +46,7 @@ class Precedence:
         for allocation in self.snapshot.allocations:
             nodes[allocation.pod_class] += [placement.node for placement in _loose(allocation)]
         for pod_class, found in nodes.items():
-            _give(self._open, pod_class, found)
+            pod_class.release_from(self._open, found)
         for pod_class, pods in self.gated.items():
             whole, spare = (
                 self.snapshot.pod_class(pod_class.shape),
@@ -93,7 +93,7 @@ class Precedence:
         if index not in self._capacities:
             pipelined, room = self.pipelined[index], self._open.copy()
             for request, nodes in zip(pipelined.requests, pipelined.nodes, strict=False):
-                _give(room, request.pod_class, nodes)
+                request.pod_class.release_from(room, nodes)
             found = [
                 int(request.pod_class.pods_by_capacity(room, Horizon.EMPTY).sum())
                 for request in pipelined.requests
@@ -127,10 +127,3 @@ def _loose(allocation: RoleAllocation) -> list[Placement]:
         for placement in allocation.placements
         if placement.is_new and placement.holds_idle
     ]
-
-
-def _give(room: "Ints", pod_class: PodClass, nodes: Iterable[int]) -> None:
-    found = np.array([node for node in nodes if node != NO_NODE], dtype=np.int64)
-    counts = np.bincount(found, minlength=room.shape[1])
-    for resource, amount in pod_class.amounts:
-        room[resource] += counts * amount

@@ -36,13 +36,13 @@ class CooldownHolds:
         for other in self.snapshot.allocations:
             for place, node in _kept(other):
                 if (share(other, place), other.rank) > turn:
-                    _add(room, other.pod_class, node)
+                    other.pod_class.release_from(room, (node,))
         return room
 
     def keep(self, pod_class: PodClass, node: int) -> None:
         """A taker's pod comes to this node once the givers' have left."""
         for _, room in self._found.values():
-            _add(room, pod_class, node)
+            pod_class.release_from(room, (node,))
 
     def would_reserve(self) -> bool:
         """Whether the next plan would reserve room for one of them."""
@@ -60,8 +60,3 @@ def _kept(allocation: RoleAllocation) -> Iterator[tuple[int, int]]:
             return
         if not placement.holds_idle:
             yield place, placement.node
-
-
-def _add(room: Ints, pod_class: PodClass, node: int) -> None:
-    for resource, amount in pod_class.amounts:
-        room[resource, node] += amount

@@ -54,23 +54,17 @@ def unneeded(snapshot: Snapshot) -> Mask:
 
 def given_up(snapshot: Snapshot) -> Mask:
     """Nodes that their autoscaler keeps although they have been unneeded for long."""
-    found = np.zeros(len(snapshot.capacity.index), dtype=np.bool_)
-    after = snapshot.limits.idle_node_after + REMOVED_WITHIN
-    for name, since in snapshot.state.unneeded_since:
-        node = snapshot.capacity.index.get(name)
-        if node is not None and snapshot.has_passed(since, after):
-            found[node] = True
-    return found
+    return _unneeded_for(snapshot, snapshot.limits.idle_node_after + REMOVED_WITHIN)
 
 
 def overdue(snapshot: Snapshot) -> Mask:
     """Nodes unneeded for long enough that extras leave them, without those that were given up."""
-    found = np.zeros(len(snapshot.capacity.index), dtype=np.bool_)
-    for name, since in snapshot.state.unneeded_since:
-        node = snapshot.capacity.index.get(name)
-        if node is not None and snapshot.has_passed(since, snapshot.limits.idle_node_after):
-            found[node] = True
-    return found & ~given_up(snapshot)
+    return _unneeded_for(snapshot, snapshot.limits.idle_node_after) & ~given_up(snapshot)
+
+
+def _unneeded_for(snapshot: Snapshot, wait: timedelta) -> Mask:
+    times = snapshot.state.unneeded_since
+    return _mask(snapshot, {name for name, since in times if snapshot.has_passed(since, wait)})
 
 
 def _removable(snapshot: Snapshot) -> Mask:
@@ -102,5 +96,6 @@ def _others(snapshot: Snapshot) -> Ints:
 
 def _mask(snapshot: Snapshot, names: Iterable[str]) -> Mask:
     found = np.zeros(len(snapshot.capacity.index), dtype=np.bool_)
-    found[[snapshot.capacity.index[name] for name in names]] = True
+    index = snapshot.capacity.index
+    found[[index[name] for name in names if name in index]] = True
     return found
