@@ -69,9 +69,7 @@ def test_the_same_gangs_make_room_as_if_room_were_counted_anew_for_each_of_them(
 ) -> None:
     snapshot = take_snapshot(state, POLICIES["fair"], Limits())
     found = list(victim_candidates(snapshot.allocations, frozenset()))
-    requests = [
-        PodSetRequest(snapshot.pod_class(shape(cpu)), pods) for cpu, pods in asked
-    ]
+    requests = [PodSetRequest(snapshot.pod_class(shape(cpu)), pods) for cpu, pods in asked]
     assume(is_enough(snapshot, found, requests) and not is_enough(snapshot, (), requests))
     chosen = select_victims(found, FreedCapacity(snapshot.capacity.future_idle.copy(), requests))
     event(f"{len(chosen)} of {len(found)}")
