@@ -36,20 +36,20 @@ _YOUNG: Final = 200_000
 def main() -> None:
     """The console script `kubectl-edl`."""
     gc.set_threshold(_YOUNG)
-    done: list[int] = []
-    atexit.register(_leave, done)  # The first to register is the last to be called.
-    done.append(run(sys.argv[1:], this_process(), os.environ))
-    sys.exit(done[0])
+    code = run(sys.argv[1:], this_process(), os.environ)
+    atexit._run_exitfuncs()  # noqa: SLF001 (os._exit runs none)
+    _leave(code)
 
 
-def _leave(done: Sequence[int]) -> None:
-    """At once: Python would take all apart that is loaded, and what a thousand Jobs have left."""
-    if not done:  # an error on its way, with EDL_DEBUG
-        return
+def _leave(code: int) -> None:
+    """At once: Python would first wait for threads that wait for an answer, also after Ctrl-C.
+
+    And it would take all apart that is loaded, and what a thousand Jobs have left.
+    """
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):  # closed: `run` has told what it could
             stream.flush()
-    os._exit(done[0])
+    os._exit(code)
 
 
 def run(args: Sequence[str], world: CliContext, environ: Mapping[str, str]) -> int:

@@ -19,7 +19,7 @@ HELD: Final = (
     *("sandbox", "dev", "benchmarks", "examples", "docs"),
     *("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"),
 )
-SUFFIXES: Final = frozenset({".py", ".md", ".yaml", ".tpl"})
+SUFFIXES: Final = frozenset({".py", ".md", ".yaml", ".tpl", ".js", ".html"})
 PATTERNS: Final = {
     "a person for a thing": r"\b(?:(?:no|some|any|every)body|who(?:ever|m)?|he|him|his)\b",
     "say what it is not: `is not a …`": r"\b(?:is|are|was|were) no\b(?! (?:longer|more)\b)",

@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from kubectl_edl.output.cell_width import columns, cut_to
 from kubectl_edl.output.color import FAINT, painted
 from kubectl_edl.output.safe_text import ascii_only
 from kubectl_edl.output.table import Layout
@@ -38,12 +39,14 @@ def fitted(text: str, layout: Layout) -> str:
 
 
 def cut(line: str, width: int) -> str:
-    """The first `width` characters of a line; escape sequences take no room."""
-    if len(_ESCAPE.sub("", line)) <= width:
+    """The first `width` columns of a line; escape sequences take no room."""
+    if columns(_ESCAPE.sub("", line)) <= width:
         return line
     kept, left = "", width
     for part in re.split(f"({_ESCAPE.pattern})", line):
         escape = _ESCAPE.fullmatch(part)
-        kept += part if escape else part[:left]
-        left -= 0 if escape else len(part[:left])
+        shown = part if escape else cut_to(part, left)
+        kept += shown
+        if not escape:
+            left = left - columns(shown) if shown == part else 0
     return kept if kept.endswith(_RESET) or "\x1b" not in kept else kept + _RESET

@@ -6,6 +6,8 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from kubectl_edl.output.cell_width import columns as taken
+from kubectl_edl.output.cell_width import cut_to, padded
 from kubectl_edl.output.color import painted
 from kubectl_edl.output.safe_text import ascii_only, harmless
 
@@ -112,7 +114,7 @@ def widths(table: Table, layout: Layout) -> tuple[int, ...]:
 
 
 def _needed(lines: Sequence[Sequence[str]], layout: Layout) -> tuple[int, ...]:
-    needed = [max(_LEAST, *map(len, column)) for column in zip(*lines, strict=True)]
+    needed = [max(_LEAST, *map(taken, column)) for column in zip(*lines, strict=True)]
     floor = layout.floor if len(layout.floor) == len(needed) else (0,) * len(needed)
     return tuple(max(pair) for pair in zip(needed, floor, strict=True))
 
@@ -186,4 +188,4 @@ def _coloured(cell: str, column: Column[Any]) -> str:
 
 def _cell(text: str, size: int, layout: Layout) -> str:
     cut = _CUT[layout.unicode]
-    return (text if len(text) <= size else text[: size - len(cut)] + cut).ljust(size)
+    return padded(text if taken(text) <= size else cut_to(text, size - len(cut)) + cut, size)

@@ -1,5 +1,8 @@
 import io
+import json
 import os
+import signal
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -237,11 +240,10 @@ def test_version_is_the_packages() -> None:
 
 def test_help_loads_neither_the_cluster_nor_the_planner() -> None:
     code = (
-        "import sys; from kubectl_edl.main import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
+        "import atexit, sys; from kubectl_edl.main import main\n"
         "heavy = {'kubernetes', 'numpy', 'msgspec', 'yaml', 'urllib3', 'edl.model'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
+        "atexit.register(lambda: print(sorted(heavy & set(sys.modules))))\n"
+        "main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True
@@ -303,3 +305,29 @@ def test_an_old_name_runs_the_new_command_and_says_so(
     assert renamed == current
     assert capsys.readouterr().err == f'warning: "{old}" is now "{new}"; 0.2 drops the old name\n'
     assert old not in COMMANDS
+
+
+def test_ctrl_c_waits_for_no_answer_of_the_api_server(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        cluster = {"server": f"http://127.0.0.1:{silent.getsockname()[1]}"}
+        file = tmp_path / "config.yaml"
+        file.write_text(
+            json.dumps(
+                {
+                    "current-context": "a",
+                    "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+                    "clusters": [{"name": "a", "cluster": cluster}],
+                    "users": [{"name": "a", "user": {"token": "x"}}],
+                }
+            )
+        )
+        command = [sys.executable, "-m", "kubectl_edl", "status", "--kubeconfig", str(file)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            asked, _ = silent.accept()
+            with asked:
+                asked.recv(1)
+                process.send_signal(signal.SIGINT)
+                try:
+                    assert process.wait(20) == 130
+                finally:
+                    process.kill()

@@ -6,12 +6,12 @@ and no nodes, with the same jobs: each is done when its work is, and is deleted 
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from itertools import product
-from statistics import fmean
 from typing import Final
 
 from benchmarks.report.processor import processor
+from benchmarks.scheduling import runs
 from benchmarks.scheduling.autoscaled.contestants import CONTESTANTS, Contestant
 from benchmarks.scheduling.autoscaled.course import Course, Figures, Observer, begin
 from benchmarks.scheduling.autoscaled.trace import NAMESPACE, PODS, POOL, Submission, trace
@@ -73,24 +73,18 @@ def line(name: str, found: Figures, spent: float) -> str:
     )
 
 
-def mean(rows: Sequence[tuple[Figures, float]]) -> tuple[Figures, float]:
-    found = Figures._make(map(fmean, zip(*(one for one, _ in rows), strict=True)))
-    return found, fmean(spent for _, spent in rows)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--contestants", nargs="*", choices=CONTESTANTS, default=list(CONTESTANTS))
     options = parser.parse_args()
     print(HEAD)
-    measured: dict[str, list[tuple[Figures, float]]] = {}
+    runs.print_runs(line, played(options))
+
+
+def played(options: argparse.Namespace) -> Iterator[tuple[str, int, Figures, float]]:
     for seed, name in product(range(options.seeds), options.contestants):
-        row = measure(CONTESTANTS[name], trace(seed))
-        print(line(f"{name}, seed {seed}", *row), flush=True)
-        measured.setdefault(name, []).append(row)
-    for name, rows in measured.items():
-        print(line(f"{name}, mean of {len(rows)}", *mean(rows)))
+        yield name, seed, *measure(CONTESTANTS[name], trace(seed))
 
 
 if __name__ == "__main__":

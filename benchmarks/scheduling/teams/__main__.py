@@ -6,13 +6,13 @@ the same trace: one team borrows the whole cluster, owners come back in bursts.
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import product
-from statistics import fmean
 from typing import Final
 
 from benchmarks.report.processor import processor
+from benchmarks.scheduling import runs
 from benchmarks.scheduling.teams.accounting import Figures, figures
 from benchmarks.scheduling.teams.contestants import CONTESTANTS, Contestant
 from benchmarks.scheduling.teams.observe import JobObserver
@@ -60,11 +60,6 @@ def line(name: str, found: Figures, spent: float) -> str:
     )
 
 
-def mean(rows: Sequence[tuple[Figures, float]]) -> tuple[Figures, float]:
-    found = Figures._make(map(fmean, zip(*(one for one, _ in rows), strict=True)))
-    return found, fmean(spent for _, spent in rows)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--teams", type=int, nargs="*", default=[2, 5])
@@ -72,13 +67,12 @@ def main() -> None:
     parser.add_argument("--contestants", nargs="*", choices=CONTESTANTS, default=list(CONTESTANTS))
     options = parser.parse_args()
     print(HEAD)
-    measured: dict[str, list[tuple[Figures, float]]] = {}
+    runs.print_runs(line, played(options))
+
+
+def played(options: argparse.Namespace) -> Iterator[tuple[str, int, Figures, float]]:
     for teams, seed, name in product(options.teams, range(options.seeds), options.contestants):
-        row = measure(CONTESTANTS[name], trace(seed, teams))
-        print(line(f"{teams} teams, {name}, seed {seed}", *row), flush=True)
-        measured.setdefault(f"{teams} teams, {name}", []).append(row)
-    for name, rows in measured.items():
-        print(line(f"{name}, mean of {len(rows)}", *mean(rows)))
+        yield f"{teams} teams, {name}", seed, *measure(CONTESTANTS[name], trace(seed, teams))
 
 
 if __name__ == "__main__":

@@ -110,14 +110,17 @@ _USUAL_TIMEOUT: Final = 60
 
 def read_in(document: Fields) -> Sequence[Json]:
     spec = document.fields("spec")
+    timeout = spec.whole("timeout")
+    # Only a script takes time that a limit is for; the workers leave at once.
+    limit = "" if timeout is None or not spec.said("script") else f" --timeout {timeout}s"
     gone = spec.fields("toDelete")
     names = gone.shaped("podNames", [str])
     count = gone.whole("count", least=1)
     if names:
-        _say(document, spec, f" --remove {','.join(map(quote, names))}", "")
+        _say(document, spec, f" --remove {','.join(map(quote, names))}{limit}", "")
     else:
         how = f"where SIZE is {count or 1} less than it has now"
-        _say(document, spec, " SIZE", how)
+        _say(document, spec, f" SIZE{limit}", how)
     return ()
 
 
@@ -138,8 +141,7 @@ def _say(document: Fields, spec: Fields, flags: str, how: str) -> None:
     namespace = f" -n {quote(meta.namespace)}" if meta.namespace else ""
     script = "".join(_script(spec))
     command = f"kubectl edl scale {quote(job)}{namespace}{flags}{script}"
-    spec.value("timeout")
-    spec.value("backoffLimit")
+    spec.value("backoffLimit")  # of the operation's own retries: a command that fails is run again
     way_out = f"run: {command}" + (f" ({how}: kubectl edl status {job})" if how else "")
     document.lose("", "an operation, nothing to apply", way_out)
 

@@ -178,7 +178,7 @@ def _master(fields: Fields, pods: PaddlePods) -> RoleManifest:
 
 
 def _serving(role: str, size: int, template: Json) -> RoleManifest:
-    """A ReplicaSet it was, which restarts for ever."""
+    """The controller made a ReplicaSet of it, which restarts its pods without a limit."""
     restart, job = restart_policy.restarted("OnFailure", None)
     return RoleManifest(
         role, replica_bounds.exactly(size), pod_templates.with_restart(template, restart), job
@@ -190,8 +190,13 @@ def _settings(spec: Fields, trainer: Fields) -> dict[str, str]:
     for name, annotation in _NUMBERS.items():
         # Some wrote the passes beside the trainer's entrypoint.
         places = (spec, trainer) if name == "passes" else (spec,)
-        found = [value for place in places if (value := place.whole(name)) is not None]
-        said |= {annotation: str(found[0])} if found and found[0] > 0 else {}
+        found = [(place, value) for place in places if (value := place.whole(name)) is not None]
+        for place, value in found[1:]:
+            if value != found[0][1]:
+                what = f"{value} here and {found[0][1]} in spec, which counts"
+                place.lose(name, what, "say it once")
+        first = found[0][1] if found else 0
+        said |= {annotation: str(first)} if first else {}
     port = spec.whole("port") or _PORT
     said |= {} if port == _PORT else {contract.PORT: str(port)}
     texts = {annotation: trainer.text(name) for name, annotation in _TEXTS.items()}

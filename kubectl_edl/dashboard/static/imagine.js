@@ -107,7 +107,7 @@ function said(row, { max, minutes, rows, untouched, more }) {
   const rest =
     touched > 0
       ? `${many(touched, "other job")} would change, ${untouched} would not`
-      : "nobody else would change";
+      : "no other job would change";
   return `${before} ${instead}; ${rest}.`;
 }
 

@@ -95,12 +95,12 @@ export class Queue {
         ...(teams ? [{ title: "Team", cell: team }] : []),
         { title: "Priority", cell: (row) => row.priority },
         { title: "Waits for", cell: (row) => row.asks },
-        { title: "Behind", cell: (row) => row.ahead.join(", ") || "nobody" },
+        { title: "Behind", cell: (row) => row.ahead.join(", ") || "none" },
         { title: "Starts", cell: (row) => row.starts },
         { title: "Reason", cell: (row) => row.message },
         { title: "Waits since", cell: (row) => age(row.since) },
       ],
-      "Nobody waits.",
+      "No training job waits.",
     );
   }
 }

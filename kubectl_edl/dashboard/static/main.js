@@ -1,4 +1,4 @@
-// The page: one stream of pictures, and everybody who shows a part of them.
+// The page: one stream of pictures, and the parts of the page that show them.
 
 import { scales } from "./asking.js";
 import { Cluster, Nodes } from "./cluster.js";

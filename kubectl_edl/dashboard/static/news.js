@@ -1,4 +1,4 @@
-// What a screen reader is told while somebody reads elsewhere: phases and sizes that changed, a few
+// What a screen reader is told while its user reads elsewhere: phases and sizes that changed, a few
 // at a time, and never the same twice.
 
 import { byId, element } from "./dom.js";

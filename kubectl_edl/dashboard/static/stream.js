@@ -1,4 +1,4 @@
-// The one connection of this tab: server-sent events, only while somebody looks.
+// The one connection of this tab: server-sent events, only while the page is visible.
 //
 // A browser opens six connections to one server, whatever the number of its tabs: a hidden tab
 // gives its own back, and has the newest picture again as soon as it is seen.

@@ -37,7 +37,7 @@ export class Teams {
   }
 }
 
-// Below its parent: indented, and said in words for who does not see that.
+// Below its parent: indented, and said in words for screen readers.
 function named({ name, level }) {
   const depth = Math.min(level, 8);
   const said = level > 0 ? element("span", { class: "unseen" }, `level ${level + 1}: `) : null;

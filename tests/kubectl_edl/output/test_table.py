@@ -1,6 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubectl_edl.output.cell_width import columns
 from kubectl_edl.output.table import Column, Layout, Table, render, widths
 
 COLUMNS = (
@@ -69,3 +70,22 @@ def test_on_a_terminal_no_line_is_longer_than_the_fixed_columns_need(
     )
     longest = max(map(len, render(table, Layout(width=width)).splitlines()))
     assert longest <= max(width, fixed + 2 * 3 + 12)
+
+
+def test_wide_letters_take_two_columns_and_combining_marks_none() -> None:
+    table = Table(
+        (Column("NAME"), Column("AGE")), (("学習", "5m"), ("e\u0301a", "6m"), ("abcd", "7m"))
+    )
+    assert render(table, Layout()).splitlines() == [
+        "NAME   AGE",
+        "学習   5m",
+        "e\u0301a     6m",
+        "abcd   7m",
+    ]
+
+
+def test_a_cell_of_wide_letters_is_cut_to_the_columns_that_it_has() -> None:
+    table = Table((Column("MESSAGE", shrinks=True), Column("AGE")), (("学習" * 9, "5m"),))
+    line = render(table, Layout(width=20)).splitlines()[1]
+    assert line == "学習学習学習…    5m"
+    assert columns(line) == 20 - 1

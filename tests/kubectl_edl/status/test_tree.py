@@ -278,3 +278,9 @@ def test_a_cut_line_ends_its_colour() -> None:
     assert cut("\x1b[32mRunning\x1b[0m well", 3) == "\x1b[32mRun\x1b[0m"
     assert cut("Running", 7) == "Running"
     assert fitted("a\nb\nc\n", Layout(width=1, height=3)) == "a\n…\n"
+
+
+def test_a_line_of_wide_letters_is_cut_before_it_would_wrap() -> None:
+    assert cut("学習学習", 8) == "学習学習"
+    assert cut("学習学習", 7) == "学習学"
+    assert cut("\x1b[31m学習\x1b[0mab", 3) == "\x1b[31m学\x1b[0m"

@@ -120,6 +120,15 @@ def test_scaling_in_by_name_names_the_workers() -> None:
     )
 
 
+@pytest.mark.parametrize("gone", [{"count": 1}, {"podNames": ["elastic-worker-1"]}])
+def test_the_time_that_a_script_has_before_workers_leave_goes_with_the_command(
+    gone: Json,
+) -> None:
+    text = said(scale("ScaleIn", toDelete=gone, timeout=300, script="/leave.sh"))
+    assert "--timeout 300s --script /leave.sh" in text
+    assert "--timeout" not in said(scale("ScaleIn", toDelete=gone, timeout=300))
+
+
 def test_a_script_goes_with_the_command() -> None:
     env = [{"name": "A", "value": "b c"}]
     text = said(scale("ScaleOut", timeout=300, script="/run me.sh", env=env))

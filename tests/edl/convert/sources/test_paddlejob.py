@@ -189,3 +189,11 @@ def test_a_gpus_old_name_is_todays() -> None:
 def test_what_cannot_be_read_is_refused(trainer: Json, said: str) -> None:
     with pytest.raises(Malformed, match=said):
         convert(paddlejob(trainer))
+
+
+def test_passes_that_stand_in_two_places_and_differ_are_named() -> None:
+    def dropped(trainer: int) -> list[str]:
+        return paths(jobs(paddlejob({"passes": trainer}, passes=2)))
+
+    assert dropped(2) == []
+    assert dropped(5) == ["spec.trainer.passes"]
