@@ -14,7 +14,7 @@ from edl.writes import Json
 from sandbox import Sandbox, temporary_sandbox
 from sandbox.autoscaler import NAME, add_karpenter
 from sandbox.objects.node_pools import NodePool
-from tests.integration.support.stage import Stage, elastic, pause_after, stage
+from tests.integration.support.stage import Stage, elastic, pause_after, stage, web
 
 pytestmark = [pytest.mark.torture, pytest.mark.timeout(900)]
 
@@ -22,11 +22,18 @@ POOL = NodePool(sizes=(16,), cpu_limit="640", node_delay="5s", consolidate_after
 CPU = "3900m"
 PODS_OF_A_NODE: Final = 4
 """With that CPU."""
-OPTIONS = ("--provisioning-timeout=60", "--provisioning-parallelism=20")
+OPTIONS = (
+    "--provisioning-timeout=60",
+    "--provisioning-parallelism=20",
+    "--idle-node-after=5",
+    "--growth-cooldown=3",
+)
 STRIKES: Final = 8
 """What dies in one test, at most."""
 RECONCILER: Final = "reconciler"
 NODE: Final = "node"
+FIRST: Final = "train-0-"
+"""How the name of the pod with index 0 begins."""
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +121,7 @@ def scene(request: pytest.FixtureRequest, autoscaled: Installation) -> Iterator[
         at.within = 300.0
         made = Scene(at, autoscaled, Random(request.param))  # noqa: S311 (no secret depends on it)
         yield made
-        for kind in ("Job", "Pod"):
+        for kind in ("Deployment", "Job", "Pod"):
             at.delete_all(kind)
         victims = () if made.struck else (RECONCILER, NAME)
         made.until(lambda: not made.nodes(), "all nodes go after the jobs", *victims)
@@ -127,6 +134,15 @@ def asks(pod: Json) -> bool:
 def gang(name: str, pods: int, cpu: str = CPU, **labels: str) -> Json:
     words = {"framework": "tensorflow", "min": str(pods), "max": str(pods)} | labels
     return elastic(name, cpu=cpu, labels=words, parallelism=pods)
+
+
+def service(name: str) -> Json:
+    """Others' pod that leaves 7 CPUs of a node."""
+    made, labels = web(1, "9"), {"app": name}
+    made["metadata"]["name"] = name
+    made["spec"]["selector"]["matchLabels"] = labels
+    made["spec"]["template"]["metadata"]["labels"] = labels
+    return made
 
 
 def reason(at: Stage, job: str) -> Any:  # noqa: ANN401 — JSON
@@ -169,4 +185,27 @@ def test_a_gang_that_cannot_be_provisioned_leaves_nothing_and_others_pass(scene:
     scene.until(lambda: len(scene.nodes()) == 1, "no node was made for the giant")
     scene.started_whole("small", 4)
     assert scene.at.size("giant") == 0
+    assert scene.struck
+
+
+def test_extras_leave_nodes_that_nothing_else_needs_and_the_minimum_runs_on(scene: Scene) -> None:
+    """Two of three services go while their nodes are full of extras."""
+    others = ("front", "back", "side")
+    scene.at.apply(*map(service, others))
+    ran = lambda pods: scene.at.running("train") == scene.at.size("train") == pods  # noqa: E731
+    scene.until(lambda: len(scene.nodes()) == 3, "a node for each service")
+    words = {"framework": "pytorch", "min": "1", "max": "9"}
+    scene.at.apply(elastic("train", cpu="2", labels=words))
+    scene.until(lambda: ran(9), "extras fill the nodes of the services")
+    pods = {pod["metadata"]["labels"].get("app", "train"): pod for pod in scene.at.all("Pod")}
+    (first,) = (pod for pod in scene.at.pods("train") if pod["metadata"]["name"].startswith(FIRST))
+    home, uid = first["spec"]["nodeName"], first["metadata"]["uid"]
+    for name in others:
+        if pods[name]["spec"]["nodeName"] != home:
+            scene.at.kubectl("delete", "deployment", name)
+    gone = lambda: scene.nodes() == [f"node/{home}"]  # noqa: E731
+    scene.until(gone, "nodes that only extras kept are gone", RECONCILER, NAME, NODE)
+    scene.until(lambda: ran(3), "as many extras stay as fit on the node that is needed")
+    assert scene.at.uids("train")["0"] == uid, "its minimum runs on"
+    assert int(scene.at.job("train").get("status", {}).get("failed", 0)) == 0
     assert scene.struck
