@@ -83,6 +83,8 @@ class LeaderElector:
         self._clocks = clocks
         self._terms = terms
         self._lock = Lock()
+        self._publishing = Lock()
+        """Several threads publish; `_lock` is held while the API server is asked."""
         self._seen: Json | None = None
         self._seen_at = 0.0
         self._known = False
@@ -100,7 +102,8 @@ class LeaderElector:
 
         None removes the annotation, whichever process wrote it.
         """
-        self._notes = {**self._notes, **notes}
+        with self._publishing:
+            self._notes = {**self._notes, **notes}
 
     def leave(self, name: str, note: str) -> None:
         """As long as this process leads the Lease carries it, for the next leader to inherit."""

@@ -1,5 +1,6 @@
-from threading import Event
-from typing import TYPE_CHECKING
+from collections import UserDict
+from collections.abc import Callable, KeysView
+from threading import Event, Thread
 
 import pytest
 
@@ -11,9 +12,6 @@ from reconciler.leader_election import LeaderElector, LeaseSettings
 from reconciler.leader_only_cluster import LeaderOnlyCluster, NotLeading
 from tests.edl.kube.faults import FaultyCluster
 from tests.reconciler.times import Time
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LEASE = ObjectRef("Lease", "edl-system", "edl-reconciler")
 TERMS = LeaseSettings(lasts=15, renew_within=10, retry_every=2)
@@ -114,6 +112,29 @@ def test_what_a_former_holder_said_goes_where_the_next_one_knows_nothing_of_it(
     bob.publish({"missing": None})
     bob.attempt()
     assert fake.get(LEASE)["metadata"]["annotations"] == {"mood": "kind"}
+
+
+class Interrupted(UserDict[str, str | None]):
+    """While it is read another thread goes first, as far as it may."""
+
+    def __init__(self, others: Callable[[], None], **notes: str) -> None:
+        super().__init__(notes)
+        self.other = Thread(target=others)
+
+    def keys(self) -> KeysView[str]:
+        self.other.start()
+        self.other.join(timeout=0.5)
+        return super().keys()
+
+
+def test_what_two_threads_publish_at_once_is_all_published(
+    ann: LeaderElector, fake: FakeCluster
+) -> None:
+    notes = Interrupted(lambda: ann.publish({"rights": "all"}), mood="kind")
+    ann.publish(notes)
+    notes.other.join()
+    ann.attempt()
+    assert fake.get(LEASE)["metadata"]["annotations"] == {"mood": "kind", "rights": "all"}
 
 
 def test_a_leader_inherits_what_the_last_one_left_and_never_what_it_left_itself_before(
