@@ -390,6 +390,17 @@ def test_a_follower_forgets_what_it_decided_by(world: World) -> None:
     assert world.followed == 1
 
 
+def test_a_follower_forgets_which_starts_were_refused(world: World) -> None:
+    """Another leader may start the job, and preempt it: it waits then, and nothing refuses it."""
+    world.starts = True
+    world.hand.fails[A] = Invalid("exceeded quota", 422)
+    world.loop.round()
+    alarm = DebouncedTrigger(0)
+    world.loop.run(alarm, Follower(alarm))
+    world.loop.round()
+    assert world.refusals == [None, None]
+
+
 def test_many_rings_wake_once() -> None:
     alarm = DebouncedTrigger(0.05)
     for _ in range(10):

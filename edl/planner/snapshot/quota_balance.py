@@ -58,6 +58,16 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
                 return quota
         return None if self.lends(pods) else self.unlent
 
+    @property
+    def never_allowed_by(self) -> QuotaLine | None:
+        """The first quota that is smaller than this request."""
+        return next((quota for quota, cost in self.amounts if cost > quota.spec.hard), None)
+
+    @property
+    def fits_beside_others(self) -> bool:
+        """Whether it is within every quota once no training job counts in them."""
+        return all(cost <= quota.spec.hard - quota.spec.others for quota, cost in self.amounts)
+
     def lends(self, pods: int = 1) -> bool:
         """Whether `pods` more leave what teams keep that lend nothing."""
         if self.unlent is None or self.team is None:

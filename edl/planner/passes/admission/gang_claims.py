@@ -28,7 +28,7 @@ from edl.planner.passes.scale_down.needed_nodes import overdue
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import place_on_one_node
 from edl.planner.snapshot.decisions import Decisions
-from edl.planner.snapshot.quota_balance import QuotaLine
+from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
 from edl.planner.snapshot.restart_backoff import gang_backoff_until, gang_failure
 from edl.planner.teams.reclaim_priority import NONE_IN_REACH, ReclaimPriority, ReclaimScope
 
@@ -159,11 +159,13 @@ class GangClaims:
         `patient`: it waits for nodes for more pods first, as long as its quotas allow it at all.
         """
         job, scope = found.job, self.sources.scope_of(found)
-        if found.quota_request and (
-            quota := self.sources.reclaimable.exceeded_quota(found.quota_request, scope)
+        request = found.quota_request
+        if request and (
+            quota := request.never_allowed_by
+            or self.sources.reclaimable.exceeded_quota(request, scope)
         ):
             self._nodes.drop(found)
-            self._above_budget(found, quota, found.quota_request.amount(quota))
+            self._above_budget(found, request, quota)
             return False
         if patient:
             self._pass_over(found, reasons.PLACED_FIRST)
@@ -211,12 +213,12 @@ class GangClaims:
             )
         return self._fits_without_jobs[found.signature]
 
-    def _above_budget(self, found: Gang, quota: QuotaLine, needs: int) -> None:
+    def _above_budget(self, found: Gang, request: QuotaRequest, quota: QuotaLine) -> None:
         """Other jobs pass it; those that count in the same quota do so for a while only."""
-        key = found.job.key
+        key, needs = found.job.key, request.amount(quota)
         self.decisions.enqueue(key, reasons.in_budget(quota.spec, needs, quota.used))
         # What others hold is not ours to wait for.
-        may = needs <= quota.spec.hard - quota.spec.others
+        may = request.fits_beside_others and self._fits_alone(found)
         if may and self.snapshot.has_passed(
             found.job.queued_at, self.snapshot.limits.queue_patience
         ):
