@@ -206,6 +206,8 @@ class Attempted(StrEnum):
     GROWTH = "Growth"
     RECLAMATION = "Reclamation"
     """It made room for a training job that could not start."""
+    PLACEMENT = "Placement"
+    """Pods of others came first to the nodes of a start."""
 
 
 class Attempt(msgspec.Struct, frozen=True, tag=True):

@@ -3,7 +3,7 @@
 from typing import TypeAlias
 
 from edl.model import Code, JobKey, Restart, Role
-from edl.model.reason_codes import About, ForeignJob, Minimum, Other
+from edl.model.reason_codes import About, Attempt, Attempted, ForeignJob, Minimum, Other
 
 JobReference: TypeAlias = JobKey | str
 """A training job, by its key or by the uid of one of its Jobs."""
@@ -22,6 +22,12 @@ def was_admitted(role: Role) -> bool:
 def gang_was_unschedulable(role: Role) -> bool:
     """Whether its last start came to nothing, because the scheduler placed its pods otherwise."""
     return role.record.last is not None and role.record.last.code is Code.GANG_UNSCHEDULABLE
+
+
+def nodes_were_taken(role: Role) -> bool:
+    """Whether its last start came to nothing, because pods of others came first to its nodes."""
+    last = role.record.last
+    return last is not None and last.about == Attempt(Attempted.PLACEMENT)
 
 
 def was_unschedulable(role: Role) -> bool:

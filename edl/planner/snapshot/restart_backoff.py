@@ -30,6 +30,8 @@ _MOST: Final = 4
 """Doublings at most after a restart that reached nothing: 8 hours, with a cooldown of 5 minutes."""
 _GANG_LASTING: Final = 3
 """In gang limits: a gang that came to less than its minimum so late has run before."""
+_TAKEN: Final = timedelta(seconds=10)
+"""After the first start whose nodes went to pods of others: there was room a moment before."""
 _MOST_WORTHWHILE: Final = 2
 """Doublings at most after any other: 20 minutes."""
 
@@ -72,16 +74,18 @@ def failed_change(snapshot: Snapshot, job: TrainingJob, role: Role) -> Reason | 
     return None if _changed_since(other, role.record.resized_at) else reasons.GROWS_LATER
 
 
-def gang_failure(snapshot: Snapshot, job: TrainingJob) -> Reason:
+def gang_failure(
+    snapshot: Snapshot, job: TrainingJob, reason: Reason = reasons.GANG_PENDING
+) -> Reason:
     """Why a gang is suspended that did not come together, with how often that was so before."""
     if snapshot.has_passed(job.started_at, _GANG_LASTING * snapshot.limits.gang_limit):
-        return reasons.GANG_PENDING
+        return reason
     starts = (
         role.record.last.attempts
         for role in job.live
         if role.record.last and last_resizes.was_admitted(role)
     )
-    return replace(reasons.GANG_PENDING, attempts=max(starts, default=0))
+    return replace(reason, attempts=max(starts, default=0))
 
 
 def gang_backoff_until(snapshot: Snapshot, job: TrainingJob) -> datetime | None:
@@ -89,7 +93,8 @@ def gang_backoff_until(snapshot: Snapshot, job: TrainingJob) -> datetime | None:
     failed = failed_starts(job.live)
     if not failed or job.started_at is None:
         return None
-    wait = 2 * snapshot.limits.gang_limit * (1 << failed - 1)
+    taken = any(last_resizes.nodes_were_taken(role) for role in job.live)
+    wait = (_TAKEN if taken else 2 * snapshot.limits.gang_limit) * (1 << failed - 1)
     return None if snapshot.has_passed(job.started_at, wait) else job.started_at + wait
 
 

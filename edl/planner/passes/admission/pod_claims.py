@@ -22,6 +22,7 @@ from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import record_eviction
 from edl.planner.snapshot.reclaimable import Reclaimable
+from edl.planner.snapshot.restart_backoff import gang_failure
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import Margin, ReclaimPriority
 
@@ -52,7 +53,10 @@ def place_demand(sources: ClaimSources, demand: Demand) -> None:
 
 
 def place_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
-    """A started role without a node for its minimum takes extras, its own among them."""
+    """A started role without a node for its minimum takes extras, its own among them.
+
+    Where that is not enough for a gang that starts, it gives its nodes back at once.
+    """
     snapshot = sources.snapshot
     lacking = [
         position
@@ -74,7 +78,21 @@ def place_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
     for position, node in zip(lacking, nodes, strict=False):
         allocation.assign(position, Placement(node, holds_idle=False, is_new=False))
     sources.drop_suspended()
-    sources.decisions.hold(job.key, reasons.minimum_pending(job.key))
+    if len(nodes) < len(lacking) and _just_started(snapshot, allocation):
+        why = gang_failure(snapshot, job, reasons.NODES_TAKEN)
+        sources.decisions.suspended.setdefault(job.key, why)
+    else:
+        sources.decisions.hold(job.key, reasons.minimum_pending(job.key))
+
+
+def _just_started(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
+    """Whether it starts on nodes of the plan's choice, and may not have come together yet."""
+    started, limit = allocation.job.started_at, snapshot.limits.gang_limit
+    return (
+        allocation.role.template.gated
+        and started is not None
+        and not snapshot.has_passed(started, limit)
+    )
 
 
 def place_replacements(sources: ClaimSources) -> None:

@@ -249,6 +249,52 @@ def test_a_gang_that_comes_to_nothing_again_waits_twice_as_long() -> None:
     assert waits == [timedelta(minutes=4), timedelta(minutes=8), timedelta(minutes=16)]
 
 
+def begun(started: float, *pods: Pod, **fields: Any) -> TrainingJob:  # noqa: ANN401 - of a role
+    """A gang of two gated pods, which was started then."""
+    usual = {"suspended": False, "size": 2, "pods": pods, "gated": True, "started_at": at(started)}
+    return worker("mnist", 2, 2, **(usual | fields))
+
+
+THERE, ANEW = pod(0, "a"), pod(1, created_at=at(-1), gates=("edl.dev/placement",))
+
+
+@pytest.mark.parametrize("pods", [(THERE, ANEW), (THERE,), (replace(ANEW, index=0), ANEW)])
+def test_a_gang_whose_nodes_others_take_at_its_start_goes_back_at_once(
+    pods: tuple[Pod, ...],
+) -> None:
+    state = cluster(node("a", 1), begun(-3, *pods))
+    plan = plan_for(state)
+    assert [one.reason for one in plan.suspensions] == [reasons.NODES_TAKEN]
+    waits = []
+    for _ in range(2):
+        state = act(state, plan_for(state), after=timedelta(seconds=1))
+        (mine,) = state.jobs
+        (found,) = plan_for(state).held
+        assert found.reason == reasons.GANG_AGAIN_LATER
+        assert mine.started_at
+        assert found.until
+        waits.append(found.until - mine.started_at)
+        state = replace(state, nodes=(node("a", 2),), observed_at=found.until)
+        state = act(state, plan_for(state), after=timedelta(seconds=1))
+        state = replace(state, nodes=(node("a", 1),))
+    assert waits == [timedelta(seconds=10), timedelta(seconds=20)]
+
+
+@pytest.mark.parametrize(
+    ("started", "fields"), [(-121, {}), (-3, {"gated": False})], ids=["ran before", "not placed"]
+)
+def test_other_gangs_wait_for_a_node_in_their_place(started: float, fields: dict[str, Any]) -> None:
+    state = cluster(node("a", 1), begun(started, THERE, ANEW, **fields))
+    assert plan_for(state).suspensions == ()
+
+
+def test_a_gang_that_starts_waits_for_nodes_that_are_on_their_way() -> None:
+    extras = worker("other", 1, 3, on=["b", "b"], resizing=ResizePolicy.LIVE)
+    state = cluster(node("a", 1), node("b", 2), begun(-3, THERE, ANEW), extras)
+    plan = plan_for(state)
+    assert (plan.suspensions, sizes(plan)) == ((), {"other": 1})
+
+
 def waiting_gang() -> TrainingJob:
     """Its pod is refused by a rule that no plan knows of."""
     return unbound(worker("mnist", 1, 1, on=["a"], started_at=at(-1)))
