@@ -82,6 +82,7 @@ class Controller:
             else:
                 self._journal.follows()
                 self._mind.follow()
+                self._refusals = RefusedStarts()  # others may have started these jobs meanwhile
                 alarm.wait(FOLLOWING)
 
     def round(self, ended: Callable[[], bool] = never) -> float:

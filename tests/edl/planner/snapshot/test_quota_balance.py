@@ -179,6 +179,29 @@ def test_nobody_passes_who_has_waited_long_for_the_same_budget() -> None:
     assert started(limited(node("a", 64), mine, impatient, small, by=quota(4))) == {"small"}
 
 
+def test_a_gang_that_one_of_its_quotas_never_allows_is_told_so_and_holds_back_no_other() -> None:
+    cores = Quota("ns", QUOTA, "requests.cpu", 6000)
+    both = (*PODS, QuotaCharge(QUOTA, "requests.cpu", 1000))
+    runs = worker("runs", 4, 4, on=["a"] * 4, charges=both)
+    never = worker("never", 7, 7, charges=both, queued=-9000)
+    small = worker("small", 2, 2, charges=both)
+    state = limited(node("a", 64), runs, never, small, by=(quota(8), cores))
+    plan = plan_for(state, Limits())
+    assert [one.job.name for one in plan.admissions] == ["small"]
+    (found,) = (one for one in plan.held if one.job == never.key)
+    assert (found.never, found.position) == (True, 0)
+    assert "needs 7" in message(found.reason)
+    assert "never allowed" in message(found.reason)
+
+
+def test_a_gang_for_which_no_node_is_large_enough_holds_back_no_other_of_its_quota() -> None:
+    runs = worker("runs", 3, 3, on=["a"] * 3, charges=PODS)
+    large = worker("large", 2, 2, shape=shape(99), charges=PODS, queued=-9000)
+    small = worker("small", 1, 1, charges=PODS)
+    plan = plan_for(limited(node("a", 64), runs, large, small, by=quota(4)), Limits())
+    assert [one.job.name for one in plan.admissions] == ["small"]
+
+
 def test_a_lowered_gpu_budget_takes_extras_and_leaves_minimums() -> None:
     rich = worker("rich", 1, 6, on=["a"] * 6, charges=GPUS)
     firm = worker("firm", 3, 3, on=["a"] * 3, charges=GPUS)
