@@ -132,7 +132,7 @@ def _held(role: Role) -> str:
         return f"{role.name}={role.request.replicas}"
     return (
         f"{role.name}={role.request.replicas}, {short} short: it is scaled up into idle capacity, "
-        "and jobs of the same priority give none up for it"
+        "and other jobs give none up for it"
     )
 
 

@@ -17,7 +17,7 @@ from kubectl_edl.scale.size_validation import SizeRequest
 _HELP: Final = """Set a manual size, return to automatic scaling, or change min and max.
 
 A manual size stays until --auto, whatever capacity is free; it must lie within min..max. Scaling up
-waits for idle capacity: jobs of the same priority give none of theirs up for it.
+waits for idle capacity: other jobs give none of theirs up for it.
 
 --remove names workers that are to leave (worker-3, or the name of a pod or host): they are taken
 off the host list, then end. A Job drops its highest index, so the highest worker leaves with each

@@ -344,8 +344,8 @@ def test_a_held_size_that_is_not_reached_says_what_it_waits_for(stage: Stage) ->
     assert "Manual size:" not in stage.run("explain", "small").out
     stage.patch("small", {"metadata": {"annotations": {contract.REPLICAS: "8"}}})
     assert (
-        "Manual size: worker=8, 2 short: it is scaled up into idle capacity, and jobs of the "
-        "same priority give none up for it\n"
+        "Manual size: worker=8, 2 short: it is scaled up into idle capacity, and other "
+        "jobs give none up for it\n"
     ) in stage.run("explain", "small").out
     stage.patch("small", {"metadata": {"annotations": {contract.REPLICAS: "6"}}})
     assert "Manual size: worker=6\n" in stage.run("explain", "small").out
