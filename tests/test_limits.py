@@ -29,7 +29,6 @@ MANY_FIELDS: Final = {
     "PodFacts",
     "Stores",
     "Track",
-    "RoleAllocation",
     "Figures",
 }
 """JSON objects, chart values, records of benchmarks and fields of the API, which are flat where

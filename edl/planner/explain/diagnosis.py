@@ -65,7 +65,7 @@ def growth_blockers(
         return [itself]
     if allocation.planned_size >= allocation.max_replicas:
         return [_bound(allocation.role)]
-    if reason := allocation.reason or allocation.hold_reason:
+    if reason := allocation.reason or allocation.hold.reason:
         key, name = allocation.job.key, allocation.role.name
         return [_said(reason) or _timed(now, found, lambda later: _held(later, key, name))]
     if allocation.pipelined:
@@ -103,8 +103,8 @@ def _fixed(allocation: RoleAllocation) -> OwnCondition | None:
     role = allocation.role
     if role.spec.resizing not in RESIZABLE:
         return OwnCondition(JobCondition.FIXED, reasons.fixed(role))
-    if allocation.hold_reason and allocation.hold_reason.code in _KEEPING:
-        return OwnCondition(JobCondition.NEARLY_DONE, allocation.hold_reason)
+    if allocation.hold.reason and allocation.hold.reason.code in _KEEPING:
+        return OwnCondition(JobCondition.NEARLY_DONE, allocation.hold.reason)
     return None
 
 
@@ -153,4 +153,4 @@ def _timed(now: DecisionInput, found: Decision, read: Read) -> Blocker:
 
 def _held(found: Decision, key: JobKey, role: str) -> Reason | None:
     allocation = allocation_of(found, key, role)
-    return allocation.reason or allocation.hold_reason if allocation else None
+    return allocation.reason or allocation.hold.reason if allocation else None

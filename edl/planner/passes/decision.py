@@ -118,8 +118,8 @@ class Decision:
         if unready := phases.unready(allocation.job):
             self.decisions.hold(key, unready)
         elif allocation.planned_size < allocation.max_replicas:
-            reason = allocation.hold_reason or self.why_no_more(allocation)
-            self.decisions.hold(key, reason, allocation.hold_until)
+            reason = allocation.hold.reason or self.why_no_more(allocation)
+            self.decisions.hold(key, reason, allocation.hold.until)
 
     def why_no_more(self, allocation: RoleAllocation) -> Reason:
         """The reason why a role that could use more, and is not held, gets no more."""

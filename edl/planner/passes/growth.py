@@ -78,7 +78,7 @@ def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
         allocation
         for allocation in snapshot.allocations
         if len(allocation.placements) < allocation.max_replicas
-        and (allocation.reserves_capacity or not allocation.hold_reason)
+        and (allocation.hold.reserves_capacity or not allocation.hold.reason)
     ]
     # Room only gets less while it is given away: a role that finds none now will find none.
     full = {
@@ -138,7 +138,7 @@ def add_replica(
         allocation.place(node, IDLE)
         return True
     # What restarts takes its size when it starts: it would restart at once for room to come.
-    restarts = allocation.starts and allocation.restarts_to_resize and not allocation.hold_reason
+    restarts = allocation.starts and allocation.restarts_to_resize and not allocation.hold.reason
     if restarts or soon.find() == NO_NODE:
         return False
     node = _row(snapshot, allocation, anchors, FUTURE_IDLE)
@@ -172,7 +172,7 @@ def _is_allowed(ceiling: GrowthCeiling, allocation: RoleAllocation) -> bool:
 def _comes_at_once(snapshot: Snapshot, ceiling: GrowthCeiling, allocation: RoleAllocation) -> bool:
     """Whether nothing but room keeps one more from coming now."""
     if (
-        allocation.hold_reason
+        allocation.hold.reason
         or allocation.gave_replicas
         or (allocation.quota_request and not allocation.quota_request.allows(IDLE))
     ):

@@ -161,7 +161,7 @@ def _growing(snapshot: Snapshot) -> list[RoleAllocation]:
 
 def defer_growth(allocation: RoleAllocation) -> None:
     """Keep the room of its extras for it, until the jobs that come first have their nodes."""
-    allocation.hold_reason = allocation.hold_reason or reasons.PLACED_FIRST
+    allocation.hold.reason = allocation.hold.reason or reasons.PLACED_FIRST
     allocation.defer(allocation.growth)
 
 

@@ -18,8 +18,8 @@ def hold_growth_until_quiet(snapshot: Snapshot, *, asked: bool) -> None:
         return
     for allocation in snapshot.allocations:
         if not allocation.manual and allocation.size >= allocation.role.spec.min:
-            allocation.hold_reason = allocation.hold_reason or reasons.not_idle(idle)
-            allocation.reserves_capacity = False
+            allocation.hold.reason = allocation.hold.reason or reasons.not_idle(idle)
+            allocation.hold.reserves_capacity = False
 
 
 def _moved(snapshot: Snapshot) -> bool:

@@ -8,9 +8,9 @@ from edl.model import Reason, TrainingJob
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, record_eviction
-from edl.planner.snapshot.growth_gates import nearly_done
+from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.restart_backoff import gang_failure, with_attempts
-from edl.planner.snapshot.role_allocation import RoleAllocation, manual_size
+from edl.planner.snapshot.role_allocation import RoleAllocation, most_replicas
 
 
 def suspend_jobs(snapshot: Snapshot, decisions: Decisions) -> None:
@@ -64,7 +64,7 @@ def _lost(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:
     job, limits = allocation.job, snapshot.limits
     again = None if allocation.role.status.lost or not restarts_together(job) else _began_alone(job)
     # Most have lost no pod: only then all pods are looked at.
-    if not (allocation.role.status.lost or again) or job.problem or nearly_done(job):
+    if not (allocation.role.status.lost or again) or job.problem or has_succeeded_pods(job):
         return None
     if again is None:
         return (
@@ -105,9 +105,8 @@ def shrink_to_limits(snapshot: Snapshot) -> None:
     """Shrinks at once: manual sizes, a lowered max, extras that stayed pending."""
     for allocation in snapshot.unsettled:
         if allocation.resizable:
-            manual = manual_size(allocation.role)
-            size = allocation.role.spec.max if manual is None else manual
-            _shrink_to(allocation, size, reasons.ABOVE_MAX if manual is None else reasons.MANUAL)
+            reason = reasons.MANUAL if allocation.manual else reasons.ABOVE_MAX
+            _shrink_to(allocation, most_replicas(allocation.role), reason)
             pending = _pending_extras(snapshot, allocation)
             _shrink_to(allocation, allocation.size - pending, reasons.STAYED_PENDING)
 
@@ -115,7 +114,7 @@ def shrink_to_limits(snapshot: Snapshot) -> None:
 def _shrink_to(allocation: RoleAllocation, size: int, reason: Reason) -> None:
     if allocation.size > max(size, allocation.min_replicas):
         record_eviction([allocation], reason)
-        allocation.reserves_capacity = reason != reasons.STAYED_PENDING
+        allocation.hold.reserves_capacity = reason != reasons.STAYED_PENDING
         while allocation.size > max(size, allocation.min_replicas):
             allocation.evict()
         allocation.unscheduled = [

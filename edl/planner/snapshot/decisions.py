@@ -92,5 +92,5 @@ def record_eviction(allocations: Iterable[RoleAllocation], reason: Reason) -> No
     """Write down why these roles yield; what yields in this plan does not grow in it."""
     for allocation in allocations:
         allocation.reason = allocation.reason or reason
-        allocation.hold_reason = allocation.hold_reason or reason
-        allocation.cooling_down = True
+        allocation.hold.reason = allocation.hold.reason or reason
+        allocation.hold.cooling_down = True

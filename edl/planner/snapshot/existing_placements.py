@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from edl.contract import PLACEMENT_GATE
 from edl.model import Pod, PodPhase, Role, TrainingJob
-from edl.planner.snapshot.role_allocation import NO_NODE, Placement, Unscheduled
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, Unscheduled, with_work
 
 if TYPE_CHECKING:
     from edl.model import Shape
@@ -93,7 +93,7 @@ def _unranked(
     pods.release(role, live[size:])
     # A pod that has ended is replaced once the Job controller has looked: a second later.
     lost = any(pod.ended or pod.terminating for pod in role.status.pods)
-    expected = size if role.status.remaining is None else min(size, role.status.remaining)
+    expected = with_work(role, size)
     for place in range(size):
         at = live[place] if place < len(live) else None
         if at is not None and at.node:

@@ -15,7 +15,7 @@ from edl.planner.snapshot.restart_backoff import (
     failed_change,
     last_change_time,
 )
-from edl.planner.snapshot.role_allocation import RoleAllocation, manual_size
+from edl.planner.snapshot.role_allocation import RoleAllocation, most_replicas, with_work
 from edl.planner.snapshot.started_domains import restricted_to_started
 
 
@@ -37,24 +37,20 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     if not allocation.resizable:
         allocation.min_replicas = allocation.max_replicas = role.status.size
         return
-    manual = manual_size(role)
-    most = role.spec.max if manual is None else manual
     allocation.min_replicas = min(role.spec.min, role.status.size)
-    allocation.max_replicas = max(
-        allocation.min_replicas,
-        most if role.status.remaining is None else min(most, role.status.remaining),
-    )
-    if allocation.restarts_to_resize and nearly_done(allocation.job):
+    most = with_work(role, most_replicas(role))
+    allocation.max_replicas = max(allocation.min_replicas, most)
+    if allocation.restarts_to_resize and has_succeeded_pods(allocation.job):
         allocation.min_replicas = role.status.size
-        allocation.hold_reason, allocation.reserves_capacity = reasons.NEARLY_DONE, False
+        allocation.hold.reason, allocation.hold.reserves_capacity = reasons.NEARLY_DONE, False
     elif _finishing(snapshot, allocation):
-        allocation.hold_reason, allocation.reserves_capacity = reasons.LEFT_ALONE, False
-        allocation.nearly_done = True
+        allocation.hold.reason, allocation.hold.reserves_capacity = reasons.LEFT_ALONE, False
+        allocation.hold.nearly_done = True
     else:
         _cool(snapshot, allocation)
 
 
-def nearly_done(job: TrainingJob) -> bool:
+def has_succeeded_pods(job: TrainingJob) -> bool:
     """Whether pods have succeeded, which would be missing after a restart."""
     return any(
         role.status.completed_indexes
@@ -77,29 +73,29 @@ def _finishing(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
 def _cool(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     job, role = allocation.job, allocation.role
     if job.problem or job.missing:
-        allocation.hold_reason, allocation.reserves_capacity = phases.unready(job), False
+        allocation.hold.reason, allocation.hold.reserves_capacity = phases.unready(job), False
         return
     changed = last_change_time(job, role)
     if changed is None or (allocation.min_replicas == allocation.max_replicas == role.status.size):
         return
     if not allocation.manual and any(one.since is None for one in allocation.unscheduled):
         # In the Job controller's back-off more of it would only stand empty.
-        allocation.hold_reason, allocation.reserves_capacity = reasons.REPLICAS_MISSING, False
+        allocation.hold.reason, allocation.hold.reserves_capacity = reasons.REPLICAS_MISSING, False
     elif later := backoff_of(snapshot, allocation):
-        allocation.hold_reason, allocation.hold_until = later
-        allocation.reserves_capacity = False
-        allocation.cooling_down = allocation.restarts_to_resize
+        allocation.hold.reason, allocation.hold.until = later
+        allocation.hold.reserves_capacity = False
+        allocation.hold.cooling_down = allocation.restarts_to_resize
     elif (
         role.status.size >= role.spec.min
         and (left := _left(snapshot, allocation, changed)) > timedelta()
     ):
         snapshot.rechecks.append(left)
         # Whatever its user asks for: room is kept for it no longer than the flags say.
-        allocation.reserves_capacity = left <= _usual(snapshot, allocation)
+        allocation.hold.reserves_capacity = left <= _usual(snapshot, allocation)
         # A role that made room by a restart would take it back before the claim has started.
         at_once = allocation.manual and not last_resizes.was_reclaimed(role)
         _rest(snapshot, allocation, None if at_once else reasons.COOLDOWN)
-        allocation.hold_until = None if at_once else snapshot.observed_at + left
+        allocation.hold.until = None if at_once else snapshot.observed_at + left
     elif _still_gives(snapshot, allocation, changed):
         _rest(snapshot, allocation, reasons.COOLDOWN)
 
@@ -118,7 +114,7 @@ def _still_gives(snapshot: Snapshot, allocation: RoleAllocation, changed: dateti
 
 
 def _rest(snapshot: Snapshot, allocation: RoleAllocation, held: Reason | None) -> None:
-    allocation.cooling_down, allocation.hold_reason = True, held
+    allocation.hold.cooling_down, allocation.hold.reason = True, held
     if last_resizes.gave_replica(snapshot.policy.rebalance_code, allocation.role):
         snapshot.growth_limit = min(snapshot.growth_limit, snapshot.satisfaction(allocation))
 
@@ -132,11 +128,7 @@ def cool_down_after_restart(snapshot: Snapshot, allocation: RoleAllocation) -> N
     if allocation.restarts_to_resize and not (
         allocation.manual or failed_change(snapshot, job, role)
     ):
-        most = (
-            role.spec.max
-            if role.status.remaining is None
-            else min(role.spec.max, role.status.remaining)
-        )
+        most = with_work(role, role.spec.max)
         allocation.max_replicas = max(allocation.max_replicas, most)
         _rest(snapshot, allocation, reasons.COOLDOWN)
 

@@ -57,13 +57,27 @@ class Unscheduled(NamedTuple):
     """Its pod, if that is made."""
 
 
+@dataclass(slots=True)
+class GrowthHold:
+    """What holds a role at its size in this plan."""
+
+    reason: Reason | None = None
+    """Why it may not grow; None where it may."""
+    until: datetime | None = None
+    """When the hold ends, where time alone ends it."""
+    reserves_capacity: bool = True
+    """While held, room for its growth is kept for it (a cooldown ends soon)."""
+    cooling_down: bool = False
+    """It gives no replica for an equal share either."""
+    nearly_done: bool = False
+    """It is nearly finished: it keeps its size, unless a job above it needs the room."""
+
+
 @dataclass(slots=True, eq=False)
 class RoleAllocation:
     """Mutable within one decision.
 
     `placements` in the order of keeping: the last one is removed first, new ones are appended.
-
-    `hold_reason` is why the role may not grow in this plan.
     """
 
     job: TrainingJob
@@ -75,24 +89,17 @@ class RoleAllocation:
     unscheduled: list[Unscheduled] = field(default_factory=list)
     min_replicas: int = 0
     max_replicas: int = 0
-    hold_reason: Reason | None = None
-    hold_until: datetime | None = None
-    """When the hold ends, where time alone ends it."""
-    reserves_capacity: bool = True
-    """While held, room for its growth is kept for it (a cooldown ends soon)."""
-    cooling_down: bool = False
-    nearly_done: bool = False
-    """It is nearly finished: it keeps its size, unless a job above it needs the room."""
+    hold: GrowthHold = field(default_factory=GrowthHold)
     starts: bool = False
     """It is started by this plan."""
     reason: Reason | None = None
     """Why its size changes in this plan."""
     created: int = 0
-    """Replicas that this plan makes: fresh seats whose room is taken now."""
+    """Replicas that this plan makes: new placements whose room is taken now."""
     pipelined: int = 0
-    """Replicas for which room is reserved that leaving pods will free: the other fresh seats."""
+    """Replicas for which room is reserved that leaving pods will free: the other new ones."""
     changed: bool = False
-    """Its seats were changed since, perhaps changed back."""
+    """Its placements were changed in this plan, perhaps changed back."""
     quota_request: QuotaRequest | None = None
     """What one more replica counts in quotas; None where there are none."""
 
@@ -151,6 +158,15 @@ class RoleAllocation:
         return self.role.spec.resizing in RESIZABLE and not self.job.problem
 
     @property
+    def may_donate(self) -> bool:
+        """Whether it may give a replica for an equal share.
+
+        A job that cannot be planned keeps what it has, and so does one that is nearly finished.
+        """
+        held = self.hold.cooling_down or self.hold.nearly_done
+        return self.resizable and not (self.manual or held or self.job.missing)
+
+    @property
     def restarts_to_resize(self) -> bool:
         """Its whole training job is stopped for a new size."""
         return self.role.spec.resizing is ResizePolicy.RESTART
@@ -161,7 +177,7 @@ class RoleAllocation:
 
         A nearly finished job leaves soon: a queued job of its priority waits a while for that.
         """
-        margin = Margin.NEARLY_DONE if self.nearly_done else Margin.NONE
+        margin = Margin.NEARLY_DONE if self.hold.nearly_done else Margin.NONE
         return ReclaimPriority(self.job.priority, Margin.MANUAL if self.manual else margin)
 
     def place(self, node: int, horizon: Horizon) -> None:
@@ -254,4 +270,16 @@ def start_size(role: Role) -> int:
     """Replicas that a gang needs of this role before anything starts."""
     wanted = manual_size(role)
     size = role.spec.min if wanted is None else wanted
-    return size if role.status.remaining is None else max(min(size, role.status.remaining), 1)
+    return max(with_work(role, size), 1) if role.status.remaining is not None else size
+
+
+def most_replicas(role: Role) -> int:
+    """Its manual size, else its max."""
+    wanted = manual_size(role)
+    return role.spec.max if wanted is None else wanted
+
+
+def with_work(role: Role, replicas: int) -> int:
+    """As many of these replicas as have work: no more than items are left."""
+    remaining = role.status.remaining
+    return replicas if remaining is None else min(replicas, remaining)

@@ -12,7 +12,7 @@ from edl.planner.policies import Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import PodsOnNodes
 from edl.planner.snapshot.growth_gates import started_role
-from edl.planner.snapshot.role_allocation import ROLES_PER_JOB, RoleAllocation, manual_size
+from edl.planner.snapshot.role_allocation import ROLES_PER_JOB, RoleAllocation, most_replicas
 
 
 def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapshot:
@@ -28,7 +28,7 @@ def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapsh
     for job in snapshot.all_jobs:
         # Any pod comes before them; for their job the queue takes this room, when its turn comes.
         snapshot.free_provisional(job.provisioning.held)
-    snapshot.any_nearly_done = any(one.nearly_done for one in snapshot.allocations)
+    snapshot.any_nearly_done = any(one.hold.nearly_done for one in snapshot.allocations)
     _release_leaving(snapshot, pods)
     return snapshot
 
@@ -71,10 +71,8 @@ def _is_whole(allocation: RoleAllocation) -> bool:
     job, role = allocation.job, allocation.role
     if allocation.unscheduled:
         return False
-    wanted = manual_size(role)
-    most = role.spec.max if wanted is None else wanted
     torn = role.status.lost or job.began_again or any(other.status.suspended for other in job.live)
-    return role.status.size <= most and not torn
+    return role.status.size <= most_replicas(role) and not torn
 
 
 def _asked(state: ClusterState) -> set[str]:

@@ -21,6 +21,7 @@ from edl.planner.snapshot.role_allocation import (
     RoleAllocation,
     manual_size,
     start_size,
+    with_work,
 )
 
 
@@ -196,7 +197,7 @@ def _most_at_start(found: Gang, role: Role, size: int) -> int:
         return start_size(role) if last_resizes.stopped_for_manual_size(role) else size
     # A job that was stopped for a size has grown to it, or made room: more would be taken again.
     most = min(role.status.size, role.spec.max) if found.stop_reason else role.spec.max
-    return max(size, most if role.status.remaining is None else min(most, role.status.remaining))
+    return max(size, with_work(role, most))
 
 
 def has_previous_pods(snapshot: Snapshot, found: Gang) -> bool:

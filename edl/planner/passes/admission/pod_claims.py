@@ -162,7 +162,7 @@ def raise_to_minimum(
     capacity, priority = snapshot.capacity, ReclaimPriority(allocation.job.priority, _MARGIN)
     charge = quota_request.team if quota_request else None
     while allocation.size < allocation.role.spec.min and not (
-        allocation.hold_reason or allocation.reason
+        allocation.hold.reason or allocation.reason
     ):
         if quota_request and not quota_request.allows(FUTURE_IDLE):
             return

@@ -54,7 +54,7 @@ class Victim:
     @property
     def order(self) -> tuple[int, bool, int]:
         first = self.allocations[0]
-        return self.job.priority, first.nearly_done, -first.queue_rank
+        return self.job.priority, first.hold.nearly_done, -first.queue_rank
 
 
 def victim_candidates(

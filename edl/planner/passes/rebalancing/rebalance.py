@@ -69,17 +69,19 @@ class Rebalance:
         ]
         heapify(heap)
         self._deferred = CooldownHolds(self.snapshot, self.ceiling)
-        if any(not recipient.hold_reason for _, _, recipient in heap):
-            donors = [one for one in self.snapshot.allocations if one.team == self.team]
-            self.donors = Donors(self.snapshot, list(filter(_gives, donors)))
+        if any(not recipient.hold.reason for _, _, recipient in heap):
+            donors = [
+                one for one in self.snapshot.allocations if one.team == self.team and one.may_donate
+            ]
+            self.donors = Donors(self.snapshot, donors)
         while heap:
             _, rank, recipient = heappop(heap)
             if self._takes_what_is_left(recipient) or (
-                not recipient.hold_reason and self._serve(recipient)
+                not recipient.hold.reason and self._serve(recipient)
             ):
                 if recipient.size < recipient.max_replicas:
                     heappush(heap, (self.snapshot.satisfaction(recipient), rank, recipient))
-            elif recipient.hold_reason:
+            elif recipient.hold.reason:
                 self._deferred.add(recipient)
         # Without what a giver takes elsewhere once its replica has left: so the next plan sees it.
         less = (share(donor, donor.allocated) for donor in self._gave_up if donor.gave_replicas)
@@ -277,14 +279,3 @@ def _weight(reservation: Reservation) -> float:
         donor.cluster_fraction * len(placements)
         for donor, placements in reservation.evicted.items()
     )
-
-
-def _gives(allocation: RoleAllocation) -> bool:
-    """A job that cannot be planned keeps what it has, and so does one that is nearly finished."""
-    stays = (
-        allocation.manual
-        or allocation.cooling_down
-        or allocation.nearly_done
-        or allocation.job.missing
-    )
-    return allocation.resizable and not stays

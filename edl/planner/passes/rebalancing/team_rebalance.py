@@ -48,7 +48,7 @@ class TeamRebalance:
         self._donors = defaultdict(list)
         for one in self.snapshot.allocations:
             charge = one.quota_request.team if one.quota_request else None
-            if charge is not None and _may_give(one):
+            if charge is not None and one.may_donate and not one.starts:
                 self._donors[charge.team, charge.amounts].append(one)
 
     def run(self, stuck: Sequence[RoleAllocation]) -> int:
@@ -79,7 +79,7 @@ class TeamRebalance:
     def _may_take(self, recipient: RoleAllocation) -> bool:
         """Whether it may grow now, and some team has a larger share."""
         charge = recipient.quota_request
-        if recipient.hold_reason or charge is None or not charge.allows(FUTURE_IDLE):
+        if recipient.hold.reason or charge is None or not charge.allows(FUTURE_IDLE):
             return False
         return any(map(TeamDonors(self.balance, recipient.team).have_more, self._teams))
 
@@ -178,8 +178,3 @@ class TeamDonors:
 def _has_budget(recipient: RoleAllocation) -> bool:
     """A role without it takes nothing from any donor: it holds back no other role."""
     return recipient.quota_request is None or recipient.quota_request.allows(FUTURE_IDLE)
-
-
-def _may_give(donor: RoleAllocation) -> bool:
-    stays = donor.manual or donor.cooling_down or donor.nearly_done or donor.job.missing
-    return donor.resizable and not (stays or donor.starts)

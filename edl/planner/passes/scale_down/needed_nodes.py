@@ -37,7 +37,7 @@ def only_needed(snapshot: Snapshot) -> bool:
 
 def required(allocation: RoleAllocation) -> int:
     """How many of its replicas, the first ones, need their nodes: the others are extras."""
-    if not allocation.resizable or allocation.nearly_done:
+    if not allocation.resizable or allocation.hold.nearly_done:
         return allocation.size
     return max(allocation.min_replicas, allocation.role.spec.min, manual_size(allocation.role) or 0)
 

@@ -90,8 +90,8 @@ class Vacating:
         if elsewhere and (
             not allocation.role.template.gated or stays.future_idle.find() == NO_NODE
         ):
-            allocation.hold_reason = allocation.hold_reason or reasons.NEEDED_NODES_ONLY
-            allocation.reserves_capacity = False
+            allocation.hold.reason = allocation.hold.reason or reasons.NEEDED_NODES_ONLY
+            allocation.hold.reserves_capacity = False
         allocation.pod_class = stays
 
     def _overdue(self) -> Iterator[int]:
@@ -110,7 +110,7 @@ class Vacating:
         return {
             node: roles
             for node, roles in found.items()
-            if not any(one.cooling_down for one in _restarted(roles))
+            if not any(one.hold.cooling_down for one in _restarted(roles))
         }
 
     def _leave(self, allocation: RoleAllocation, nodes: frozenset[int]) -> None:
