@@ -200,7 +200,7 @@ def _taken_by(port: HostPort) -> tuple[HostPort, ...]:
 def topology_state_of(
     state: ClusterState, nodes: Sequence[Node], eligibility: Eligibility
 ) -> TopologyState | None:
-    """The crowd as it stands, or nothing where no rule asks: the usual case."""
+    """The pods as they stand, or nothing where no rule asks: the usual case."""
     roles = [role for job in state.jobs for role in job.roles if role.template.shape.constraints]
     shapes = [role.template.shape for role in roles]
     shapes += [demand.shape for demand in state.demands if demand.shape.constraints]

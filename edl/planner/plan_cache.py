@@ -5,7 +5,8 @@ A plan depends on the clock by `Snapshot.has_passed` alone, which notes when tha
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from datetime import UTC, datetime
+from typing import Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from edl.planner.policies import Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 
 _View: TypeAlias = tuple[object, ...]
+_NO_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class _Decision(msgspec.Struct, frozen=True):
@@ -72,25 +74,19 @@ class PlanCache:
 
 def _is_alike(last: _Decision, state: ClusterState) -> bool:
     """Whether two states differ in nothing that a plan is made from."""
-    before = last.state
+    before, draining = last.state, last.draining_nodes
     return (
         len(before.jobs) == len(state.jobs)
-        and before.nodes == state.nodes
-        and before.demands == state.demands
-        and before.quotas == state.quotas
-        and before.foreign_pods == state.foreign_pods
-        and before.teams == state.teams
-        and before.namespace_teams == state.namespace_teams
-        and before.team_usage == state.team_usage
-        and before.autoscaled == state.autoscaled
-        and before.takes_requests == state.takes_requests
-        and before.pooled == state.pooled
-        and before.unneeded_since == state.unneeded_since
+        and _beside_jobs(before) == _beside_jobs(state)
         and all(
-            old is new or _view(old, last.draining_nodes) == _view(new, last.draining_nodes)
+            old is new or _view(old, draining) == _view(new, draining)
             for old, new in zip(before.jobs, state.jobs, strict=True)
         )
     )
+
+
+def _beside_jobs(state: ClusterState) -> ClusterState:
+    return replace(state, observed_at=_NO_TIME, jobs=(), bare_jobs=(), orphans=())
 
 
 def _view(job: TrainingJob, draining: frozenset[str]) -> _View:

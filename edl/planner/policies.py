@@ -44,8 +44,8 @@ class Policy(msgspec.Struct, frozen=True):
     name: str
     satisfaction: Satisfaction
     balances: bool = True
-    """In a full cluster replicas move from one role to another. Only if the giver stays more
-    satisfied than the taker was before: so no move is ever undone."""
+    """In a full cluster replicas move from one role to another. Only if the donor stays more
+    satisfied than the recipient was before: so no move is ever undone."""
     rebalance_code: Code = Code.FAIR_SHARING
     """The reason of a role that gives a replica to another job."""
     only_if_larger: bool = False

@@ -178,7 +178,7 @@ class _Case:
         for _ in range(_ROUNDS):
             if gained(found):
                 return Blockers(self._needed(blockers, gained))
-            first = self._first(role, _takers(before, found))
+            first = self._first(role, _recipients(before, found))
             # A job that is named already keeps its room: what it leaves is looked at anew.
             new = first if merged(blockers, first) != blockers else find(now, found)
             if (not new or _asks_again(blockers, new)) and (pods := _pending(now)):
@@ -206,16 +206,16 @@ class _Case:
                 blockers = others
         return blockers
 
-    def _first(self, role: str, takers: Mapping[Subject, int]) -> Sequence[Blocker]:
+    def _first(self, role: str, recipients: Mapping[Subject, int]) -> Sequence[Blocker]:
         """The job that got what was put right, if it was another role (none: the whole job)."""
         key = self.job.key
-        own = tuple((name, size) for (job, name), size in takers.items() if job == key)
+        own = tuple((name, size) for (job, name), size in recipients.items() if job == key)
         siblings = tuple(one for one in own if role not in ("", one[0]))
-        jobs = tuple(dict.fromkeys(job for job, _ in takers if job != key))
+        jobs = tuple(dict.fromkeys(job for job, _ in recipients if job != key))
         return [Outranked(_FIRST, jobs, roles=siblings)] if siblings or jobs else ()
 
 
-def _takers(before: Decision | None, now: Decision) -> Mapping[Subject, int]:
+def _recipients(before: Decision | None, now: Decision) -> Mapping[Subject, int]:
     """Roles that have more now than before, with what they had."""
     if before is None:
         return {}

@@ -27,7 +27,7 @@ def pack_orders(requests: Sequence[PodSetRequest]) -> Iterator[tuple[int, ...]]:
 def pack_in_best_order(
     room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon
 ) -> list[int]:
-    """How many pods of each want find a place, in the best of these orders."""
+    """How many pods of each request find a place, in the best of these orders."""
     every, best = sum(request.pods for request in requests), [0] * len(requests)
     for order in pack_orders(requests):
         found = pack(room, [requests[at] for at in order], horizon)

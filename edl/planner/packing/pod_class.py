@@ -251,9 +251,9 @@ class PodSetRequest(NamedTuple):
 
 
 def pack(room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon) -> list[int]:
-    """How many pods of each want fit into `room` (left as it was), the first want first.
+    """How many pods of each request fit into `room` (left as it was), the first request first.
 
-    Exact for one want. For several: tightest node first, which may miss a packing that exists.
+    Exact for one request. For several: tightest node first, which may miss a packing that exists.
     """
     left = room.copy() if len(requests) > 1 else room
     placed = []

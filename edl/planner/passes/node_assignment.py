@@ -23,12 +23,12 @@ _Search: TypeAlias = Callable[[Snapshot, RoleAllocation, Unscheduled], Placement
 def assign_gated_pods(snapshot: Snapshot) -> None:
     """Give gated replicas without a node their room: what is decided already first."""
     for search in _SEARCHES:
-        _seat(snapshot, [one for one in _waiting(snapshot) if one[0].role.template.gated], search)
+        _place(snapshot, [one for one in _waiting(snapshot) if one[0].role.template.gated], search)
 
 
 def assign_pending_pods(snapshot: Snapshot) -> None:
     """And all others, also those of which kube-scheduler alone knows where it will put them."""
-    _seat(snapshot, _waiting(snapshot), _anywhere)
+    _place(snapshot, _waiting(snapshot), _anywhere)
 
 
 def _waiting(snapshot: Snapshot) -> list[tuple[RoleAllocation, Unscheduled]]:
@@ -42,7 +42,7 @@ def _waiting(snapshot: Snapshot) -> list[tuple[RoleAllocation, Unscheduled]]:
     return sorted(found, key=_order)
 
 
-def _seat(
+def _place(
     snapshot: Snapshot, waiting: Iterable[tuple[RoleAllocation, Unscheduled]], search: _Search
 ) -> None:
     for allocation, found in waiting:
@@ -143,7 +143,7 @@ def _cleared(allocation: RoleAllocation) -> set[str]:
 
 
 def _anywhere(
-    _board: Snapshot, allocation: RoleAllocation, _found: Unscheduled
+    _snapshot: Snapshot, allocation: RoleAllocation, _found: Unscheduled
 ) -> Placement | None:
     cursors = ((allocation.pod_class.idle, True), (allocation.pod_class.future_idle, False))
     found = ((node, now) for cursor, now in cursors if (node := cursor.find()) != NO_NODE)

@@ -23,7 +23,7 @@ from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 
 @dataclass(slots=True)
 class SchedulingTurns:
-    """Goes through a plan's starts and growth, after every replica has its seat."""
+    """Goes through a plan's starts and growth, after every replica has its placement."""
 
     snapshot: Snapshot
     decisions: Decisions

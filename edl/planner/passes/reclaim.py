@@ -48,7 +48,7 @@ class Reservation:
     condition: Callable[[], bool] = _always
     quota_request: QuotaRequest | None = None
     nodes: list[list[int]] = field(init=False)
-    """For each want, the nodes of its pods."""
+    """For each request, the nodes of its pods."""
     evicted: dict[RoleAllocation, list[Placement]] = field(default_factory=dict)
     """The roles that yielded, and their placements, the last one first."""
     _positions: list[CursorPosition] = field(init=False)

@@ -14,7 +14,7 @@ from edl.planner.snapshot.role_allocation import RoleAllocation, most_replicas
 
 
 def suspend_jobs(snapshot: Snapshot, decisions: Decisions) -> None:
-    """Take paused jobs, and gangs that did not come together, off the board."""
+    """Take paused jobs, and gangs that did not come together, out of the plan."""
     for job in snapshot.jobs:
         if job.paused:
             decisions.hold(job.key, reasons.PAUSED)

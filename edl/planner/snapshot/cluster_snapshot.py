@@ -48,9 +48,9 @@ class Snapshot:
     unsettled: list[RoleAllocation] = field(default_factory=list)
     """Roles not in steady state: pods missing, surplus or paused, or on a draining node."""
     growth_limit: float = inf
-    """While replicas move for equal shares, only roles less satisfied than every giver grow.
+    """While replicas move for equal shares, only roles less satisfied than every donor grow.
 
-    Others would have to give next; and the scheduler might put their pods where the giver's were.
+    Others would have to give next; and the scheduler might put their pods where the donor's were.
     """
     any_nearly_done: bool = False
     """Whether any running role is nearly finished."""

@@ -41,7 +41,7 @@ class AnchorNodes:
         return allocation.placements[-1].node not in self._nodes[allocation.job.key]
 
     def node_for(self, allocation: RoleAllocation, horizon: Horizon) -> int:
-        """A node of these where one more replica fits; NOWHERE if there is none."""
+        """A node of these where one more replica fits; NO_NODE if there is none."""
         pod_class, view = allocation.pod_class, allocation.pod_class.at(horizon)
         for node in self._nodes[allocation.job.key]:
             if pod_class.eligible[node] and view.fits(node):

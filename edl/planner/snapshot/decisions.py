@@ -19,7 +19,7 @@ class PipelinedPods(NamedTuple):
 
     requests: Sequence[PodSetRequest]
     nodes: Sequence[Sequence[int]]
-    """The nodes of each want, where they are taken off the room."""
+    """The nodes of each request, where they are taken off the room."""
     admitted_before: int
     """How many starts had been decided before."""
 

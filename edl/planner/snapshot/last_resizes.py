@@ -14,14 +14,18 @@ def stopped_to_resize(role: Role) -> bool:
     return role.restart is Restart.STOPPED
 
 
+def _code(role: Role) -> Code | None:
+    return role.record.last.code if role.record.last else None
+
+
 def was_admitted(role: Role) -> bool:
     """Whether its last change was a start from the queue."""
-    return role.record.last is not None and role.record.last.code is Code.ADMITTED
+    return _code(role) is Code.ADMITTED
 
 
 def gang_was_unschedulable(role: Role) -> bool:
     """Whether its last start came to nothing, because the scheduler placed its pods otherwise."""
-    return role.record.last is not None and role.record.last.code is Code.GANG_UNSCHEDULABLE
+    return _code(role) is Code.GANG_UNSCHEDULABLE
 
 
 def nodes_were_taken(role: Role) -> bool:
@@ -32,7 +36,7 @@ def nodes_were_taken(role: Role) -> bool:
 
 def was_unschedulable(role: Role) -> bool:
     """Whether a role's last change gave back what no node took, by a restart or without one."""
-    return role.record.last is not None and role.record.last.code is Code.UNSCHEDULABLE
+    return _code(role) is Code.UNSCHEDULABLE
 
 
 def growth_failed(key: JobKey, role: Role) -> bool:
@@ -46,17 +50,12 @@ def growth_failed(key: JobKey, role: Role) -> bool:
 
 def stopped_for_manual_size(role: Role) -> bool:
     """Whether a role was stopped because its user had asked for another size."""
-    return (
-        stopped_to_resize(role)
-        and role.record.last is not None
-        and role.record.last.code is Code.MANUAL_SIZE
-    )
+    return stopped_to_resize(role) and _code(role) is Code.MANUAL_SIZE
 
 
 def was_reclaimed(role: Role) -> bool:
     """Whether a role came back smaller because a claim needed the room."""
-    last = role.record.last
-    return last is not None and last.restart is Restart.STARTED and last.code is Code.RECLAIMED
+    return role.restart is Restart.STARTED and _code(role) is Code.RECLAIMED
 
 
 def preempted_for(role: Role) -> JobReference | None:
@@ -86,14 +85,9 @@ def _job(about: About | None) -> JobReference | None:
 
 def stopped_to_grow(role: Role) -> bool:
     """Whether a role was stopped because there was room for more of it."""
-    return (
-        stopped_to_resize(role)
-        and role.record.last is not None
-        and role.record.last.code is Code.IDLE_CAPACITY
-    )
+    return stopped_to_resize(role) and _code(role) is Code.IDLE_CAPACITY
 
 
 def gave_replica(gives: Code, role: Role) -> bool:
     """Whether a role gave a replica, without a restart, for what the policy balances."""
-    last = role.record.last
-    return last is not None and last.restart is Restart.NONE and last.code is gives
+    return role.restart is Restart.NONE and _code(role) is gives

@@ -21,7 +21,7 @@ RESIZABLE = (ResizePolicy.LIVE, ResizePolicy.ITEMS, ResizePolicy.RESTART)
 
 
 class Placement(NamedTuple):
-    """The placement of one replica; NOWHERE takes no capacity."""
+    """The placement of one replica; NO_NODE takes no capacity."""
 
     node: int
     holds_idle: bool
@@ -237,7 +237,7 @@ class RoleAllocation:
             self.pipelined += pods
 
     def evict(self) -> Placement:
-        """One replica less: the last seat's room comes back."""
+        """One replica less: the last placement's room comes back."""
         self.changed = True
         placement = self.placements.pop()
         self._count(placement, -1)

@@ -12,7 +12,7 @@ from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 
 
 def domain_of(snapshot: Snapshot, job: TrainingJob, role: str, label: str) -> int:
-    """The domain where most pods of a started role are, "" for those of all; NOWHERE without."""
+    """The domain where most pods of a started role are, "" for those of all; NO_NODE without."""
     nodes, numbers = snapshot.capacity.index, snapshot.domains.by_label(label).of_nodes
     started = _started(job, role)
     pods = [
@@ -41,7 +41,7 @@ def restricted_to_started(snapshot: Snapshot, allocation: RoleAllocation) -> Pod
 
 
 def _best(snapshot: Snapshot, job: TrainingJob, role: str, label: str) -> int:
-    """The domain that fits a started role best, "" for all of them; NOWHERE without."""
+    """The domain that fits a started role best, "" for all of them; NO_NODE without."""
     requests = [
         PodSetRequest(snapshot.pod_class(one.template.shape), one.status.size)
         for one in _started(job, role)
@@ -56,7 +56,7 @@ def _started(job: TrainingJob, role: str) -> list[Role]:
 def node_in_preferred_domain(
     snapshot: Snapshot, allocation: RoleAllocation, horizon: Horizon
 ) -> int:
-    """A node for one more, in a preferred domain of its role, the narrowest first; or NOWHERE.
+    """A node for one more, in a preferred domain of its role, the narrowest first; or NO_NODE.
 
     Where that begins another narrower domain, it is one with room for what may follow.
     """
@@ -84,7 +84,7 @@ def _begun(
     labels: Sequence[str],
     horizon: Horizon,
 ) -> int:
-    """A node in the domain that fits its growth best, else in the roomiest one; or NOWHERE."""
+    """A node in the domain that fits its growth best, else in the roomiest one; or NO_NODE."""
     requests = [
         PodSetRequest(pod_class, max(allocation.max_replicas - len(allocation.placements), 1))
     ]

@@ -154,6 +154,20 @@ def reserve_idle(requests: Sequence[PodSetRequest]) -> list[list[int]] | None:
     return None
 
 
+def reserve_nodes(requests: Sequence[PodSetRequest], nodes: Sequence[Sequence[int]]) -> bool:
+    """Idle room for the pods of each request on just these nodes; False, and no change."""
+    taken: list[tuple[int, PodClass]] = []
+    for (pod_class, _), there in zip(requests, nodes, strict=True):
+        for node in there:
+            if not (pod_class.eligible[node] and pod_class.idle.fits(node)):
+                for one, by in taken:
+                    by.idle.unreserve(one)
+                return False
+            pod_class.idle.reserve(node)
+            taken.append((node, pod_class))
+    return True
+
+
 def _place_in_order(requests: Sequence[PodSetRequest]) -> list[list[int]] | None:
     marks = [request.pod_class.idle.position() for request in requests]
     placed: list[list[int]] = []

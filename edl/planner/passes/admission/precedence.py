@@ -1,7 +1,7 @@
 """Jobs that start after a claim do not take the capacity that the claim waits for.
 
 A claim has no pods yet, so the scheduler does not know of it: pods that start meanwhile may land
-in its room, wherever the plan seats them. Where gangs are preempted another one would then go for
+in its room, wherever the plan places them. Where gangs are preempted another one would then go for
 it again: the first victim fits elsewhere by now, starts, lands in the claim's room, and so on.
 """
 
@@ -89,7 +89,7 @@ class Precedence:
         return int(pod_class.pods_by_resources(self._open[:, nodes], nodes).sum())
 
     def _capacity(self, index: int) -> list[int]:
-        """How many pods of each want there is room for, if no other pod were placed any more."""
+        """How many pods of each request there is room for, if no other pod were placed any more."""
         if index not in self._capacities:
             pipelined, room = self.pipelined[index], self._open.copy()
             for request, nodes in zip(pipelined.requests, pipelined.nodes, strict=False):

@@ -19,7 +19,7 @@ from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import JobKey, ProvisionalPod
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest, pack
-from edl.planner.passes.admission.gang import Gang, reserve_idle
+from edl.planner.passes.admission.gang import Gang, reserve_idle, reserve_nodes
 from edl.planner.passes.admission.topology_placement import NodesByRequest, kept_at
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaRequest
@@ -77,23 +77,16 @@ class ProvisionalRoom:
             for nodes, request in zip(self._nodes(found), found.requests, strict=True)
         ]
         gang = kept_at(self.snapshot, found, held) if any(held) else None
-        if gang is None:
+        if gang is None or not reserve_nodes(gang.requests, held):
             return None
-        taken = []
-        for (pod_class, _), nodes in zip(gang.requests, held, strict=True):
-            for node in nodes:
-                if pod_class.eligible[node] and pod_class.idle.fits(node):
-                    pod_class.idle.reserve(node)
-                    taken.append((node, pod_class))
-        if len(taken) == sum(map(len, held)):
-            rest = [
-                PodSetRequest(pod_class, pods - len(nodes))
-                for (pod_class, pods), nodes in zip(gang.requests, held, strict=True)
-            ]
-            if (more := reserve_idle(rest)) is not None:
-                return gang, [nodes + others for nodes, others in zip(held, more, strict=True)]
-        for node, pod_class in taken:
-            pod_class.idle.unreserve(node)
+        rest = [
+            PodSetRequest(pod_class, pods - len(nodes))
+            for (pod_class, pods), nodes in zip(gang.requests, held, strict=True)
+        ]
+        if (more := reserve_idle(rest)) is not None:
+            return gang, [nodes + others for nodes, others in zip(held, more, strict=True)]
+        for request, nodes in zip(rest, held, strict=True):
+            request.pod_class.idle.unreserve_pods(nodes)
         return None
 
     def wanted(self, found: Gang, reach: Callable[[], Ints]) -> list[int]:
@@ -156,7 +149,7 @@ class ProvisionalRoom:
         )
 
     def _nodes(self, found: Gang) -> list[list[int]]:
-        """The nodes that provisional pods hold for it, by want."""
+        """The nodes that provisional pods hold for it, by request."""
         index, pods = self.snapshot.capacity.index, self._kept.get(found.job.key, ())
         nodes = [(pod.role, index[pod.node]) for pod in pods]
         return [[node for name, node in nodes if name == role.name] for role in found.roles]

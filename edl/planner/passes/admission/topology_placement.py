@@ -17,15 +17,13 @@ from edl.planner.packing.domain_capacity import DomainRanking, TopologyDomains
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pack_order import count_in_best_order, pack_in_best_order
 from edl.planner.packing.pod_class import PodSetRequest
-from edl.planner.passes.admission.gang import Gang, reserve_idle
+from edl.planner.passes.admission.gang import Gang, reserve_idle, reserve_nodes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE
 from edl.planner.snapshot.started_domains import domain_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from edl.planner.packing.pod_class import PodClass
 
 _COMBINED: Final = 32
 """Combinations of domains that are tried where several roles require one of their own."""
@@ -62,18 +60,7 @@ def place_on_previous_nodes(snapshot: Snapshot, found: Gang) -> tuple[Gang, Node
         for role, request in zip(found.roles, found.requests, strict=True)
     ]
     gang = None if any(NO_NODE in nodes for nodes in wanted) else kept_at(snapshot, found, wanted)
-    if gang is None:
-        return None
-    placed: list[tuple[int, PodClass]] = []
-    for (pod_class, _), nodes in zip(gang.requests, wanted, strict=True):
-        for node in nodes:
-            if not (pod_class.eligible[node] and pod_class.idle.fits(node)):
-                for taken, by in placed:
-                    by.idle.unreserve(taken)
-                return None
-            pod_class.idle.reserve(node)
-            placed.append((node, pod_class))
-    return gang, wanted
+    return (gang, wanted) if gang and reserve_nodes(gang.requests, wanted) else None
 
 
 def restricted_to_domains(
@@ -258,7 +245,7 @@ def _wants(gang: Gang, role: str) -> list[PodSetRequest]:
 
 
 def _keep(snapshot: Snapshot, gang: Gang, role: str, domains: TopologyDomains, number: int) -> Gang:
-    """With a role, "" for all, kept to one domain; as it is for NOWHERE."""
+    """With a role, "" for all, kept to one domain; as it is for NO_NODE."""
     if number == NO_NODE:
         return gang
     requests = [

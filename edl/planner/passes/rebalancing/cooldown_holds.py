@@ -40,7 +40,7 @@ class CooldownHolds:
         return room
 
     def keep(self, pod_class: PodClass, node: int) -> None:
-        """A taker's pod comes to this node once the givers' have left."""
+        """A recipient's pod comes to this node once the donors' have left."""
         for _, room in self._found.values():
             pod_class.release_from(room, (node,))
 

@@ -1,7 +1,7 @@
 """One more replica, by moving placements of this plan that have no pods yet.
 
-Growth seats one replica after the other, each on the fullest node, so that small ones may leave
-gaps that no large one fits. Here all of them are seated anew, the largest first.
+Growth places one replica after the other, each on the fullest node, so that small ones may leave
+gaps that no large one fits. Here all of them are placed anew, the largest first.
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ _MOST: Final = 64
 
 
 def defragment_for(snapshot: Snapshot, ceiling: GrowthCeiling, recipient: RoleAllocation) -> bool:
-    """Whether the taker found a place so; if not, nothing has changed.
+    """Whether the recipient found a place so; if not, nothing has changed.
 
     Smaller ones of this plan wait until the scheduler has placed it: else they would take its room.
     """
@@ -42,7 +42,7 @@ def defragment_for(snapshot: Snapshot, ceiling: GrowthCeiling, recipient: RoleAl
     before = devices.checkpoint() if devices else None
     for allocation, place in given:
         allocation.pod_class.idle.release(allocation.placements[place].node)
-    found = _seat_all(snapshot, asked)
+    found = _place_all(snapshot, asked)
     if found is None:
         for allocation, place in given:
             allocation.pod_class.idle.reserve(allocation.placements[place].node)
@@ -64,7 +64,7 @@ Replica = tuple[RoleAllocation, int]
 
 
 def _given(snapshot: Snapshot) -> list[Replica]:
-    """The seats that replicas of running jobs take now; rules and reserved room stay.
+    """The placements that replicas of running jobs take now; rules and reserved room stay.
 
     Of more than `_MOST` only the first few: more are not moved.
     """
@@ -86,7 +86,7 @@ def _given(snapshot: Snapshot) -> list[Replica]:
 
 
 def _fresh(placements: list[Placement]) -> int:
-    """How many of the last seats are new, and taken now."""
+    """How many of the last placements are new, and taken now."""
     count = 0
     while (
         count < len(placements)
@@ -97,7 +97,7 @@ def _fresh(placements: list[Placement]) -> int:
     return count
 
 
-def _seat_all(snapshot: Snapshot, asked: list[Replica]) -> list[int] | None:
+def _place_all(snapshot: Snapshot, asked: list[Replica]) -> list[int] | None:
     """A node for each, in this order, the fullest that takes it; None, and no change."""
     nodes: list[int] = []
     for allocation, _ in asked:

@@ -1,11 +1,11 @@
 """Equal shares in a full cluster: a replica moves from the most to the least satisfied role.
 
 What strictly improves with each resize that no claim asks for is the sorted list of all roles'
-satisfactions (leximin). Growth raises one of them. A move needs givers that stay more satisfied
-than the taker was before it, and it needs the taker, or a less satisfied role, to get the room:
-so there is no move whose room the next plan would keep for a role in its cooldown, and none whose
-room a giver might take when it comes back from its restart. Sizes are finite, so resizes end, and
-none is undone.
+satisfactions (leximin). Growth raises one of them. A move needs donors that stay more satisfied
+than the recipient was before it, and it needs the recipient, or a less satisfied role, to get the
+room: so there is no move whose room the next plan would keep for a role in its cooldown, and none
+whose room a donor might take when it comes back from its restart. Sizes are finite, so resizes end,
+and none is undone.
 """
 
 from bisect import bisect_left, bisect_right
@@ -36,7 +36,7 @@ from edl.planner.teams.team_balance import NO_TEAM
 _LOOKS: Final = 8_192
 """Donors that one plan looks at in searches for several to one recipient; the next goes on."""
 _REPACKS: Final = 4
-"""A plan's vain tries to move its new seats."""
+"""A plan's vain tries to move its new placements."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class Rebalance:
     _repacks: int = _REPACKS
     _gave_up: list[RoleAllocation] = field(default_factory=list)
     _hopeless: set[PodClass] = field(default_factory=set)
-    """Shapes for which a search among several givers found nothing."""
+    """Shapes for which a search among several donors found nothing."""
     _deferred: CooldownHolds = field(init=False)
     _took: bool = False
     """Whether anything has moved."""
@@ -83,15 +83,15 @@ class Rebalance:
                     heappush(heap, (self.snapshot.satisfaction(recipient), rank, recipient))
             elif recipient.hold.reason:
                 self._deferred.add(recipient)
-        # Without what a giver takes elsewhere once its replica has left: so the next plan sees it.
+        # Without what a donor takes elsewhere once its replica has left: so the next plan sees it.
         less = (share(donor, donor.allocated) for donor in self._gave_up if donor.gave_replicas)
         self.snapshot.growth_limit = min(self.snapshot.growth_limit, *less, inf)
         if self.snapshot.growth_limit < inf:
             self._wait()
-        self._let_takers_go_first()
+        self._let_recipients_go_first()
 
     def _takes_what_is_left(self, recipient: RoleAllocation) -> bool:
-        """A giver may have freed more than its taker needs: the next plan would hand that out."""
+        """A donor may have freed more than is needed: the next plan would hand that out."""
         if not (self._took and add_replica(self.snapshot, self.ceiling, recipient, None)):
             return False
         self.donors.refresh(recipient)
@@ -131,7 +131,7 @@ class Rebalance:
             return False
         if defragment_for(self.snapshot, self.ceiling, recipient):
             self.donors.refresh(recipient)
-            # New seats of others may be on other nodes now.
+            # New placements of others may be on other nodes now.
             for moved in (one for one in self.donors.allocations if one.changed):
                 self.donors.refresh(moved)
             return True
@@ -141,7 +141,7 @@ class Rebalance:
     def _repacks_no_more(self) -> bool:
         return not self._repacks or self.snapshot.growth_limit < inf or bool(self._gave_up)
 
-    def _let_takers_go_first(self) -> None:
+    def _let_recipients_go_first(self) -> None:
         """A role that gave a moment ago grows again once the roles have grown that it gave to.
 
         Else the scheduler might put its pods where theirs are to go, and all would begin anew.
