@@ -8,7 +8,7 @@ from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.output.safe_text import harmless_lines
-from kubectl_edl.output.serialize import json_stream, yaml_text
+from kubectl_edl.output.serialize import STREAMS
 
 _PAUSE: Final = timedelta(seconds=0.2)
 _Missing = TypeVar("_Missing")
@@ -61,7 +61,7 @@ def say_changed(
         for manifest in manifests:
             world.say(f"job.batch/{manifest['metadata']['name']}")
     else:
-        world.out.write(_text(output, [_shown(manifest) for manifest in manifests]))
+        world.out.write(STREAMS[output]([_shown(manifest) for manifest in manifests]))
 
 
 def _shown(manifest: Json) -> Json:
@@ -70,9 +70,3 @@ def _shown(manifest: Json) -> Json:
         name: value for name, value in manifest["metadata"].items() if name != "managedFields"
     }
     return manifest | {"metadata": metadata}
-
-
-def _text(output: str, manifests: Sequence[Json]) -> str:
-    if output == "yaml":
-        return "---\n".join(map(yaml_text, manifests))
-    return json_stream(manifests)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -14,6 +15,9 @@ from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.printer import OutputForm, form
 from kubectl_edl.output.report import JsonDocument, Report
 from kubectl_edl.output.table import Layout, widths
+
+if TYPE_CHECKING:
+    from edl.kube.cluster import Cluster, ListOptions
 
 Read = Callable[[], Report]
 
@@ -32,6 +36,20 @@ def follow(world: CliContext, reading: OutputOptions, read: Read, changes: Itera
         _draw(world, reading, reports(world, read, changes))
     else:
         continued(world, reading, read, changes)
+
+
+def printed(
+    world: CliContext,
+    reading: OutputOptions,
+    read: Read,
+    cluster: "Cluster",
+    selection: "ListOptions",
+) -> None:
+    """Once, or with `--watch` whenever an object of the selection changes."""
+    if reading.watch:
+        follow(world, reading, read, world.changes(cluster, selection))
+    else:
+        show(world, reading, read)
 
 
 def continued(
@@ -155,5 +173,6 @@ def _say_beside(world: CliContext, chosen: OutputForm, report: Report) -> None:
 
 
 def _key(document: JsonDocument) -> tuple[str, str]:
-    metadata = document["metadata"]
-    return metadata.get("namespace", ""), metadata["name"]
+    """Namespace and name; a report about the whole cluster has neither."""
+    metadata = document.get("metadata") or {}
+    return metadata.get("namespace", ""), metadata.get("name", "")

@@ -1,18 +1,16 @@
 """`kubectl edl convert`: custom resources of other systems in, labelled Jobs and teams out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import click
 
 from edl import contract
-from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import FILENAMES, SYSTEM_NAMESPACE
 from kubectl_edl.convert.document_stream import DocumentStream, converted
-from kubectl_edl.output.serialize import json_stream
-from kubectl_edl.output.yaml_writer import dump, joined
+from kubectl_edl.output.serialize import STREAMS
 from kubectl_edl.resources.manifest_sources import sources
 
 _SOME_DROPPED: Final = 3
@@ -67,7 +65,7 @@ def convert(
         raise Refused(f"nothing to convert: no document in {', '.join(one.name for one in given)}")
     if stream.errors:
         context.exit(_UNREADABLE)
-    world.out.write(_FORMS[output](stream.manifests))
+    world.out.write(STREAMS[output](stream.manifests))
     world.out.flush()
     context.exit(_SOME_DROPPED if stream.dropped else 0)
 
@@ -80,10 +78,3 @@ def _say(world: CliContext, stream: DocumentStream) -> None:
     ):
         for line in lines:
             world.warn(f"{word}: {line}")
-
-
-def _yaml(manifests: Sequence[Json]) -> str:
-    return joined(map(dump, manifests))
-
-
-_FORMS: Final[Mapping[str, Callable[[Sequence[Json]], str]]] = {"yaml": _yaml, "json": json_stream}

@@ -1,9 +1,8 @@
 """`kubectl edl install` and `upgrade`: render, apply, prune, wait."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
 
 import click
 
@@ -27,7 +26,7 @@ from kubectl_edl.install.server_side_apply import (
     refuse_helm,
     target_of,
 )
-from kubectl_edl.output.serialize import json_stream, yaml_text
+from kubectl_edl.output.serialize import STREAMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,19 +149,8 @@ def _told(world: CliContext, one: Applied, how: InstallOptions) -> Applied:
 
 
 def _print(world: CliContext, output: str, documents: Sequence[Json]) -> None:
-    world.out.write(_PRINTERS[output](documents))
-
-
-def _names(documents: Sequence[Json]) -> str:
-    return "".join(f"{name_of(target_of(document))}\n" for document in documents)
-
-
-def _yaml(documents: Sequence[Json]) -> str:
-    return "---\n".join(map(yaml_text, documents))
-
-
-_PRINTERS: Final[Mapping[str, Callable[[Sequence[Json]], str]]] = {
-    "name": _names,
-    "yaml": _yaml,
-    "json": json_stream,
-}
+    if output != "name":
+        world.out.write(STREAMS[output](documents))
+        return
+    for document in documents:
+        world.say(name_of(target_of(document)))

@@ -11,6 +11,7 @@ from edl.model import JobKey
 from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import SELECTOR, argument, given, group, option
+from kubectl_edl.output.table import nothing_in
 
 _Item = TypeVar("_Item")
 
@@ -84,6 +85,5 @@ def each(world: CliContext, items: Iterable[_Item], do: Callable[[_Item], None])
 def none_found(world: CliContext, namespace: str, chosen: Collection[object]) -> bool:
     """Whether a selector or --all chose nothing, which is said and no error."""
     if not chosen:
-        where = f" in {namespace} namespace" if namespace else ""
-        world.warn(f"No training jobs found{where}.")
+        world.warn(nothing_in(namespace, "training jobs found"))
     return not chosen

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kubectl_edl.output.safe_text import harmless_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 def json_text(document: Mapping[str, object]) -> str:
@@ -29,3 +29,15 @@ def yaml_text(document: Mapping[str, object]) -> str:
     from kubectl_edl.output.yaml_writer import dump  # noqa: PLC0415 (YAML is a third of a cold start)
 
     return dump(document)
+
+
+def yaml_stream(documents: Sequence[Mapping[str, object]]) -> str:
+    """One document after the other."""
+    return "---\n".join(map(yaml_text, documents))
+
+
+STREAMS: Final[Mapping[str, Callable[[Sequence[Mapping[str, object]]], str]]] = {
+    "json": json_stream,
+    "yaml": yaml_stream,
+}
+"""By the value of `-o`."""

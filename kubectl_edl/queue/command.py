@@ -14,7 +14,7 @@ from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import patient
 from kubectl_edl.cli.options import OutputOptions, everywhere, reading
-from kubectl_edl.cli.watch_report import follow, show
+from kubectl_edl.cli.watch_report import printed
 from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_training
 from kubectl_edl.client.reconciler_settings import Deciding, SettingsOverrides, deciding, unattended
@@ -62,11 +62,8 @@ def queue(world: CliContext, scope: Scope, reading: OutputOptions) -> None:
     def read() -> Report:
         return _report(world, connection, reading.selector)
 
-    if reading.watch:
-        selection = ListOptions("Job", labels=contract.FRAMEWORK)
-        follow(world, reading, read, world.changes(connection.cluster, selection))
-    else:
-        show(world, reading, read)
+    selection = ListOptions("Job", labels=contract.FRAMEWORK)
+    printed(world, reading, read, connection.cluster, selection)
 
 
 def _report(world: CliContext, connection: ClusterConnection, selector: str) -> Report:

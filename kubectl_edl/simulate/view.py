@@ -147,10 +147,6 @@ _DOMAINS: Final[tuple[Column[_RunDomains], ...]] = (
 )
 
 
-def _or_never(moment: float | None, seconds: float | None) -> str:
-    return _NEVER if moment is None else time_cell(seconds)
-
-
 def _goes_on(job: JobResult) -> bool:
     return job.track.ended is None
 

@@ -13,7 +13,7 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.lazy_group import Listed
 from kubectl_edl.cli.options import OutputOptions, everywhere, not_both, reading, watching
 from kubectl_edl.cli.root import WITH_VALUE, command_first
-from kubectl_edl.cli.watch_report import Read, follow, show
+from kubectl_edl.cli.watch_report import Read, printed
 from kubectl_edl.client.cluster_view import survey_cluster, survey_training
 from kubectl_edl.client.lookup import training_job
 from kubectl_edl.model.training_job_view import view
@@ -158,11 +158,8 @@ top: Final = Listed(
 def _print(
     world: CliContext, connection: ClusterConnection, reading: OutputOptions, read: Read
 ) -> None:
-    if reading.watch:
-        selection = ListOptions("Job", connection.namespace, contract.FRAMEWORK)
-        follow(world, reading, read, world.changes(connection.cluster, selection))
-    else:
-        show(world, reading, read)
+    selection = ListOptions("Job", connection.namespace, contract.FRAMEWORK)
+    printed(world, reading, read, connection.cluster, selection)
 
 
 def _jobs(

@@ -54,14 +54,23 @@ _RESOURCES: Final = {"cpu": "cpu", "memory": "memory", "gpu": "nvidia.com/gpu"}
 def trace(where: str, text: str) -> tuple[Training, ...]:
     """The jobs of a trace in its order; raises Denied with the findings of all lines."""
     rows = csv.DictReader(StringIO(text), skipinitialspace=True)
-    findings = list(_columns(where, rows.fieldnames or ()))
-    found = []
-    for row in rows if not findings else ():
-        line = _Line(where, rows.line_num, row, findings)
-        found.append(line.training())
+    findings = list(_columns(where, _titles(rows)))
+    found: list[Training | None] = []
+    try:
+        if not findings:
+            found.extend(_Line(where, rows.line_num, row, findings).training() for row in rows)
+    except csv.Error as error:  # of the lines: those of the titles are found above
+        findings.append(Finding(f"{where}:{rows.line_num + 1}", f"not CSV: {error}"))
     if findings:
         raise Denied(findings)
     return tuple(one for one in found if one)
+
+
+def _titles(rows: "csv.DictReader[str]") -> Sequence[str]:
+    try:
+        return rows.fieldnames or ()
+    except csv.Error:
+        return ()
 
 
 def _columns(where: str, names: Sequence[str]) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from random import Random
 from typing import Final
 
 from edl.durations import parse_duration
-from kubectl_edl.simulate.scenario.field_reader import TIME, Field
+from kubectl_edl.simulate.scenario.field_reader import SHOWN, TIME, Field, as_number
 
 Pick = Callable[[str, object], object]
 """From a way of drawing and its argument to a value."""
@@ -59,7 +59,7 @@ def check(field: Field) -> int:
     elif way == "between" and (len(choices) != _ENDS or None in map(_amount, choices)):
         argument.found("not two ends", f"[least, most], each a number or a time ({TIME})")
     elif way == "exponential" and not _amount(argument.value):
-        argument.found(f'"{argument.value}"', f"the mean: {TIME}")
+        argument.found(f'"{str(argument.value)[:SHOWN]}"', f"the mean: {TIME}")
     return len(choices) or 1
 
 
@@ -95,8 +95,8 @@ def _exponential(random: Random, argument: object) -> object:
 
 def _amount(value: object) -> float | None:
     """A number, or a time in seconds."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+    if (number := as_number(value)) is not None:
+        return number
     length = parse_duration(value) if isinstance(value, str) else None
     return length.total_seconds() if length else None
 

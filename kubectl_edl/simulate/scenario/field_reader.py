@@ -40,6 +40,8 @@ def _number(value: object) -> Decimal:
 TIME: Final = "seconds, or 90s, 5m, 2h30m, 1d"
 LONGEST: Final = 100 * 365 * 86_400
 """Seconds of the longest time: 100 years. Sums of some of them still have a date."""
+SHOWN: Final = 80
+"""Characters of a value in a message."""
 TOO_LONG: Final = "more than 100 years"
 
 
@@ -162,13 +164,13 @@ class Field:
     def number(self, default: float, least: float = 0) -> float:
         if not self:
             return default
-        found, allowed = self.value, f"a number from {least:g}"
-        if not isinstance(found, int | float) or isinstance(found, bool) or not isfinite(found):
+        found, allowed = as_number(self.value), f"a number from {least:g}"
+        if found is None:
             self._misread(allowed)
         elif found < least:
-            self.found(f"{found}", allowed)
+            self.found(f"{self.value}", allowed)
         else:
-            return float(found)
+            return found
         return default
 
     def seconds(self, default: float) -> float:
@@ -209,6 +211,17 @@ class Field:
             self.found(_kind(self.value), allowed + drawn * isinstance(self.value, Mapping))
 
 
+def as_number(value: object) -> float | None:
+    """A number that a float holds; None for anything else."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if isfinite(found) else None
+
+
 def _no_field(name: str, names: Sequence[str]) -> str:
     close = get_close_matches(name, names, n=1)
     return f"is not a field here (did you mean {close[0]}?)" if close else "is not a field here"
@@ -217,4 +230,4 @@ def _no_field(name: str, names: Sequence[str]) -> str:
 def _kind(value: object) -> str:
     """What was found, as users wrote it."""
     names = {dict: "an object", list: "a list", type(None): "nothing"}
-    return names.get(type(value), f'"{value}"')
+    return names.get(type(value), f'"{str(value)[:SHOWN]}"')

@@ -72,8 +72,8 @@ def named(job: TrainingJob, name: str, priority: int) -> TrainingJob:
     return replace(job, key=JobKey(job.key.namespace, name), roles=tuple(roles), priority=priority)
 
 
-def _jobs(values: Iterable[Json]) -> Iterator[Json]:
-    for value in values:
+def _jobs(values: Iterable[object]) -> Iterator[Json]:
+    for value in (one for one in values if isinstance(one, dict)):
         if value.get("kind") == "List":
             yield from _jobs(value.get("items") or ())
         labels = (value.get("metadata") or {}).get("labels") or {}

@@ -45,6 +45,8 @@ _SCENARIO: Final = (
     "events",
     "teams",
 )
+_SHOWN: Final = 200
+"""Characters of a path in a message."""
 _SERVICE: Final = (
     "name",
     "namespace",
@@ -152,13 +154,14 @@ class _Reader:
 
     def _traced(self, field: Field) -> Sequence[Training]:
         path, line = self.folder / field.text(), self.reading.document.line_of(field.place)
-        if not path.is_file():
-            field.found(f'"{path}" is not a file', "a CSV file, relative to the scenario")
-            return ()
         try:
             return trace(str(path), path.read_text("utf-8-sig"))
+        except (FileNotFoundError, IsADirectoryError):
+            field.found(f'"{path}" is not a file', "a CSV file, relative to the scenario")
+            return ()
         except (OSError, UnicodeDecodeError) as error:
-            field.found(f'"{path}" cannot be read: {error}', "a CSV file, in UTF-8")
+            why = error.strerror if isinstance(error, OSError) else error
+            field.found(f'"{str(path)[:_SHOWN]}" cannot be read: {why}', "a CSV file, in UTF-8")
             return ()
         except Denied as denied:
             for finding in denied.findings:

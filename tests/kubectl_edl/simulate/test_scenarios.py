@@ -248,3 +248,37 @@ def test_in_json_who_never_ran_has_no_wait(folder: Path) -> None:
     alone = simulated(folder, f"{NODES}jobs: [{HUGE}]\n", "-o", "json")
     (item,) = json.loads(alone.out)["items"]
     assert item["waitSeconds"] == {"mean": None, "median": None, "max": None}
+
+
+@pytest.mark.parametrize(
+    ("field", "place"),
+    [
+        (f"priority: {'9' * 400}", "priority"),
+        (f"length: {'9' * 400}", "length"),
+        (f"at: {{between: [1, {'9' * 400}]}}", "at.between"),
+        (f"work: {{exponential: {'9' * 400}}}", "work"),
+    ],
+)
+def test_a_number_that_no_computer_counts_with_is_a_finding(
+    folder: Path, field: str, place: str
+) -> None:
+    found = refused(simulated(folder, f"{NODES}jobs:\n  - {{{field}}}\n"))
+    assert found
+    assert all(one.startswith(f"error: s.yaml:3: jobs[0].{place}") for one in found)
+    assert max(map(len, found)) < 250
+
+
+@pytest.mark.parametrize("trace", ["t" * 300 + ".csv", "no.csv", "."])
+def test_a_trace_that_cannot_be_read_is_a_finding(folder: Path, trace: str) -> None:
+    (found,) = refused(simulated(folder, f"{NODES}{JOB}trace: {trace}\n"))
+    assert found.startswith("error: s.yaml:3: trace[0]: ")
+    assert len(found) < 350
+
+
+@pytest.mark.parametrize("line", [0, 1])
+def test_a_cell_that_is_too_long_for_csv_is_a_finding(folder: Path, line: int) -> None:
+    lines = ["submit,name", "1,a"]
+    lines[line] += "b" * 200_000
+    found = refused(simulated(folder, f"{NODES}{JOB}trace: t.csv\n", t="\n".join(lines)))
+    assert all(one.startswith("error: t.csv:") for one in found)
+    assert max(map(len, found)) < 250

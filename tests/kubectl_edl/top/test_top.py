@@ -232,3 +232,12 @@ def test_at_the_maximum_all_the_time_nothing_is_saved_and_below_it_never_lost(
     assert found["atMaxReplicas"] >= found["used"] - 0.002
     if set(sizes) == {9}:
         assert found["atMaxReplicas"] == pytest.approx(found["used"], abs=0.002)
+
+
+@pytest.mark.parametrize("form", ["table", "json", "yaml"])
+def test_the_cluster_is_watched_in_lines_too(stage: Stage, form: str) -> None:
+    once = stage.run("top", "cluster", "-o", form)
+    stage.between = [lambda: None]
+    watched = stage.run("top", "cluster", "-w", "-o", form)
+    assert (watched.code, watched.err) == (0, once.err)
+    assert watched.out.strip().removeprefix("---\n") == once.out.strip()
