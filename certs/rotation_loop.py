@@ -91,6 +91,6 @@ class _Seen:
             self._value, self._since = value, self._monotonic()
 
     def longer_than(self, wait: timedelta) -> bytes:
-        """The value once it has been the same for `seconds`; empty before."""
+        """The value once it has been the same for `wait`; empty before."""
         age = timedelta(seconds=self._monotonic() - self._since)
         return self._value if age >= wait else b""

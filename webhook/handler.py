@@ -34,61 +34,41 @@ class ReviewResult(msgspec.Struct, frozen=True):
     failure: Exception | None = None
 
 
+Decision: TypeAlias = Callable[[AdmissionRequest, Context], AdmissionVerdict]
+
+
 class AdmissionCore(msgspec.Struct, frozen=True):
     """The functions that decide: `edl.inject`'s, unless a test passes its own."""
 
-    mutate: Callable[[AdmissionRequest, Context], AdmissionVerdict] = handlers.mutate
-    validate: Callable[[AdmissionRequest, Context], None] = handlers.validate
-    advise: Callable[[AdmissionRequest], tuple[str, ...]] = handlers.advise
+    mutate: Decision = handlers.mutate
+    validate: Decision = handlers.validate
+    advise: Decision = handlers.advise
 
-
-Judge: TypeAlias = Callable[[Review, NamespacePolicy, AdmissionCore, Context], ReviewResult]
 
 _WARNED: Final = 4_096
 """Characters of all warnings of an answer: the API server drops those behind."""
 _UNCHANGED: Final = ReviewResult(ReviewOutcome.UNCHANGED, ReviewResponse())
 
 
-def mutate(
-    review: Review, policy: NamespacePolicy, core: AdmissionCore, context: Context
+def judge(
+    review: Review, policy: NamespacePolicy, decide: Decision, context: Context
 ) -> ReviewResult:
-    """The patch that completes the object. Never raises: see `_failed`."""
-
-    def ask(request: AdmissionRequest) -> ReviewResult:
-        verdict = core.mutate(request, context)
+    """The answer, with a patch where the object is to be stored otherwise. Never raises."""
+    if review.manifest is None or review.operation not in ("CREATE", "UPDATE"):
+        return _UNCHANGED  # deletions are never refused
+    operation = cast("Literal['CREATE', 'UPDATE']", review.operation)
+    request = AdmissionRequest(operation, review.manifest, review.old, review.user, policy)
+    try:
+        verdict = decide(request, context)
         # Encoded here, so that a value that JSON cannot express is an internal error like others.
         operations = json_patch.diff(request.manifest, verdict.manifest)
         encoded = msgspec.json.encode(operations) if operations else b""
-        outcome = ReviewOutcome.PATCHED if operations else ReviewOutcome.UNCHANGED
-        return ReviewResult(outcome, ReviewResponse(encoded, _heard(verdict.warnings)))
-
-    return _judged(review, policy, ask)
-
-
-def validate(
-    review: Review, policy: NamespacePolicy, core: AdmissionCore, context: Context
-) -> ReviewResult:
-    """Whether the object still meets the contract. Never raises: see `_failed`."""
-
-    def ask(request: AdmissionRequest) -> ReviewResult:
-        core.validate(request, context)
-        return _UNCHANGED
-
-    return _judged(review, policy, ask)
-
-
-def advise(
-    review: Review, policy: NamespacePolicy, core: AdmissionCore, context: Context
-) -> ReviewResult:
-    """Warnings about an object that is not ours. Never raises: see `_failed`."""
-    del context
-
-    def ask(request: AdmissionRequest) -> ReviewResult:
-        return ReviewResult(
-            ReviewOutcome.UNCHANGED, ReviewResponse(warnings=_heard(core.advise(request)))
-        )
-
-    return _judged(review, policy, ask)
+    except Denied as denied:
+        return _denied(review, denied.findings)
+    except Exception as error:  # noqa: BLE001 - users who create a Job need an answer, not a traceback
+        return _failed(review, error)
+    outcome = ReviewOutcome.PATCHED if operations else ReviewOutcome.UNCHANGED
+    return ReviewResult(outcome, ReviewResponse(encoded, _heard(verdict.warnings)))
 
 
 def unread(review: Review, error: EdlError) -> ReviewResult:
@@ -96,20 +76,6 @@ def unread(review: Review, error: EdlError) -> ReviewResult:
     message = f"{review}: its namespace cannot be read ({error}); nothing was written, try again"
     refusal = DenialStatus(HTTPStatus.SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
     return ReviewResult(ReviewOutcome.FAILED, ReviewResponse(refusal=refusal))
-
-
-def _judged(
-    review: Review, policy: NamespacePolicy, ask: Callable[[AdmissionRequest], ReviewResult]
-) -> ReviewResult:
-    if review.manifest is None or review.operation not in ("CREATE", "UPDATE"):
-        return _UNCHANGED  # deletions are never refused
-    operation = cast("Literal['CREATE', 'UPDATE']", review.operation)
-    try:
-        return ask(AdmissionRequest(operation, review.manifest, review.old, review.user, policy))
-    except Denied as denied:
-        return _denied(review, denied.findings)
-    except Exception as error:  # noqa: BLE001 - users who create a Job need an answer, not a traceback
-        return _failed(review, error)
 
 
 def _denied(review: Review, findings: tuple[Finding, ...]) -> ReviewResult:

@@ -17,7 +17,7 @@ from edl.inject.handlers import Context
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy
 from webhook import handler
 from webhook.admission_review import BadReview, Review, decode, encode
-from webhook.handler import AdmissionCore, Judge, ReviewResult
+from webhook.handler import AdmissionCore, Decision, ReviewResult
 from webhook.http.body_budget import MOST_VALUES, values
 from webhook.http.connection_limits import LIMIT
 from webhook.http.deferred_calls import ERRAND
@@ -49,9 +49,13 @@ class RouteContext(msgspec.Struct, frozen=True):
 
 def reviewing(app: Flask, desk: RouteContext) -> None:
     """The API server's paths."""
-    looks = {"/mutate": handler.mutate, "/validate": handler.validate, ADVISE: handler.advise}
-    for path, judgement in looks.items():
-        app.add_url_rule(path, path, partial(_review, desk, judgement), methods=["POST"])
+    core = desk.core
+    for path, decide in (
+        ("/mutate", core.mutate),
+        ("/validate", core.validate),
+        (ADVISE, core.advise),
+    ):
+        app.add_url_rule(path, path, partial(_review, desk, decide), methods=["POST"])
 
 
 def probing(app: Flask, desk: RouteContext) -> None:
@@ -72,7 +76,7 @@ def create_app(desk: RouteContext, *parts: Callable[[Flask, RouteContext], None]
     return app
 
 
-def _review(desk: RouteContext, decide: Judge) -> Response:
+def _review(desk: RouteContext, decide: Decision) -> Response:
     if request.mimetype != _JSON:
         found = request.mimetype or "no content type"
         raise BadReview(f"{found} instead of {_JSON}", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
@@ -86,7 +90,7 @@ def _review(desk: RouteContext, decide: Judge) -> Response:
     else:
         if policy is None:
             return _text("namespace unknown", HTTPStatus.SERVICE_UNAVAILABLE)
-        judgement = decide(review, policy, desk.core, desk.context)
+        judgement = handler.judge(review, policy, decide, desk.context)
     answer = encode(review.uid, judgement.answer)
     desk.measures.reviewed(request.path, review, judgement.outcome, desk.clock() - started)
     _tell(review, judgement)

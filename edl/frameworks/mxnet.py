@@ -17,7 +17,6 @@ from edl.model import ResizePolicy
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 
-_INDEX: Final = f"$({contract.COMPLETION_INDEX_ENV})"
 _CLUSTER: Final = f"$({contract.CLUSTER_ENV})"
 _SERVER_KEY: Final = f"$({contract.DMLC_TUNER_SERVER_KEY_ENV})"
 _PORT_NAME: Final = "mxjob-port"
@@ -55,7 +54,7 @@ def _mx_config(spec: JobSpec, cluster: str) -> Env:
     return Env(
         contract.MX_CONFIG_ENV,
         f'{{"cluster":{cluster},"labels":{labels},'
-        f'"task":{{"type":"{spec.role}","index":{_INDEX}}}}}',
+        f'"task":{{"type":"{spec.role}","index":{addresses.INDEX}}}}}',
     )
 
 
@@ -74,7 +73,9 @@ def _trained(spec: JobSpec) -> tuple[Env, ...]:
         Env(contract.DMLC_NUM_SERVER_ENV, str(sizes[_SERVER])),
         *_itself(spec),
     )
-    return (*env, Env(contract.DMLC_WORKER_ID_ENV, _INDEX)) if spec.role == _WORKER else env
+    return (
+        (*env, Env(contract.DMLC_WORKER_ID_ENV, addresses.INDEX)) if spec.role == _WORKER else env
+    )
 
 
 def _workers(spec: JobSpec) -> int:

@@ -14,7 +14,6 @@ from edl.model import ResizePolicy
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 
-_INDEX: Final = f"$({contract.COMPLETION_INDEX_ENV})"
 _MASTER: Final = "master"
 _PSERVER: Final = "pserver"
 _TRAINER: Final = "trainer"
@@ -46,7 +45,7 @@ def _collective(spec: JobSpec) -> Needs:
         else ("PADDLE_DISTRI_BACKEND", "gloo")
     )
     env = (
-        Env("PADDLE_TRAINER_ID", _INDEX),
+        Env("PADDLE_TRAINER_ID", addresses.INDEX),
         *_trainers(spec),
         Env("PADDLE_CURRENT_ENDPOINT", f"{addresses.own_host(spec)}:{spec.port}"),
         Env("TRAINING_ROLE", _TRAINER.upper()),
@@ -64,7 +63,7 @@ def _ps(spec: JobSpec) -> Needs:
         # A server looks itself up in the list, which has names.
         Env("POD_IP", addresses.own_host(spec)),
     )
-    ranked = (*env, Env("PADDLE_TRAINER_ID", _INDEX)) if spec.role == _TRAINER else env
+    ranked = (*env, Env("PADDLE_TRAINER_ID", addresses.INDEX)) if spec.role == _TRAINER else env
     return Needs(env=ranked, ports=((_PORT_NAME, spec.port),))
 
 

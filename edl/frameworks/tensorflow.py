@@ -17,7 +17,6 @@ from edl.model import ResizePolicy
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 
-_INDEX: Final = f"$({contract.COMPLETION_INDEX_ENV})"
 _CLUSTER: Final = f"$({contract.CLUSTER_ENV})"
 _PORT_NAME: Final = "tfjob-port"
 _CHIEF: Final = "chief"
@@ -29,9 +28,8 @@ _EVALUATOR: Final = "evaluator"
 
 def _tf_config(role: str, cluster: str) -> str:
     # Composed as text: the index is a number that the kubelet expands.
-    return (
-        f'{{"cluster":{cluster},"task":{{"type":"{role}","index":{_INDEX}}},"environment":"cloud"}}'
-    )
+    task = f'{{"type":"{role}","index":{addresses.INDEX}}}'
+    return f'{{"cluster":{cluster},"task":{task},"environment":"cloud"}}'
 
 
 def _inside(members: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
@@ -45,8 +43,8 @@ def _sparse(spec: JobSpec) -> Mapping[str, Sequence[str] | Mapping[str, str]]:
         return {role: hosts for role, hosts in members.items() if role != _WORKER}
     if spec.role != _WORKER:
         return members
-    own = addresses.host(addresses.job_name(spec, spec.role), _INDEX, spec.job, spec.namespace)
-    return {_PS: members[_PS], _WORKER: {_INDEX: f"{own}:{spec.port}"}}
+    own = f"{addresses.own_host(spec)}:{spec.port}"
+    return {_PS: members[_PS], _WORKER: {addresses.INDEX: own}}
 
 
 def _known(spec: JobSpec) -> str:

@@ -1,5 +1,6 @@
 """Admission without HTTP: a request in, a verdict out, or `Denied` with every finding."""
 
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
@@ -67,9 +68,14 @@ def mutate(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
     return _create(request.manifest, context, request.policy)
 
 
-def validate(request: AdmissionRequest, context: Context) -> None:
+def validate(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
     """The last look, after every other webhook. Raises Denied where one of them undid our work."""
     _check_shapes(request)
+    _check(request, context)
+    return AdmissionVerdict(request.manifest)
+
+
+def _check(request: AdmissionRequest, context: Context) -> None:
     if request.manifest.get("kind") == "Namespace":
         namespace_policy.check(request.manifest, request.old)
         return
@@ -93,15 +99,15 @@ def validate(request: AdmissionRequest, context: Context) -> None:
         raise Denied([Finding("spec", what, "exclude objects with the label edl.dev/framework")])
 
 
-def advise(request: AdmissionRequest) -> tuple[str, ...]:
+def advise(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
     """What the user of an object without our label should know. It is never refused."""
-    if manifest_types.is_labelled(request.manifest):
-        return ()
-    try:
-        _check_shapes(request)
-    except Denied:
-        return ()
-    return unknown_keys.unheeded(request.manifest, request.old)
+    del context
+    warnings: tuple[str, ...] = ()
+    if not manifest_types.is_labelled(request.manifest):
+        with suppress(Denied):
+            _check_shapes(request)
+            warnings = unknown_keys.unheeded(request.manifest, request.old)
+    return AdmissionVerdict(request.manifest, warnings)
 
 
 def _check_shapes(request: AdmissionRequest) -> None:

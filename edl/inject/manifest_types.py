@@ -60,6 +60,7 @@ _POD: Final[_Shape] = {
     "nodeSelector": _MAP,
     "overhead": _MAP,
     "resourceClaims": [{"name": str, "resourceClaimTemplateName": str}],
+    "resources": {"limits": _MAP, "requests": _MAP},
     "schedulingGates": [_MAP],
     "volumes": [{"name": str}],
 }

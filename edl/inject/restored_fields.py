@@ -13,7 +13,7 @@ _SIZES: Final = ("parallelism", "completions")
 
 
 def warnings(new: Json, old: Json) -> tuple[str, ...]:
-    """A sentence for each: `guard.held` has put the old values back."""
+    """A sentence for each: `update_policy.held` has put the old values back."""
     return (*_sizes(new, old), *_labels(new, old))
 
 

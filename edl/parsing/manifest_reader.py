@@ -23,7 +23,7 @@ _PERCENT: Final = re.compile(r"(?P<number>[0-9]{1,3}(\.[0-9]{1,9})?)(?P<sign>%?)
 _DEVICE_CLASS: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _POD_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _MOST_FINDINGS: Final = 100
-"""Most pod names that are read: each is compared with those before it."""
+"""Findings of one manifest: each new one is compared with those before it."""
 MOST_REPLICAS: Final = 100_000
 """The API server takes no more in an Indexed Job (maxParallelismForIndexedJob)."""
 _Choice = TypeVar("_Choice", bound=StrEnum)

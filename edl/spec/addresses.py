@@ -11,6 +11,8 @@ SSH_PRIVATE_KEY: Final = "id_rsa"
 SSH_PUBLIC_KEY: Final = "id_rsa.pub"
 SSH_CONFIG: Final = "config"
 
+INDEX: Final = f"$({contract.COMPLETION_INDEX_ENV})"
+"""A pod's index in a variable: the kubelet writes it in."""
 LONGEST_VARIABLE: Final = 131_072
 """Bytes of `NAME=value` that Linux starts a program with, the final 0 included (MAX_ARG_STRLEN)."""
 
@@ -77,8 +79,7 @@ def too_many_hosts(what: str) -> Finding:
 
 def own_host(spec: JobSpec) -> str:
     """A pod's own address: the kubelet writes its index in."""
-    index = f"$({contract.COMPLETION_INDEX_ENV})"
-    return f"{job_name(spec, spec.role)}-{index}.{spec.job}.{spec.namespace}.svc"
+    return host(job_name(spec, spec.role), INDEX, spec.job, spec.namespace)
 
 
 def launcher_account(job: str) -> str:

@@ -122,7 +122,7 @@ class _Injector:
             self.findings.extend(_placed(denied.findings, f"{where}: {named(manifest)}"))
             return None
         if verdict.manifest == before:
-            self._warn(where, manifest, advise(self._creation(before)))
+            self._warn(where, manifest, advise(self._creation(before), self._context).warnings)
             return None
         self._warn(where, before, verdict.warnings)
         after = _in_order_of(before, verdict.manifest)

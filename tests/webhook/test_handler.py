@@ -5,58 +5,54 @@ import msgspec
 import pytest
 
 from edl.errors import Denied, Finding
-from edl.inject.handlers import AdmissionVerdict, Context
+from edl.inject.handlers import AdmissionVerdict, Context, advise, mutate
 from edl.parsing.namespace_policy import SILENT
 from edl.writes import Json
 from tests.webhook import reviews
 from tests.webhook.cores import failing
-from webhook import handler
 from webhook.admission_review import Review, decode
-from webhook.handler import AdmissionCore, Judge, ReviewOutcome
+from webhook.handler import Decision, ReviewOutcome, judge
 
 CONTEXT = Context(frozenset({"reconciler"}), "kubectl-edl:test")
-BOTH = pytest.mark.parametrize("decide", [handler.mutate, handler.validate])
 
 
 def question(manifest: Json, **changes: object) -> Review:
     return decode(reviews.review(manifest, **changes))
 
 
-def answering(manifest: Json, *warnings: str) -> AdmissionCore:
-    return AdmissionCore(mutate=lambda _, __: AdmissionVerdict(manifest, warnings))
+def answering(manifest: Json, *warnings: str) -> Decision:
+    return lambda _, __: AdmissionVerdict(manifest, warnings)
 
 
 def test_the_patch_makes_the_object_that_the_core_wants() -> None:
     asked = question(reviews.job(framework="none", min="1", max="3"))
     before = copy.deepcopy(asked.manifest)
-    found = handler.mutate(asked, SILENT, AdmissionCore(), CONTEXT)
+    found = judge(asked, SILENT, mutate, CONTEXT)
     assert found.outcome is ReviewOutcome.PATCHED
     after = jsonpatch.apply_patch(before, msgspec.json.decode(found.answer.patch))
     assert after["spec"]["suspend"] is True
-    again = handler.mutate(question(after), SILENT, AdmissionCore(), CONTEXT)
+    again = judge(question(after), SILENT, mutate, CONTEXT)
     assert (again.outcome, again.answer.patch) == (ReviewOutcome.UNCHANGED, b"")
 
 
 def test_an_object_without_our_label_is_left_alone() -> None:
-    found = handler.mutate(question(reviews.job()), SILENT, AdmissionCore(), CONTEXT)
+    found = judge(question(reviews.job()), SILENT, mutate, CONTEXT)
     assert (found.outcome, found.answer.patch) == (ReviewOutcome.UNCHANGED, b"")
 
 
 def test_an_object_that_is_not_ours_is_told_of_its_slips_and_never_refused() -> None:
     slip = question(reviews.job(framwork="none"))
-    found = handler.advise(slip, SILENT, AdmissionCore(), CONTEXT)
+    found = judge(slip, SILENT, advise, CONTEXT)
     assert (found.outcome, found.answer.refusal) == (ReviewOutcome.UNCHANGED, None)
     assert found.answer.warnings == (
         "edl.dev/framwork is unknown, and does nothing: did you mean edl.dev/framework?",
     )
-    failed = handler.advise(slip, SILENT, failing(KeyError("labels")), CONTEXT)
+    failed = judge(slip, SILENT, failing(KeyError("labels")).mutate, CONTEXT)
     assert (failed.outcome, failed.answer.refusal) == (ReviewOutcome.FAILED, None)
 
 
 def test_one_finding_is_one_line() -> None:
-    found = handler.mutate(
-        question(reviews.job(framework="caffe")), SILENT, AdmissionCore(), CONTEXT
-    )
+    found = judge(question(reviews.job(framework="caffe")), SILENT, mutate, CONTEXT)
     assert found.outcome is ReviewOutcome.DENIED
     assert found.answer.refusal is not None
     message = found.answer.refusal.message
@@ -64,10 +60,11 @@ def test_one_finding_is_one_line() -> None:
     assert "\n" not in message
 
 
-@BOTH
-def test_several_findings_are_numbered_and_all_there(decide: Judge) -> None:
-    core = failing(Denied([Finding("a", "is bad", "one of b, c"), Finding("d", "is worse")]))
-    refusal = decide(question(reviews.job(framework="none")), SILENT, core, CONTEXT).answer.refusal
+def test_several_findings_are_numbered_and_all_there() -> None:
+    decide = failing(
+        Denied([Finding("a", "is bad", "one of b, c"), Finding("d", "is worse")])
+    ).mutate
+    refusal = judge(question(reviews.job(framework="none")), SILENT, decide, CONTEXT).answer.refusal
     assert refusal is not None
     assert (refusal.code, refusal.reason) == (422, "Invalid")
     assert refusal.message == (
@@ -75,11 +72,10 @@ def test_several_findings_are_numbered_and_all_there(decide: Judge) -> None:
     )
 
 
-@BOTH
-def test_a_message_is_no_larger_than_a_user_reads(decide: Judge) -> None:
+def test_a_message_is_no_larger_than_a_user_reads() -> None:
     findings = [Finding(f"path{number}", "x" * 9_000, "a way out") for number in range(200)]
-    core = failing(Denied(findings))
-    refusal = decide(question(reviews.job(framework="none")), SILENT, core, CONTEXT).answer.refusal
+    decide = failing(Denied(findings)).mutate
+    refusal = judge(question(reviews.job(framework="none")), SILENT, decide, CONTEXT).answer.refusal
     assert refusal is not None
     lines = refusal.message.splitlines()
     assert lines[0] == "200 problems in Job default/mnist:"
@@ -89,10 +85,9 @@ def test_a_message_is_no_larger_than_a_user_reads(decide: Judge) -> None:
     assert max(map(len, lines)) < 2_100
 
 
-@BOTH
-def test_a_defect_refuses_a_labelled_object_with_the_reason(decide: Judge) -> None:
+def test_a_defect_refuses_a_labelled_object_with_the_reason() -> None:
     error = KeyError("spec")
-    found = decide(question(reviews.job(framework="none")), SILENT, failing(error), CONTEXT)
+    found = judge(question(reviews.job(framework="none")), SILENT, failing(error).mutate, CONTEXT)
     assert (found.outcome, found.failure) == (ReviewOutcome.FAILED, error)
     assert found.answer.patch == b""
     assert found.answer.refusal is not None
@@ -102,15 +97,15 @@ def test_a_defect_refuses_a_labelled_object_with_the_reason(decide: Judge) -> No
     )
 
 
-@BOTH
-def test_a_defect_refuses_an_object_that_was_labelled(decide: Judge) -> None:
+def test_a_defect_refuses_an_object_that_was_labelled() -> None:
     asked = question(reviews.job(), operation="UPDATE", oldObject=reviews.job(framework="none"))
-    assert decide(asked, SILENT, failing(KeyError("spec")), CONTEXT).answer.refusal is not None
+    assert (
+        judge(asked, SILENT, failing(KeyError("spec")).mutate, CONTEXT).answer.refusal is not None
+    )
 
 
-@BOTH
-def test_a_defect_lets_an_unlabelled_object_pass_with_a_warning(decide: Judge) -> None:
-    found = decide(question(reviews.job()), SILENT, failing(KeyError("spec")), CONTEXT)
+def test_a_defect_lets_an_unlabelled_object_pass_with_a_warning() -> None:
+    found = judge(question(reviews.job()), SILENT, failing(KeyError("spec")).mutate, CONTEXT)
     assert found.answer.refusal is None
     assert found.answer.patch == b""
     assert "left as it is" in found.answer.warnings[0]
@@ -118,8 +113,8 @@ def test_a_defect_lets_an_unlabelled_object_pass_with_a_warning(decide: Judge) -
 
 @pytest.mark.parametrize("metadata", [None, [], "x", {"labels": None}, {"labels": []}])
 def test_a_defect_on_an_object_out_of_shape_is_answered_too(metadata: object) -> None:
-    found = handler.mutate(
-        question({"metadata": metadata}), SILENT, failing(KeyError("spec")), CONTEXT
+    found = judge(
+        question({"metadata": metadata}), SILENT, failing(KeyError("spec")).mutate, CONTEXT
     )
     assert found.outcome is ReviewOutcome.FAILED
 
@@ -127,28 +122,25 @@ def test_a_defect_on_an_object_out_of_shape_is_answered_too(metadata: object) ->
 def test_a_result_that_is_no_json_is_a_defect_and_never_a_patch() -> None:
     manifest = reviews.job(framework="none")
     broken = manifest | {"spec": object()}
-    found = handler.mutate(question(manifest), SILENT, answering(broken), CONTEXT)
+    found = judge(question(manifest), SILENT, answering(broken), CONTEXT)
     assert (found.outcome, found.answer.patch) == (ReviewOutcome.FAILED, b"")
 
 
 def test_warnings_reach_the_user() -> None:
     manifest = reviews.job(framework="none")
-    found = handler.mutate(
-        question(manifest), SILENT, answering(manifest, "use kubectl edl scale"), CONTEXT
-    )
+    found = judge(question(manifest), SILENT, answering(manifest, "use kubectl edl scale"), CONTEXT)
     assert found.answer.warnings == ("use kubectl edl scale",)
 
 
-@BOTH
 @pytest.mark.parametrize("operation", ["DELETE", "CONNECT"])
-def test_nobodys_deletion_is_stopped(decide: Judge, operation: str) -> None:
+def test_nobodys_deletion_is_stopped(operation: str) -> None:
     asked = decode(reviews.review(None, operation=operation, oldObject=reviews.job()))
-    found = decide(asked, SILENT, failing(KeyError("spec")), CONTEXT)
+    found = judge(asked, SILENT, failing(KeyError("spec")).mutate, CONTEXT)
     assert (found.outcome, found.answer.refusal) == (ReviewOutcome.UNCHANGED, None)
 
 
 def test_warnings_end_where_the_api_server_drops_them() -> None:
     manifest = reviews.job(framework="none")
-    core = answering(manifest, "a" * 4_000, "b" * 200, "c")
-    warnings = handler.mutate(question(manifest), SILENT, core, CONTEXT).answer.warnings
+    decide = answering(manifest, "a" * 4_000, "b" * 200, "c")
+    warnings = judge(question(manifest), SILENT, decide, CONTEXT).answer.warnings
     assert warnings == ("a" * 4_000, "b" * 96)

@@ -32,7 +32,7 @@ class BodyShare:
         self._budget = budget
 
     def grow(self, size: int) -> None:
-        """Hold this many bytes. Raises Crowded beyond the budget, and keeps the amount before."""
+        """Hold this many bytes. Raises BudgetExceeded, with the amount before still held."""
         more = max(0, size - SMALL) - max(0, self.size - SMALL)
         if more > self._budget.left:
             raise BudgetExceeded("too many large requests are being answered; try again")

@@ -158,7 +158,7 @@ class LimitedConnection(asyncio.Protocol):
             self._end_with_answer()
 
     def expect(self, length: int) -> None:
-        """The app has the head of a request, and reads `size` bytes of its body."""
+        """The app has the head of a request, and reads `length` bytes of its body."""
         self._missing, early, self._early = length, self._early, b""
         self._endpoint.room.speaks(self)
         self._read_body(early)

@@ -23,7 +23,7 @@ class DeferredCalls:
         self._pool = ThreadPoolExecutor(THREADS, "errand")
 
     async def run(self, errand: Callable[[], object]) -> None:
-        """Raises Crowded where too many wait."""
+        """Raises BudgetExceeded where too many wait."""
         if self._running >= self._most:
             raise BudgetExceeded("too many namespaces are being read; try again")
         self._running += 1

@@ -155,7 +155,7 @@ def _welcome(_: object) -> str:
 def serve(lifecycle: Readiness, keeper: CertificateReloader, settings: ServerSettings) -> None:
     """Serve until SIGTERM or SIGINT, then finish what has begun. The certificate is loaded.
 
-    Raises ServerError if a port is taken, ClientsError for an unusable authority.
+    Raises ServerError if a port is taken, ClientAuthorityError for an unusable authority.
     """
     _demand(lifecycle, settings)
     _raise_limit_of_files(sum(door.limits.connections for door in settings.doors) + _OTHER_FILES)

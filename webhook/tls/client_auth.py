@@ -29,7 +29,7 @@ class ClientAuthority:
         """Require certificates of this authority in `context`; False if the file is unchanged.
 
         What is new in the file is trusted besides what was, until the process ends: so authorities
-        change without a gap. Raises ClientsError, with the old ones still trusted.
+        change without a gap. Raises ClientAuthorityError, with the old ones still trusted.
         """
         try:
             content = self._file.read_bytes()

@@ -35,14 +35,17 @@ def volume_name(directory: str) -> str:
 def with_mount(pod: Json, directory: str, source: Json) -> Json:
     """A volume at `directory` in every container that has nothing there yet."""
     name = volume_name(directory)
+    return _with_volume(pod, {"name": name} | source, {"name": name, "mountPath": directory})
+
+
+def _with_volume(pod: Json, volume: Json, mount: Json) -> Json:
     volumes = pod.get("volumes") or []
-    if all(volume.get("name") != name for volume in volumes):
-        pod = pod | {"volumes": [*volumes, {"name": name} | source]}
-    mount = {"name": name, "mountPath": directory}
-    return pod | {"containers": [mounted(container, mount) for container in pod["containers"]]}
+    if all(one.get("name") != volume["name"] for one in volumes):
+        pod = pod | {"volumes": [*volumes, volume]}
+    return pod | {"containers": [_mounted(container, mount) for container in pod["containers"]]}
 
 
-def mounted(container: Json, mount: Json) -> Json:
+def _mounted(container: Json, mount: Json) -> Json:
     """The container with this mount, unless something of its own is at that path."""
     own = container.get("volumeMounts") or []
     taken = {(one.get("mountPath") or "").rstrip("/") for one in own}
@@ -67,12 +70,9 @@ _OWNER_ONLY: Final = 0o600
 
 def with_keys(pod: Json, spec: JobSpec) -> Json:
     """The pod spec with the key pair in every container that has nothing of its own there."""
-    volumes = pod.get("volumes") or []
-    if all(volume.get("name") != SSH_VOLUME for volume in volumes):
-        pod = pod | {"volumes": [*volumes, _volume(spec)]}
     # sshd trusts no directory that others can write, as a volume itself is; one inside it is not.
     mount = {"name": SSH_VOLUME, "mountPath": contract.SSH_DIRECTORY, "subPath": _INSIDE}
-    return pod | {"containers": [mounted(container, mount) for container in pod["containers"]]}
+    return _with_volume(pod, _volume(spec), mount)
 
 
 def _volume(spec: JobSpec) -> Json:

@@ -209,7 +209,7 @@ class JobIndex:
 
     @property
     def uids(self) -> Collection[str]:
-        """Facts about the Jobs of training jobs."""
+        """The uids of the Jobs of training jobs."""
         return self._ours
 
 

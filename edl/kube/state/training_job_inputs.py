@@ -226,22 +226,21 @@ def _disagreements(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Itera
 
 def grouped(role: Role) -> Role:
     """KubeShare waits until a group has the pods that it asks for: this number is its minimum."""
-    group = gpu_sharing.group(dict(role.template.labels)) if role.template.shape.share else None
+    group = _group(role)
     if group is None or not role.spec.min < group.least <= role.spec.max:
         return role
     return role.changed(min=group.least)
+
+
+def _group(role: Role) -> gpu_sharing.SharedGpuGroup | None:
+    return gpu_sharing.group(dict(role.template.labels)) if role.template.shape.share else None
 
 
 def _too_few(around: TrainingJobInputs) -> Iterator[str]:
     """Groups of KubeShare that would never be whole."""
     pods: defaultdict[gpu_sharing.SharedGpuGroup, int] = defaultdict(int)
     for job in around.jobs:
-        group = (
-            gpu_sharing.group(dict(job.role.template.labels))
-            if job.role and job.role.template.shape.share
-            else None
-        )
-        if job.role and group:
+        if job.role and (group := _group(job.role)):
             pods[group] += max(grouped(job.role).spec.min, job.role.spec.min)
     for group, count in sorted(pods.items()):
         if count < group.least:

@@ -19,8 +19,8 @@ from edl.patches import json_patch
 from edl.writes import Json
 from tests.edl.manifests import USER
 from tests.golden.cases import CONTEXT, Denial, Golden, denials, goldens, sources
-from webhook import handler
 from webhook.admission_review import Review
+from webhook.handler import judge
 
 ROOT = Path(__file__).parents[3]
 GOLDENS = goldens()
@@ -109,7 +109,7 @@ def test_a_refusal_tells_everything_at_once(denial: Denial) -> None:
         manifest=denial.given,
         old=None,
     )
-    refusal = handler.mutate(review, SILENT, handler.AdmissionCore(), CONTEXT).answer.refusal
+    refusal = judge(review, SILENT, mutate, CONTEXT).answer.refusal
     assert refusal is not None
     assert refusal.message == denial.message
 

@@ -44,6 +44,11 @@ def findings(manifest: Json) -> list[str]:
             "spec.template.spec.containers[0].env[0].name: a list; a text belongs here",
         ),
         (
+            "spec template spec resources",
+            {"limits": ["cpu"]},
+            "spec.template.spec.resources.limits: a list; an object belongs here",
+        ),
+        (
             "spec template spec nodeSelector",
             [],
             "spec.template.spec.nodeSelector: a list; an object belongs here",

@@ -7,7 +7,7 @@ import pytest
 from edl.inject.handlers import AdmissionRequest, advise
 from edl.inject.warnings import unknown_keys
 from edl.writes import Json
-from tests.edl.manifests import USER, changed, create, created, job, pod, update
+from tests.edl.manifests import CONTEXT, USER, changed, create, created, job, pod, update
 from tests.golden.cases import Golden, goldens
 
 
@@ -113,7 +113,8 @@ def test_a_slip_on_a_live_job_is_told_once(path: str, warning: str) -> None:
 
 
 def advised(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
-    return advise(AdmissionRequest("UPDATE" if old else "CREATE", manifest, old, USER))
+    request = AdmissionRequest("UPDATE" if old else "CREATE", manifest, old, USER)
+    return advise(request, CONTEXT).warnings
 
 
 @pytest.mark.parametrize("slip", ["framwork", "Framework", "frameworks", "frame-work"])
