@@ -34,15 +34,15 @@ class ReviewResult(msgspec.Struct, frozen=True):
     failure: Exception | None = None
 
 
-Decision: TypeAlias = Callable[[AdmissionRequest, Context], AdmissionVerdict]
+AdmissionDecision: TypeAlias = Callable[[AdmissionRequest, Context], AdmissionVerdict]
 
 
 class AdmissionCore(msgspec.Struct, frozen=True):
     """The functions that decide: `edl.inject`'s, unless a test passes its own."""
 
-    mutate: Decision = handlers.mutate
-    validate: Decision = handlers.validate
-    advise: Decision = handlers.advise
+    mutate: AdmissionDecision = handlers.mutate
+    validate: AdmissionDecision = handlers.validate
+    advise: AdmissionDecision = handlers.advise
 
 
 _WARNED: Final = 4_096
@@ -51,7 +51,7 @@ _UNCHANGED: Final = ReviewResult(ReviewOutcome.UNCHANGED, ReviewResponse())
 
 
 def judge(
-    review: Review, policy: NamespacePolicy, decide: Decision, context: Context
+    review: Review, policy: NamespacePolicy, decide: AdmissionDecision, context: Context
 ) -> ReviewResult:
     """The answer, with a patch where the object is to be stored otherwise. Never raises."""
     if review.manifest is None or review.operation not in ("CREATE", "UPDATE"):

@@ -17,7 +17,7 @@ from edl.inject.handlers import Context
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy
 from webhook import handler
 from webhook.admission_review import BadReview, Review, decode, encode
-from webhook.handler import AdmissionCore, Decision, ReviewResult
+from webhook.handler import AdmissionCore, AdmissionDecision, ReviewResult
 from webhook.http.body_budget import MOST_VALUES, values
 from webhook.http.connection_limits import LIMIT
 from webhook.http.deferred_calls import ERRAND
@@ -76,7 +76,7 @@ def create_app(desk: RouteContext, *parts: Callable[[Flask, RouteContext], None]
     return app
 
 
-def _review(desk: RouteContext, decide: Decision) -> Response:
+def _review(desk: RouteContext, decide: AdmissionDecision) -> Response:
     if request.mimetype != _JSON:
         found = request.mimetype or "no content type"
         raise BadReview(f"{found} instead of {_JSON}", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)

@@ -11,7 +11,7 @@ from edl.writes import Json
 from tests.webhook import reviews
 from tests.webhook.cores import failing
 from webhook.admission_review import Review, decode
-from webhook.handler import Decision, ReviewOutcome, judge
+from webhook.handler import AdmissionDecision, ReviewOutcome, judge
 
 CONTEXT = Context(frozenset({"reconciler"}), "kubectl-edl:test")
 
@@ -20,7 +20,7 @@ def question(manifest: Json, **changes: object) -> Review:
     return decode(reviews.review(manifest, **changes))
 
 
-def answering(manifest: Json, *warnings: str) -> Decision:
+def answering(manifest: Json, *warnings: str) -> AdmissionDecision:
     return lambda _, __: AdmissionVerdict(manifest, warnings)
 
 

@@ -6,7 +6,7 @@ again is listed again, and an API server that refuses or is away is asked again,
 
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
@@ -15,7 +15,7 @@ import msgspec
 
 from edl.errors import ClusterError, Forbidden, Gone, NotFound, Unreachable
 from edl.kube.cache.store import Store, version_of
-from edl.kube.cluster import RESOURCES, Cluster, ListOptions, RawEvent
+from edl.kube.cluster import RESOURCES, Cluster, ListOptions, RawEvent, RawList
 
 if TYPE_CHECKING:
     from edl.kube.cache.store import StoredObject
@@ -117,15 +117,22 @@ class Informer(Generic[T]):
         self._failures = _SELDOM
 
     def _list(self) -> None:
-        items: dict[ObjectKey, StoredObject[T]] = {}
-        version = ""
-        for page in self._cluster.pages(self.selection):
-            version = version or page.version
-            items.update((item.name, item) for item in map(self.store.item, page.items))
+        try:
+            items, version = self._read(self._cluster.pages(self.selection))
+        except Gone:  # the pages took longer than the server keeps a version
+            items, version = self._read([self._cluster.list(self.selection)])
         self.store.replace(items, int(version))
         self._version = version
         self._refusals = 0
         self._heard()
+
+    def _read(self, pages: Iterable[RawList]) -> "tuple[dict[ObjectKey, StoredObject[T]], str]":
+        items: dict[ObjectKey, StoredObject[T]] = {}
+        version = ""
+        for page in pages:
+            version = version or page.version
+            items.update((item.name, item) for item in map(self.store.item, page.items))
+        return items, version
 
     def _follow(self) -> bool:
         watch = self._cluster.watch(self.selection, self._version)

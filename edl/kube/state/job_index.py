@@ -1,6 +1,6 @@
 """Training jobs with their Jobs and pods, gathered again where something differs."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, TypeVar
 
@@ -208,8 +208,8 @@ class JobIndex:
         return self._demands.values()
 
     @property
-    def uids(self) -> Collection[str]:
-        """The uids of the Jobs of training jobs."""
+    def owners(self) -> Mapping[str, JobKey]:
+        """The training jobs by the uids of their Jobs."""
         return self._ours
 
 

@@ -113,7 +113,7 @@ class ClusterIndex:
             quotas=budgets(seen.quotas, seen.namespaces, jobs, self._jobs.alone()),
             teams=seen.teams,
             namespace_teams=teams or {},
-            team_usage=self._usage.by_team(teams, self._jobs.uids, view),
+            team_usage=self._usage.by_team(teams, self._jobs.owners, view),
             autoscaled=seen.autoscaled,
             takes_requests=seen.requests is not None,
             pooled=seen.pooled,

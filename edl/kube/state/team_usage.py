@@ -1,11 +1,12 @@
 """Which team each namespace belongs to, and what pods besides those of training jobs hold there."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from edl.kube.dra.claim_resolution import DeviceView, resolve
+from edl.model import JobKey
 from edl.model.teams import DEFAULT_TEAM, Teams
 from edl.quantities import Resources
 
@@ -88,13 +89,17 @@ class TeamUsageIndex:
             del self._held[key]
 
     def by_team(
-        self, teams: Mapping[str, str] | None, ours: Collection[str], view: DeviceView | None
+        self, teams: Mapping[str, str] | None, ours: Mapping[str, JobKey], view: DeviceView | None
     ) -> Mapping[str, Resources]:
-        """What pods hold that no Job of `ours` (uids) owns, by team; `teams` by namespace."""
+        """What pods hold that no Job of `ours` owns, by team; `teams` by namespace, `ours` by uid.
+
+        Owners in the pod's own namespace only: any pod may carry the uid of another one's.
+        """
         if teams is None:
             return {}
         found: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
         for (namespace, uid), held in self._held.items():
-            if uid not in ours:
+            owner = ours.get(uid)
+            if owner is None or owner.namespace != namespace:
                 held.into(found[teams.get(namespace, DEFAULT_TEAM)], view)
         return {name: Resources.of(total) for name, total in sorted(found.items())}

@@ -9,7 +9,7 @@ import pytest
 from edl.errors import Forbidden, Gone, Unreachable
 from edl.kube.cache.informer import LONGEST_PAUSE, Informer, RetryBackoff
 from edl.kube.cache.store import Store
-from edl.kube.cluster import ListOptions
+from edl.kube.cluster import ListOptions, RawList
 from edl.kube.decode import object_facts
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
@@ -201,6 +201,24 @@ def test_credentials_that_are_refused_for_a_moment_take_no_kind_away() -> None:
     cluster.fails["watch"] = [Forbidden("Unauthorized", 401), Forbidden("may not", 403)]
     informer.run(RetryBackoff(pause))
     assert pauses == [1, 0]
+
+
+class SlowPages(FaultyCluster):
+    """Each time the version of the first page is forgotten before the second."""
+
+    def pages(self, selection: ListOptions) -> Iterator[RawList]:
+        yield from super().pages(selection)
+        raise Gone("the provided continue parameter is too old", 410)
+
+
+def test_pages_that_take_too_long_are_read_as_one_list(watched: Watched) -> None:
+    """As client-go's pager does: a cluster may be too large, or its API server too slow."""
+    store = Store(object_facts.namespace)
+    informer = Informer(SlowPages(watched.fake), ListOptions("Namespace"), store)
+    thread = informer.start()
+    watched.until(lambda: [found.name for found in store.values()] == ["first"])
+    informer.stop()
+    thread.join(SECONDS)
 
 
 def test_pauses_grow_to_a_limit_and_chance_spreads_them() -> None:

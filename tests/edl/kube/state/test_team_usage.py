@@ -99,6 +99,16 @@ def test_pods_of_training_jobs_are_the_plans_to_count() -> None:
     assert state.team_usage == {}
 
 
+def test_a_pod_elsewhere_that_names_a_training_job_as_its_owner_counts_as_any_other() -> None:
+    """Its user writes the reference; until the garbage collector looks, the pod runs."""
+    job = manifests.member("worker", suspend=False, parallelism=1, completions=1)
+    _, forged = pod("p1", "db-1")
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "uid": job["metadata"]["uid"], "name": "x"}
+    forged["metadata"]["ownerReferences"] = [owner | {"controller": True}]
+    state = state_of(*namespaces("web", "db-1"), ("Job", job), ("Pod", forged))
+    assert state.team_usage == {"b": Resources.of({"cpu": 2000, PODS: 1})}
+
+
 def test_pending_pods_ask_for_their_team() -> None:
     state = state_of(
         *namespaces("web", "db-1"),
