@@ -11,7 +11,7 @@ from operator import attrgetter
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.planner.packing.node_capacity import Ints, ResourceAmounts
 from edl.planner.packing.pod_class import PodClass
-from edl.planner.passes.team_growth import grow_in_turn
+from edl.planner.passes.team_growth import growth_order
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
@@ -91,7 +91,9 @@ def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
     anchors = AnchorNodes(snapshot.allocations) if snapshot.policy.colocate else None
     add = partial(add_replica, snapshot, ceiling, anchors=anchors)
     if snapshot.teams:
-        return stuck + grow_in_turn(snapshot.teams, snapshot.policy, rest, add)
+        satisfied = {allocation: snapshot.satisfaction(allocation) for allocation in rest}
+        order = growth_order(snapshot.teams, snapshot.policy, satisfied)
+        return stuck + [allocation for allocation in order if not add(allocation)]
     return stuck + _grow_least_satisfied(snapshot, rest, add)
 
 

@@ -1,95 +1,111 @@
 """Idle capacity between teams: growth within a guarantee first, then by weighted dominant share.
 
-The team furthest below its share gets the next replica (DRF); inside a team the least satisfied
-role does, as everywhere.
+The team furthest below its share gets the next replica (DRF), compared at each level of the
+hierarchy; inside a team the least satisfied role does, as everywhere.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import InitVar, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
+from typing import Final, TypeAlias
 
 from edl.planner.policies import Policy
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.teams.team_balance import TeamBalance, TeamCharge
-from edl.planner.teams.team_turns import TeamPrecedence, TeamTurns
+from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, dominant_share
+
+_Entry: TypeAlias = tuple[float, int, RoleAllocation]
+"""Satisfaction, rank, the role. Ranks differ, so entries compare by these two alone."""
+_Turn: TypeAlias = "tuple[bool, float, _Entry, _Branch]"
+"""Whether its growth is borrowed, its share, the role that grows; the branch. Smallest first."""
+_BORROWS: Final = True
 
 
-def growth_turns(
-    balance: TeamBalance, policy: Policy, asking: Iterable[RoleAllocation]
-) -> "TeamTurns[GrowingTeam]":
-    """The roles that could grow, by team, and whose turn it is."""
-    by_team: defaultdict[int, list[RoleAllocation]] = defaultdict(list)
-    for allocation in asking:
-        by_team[allocation.team].append(allocation)
-    queues = (GrowingTeam(policy, team, found) for team, found in by_team.items())
-    return TeamTurns(balance, queues)
+def growth_order(
+    balance: TeamBalance, policy: Policy, asking: Mapping[RoleAllocation, float]
+) -> Iterator[RoleAllocation]:
+    """The role that grows next, again and again; one that got no replica comes no more.
+
+    `asking`: how satisfied each role is.
+
+    What one role gets changes the path of its team alone: however many teams there are, the next
+    turn costs as many comparisons as there are levels.
+    """
+    top = _Branch(balance, policy, NO_TEAM)
+    branches = {NO_TEAM: top}
+    for role, satisfied in asking.items():
+        above = top
+        for team in reversed(balance.paths[role.team]):
+            if team not in branches:
+                branches[team] = _Branch(balance, policy, team)
+                above.below.append(branches[team])
+            above = branches[team]
+        above.roles.append((satisfied, role.rank, role))
+    parted = top.below
+    while len(parted) == 1 and not parted[0].roles:
+        parted = parted[0].below  # above, one team is alone
+    turns = _first_turns(parted)
+    while turns:
+        yield turns[0][2][2]
+        _renew_first(turns)
 
 
-def grow_in_turn(
-    balance: TeamBalance,
-    policy: Policy,
-    asking: Iterable[RoleAllocation],
-    add: Callable[[RoleAllocation], bool],
-) -> list[RoleAllocation]:
-    """Give idle capacity away by `add`, which says whether a role got a replica; the others."""
-    turns = growth_turns(balance, policy, asking)
-    stuck = []
-    while team := turns.first:
-        role = team.role
-        if add(role):
-            team.renew()
-        else:
-            stuck.append(role)
-            team.drop()
-        turns.renew(team)
-    return stuck
+@dataclass(slots=True, eq=False)
+class _Branch:
+    """A team with the roles in it, and in the teams below it, that could grow."""
 
-
-@dataclass(slots=True)
-class GrowingTeam:
-    """The roles of one team that could grow, the least satisfied first."""
-
+    balance: TeamBalance
     policy: Policy
     team: int
-    roles: InitVar[Iterable[RoleAllocation]]
-    waiting: bool = True
-    role: RoleAllocation = field(init=False)
-    """The role that grows next."""
-    charge: TeamCharge | None = None
-    """What one replica of that role counts in its team."""
-    first: tuple[TeamPrecedence, TeamPrecedence] = ((), ())
-    _heap: list[tuple[float, int, RoleAllocation]] = field(init=False)
+    roles: list[_Entry] = field(default_factory=list)
+    below: "list[_Branch]" = field(default_factory=list)
+    turns: "Iterator[_Turn]" = field(init=False)
 
-    def __post_init__(self, roles: Iterable[RoleAllocation]) -> None:
-        share = self.policy.satisfaction
-        self._heap = [(share(one, len(one.placements)), one.rank, one) for one in roles]
-        heapify(self._heap)
-        self._read()
+    def __post_init__(self) -> None:
+        self.turns = self._turns()
 
-    def _read(self) -> None:
-        if self._heap:
-            # Ranks differ, so entries compare by satisfaction and rank alone.
-            self.first = (), self._heap[0]
-            self.role = self._heap[0][2]
-            request = self.role.quota_request
-            self.charge = None if request is None else request.team
-        else:
-            self.waiting = False
+    def _turns(self) -> "Iterator[_Turn]":
+        """Each turn as teams are when it is asked for; the role of the last one has grown, or not.
 
-    def any_is_within(self, team: int) -> bool:  # noqa: ARG002 - of a protocol
-        """Only the least satisfied role grows."""
-        return False
+        Growth only adds to what teams hold: a guarantee that is used up stays so. Iterators nest
+        as deep as teams do, 32 levels at most (`edl.parsing.team_document`).
+        """
+        balance, team, own, below = self.balance, self.team, self.roles, _first_turns(self.below)
+        used, parts, may_cover = balance.used[team], balance.parts[team], bool(balance.owed[team])
+        heapify(own)
+        while own or below:
+            share = dominant_share(used, parts)
+            is_own = bool(own) and not (below and below[0] < (_BORROWS, share, own[0]))
+            borrows, entry = (_BORROWS, own[0]) if is_own else (below[0][0], below[0][2])
+            role = entry[2]
+            if borrows and may_cover:
+                borrows = not _is_within(role, team)
+                may_cover = not borrows or balance.has_left(team)
+            size = len(role.placements)
+            yield borrows, share if borrows else 0.0, entry, self
+            if not is_own:
+                _renew_first(below)
+            elif size < len(role.placements) < role.max_replicas:
+                satisfied = self.policy.satisfaction(role, len(role.placements))
+                heapreplace(own, (satisfied, role.rank, role))
+            else:
+                heappop(own)
 
-    def drop(self) -> None:
-        heappop(self._heap)
-        self._read()
 
-    def renew(self) -> None:
-        """The first has got a replica."""
-        role = self.role
-        if (size := len(role.placements)) < role.max_replicas:
-            heapreplace(self._heap, (self.policy.satisfaction(role, size), role.rank, role))
-        else:
-            heappop(self._heap)
-        self._read()
+def _first_turns(branches: Iterable[_Branch]) -> list[_Turn]:
+    """A heap of what comes first in each."""
+    found = [next(branch.turns) for branch in branches]
+    heapify(found)
+    return found
+
+
+def _renew_first(turns: list[_Turn]) -> None:
+    """What was first has had its turn."""
+    if turn := next(turns[0][3].turns, None):
+        heapreplace(turns, turn)
+    else:
+        heappop(turns)
+
+
+def _is_within(role: RoleAllocation, team: int) -> bool:
+    charge = role.quota_request.team if role.quota_request else None
+    return charge is not None and charge.is_within(team)

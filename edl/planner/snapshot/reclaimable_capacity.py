@@ -32,6 +32,8 @@ class ReclaimableCapacity:
         )
         """By team and kind, the extras on each node."""
         self._reached = np.zeros_like(capacity.future_idle)
+        self._read: tuple[ReclaimScope, int] | None = None
+        """What `_reached` is of: the scope, and the version of its balance."""
         self._most: dict[int, ReclaimPriority] = {}
         """By team, the highest priority of replicas that are counted in `_reached`."""
         for allocation, placements in extras:
@@ -46,6 +48,15 @@ class ReclaimableCapacity:
 
     def with_idle(self, scope: ReclaimScope) -> Ints:
         """The future idle capacity if all reclaimable replicas within reach were evicted."""
+        read = (scope, scope.right.balance.version if scope.right else 0)
+        if read != self._read:
+            self._read = read
+            self._reach(scope)
+        found: Ints = self._capacity.future_idle + self._reached
+        return found
+
+    def _reach(self, scope: ReclaimScope) -> None:
+        """Count what comes into reach, and what leaves it."""
         highest = scope.right.highest(scope.priority) if scope.right and self._pods else None
         for team, kinds in self._pods.items():
             most = highest[team] if highest else scope.priority
@@ -55,5 +66,3 @@ class ReclaimableCapacity:
             for (priority, pod_class), pods in kinds.items() if most != before else ():
                 if low < priority <= high:
                     pod_class.release_from(self._reached, pods.elements(), sign)
-        found: Ints = self._capacity.future_idle + self._reached
-        return found

@@ -20,6 +20,17 @@ UNKNOWN: Final = -1.0
 
 Amounts: TypeAlias = tuple[tuple[int, int], ...]
 """(place of the resource in a balance, amount)"""
+Parts: TypeAlias = tuple[tuple[int, int, float], ...]
+"""By resource: its place, what a team is guaranteed, and the share of one unit more."""
+
+
+def dominant_share(used: Sequence[int], parts: Parts) -> float:
+    """The largest part of the cluster of any resource that is used beyond a guarantee."""
+    found = 0.0
+    for at, owed, weight in parts:
+        if (part := (used[at] - owed) * weight) > found:
+            found = part
+    return found
 
 
 class TeamCharge(msgspec.Struct, frozen=True, eq=False):
@@ -30,13 +41,12 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
     amounts: Amounts
 
     def reserve(self, pods: int) -> None:
-        balance = self.balance
-        used, shares, amounts = balance.used, balance.shares_known, self.amounts
+        balance, amounts = self.balance, self.amounts
+        shares = balance.shares_known
         balance.version += 1
-        for team in balance.paths[self.team]:
-            row = used[team]
+        for team, used in balance.accounts[self.team]:
             for at, amount in amounts:
-                row[at] += amount * pods
+                used[at] += amount * pods
             shares[team] = UNKNOWN
         if balance.keepers:
             balance.kept.count(self.team, amounts, pods)
@@ -146,19 +156,18 @@ class TeamBalance:
         """Teams whose guarantee may take whole jobs of borrowers."""
 
     def _read_shares(self, teams: Teams) -> None:
-        self.shares_known = [UNKNOWN for _ in self.names]
-        """By team, while nothing that it holds has changed."""
-        self.used_up = [False for _ in self.names]
-        """By team, whether nothing of its guarantee is left. Worked out with the share."""
         weights = [
             [1 / (total * teams[name].weight) if total > 0 else 0.0 for total in self._totals]
             for name in self.names
         ]
-        self._parts = [
+        self.parts: list[Parts] = [
             tuple(zip(range(len(self.resources)), *each, strict=True))
             for each in zip(self._owed, weights, strict=True)
         ]
-        """By team and resource: its place, the guarantee, and the share of one unit more."""
+        self.shares_known = [UNKNOWN for _ in self.names]
+        """By team, while nothing that it holds has changed."""
+        self.accounts = [tuple((one, self.used[one]) for one in path) for path in self.paths]
+        """By team, what each team of its path holds."""
 
     def _contended(self, asked: Mapping[str, int], totals: Mapping[str, int]) -> frozenset[int]:
         return frozenset(
@@ -229,6 +238,11 @@ class TeamBalance:
                 return True
         return False
 
+    def has_left(self, team: int) -> bool:
+        """Whether anything of its guarantee is not used."""
+        used = self.used[team]
+        return any(used[at] < owed for at, owed in self.owed[team].items())
+
     def share(self, team: int) -> float:
         """Its weighted dominant share of what is borrowed.
 
@@ -236,26 +250,15 @@ class TeamBalance:
         """
         found = self.shares_known[team]
         if found == UNKNOWN:
-            found, used, used_up = 0.0, self.used[team], True
-            for at, owed, weight in self._parts[team]:
-                beyond = used[at] - owed
-                if beyond < 0:
-                    used_up = False
-                elif (part := beyond * weight) > found:
-                    found = part
-            self.shares_known[team], self.used_up[team] = found, used_up
+            found = self.shares_known[team] = dominant_share(self.used[team], self.parts[team])
         return found
 
     def share_with(self, team: int, amounts: Amounts, pods: int) -> float:
         """The same, with `pods` more that count so much each."""
-        used = self.used[team]
-        self.used[team] = used.copy()
+        used = self.used[team].copy()
         for at, amount in amounts:
-            self.used[team][at] += amount * pods
-        self.shares_known[team] = UNKNOWN
-        found = self.share(team)
-        self.used[team], self.shares_known[team] = used, UNKNOWN
-        return found
+            used[at] += amount * pods
+        return dominant_share(used, self.parts[team])
 
     def shares(self, team: int) -> tuple[float, ...]:
         """Shares of the teams on its path, the top first: the order in which teams are compared."""

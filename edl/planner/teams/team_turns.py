@@ -1,4 +1,4 @@
-"""Which team comes next, compared at each level of the hierarchy.
+"""Which team's claim comes next, compared at each level of the hierarchy.
 
 Below one team, those teams come first that stay within a guarantee of their own subtree, then
 those furthest below their share. What one team gets changes its own path alone: however many teams
@@ -35,7 +35,7 @@ class TeamQueue(Protocol):
         """Sort keys of the first waiting claim, before and after the teams' shares."""
 
     @property
-    def charge(self) -> TeamCharge | None:
+    def charge(self) -> TeamCharge:
         """What the first waiting claim counts in its team."""
 
     def any_is_within(self, team: int) -> bool:
@@ -47,10 +47,7 @@ class TeamQueue(Protocol):
 
 Queue = TypeVar("Queue", bound=TeamQueue)
 _Turn: TypeAlias = "tuple[int, TeamPrecedence, float, TeamPrecedence, int, _Branch[Queue]]"
-"""Sort key of a branch: covered or not, before the share, the share, after it; its team; itself.
-
-One flat tuple: growth compares several for each replica.
-"""
+"""Sort key of a branch: covered or not, before the share, the share, after it; its team; itself."""
 
 
 @dataclass(slots=True, eq=False)
@@ -86,8 +83,7 @@ class _Branch(Generic[Queue]):
         if covered == FIRST_COVERED:
             return covered, before, 0.0, after, team, self
         share = self.balance.share(team)
-        used_up, charge = self.balance.used_up[team], queue.charge
-        if not used_up and charge is not None and charge.is_within(team):
+        if queue.charge.is_within(team):
             covered, share = FIRST_COVERED, 0.0
         elif covered == LATER_COVERED or (self.hopeful and self.any_is_within()):
             covered, share = LATER_COVERED, 0.0

@@ -182,16 +182,16 @@ class GangClaims:
             )
             self._nodes.keep_held(found)
             return True
-        reason = gang_fit_error(self.snapshot, found, self._reach(found))
+        reason = gang_fit_error(self.snapshot, found, self._reach(found, scope))
         self._refused[_question(found, scope)] = reason
         less = scope.priority < ReclaimPriority(job.priority)
         self.expects_shrinks = self.expects_shrinks or less
         self._pass_over(found, reason)
         return False
 
-    def _reach(self, found: Gang) -> Ints:
+    def _reach(self, found: Gang, scope: ReclaimScope | None = None) -> Ints:
         """The room on `soon`, with what extras hold that yield to a gang now."""
-        scope, usual = self.sources.scope_of(found), ReclaimPriority(found.job.priority)
+        scope, usual = scope or self.sources.scope_of(found), ReclaimPriority(found.job.priority)
         most = scope._replace(priority=max(scope.priority, usual))
         return self.sources.reclaimable.capacity.with_idle(most)
 

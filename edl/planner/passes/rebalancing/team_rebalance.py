@@ -15,7 +15,7 @@ from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
-from edl.planner.passes.team_growth import growth_turns
+from edl.planner.passes.team_growth import growth_order
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.reclaimable import Reclaimable, ReclaimOrder, reclaim_order
 from edl.planner.snapshot.role_allocation import RoleAllocation
@@ -54,26 +54,33 @@ class TeamRebalance:
     def run(self, stuck: Sequence[RoleAllocation]) -> int:
         """The team that is furthest below its share of those that could grow, after all moves."""
         stuck = [one for one in stuck if _has_budget(one)]
-        waiting = [one for one in stuck if one.resizable and not one.restarts_to_resize]
-        turns = growth_turns(self.balance, self.snapshot.policy, waiting)
+        # A role that gives keeps its place: else it would take back what it has given.
+        waiting = {
+            one: self.snapshot.satisfaction(one)
+            for one in stuck
+            if one.resizable and not one.restarts_to_resize
+        }
+        order = growth_order(self.balance, self.snapshot.policy, waiting)
         hopeless: set[tuple[int, PodClass]] = set()
         tries = _TRIES
-        while tries > 0 and (found := turns.first):
-            recipient = found.role
+        while tries > 0 and (recipient := next(order, None)):
             kind = (recipient.team, recipient.pod_class)
-            if kind not in hopeless:
-                if not self._may_take(recipient):
-                    break
-                tries -= 1
-                if self._serve(recipient):
-                    found.renew()
-                    turns.rebuild()
-                    continue
+            del waiting[recipient]
+            if kind in hopeless:
+                continue
+            if not self._may_take(recipient):
+                break
+            tries -= 1
+            if not self._serve(recipient):
                 hopeless.add(kind)
-            found.drop()
-            turns.renew(found)
-        left = (one for one in stuck if one.size < one.max_replicas)
-        first = growth_turns(self.balance, self.snapshot.policy, left).first
+                continue
+            if recipient.size < recipient.max_replicas:
+                waiting[recipient] = self.snapshot.satisfaction(recipient)
+            order = growth_order(self.balance, self.snapshot.policy, waiting)
+        left = {
+            one: self.snapshot.satisfaction(one) for one in stuck if one.size < one.max_replicas
+        }
+        first = next(growth_order(self.balance, self.snapshot.policy, left), None)
         return first.team if first else NO_TEAM
 
     def _may_take(self, recipient: RoleAllocation) -> bool:
