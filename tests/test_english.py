@@ -27,6 +27,8 @@ PATTERNS: Final = {
     "begin with the noun, not with `Of`": r"(?:^|[.:;] )(?-i:Of) (?!course\b)[a-z]",
     "say that it does not happen": r"\bin vain\b",
 }
+NAMED: Final = ("tests/kubectl_edl", "tests/edl/convert", "tests/edl/messages", "tests/manifests")
+"""Folders of tests whose functions are named after things."""
 PEOPLE: Final = {"who", "whom", "whoever", "nobody", "somebody", "anybody", "everybody"}
 ALLOWED: Final = re.compile(
     r"\b(?:users?|administrators?|people|operators?|engineers?|readers?|attackers?|those) who\b"
@@ -77,6 +79,19 @@ def test_a_package_speaks_of_things(name: str) -> None:
         for path in files(name)
         for line, text in texts(path)
         for finding in findings(text)
+    ]
+    assert files(name)
+    assert said == []
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_tests_are_named_after_things(name: str) -> None:
+    said = [
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path in files(name)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if PEOPLE & set(ALLOWED.sub("", node.name.replace("_", " ")).split())
     ]
     assert files(name)
     assert said == []

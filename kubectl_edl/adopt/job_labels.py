@@ -31,17 +31,15 @@ class LabelOptions:
     """What the user asked for; empty fields were not given."""
 
     framework: str = option(
-        "--framework", unsaid="", type=click.Choice(tuple(FRAMEWORKS)), help="Needed once."
+        "--framework", type=click.Choice(tuple(FRAMEWORKS)), help="Needed once."
     )
-    min: str = option(
-        "--min", unsaid="", metavar="N", help="Fewest replicas; default: parallelism."
-    )
-    max: str = option("--max", unsaid="", metavar="N", help="Most replicas; default: parallelism.")
-    job: str = option("--job", unsaid="", help="The training job that several Jobs form.")
-    role: str = option("--role", unsaid="", help="The role; default: the framework's worker role.")
-    roles: str = option("--roles", unsaid="", metavar="CAST", help="chief=1,ps=2,worker=1..12")
-    mode: str = option("--mode", unsaid="", help="The framework's mode.")
-    gpu: str = option("--gpu", unsaid="", metavar="N", help="GPUs per pod: 2, or a share: 0.5.")
+    min: str = option("--min", metavar="N", help="Fewest replicas; default: parallelism.")
+    max: str = option("--max", metavar="N", help="Most replicas; default: parallelism.")
+    job: str = option("--job", help="The training job that several Jobs form.")
+    role: str = option("--role", help="The role; default: the framework's worker role.")
+    roles: str = option("--roles", metavar="CAST", help="chief=1,ps=2,worker=1..12")
+    mode: str = option("--mode", help="The framework's mode.")
+    gpu: str = option("--gpu", metavar="N", help="GPUs per pod: 2, or a share: 0.5.")
 
     @property
     def flags(self) -> str:

@@ -24,7 +24,12 @@ _DECLARED: Final = "declared"
 
 
 def option(*names: str, unsaid: Any = MISSING, **settings: Any) -> Any:  # noqa: ANN401 (a field of any type)
-    """A field of a group that is an option of its name; `unsaid` is its value without one."""
+    """A field of a group that is an option of its name; `unsaid` is its value without one.
+
+    The usual ones are False for a flag, () for an option that may be repeated, and an empty text.
+    """
+    if unsaid is MISSING:
+        unsaid = False if settings.get("is_flag") else () if settings.get("multiple") else ""
     return field(default=unsaid, metadata={_DECLARED: partial(click.option, *names, **settings)})
 
 
@@ -151,16 +156,14 @@ class OutputOptions:
 
     selector: str = given(SELECTOR, "")
     output: str = option("-o", "--output", unsaid="table", type=FORM, help="Output format.")
-    watch: bool = option("-w", "--watch", unsaid=False, is_flag=True, help="Watch for changes.")
+    watch: bool = option("-w", "--watch", is_flag=True, help="Watch for changes.")
     color: str = option(
         "--color",
         unsaid="auto",
         type=click.Choice(COLOURS),
         help="Default: auto, on a terminal without NO_COLOR.",
     )
-    no_headers: bool = option(
-        "--no-headers", unsaid=False, is_flag=True, help="Omit the header row."
-    )
+    no_headers: bool = option("--no-headers", is_flag=True, help="Omit the header row.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +174,6 @@ class Writing:
     output: str = option(
         "-o",
         "--output",
-        unsaid="",
         type=click.Choice(("name", "json", "yaml")),
         help="Print the changed objects instead of a sentence.",
     )

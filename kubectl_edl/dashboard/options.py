@@ -34,9 +34,6 @@ class DashboardOptions:
         help="Open a browser, where there is a screen; default: yes.",
     )
     allow_scale: bool = option(
-        "--allow-scale",
-        unsaid=False,
-        is_flag=True,
-        help="Let the page set sizes. Default: it only reads.",
+        "--allow-scale", is_flag=True, help="Let the page set sizes. Default: it only reads."
     )
     costs: CostOptions = NO_PRICES

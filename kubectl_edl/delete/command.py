@@ -51,13 +51,10 @@ class DeleteOptions:
     )
     timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
     ignore_not_found: bool = option(
-        "--ignore-not-found",
-        unsaid=False,
-        is_flag=True,
-        help="Do not fail when a job does not exist.",
+        "--ignore-not-found", is_flag=True, help="Do not fail when a job does not exist."
     )
     output: str = option(
-        "-o", "--output", unsaid="", type=click.Choice(("name",)), help="The names of the Jobs."
+        "-o", "--output", type=click.Choice(("name",)), help="The names of the Jobs."
     )
 
 

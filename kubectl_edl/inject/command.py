@@ -51,23 +51,17 @@ class InjectOptions:
     output: str = option(
         "-o", "--output", unsaid=_YAML, type=click.Choice((_YAML, "json")), help="Default: yaml."
     )
-    diff: bool = option(
-        "--diff", unsaid=False, is_flag=True, help="What would be added and changed."
-    )
-    explain: bool = option(
-        "--explain", unsaid=False, is_flag=True, help="Each change with its reason."
-    )
+    diff: bool = option("--diff", is_flag=True, help="What would be added and changed.")
+    explain: bool = option("--explain", is_flag=True, help="Each change with its reason.")
     namespace: str = option(
         "-n",
         "--namespace",
-        unsaid="",
         default="default",
         show_default=True,
         help="Namespace of manifests that name none; it is part of addresses.",
     )
     image: str = option(
         "--image",
-        unsaid="",
         type=Image(),
         envvar="EDL_IMAGE",
         default=f"kubectl-edl:{version('kubectl-edl')}",

@@ -43,7 +43,6 @@ class InstallOptions:
     output: str = option(
         "-o",
         "--output",
-        unsaid="",
         type=click.Choice(("name", "json", "yaml")),
         help="Print the objects instead of sentences.",
     )
@@ -52,10 +51,7 @@ class InstallOptions:
     )
     timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
     force_conflicts: bool = option(
-        "--force-conflicts",
-        unsaid=False,
-        is_flag=True,
-        help="Take fields that others have written.",
+        "--force-conflicts", is_flag=True, help="Take fields that others have written."
     )
 
 

@@ -32,12 +32,9 @@ _DOT: Final = re.compile(r"(?<!\\)\.")
 class InstallationChoice:
     """The command line's words."""
 
-    image: str = option(
-        "--image", unsaid="", type=Image(), help="Where the cluster finds our image."
-    )
+    image: str = option("--image", type=Image(), help="Where the cluster finds our image.")
     settings: tuple[str, ...] = option(
         "--set",
-        unsaid=(),
         multiple=True,
         metavar="NAME=VALUE",
         help="A value of the chart: reconciler.planning.policy=throughput; may be repeated.",
@@ -45,7 +42,6 @@ class InstallationChoice:
     filenames: tuple[str, ...] = option(
         "-f",
         "--values",
-        unsaid=(),
         multiple=True,
         type=click.Path(dir_okay=False, allow_dash=True),
         help="A file of values, - for stdin; may be repeated, the later wins.",

@@ -57,9 +57,7 @@ class LogOptions:
     index: int | None = option(
         "--index", unsaid=None, type=click.IntRange(min=0), metavar="N", help="Only these pods."
     )
-    container: str = option(
-        "-c", "--container", unsaid="", help="Default: as kubectl logs chooses it."
-    )
+    container: str = option("-c", "--container", help="Default: as kubectl logs chooses it.")
     tail: int | None = option(
         "--tail",
         unsaid=None,
@@ -74,15 +72,9 @@ class LogOptions:
         help="Not older than 90s, 10m, 1h.",
     )
     previous: bool = option(
-        "-p",
-        "--previous",
-        unsaid=False,
-        is_flag=True,
-        help="Logs of containers before their restart.",
+        "-p", "--previous", is_flag=True, help="Logs of containers before their restart."
     )
-    timestamps: bool = option(
-        "--timestamps", unsaid=False, is_flag=True, help="Each line with its time."
-    )
+    timestamps: bool = option("--timestamps", is_flag=True, help="Each line with its time.")
     prefix: bool = option(
         "--prefix/--no-prefix", unsaid=True, default=True, help="Each line with its role and index."
     )

@@ -25,7 +25,7 @@ class JobSelection:
     )
     selector: str = given(SELECTOR, "")
     everything: bool = option(
-        "--all", unsaid=False, is_flag=True, help="All of the namespace; with -A, of all of them."
+        "--all", is_flag=True, help="All of the namespace; with -A, of all of them."
     )
 
     @property

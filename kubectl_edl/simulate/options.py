@@ -35,23 +35,18 @@ class SimulateOptions:
         help="A scenario; - for stdin.",
     )
     trace: tuple[str, ...] = option(
-        "--trace", unsaid=(), multiple=True, metavar="CSV", help="More jobs, of a log."
+        "--trace", multiple=True, metavar="CSV", help="More jobs, of a log."
     )
     policy: tuple[str, ...] = option(
-        "--policy",
-        unsaid=(),
-        multiple=True,
-        type=click.Choice(list(POLICIES)),
-        help="May be repeated.",
+        "--policy", multiple=True, type=click.Choice(list(POLICIES)), help="May be repeated."
     )
     growth: tuple[str, ...] = option(
         "--growth",
-        unsaid=(),
         multiple=True,
         type=click.Choice([mode.value for mode in GrowthMode]),
         help="Where replicas beyond the minimum run; may be repeated.",
     )
-    plain: bool = option("--plain", unsaid=False, is_flag=True, help="Also without kubectl-edl.")
+    plain: bool = option("--plain", is_flag=True, help="Also without kubectl-edl.")
     seed: int | None = option(
         "--seed", unsaid=None, type=int, help="Seed of random draws; default: the scenario's."
     )
@@ -64,8 +59,8 @@ class SimulateOptions:
     output: str = option(
         "-o", "--output", unsaid="table", type=FORM, help="Default: table; wide: every job."
     )
-    plot: str = option("--plot", unsaid="", metavar="FILE", help="A picture: .png, .svg or .pdf.")
-    live: bool = option("--live", unsaid=False, is_flag=True, help="Start from the live cluster.")
+    plot: str = option("--plot", metavar="FILE", help="A picture: .png, .svg or .pdf.")
+    live: bool = option("--live", is_flag=True, help="Start from the live cluster.")
     add_nodes: int = option(
         "--add-nodes",
         unsaid=0,
@@ -73,12 +68,8 @@ class SimulateOptions:
         help="Add this number of nodes; with --live.",
     )
     like: str = option(
-        "--like", unsaid="", metavar="NODE", help="What each has: as NODE, or cpu=16,memory=64Gi."
+        "--like", metavar="NODE", help="What each has: as NODE, or cpu=16,memory=64Gi."
     )
     set: tuple[str, ...] = option(
-        "--set",
-        unsaid=(),
-        multiple=True,
-        metavar="CHANGE",
-        help="With --live: job/NAME.max=40, .min, …",
+        "--set", multiple=True, metavar="CHANGE", help="With --live: job/NAME.max=40, .min, …"
     )

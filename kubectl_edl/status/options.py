@@ -86,7 +86,6 @@ class AwaitedPhase:
 
     goals: tuple[Phase | Code, ...] = option(
         "--for",
-        unsaid=(),
         multiple=True,
         type=_OneGoal(),
         help="Wait until it is Running, Succeeded, …, or reason=CODE; may be repeated.",

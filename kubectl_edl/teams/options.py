@@ -22,7 +22,6 @@ class TeamFields:
     parent: str | None = option("--parent", unsaid=None, metavar="TEAM", help="The team above it.")
     namespaces: tuple[str, ...] = option(
         "--namespace",
-        unsaid=(),
         multiple=True,
         metavar="NAME|PATTERN",
         help="A namespace, or a pattern with *; may be repeated. They replace those before.",

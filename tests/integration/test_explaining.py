@@ -69,7 +69,7 @@ def test_a_job_that_is_too_large_is_told_what_is_missing_and_starts_with_it(shel
     shell.until("big", lambda now: now["phase"] in ("Starting", "Running", "Scaling"))
 
 
-def test_a_declared_length_tells_who_waits_when(shell: Shell) -> None:
+def test_a_declared_length_tells_a_waiting_job_when_it_starts(shell: Shell) -> None:
     first = elastic("first", labels={"min": "20", "max": "20"}, parallelism=20)
     first["metadata"].setdefault("annotations", {})["edl.dev/duration"] = "1h30m"
     shell.apply(first)
@@ -81,7 +81,9 @@ def test_a_declared_length_tells_who_waits_when(shell: Shell) -> None:
     assert "in about" in shell.edl("explain", "second").stdout
 
 
-def test_whoever_may_read_one_namespace_gets_what_can_be_said(shell: Shell, tmp_path: Path) -> None:
+def test_with_the_rights_of_one_namespace_explain_says_what_it_can(
+    shell: Shell, tmp_path: Path
+) -> None:
     shell.apply(elastic("sweep", labels={"min": "1", "max": "3"}, parallelism=1))
     shell.until("sweep", lambda now: now["roles"][0]["runningReplicas"] == 3)
     user = limited_user(shell, tmp_path)

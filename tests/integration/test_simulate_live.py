@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 
-def test_more_nodes_or_a_larger_max_show_who_would_start_and_grow(installed: Stage) -> None:
+def test_more_nodes_or_a_larger_max_show_which_jobs_would_start_and_grow(installed: Stage) -> None:
     shell = Shell(installed.cluster, installed.namespace)
     # Four nodes of 8 cores: 4 pods of 2 run, and a pod of 12 cores fits nowhere.
     shell.apply(elastic("sweep", "2", {"min": "1", "max": "4"}, parallelism=1))

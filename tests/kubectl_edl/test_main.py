@@ -83,7 +83,7 @@ class Away(Behind):
     ],
     ids=lambda line: line[0],
 )
-def test_who_writes_while_the_webhook_is_away_is_told_what_to_do_next(
+def test_a_write_while_the_webhook_is_away_says_what_to_do_next(
     stage: Stage, line: tuple[str, ...]
 ) -> None:
     stage.wrapped = lambda cluster: cast("Cluster", Away(cluster))
@@ -136,7 +136,7 @@ def test_no_cluster_is_one_line() -> None:
     )
 
 
-def test_an_error_of_ours_is_one_line_unless_somebody_debugs() -> None:
+def test_an_internal_error_is_one_line_unless_debugging() -> None:
     def broken(_: Scope) -> ClusterConnection:
         raise ZeroDivisionError("division by zero")
 

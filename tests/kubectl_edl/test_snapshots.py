@@ -153,7 +153,7 @@ def test_no_snapshot_is_left_of_a_screen_that_is_gone() -> None:
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-def test_ascii_is_ascii_and_what_nobody_wants_wide_fits_80_columns(screen: str) -> None:
+def test_ascii_is_ascii_and_the_usual_form_fits_80_columns(screen: str) -> None:
     lines = (FOLDER / f"{screen}.ascii-80.txt").read_text().splitlines()
     shown = [_STEERING.sub("", line) for line in lines if not line.startswith("[stderr]")]
     assert all(line.isascii() for line in shown)

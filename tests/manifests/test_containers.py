@@ -29,7 +29,7 @@ CONTAINERS = [
 
 
 @pytest.mark.parametrize(("pod", "container"), CONTAINERS)
-def test_a_container_is_nobody_and_can_write_nothing(pod: Json, container: Json) -> None:
+def test_a_container_runs_without_root_and_can_write_nothing(pod: Json, container: Json) -> None:
     assert pod["securityContext"] == {
         "runAsNonRoot": True,
         "runAsUser": 65532,
@@ -57,7 +57,7 @@ def test_no_container_needs_a_shell(pod: Json, container: Json) -> None:
     assert "sh" not in yaml.safe_dump(pod).split()
 
 
-def test_the_image_itself_is_nobodys_and_starts_without_a_shell() -> None:
+def test_the_image_itself_runs_without_root_and_starts_without_a_shell() -> None:
     last = (ROOT / "Dockerfile").read_text().rpartition("\nFROM ")[2]
     assert re.search(r"^USER 65532:65532$", last, re.MULTILINE)
     assert re.search(r'^ENTRYPOINT \["python", "-m"\]$', last, re.MULTILINE)

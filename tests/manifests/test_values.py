@@ -143,7 +143,7 @@ def test_a_wrong_value_is_refused_by_its_path(given: dict[str, object], said: st
         values.read(given)
 
 
-def test_nobody_else_is_touched() -> None:
+def test_values_of_one_installation_change_no_other() -> None:
     before = installation.documents()
     installation.documents(
         values.read({"certManager": {"enabled": True}, "ignoredNamespaces": ["a"]})

@@ -15,7 +15,7 @@ def dropped(report: ConversionReport) -> list[str]:
     return [path_of(remark.place) for remark in report.dropped]
 
 
-def test_what_nobody_takes_is_dropped() -> None:
+def test_fields_that_are_not_taken_are_dropped() -> None:
     fields, report = opened({"a": 1, "b": {"c": 2, "d": 3}, "e": None, "f": [{"g": 1}]})
     assert fields.whole("a") == 1
     assert fields.fields("b").whole("c") == 2

@@ -94,7 +94,7 @@ def test_a_size_is_held_from_the_page_and_refused_in_words(page: Page, stage: St
     expect(page.get_by_text("mnist: worker returned to automatic scaling")).to_be_visible()
 
 
-def test_a_page_of_somebody_else_changes_nothing(
+def test_a_page_of_another_origin_changes_nothing(
     page: Page, stage: Stage, dashboard: Dashboard
 ) -> None:
     evil = page.context.new_page()
@@ -137,7 +137,9 @@ def test_a_hidden_tab_gives_its_connection_back(page: Page) -> None:
     assert len([url for url in asked if url.endswith("/events")]) == 1
 
 
-def test_who_may_not_read_the_cluster_sees_his_jobs_and_why(chromium: Browser) -> None:
+def test_without_the_right_to_read_the_cluster_the_page_shows_the_jobs_and_why(
+    chromium: Browser,
+) -> None:
     stage = fenced("Node")
     world = stage.world()
     found = started(world, world.connect(Scope()), DashboardOptions(port=0))

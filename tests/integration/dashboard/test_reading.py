@@ -42,7 +42,7 @@ def test_colours_follow_the_system_until_they_are_chosen(page: Page) -> None:
     assert brightness(page) < 60
 
 
-def test_nothing_moves_for_who_wants_it_so(page: Page) -> None:
+def test_nothing_moves_where_reduced_motion_is_preferred(page: Page) -> None:
     moves = """[
         getComputedStyle(document.documentElement).scrollBehavior,
         getComputedStyle(document.querySelector(".skip")).transitionDuration,

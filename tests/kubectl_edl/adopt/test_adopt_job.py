@@ -103,7 +103,7 @@ def test_a_slip_of_the_old_job_is_told_before_the_new_one_has_it(stage: Stage) -
     assert stage.run("adopt", "resnet", *ELASTIC, "--recreate").err.startswith(warned)
 
 
-def test_nobody_to_ask_means_no(stage: Stage) -> None:
+def test_without_a_terminal_a_recreation_needs_yes(stage: Stage) -> None:
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate")
     assert found.code == 1
     assert found.err == (

@@ -78,7 +78,7 @@ def gates(manifest: Json) -> object:
     return manifest["spec"]["template"]["spec"].get("schedulingGates")
 
 
-def test_the_pods_of_what_is_queued_wait_for_nobody(stage: Stage) -> None:
+def test_the_pods_of_a_queued_job_lose_their_gates(stage: Stage) -> None:
     alone = job("alone", framework="tensorflow", max="3")
     alone["spec"]["template"]["spec"]["schedulingGates"] = [{"name": "example.com/quota"}]
     stage.put(alone)
@@ -93,7 +93,7 @@ def test_the_pods_of_what_is_queued_wait_for_nobody(stage: Stage) -> None:
     assert gates(stage.job("bare")) is None
 
 
-def test_what_is_queued_stays_suspended_and_says_who_starts_it(stage: Stage) -> None:
+def test_a_queued_job_stays_suspended_and_says_how_to_start_it(stage: Stage) -> None:
     found = stage.run("release", "sweep", "-n", "default")
     assert found.out == (
         "sweep: an ordinary Job again; it stays suspended until: "

@@ -149,7 +149,7 @@ def test_nothing_is_said_to_start_that_no_reconciler_starts(stage: Stage) -> Non
     assert "Grows:       unknown: no reconciler is at work now" in stage.run("explain", "mnist").out
 
 
-def test_the_given_back_lease_leads_nobody(stage: Stage) -> None:
+def test_no_reconciler_leads_by_a_released_lease(stage: Stage) -> None:
     stage.cluster.patch(LEASE, {"spec": {"holderIdentity": ""}})
     assert stage.run("status").err == HINT.format(
         why="Lease edl-system/edl-reconciler was released"

@@ -132,7 +132,7 @@ def test_a_note_is_no_loss() -> None:
     assert found.err == f"note: {at}: left out status: describes the old object\n"
 
 
-def test_a_training_job_that_nobody_reads_comes_out_and_is_named() -> None:
+def test_a_training_job_that_is_not_read_comes_out_and_is_named() -> None:
     unread = TFJOB.replace("TFJob", "XGBoostJob").replace("tfReplica", "xgbReplica")
     found = piped(f"{SERVICE}---\n{unread}")
     assert found.code == 3
@@ -143,7 +143,7 @@ def test_a_training_job_that_nobody_reads_comes_out_and_is_named() -> None:
     )
 
 
-def test_a_list_of_training_jobs_that_nobody_reads_stays_as_it_was() -> None:
+def test_a_list_of_training_jobs_that_are_not_read_stays_as_it_was() -> None:
     item = {"metadata": {"name": "a"}, "spec": {}}
     listed = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJobList", "items": [item]}
     found = piped(json.dumps(listed))

@@ -87,7 +87,7 @@ def container(job: Json) -> Json:
     return cast("Json", only)
 
 
-def test_each_role_is_a_job_as_somebody_would_write_it() -> None:
+def test_each_role_is_a_job_as_a_user_would_write_it() -> None:
     chief, servers, worker = written(*MNIST, "--cpu", "2", "--memory", "4Gi", *COMMAND)
     assert chief == {
         "apiVersion": "batch/v1",
@@ -501,7 +501,7 @@ def test_a_server_dry_run_shows_what_would_be_stored() -> None:
     assert contract.INJECTED_MAX in listed["items"][0]["metadata"]["annotations"]
 
 
-def test_what_is_stored_is_printed_without_who_manages_which_field() -> None:
+def test_what_is_stored_is_printed_without_managed_fields() -> None:
     class Managing(Completing):
         def create(
             self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
@@ -547,7 +547,7 @@ def test_a_name_that_is_taken_is_found_before_anything_is_created() -> None:
     assert stored(stage) == ["mnist-ps"]
 
 
-def test_a_training_job_of_the_same_name_gets_no_strangers_into_its_cast() -> None:
+def test_a_training_job_of_the_same_name_gets_no_other_jobs_into_its_cast() -> None:
     stage = Stage(wrapped=completing())
     created(*MNIST, stage=stage)
     found = created("tensorflow", "mnist", "--image", "train:1", stage=stage)
@@ -592,7 +592,7 @@ def test_what_cannot_be_taken_back_is_named_with_the_command() -> None:
     )
 
 
-def test_what_nobody_can_tell_any_more_is_named_too() -> None:
+def test_a_job_whose_creation_is_unknown_is_named_too() -> None:
     class Gone(Completing):
         """The API server is away from the second Job on."""
 
@@ -639,7 +639,7 @@ def test_a_job_whose_answer_was_lost_is_taken_back_too() -> None:
     assert stored(stage) == []
 
 
-def test_somebody_elses_job_of_the_same_name_is_not_taken_back() -> None:
+def test_a_job_of_the_same_name_by_another_client_is_not_taken_back() -> None:
     class Stolen(Completing):
         """mnist-chief is deleted by somebody who creates his own, before the next one."""
 

@@ -4,7 +4,7 @@ from threading import Thread
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast, stream
 
 
-def test_who_comes_later_gets_the_newest_picture_at_once() -> None:
+def test_a_later_connection_gets_the_newest_picture_at_once() -> None:
     board = PageBroadcast()
     board.show(b"old")
     board.show(b"new")

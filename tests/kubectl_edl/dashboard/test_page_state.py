@@ -92,7 +92,7 @@ def test_a_job_that_remembers_nothing_has_had_its_size_since_its_start() -> None
     assert line(worker, None, 0) == []
 
 
-def test_who_waits_says_for_what_behind_whom_and_when() -> None:
+def test_a_queued_job_says_what_it_waits_for_behind_which_jobs_and_until_when() -> None:
     stage = trained()
     for name in ("first", "second"):
         stage.put(job(name, framework="none", min="22", max="22"))
@@ -116,7 +116,7 @@ def test_only_the_namespace_is_shown_but_all_of_the_nodes() -> None:
     assert [load["share"] for load in found["nodes"]["rows"][0]["loads"]] == [62, 0]
 
 
-def test_who_may_not_read_the_cluster_is_shown_his_jobs() -> None:
+def test_without_the_right_to_read_the_cluster_the_jobs_are_shown() -> None:
     narrow = replace(seen(trained()), state=None, deciding=None, hints=("hint: not all",))
     found = page(narrow, ())
     assert [row["name"] for row in found["jobs"]["rows"]] == ["mnist"]

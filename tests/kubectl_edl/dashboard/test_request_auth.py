@@ -31,7 +31,7 @@ def test_a_name_that_was_made_to_point_here_is_refused(host: str) -> None:
     assert "open it by the address" in found.text
 
 
-def test_without_a_token_nobody_needs_one() -> None:
+def test_without_a_token_none_is_asked_for() -> None:
     assert OPEN.refusal(RequestOrigin("/events", "GET", "localhost")) is None
 
 
@@ -82,7 +82,7 @@ def test_another_page_may_not_write(origin: str, site: str, page: str) -> None:
 
 @settings(max_examples=50)
 @given(st.text(max_size=20), st.text(max_size=20))
-def test_nobody_comes_in_by_chance(host: str, token: str) -> None:
+def test_random_hosts_and_tokens_are_refused(host: str, token: str) -> None:
     assert LOCKED.refusal(RequestOrigin("/", "GET", host)) is not None
     known = LOCKED.refusal(RequestOrigin("/", "GET", "localhost", tokens=(token,)))
     assert (known is None) == (token == "token")

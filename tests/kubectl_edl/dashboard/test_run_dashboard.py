@@ -67,7 +67,7 @@ def test_on_loopback_it_serves_without_a_token_and_ends() -> None:
 
 
 @pytest.mark.parametrize("asked", [{"allow_scale": True}, {"address": ANYWHERE}])
-def test_who_could_use_our_rights_needs_a_token(asked: dict[str, object]) -> None:
+def test_clients_that_could_use_our_rights_need_a_token(asked: dict[str, object]) -> None:
     found = serving(**asked)
     assert "/?token=" in found.url
     assert get(found, "/events").status == 401
@@ -104,7 +104,7 @@ def test_what_else_can_go_wrong_has_a_way_out_too() -> None:
 
 
 @pytest.mark.parametrize("address", ["203.0.113.7", "nowhere.invalid"])
-def test_an_address_of_somebody_else_says_so(address: str) -> None:
+def test_an_address_of_another_machine_is_refused(address: str) -> None:
     with pytest.raises(Refused, match=f"--address {address} is not an address of this machine"):
         listening(address, 0)
 
@@ -119,7 +119,9 @@ def test_an_address_of_somebody_else_says_so(address: str) -> None:
         ("10.0.0.1", False, "http://10.0.0.1:80/"),
     ],
 )
-def test_an_address_says_who_reaches_it_and_how(host: str, url: str, *, loopback: bool) -> None:
+def test_an_address_says_from_where_it_is_reached_and_how(
+    host: str, url: str, *, loopback: bool
+) -> None:
     address = DashboardAddress(host, 80)
     assert (address.loopback, address.url) == (loopback, url)
 
@@ -147,7 +149,7 @@ def test_ctrl_c_ends_it_well() -> None:
     assert text(world.err) == "ended\n"
 
 
-def test_elsewhere_than_on_loopback_it_says_who_sees_the_token() -> None:
+def test_elsewhere_than_on_loopback_it_warns_that_the_token_is_in_the_clear() -> None:
     stage = trained()
     world = replace(stage.world(), sleep=interrupted)
     assert run(["dashboard", "--no-open", "--port", "0", "--address", ANYWHERE], world, {}) == 0

@@ -76,7 +76,7 @@ def test_a_change_in_the_cluster_becomes_a_new_picture() -> None:
     stage.cluster.end_watches()
 
 
-def test_who_may_not_read_nodes_sees_the_namespace_and_why() -> None:
+def test_without_the_right_to_read_nodes_the_namespace_is_shown_with_a_hint() -> None:
     stage = fenced("Node")
     look = looking(stage.world(), connected(stage), time.monotonic)
     assert isinstance(look, Narrow)
@@ -105,7 +105,7 @@ def test_a_cluster_without_dynamic_resource_allocation_is_looked_at_as_any_other
     assert found.hints == ()
 
 
-def test_who_may_read_nothing_is_told_at_the_start() -> None:
+def test_without_any_right_the_start_is_refused() -> None:
     stage = trained()
     stage.namespace = ""
     stage.wrapped = lambda cluster: Fenced(cluster, ("Node", "Job"))  # type: ignore[return-value]

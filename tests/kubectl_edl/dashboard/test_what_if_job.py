@@ -21,14 +21,14 @@ def test_others_are_named_only_where_they_would_change() -> None:
     assert (found["untouched"], found["more"]) == (0, 0)
 
 
-def test_nobody_waits_for_ever() -> None:
+def test_a_what_if_has_a_time_limit() -> None:
     clock = count(step=6)
     slow = Imagination(monotonic=lambda: float(next(clock)))
     with pytest.raises(Refused, match=r"longer than 10 s.*simulate --live -A --set job/default/mn"):
         slow.answer(seen(trained()), WhatIfRequest("default", "mnist", 2))
 
 
-def test_who_asks_while_others_do_waits_and_is_told() -> None:
+def test_a_what_if_during_another_one_waits_and_is_then_refused() -> None:
     asked: list[str] = []
     found, wish = seen(trained()), WhatIfRequest("default", "mnist", 2)
 

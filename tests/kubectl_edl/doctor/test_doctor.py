@@ -198,7 +198,7 @@ def test_a_webhook_outside_of_the_cluster_needs_no_deployment(clinic: Clinic) ->
     )
 
 
-def test_the_namespace_of_the_installation_is_named_to_those_who_look_in_another_one(
+def test_the_namespace_of_the_installation_is_named_where_another_one_was_looked_in(
     clinic: Clinic,
 ) -> None:
     for stage in (installed(Stage(), clinic), beside(clinic)):
@@ -272,7 +272,7 @@ def test_a_webhook_that_the_api_server_does_not_reach_is_a_failure(
     assert "kubectl logs -n edl-system deploy/edl-webhook" in fix
 
 
-def test_a_webhook_that_nobody_asks_is_a_failure(stage: Stage, clinic: Clinic) -> None:
+def test_a_webhook_that_is_not_called_is_a_failure(stage: Stage, clinic: Clinic) -> None:
     clinic.asks = False
     verdict, message, _ = only(stage, "webhook-answers")
     assert verdict == "failure"
@@ -295,7 +295,7 @@ def test_a_user_who_may_not_create_jobs_is_told_which_right(stage: Stage, clinic
     assert '  ! not looked at: "ann" may not create jobs.batch in namespace default\n' in found.out
 
 
-def test_an_authority_that_nobody_signed_with_is_a_failure(stage: Stage) -> None:
+def test_an_authority_that_signed_no_certificate_is_a_failure(stage: Stage) -> None:
     stage.cluster.delete(target("Secret", "edl-webhook-tls"))
     other = Stage()
     installed(other, Clinic())
@@ -329,7 +329,7 @@ def test_days_left_decide_about_the_certificate(
     assert says in one["message"]
 
 
-def test_a_configuration_that_trusts_nobody_is_a_failure(stage: Stage) -> None:
+def test_a_configuration_without_an_authority_is_a_failure(stage: Stage) -> None:
     webhooks = stage.cluster.get(target(WEBHOOKS, "edl"))["webhooks"]
     del webhooks[0]["clientConfig"]["caBundle"]
     stage.cluster.patch(target(WEBHOOKS, "edl"), {"webhooks": webhooks})
@@ -359,7 +359,7 @@ def test_a_damaged_secret_is_a_failure(stage: Stage) -> None:
         (-10, "warning", "one leads, its clock 10m ahead of the API server's"),
     ],
 )
-def test_the_lease_tells_whether_somebody_leads(
+def test_the_lease_says_whether_a_reconciler_leads(
     stage: Stage, minutes: int, verdict: str, says: str
 ) -> None:
     stage.now = [NOW + timedelta(minutes=minutes)]
@@ -377,7 +377,7 @@ def test_an_overdue_lease_is_no_check_mark(stage: Stage) -> None:
     assert only(stage, "leader")[0] == "ok"
 
 
-def test_a_lease_that_was_given_back_leads_nobody(stage: Stage) -> None:
+def test_no_reconciler_leads_by_a_released_lease(stage: Stage) -> None:
     lease = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
     stage.cluster.patch(lease, {"spec": {"holderIdentity": ""}})
     assert only(stage, "leader")[:2] == (
@@ -446,7 +446,9 @@ def test_a_right_that_a_service_account_lacks_is_a_failure(stage: Stage, clinic:
     )
 
 
-def test_whoever_may_not_ask_about_others_is_told(stage: Stage, clinic: Clinic) -> None:
+def test_the_right_to_review_access_is_named_where_it_is_missing(
+    stage: Stage, clinic: Clinic
+) -> None:
     clinic.may_ask_about_others = False
     verdict, message, fix = only(stage, "rights")
     assert verdict == "warning"
@@ -473,7 +475,7 @@ def test_what_the_user_may_not_do_names_the_commands_and_the_grant(
     assert stage.run("doctor").code == 0
 
 
-def test_a_cast_that_nobody_completes_is_stuck(stage: Stage) -> None:
+def test_a_cast_with_a_missing_role_is_stuck(stage: Stage) -> None:
     stage.put(cast()[0])
     (one,) = checked(stage)["stuck"]
     assert one["message"] == (
@@ -551,7 +553,7 @@ def named(kind: str, name: str, **more: Json) -> Json:
 DID_YOU_MEAN = "edl.dev/framwork is unknown, and does nothing: did you mean edl.dev/framework?"
 
 
-def test_slips_in_our_names_are_found_where_nobody_else_sees_them(stage: Stage) -> None:
+def test_slips_in_our_names_are_found_on_jobs_and_bare_pods(stage: Stage) -> None:
     over = {"conditions": [{"type": "Complete", "status": "True"}]}
     stage.create(named("Job", "over", spec={}, status=over))
     assert "keys" not in checked(stage)

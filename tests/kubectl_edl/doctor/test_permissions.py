@@ -34,7 +34,7 @@ def test_with_cert_manager_neither_reads_a_secret(account: str) -> None:
     assert not [right for right in rights if right.group == "admissionregistration.k8s.io"]
 
 
-def test_nobody_elses_rights_are_asked_about() -> None:
+def test_only_the_rights_of_our_accounts_are_asked_about() -> None:
     assert granted("somebody", load()) == []
 
 

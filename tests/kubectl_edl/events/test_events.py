@@ -133,7 +133,7 @@ def test_what_was_seen_often_says_how_often(stage: Stage) -> None:
     assert lines[3].startswith("30s (x3 over 4m59s) ")
 
 
-def test_wide_says_who_says_so(stage: Stage) -> None:
+def test_wide_names_the_source(stage: Stage) -> None:
     note = Note(ObjectRef("Job", "default", "resnet"), "uid", Action.ENDED, Code.COMPLETE, "done")
     stage.create(ours(note, NOW))
     last = stage.run("events", "-A", "-o", "wide").out.splitlines()[-1].split()
@@ -164,7 +164,7 @@ def test_nothing_is_said_on_stderr(stage: Stage) -> None:
     assert found.err == "No events of training jobs found in empty namespace.\n"
 
 
-def test_whoever_may_not_list_events_learns_which_right_is_missing(stage: Stage) -> None:
+def test_without_the_right_to_list_events_the_error_names_it(stage: Stage) -> None:
     stage.wrapped = fenced("Event")
     found = stage.run("events")
     assert found.code == 1

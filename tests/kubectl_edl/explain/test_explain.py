@@ -94,7 +94,7 @@ def test_a_running_job_is_told_why_it_has_no_more(stage: Stage) -> None:
     )
 
 
-def test_who_is_ahead_is_named(stage: Stage) -> None:
+def test_the_job_ahead_is_named(stage: Stage) -> None:
     stage.minutes_ago = 1
     stage.put(job("late", framework="none", min="8", max="8"), parallelism=8)
     found = stage.run("explain", "late").out
@@ -266,7 +266,7 @@ def test_a_paused_job_that_lacks_a_job_is_told_both(stage: Stage) -> None:
     assert "  2. it waits for its Job bert-chief\n" in shown
 
 
-def test_whoever_may_not_read_the_cluster_still_sees_his_job(stage: Stage) -> None:
+def test_without_the_right_to_read_the_cluster_the_job_is_still_shown(stage: Stage) -> None:
     mnist(stage)
     stage.wrapped = fenced("Node")
     found = stage.run("explain", "mnist")
@@ -311,7 +311,7 @@ def test_an_incomplete_job_that_runs_and_cannot_grow_is_told_the_same() -> None:
     )
 
 
-def test_whoever_may_not_read_the_cluster_is_told_what_an_incomplete_job_lacks() -> None:
+def test_without_the_right_to_read_the_cluster_the_missing_jobs_are_still_named() -> None:
     stage = incomplete(suspended=True)
     stage.wrapped = fenced("Node")
     found = stage.run("explain", "mnist").out

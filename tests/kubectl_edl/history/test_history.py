@@ -162,7 +162,7 @@ def test_an_earlier_job_of_the_same_name_warned_of_something_else(stage: Stage) 
     assert "BackoffLimitExceeded" not in stage.run("status", "mnist", "-o", "json").out
 
 
-def test_whoever_may_not_list_events_learns_what_is_missing(stage: Stage) -> None:
+def test_without_the_right_to_list_events_a_hint_names_what_is_missing(stage: Stage) -> None:
     stage.wrapped = fenced("Event")
     found = stage.run("history", "mnist")
     assert found.code == 0

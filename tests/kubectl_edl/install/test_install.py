@@ -410,7 +410,7 @@ def test_a_wrong_value_is_refused(words: tuple[str, ...], code: int, said: str) 
     assert said in run.err
 
 
-def test_a_field_of_somebody_elses_is_not_taken_silently() -> None:
+def test_a_field_of_another_manager_is_not_taken_silently() -> None:
     on = stage()
 
     class Owned(Judging):
@@ -446,7 +446,7 @@ def test_it_waits_until_both_are_ready_and_trusted() -> None:
     assert run.out.splitlines()[-1] == "kubectl-edl is ready: kubectl edl status -A"
 
 
-def test_a_wait_without_end_says_who_is_late_and_why() -> None:
+def test_a_wait_that_times_out_says_which_component_is_late_and_why() -> None:
     on = stage()
     install(on)
     on.create(ours(on, conditions=[unscheduled("0/3 nodes are available: 3 Insufficient cpu.")]))

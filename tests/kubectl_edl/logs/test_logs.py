@@ -396,7 +396,7 @@ def test_a_queued_job_is_waited_for() -> None:
     assert last == "mnist is done"
 
 
-def test_pods_that_outlive_their_job_hold_nobody_up(stage: Stage) -> None:
+def test_pods_that_outlive_their_job_do_not_hold_the_end_up(stage: Stage) -> None:
     keep = {"metadata": {"annotations": {contract.CLEAN_UP: "None"}}}
     stage.patch("mnist-chief", keep)
     complete = {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
@@ -495,7 +495,7 @@ def test_a_kubelet_that_does_not_answer_for_a_container_is_an_error_of_its_own(
     assert found.err == "error: no answer from the node of mnist-chief-0-x0\n"
 
 
-def test_who_follows_simulated_pods_is_told_so(stage: Stage) -> None:
+def test_following_simulated_pods_says_that_they_write_no_log(stage: Stage) -> None:
     simulated(stage)
     stage.between = [lambda: None, lambda: over(stage)]
     found = stage.run("logs", "mnist", "-f", "--role", "ps")

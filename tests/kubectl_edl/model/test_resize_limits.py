@@ -32,7 +32,7 @@ def cooldown(stage: Stage, command: str) -> str:
 
 
 @pytest.mark.parametrize("command", ["status", "explain"])
-def test_it_names_who_says_so(command: str) -> None:
+def test_it_names_the_source_of_the_cooldown(command: str) -> None:
     stage = Stage()
     stage.put(torch())
     assert cooldown(stage, command) == TORCHRUN

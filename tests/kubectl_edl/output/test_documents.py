@@ -34,20 +34,20 @@ COMMANDS = (
 )
 
 
-def strangers(at: str, document: Any, shape: Any) -> Iterator[str]:
+def surplus_fields(at: str, document: Any, shape: Any) -> Iterator[str]:
     """Fields that the shape does not name."""
     shape = get_args(shape)[0] if get_origin(shape) in (Annotated, NotRequired) else shape
     if isinstance(document, list):
         for one in document:
-            yield from strangers(f"{at}[]", one, items_of(shape))
+            yield from surplus_fields(f"{at}[]", one, items_of(shape))
     elif isinstance(document, dict) and hasattr(shape, "__required_keys__"):
         hints = get_type_hints(shape, include_extras=True)
         yield from (f"{at}.{name}" for name in document.keys() - hints)
         for name in document.keys() & hints:
-            yield from strangers(f"{at}.{name}", document[name], not_null(hints[name]))
+            yield from surplus_fields(f"{at}.{name}", document[name], not_null(hints[name]))
     elif isinstance(document, dict) and shape is not Any:
         for one in document.values():
-            yield from strangers(f"{at}.KEY", one, get_args(shape)[1])
+            yield from surplus_fields(f"{at}.KEY", one, get_args(shape)[1])
 
 
 def not_null(shape: Any) -> Any:
@@ -75,7 +75,7 @@ def test_a_document_has_the_fields_that_are_defined(
     for one in documents:
         shape = SHAPES[one["kind"]]
         msgspec.convert(one, shape, strict=True)
-        assert list(strangers(one["kind"], one, shape)) == []
+        assert list(surplus_fields(one["kind"], one, shape)) == []
 
 
 def test_the_list_has_the_fields_of_status_without_those_of_one_job() -> None:

@@ -111,7 +111,7 @@ def test_headers_are_left_out_on_request(stage: Stage) -> None:
     assert out == "Running\nQueued\n"
 
 
-def test_colours_are_for_terminals_unless_somebody_asks(stage: Stage) -> None:
+def test_colours_are_for_terminals_unless_asked_for(stage: Stage) -> None:
     assert "\x1b" not in stage.run("status").out
     assert "\x1b[32mRunning\x1b[0m" in stage.run("status", "--color", "always").out
     stage.coloured = True

@@ -48,7 +48,7 @@ def cells(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
 
 
-def test_a_plan_says_what_changes_who_is_held_and_by_which_settings(stage: Stage) -> None:
+def test_a_plan_says_what_changes_which_jobs_wait_and_by_which_settings(stage: Stage) -> None:
     found = stage.run("plan")
     assert (found.code, found.err) == (0, "")
     shown = found.out.partition("Planned again")[0]
@@ -164,7 +164,7 @@ def test_a_reconciler_that_is_away_does_nothing() -> None:
     )
 
 
-def test_whoever_may_not_read_the_cluster_sees_what_was_last_said() -> None:
+def test_without_the_right_to_read_the_cluster_the_last_reasons_are_shown() -> None:
     stage = Stage()
     lease(stage)
     mnist(stage)

@@ -37,7 +37,7 @@ def stage() -> Stage:
     return stage
 
 
-def test_whoever_may_not_read_the_cluster_sees_what_the_reconciler_published(stage: Stage) -> None:
+def test_without_the_right_to_read_the_cluster_the_published_queue_is_shown(stage: Stage) -> None:
     publish(stage, "bert", position=4, ahead=(TeamCount(2, "vision"), TeamCount(1)))
     stage.wrapped = fenced("Node")
     found = stage.run("queue")
@@ -130,7 +130,7 @@ def test_what_is_published_steers_no_terminal(stage: Stage) -> None:
         assert "\x1b" not in stage.run(*command).out
 
 
-def test_who_may_read_the_cluster_has_no_need_of_it(stage: Stage) -> None:
+def test_with_the_right_to_read_the_cluster_the_published_queue_is_not_read(stage: Stage) -> None:
     publish(stage, "bert", position=9)
     assert stage.run("queue").out.splitlines()[1].split()[:2] == ["1", "bert"]
 

@@ -108,7 +108,7 @@ def test_a_plan_names_only_the_first_but_all_ahead_are_counted() -> None:
     assert " bert,gpt,vit,+296 " in print_report(report, Layout())
 
 
-def test_who_runs_and_may_not_grow_is_not_in_the_queue() -> None:
+def test_a_running_job_that_may_not_grow_is_not_in_the_queue() -> None:
     running = replace(queued("bert"), roles=(WORKER.changed(suspended=False),))
     assert in_plan(state(running), Plan(held=(Held(running.key, because("cooldown")),))) == ()
 
@@ -240,7 +240,7 @@ def test_positions_count_over_all_namespaces_but_only_ones_own_are_shown(stage: 
     assert found[0]["blockedBy"] == ["default/bert"]
 
 
-def test_who_can_never_start_has_no_position_and_is_ahead_of_nobody(stage: Stage) -> None:
+def test_a_job_that_can_never_start_has_no_position_and_is_ahead_of_no_other(stage: Stage) -> None:
     stage.minutes_ago = 3
     stage.put(job("huge", framework="none", min="50", max="50"))
     lines = [line.split() for line in stage.run("queue").out.splitlines()[1:]]
@@ -265,7 +265,9 @@ def test_an_empty_queue_says_so(stage: Stage) -> None:
     assert found.err == "No training jobs are queued in empty namespace.\n"
 
 
-def test_whoever_may_not_read_the_cluster_sees_the_own_queue_and_a_hint(stage: Stage) -> None:
+def test_without_the_right_to_read_the_cluster_the_namespaces_queue_and_a_hint_are_shown(
+    stage: Stage,
+) -> None:
     stage.wrapped = fenced("Node")
     found = stage.run("queue")
     assert found.code == 0
@@ -276,7 +278,7 @@ def test_whoever_may_not_read_the_cluster_sees_the_own_queue_and_a_hint(stage: S
     )
 
 
-def test_whoever_may_not_list_quotas_is_told_and_sees_the_queue(stage: Stage) -> None:
+def test_without_the_right_to_list_quotas_the_queue_is_shown_with_a_hint(stage: Stage) -> None:
     stage.wrapped = fenced("ResourceQuota")
     found = stage.run("queue")
     assert found.code == 0

@@ -79,9 +79,7 @@ def test_one_is_not_ten() -> None:
 
 
 @pytest.mark.parametrize("name", ["worker", "worker-", "worker-9", "worker-01", "orker-1", ""])
-def test_a_name_that_nobody_has_is_refused_with_those_that_are_there(
-    stage: Stage, name: str
-) -> None:
+def test_an_unknown_worker_is_refused_with_those_that_are_there(stage: Stage, name: str) -> None:
     found = stage.run("scale", "mnist", "--remove", f"worker-1,{name}")
     there = "there are worker-0, worker-1, worker-2, worker-3"
     assert (found.code, found.err) == (1, f'error: mnist has no worker "{name}"; {there}\n')
@@ -226,7 +224,7 @@ def test_where_no_reconciler_is_left_the_wait_ends_with_its_timeout(stage: Stage
     assert (found.code, found.err) == (5, f"{late}: does the reconciler run?\n")
 
 
-def test_somebody_elses_change_ends_the_wait(stage: Stage) -> None:
+def test_a_change_by_another_client_ends_the_wait(stage: Stage) -> None:
     stage.between = [noted(stage, "mnist-worker", replicas="9")]
     found = stage.run("scale", "mnist", "6", "--wait")
     assert found.code == 1
@@ -305,7 +303,7 @@ def test_no_shell_reads_what_is_said_to_a_script(stage: Stage, tmp_path: Path, o
     assert not (tmp_path / "executed").exists()
 
 
-def test_before_a_shrink_it_is_told_who_leaves(stage: Stage) -> None:
+def test_before_a_shrink_the_script_gets_the_hosts_that_leave(stage: Stage) -> None:
     horovod(stage, 4)
     stage.between = [lambda: None]
     stage.run("scale", "hvd", "--remove", "worker-1", "--script", "s.sh", "--timeout", "5s")

@@ -67,7 +67,7 @@ def test_a_picture_that_cannot_be_written_is_refused_in_words(tmp_path: Path) ->
     assert found.err == f"error: --plot {picture}: cannot be written: No such file or directory\n"
 
 
-def test_the_mean_wait_in_a_title_is_a_least_one_where_somebody_never_ran() -> None:
+def test_the_mean_wait_in_a_title_is_a_lower_bound_where_a_job_never_ran() -> None:
     starved = "nodes: [{cpu: 2}]\njobs: [{cpu: 1, work: 60}, {cpu: 9, work: 60}]\n"
     given = read_scenario(ManifestSource("starved.yaml", starved)).world
     (found,) = run([Variant("plain", given, Plain())], 595, StringIO())

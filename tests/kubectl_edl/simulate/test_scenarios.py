@@ -123,7 +123,7 @@ def test_a_wrong_value_of_the_scenario_is_a_finding(folder: Path, field: str, sa
     assert found == [f"error: s.yaml:3: {said}"]
 
 
-def test_more_nodes_than_anybody_has_are_a_finding(folder: Path) -> None:
+def test_more_nodes_than_a_cluster_can_have_are_a_finding(folder: Path) -> None:
     found = refused(simulated(folder, f"nodes: [{{count: 1000000000, cpu: 4}}]\n{JOB}"))
     allowed = "allowed: a whole number from 0 to 100000"
     assert found == [f"error: s.yaml:1: nodes[0].count: 1000000000; {allowed}"]
@@ -219,14 +219,14 @@ def waits(run: Run) -> list[tuple[str, str]]:
     return [(row[mean], row[most]) for row in rows]
 
 
-def test_where_somebody_never_ran_waits_are_at_least_so_long(folder: Path) -> None:
+def test_where_a_job_never_ran_waits_are_lower_bounds(folder: Path) -> None:
     scenario = f"horizon: 1795\n{NODES}jobs: [{FITS}, {HUGE}]\n"
     run = simulated(folder, scenario)
     assert waits(run) == [(">15m", ">29m")]
     assert run.err == "hint: 1 of 2 jobs does not start before the end: -o wide says why\n"
 
 
-def test_where_nobody_ran_they_never_did(folder: Path) -> None:
+def test_where_no_job_ran_waits_are_never(folder: Path) -> None:
     run = simulated(folder, f"{NODES}jobs: [{HUGE}]\n", "--plain", "--policy", "fair")
     assert waits(run) == [("never", "never"), ("never", "never")]
     assert run.err == (
@@ -240,7 +240,7 @@ def test_where_all_ran_waits_are_what_they_are(folder: Path) -> None:
     assert (waits(run), run.err) == ([("5s", "5s")], "")
 
 
-def test_in_json_who_never_ran_has_no_wait(folder: Path) -> None:
+def test_in_json_a_job_that_never_ran_has_no_wait(folder: Path) -> None:
     both = simulated(folder, f"{NODES}jobs: [{FITS}, {HUGE}]\n", "--until", "1h", "-o", "json")
     (item,) = json.loads(both.out)["items"]
     assert {one["name"]: one["waitSeconds"] for one in item["jobs"]} == {"fits": 5.0, "huge": None}

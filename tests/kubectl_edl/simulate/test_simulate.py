@@ -247,7 +247,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_bar_shows_how_far_it_is_where_somebody_looks_on() -> None:
+def test_a_bar_shows_the_progress_on_a_terminal() -> None:
     given = read_scenario(ManifestSource("small.yaml", SMALL)).world
     variants = [Variant("fair", given, Plain())]
     shown, silent = Terminal(), io.StringIO()
@@ -281,7 +281,7 @@ def what_if(stage: Stage, *args: str) -> dict[str, Json]:
     }
 
 
-def test_more_nodes_let_who_waits_start(stage: Stage) -> None:
+def test_more_nodes_let_a_queued_job_start(stage: Stage) -> None:
     runs = what_if(stage, "--add-nodes", "2")["bert"]
     assert runs["as-is"]["startSeconds"] is None
     assert runs["what-if"]["startSeconds"] == 1
@@ -296,7 +296,7 @@ def test_nodes_are_added_like_a_named_one_or_as_described(stage: Stage) -> None:
     assert large["what-if"]["startSeconds"] == 1
 
 
-def test_another_max_shows_who_gains_and_who_loses(stage: Stage) -> None:
+def test_another_max_shows_which_jobs_gain_and_lose(stage: Stage) -> None:
     grown = what_if(stage, "--add-nodes", "4", "--set", "job/mnist.max=5")["mnist"]
     assert grown["as-is"]["maxReplicas"] == 12
     assert grown["what-if"]["replicas"] == 5

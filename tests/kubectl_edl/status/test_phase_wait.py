@@ -93,7 +93,7 @@ def test_too_late_is_exit_code_5(stage: Stage, timeout: str) -> None:
     )
 
 
-def test_an_end_that_nobody_waited_for_is_exit_code_6() -> None:
+def test_another_end_than_was_waited_for_is_exit_code_6() -> None:
     stage = Stage()
     mnist(stage)
     stage.between = [partial(over, stage, "Failed"), lambda: pytest.fail("it has ended")]

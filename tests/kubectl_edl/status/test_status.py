@@ -227,7 +227,7 @@ def test_a_selector_chooses_whole_training_jobs(stage: Stage) -> None:
     assert len(found["items"][0]["roles"]) == 3
 
 
-def test_whoever_may_not_list_pods_sees_the_jobs_and_what_is_missing(stage: Stage) -> None:
+def test_without_the_right_to_list_pods_the_jobs_are_shown_with_a_hint(stage: Stage) -> None:
     stage.wrapped = fenced("Pod", "PriorityClass", "Node", "Event")
     found = stage.run("status")
     assert found.code == 0
@@ -240,7 +240,7 @@ def test_whoever_may_not_list_pods_sees_the_jobs_and_what_is_missing(stage: Stag
     assert "hint: the last changes are missing" in detail.err
 
 
-def test_a_missing_right_on_priorities_matters_only_to_who_uses_one(stage: Stage) -> None:
+def test_a_missing_right_on_priorities_matters_only_where_one_is_used(stage: Stage) -> None:
     stage.wrapped = fenced("PriorityClass")
     assert stage.run("status").err == ""
     manifest = job("urgent", framework="none", min="1", max="2")
@@ -251,7 +251,7 @@ def test_a_missing_right_on_priorities_matters_only_to_who_uses_one(stage: Stage
     assert "no PriorityClass" not in found.out
 
 
-def test_whoever_may_not_list_jobs_learns_which_right_is_missing(stage: Stage) -> None:
+def test_without_the_right_to_list_jobs_the_error_names_it(stage: Stage) -> None:
     stage.wrapped = fenced("Job")
     found = stage.run("status")
     assert found.code == 1

@@ -208,7 +208,7 @@ def test_a_change_of_others_meanwhile_is_not_lost(stage: Stage) -> None:
     assert stage.run("teams", "set", "vision", "--weight", "2").out == "team vision written\n"
 
 
-def test_who_may_not_read_the_cluster_is_told(stage: Stage) -> None:
+def test_without_the_right_to_read_the_cluster_the_error_names_it(stage: Stage) -> None:
     put(stage)
     stage.wrapped = fenced("Node")
     found = stage.run("teams")

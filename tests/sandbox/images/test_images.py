@@ -71,7 +71,7 @@ def test_an_example_without_a_recipe_is_said(lesson: images.Image, bench: Bench)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="says what others than root are told")
-def test_who_is_not_root_is_told_the_way_out(lesson: images.Image) -> None:
+def test_without_root_the_remedy_is_named(lesson: images.Image) -> None:
     with pytest.raises(BuildError, match=r"docker build -t docker.io/edl-tests.*as root.*sudo"):
         making.require(lesson)
 

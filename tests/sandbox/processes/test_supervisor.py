@@ -146,7 +146,7 @@ def test_a_process_outlives_its_killed_starter_and_is_found(supervisor: Supervis
     assert supervisor.running() == {}
 
 
-def test_a_pid_that_is_somebody_elses_by_now_is_left_alone(supervisor: Supervisor) -> None:
+def test_a_pid_of_another_process_by_now_is_left_alone(supervisor: Supervisor) -> None:
     pid = supervisor.launch(Launch("guest", SLEEP))
     ours = ownership.read(pid)
     assert ours is not None

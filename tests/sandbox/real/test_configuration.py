@@ -38,7 +38,7 @@ def test_the_kubelet_asks_coredns_and_speaks_to_containerd() -> None:
     assert f"bind {NETWORK.node}" in TEXTS[PATHS.corefile]
 
 
-def test_nobody_may_ask_the_kubelet_unless_the_api_server_says_so() -> None:
+def test_the_kubelet_answers_only_requests_that_the_api_server_authorizes() -> None:
     read = yaml.safe_load(TEXTS[PATHS.kubelet_config])
     assert not read["authentication"]["anonymous"]["enabled"]
     assert read["authorization"]["mode"] == "Webhook"

@@ -18,7 +18,7 @@ def test_other_paths_are_the_machines_own(tmp_path: Path) -> None:
     assert hides(Path("/runner/home")) == ""
 
 
-def test_who_has_no_link_has_none_to_remove() -> None:
+def test_without_a_link_none_is_removed() -> None:
     assert not release("edl-nobody-00000000")
 
 

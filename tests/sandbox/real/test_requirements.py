@@ -48,7 +48,7 @@ def second(folder: Path, **files: str) -> Path:
     return mounts
 
 
-def test_who_is_not_root_is_told_to_be() -> None:
+def test_without_root_the_error_says_so() -> None:
     assert missing({}, user=1000).startswith("a real node needs root: ")
 
 

@@ -49,7 +49,7 @@ def test_workers_are_trainers_of_one_job_in_mode_collective() -> None:
     assert (found.dropped, found.notes) == ((), ())
 
 
-def test_launchers_are_told_where_they_meet_and_who_they_are() -> None:
+def test_launchers_get_the_rendezvous_and_their_own_name() -> None:
     assert env(only(jobs(paddlejob()))) == {
         "PYTHONUNBUFFERED": "1",
         "PADDLE_JOB_NAMESPACE": "metadata.namespace",
@@ -96,7 +96,7 @@ def test_an_elastic_policy_becomes_bounds() -> None:
     assert found.dropped == ()
 
 
-def test_what_nobody_counted_is_a_note_and_metrics_are_dropped() -> None:
+def test_a_limit_that_was_never_counted_is_a_note_and_metrics_are_dropped() -> None:
     policy = {"minReplicas": 1, "maxReplicas": 4, "maxRestarts": 9, "metrics": [{"type": "Pods"}]}
     found = jobs(paddlejob(elasticPolicy=policy))
     assert paths(found) == ["spec.elasticPolicy.metrics"]

@@ -136,7 +136,7 @@ def test_ps_lites_log_level_is_its_variable() -> None:
 
 
 @pytest.mark.parametrize("way", ["label", "tunerSpec", "annotation"])
-def test_everybody_is_told_how_tuner_servers_are_found(way: str) -> None:
+def test_every_pod_gets_the_key_of_the_tuner_servers(way: str) -> None:
     said: Json = {"label": {"label": "2080ti"}, "tunerSpec": {}, "annotation": {}}[way]
     document = tuned(**said)
     specs = document["spec"]["mxReplicaSpecs"]

@@ -36,7 +36,7 @@ def document(version: str, kind: str, **spec: object) -> Json:
 
 
 @pytest.mark.parametrize(("version", "kind"), UNREAD)
-def test_a_training_job_that_nobody_reads_is_left_and_named(version: str, kind: str) -> None:
+def test_a_training_job_that_is_not_read_is_left_and_named(version: str, kind: str) -> None:
     found = jobs(document(version, kind))
     assert found.manifests == (document(version, kind),)
     assert paths(found) == ["kind"]
