@@ -29,13 +29,21 @@ def suspend_jobs(snapshot: Snapshot, decisions: Decisions) -> None:
             decisions.suspended.setdefault(
                 allocation.job.key, gang_failure(snapshot, allocation.job)
             )
-    for allocation in snapshot.unsettled:
-        while allocation.job.key in decisions.suspended and allocation.placements:
+    drop_suspended(snapshot, decisions)
+    if decisions.held:
+        snapshot.jobs = [job for job in snapshot.jobs if job.key not in decisions.held]
+
+
+def drop_suspended(snapshot: Snapshot, decisions: Decisions) -> None:
+    """Take suspended training jobs out of the plan; their room comes back."""
+    gone = decisions.suspended
+    for allocation in snapshot.unsettled if gone else ():
+        while allocation.job.key in gone and allocation.placements:
             allocation.evict()
     snapshot.unsettled = [found for found in snapshot.unsettled if found.placements]
     snapshot.allocations = [found for found in snapshot.allocations if found.placements]
-    if off := decisions.held.keys() | decisions.suspended:
-        snapshot.jobs = [job for job in snapshot.jobs if job.key not in off]
+    if gone:
+        snapshot.jobs = [job for job in snapshot.jobs if job.key not in gone]
 
 
 def _refused(allocation: RoleAllocation) -> Reason | None:

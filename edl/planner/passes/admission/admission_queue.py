@@ -17,6 +17,7 @@ from edl.planner.passes.admission.pod_claims import (
     raise_to_minimum,
 )
 from edl.planner.passes.node_assignment import assign_pending_pods
+from edl.planner.passes.suspensions import drop_suspended
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.role_allocation import RoleAllocation
@@ -47,7 +48,12 @@ class AdmissionQueue:
             gang_to_start(snapshot, job, returns=is_restarting(snapshot, job))
             for job in self._startable()
         ]
-        halves = [found for found in gangs if found.partial and not self._gangs.complete(found)]
+        halves = [
+            found
+            for found in gangs
+            if found.partial and not (self._gangs.complete(found) or self._gangs.take_back(found))
+        ]
+        drop_suspended(snapshot, self.decisions)
         assign_pending_pods(self.snapshot)
         for allocation in self.snapshot.unsettled:
             if allocation.placements:

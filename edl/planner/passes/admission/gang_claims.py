@@ -64,10 +64,15 @@ class GangClaims:
             self._admit(*placed, reasons.completed([role.name for role in found.roles]))
         return placed is not None
 
+    def take_back(self, found: Gang) -> bool:
+        """Whether a half-done start is suspended, because its rest did not come in time."""
+        late = self.snapshot.has_passed(found.job.started_at, self.snapshot.limits.gang_limit)
+        if late:
+            self.decisions.suspended[found.job.key] = gang_failure(self.snapshot, found.job)
+        return late
+
     def await_rest(self, found: Gang) -> None:
         self._reserve(found)
-        if self.snapshot.has_passed(found.job.started_at, self.snapshot.limits.gang_limit):
-            self.decisions.suspended[found.job.key] = gang_failure(self.snapshot, found.job)
 
     def restart(self, found: Gang) -> bool:
         """A restart comes before the queue: the job ran, and its room is free for this.

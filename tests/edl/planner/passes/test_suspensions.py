@@ -304,3 +304,33 @@ def unbound(found: TrainingJob) -> TrainingJob:
     (part,) = found.roles
     moment = found.started_at or at(0)
     return replace(found, roles=(part.changed(pods=(pod(0, created_at=moment),)),))
+
+
+def _half_started(since: float, **servers: Any) -> TrainingJob:  # noqa: ANN401
+    waiting = role("ps", 1, 1, **servers)
+    return job("half", waiting, role("worker", 1, 8, on=("a",)), started_at=at(-since))
+
+
+def test_no_replica_is_given_to_a_start_that_is_taken_back() -> None:
+    other = worker("other", 1, 8, on=("b",) * 8)
+    state = cluster(node("a", 1), node("b", 8), _half_started(600, shape=shape(50)), other)
+    plan = plan_for(state)
+    assert [one.job.name for one in plan.suspensions] == ["half"]
+    assert plan.resizes == ()
+
+
+def test_no_replica_yields_to_the_rest_of_a_start_that_is_taken_back() -> None:
+    other = worker("other", 1, 8, on=("b",) * 8)
+    late = cluster(node("a", 1), node("b", 8), _half_started(600, shape=shape(3)), other)
+    assert [one.job.name for one in plan_for(late).suspensions] == ["half"]
+    assert plan_for(late).resizes == ()
+    early = cluster(node("a", 1), node("b", 8), _half_started(60, shape=shape(3)), other)
+    assert plan_for(early).suspensions == ()
+    assert sizes(plan_for(early)) == {"other": 5}
+
+
+def test_the_room_of_a_start_that_is_taken_back_goes_to_the_queue() -> None:
+    waiting = worker("next", 1, 1, queued=-10)
+    plan = plan_for(cluster(node("a", 1), _half_started(600, shape=shape(50)), waiting))
+    assert [one.job.name for one in plan.suspensions] == ["half"]
+    assert held(plan)["next"] == reasons.leaving(1)
