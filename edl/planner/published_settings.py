@@ -132,7 +132,7 @@ def _limit(name: str, value: object) -> Any:  # noqa: ANN401 (a field of Limits,
     if isinstance(usual, str):
         return _text(name, value)
     if type(usual) is int:
-        return int(_number(name, value, "a whole number"))
+        return _whole(name, value)
     if type(usual) is not bool:
         return _number(name, value, "a number")
     if type(value) is not bool:
@@ -179,6 +179,13 @@ def _number(name: str, value: object, expected: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MOST:
         raise _wrong(name, value, expected)
     return value
+
+
+def _whole(name: str, value: object) -> int:
+    number = _number(name, value, "a whole number")
+    if number != int(number):
+        raise _wrong(name, value, "a whole number")
+    return int(number)
 
 
 def _name(field: str, value: object) -> str:

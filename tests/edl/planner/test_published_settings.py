@@ -81,6 +81,7 @@ def test_what_only_a_newer_one_knows_is_named() -> None:
         ('{"limits": {"autoscaler": "perhaps"}}', "autoscaler: 'perhaps'; one of detect, present"),
         ('{"limits": {"autoscaler": 1}}', "autoscaler: 1; one of detect, present, none"),
         ('{"limits": {"provisioning_parallelism": 0}}', "provisioning_parallelism: 0; from 1"),
+        ('{"limits": {"provisioning_parallelism": 2.5}}', "provisioning_parallelism: 2.5; a whole"),
         ('{"limits": {"provisioner": "pods"}}', "provisioner: 'pods'; one of provisional-pods, "),
         ('{"limits": {"provisioning_class": "A b"}}', "provisioning_class: 'A b'; a name in"),
         ('{"limits": {"provisioning_parameters": "a"}}', "provisioning_parameters: 'a'; NAME"),
