@@ -121,18 +121,18 @@ def webhook(**given: object) -> None:
     policies = _policies(options)
     lifecycle = Readiness(certificate, _now, policies.problem)
     context = Context(frozenset(options.trusted), options.image, release())
-    desk = RouteContext(context, lifecycle.unready, measures, policies=policies)
+    routes = RouteContext(context, lifecycle.unready, measures, policies=policies)
     settings = ServerSettings(
         host=options.host,
-        doors=_doors(options, desk),
-        rejected=partial(rejected, desk),
+        doors=_doors(options, routes),
+        rejected=partial(rejected, routes),
         refresh=timedelta(seconds=options.refresh),
         drain=timedelta(seconds=options.drain),
     )
     serve(lifecycle, keeper, settings)
 
 
-def _doors(options: WebhookOptions, desk: RouteContext) -> tuple[ServedPort, ...]:
+def _doors(options: WebhookOptions, routes: RouteContext) -> tuple[ServedPort, ...]:
     """One for everything, unless probes have a port of their own."""
     clients = None
     if options.client_ca is not None:
@@ -145,10 +145,10 @@ def _doors(options: WebhookOptions, desk: RouteContext) -> tuple[ServedPort, ...
     elif options.client_name:
         raise click.UsageError("--client-name needs --client-ca, which has signed for them")
     if options.probe_port is None:
-        return (ServedPort(create_app(desk), options.port),)
-    reviews = ServedPort(create_app(desk, reviewing), options.port, clients=clients)
+        return (ServedPort(create_app(routes), options.port),)
+    reviews = ServedPort(create_app(routes, reviewing), options.port, clients=clients)
     probes = ServedPort(
-        create_app(desk, probing),
+        create_app(routes, probing),
         options.probe_port,
         tls=False,
         limits=ConnectionLimits(connections=100),

@@ -20,7 +20,7 @@ from webhook.admission_review import BadReview, Review, decode, encode
 from webhook.handler import AdmissionCore, AdmissionDecision, ReviewResult
 from webhook.http.body_budget import MOST_VALUES, values
 from webhook.http.connection_limits import LIMIT
-from webhook.http.deferred_calls import ERRAND
+from webhook.http.deferred_calls import DEFERRED_CALL
 from webhook.namespace_policies import NamespacePolicies, NoPolicies, PolicyFetch
 from webhook.rejection_log import RateLimitedLog
 from webhook.webhook_metrics import WebhookMetrics
@@ -47,53 +47,53 @@ class RouteContext(msgspec.Struct, frozen=True):
     """Monotonic seconds, for the metrics."""
 
 
-def reviewing(app: Flask, desk: RouteContext) -> None:
+def reviewing(app: Flask, routes: RouteContext) -> None:
     """The API server's paths."""
-    core = desk.core
+    core = routes.core
     for path, decide in (
         ("/mutate", core.mutate),
         ("/validate", core.validate),
         (ADVISE, core.advise),
     ):
-        app.add_url_rule(path, path, partial(_review, desk, decide), methods=["POST"])
+        app.add_url_rule(path, path, partial(_review, routes, decide), methods=["POST"])
 
 
-def probing(app: Flask, desk: RouteContext) -> None:
+def probing(app: Flask, routes: RouteContext) -> None:
     """The kubelet's and Prometheus' paths."""
     app.add_url_rule("/healthz", "/healthz", partial(_text, "ok"))
-    app.add_url_rule("/readyz", "/readyz", partial(_readiness, desk))
-    app.add_url_rule("/metrics", "/metrics", partial(_metrics, desk))
+    app.add_url_rule("/readyz", "/readyz", partial(_readiness, routes))
+    app.add_url_rule("/metrics", "/metrics", partial(_metrics, routes))
 
 
-def create_app(desk: RouteContext, *parts: Callable[[Flask, RouteContext], None]) -> Flask:
+def create_app(routes: RouteContext, *parts: Callable[[Flask, RouteContext], None]) -> Flask:
     """The webhook as a WSGI app; of some of its parts, or whole."""
     app = Flask(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = LIMIT
     for part in parts or (reviewing, probing):
-        part(app, desk)
-    app.register_error_handler(BadReview, partial(_bad_review, desk))
-    app.register_error_handler(HTTPException, partial(_bad_request, desk))
+        part(app, routes)
+    app.register_error_handler(BadReview, partial(_bad_review, routes))
+    app.register_error_handler(HTTPException, partial(_bad_request, routes))
     return app
 
 
-def _review(desk: RouteContext, decide: AdmissionDecision) -> Response:
+def _review(routes: RouteContext, decide: AdmissionDecision) -> Response:
     if request.mimetype != _JSON:
         found = request.mimetype or "no content type"
         raise BadReview(f"{found} instead of {_JSON}", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
-    postponed: _Postponed | None = request.environ.get(ERRAND)
-    started = desk.clock()
+    postponed: _Postponed | None = request.environ.get(DEFERRED_CALL)
+    started = routes.clock()
     review = postponed.review if postponed else _decoded()
     try:
-        policy = postponed.errand.result() if postponed else _policy(desk, review)
+        policy = postponed.fetch.result() if postponed else _policy(routes, review)
     except EdlError as error:
-        judgement = handler.unread(review, error)
+        result = handler.unread(review, error)
     else:
         if policy is None:
             return _text("namespace unknown", HTTPStatus.SERVICE_UNAVAILABLE)
-        judgement = handler.judge(review, policy, decide, desk.context)
-    answer = encode(review.uid, judgement.answer)
-    desk.measures.reviewed(request.path, review, judgement.outcome, desk.clock() - started)
-    _tell(review, judgement)
+        result = handler.judge(review, policy, decide, routes.context)
+    answer = encode(review.uid, result.answer)
+    routes.measures.reviewed(request.path, review, result.outcome, routes.clock() - started)
+    _tell(review, result)
     return Response(answer, content_type=_JSON)
 
 
@@ -101,10 +101,10 @@ class _Postponed(msgspec.Struct, frozen=True):
     """A review that waits for its namespace: a deferred call that no longer needs the body."""
 
     review: Review
-    errand: PolicyFetch
+    fetch: PolicyFetch
 
     def __call__(self) -> None:
-        self.errand()
+        self.fetch()
 
 
 def _decoded() -> Review:
@@ -116,25 +116,25 @@ def _decoded() -> Review:
     return decode(body)
 
 
-def _policy(desk: RouteContext, review: Review) -> NamespacePolicy | None:
+def _policy(routes: RouteContext, review: Review) -> NamespacePolicy | None:
     """None when the namespace must be fetched first: that is left as a deferred call."""
     if review.kind in _WITHOUT_POLICY or request.path == ADVISE:
         return SILENT
-    known = desk.policies.known(review.namespace)
+    known = routes.policies.known(review.namespace)
     if known is None:
-        fetch = partial(desk.policies.fetch, review.namespace)
-        request.environ[ERRAND] = _Postponed(review, PolicyFetch(fetch))
+        fetch = partial(routes.policies.fetch, review.namespace)
+        request.environ[DEFERRED_CALL] = _Postponed(review, PolicyFetch(fetch))
     return known
 
 
-def _tell(review: Review, judgement: ReviewResult) -> None:
+def _tell(review: Review, result: ReviewResult) -> None:
     """Log refusals, and internal errors in full."""
-    refusal = judgement.answer.refusal
+    refusal = result.answer.refusal
     # On one line, whatever names a client chose: log injection is impossible.
     asked = " ".join(f"{review.operation} of {review} by {review.user} ({review.uid})".split())
     fields = {"job": f"{review.namespace}/{review.name}", "uid": review.uid}
-    if judgement.failure is not None:
-        _log.error("failed on %s", asked, exc_info=judgement.failure, extra={"fields": fields})
+    if result.failure is not None:
+        _log.error("failed on %s", asked, exc_info=result.failure, extra={"fields": fields})
     elif refusal is not None:
         reason = " ".join(refusal.message.split())
         fields["reason"] = reason
@@ -145,34 +145,34 @@ def _text(line: str, status: int = HTTPStatus.OK) -> Response:
     return Response(f"{line}\n", status, content_type=_TEXT)
 
 
-def _readiness(desk: RouteContext) -> Response:
-    reason = desk.unready()
+def _readiness(routes: RouteContext) -> Response:
+    reason = routes.unready()
     return _text(reason, HTTPStatus.SERVICE_UNAVAILABLE) if reason else _text("ready")
 
 
-def _metrics(desk: RouteContext) -> Response:
-    return Response(desk.measures.exposition(), content_type=CONTENT_TYPE_LATEST)
+def _metrics(routes: RouteContext) -> Response:
+    return Response(routes.measures.exposition(), content_type=CONTENT_TYPE_LATEST)
 
 
-def _bad_review(desk: RouteContext, error: BadReview) -> Response:
-    return _rejected(desk, str(error), error.status)
+def _bad_review(routes: RouteContext, error: BadReview) -> Response:
+    return _rejected(routes, str(error), error.status)
 
 
-def _bad_request(desk: RouteContext, error: HTTPException) -> Response:
+def _bad_request(routes: RouteContext, error: HTTPException) -> Response:
     """What Flask itself refuses: an unknown path, another method, a body that is too large."""
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return _rejected(desk, f"the body is larger than {LIMIT} bytes", status)
-    return _rejected(desk, f"{request.method} {request.path}: {error.name}", status)
+        return _rejected(routes, f"the body is larger than {LIMIT} bytes", status)
+    return _rejected(routes, f"{request.method} {request.path}: {error.name}", status)
 
 
-def _rejected(desk: RouteContext, reason: str, status: int) -> Response:
+def _rejected(routes: RouteContext, reason: str, status: int) -> Response:
     line = " ".join(reason.split())
-    rejected(desk, request.remote_addr or "unknown", line, status)
+    rejected(routes, request.remote_addr or "unknown", line, status)
     return _text(line, status)
 
 
-def rejected(desk: RouteContext, client: str, line: str, status: int) -> None:
+def rejected(routes: RouteContext, client: str, line: str, status: int) -> None:
     """Log and count a request that was refused before its review."""
-    desk.complaints.say(client, line)
-    desk.measures.rejected(status)
+    routes.complaints.say(client, line)
+    routes.measures.rejected(status)

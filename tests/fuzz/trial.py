@@ -30,7 +30,7 @@ from tests.fuzz.generated import Case
 from webhook.admission_review import decode
 from webhook.handler import AdmissionCore
 from webhook.http.body_budget import weight
-from webhook.http.deferred_calls import ERRAND
+from webhook.http.deferred_calls import DEFERRED_CALL
 from webhook.namespace_policies import WatchedPolicies
 from webhook.routes import RouteContext, create_app
 
@@ -84,8 +84,8 @@ class Trial:
         self.tally = Tally()
         core = AdmissionCore(mutate=self._mutate, validate=self._validate)
         self._policies = namespaces()
-        desk = RouteContext(CONTEXT, str, core=core, policies=self._policies)
-        self._app = create_app(desk)
+        routes = RouteContext(CONTEXT, str, core=core, policies=self._policies)
+        self._app = create_app(routes)
 
     def stop(self) -> None:
         self._policies.stop()
@@ -158,12 +158,12 @@ class Trial:
             self._found(case, f"{len(case.body)} bytes take {peak} bytes, above {most}")
 
     def _ask(self, case: Case) -> tuple[int, bytes]:
-        """As the server calls the app: again, where it left an errand."""
+        """As the server calls the app: again, where it left a deferred call."""
         environ = self._environ(case)
         answer = self._called(environ)
-        if (errand := environ.get(ERRAND)) is None:
+        if (deferred := environ.get(DEFERRED_CALL)) is None:
             return answer
-        errand()
+        deferred()
         return self._called(environ)
 
     def _environ(self, case: Case) -> WSGIEnvironment:

@@ -283,7 +283,7 @@ def test_a_namespace_itself_is_judged_by_its_own_words() -> None:
     assert 'kind="Namespace"' in conversation.metrics()
 
 
-def test_an_errand_keeps_what_it_found_for_the_second_call() -> None:
-    errand = PolicyFetch(lambda: NamespacePolicy("lab"))
-    errand()
-    assert errand.result() == NamespacePolicy("lab")
+def test_a_fetch_keeps_what_it_found_for_the_second_call() -> None:
+    fetch = PolicyFetch(lambda: NamespacePolicy("lab"))
+    fetch()
+    assert fetch.result() == NamespacePolicy("lab")

@@ -37,9 +37,9 @@ class Endpoint(msgspec.Struct, frozen=True):
 
     app: WSGIApplication
     limits: ConnectionLimits
-    room: ConnectionTable
+    table: ConnectionTable
     budget: BodyBudget
-    errands: DeferredCalls
+    deferred: DeferredCalls
     rejected: Rejected
     objection: Callable[[PeerCertificate], str]
     """Why the holder of a certificate may not send reviews; empty when it may."""
@@ -81,7 +81,7 @@ class LimitedConnection(asyncio.Protocol):
         """What came in one piece with a head, until the app has asked for it."""
         self._missing = 0
         """Bytes of the body that are still to come."""
-        endpoint.room.enter(self)
+        endpoint.table.enter(self)
 
     @property
     def busy(self) -> bool:
@@ -127,7 +127,7 @@ class LimitedConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
         self.transport = None
-        self._endpoint.room.leave(self)
+        self._endpoint.table.leave(self)
         # With an error it would wait for its next request for two minutes more.
         self._http.connection_lost(None)
         del self._http  # its last request refers to us: a circle that would outlive us
@@ -160,7 +160,7 @@ class LimitedConnection(asyncio.Protocol):
     def expect(self, length: int) -> None:
         """The app has the head of a request, and reads `length` bytes of its body."""
         self._missing, early, self._early = length, self._early, b""
-        self._endpoint.room.speaks(self)
+        self._endpoint.table.speaks(self)
         self._read_body(early)
 
     def finish(self) -> None:
@@ -168,7 +168,7 @@ class LimitedConnection(asyncio.Protocol):
         transport = self.transport
         if transport and not transport.is_closing() and self._phase is ConnectionPhase.ANSWER:
             self._enter(ConnectionPhase.IDLE)
-            self._endpoint.room.speaks(self)
+            self._endpoint.table.speaks(self)
             transport.resume_reading()
 
     def refuse(self, status: HTTPStatus, reason: str) -> None:

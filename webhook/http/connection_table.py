@@ -35,39 +35,39 @@ class ConnectionTable:
         self._most = most
         self._each = each
         self._size = 0
-        self._guests: dict[str, OrderedDict[TrackedConnection, None]] = {}
+        self._by_client: dict[str, OrderedDict[TrackedConnection, None]] = {}
         """By client; the one that is silent longest first."""
 
     def __len__(self) -> int:
         return self._size
 
-    def enter(self, guest: TrackedConnection) -> None:
-        own = self._guests.get(guest.client, OrderedDict())
+    def enter(self, connection: TrackedConnection) -> None:
+        own = self._by_client.get(connection.client, OrderedDict())
         if len(own) >= self._each:
             self._make_room(own)
         elif self._size >= self._most:
-            self._make_room(max(self._guests.values(), key=len))
-        self._guests.setdefault(guest.client, OrderedDict())[guest] = None
+            self._make_room(max(self._by_client.values(), key=len))
+        self._by_client.setdefault(connection.client, OrderedDict())[connection] = None
         self._size += 1
 
-    def speaks(self, guest: TrackedConnection) -> None:
+    def speaks(self, connection: TrackedConnection) -> None:
         """The connection sent the head of a request, or received an answer."""
-        if guest in (own := self._guests.get(guest.client, OrderedDict())):
-            own.move_to_end(guest)
+        if connection in (own := self._by_client.get(connection.client, OrderedDict())):
+            own.move_to_end(connection)
 
-    def leave(self, guest: TrackedConnection) -> None:
-        own = self._guests.get(guest.client, OrderedDict())
-        if guest in own:
-            del own[guest]
+    def leave(self, connection: TrackedConnection) -> None:
+        own = self._by_client.get(connection.client, OrderedDict())
+        if connection in own:
+            del own[connection]
             self._size -= 1
         if not own:
-            self._guests.pop(guest.client, None)
+            self._by_client.pop(connection.client, None)
 
     def connections(self) -> tuple[TrackedConnection, ...]:
-        return tuple(guest for own in self._guests.values() for guest in own)
+        return tuple(connection for own in self._by_client.values() for connection in own)
 
     def _make_room(self, own: OrderedDict[TrackedConnection, None]) -> None:
         # All are busy: close the one that has been longest, since a review takes a millisecond.
-        longest = next((guest for guest in own if not guest.busy), next(iter(own)))
+        longest = next((connection for connection in own if not connection.busy), next(iter(own)))
         self.leave(longest)
         longest.expel()

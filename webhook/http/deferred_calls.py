@@ -7,7 +7,7 @@ from typing import Final
 
 from webhook.http.body_budget import BudgetExceeded
 
-ERRAND: Final = "edl.errand"
+DEFERRED_CALL: Final = "edl.deferred-call"
 """Environ key of a function that the app wants run before it is called a second time."""
 THREADS: Final = 4
 MOST: Final = 32
@@ -20,14 +20,14 @@ class DeferredCalls:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._running = 0
-        self._pool = ThreadPoolExecutor(THREADS, "errand")
+        self._pool = ThreadPoolExecutor(THREADS, "deferred-call")
 
-    async def run(self, errand: Callable[[], object]) -> None:
+    async def run(self, call: Callable[[], object]) -> None:
         """Raises BudgetExceeded where too many wait."""
         if self._running >= self._most:
             raise BudgetExceeded("too many namespaces are being read; try again")
         self._running += 1
         try:
-            await asyncio.get_running_loop().run_in_executor(self._pool, errand)
+            await asyncio.get_running_loop().run_in_executor(self._pool, call)
         finally:
             self._running -= 1

@@ -88,7 +88,7 @@ async def _shake(endpoint: Endpoint, accepted: socket, connection: LimitedConnec
         pass  # the client has left
     finally:
         if connection.transport is None:
-            endpoint.room.leave(connection)
+            endpoint.table.leave(connection)
 
 
 async def watch(endpoint: Endpoint) -> None:
@@ -100,7 +100,7 @@ async def watch(endpoint: Endpoint) -> None:
     loop, ended = asyncio.get_running_loop(), 0
     while True:
         await asyncio.sleep(endpoint.limits.look)
-        for connection in endpoint.room.connections():
+        for connection in endpoint.table.connections():
             ended += connection.check(loop.time())
             if ended >= AT_ONCE:
                 ended = 0

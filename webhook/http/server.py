@@ -91,7 +91,7 @@ class _Servers:
     def __init__(self, lifecycle: Readiness, settings: ServerSettings) -> None:
         self._lifecycle = lifecycle
         self._settings = settings
-        self._budget, self._errands = BodyBudget(), DeferredCalls()
+        self._budget, self._deferred = BodyBudget(), DeferredCalls()
         self._signals = asyncio.Semaphore(0)
         self._sockets = [_bound(settings.host, door.port) for door in settings.doors]
 
@@ -108,7 +108,7 @@ class _Servers:
         again = asyncio.create_task(self._signals.acquire())
         both = (ending, again)
         await asyncio.wait(both, timeout=_GRACE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        for connection in chain.from_iterable(one.room.connections() for one in endpoints):
+        for connection in chain.from_iterable(one.table.connections() for one in endpoints):
             connection.expel()
         for task in (*watching, asked, again):
             task.cancel()
@@ -132,7 +132,7 @@ class _Servers:
             door.limits,
             ConnectionTable(door.limits.connections, door.limits.each),
             self._budget,
-            self._errands,
+            self._deferred,
             self._settings.rejected,
             objection=door.clients.problem if door.clients else _welcome,
             closing=lambda: self._lifecycle.closing,

@@ -15,7 +15,7 @@ from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 from webhook.http.body_budget import SMALL, BodyShare, BudgetExceeded, weight
 from webhook.http.connection import STATE, Endpoint, LimitedConnection
-from webhook.http.deferred_calls import ERRAND
+from webhook.http.deferred_calls import DEFERRED_CALL
 
 AsgiScope: TypeAlias = dict[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[dict[str, Any]]]
@@ -83,9 +83,9 @@ class WsgiBridge:
 
     async def _response(self, environ: WSGIEnvironment, share: BodyShare) -> WsgiResponse:
         response = call(self._endpoint.app, environ)
-        if ERRAND in environ:
+        if DEFERRED_CALL in environ:
             environ["wsgi.input"].truncate(0)  # the deferred call has what it needs
-            await self._endpoint.errands.run(environ[ERRAND])
+            await self._endpoint.deferred.run(environ[DEFERRED_CALL])
             response = call(self._endpoint.app, environ)
         share.grow(len(response.content))
         return response

@@ -22,7 +22,7 @@ from certs.subject_names import local_names, service_names
 from tests.webhook import doors, reviews, wire
 from tests.webhook.doors import Opened, Streams
 from webhook.http.connection_limits import ConnectionLimits
-from webhook.http.deferred_calls import ERRAND
+from webhook.http.deferred_calls import DEFERRED_CALL
 from webhook.http.listener import AT_ONCE
 
 SOON = ConnectionLimits(look=0.02, each=1_100)
@@ -273,8 +273,8 @@ def test_a_connection_that_waits_for_its_answer_is_not_the_one_that_ends() -> No
     begun, may_answer = Event(), Event()
 
     def slow(environ: WSGIEnvironment, start: StartResponse) -> list[bytes]:
-        if ERRAND not in environ:
-            environ[ERRAND] = lambda: (begun.set(), may_answer.wait(wire.SECONDS))
+        if DEFERRED_CALL not in environ:
+            environ[DEFERRED_CALL] = lambda: (begun.set(), may_answer.wait(wire.SECONDS))
         start("200 OK", [])
         return [b"done"]
 
@@ -374,9 +374,9 @@ def serving(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> ssl.SSL
 
 
 def postponing(environ: WSGIEnvironment, start: StartResponse) -> list[bytes]:
-    """Leaves an errand for the path /later, and answers all else at once."""
-    if environ["PATH_INFO"] == "/later" and ERRAND not in environ:
-        environ[ERRAND] = lambda: None
+    """Leaves a deferred call for the path /later, and answers all else at once."""
+    if environ["PATH_INFO"] == "/later" and DEFERRED_CALL not in environ:
+        environ[DEFERRED_CALL] = lambda: None
     start("200 OK", [])
     return [b"done"]
 

@@ -11,7 +11,7 @@ from tests.webhook import doors, wire
 from tests.webhook.doors import Opened
 from webhook.http.body_budget import SMALL, BodyBudget
 from webhook.http.connection_limits import ConnectionLimits
-from webhook.http.deferred_calls import ERRAND
+from webhook.http.deferred_calls import DEFERRED_CALL
 
 LIMITS = ConnectionLimits(look=0.02, body_bytes=10 * SMALL)
 
@@ -168,7 +168,7 @@ async def has_left(door: Opened, size: int) -> bool:
 
 
 class Waiting(Seen):
-    """Leaves an errand at its first look at a request; each waits until it may go on."""
+    """Leaves a deferred call at its first look at a request; each waits until it may go on."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -177,8 +177,8 @@ class Waiting(Seen):
         self.goes_on = threading.Event()
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-        if ERRAND not in environ:
-            environ[ERRAND] = self._wait
+        if DEFERRED_CALL not in environ:
+            environ[DEFERRED_CALL] = self._wait
         answer = super().__call__(environ, start)
         self.bodies.append(self.body)
         return answer
@@ -201,7 +201,7 @@ def waiting(test: Callable[[Waiting, Opened], "asyncio.Future[None] | object"]) 
 LARGE = wire.request("POST", "/", b"x" * 5 * SMALL)
 
 
-def test_an_app_that_leaves_an_errand_is_called_again_without_the_body() -> None:
+def test_an_app_that_leaves_a_deferred_call_is_called_again_without_the_body() -> None:
     async def test(app: Waiting, door: Opened) -> None:
         app.goes_on.set()
         assert await door.ask(LARGE) == (200, b"ab")
@@ -210,7 +210,7 @@ def test_an_app_that_leaves_an_errand_is_called_again_without_the_body() -> None
     waiting(test)
 
 
-def test_what_waits_for_an_errand_holds_its_memory() -> None:
+def test_what_waits_for_a_deferred_call_holds_its_memory() -> None:
     async def test(app: Waiting, door: Opened) -> None:
         whole = BodyBudget().left
         answer = asyncio.create_task(door.ask(LARGE))
@@ -220,7 +220,7 @@ def test_what_waits_for_an_errand_holds_its_memory() -> None:
         await wire.until(lambda: has_left(door, whole - 8 * SMALL))
         gone.transport.abort()
         await asyncio.sleep(0.1)
-        assert door.budget.left == whole - 8 * SMALL, "its errand runs on"
+        assert door.budget.left == whole - 8 * SMALL, "its deferred call runs on"
         app.goes_on.set()
         assert (await answer)[0] == 200
         await wire.until(lambda: has_left(door, whole))
@@ -228,7 +228,7 @@ def test_what_waits_for_an_errand_holds_its_memory() -> None:
     waiting(test)
 
 
-def test_errands_are_bounded_and_leave_other_threads_alone() -> None:
+def test_deferred_calls_are_bounded_and_leave_other_threads_alone() -> None:
     async def test(app: Waiting, door: Opened) -> None:
         small = wire.request("POST", "/")
         answers = [asyncio.create_task(door.ask(small)) for _ in range(4)]
@@ -238,6 +238,6 @@ def test_errands_are_bounded_and_leave_other_threads_alone() -> None:
         assert await asyncio.to_thread(lambda: "a certificate is looked for") != ""
         app.goes_on.set()
         assert sorted([(await each)[0] for each in answers]) == [200, 200, 200, 503]
-        assert all(name.startswith("errand") for name in app.threads)
+        assert all(name.startswith("deferred-call") for name in app.threads)
 
     waiting(test)
