@@ -318,6 +318,24 @@ def test_a_job_that_made_room_for_an_owner_does_not_come_back_before_it() -> Non
     assert stops == 1
 
 
+def test_a_job_that_made_room_for_one_of_its_team_does_not_come_back_before_it() -> None:
+    """`high` borrows a GPU, `low` is within the guarantee: only one node has room for either."""
+    jobs = [
+        *of("a", running("low", 1, 1, ["n"], shape=shape(2))),
+        *of("a", worker("high", 1, 1, shape=shape(2, gpu=1), priority=1)),
+        *of("b", worker("other", 1, 1, shape=shape(1, gpu=1))),
+    ]
+    small = [node(f"s{number}", 1) for number in range(5)]
+    gpus = replace(team("c"), guaranteed=Resources.of({GPU: 1}))
+    state = with_teams(cluster(node("n", 3, gpu=1), *small, *jobs), team("a", 4), team("b"), gpus)
+    limits = replace(ALL, preempt=True)
+    plan = plan_for(state, limits)
+    assert suspended(plan) == {"low"}
+    kept = {name: getattr(state, name) for name in ("teams", "namespace_teams")}
+    state = replace(act(state, plan, after=timedelta(minutes=1)), **kept)
+    assert set(started(plan_for(state, limits))) == {"high"}
+
+
 def test_capacity_that_a_team_keeps_holds_back_no_owner() -> None:
     jobs = [*of("b", running("b1", 1, 12, ["n1"] * 8)), *of("c", worker("c1", 4, 4)), *of("k")]
     state = cluster(node("n1", 12), *jobs)
