@@ -61,8 +61,10 @@ class ReclaimableCapacity:
         for team, kinds in self._pods.items():
             most = highest[team] if highest else scope.priority
             before = self._most.get(team, NONE_RECLAIMABLE)
+            if most == before:  # mostly: asked of all teams for each claim
+                continue
             self._most[team] = most
             low, high, sign = min(before, most), max(before, most), 1 if most > before else -1
-            for (priority, pod_class), pods in kinds.items() if most != before else ():
+            for (priority, pod_class), pods in kinds.items():
                 if low < priority <= high:
                     pod_class.release_from(self._reached, pods.elements(), sign)
