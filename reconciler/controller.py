@@ -54,14 +54,18 @@ class DecisionPipeline(msgspec.Struct, frozen=True):
 
 
 class Controller:
-    """One round after another, until the alarm is stopped."""
+    """One round after another, until the trigger is stopped."""
 
     def __init__(
-        self, mind: DecisionPipeline, actuator: StepExecutor, journal: DecisionLog, clocks: Clocks
+        self,
+        pipeline: DecisionPipeline,
+        executor: StepExecutor,
+        decisions: DecisionLog,
+        clocks: Clocks,
     ) -> None:
-        self._mind = mind
-        self._actuator = actuator
-        self._journal = journal
+        self._pipeline = pipeline
+        self._executor = executor
+        self._decisions = decisions
         self._clocks = clocks
         self._postponed = JobBackoff()
         self._refusals = RefusedStarts()
@@ -71,19 +75,19 @@ class Controller:
         self.beat = clocks.monotonic()
         """When the loop last made progress; while it waits, the end of the wait."""
 
-    def run(self, alarm: DebouncedTrigger, leadership: LeaderState) -> None:
-        self._since_event = alarm.since_ring
-        while not alarm.stopped:
+    def run(self, trigger: DebouncedTrigger, leadership: LeaderState) -> None:
+        self._since_event = trigger.since_ring
+        while not trigger.stopped:
             self.beat = self._clocks.monotonic()
             if leadership.leading:
-                pause = self._guarded_round(lambda: alarm.stopped or not leadership.leading)
+                pause = self._guarded_round(lambda: trigger.stopped or not leadership.leading)
                 self.beat = self._clocks.monotonic() + pause
-                alarm.wait(pause, self._rest)
+                trigger.wait(pause, self._rest)
             else:
-                self._journal.follows()
-                self._mind.follow()
+                self._decisions.follows()
+                self._pipeline.follow()
                 self._refusals = RefusedStarts()  # others may have started these jobs meanwhile
-                alarm.wait(FOLLOWING)
+                trigger.wait(FOLLOWING)
 
     def round(self, ended: Callable[[], bool] = never) -> float:
         """Decide and act once; seconds until a timed rule requires the next round.
@@ -91,16 +95,16 @@ class Controller:
         Once it has `ended` no further step is begun.
         """
         started = self._clocks.monotonic()
-        state = self._refusals.seen(self._mind.observe(self._clocks.now()))
-        plan = self._mind.decide(state)
-        steps = self._mind.steps(plan, state, partial(self._postponed.waits, now=started))
+        state = self._refusals.seen(self._pipeline.observe(self._clocks.now()))
+        plan = self._pipeline.decide(state)
+        steps = self._pipeline.steps(plan, state, partial(self._postponed.waits, now=started))
         self._postponed.keep(
             {job.key for job in (*state.jobs, *state.bare_jobs)}
             | {JobKey(target.namespace, target.name) for target, _ in state.orphans}
         )
         decided = self._clocks.monotonic() - started
         self._rest = min(RESTS * decided, LONGEST_REST)
-        self._journal.decided(LastDecision(state, plan), decided, self._since_event())
+        self._decisions.decided(LastDecision(state, plan), decided, self._since_event())
         self._leave_out(steps.errors)
         begun = self._clocks.monotonic()
         ends = begun + _acting(decided)
@@ -121,14 +125,14 @@ class Controller:
         for found in broken:
             if not self._postponed.waits(found.job, now):
                 self._postponed.postpone(found.job, AFTER_FAILURE, now)
-                self._journal.left_out(found)
+                self._decisions.left_out(found)
 
     def _guarded_round(self, ended: Callable[[], bool]) -> float:
         try:
             pause = self.round(ended)
         except Exception:  # noqa: BLE001 - whatever it is, the next round may do better
             self._errors += 1
-            self._journal.failed()
+            self._decisions.failed()
             _log.exception("a round failed; the next one comes")
             # Events do not end this wait: they arrive all the time, and would repeat the failure.
             self._rest = AFTER_ERROR.after(self._errors)
@@ -139,9 +143,9 @@ class Controller:
     def _act(self, steps: Sequence[Step], enough: Callable[[], bool]) -> bool:
         """False if it stopped before the last one."""
         begun = self._clocks.monotonic()
-        report = self._actuator.act(steps, enough)
+        report = self._executor.act(steps, enough)
         self._remember(report)
-        self._journal.acted(report, self._clocks.monotonic() - begun)
+        self._decisions.acted(report, self._clocks.monotonic() - begun)
         return not report.left
 
     def _remember(self, report: StepReport) -> None:

@@ -76,11 +76,11 @@ class Manager:
         self.metrics = Metrics()
         self.forbidden = Event()
         """Set by each write that the API server answers with Forbidden."""
-        self._alarm = DebouncedTrigger()
+        self._trigger = DebouncedTrigger()
         self._clocks = clocks
         self._elector = elector
         self._leadership = elector or AlwaysLeader()
-        self._stores = Stores.empty(self._alarm.ring, cluster.system_namespace)
+        self._stores = Stores.empty(self._trigger.ring, cluster.system_namespace)
         self.team_source = TeamSource(self._stores.teams, cluster)
         self._informers = informers(cluster, self._stores, self._watched, self._heard)
         self._heard_at: dict[str, float] = {}
@@ -89,13 +89,13 @@ class Manager:
             age = self.metrics.api.event_age.labels(selection.kind)
             age.set_function(partial(self._silence, selection.kind))
         guarded = self.guarding(cluster)
-        self._announcer = EventRecorder(guarded, clocks.now)
-        self._writer = ClusterWriter(guarded, self._stores.accept, self._announcer.announce)
-        said = AutoscalerEvents(cluster, self._alarm.ring)
-        mind = self._pipeline(decide, said)
-        journal = DecisionLog(self.metrics, clocks.monotonic, self._announcer.announce)
-        actuator = EventYieldingExecutor(self._writer, self._announcer)
-        self._loop = Controller(mind, actuator, journal, clocks)
+        self._recorder = EventRecorder(guarded, clocks.now)
+        self._writer = ClusterWriter(guarded, self._stores.accept, self._recorder.announce)
+        said = AutoscalerEvents(cluster, self._trigger.ring)
+        pipeline = self._pipeline(decide, said)
+        decisions = DecisionLog(self.metrics, clocks.monotonic, self._recorder.announce)
+        executor = EventYieldingExecutor(self._writer, self._recorder)
+        self._controller = Controller(pipeline, executor, decisions, clocks)
         self._retired = Event()
         self._threads = [
             Thread(target=self._work, name="loop", daemon=True),
@@ -135,12 +135,12 @@ class Manager:
 
     def stop(self) -> None:
         """Let started writes end, then release the leadership."""
-        self._alarm.stop()
+        self._trigger.stop()
         self._retired.set()
         for thread in self._threads:
             thread.join()
         self._writer.close()
-        self._announcer.close()
+        self._recorder.close()
         if self._elector:
             self._elector.release()
         for informer in self._informers:
@@ -154,12 +154,12 @@ class Manager:
             gc.collect()
             gc.freeze()
             _log.info("every kind is read", extra={"fields": {"pods": len(self._stores.pods)}})
-            self._loop.run(self._alarm, self._leadership)
+            self._controller.run(self._trigger, self._leadership)
 
     def _campaign(self) -> None:
         """A candidate whose caches are not synced must not lead."""
         if self._elector and self._wait_synced():
-            self._elector.run(self._retired, self._alarm.ring, partial(self._turns, _HANGS_AFTER))
+            self._elector.run(self._retired, self._trigger.ring, partial(self._turns, _HANGS_AFTER))
 
     def _wait_synced(self) -> bool:
         while not self._stores.synced:
@@ -203,7 +203,7 @@ class Manager:
 
     def _turns(self, seconds: float) -> bool:
         """Whether the current round is younger than `seconds`."""
-        return self._clocks.monotonic() - self._loop.beat < seconds
+        return self._clocks.monotonic() - self._controller.beat < seconds
 
 
 def _steps(

@@ -1,1 +1,1 @@
-"""Provisional pods: made, kept and taken away as a plan asks."""
+"""What asks an autoscaler for nodes: made, kept and taken away as a plan says."""

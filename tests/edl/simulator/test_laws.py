@@ -3,9 +3,13 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from edl.model import ClusterState, Node
+from edl.contract import Provision
+from edl.model import ClusterState, Node, Provisioning
+from edl.planner.decide import decide
 from edl.planner.plan import Plan
+from edl.planner.published_settings import Settings
 from edl.simulator import (
     Elastic,
     Manner,
@@ -13,12 +17,15 @@ from edl.simulator import (
     Scenario,
     Simulation,
     Watcher,
+    from_state,
     simulate,
 )
+from tests.edl.planner.clusters import ALL_RUN, states
 from tests.edl.simulator.worlds import LEDS, LONG, MANNERS, POOLED, worlds
 
 pytestmark = pytest.mark.laws
 
+_FAIR = Elastic(Settings().value(), Settings().limits)
 _SLOW = settings(
     max_examples=30,
     deadline=None,
@@ -121,3 +128,22 @@ def test_work_is_conserved(given: Scenario, manner: Manner) -> None:
         # To the millisecond, at the speed of all of them.
         slack = 0.001 * max(job.track.speed.values) + 1e-6
         assert abs(done - work[job.key].seconds - job.track.lost_work) <= slack
+
+
+@given(states(4, runs=ALL_RUN), st.booleans(), st.booleans())
+@_SLOW
+def test_a_cluster_as_it_stands_is_decided_about_as_by_the_reconciler(
+    state: ClusterState,
+    autoscaled: bool,  # noqa: FBT001 (hypothesis draws it)
+    pooled: bool,  # noqa: FBT001
+) -> None:
+    """But for nodes to come; pods of others that wait may find a node before."""
+    given = replace(state, demands=(), autoscaled=autoscaled, pooled=pooled)
+    decided: list[Plan] = []
+    watcher = Watcher(decided=lambda _now, _state, plan: decided.append(plan))
+    Simulation(from_state(given), _FAIR, watcher).run(0)
+    asks_never = tuple(
+        replace(job, provisioning=Provisioning(Provision.NEVER)) for job in given.jobs
+    )
+    plan = decide(replace(given, jobs=asks_never), _FAIR.policy, _FAIR.limits)
+    assert decided[:1] == [plan]
