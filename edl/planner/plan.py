@@ -60,7 +60,7 @@ class NodeAssignment(msgspec.Struct, frozen=True):
     job: JobKey
     role: str
     nodes: tuple[tuple[str, str], ...]
-    """(pod, node)"""
+    """(pod, node); "" where kube-scheduler binds the pod once an autoscaler has made a node."""
     replaced_pods: tuple[str, ...] = ()
     """Pods that were given a node and cannot be bound to it: they are ended, and made again."""
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from edl import contract, node_affinity, reasons
-from edl.model import JobKey, Pod, ResizePolicy, Role, TrainingJob
+from edl.model import Pod, ResizePolicy, Role, TrainingJob
 from edl.planner.plan import NodeAssignment
 from edl.steps import pod_removal, preconditioned_patches
 from edl.steps.provisioning import capacity_requests
@@ -42,7 +42,7 @@ def _given(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> 
     return tuple(
         Step(
             job.key,
-            (_patch(job.key, pod, nodes[role.name, pod.name], annotations | _own(job, role, pod)),),
+            (_patch(job, role, pod, nodes[role.name, pod.name], annotations),),
         )
         for role in job.live
         if not role.status.suspended
@@ -52,7 +52,7 @@ def _given(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> 
     )
 
 
-def _own(job: TrainingJob, role: Role, pod: Pod) -> dict[str, str]:
+def _own(job: TrainingJob, role: Role, pod: Pod, node: str) -> dict[str, str]:
     """What autoscalers are told of a pod of the minimum.
 
     It uses the nodes that were made for it. None is to move it: its training job would lose work.
@@ -60,17 +60,19 @@ def _own(job: TrainingJob, role: Role, pod: Pod) -> dict[str, str]:
     """
     if pod.index >= role.spec.min:
         return {}
-    consumes = capacity_requests.consumption(job)
+    consumes = capacity_requests.consumption(job) if node else {}
     moves = role.spec.resizing is ResizePolicy.ITEMS or pod.planned.says_disruption
     return consumes if moves else {**contract.UNDISRUPTED, **consumes}
 
 
-def _patch(key: JobKey, pod: Pod, node: str, annotations: dict[str, str]) -> Patch:
+def _patch(job: TrainingJob, role: Role, pod: Pod, node: str, told: dict[str, str]) -> Patch:
     """All at once: a pod whose gate is gone has its node, and what its start needs."""
-    affinity = {"affinity": node_affinity.narrowed(pod.planned.own_affinity, node)}
+    annotations = told | _own(job, role, pod, node)
+    given = {contract.ASSIGNED_NODE: node} if node else {}
+    affinity = {"affinity": node_affinity.narrowed(pod.planned.own_affinity, node)} if node else {}
     return preconditioned_patches.pod(
-        key,
+        job.key,
         pod,
-        annotations | {contract.ASSIGNED_NODE: node},
+        annotations | given,
         affinity | preconditioned_patches.ungated(pod, contract.PLACEMENT_GATE),
     )

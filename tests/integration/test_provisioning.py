@@ -140,6 +140,27 @@ def test_a_node_that_goes_before_its_gang_starts_is_replaced(
     assert lost not in nodes(at)
 
 
+def test_a_running_job_that_loses_a_node_of_its_minimum_goes_on_and_gets_another(
+    at: Stage,
+) -> None:
+    """Chief and server are on two nodes at most: the third has workers alone."""
+    at.apply(*cast_of("tensorflow", "cast", "chief=1,ps=1,worker=8..8", cpu=CPU))
+    at.until_runs("cast-worker", 8)
+    at.until_runs("cast-ps", 1)
+    at.until_runs("cast-chief", 1)
+    held = {
+        one["spec"]["nodeName"] for one in at.all("Pod") if "worker" not in one["metadata"]["name"]
+    }
+    lost = next(node for node in nodes(at) if node.removeprefix("node/") not in held)
+    started = at.job("cast-chief")["metadata"]["annotations"][contract.STARTED_AT]
+    at.kubectl("patch", lost, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+    at.kubectl("delete", "--wait=false", lost)
+    at.until(lambda: at.running("cast-worker") < 8, "workers are lost")
+    at.until_runs("cast-worker", 8)
+    assert len(nodes(at)) == 3
+    assert at.job("cast-chief")["metadata"]["annotations"][contract.STARTED_AT] == started
+
+
 def started_whole(at: Stage, job: str, pods: int) -> None:
     """Once, with all of its pods, and nothing is left of what it asked with."""
     at.until_runs(job, pods)

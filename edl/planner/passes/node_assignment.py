@@ -10,8 +10,10 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from edl.contract import Provision
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import TrainingJob
+from edl.planner.passes.admission.node_requests import is_provisionable
 from edl.planner.plan import NodeAssignment
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, Unscheduled
@@ -67,6 +69,7 @@ def node_assignments(snapshot: Snapshot) -> tuple[NodeAssignment, ...]:
     for one in gated:
         if one.job.key not in short:
             nodes = tuple((pod, names[node]) for pod, node in _placed(one))
+            nodes += tuple((pod, "") for pod in _awaiting_nodes(snapshot, one))
             replaced = tuple(_replaced(snapshot, one))
             if nodes or replaced:
                 found.append(NodeAssignment(one.job.key, one.role.name, nodes, replaced))
@@ -196,6 +199,24 @@ def _placed(allocation: RoleAllocation) -> Iterator[tuple[str, int]]:
             placement = allocation.placements[position]
             if placement.holds_idle and placement.node != NO_NODE:
                 yield pod.name, placement.node
+
+
+def _awaiting_nodes(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[str]:
+    """Pods of its minimum that no node has room for: an autoscaler makes nodes for pending ones.
+
+    kube-scheduler binds them, as far as it knows the rules that they are placed by.
+    """
+    job, template = allocation.job, allocation.role.template
+    if (
+        snapshot.autoscaled
+        and job.provisioning.wish is not Provision.NEVER
+        and not job.topology.required
+        and is_provisionable(template.shape)
+    ):
+        for position, _, pod in allocation.unscheduled:
+            unplaced = pod and pod.unplaced and allocation.placements[position].node == NO_NODE
+            if pod and unplaced and position < allocation.min_replicas:
+                yield pod.name
 
 
 def _replaced(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[str]:

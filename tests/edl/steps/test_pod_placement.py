@@ -93,6 +93,14 @@ def test_a_pod_gets_its_node_and_loses_its_gate_in_one_patch() -> None:
     }
 
 
+def test_a_pod_that_an_autoscaler_is_to_make_a_node_for_loses_its_gate_alone() -> None:
+    waits = waiting("worker", 0)[0]
+    (patch,) = of_pods(served(waits), Plan(node_assignments=(placement(""),)))
+    assert patch.body["spec"] == {"schedulingGates": []}
+    assert contract.ASSIGNED_NODE not in written(patch)
+    assert written(patch)[contract.SAFE_TO_EVICT] == "false"
+
+
 def told_to_autoscalers(*workers: Pod, **fields: object) -> list[Mapping[str, object]]:
     """What the patch that gives each of three workers its node says, where two are the minimum."""
     found = gated("worker", 2, 4, size=3, pods=workers or waiting("worker", 0, 1, 2), **fields)

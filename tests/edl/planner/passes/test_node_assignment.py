@@ -1,20 +1,31 @@
 """The plan gives gated pods their nodes, and what it has assigned is what happens."""
 
 from datetime import timedelta
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from edl.contract import HOSTS_GATE, PLACEMENT_GATE
-from edl.model import Assignment, Clearing, ClusterState, ResizePolicy, TrainingJob
+from edl.contract import HOSTS_GATE, PLACEMENT_GATE, Provision
+from edl.model import (
+    Assignment,
+    Clearing,
+    ClusterState,
+    JobKey,
+    Provisioning,
+    ResizePolicy,
+    TrainingJob,
+)
 from edl.planner.plan import NodeAssignment, Plan
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.plans import plan_for, sizes, started
+from tests.edl.planner.plans import ALL, plan_for, sizes, started
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
 
 GATED = {"gates": (PLACEMENT_GATE,), "created_at": at(-1)}
 SECOND = timedelta(seconds=1)
+KEY = JobKey("ns", "mnist")
 
 
 def nodes_of(plan: Plan) -> dict[str, tuple[str, ...]]:
@@ -283,6 +294,46 @@ def test_a_launcher_whose_node_was_taken_is_placed_again_while_it_waits_for_host
     assert quiet(plan_for(cluster(node("a", 2), node("b", 1), mine, other)))
     (found,) = plan_for(cluster(node("a", 1), node("b", 1), mine, other)).node_assignments
     assert (found.nodes, found.replaced_pods) == ((), ("pod-0",))
+
+
+def lost(**fields: Any) -> ClusterState:  # noqa: ANN401 - of a training job
+    """An hour after its start one of two gated workers is made anew; the only node is full."""
+    new = pod(1, gates=(PLACEMENT_GATE,), created_at=at(-130))
+    part = role("worker", 2, 4, size=2, suspended=False, gated=True, pods=(pod(0, "a"), new))
+    ran = replace(job("mnist", part), **{"started_at": at(-3600), **fields})
+    return cluster(node("a", 1), ran)
+
+
+def test_an_autoscaler_sees_the_pending_pod_of_a_minimum_that_lost_its_node() -> None:
+    state = replace(lost(), autoscaled=True)
+    plan = plan_for(state)
+    assert plan.node_assignments == (NodeAssignment(KEY, "worker", (("pod-1", ""),)),)
+    assert plan.suspensions == ()
+    longest = replace(state, observed_at=at(-130) + ALL.provisioning_timeout)
+    assert [one.job for one in plan_for(longest).suspensions] == [KEY]
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        lost(),
+        replace(lost(provisioning=Provisioning(wish=Provision.NEVER)), autoscaled=True),
+    ],
+    ids=["no autoscaler", "asks for no node"],
+)
+def test_without_an_autoscaler_a_gang_without_a_node_for_its_minimum_goes_back(
+    state: ClusterState,
+) -> None:
+    plan = plan_for(state)
+    assert (plan.node_assignments, [one.job for one in plan.suspensions]) == ((), [KEY])
+
+
+def test_a_pod_whose_room_is_on_its_way_asks_no_autoscaler() -> None:
+    extras = worker("other", 1, 3, on=["b", "b"], resizing=ResizePolicy.LIVE)
+    (ran,) = lost().jobs
+    state = replace(cluster(node("a", 1), node("b", 2), ran, extras), autoscaled=True)
+    plan = plan_for(state)
+    assert (plan.node_assignments, sizes(plan)) == ((), {"other": 1})
 
 
 def test_the_rest_of_a_start_has_room_before_pods_whose_nodes_are_only_guessed() -> None:
