@@ -51,6 +51,10 @@ def nodes(at: Stage) -> list[str]:
     return [f"node/{node['metadata']['name']}" for node in at.cluster_wide("Node")]
 
 
+def uids_by_node(at: Stage) -> dict[str, str]:
+    return {one["metadata"]["uid"]: one["spec"].get("nodeName", "") for one in at.all("Pod")}
+
+
 def provisional(at: Stage) -> list[Json]:
     return [one for one in at.all("Pod") if contract.PROVISIONAL in one["metadata"]["labels"]]
 
@@ -152,12 +156,13 @@ def test_a_running_job_that_loses_a_node_of_its_minimum_goes_on_and_gets_another
         one["spec"]["nodeName"] for one in at.all("Pod") if "worker" not in one["metadata"]["name"]
     }
     lost = next(node for node in nodes(at) if node.removeprefix("node/") not in held)
+    there = {uid for uid, node in uids_by_node(at).items() if lost.endswith(f"/{node}")}
     started = at.job("cast-chief")["metadata"]["annotations"][contract.STARTED_AT]
     at.kubectl("patch", lost, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
     at.kubectl("delete", "--wait=false", lost)
-    at.until(lambda: at.running("cast-worker") < 8, "workers are lost")
+    at.until(lambda: not there & uids_by_node(at).keys(), "its pods are lost")
     at.until_runs("cast-worker", 8)
-    assert len(nodes(at)) == 3
+    at.until(lambda: len(nodes(at)) == 3, "another node has come")
     assert at.job("cast-chief")["metadata"]["annotations"][contract.STARTED_AT] == started
 
 
