@@ -395,9 +395,9 @@ def test_what_an_autoscaler_says_is_read(room: Sandbox, account: Noted, grant: G
     events = AutoscalerEvents(account, lambda: None)
     events.seen(ClusterState(now, (), (TrainingJob(key, "none", (), now, provisioning=asked),)))
     with without(room, grant, ACCOUNT):
-        events.look()
+        events.turn(leading=True)
         assert account.refused == {grant.asked}
-    events.look()
+    events.turn(leading=True)
     assert grant.asked in account.allowed
 
 
