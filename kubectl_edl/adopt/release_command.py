@@ -47,6 +47,8 @@ def release(world: CliContext, named: Named, scope: Scope, writing: Writing) -> 
 
     if named.filenames and writing.output == "name":
         raise click.UsageError("-o name is for a Job of the cluster; with -f it is yaml or json.")
+    if named.filenames and writing.dry_run == "server":
+        raise click.UsageError("--dry-run server is for a Job of the cluster: -f sends nothing.")
     if named.filenames:
         FORMS[writing.output](world, release_files(world.stdin, named))
     elif named.name:

@@ -12,6 +12,7 @@ from kubectl_edl.output.serialize import STREAMS
 
 _PAUSE: Final = timedelta(seconds=0.2)
 _Missing = TypeVar("_Missing")
+_Item = TypeVar("_Item")
 
 
 def confirmed(world: CliContext, question: str) -> bool:
@@ -33,6 +34,22 @@ def waited(world: CliContext, missing: Callable[[], _Missing], timeout: timedelt
         world.sleep(_PAUSE.total_seconds())
         found = missing()
     return found
+
+
+def waited_gone(
+    world: CliContext,
+    items: Sequence[_Item],
+    is_there: Callable[[_Item], bool],
+    timeout: timedelta,
+) -> list[_Item]:
+    """Those that are still there when the time is up; each is asked about until it is gone."""
+    left = list(items)
+
+    def still() -> list[_Item]:
+        left[:] = [item for item in left if is_there(item)]
+        return left
+
+    return waited(world, still, timeout)
 
 
 PATIENCE: Final = timedelta(seconds=5)

@@ -23,7 +23,7 @@ from kubectl_edl.cli.command_errors import (
     no_such_job,
 )
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-from kubectl_edl.cli.interaction import confirmed, waited
+from kubectl_edl.cli.interaction import confirmed, waited_gone
 from kubectl_edl.cli.options import (
     DRY_RUN,
     TIME_LIMIT,
@@ -189,9 +189,7 @@ def _target(job: Json) -> ObjectRef:
 def _wait_until_gone(
     world: CliContext, connection: ClusterConnection, jobs: Sequence[Json], how: DeleteOptions
 ) -> None:
-    left = waited(
-        world, lambda: [job for job in jobs if _is_there(connection.cluster, job)], how.timeout
-    )
+    left = waited_gone(world, jobs, partial(_is_there, connection.cluster), how.timeout)
     if not left:
         return
     keys = [JobKey(job["metadata"]["namespace"], job["metadata"]["name"]) for job in left]

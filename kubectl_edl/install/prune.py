@@ -16,7 +16,7 @@ from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.visibility.queue_writes import SELECTOR
 from kubectl_edl.cli.command_errors import TimedOut
 from kubectl_edl.cli.context import CliContext
-from kubectl_edl.cli.interaction import waited
+from kubectl_edl.cli.interaction import waited_gone
 from kubectl_edl.install.rollout import PART_OF
 
 WEBHOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
@@ -70,10 +70,7 @@ def wait_until_gone(
     world: CliContext, cluster: PluginCluster, targets: Sequence[ObjectRef], timeout: timedelta
 ) -> None:
     """Raise TimedOut, naming what is still there."""
-    left = waited(
-        world, lambda: [one for one in targets if find(cluster, one) is not None], timeout
-    )
-    if left:
+    if left := waited_gone(world, targets, lambda one: find(cluster, one) is not None, timeout):
         names = ", ".join(f"{target.kind} {target.name}" for target in left)
         first = left[0]
         place = f" -n {first.namespace}" if first.namespace else ""

@@ -1,12 +1,13 @@
 """The types that all checks share: the installation under test, findings and remedies."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeAlias
 
 from kubectl_edl.cli.context import ClusterConnection
+from kubectl_edl.client.cluster_view import Survey
 
 
 class Verdict(StrEnum):
@@ -59,6 +60,8 @@ class Patient:
 
     connection: ClusterConnection
     now: datetime
+    surveyed: list[Survey] = field(default_factory=list, compare=False)
+    """The training jobs, once they were listed: a check after another reads the same."""
 
     @property
     def system_namespace(self) -> str:

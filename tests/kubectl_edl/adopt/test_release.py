@@ -233,3 +233,11 @@ def test_nothing_to_release_is_wrong_usage() -> None:
     found = Stage().run("release")
     assert found.code == 2
     assert "Specify a Job name or -f FILENAME." in found.err
+
+
+def test_a_server_dry_run_of_a_file_is_wrong_usage(tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump(job("sweep", framework="none", max="4")))
+    found = Stage().run("release", "-f", str(file), "--dry-run", "server")
+    assert (found.code, found.out) == (2, "")
+    assert "-f sends nothing" in found.err

@@ -2,6 +2,8 @@ import pytest
 
 from edl.errors import NotFound
 from edl.model import ObjectRef
+from edl.writes import Json
+from tests.kubectl_edl.fenced import Behind
 from tests.kubectl_edl.stage import Stage, cast, job, mnist
 
 ROLES = ["mnist-chief", "mnist-ps", "mnist-worker"]
@@ -274,3 +276,21 @@ def test_what_is_paused_in_all_namespaces_says_how_each_is_resumed(stage: Stage)
         f"team-b/sweep: {waits} -n team-b",
     ]
     assert stage.run("resume", "--all", "-A", "-o", "name").out == "job.batch/sweep\n" * 2
+
+
+def test_a_job_that_is_gone_is_not_asked_about_again(stage: Stage) -> None:
+    asked: list[str] = []
+
+    class Counting(Behind):
+        def get(self, target: ObjectRef) -> Json:
+            asked.append(target.name)
+            return self.cluster.get(target)
+
+    held(stage)
+    stage.wrapped = Counting  # type: ignore[assignment]
+    found = stage.run("delete", "--all", "--yes", "--timeout", "1s")
+    assert found.code == 5
+    assert {name: asked.count(name) for name in asked if name != "sweep"} == dict.fromkeys(
+        {name for name in asked if name != "sweep"}, 1
+    )
+    assert asked.count("sweep") > 1

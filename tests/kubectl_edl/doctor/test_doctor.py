@@ -9,6 +9,7 @@ from edl import contract
 from edl.annotations import attempt_backoff
 from edl.errors import Forbidden, Invalid, Unreachable
 from edl.kube.auth.access_review import MissingRights
+from edl.kube.cluster import ListOptions, RawList
 from edl.model import FailedAttempt, ObjectRef
 from edl.planner.decision_limits import Limits, Provisioner, ProvisionerSettings
 from edl.planner.published_settings import Settings, render
@@ -17,7 +18,7 @@ from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.doctor.checks import SECTIONS
 from kubectl_edl.main import run
 from tests.kubectl_edl.doctor.clinic import Clinic, installed, target
-from tests.kubectl_edl.fenced import fenced, hidden
+from tests.kubectl_edl.fenced import Behind, fenced, hidden
 from tests.kubectl_edl.stage import (
     NOW,
     Stage,
@@ -922,3 +923,17 @@ def test_requests_for_nodes_need_their_api(stage: Stage) -> None:
     assert "--enable-provisioning-requests" in fix
     stage.cluster.unserved = frozenset()
     assert only(stage, "provisioner")[0] == "ok"
+
+
+def test_the_training_jobs_are_listed_once_for_all_checks(stage: Stage) -> None:
+    listed: list[str] = []
+
+    class Counting(Behind):
+        def list(self, selection: ListOptions) -> RawList:
+            listed.append(selection.kind)
+            return self.cluster.list(selection)
+
+    before = stage.wrapped
+    stage.wrapped = lambda cluster: Counting(before(cluster))  # type: ignore[return-value]
+    stage.run("doctor", "-o", "json")
+    assert listed.count("LimitRange") == 2, "once for them, once for the plan of the whole cluster"
