@@ -83,7 +83,9 @@ class Preemption:
         """Room for all that is asked for, or nothing and no change."""
         victims = self._within_reach(preemptor)
         pods = [request.pods for request in preemptor.requests]
-        if not victims or pack(self._most(preemptor), preemptor.requests, Horizon.EMPTY) != pods:
+        if not victims:
+            return None
+        if pack(self._most(preemptor, victims), preemptor.requests, Horizon.EMPTY) != pods:
             return None
         room = self.reclaimable.capacity.with_idle(preemptor.scope)
         chosen = select_victims(victims, FreedCapacity(room, preemptor.requests))
@@ -145,7 +147,8 @@ class Preemption:
     def as_many_as_possible(self, preemptor: Preemptor) -> list[int]:
         """Room for as many pods of the one want as can be had; their nodes."""
         (request,) = preemptor.requests
-        most = pack(self._most(preemptor), [request], Horizon.EMPTY)[0]
+        room = self._most(preemptor, self._within_reach(preemptor))
+        most = pack(room, [request], Horizon.EMPTY)[0]
         reservation = (
             self.run(preemptor._replace(requests=(PodSetRequest(request.pod_class, most),)))
             if most
@@ -153,12 +156,12 @@ class Preemption:
         )
         return reservation.nodes[0] if reservation else []
 
-    def _most(self, preemptor: Preemptor) -> Ints:
-        """The room if all extras and all victims within reach were gone."""
+    def _most(self, preemptor: Preemptor, victims: Iterable[Victim]) -> Ints:
+        """The room if all extras and all these victims, those within reach, were gone."""
         freed = None if preemptor.scope.right else self._freed.get(preemptor.priority)
         if freed is None:
             freed = np.zeros_like(self.snapshot.capacity.future_idle)
-            for victim in self._within_reach(preemptor):
+            for victim in victims:
                 add_holdings(freed, victim, 1)
             if not preemptor.scope.right:
                 self._freed[preemptor.priority] = freed
