@@ -23,6 +23,7 @@ from kubectl_edl.client.lookup import training_job
 from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.pending_pods import REMOVE_GATES
 from kubectl_edl.install.job_restore import own_fields, with_gates
+from kubectl_edl.resources.source_manifest import has_ended
 
 _PLACES: Final = ("labels", "annotations")
 _START: Final = """kubectl patch job {name}{flags} -p '{{"spec":{{"suspend":false}}}}'"""
@@ -158,8 +159,7 @@ def _others_labels(job: Json) -> dict[str, str]:
 
 def _outcome(job: Json, flags: str) -> str:
     name, spec = job["metadata"]["name"], job.get("spec") or {}
-    conditions = (job.get("status") or {}).get("conditions") or ()
-    if any(one["type"] in ("Complete", "Failed") and one["status"] == "True" for one in conditions):
+    if has_ended(job):
         return f"{name}: an ordinary Job again; it has ended"
     if spec.get("suspend"):
         start = _START.format(name=name, flags=flags)

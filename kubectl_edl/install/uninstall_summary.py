@@ -12,6 +12,7 @@ from edl.writes import Json
 from kubectl_edl.cli.candidates import decoded
 from kubectl_edl.client.pending_pods import REMOVE_GATES
 from kubectl_edl.install import job_restore
+from kubectl_edl.resources.source_manifest import has_ended
 
 _SHOWN: Final = 5
 _BEHIND: Final = "a pod behind them, now or later, is not scheduled until you let it go"
@@ -21,7 +22,7 @@ _FIELDS: Final = {held_ttl.FIELD: contract.TTL, "template": "its scheduling gate
 def sentences(cluster: PluginCluster) -> list[str]:
     """For the user, before the answer."""
     elastic = elastic_jobs(cluster)
-    jobs = [job for job in elastic if not _ended(job)]
+    jobs = [job for job in elastic if not has_ended(job)]
     queued = [job for job in jobs if job["spec"].get("suspend")]
     running = len(jobs) - len(queued)
     held = _held(elastic)
@@ -88,13 +89,6 @@ def _jobs(count: int) -> str:
 
 def _name(job: Json) -> str:
     return f"{job['metadata']['namespace']}/{job['metadata']['name']}"
-
-
-def _ended(job: Json) -> bool:
-    conditions = (job.get("status") or {}).get("conditions") or ()
-    return any(
-        each["type"] in ("Complete", "Failed") and each["status"] == "True" for each in conditions
-    )
 
 
 def elastic_jobs(cluster: PluginCluster) -> list[Json]:

@@ -56,6 +56,13 @@ def source_of(manifest: Json) -> Json:
     return _with_settings(json.loads(applied), manifest)
 
 
+def has_ended(manifest: Json) -> bool:
+    """Whether a Job is complete or has failed, or a pod has ended."""
+    status = manifest.get("status") or {}
+    ends = {one.get("type") for one in status.get("conditions") or () if one["status"] == "True"}
+    return status.get("phase") in ("Succeeded", "Failed") or bool({"Complete", "Failed"} & ends)
+
+
 def controller_of(manifest: Json) -> str:
     """`CronJob/nightly` for a Job that a controller creates, else empty."""
     owners = manifest["metadata"].get("ownerReferences") or ()

@@ -88,17 +88,17 @@ CERTIFICATES: Final = Section(
         Check("webhook-answers", webhook_calls.answers),
     ),
 )
-"""What `certs verify` looks at: the last one is the API server's own word."""
+"""The checks of `certs verify`; the last one has the API server call the webhook."""
 
 
 def examine(connect: Callable[[], ClusterConnection], now: datetime) -> Iterator[Examined]:
-    """Section after section; what hangs on a vital look that failed is not looked at."""
+    """Section after section, up to the first whose vital check failed."""
     try:
         patient = Patient(connect(), now)
     except EdlError as error:
         yield Examined(
             SECTIONS[0].title,
-            (_named(SECTIONS[0].looks[0], _of_error(error)),),
+            (_named(SECTIONS[0].checks[0], _of_error(error)),),
             cut_short=True,
         )
         return
@@ -110,20 +110,20 @@ def examine(connect: Callable[[], ClusterConnection], now: datetime) -> Iterator
 
 
 def look_at(section: Section, patient: Patient) -> Examined:
-    """One section, up to a vital look that failed."""
+    """One section, up to a vital check that failed."""
     found: list[Diagnosis] = []
-    for look in section.looks:
-        said = [_named(look, one) for one in _carefully(look, patient)]
+    for check in section.checks:
+        said = [_named(check, one) for one in _carefully(check, patient)]
         found.extend(said)
-        if look.vital and any(one.verdict is Verdict.FAILURE for one in said):
+        if check.vital and any(one.verdict is Verdict.FAILURE for one in said):
             return Examined(section.title, tuple(found), cut_short=True)
     return Examined(section.title, tuple(found))
 
 
-def _carefully(look: Check, patient: Patient) -> Iterator[Diagnosis]:
-    """A look that meets an error has found something, too."""
+def _carefully(check: Check, patient: Patient) -> Iterator[Diagnosis]:
+    """An error of a check is a finding."""
     try:
-        yield from look.at(patient)
+        yield from check.at(patient)
     except EdlError as error:
         yield _of_error(error)
 
@@ -137,5 +137,5 @@ def _of_error(error: EdlError) -> Diagnosis:
     return failure(str(error), "kubectl config view --minify")
 
 
-def _named(look: Check, diagnosis: Diagnosis) -> Diagnosis:
-    return diagnosis.named(look.name)
+def _named(check: Check, diagnosis: Diagnosis) -> Diagnosis:
+    return diagnosis.named(check.name)

@@ -26,7 +26,7 @@ class Diagnosis:
     says: str
     fix: str = ""
     check: str = ""
-    """The name of the look that found it, for scripts."""
+    """The name of the check that found it, for scripts."""
 
     def named(self, check: str) -> "Diagnosis":
         return replace(self, check=check)
@@ -86,7 +86,7 @@ class Section:
     """Checks under one title."""
 
     title: str
-    looks: tuple[Check, ...]
+    checks: tuple[Check, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from edl.kube.cluster import ListOptions
 from edl.parsing.namespace_policy import SILENT
 from edl.writes import Json
 from kubectl_edl.doctor.checks.check import Diagnoses, Diagnosis, Patient, first, warning
+from kubectl_edl.resources.source_manifest import controller_of, has_ended
 
 _PODS: Final = f"!{contract.JOB_NAME_LABEL}"
 """A Job's pods have what its template has."""
@@ -33,7 +34,7 @@ def cron_jobs(patient: Patient) -> Diagnoses:
 def _said(patient: Patient, kind: str, labels: str) -> Iterator[Diagnosis]:
     for manifest in _listed(patient, kind, labels):
         told = unknown_keys.unheeded(manifest)
-        if told and not _is_over(manifest) and not _is_made_by_a_controller(manifest):
+        if told and not has_ended(manifest) and not controller_of(manifest):
             again = "apply" if _may_change(manifest) else "replace --force"
             yield _slip(
                 kind, manifest, told, f"correct its manifest, then: kubectl {again} -f FILE"
@@ -80,14 +81,3 @@ def _listed(patient: Patient, kind: str, labels: str = "") -> list[Json]:
             items = connection.cluster.list(ListOptions(kind, namespace, labels)).items
             return [json.loads(item) for item in items]
     return []
-
-
-def _is_over(manifest: Json) -> bool:
-    status = manifest.get("status") or {}
-    ends = (one.get("type") for one in status.get("conditions") or () if one["status"] == "True")
-    return status.get("phase") in ("Succeeded", "Failed") or bool({"Complete", "Failed"} & {*ends})
-
-
-def _is_made_by_a_controller(manifest: Json) -> bool:
-    owners = manifest["metadata"].get("ownerReferences") or ()
-    return any(owner.get("controller") for owner in owners)

@@ -61,7 +61,7 @@ def configuration(patient: Patient) -> Diagnoses:
 
 
 def answers(patient: Patient) -> Diagnoses:
-    """The honest proof: a labelled Job must come back completed, on the API server's own way."""
+    """A dry run of a labelled Job: the API server must return it completed."""
     namespace, here = patient.connection.namespace or "default", patient.system_namespace
     probe = _probe(f"edl-doctor-{int(patient.now.timestamp())}", namespace)
     target = ObjectRef("Job", namespace, probe["metadata"]["name"])

@@ -818,7 +818,7 @@ def test_colours_mark_what_is_wrong(stage: Stage, clinic: Clinic) -> None:
 
 
 def test_every_look_has_a_name_of_its_own() -> None:
-    names = [look.name for section in SECTIONS for look in section.looks]
+    names = [check.name for section in SECTIONS for check in section.checks]
     assert len(set(names)) == len(names)
 
 
