@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from edl.annotations import clearings
 from edl.contract import Provision
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import TrainingJob
@@ -98,7 +99,7 @@ def _planned(
     """At the node that the plan of its start or growth had for it."""
     ranked = allocation.role.template.gated and allocation.role.spec.indexed
     node = allocation.role.record.assigned.node(found.position) if ranked else ""
-    cleared = node in _cleared(allocation)
+    cleared = node in _cleared(snapshot, allocation)
     return _at(snapshot, allocation, node, (IDLE,)) if node and not cleared else None
 
 
@@ -122,7 +123,7 @@ def _elsewhere(
     snapshot: Snapshot, allocation: RoleAllocation, _found: Unscheduled
 ) -> Placement | None:
     """On no node that its role has left for another pod, where there is one."""
-    if not (allocation.role.template.gated and allocation.role.record.cleared):
+    if not (allocation.role.template.gated and _cleared(snapshot, allocation)):
         return None
     return _first(snapshot, allocation, map(int, np.flatnonzero(allocation.pod_class.eligible)))
 
@@ -130,7 +131,7 @@ def _elsewhere(
 def _first(
     snapshot: Snapshot, allocation: RoleAllocation, nodes: Iterable[int]
 ) -> Placement | None:
-    cleared = {snapshot.capacity.index.get(name) for name in _cleared(allocation)}
+    cleared = {snapshot.capacity.index.get(name) for name in _cleared(snapshot, allocation)}
     pod_class = allocation.pod_class
     found = (
         node
@@ -140,9 +141,13 @@ def _first(
     return next((Placement(node, holds_idle=True, is_new=False) for node in found), None)
 
 
-def _cleared(allocation: RoleAllocation) -> set[str]:
-    """Nodes that its replicas were moved off for a pod that may use few nodes."""
-    return {one.node for one in allocation.role.record.cleared}
+def _cleared(snapshot: Snapshot, allocation: RoleAllocation) -> set[str]:
+    """Nodes that its replicas were lately moved off for a pod that may use few nodes."""
+    return {
+        one.node
+        for one in allocation.role.record.cleared
+        if not snapshot.has_passed(one.at, clearings.REMEMBERED)
+    }
 
 
 def _anywhere(

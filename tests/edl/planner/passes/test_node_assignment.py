@@ -253,6 +253,21 @@ def test_a_replica_that_left_a_node_for_another_pod_does_not_come_back_to_it() -
         assert found.nodes == (("pod-2", expected),)
 
 
+def test_a_replica_comes_back_to_its_node_once_that_was_cleared_long_ago() -> None:
+    def assigned(since: float) -> tuple[str, ...]:
+        pods = (pod(0, "z"), pod(1, gates=(PLACEMENT_GATE,), created_at=at(-1)))
+        workers = role(
+            "worker", 1, 2, size=2, suspended=False, gated=True, pods=pods,
+            cleared=(Clearing("z", 1, at(-since)),), assigned=Assignment(0, ("z", "z")),
+        )  # fmt: skip
+        nodes = node("a", 4), node("z", 4)
+        found = plan_for(cluster(*nodes, job("mine", workers, started_at=at(-9999))))
+        return tuple(name for one in found.node_assignments for _, name in one.nodes)
+
+    assert assigned(599) == ("a",)
+    assert assigned(600) == ("z",)
+
+
 def test_minimums_are_placed_before_extras() -> None:
     def coming(name: str, low: int, high: int) -> TrainingJob:
         pods = tuple(pod(index, **GATED) for index in range(high))
