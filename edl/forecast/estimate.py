@@ -31,7 +31,7 @@ class Certainty(StrEnum):
     """The same; sooner if a job without a known end ends."""
     UNKNOWN = "Unknown"
     NEVER = "Never"
-    """Not on the nodes that there are, even if they were empty."""
+    """Not on the present nodes and quotas, even if no other training job ran."""
 
 
 class Estimate(msgspec.Struct, frozen=True):

@@ -11,9 +11,9 @@ from typing import Final
 
 import msgspec
 
-from edl import messages
+from edl import messages, reasons
 from edl.forecast.estimate import HORIZON, Certainty, Estimate, rounded
-from edl.forecast.never_fits import is_hopeless
+from edl.forecast.never_fits import hopeless
 from edl.forecast.remaining_work import Basis, RemainingWork, left
 from edl.model import ClusterState, Code, JobKey, Reason, TrainingJob
 from edl.phases import ending
@@ -35,13 +35,19 @@ class Forecast(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class _Seen:
-    """When each job first starts, and first grows, in seconds; and what was said of it last."""
+    """When each job first starts, and first grows, in seconds; and what was said of it last.
+
+    `never`: the reason of the first decision, of jobs that the present nodes and quotas rule out.
+    """
 
     start: dict[JobKey, float] = field(default_factory=dict)
     growth: dict[JobKey, float] = field(default_factory=dict)
     reason: dict[JobKey, Reason] = field(default_factory=dict)
+    never: dict[JobKey, Reason] = field(default_factory=dict)
 
     def note(self, now: float, _state: ClusterState, plan: Plan) -> None:
+        if not self.reason:
+            self.never = {one.job: one.reason for one in plan.held if reasons.is_never(one.reason)}
         for admission in plan.admissions:
             self.start.setdefault(admission.job, now)
         for resize in plan.resizes:
@@ -64,7 +70,10 @@ def forecast(
     told = _Told(state.observed_at, jobs, known, seen, stopped)
     waiting = {key for key in keys if any(role.status.suspended for role in jobs[key].live)}
     unseen = [jobs[key] for key in keys if key in waiting and key not in seen.start]
-    told.never.update(_never(state, settings, unseen, enough))
+    if all(node.schedulable for node in state.nodes):  # a cordoned one may come back
+        told.never.update((one.key, seen.never[one.key]) for one in unseen if one.key in seen.never)
+    rest = [job for job in unseen if job.key not in told.never]
+    told.never.update(_never(state, settings, rest, enough))
     return Forecast(
         starts={key: told.estimate(key, seen.start) for key in keys if key in waiting},
         grows={key: told.estimate(key, seen.growth) for key in keys if key not in waiting},
@@ -98,13 +107,13 @@ def _never(
     settings: Settings,
     unseen: list[TrainingJob],
     enough: Callable[[], bool],
-) -> Iterator[JobKey]:
-    """Those that nothing helps, of the first that were not seen to start."""
+) -> Iterator[tuple[JobKey, Reason]]:
+    """Those that nothing helps, of the first that were not seen to start; and why."""
     for job in unseen[:_TRIED]:
         if enough():
             return
-        if not _own(job) and is_hopeless(state, settings, job):
-            yield job.key
+        if not _own(job) and (reason := hopeless(state, settings, job)):
+            yield job.key, reason
 
 
 class _Told(msgspec.Struct, frozen=True):
@@ -115,14 +124,14 @@ class _Told(msgspec.Struct, frozen=True):
     known: Mapping[JobKey, RemainingWork]
     seen: _Seen
     stopped: bool
-    never: set[JobKey] = msgspec.field(default_factory=set)
+    never: dict[JobKey, Reason] = msgspec.field(default_factory=dict)
 
     def estimate(self, key: JobKey, times: Mapping[JobKey, float]) -> Estimate:
         job, after = self.jobs[key], times.get(key)
         if own := _own(job):
             return Estimate(Certainty.UNKNOWN, reason=own)
         if key in self.never:
-            return Estimate(Certainty.NEVER, reason=self._said(key))
+            return Estimate(Certainty.NEVER, reason=messages.lasting(self.never[key]))
         endless = self._endless(key, after)
         if after is None:
             return Estimate(Certainty.UNKNOWN, reason=self._why(key, endless))
@@ -151,6 +160,8 @@ class _Told(msgspec.Struct, frozen=True):
     def _why(self, key: JobKey, endless: list[JobKey]) -> str:
         if self.stopped:
             return "it would take too long to work out"
+        if key in self.seen.never:
+            return messages.lasting(self.seen.never[key])
         reason = self.seen.reason.get(key)
         if reason and reason.code is Code.QUOTA_EXCEEDED:
             # Jobs of other namespaces take nothing of it.

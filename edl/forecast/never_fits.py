@@ -2,23 +2,26 @@
 
 from msgspec.structs import replace
 
-from edl.model import ClusterState, Node, TrainingJob
+from edl import reasons
+from edl.model import ClusterState, Node, Reason, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.published_settings import Settings
 from edl.quantities import Resources
 
 
-def is_hopeless(state: ClusterState, settings: Settings, job: TrainingJob) -> bool:
-    """Whether an empty cluster would not start it either.
+def hopeless(state: ClusterState, settings: Settings, job: TrainingJob) -> Reason | None:
+    """Why an empty cluster would not start it either; None where it would.
 
     Where rules about other pods or shares of devices decide, that is not known: without the others
     there is nothing to be near.
     """
     if any(role.template.shape.constraints or role.template.shape.share for role in job.live):
-        return False
+        return None
     plan = decide(_emptied(state, job), settings.value(), settings.limits)
     # What waits for time only may start later.
-    return not plan.admissions and plan.recheck_after is None
+    if plan.admissions or plan.recheck_after is not None:
+        return None
+    return next((held.reason for held in plan.held), reasons.UNKNOWN)
 
 
 def _emptied(state: ClusterState, job: TrainingJob) -> ClusterState:

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from edl.forecast.estimate import Certainty, Estimate, rounded
 from edl.forecast.forecast import forecast
-from edl.model import ClusterState, JobKey, Node, Quota, QuotaCharge, TrainingJob
+from edl.model import ClusterState, JobKey, Node, Quota, QuotaCharge, Topology, TrainingJob
 from edl.planner.decision_limits import Autoscaler, Limits
 from edl.planner.published_settings import Settings
-from tests.edl.planner.states import NOON, at, busy, cluster, node, room, shape, worker
+from tests.edl.planner.states import NOON, at, busy, cluster, job, node, role, room, shape, worker
 
 MINUTE = timedelta(minutes=1)
 WAITS = JobKey("ns", "waits")
@@ -66,7 +66,7 @@ def test_progress_is_as_good_as_a_word() -> None:
 def test_who_can_never_start_is_told_why() -> None:
     state = cluster(busy(node("a", 4), room(3)), worker("waits", 2, 2))
     found = forecast(state, Settings(), [WAITS]).starts[WAITS]
-    assert found.certainty is Certainty.UNKNOWN
+    assert found.certainty is Certainty.NEVER
     assert found.reason.startswith("Insufficient cpu, even if no training job ran: needs ")
 
 
@@ -137,15 +137,30 @@ def test_a_gang_that_is_larger_than_the_cluster_never_starts() -> None:
     assert start(cluster(node("a", 4), worker("waits", 5, 5))).certainty is Certainty.NEVER
 
 
-def test_what_others_hold_may_be_free_some_day() -> None:
-    found = start(cluster(busy(node("a", 4), room(3)), worker("waits", 2, 2)))
-    assert found.certainty is Certainty.UNKNOWN
+def test_a_job_that_never_fits_names_its_own_cause_and_no_running_job() -> None:
+    """Whatever waits or runs beside it: the plan holds it for the nodes alone."""
+    held = worker("held", 3, 3, queued=-9000)
+    state = cluster(node("a", 4), worker("waits", 5, 5), held, runs("first"))
+    found = start(state)
+    assert found.certainty is Certainty.NEVER
+    assert found.reason == "Insufficient cpu, even if no training job ran: needs 5 x 1 CPU (worker)"
+
+
+def test_a_gang_that_no_topology_domain_can_hold_never_starts() -> None:
+    rack = "example.com/rack"
+    nodes = [busy(node(name, 4, labels={rack: name}), room(2)) for name in "ab"]
+    placed = role("worker", 3, 3, gated=True, topology=Topology(required=(("", rack),)))
+    first = worker("first", 2, 2, on=["a"] * 2, started_at=at(-600))
+    found = start(cluster(*nodes, job("waits", placed), first))
+    assert found.certainty is Certainty.NEVER
+    assert "even if no training job ran" in found.reason
 
 
 def test_a_node_that_is_cordoned_may_come_back() -> None:
     away = replace(node("b", 4), schedulable=False)
     found = start(cluster(node("a", 1), away, worker("waits", 2, 2)))
     assert found.certainty is Certainty.UNKNOWN
+    assert found.reason.startswith("Insufficient cpu, even if no training job ran: ")
 
 
 QUOTA = 'ResourceQuota "team"'
