@@ -57,7 +57,10 @@ def convert(document: Json) -> Converted | None:
         remark = _unversioned(kind)
     else:
         remark = _unknown(source, group, version) if source else _unread(document)
-    return Converted((document,), dropped=(remark,)) if remark else None
+    if remark:
+        return Converted((document,), dropped=(remark,))
+    note = unsupported_kinds.queued_by_kueue(group, document)
+    return Converted((document,), notes=(note,)) if note else None
 
 
 def _unread(document: Json) -> Remark | None:

@@ -13,6 +13,8 @@ from edl.quantities import SHARED_GPU
 
 _SPLIT: Final = "keep what is not lent in a team of its own, with lend: false"
 _SEVERAL: Final = "amounts of all flavors are added up; jobs choose nodes by their node affinity"
+_UNBOUNDED: Final = "another flavor of the resource has no such limit, and a team has one for all"
+_LIMIT: Final = "write a limit of the resource into the team"
 _UNKNOWN: Final = (
     "name cpu, memory, an extended resource or deviceclass.resource.kubernetes.io/NAME"
 )
@@ -45,10 +47,12 @@ def read(spec: Fields, *, is_on_top: bool) -> QueueCapacity:
     for one in quotas:
         guaranteed[one.resource] += one.nominal
         borrowing[one.resource] += one.borrowing or 0
+    unlimited = {one.resource for one in quotas if one.borrowing is None}
     for one in quotas:
-        if one.borrowing is None:
-            borrowing.pop(one.resource, None)
-    return QueueCapacity(guaranteed, is_on_top, borrowing, lend=_lends(quotas))
+        if one.resource in unlimited and one.borrowing is not None:
+            one.fields.lose("borrowingLimit", _UNBOUNDED, _LIMIT)
+    limited = {name: more for name, more in borrowing.items() if name not in unlimited}
+    return QueueCapacity(guaranteed, is_on_top, limited, lend=_lends(quotas))
 
 
 def _group(group: Fields) -> list[_ResourceQuota]:

@@ -6,7 +6,9 @@ Applied again, each of them would be run by its operator, beside the Jobs that c
 from collections.abc import Mapping
 from typing import Final
 
+from edl import contract
 from edl.convert.diagnostics import Remark
+from edl.writes import Json
 
 _NO_FRAMEWORK: Final = "has no framework here"
 _UNREAD: Final[Mapping[tuple[str, str], str]] = {
@@ -21,8 +23,12 @@ _UNREAD: Final[Mapping[tuple[str, str], str]] = {
     ("tensorflow.org", "TfJob"): "is older than what is read",
     ("batch.paddlepaddle.org", "PaddleJob"): "of paddle-operator is not read",
     ("elasticdeeplearning.ai", "AITrainingJob"): "is not read",
+    ("ray.io", "RayJob"): _NO_FRAMEWORK,
+    ("batch.volcano.sh", "Job"): "of Volcano is not read",
 }
 """Why, by API group and kind; only training jobs are listed."""
+_QUEUED: Final = frozenset({("batch", "Job"), ("batch", "CronJob"), ("", "Pod")})
+"""What Kueue queues and kubectl-edl can complete."""
 _WAY_OUT: Final = "its operator would run it: leave it out, or write its Jobs yourself"
 
 
@@ -30,3 +36,17 @@ def remark(group: str, kind: str) -> Remark | None:
     """What there is to say of a document that no source reads; None for what is none of ours."""
     why = _UNREAD.get((group, kind))
     return Remark(("kind",), f"{kind} {why}: left as it is", _WAY_OUT) if why else None
+
+
+def queued_by_kueue(group: str, document: Json) -> Remark | None:
+    """What becomes of an ordinary Job with Kueue's queue label: nothing, and Kueue queues it."""
+    kind = str(document.get("kind"))
+    if (group, kind) not in _QUEUED:
+        return None
+    metadata = document.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    if not isinstance(labels, dict) or contract.KUEUE_QUEUE not in labels:
+        return None
+    what = f"{kind} stays in Kueue's queue: left as it is"
+    instead = f"for kubectl-edl, remove this label and add {contract.FRAMEWORK}"
+    return Remark(("metadata", "labels", contract.KUEUE_QUEUE), what, instead)

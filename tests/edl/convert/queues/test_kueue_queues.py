@@ -208,6 +208,10 @@ def test_a_flavor_without_a_borrowing_limit_has_no_limit_for_all() -> None:
     groups = [{"coveredResources": [GPU], "flavors": flavors}]
     queue = kueue("ClusterQueue", "a", cohortName="all", resourceGroups=groups)
     assert team("a", queue).limit == ()
+    assert dropped(converted(queue)) == [
+        "spec.resourceGroups[0].flavors[1].name",
+        "spec.resourceGroups[0].flavors[0].resources[0].borrowingLimit",
+    ]
 
 
 def test_what_has_no_counterpart_is_named_with_its_path() -> None:

@@ -15,6 +15,8 @@ UNREAD = [
     ("tensorflow.org/v1alpha1", "TfJob"),
     ("batch.paddlepaddle.org/v1", "PaddleJob"),
     ("elasticdeeplearning.ai/v1", "AITrainingJob"),
+    ("ray.io/v1", "RayJob"),
+    ("batch.volcano.sh/v1alpha1", "Job"),
 ]
 OTHERS = [
     ("kubeflow.org/v1", "Notebook"),
@@ -65,3 +67,22 @@ def test_a_paddlejob_with_a_master_is_left_and_named() -> None:
 @pytest.mark.parametrize("kind", [["PaddleJob"], {"PaddleJob": 1}, 7, None])
 def test_a_kind_that_is_no_text_is_none_of_ours(kind: object) -> None:
     assert convert({"apiVersion": "kubeflow.org/v1", "kind": kind}) is None
+
+
+@pytest.mark.parametrize("kind", ["Job", "CronJob"])
+def test_a_job_in_a_queue_of_kueue_is_left_and_named(kind: str) -> None:
+    labels = {"kueue.x-k8s.io/queue-name": "team-a"}
+    job = {"apiVersion": "batch/v1", "kind": kind, "metadata": {"name": "one", "labels": labels}}
+    found = jobs(job)
+    assert found.manifests == (job,)
+    assert not found.dropped
+    assert [str(remark) for remark in found.notes] == [
+        f"metadata.labels[kueue.x-k8s.io/queue-name]: {kind} stays in Kueue's queue: left as it is; "
+        "for kubectl-edl, remove this label and add edl.dev/framework"
+    ]
+
+
+@pytest.mark.parametrize("labels", [None, "text", {"app": "one"}])
+def test_a_job_outside_kueue_is_none_of_ours(labels: object) -> None:
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"labels": labels}}
+    assert convert(job) is None
