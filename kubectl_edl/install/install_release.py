@@ -75,6 +75,11 @@ def install(
             "kubectl-edl is installed already; another image or other values: kubectl edl upgrade"
         )
     _refuse_a_second(cluster)
+    if outside := served_outside(cluster):
+        raise Refused(
+            f"kubectl-edl is installed already: the webhook is served from {outside}, by no "
+            "Deployment of this cluster; to run it in the cluster, kubectl edl uninstall first"
+        )
     _put(world, cluster, installation_values.chosen(asked, {}, world.stdin), how)
 
 

@@ -12,7 +12,7 @@ from certs.secrets import WEBHOOK_KINDS
 from edl import contract
 from edl.errors import Conflict, Invalid
 from edl.inject import held_ttl
-from edl.kube.cluster import RESOURCES, Cluster, ListOptions
+from edl.kube.cluster import RESOURCES, Cluster, ListOptions, find
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
 from edl.spec.job_spec import HELD_TTL
@@ -191,12 +191,28 @@ def test_an_upgrade_of_nothing_names_install() -> None:
     )
 
 
-def test_what_runs_outside_the_cluster_is_upgraded_there() -> None:
+def served_from_outside() -> Stage:
     on = stage()
     client = {"url": "https://127.0.0.1:8443/mutate"}
     target = ObjectRef(WEBHOOK_KINDS[0], "", "edl")
     on.cluster.create(target, {"webhooks": [{"name": "jobs.edl.dev", "clientConfig": client}]})
-    run = on.run("upgrade")
+    return on
+
+
+def test_beside_what_runs_outside_the_cluster_nothing_is_installed() -> None:
+    on = served_from_outside()
+    run = install(on)
+    assert run.code == 1
+    assert run.err == (
+        "error: kubectl-edl is installed already: the webhook is served from "
+        "https://127.0.0.1:8443, by no Deployment of this cluster; to run it in the cluster, "
+        "kubectl edl uninstall first\n"
+    )
+    assert find(on.cluster, ObjectRef("ConfigMap", "edl-system", "edl-values")) is None
+
+
+def test_what_runs_outside_the_cluster_is_upgraded_there() -> None:
+    run = served_from_outside().run("upgrade")
     assert run.code == 1
     assert run.err == (
         "error: nothing to upgrade: the webhook is served from https://127.0.0.1:8443, by no "
