@@ -92,6 +92,36 @@ def is_handed_back(new: Json, old: Json) -> bool:
     return contract.FRAMEWORK in labels(old) and not stays
 
 
+def is_defaulted(new: Json, old: Json) -> bool:
+    """Whether the labels of a released Job came back from its pod template, by no change of a user.
+
+    A Job that is sent without labels has all of its pods' (batch/v1, SetDefaults_Job), and ours
+    stay on the immutable template.
+    """
+    came_back = contract.FRAMEWORK in labels(template(old)) and contract.FRAMEWORK not in labels(
+        old
+    )
+    return came_back and labels(new) == labels(template(new))
+
+
+def released(job: Json) -> tuple[Json, tuple[str, ...]]:
+    """The Job without our labels again, and what its user should know."""
+    metadata = job.get("metadata") or {}
+    warning = (
+        f"{metadata.get('name', '')} stays an ordinary Job: without labels of its own it would "
+        f"have those of its pods; kubectl edl adopt {metadata.get('name', '')} --recreate … makes "
+        "it elastic again"
+    )
+    return job | {"metadata": metadata | {"labels": others_labels(job)}}, (warning,)
+
+
+def others_labels(job: Json) -> dict[str, str]:
+    """Labels that the API server would default on a Job without labels, except ours."""
+    found = labels(template(job)).items()
+    kept = {name: text for name, text in found if not name.startswith(contract.PREFIX)}
+    return kept or {contract.JOB_NAME_LABEL: job["metadata"]["name"]}
+
+
 def check_identity(new: Json, old: Json) -> None:
     """Raises Denied where a label or annotation changed from which the pods were made."""
     if contract.FRAMEWORK not in labels(old):

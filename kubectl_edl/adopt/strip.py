@@ -10,6 +10,7 @@ from edl.errors import Forbidden
 from edl.frameworks import FRAMEWORKS
 from edl.inject import held_ttl
 from edl.inject.pods import scheduling_gates
+from edl.inject.update_policy import others_labels
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.model.object_refs import JOB_TYPE
@@ -141,20 +142,10 @@ def _removal(job: Json) -> Json:
         for place in _PLACES
     }
     if all(map(ours, job["metadata"].get("labels") or {})):
-        metadata["labels"] |= _others_labels(job)
+        metadata["labels"] |= others_labels(job)  # with none, those of its pods come back
     patch: Json = {"metadata": {place: names for place, names in metadata.items() if names}}
     spec = own_fields(job)
     return patch | ({"spec": spec} if spec else {})
-
-
-def _others_labels(job: Json) -> dict[str, str]:
-    """Labels that the API server would default on a Job without labels, except ours.
-
-    It copies those of the pod template (batch/v1, SetDefaults_Job), which has ours.
-    """
-    template = (job["spec"]["template"].get("metadata") or {}).get("labels") or {}
-    kept = {name: text for name, text in template.items() if not ours(name)}
-    return kept or {contract.JOB_NAME_LABEL: job["metadata"]["name"]}
 
 
 def _outcome(job: Json, flags: str) -> str:

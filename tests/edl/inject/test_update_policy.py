@@ -333,3 +333,44 @@ def test_min_may_be_lowered_where_nobody_waits_for_more(manifest: Json) -> None:
     old = created(manifest)
     new = changed(old, "metadata labels edl.dev/min", "1")
     assert labels(update(new, old).manifest)["edl.dev/min"] == "1"
+
+
+def released() -> Json:
+    """As `kubectl edl release` leaves it: the template, which is immutable, keeps our labels."""
+    plain = {"name": "mnist-worker", "labels": {"job-name": "mnist-worker"}}
+    return RUNNING | {"metadata": plain}
+
+
+def test_a_released_job_that_is_applied_without_labels_stays_an_ordinary_one() -> None:
+    """The API server has defaulted them from the pod template."""
+    old = released()
+    pods = template(old)["metadata"]["labels"] | {"job-name": "mnist-worker"}
+    old = changed(old, "spec template metadata labels", pods)
+    verdict = update(changed(old, "metadata labels", pods), old)
+    assert labels(verdict.manifest) == {"job-name": "mnist-worker"}
+    assert verdict.manifest["spec"] == old["spec"]
+    (warning,) = verdict.warnings
+    assert warning.startswith("mnist-worker stays an ordinary Job: ")
+    assert update(verdict.manifest, old).manifest == verdict.manifest
+
+
+def test_a_released_job_has_a_label_at_least_lest_ours_come_back() -> None:
+    old = released()
+    verdict = update(changed(old, "metadata labels", template(old)["metadata"]["labels"]), old)
+    assert labels(verdict.manifest) == {"batch.kubernetes.io/job-name": "mnist-worker"}
+
+
+@pytest.mark.parametrize("more", [{}, {"team": "vision"}])
+def test_labels_that_a_user_adds_to_a_released_job_are_refused(more: Json) -> None:
+    old = released()
+    new = changed(old, "metadata labels", {contract.FRAMEWORK: "tensorflow", **more})
+    with pytest.raises(Denied, match="cannot be completed any more"):
+        update(new, old)
+
+
+def test_all_labels_of_its_pods_on_a_job_that_was_never_ours_are_refused() -> None:
+    old = changed(released(), "spec template metadata labels", {"app": "mnist"})
+    pods = {contract.FRAMEWORK: "tensorflow", "app": "mnist"}
+    new = changed(changed(old, "metadata labels", pods), "spec template metadata labels", pods)
+    with pytest.raises(Denied, match="cannot be completed any more"):
+        update(new, old)
