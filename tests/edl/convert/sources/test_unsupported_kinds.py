@@ -76,10 +76,11 @@ def test_a_job_in_a_queue_of_kueue_is_left_and_named(kind: str) -> None:
     found = jobs(job)
     assert found.manifests == (job,)
     assert not found.dropped
-    assert [str(remark) for remark in found.notes] == [
-        f"metadata.labels[kueue.x-k8s.io/queue-name]: {kind} stays in Kueue's queue: left as it is; "
-        "for kubectl-edl, remove this label and add edl.dev/framework"
-    ]
+    (note,) = found.notes
+    assert str(note) == (
+        f"metadata.labels[kueue.x-k8s.io/queue-name]: {kind} stays in Kueue's queue: left as it "
+        "is; for kubectl-edl, remove this label and add edl.dev/framework"
+    )
 
 
 @pytest.mark.parametrize("labels", [None, "text", {"app": "one"}])
