@@ -23,23 +23,27 @@ class ExistingPlacements(NamedTuple):
     unscheduled: list[Unscheduled]
 
 
+class PlacementByNode(dict[str, Placement]):
+    """The placement of a bound replica by node name; replicas on one node share the value."""
+
+    def __init__(self, nodes: Mapping[str, int]) -> None:
+        self._nodes = nodes
+
+    def __missing__(self, name: str) -> Placement:
+        found = self[name] = Placement(
+            self._nodes.get(name, NO_NODE), holds_idle=False, is_new=False
+        )
+        return found
+
+
 class PodsOnNodes:
     """Reads pods: the placements of those that stay, and the nodes of those that leave."""
 
     def __init__(self, nodes: Mapping[str, int]) -> None:
         self._nodes = nodes
-        self._by_node: dict[str, Placement] = {}
+        self.placements = PlacementByNode(nodes)
         self.leaving: defaultdict[Shape, list[int]] = defaultdict(list)
         """By shape, the nodes of pods that are about to leave."""
-
-    def on(self, node: str) -> Placement:
-        """The placement of a bound replica; replicas on one node share the value."""
-        found = self._by_node.get(node)
-        if found is None:
-            found = self._by_node[node] = Placement(
-                self._nodes.get(node, NO_NODE), holds_idle=False, is_new=False
-            )
-        return found
 
     def release(self, role: Role, pods: Iterable[Pod]) -> None:
         """These of its pods leave, as far as they have not yet."""
@@ -50,7 +54,7 @@ class PodsOnNodes:
 def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> ExistingPlacements:
     """The placements of a started role: `role.size` of them, the last one is given up first."""
     if home := _home(job, role):
-        return ExistingPlacements(list(map(pods.on, home)), [])
+        return ExistingPlacements(list(map(pods.placements.__getitem__, home)), [])
     live = [pod for pod in role.status.pods if pod.active]
     ranked = role.spec.indexed and all(pod.index >= 0 for pod in live)
     return (_ranked if ranked else _unranked)(job, role, live, pods)
@@ -72,7 +76,7 @@ def _ranked(job: TrainingJob, role: Role, live: list[Pod], pods: PodsOnNodes) ->
     for index in range(role.status.size):
         at = by_index.get(index)
         if at is not None and at.node:
-            found.placements.append(pods.on(at.node))
+            found.placements.append(pods.placements[at.node])
         elif at is None and (
             index in role.status.completed_indexes or ended.get(index) is PodPhase.SUCCEEDED
         ):
@@ -97,7 +101,7 @@ def _unranked(
     for place in range(size):
         at = live[place] if place < len(live) else None
         if at is not None and at.node:
-            found.placements.append(pods.on(at.node))
+            found.placements.append(pods.placements[at.node])
         elif place < expected:
             found.unscheduled.append(Unscheduled(place, _since(job, role, at, lost=lost), at))
             found.placements.append(_UNBOUND)
