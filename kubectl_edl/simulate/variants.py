@@ -110,7 +110,8 @@ def live(world: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     variants += [Variant(_PLAIN, _world(changed), Plain())] if asked.plain else []
     runs = run(variants, _until(asked, _LIVE_SECONDS), world.err)
     report = what_if_report(_shown(state, connection), runs, connection.namespace)
-    _answer(world, asked, runs, report.hinting(own.hints))
+    hints = what_if.left_out(state, asked.like)
+    _answer(world, asked, runs, report.hinting((*own.hints, *hints)))
 
 
 def _shown(state: ClusterState, connection: ClusterConnection) -> list[TrainingJob]:

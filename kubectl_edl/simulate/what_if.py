@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Final
 
 from msgspec.structs import replace
@@ -11,10 +12,14 @@ from edl.forecast.remaining_work import left
 from edl.frameworks import resizing
 from edl.model import ClusterState, Node, ResizePolicy, Role, TrainingJob
 from edl.planner.snapshot.cluster_snapshot import queue_order
-from edl.quantities import PODS, Resources
+from edl.quantities import CPU, MEMORY, PODS, Resources, amount_text
 from edl.simulator import Work
 from kubectl_edl.cli.command_errors import Missing, Misused, Refused
 
+_COMMON: Final = (CPU, MEMORY, "ephemeral-storage")
+"""Resources that each node has."""
+_MOST_PODS: Final = 110
+"""The kubelet's default."""
 _SET: Final = re.compile(r"job/((?P<namespace>[^/.]+)/)?(?P<name>.+)\.(?P<field>\w+)=(?P<value>.+)")
 _SET_FORM: Final = "job/NAME.max=40, job/NAMESPACE/NAME.min=2, .priority=10, .replicas=8"
 
@@ -38,7 +43,7 @@ def with_nodes(state: ClusterState, count: int, like: str) -> ClusterState:
 
 def _pattern(state: ClusterState, like: str) -> Node:
     if "=" in like:
-        return _node_of(like)
+        return _node_of(like, state)
     found = next((node for node in state.nodes if node.name == like), None)
     if like and found is None:
         raise Missing(f'no node "{like}"; all of them: kubectl get nodes')
@@ -55,15 +60,55 @@ def _kind(node: Node) -> tuple[object, ...]:
     return node.allocatable, node.taints
 
 
-def _node_of(text: str) -> Node:
-    """`cpu=16,memory=64Gi,nvidia.com/gpu=4`."""
-    pairs = [part.partition("=") for part in text.split(",")]
-    amounts = {name.strip(): value.strip() for name, _, value in pairs}
+def _node_of(text: str, state: ClusterState) -> Node:
+    """`cpu=16,memory=64Gi,nvidia.com/gpu=4`; what is left out of it is as the largest node has."""
+    amounts = _amounts(text)
+    _check_known(text, amounts, state)
     try:
-        room = Resources.of({PODS: 110}) + Resources.parse(amounts)
+        room = Resources.parse(amounts)
     except ValueError as error:
         raise Misused(f"--like {text}: {error}; such as cpu=16,memory=64Gi") from error
+    usual = {PODS: _MOST_PODS} if PODS not in amounts else {}
+    room += Resources.of({**usual, **_largest(amounts, state)})
     return Node("what-if", room, Resources(), Resources(), labels={})
+
+
+def left_out(state: ClusterState, like: str) -> list[str]:
+    """A hint for amounts that `--like` does not give, and that the largest node has."""
+    found = _largest(_amounts(like), state) if "=" in like else {}
+    told = ", ".join(amount_text(name, amount) for name, amount in found.items())
+    return [f"hint: --like {like}: and, as the largest node, {told}"] if found else []
+
+
+def _amounts(like: str) -> dict[str, str]:
+    pairs = [part.partition("=") for part in like.split(",")]
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _largest(amounts: Mapping[str, str], state: ClusterState) -> dict[str, int]:
+    """By resource that each pod may ask for, and that is not among `amounts`."""
+    most = {
+        name: max((node.allocatable.get(name) for node in state.nodes), default=0)
+        for name in _COMMON
+        if name not in amounts
+    }
+    return {name: amount for name, amount in most.items() if amount}
+
+
+def _check_known(text: str, amounts: Iterable[str], state: ClusterState) -> None:
+    """Raises Misused for a resource that no node has and no pod asks for."""
+    shapes = [role.template.shape for job in state.jobs for role in job.roles]
+    shapes += [demand.shape for demand in state.demands]
+    listed = [node.allocatable for node in state.nodes] + [shape.requests for shape in shapes]
+    known = sorted({*_COMMON, PODS, *(name for found in listed for name, _ in found.items)})
+    for name in amounts:
+        if name not in known:
+            same = [one for one in known if one.rpartition("/")[2] == name]
+            close = same or get_close_matches(name, known, n=1)
+            meant = f"did you mean {' or '.join(close)}?" if close else f"{', '.join(known)}"
+            raise Misused(
+                f'--like {text}: no node has "{name[:63]}" and no pod asks for it; {meant}'
+            )
 
 
 def with_setting(state: ClusterState, setting: str, namespace: str) -> ClusterState:

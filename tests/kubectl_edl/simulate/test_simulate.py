@@ -296,6 +296,25 @@ def test_nodes_are_added_like_a_named_one_or_as_described(stage: Stage) -> None:
     assert large["what-if"]["startSeconds"] == 1
 
 
+def with_gpus(manifest: Json) -> Json:
+    manifest["status"]["allocatable"]["nvidia.com/gpu"] = "4"
+    return manifest
+
+
+def test_a_resource_is_asked_for_by_its_whole_name(stage: Stage) -> None:
+    stage.create(with_gpus(node("gpus", cpu="8")))
+    found = stage.run("simulate", "--live", "--add-nodes", "1", "--like", "gpu=4,cpu=4")
+    assert "did you mean nvidia.com/gpu?" in found.err
+
+
+def test_amounts_left_out_are_those_of_the_largest_node_and_are_told(stage: Stage) -> None:
+    stage.create(with_gpus(node("gpus", cpu="48")))
+    args = ("--add-nodes", "1", "--like", "nvidia.com/gpu=48")
+    found = stage.run("simulate", "--live", *args)
+    assert "hint: --like nvidia.com/gpu=48: and, as the largest node, 48 CPU, " in found.err
+    assert what_if(stage, *args)["bert"]["what-if"]["startSeconds"] == 1
+
+
 def test_another_max_shows_which_jobs_gain_and_lose(stage: Stage) -> None:
     grown = what_if(stage, "--add-nodes", "4", "--set", "job/mnist.max=5")["mnist"]
     assert grown["as-is"]["maxReplicas"] == 12
@@ -340,6 +359,11 @@ def test_the_table_shows_now_and_then(stage: Stage) -> None:
         (("--add-nodes", "1", "--like", "nobody"), 'no node "nobody"'),
         (("--add-nodes", "1", "--like", "cpu=many"), "such as cpu=16,memory=64Gi"),
         (("--add-nodes", "1", "--like", "cpu=8,memory=-3"), "-3 is below 0; such as cpu=16"),
+        (
+            ("--add-nodes", "1", "--like", "cpuu=3"),
+            'no node has "cpuu" and no pod asks for it; did',
+        ),
+        (("--add-nodes", "1", "--like", "a.com/tpu=3"), "for it; cpu, ephemeral-storage, memory"),
     ],
 )
 def test_an_impossible_change_is_refused(stage: Stage, args: tuple[str, ...], said: str) -> None:
