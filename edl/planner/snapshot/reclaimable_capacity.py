@@ -36,9 +36,12 @@ class ReclaimableCapacity:
         """What `_reached` is of: the scope, and the version of its balance."""
         self._most: dict[int, ReclaimPriority] = {}
         """By team, the highest priority of replicas that are counted in `_reached`."""
+        nodes: defaultdict[tuple[int, _Kind], list[int]] = defaultdict(list)
         for allocation, placements in extras:
             kind = (allocation.reclaim_priority, allocation.pod_class)
-            self._pods[allocation.team][kind].update(map(_node, placements))
+            nodes[allocation.team, kind] += map(_node, placements)
+        for (team, kind), found in nodes.items():
+            self._pods[team][kind] = Counter(found)
 
     def add(self, allocation: RoleAllocation, placement: Placement, sign: int) -> None:
         priority, pod_class = allocation.reclaim_priority, allocation.pod_class
