@@ -48,8 +48,8 @@ _TABLE: Final = f"""
     required
 {keys.JOB} | a name | the training job that several Jobs form; default: the Job's own name
 {keys.ROLE} | the framework's own word | default: the framework's worker role
-{keys.MIN} | whole number from 1 | fewest replicas; default: `spec.parallelism`
-{keys.MAX} | whole number from min | most replicas; default: `spec.parallelism`
+{keys.MIN} | whole number from 1 | fewest replicas; default: `spec.parallelism`, but not above max
+{keys.MAX} | whole number from min | most replicas; default: `spec.parallelism`, but not below min
 {keys.GPU} | `2` or `0.5` | whole GPUs (`{keys.GPU_RESOURCE}`) or a KubeShare share of one
 {keys.GPU_MEMORY} | quantity, `3Gi` | memory of the shared GPU; default: KubeShare's
 [annotation: user]

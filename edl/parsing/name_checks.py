@@ -11,6 +11,7 @@ from edl.spec.job_spec import RoleBounds
 
 _HOST: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SERVICE: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN: Final = re.compile(rf"{_HOST.pattern}(\.{_HOST.pattern})*")
 _LONGEST_LABEL: Final = 63
 _NAME: Final = "metadata.name"
 
@@ -29,6 +30,8 @@ def check(
     elif len(form.job_name) > _LONGEST_LABEL:
         what = f"it has {len(form.job_name)} characters"
         form.found(_NAME, what, f"at most {_LONGEST_LABEL}, or a shorter label {contract.JOB}")
+    elif form.name and not _SUBDOMAIN.fullmatch(form.name):
+        form.found(_NAME, f'"{form.name}" is not a name', "a-z, 0-9, - and .")
 
 
 def _check_pod(form: ManifestReader, seat: RoleBounds, cast: Sequence[RoleBounds]) -> None:

@@ -12,7 +12,7 @@ from edl.errors import Denied
 from edl.model.teams import DEFAULT_TEAM, Reclaim, Team, Teams
 from edl.parsing.strict_yaml import YamlBounds, load
 from edl.parsing.team_fields import Findings, TeamReader, quoted, resource_name
-from edl.quantities import CPU, SHARED_GPU, amount_text
+from edl.quantities import CPU, MEMORY, SHARED_GPU, amount_text, number_text
 
 BOUNDS: Final = YamlBounds(size=512 * 1024, depth=7)
 MOST_TEAMS: Final = 2000
@@ -177,10 +177,11 @@ def _below(tree: Teams, name: str) -> Mapping[str, Sequence[tuple[str, int]]]:
 
 
 def quantity_text(resource: str, amount: int) -> str:
-    """An amount exactly as documents write it: `400`, `500m`, `68719476736`."""
+    """An amount exactly as documents write it: `400`, `0.5`, `64Gi`."""
     if resource in (CPU, SHARED_GPU):
         return f"{Decimal(amount) / _THOUSAND:f}"
-    return str(amount)
+    whole_mebibytes = resource == MEMORY and amount % 1024**2 == 0
+    return number_text(resource, amount) if whole_mebibytes else str(amount)
 
 
 def _written(resource: str, amount: int) -> str | int:

@@ -21,6 +21,14 @@ NOTHING: Final = "<none>"
 _Item = TypeVar("_Item")
 
 
+_LONGEST_CELL: Final = 160
+
+
+def bounded(text: str) -> str:
+    """The beginning of a text that would make a table unreadable; `-o json` has it whole."""
+    return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 1].rstrip()}…"
+
+
 class Column(msgspec.Struct, Generic[_Item], frozen=True):
     """A title, and the cell of an item.
 

@@ -116,3 +116,8 @@ def test_a_refusal_says_where_the_role_is_needed() -> None:
 def test_a_service_account_is_not_sent_to_the_roles_of_users() -> None:
     said = refused("system:serviceaccount:edl-system:edl-reconciler", "patch", "jobs.batch")
     assert "ask for a role with this verb" in said
+
+
+def test_a_service_account_of_a_user_is_sent_to_them() -> None:
+    said = refused("system:serviceaccount:team:ci", "create", "jobs.batch", namespace="team")
+    assert "ask for the ClusterRole edl-editor in namespace team" in said

@@ -18,7 +18,7 @@ from edl.errors import (
 from edl.kube.auth.user_roles import role_with
 
 _RBAC: Final = re.compile(r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) resource')
-_ACCOUNT: Final = "system:serviceaccount:"
+_OWN_ACCOUNT: Final = re.compile(r"system:serviceaccount:[^:]+:edl-(reconciler|webhook)")
 _WEBHOOK: Final = re.compile(r"admission webhook \S+ denied the request: (?P<cause>.*)", re.DOTALL)
 _AWAY: Final = re.compile(r'failed calling webhook "[^"]+\.edl\.dev"')
 
@@ -85,9 +85,9 @@ def _forbidden(request: ApiCall, message: str) -> ClusterError:
 
 
 def _way_out(request: ApiCall, rule: re.Match[str]) -> str:
-    """A ServiceAccount may be one of ours, whose roles are others."""
+    """Our own ServiceAccounts have other roles than users have."""
     found = role_with(rule["verb"], request.resource, request.name)
-    if not found or rule["user"].startswith(_ACCOUNT):
+    if not found or _OWN_ACCOUNT.fullmatch(rule["user"]):
         return "ask for a role with this verb"
     return f"ask for the ClusterRole {found} {request.where or 'in the whole cluster'}"
 

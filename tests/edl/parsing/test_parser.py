@@ -319,3 +319,16 @@ def test_one_message_lists_every_finding() -> None:
         "metadata.labels[edl.dev/min]: min 5 is above max 4; 1 ≤ min ≤ max | "
         f'metadata.labels[edl.dev/gpu]: "abc"; {GPU_CHOICE}'
     )
+
+
+def test_a_job_whose_pods_restart_always_is_refused_before_the_api_server_does() -> None:
+    manifest = job(framework="none")
+    manifest["spec"]["template"]["spec"]["restartPolicy"] = "Always"
+    path, what = "spec.template.spec.restartPolicy", '"Always", which a Job cannot have'
+    assert findings(manifest) == (Finding(path, what, "OnFailure or Never"),)
+
+
+@pytest.mark.parametrize("name", ["X_y", "a..b", "-a"])
+def test_a_name_that_the_api_server_would_refuse_is_refused(name: str) -> None:
+    found = findings(job(framework="none", name=name))
+    assert found == (Finding("metadata.name", f'"{name}" is not a name', "a-z, 0-9, - and ."),)

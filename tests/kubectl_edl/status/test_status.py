@@ -268,3 +268,17 @@ def test_a_pod_without_a_node_of_the_plan_is_in_the_way(stage: Stage) -> None:
         in out
     )
     assert "kubectl edl explain resnet" in out
+
+
+def test_a_long_message_of_an_autoscaler_is_cut_in_the_table_and_whole_elsewhere() -> None:
+    stage = Stage()
+    told = "no node pool can take these pods: " + "incompatible requirements, " * 20
+    notes = {contract.REASON: "NodesNotProvisioned", contract.MESSAGE: told}
+    stage.put(job("resnet", framework="none", min="1", max="4"))
+    stage.patch("resnet", {"metadata": {"annotations": notes}})
+    (_, line) = stage.run("status").out.splitlines()
+    assert len(line) < 260
+    assert "…" in line
+    (one,) = json.loads(stage.run("status", "-o", "json").out)["items"]
+    assert told.strip() in json.dumps(one)
+    assert told.strip() in " ".join(stage.run("status", "resnet").out.split())

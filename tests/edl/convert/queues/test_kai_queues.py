@@ -149,7 +149,7 @@ HOSTILE: list[tuple[list[Json], str]] = [
     ),
     (
         [kai("a", resources={"memory": bounds(2**59)})],
-        'as edl-teams: team a.guaranteed[memory]: "576460752303423488000000"; from 0 to 1Ei',
+        'as edl-teams: team a.guaranteed[memory]: "500000Ei"; from 0 to 1Ei',
     ),
     ([kai("a", resources=[1])], "spec.resources: what stands here; an object"),
 ]

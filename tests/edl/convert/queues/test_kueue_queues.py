@@ -54,6 +54,17 @@ def test_fields_of_v1beta1_mean_the_same() -> None:
     assert found["vision"].guaranteed == amounts(memory="36Gi")
 
 
+def test_memory_is_written_in_the_largest_unit_that_divides_it() -> None:
+    queue = cluster_queue("vision", "all", quota("memory", "100Gi", borrowingLimit="10Gi"))
+    manifest = converted(queue).manifest
+    assert manifest is not None
+    (vision,) = [
+        one for one in yaml.safe_load(manifest["data"]["teams.yaml"])["teams"] if "limit" in one
+    ]
+    assert vision["guaranteed"] == {"memory": "100Gi"}
+    assert vision["limit"] == {"memory": "110Gi"}
+
+
 def test_what_may_be_borrowed_comes_on_top_of_the_guarantee_as_the_limit() -> None:
     quotas = (quota(GPU, 32, borrowingLimit=16), quota("cpu", 400), quota("memory", 0))
     found = team("vision", cluster_queue("vision", "all", *quotas))
