@@ -207,7 +207,7 @@ class Attempted(StrEnum):
     RECLAMATION = "Reclamation"
     """It made room for a training job that could not start."""
     PLACEMENT = "Placement"
-    """Pods of others came first to the nodes of a start."""
+    """Pods of others came first to the nodes of a start, or these are gone."""
 
 
 class Attempt(msgspec.Struct, frozen=True, tag=True):
