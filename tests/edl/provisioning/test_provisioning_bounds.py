@@ -4,13 +4,17 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from edl import contract
 from edl.contract import Provision
-from edl.model import Code, ObjectRef
+from edl.model import Code, ObjectRef, ProvisionalPod, Provisioning
+from edl.planner.decision_limits import Autoscaler
 from edl.planner.passes.admission.provisional_room import MOST_PODS
 from edl.steps.provisioning.provisional_rounds import MOST_CREATED
 from edl.writes import Create, Patch, Write
+from tests.edl.planner.plans import ALL, plan_for
+from tests.edl.planner.states import at, busy, cluster, job, node, role, room
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
 
 if TYPE_CHECKING:
@@ -161,6 +165,20 @@ def test_pods_of_users_with_our_label_stay() -> None:
     )
     world.settle(10)
     assert len(world.provisional()) == 1
+
+
+def test_what_provisional_pods_of_one_role_hold_is_no_room_for_another_role() -> None:
+    """All four cores that there are wait for workers; the server needs a node of its own."""
+    held = tuple(
+        ProvisionalPod(f"mnist-{number}", f"uid-{number}", "worker", "a", at(-5), room(1))
+        for number in range(4)
+    )
+    gang = job(
+        "mnist", role("ps", 1, 1), role("worker", 4, 4), provisioning=Provisioning(pods=held)
+    )
+    state = cluster(busy(node("a", 4), room(4, pods=4)), gang)
+    (asked,) = plan_for(state, replace(ALL, autoscaler=Autoscaler.PRESENT)).requests
+    assert dict(asked.pods) == {"ps": 1, "worker": 4}
 
 
 def _drain(world: AutoscaledCluster, name: str) -> None:

@@ -102,7 +102,14 @@ class ProvisionalRoom:
         # Where it needs a domain, nothing says in which one nodes come.
         fitting = held
         if not found.job.topology.required:
-            fitting = pack(reach(), requests, FUTURE_IDLE)
+            rest = [
+                PodSetRequest(pod_class, max(pods - count, 0))
+                for (pod_class, pods), count in zip(requests, held, strict=True)
+            ]
+            self.free(found, -1)  # what one role's pods hold is no room for another role
+            more = pack(reach(), rest, FUTURE_IDLE)
+            self.free(found)
+            fitting = [count + found for count, found in zip(held, more, strict=True)]
         missing = [
             max(request.pods - count, 0) for request, count in zip(requests, fitting, strict=True)
         ]
