@@ -106,7 +106,7 @@ class ProvisionalRoom:
                 PodSetRequest(pod_class, max(pods - count, 0))
                 for (pod_class, pods), count in zip(requests, held, strict=True)
             ]
-            self.free(found, -1)  # what one role's pods hold is no room for another role
+            self.free(found, -1)  # what pods of one role hold is not there for another
             more = pack(reach(), rest, FUTURE_IDLE)
             self.free(found)
             fitting = [count + found for count, found in zip(held, more, strict=True)]
