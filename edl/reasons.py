@@ -74,8 +74,8 @@ PROMISING: Final = frozenset(
 _CORDONED: Final = frozenset({NodeRule.UNSCHEDULABLE, NodeRule.OTHERS_UNSCHEDULABLE})
 
 
-def started(pods: int) -> Reason:
-    return Reason(Code.ADMITTED, Pods(pods))
+def started(pods: int, *, manual: bool = False) -> Reason:
+    return Reason(Code.ADMITTED, Pods(pods, manual))
 
 
 def completed(roles: Sequence[str]) -> Reason:

@@ -140,8 +140,9 @@ def _(about: PendingPods, code: Code) -> _Sentence:  # noqa: ARG001 (a sentence'
 
 @_about.register
 def _(about: Pods, code: Code) -> _Sentence:  # noqa: ARG001
-    one = "the pod of its minimum fits"
-    return _Sentence(one if about.count == 1 else f"all {about.count} pods of its minimum fit")
+    what = "manual size" if about.manual else "minimum"
+    one = f"the pod of its {what} fits"
+    return _Sentence(one if about.count == 1 else f"all {about.count} pods of its {what} fit")
 
 
 @_about.register

@@ -117,9 +117,10 @@ class PendingPods(msgspec.Struct, frozen=True, tag=True):
 
 
 class Pods(msgspec.Struct, frozen=True, tag=True):
-    """Its own pods."""
+    """Its own pods: of its minimum, or of the size that its user has set."""
 
     count: int
+    manual: bool = False
 
 
 class Awaiting(msgspec.Struct, frozen=True, tag=True):

@@ -72,7 +72,9 @@ class Gang(msgspec.Struct, frozen=True):
         """The reason of its start."""
         if self.stop_reason:
             return reasons.restarted(self.stop_reason)
-        return replace(reasons.started(self.pods), attempts=failed_starts(self.roles))
+        manual = any(manual_size(role) is not None for role in self.roles)
+        started = reasons.started(self.pods, manual=manual)
+        return replace(started, attempts=failed_starts(self.roles))
 
     @property
     def signature(self) -> "GangSignature":

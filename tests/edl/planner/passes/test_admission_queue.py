@@ -435,3 +435,14 @@ def test_a_start_holds_its_room_before_its_pods_are_made(*, gated: bool) -> None
     begun = worker("begun", 2, 2, suspended=False, gated=gated, started_at=at(-1))
     state = cluster(node("a", 2), begun, worker("next", 1, 1))
     assert started(plan_for(state)) == {}
+
+
+@pytest.mark.parametrize(("manual", "what"), [(None, "minimum"), (5, "manual size")])
+def test_a_start_says_whether_its_minimum_or_its_manual_size_fits(
+    manual: int | None, what: str
+) -> None:
+    plan = plan_for(
+        cluster(node("a", 8), worker("mnist", 5 - 4 * bool(manual), 8, replicas=manual))
+    )
+    (admission,) = plan.admissions
+    assert message(admission.reason) == f"all 5 pods of its {what} fit"
