@@ -37,10 +37,8 @@ _PRECISION = 10_000
 
 def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
     """Blockers of a gang's start, by role; as many pods as fit are counted as placed."""
-    if gang.quota_request and (quota := gang.quota_request.exceeded(FUTURE_IDLE)):
-        yield quota_shortage(
-            quota, gang.quota_request, _given_back(snapshot, quota, gang.job.priority)
-        )
+    if gang.quota_request and (first := gang.quota_request.exceeded(FUTURE_IDLE)):
+        yield _gang_quota_shortage(snapshot, gang.quota_request, first, gang.job.priority)
     room = reachable_capacity(snapshot, gang.job)
     near = closest_fit(snapshot, gang, room, FUTURE_IDLE)
     if near is None:
@@ -109,6 +107,23 @@ def quota_shortage(quota: QuotaLine, quota_request: QuotaRequest, comes: int) ->
         left=max(quota.future_remaining, 0),
         lacks=max(needed - left, 1),
     )
+
+
+def _gang_quota_shortage(
+    snapshot: Snapshot, quota_request: QuotaRequest, first: QuotaLine, priority: int
+) -> QuotaExceeded:
+    """Of the first quota that stays too small when extras yield; of `first` where none does.
+
+    Extras that would be enough for one quota yield only when the gang fits into all of them.
+    """
+    comes = {quota: _given_back(snapshot, quota, priority) for quota, _ in quota_request.amounts}
+    short = (
+        quota
+        for quota, cost in quota_request.amounts
+        if cost > quota.future_remaining + comes[quota]
+    )
+    quota = next(short, first)
+    return quota_shortage(quota, quota_request, comes.get(quota, 0))
 
 
 def _given_back(snapshot: Snapshot, quota: QuotaLine, priority: int) -> int:

@@ -275,6 +275,22 @@ def test_each_limit_of_a_quota_is_told_by_itself() -> None:
     assert found.start_blockers.complete
 
 
+def test_extras_that_yield_count_for_each_limit_of_a_quota_alike() -> None:
+    """3 stay of the 4 that run, and 7 come: 10 of each."""
+    charges = (QuotaCharge(QUOTA, "pods", 1), QuotaCharge(QUOTA, "requests.cpu", 1000))
+    fixed = worker("fixed", 3, 4, on=["a"] * 4, started_at=at(-600), charges=charges)
+    waits = worker("waits", 7, 10, charges=charges)
+    quotas = (Quota("ns", QUOTA, "pods", 8), Quota("ns", QUOTA, "requests.cpu", 6000))
+    there = situation(node("a", 20), fixed, waits)
+    found = explain(replace(there, state=replace(there.state, quotas=quotas)), waits.key)
+    assert found is not None
+    assert found.start_blockers is not None
+    assert [messages.remedy(blocker) for blocker in found.start_blockers.blockers[:2]] == [
+        f"10 pods in {QUOTA} of namespace ns",
+        f"10 requests.cpu in {QUOTA} of namespace ns",
+    ]
+
+
 def test_who_waits_behind_another_is_told_whom() -> None:
     first = worker("first", 4, 4, queued=-900)
     things = (node("a", 4), runs("big", 2, low=2, high=2), first, worker("late", 2, 2, queued=-10))
