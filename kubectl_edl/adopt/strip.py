@@ -142,7 +142,7 @@ def _removal(job: Json) -> Json:
         for place in _PLACES
     }
     if all(map(ours, job["metadata"].get("labels") or {})):
-        metadata["labels"] |= others_labels(job)  # with none, those of its pods come back
+        metadata["labels"] |= others_labels(job)  # without any, those of its pods come back
     patch: Json = {"metadata": {place: names for place, names in metadata.items() if names}}
     spec = own_fields(job)
     return patch | ({"spec": spec} if spec else {})

@@ -27,7 +27,8 @@ one ConfigMap edl-teams behind everything else. Convert all of them together: th
 Each field is carried over, or named on stderr: "dropped" with what to do instead, "note" where
 nothing is lost. ScaleIn and ScaleOut are operations: the command that does the same is named on
 stderr, nothing is printed for them, and they count as dropped. So does a training job of an
-operator that is not read here, such as an XGBoostJob: it comes out as it went in.
+operator that is not read here, such as an XGBoostJob: it comes out as it went in. An ordinary Job
+with Kueue's queue label does so too, with a note.
 
 \b
 Examples:

@@ -112,7 +112,7 @@ def quota_shortage(quota: QuotaLine, quota_request: QuotaRequest, comes: int) ->
 def _gang_quota_shortage(
     snapshot: Snapshot, quota_request: QuotaRequest, first: QuotaLine, priority: int
 ) -> QuotaExceeded:
-    """Of the first quota that stays too small when extras yield; of `first` where none does.
+    """The first quota that stays too small when extras yield; `first` where none does.
 
     Extras that would be enough for one quota yield only when the gang fits into all of them.
     """
