@@ -1,6 +1,7 @@
 """Queued gangs get their nodes from a real Karpenter, whole or not at all."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(900
 POOL = NodePool(sizes=(16,), cpu_limit="640", node_delay="3s", consolidate_after="Never")
 CPU = "3900m"
 """Four such pods fill a node."""
-OPTIONS = ("--provisioning-timeout=45", "--provisioning-parallelism=20")
+OPTIONS = ("--provisioning-timeout=45", "--provisioning-parallelism=20", "--gang-limit=30")
 
 
 @pytest.fixture(scope="module")
@@ -157,8 +158,9 @@ def test_a_running_job_that_loses_a_node_of_its_minimum_goes_on_and_gets_another
     }
     lost = next(node for node in nodes(at) if node.removeprefix("node/") not in held)
     there = {uid for uid, node in uids_by_node(at).items() if lost.endswith(f"/{node}")}
-    started = "2026-01-01T12:00:00Z"
-    at.kubectl("annotate", "jobs", "--all", "--overwrite", f"{contract.STARTED_AT}={started}")
+    started = at.job("cast-chief")["metadata"]["annotations"][contract.STARTED_AT]
+    over = datetime.fromisoformat(started) + timedelta(seconds=31)
+    at.until(lambda: datetime.now(UTC) > over, "it has come together")
     at.kubectl("delete", "--wait=false", lost)
     at.until(lambda: not there & uids_by_node(at).keys(), "its pods are lost")
     at.until_runs("cast-worker", 8)
