@@ -197,9 +197,9 @@ class Trial:
         self.tally.counted["reached mutate()"] += 1
         return handlers.mutate(request, context)
 
-    def _validate(self, request: AdmissionRequest, context: Context) -> None:
+    def _validate(self, request: AdmissionRequest, context: Context) -> AdmissionVerdict:
         self.tally.counted["reached validate()"] += 1
-        handlers.validate(request, context)
+        return handlers.validate(request, context)
 
     def _found(self, case: Case, what: str) -> None:
         self.tally.counted["defects"] += 1
