@@ -183,16 +183,20 @@ def _bound(role: Role) -> list[Pod]:
 def is_whole(allocation: RoleAllocation, last: Pod) -> bool:
     """All others are there, and listed: one goes when the one before has come back."""
     job, role = allocation.job, allocation.role
-    others = [
-        pod for pod in role.status.pods if pod is not last and pod.ready and not pod.terminating
-    ]
-    return len(others) == role.status.size - 1 == len(role.status.pods) - 1 and all(
+    whole = len(role.status.pods) == role.status.size and others_are_ready(role, last)
+    return whole and all(
         _lists_others(launcher, role, last)
         for one in job.roles
         if one.spec.is_leader and FRAMEWORKS[job.framework].publishes == role.name
         for launcher in one.status.pods
         if not (launcher.ended or launcher.terminating)
     )
+
+
+def others_are_ready(role: Role, last: Pod) -> bool:
+    """Whether all of its size are there; others may be about to leave."""
+    others = (pod for pod in role.status.pods if pod is not last and not pod.terminating)
+    return sum(pod.ready for pod in others) == role.status.size - 1
 
 
 def _lists_others(launcher: Pod, role: Role, last: Pod) -> bool:

@@ -218,9 +218,14 @@ def _awaiting_nodes(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[
         and not job.topology.required
         and is_provisionable(template.shape)
     ):
-        for position, _, pod in allocation.unscheduled:
+        for position, since, pod in allocation.unscheduled:
             unplaced = pod and pod.unplaced and allocation.placements[position].node == NO_NODE
-            if pod and unplaced and position < allocation.min_replicas:
+            if (
+                pod
+                and unplaced
+                and position < allocation.min_replicas
+                and snapshot.has_passed(since, snapshot.limits.pending_limit)
+            ):
                 yield pod.name
 
 

@@ -15,6 +15,7 @@ from edl.planner.passes.admission.pod_claims import (
     place_minimum,
     place_replacements,
     raise_to_minimum,
+    reserve_replacements,
 )
 from edl.planner.passes.node_assignment import assign_pending_pods
 from edl.planner.passes.suspensions import drop_suspended
@@ -60,7 +61,8 @@ class AdmissionQueue:
                 place_minimum(self._sources, allocation)
         place_replacements(self._sources)
         for found in halves:
-            self._gangs.await_rest(found)
+            if found.job.key not in self.decisions.suspended:
+                self._gangs.await_rest(found)
         whole = [
             found
             for found in gangs
@@ -76,6 +78,7 @@ class AdmissionQueue:
         for claim in ordered or sorted(claims, key=claim_order):
             self._serve(claim)
         self._sources.drop_suspended()
+        reserve_replacements(self._sources)
         self._gangs.ask_for_nodes()
 
     def _serve(self, claim: Claim) -> None:

@@ -223,7 +223,7 @@ class GangClaims:
         key, needs = found.job.key, request.amount(quota)
         self.decisions.enqueue(key, reasons.in_budget(quota.spec, needs, quota.used))
         # What others hold is not ours to wait for.
-        may = request.fits_beside_others and self._fits_alone(found)
+        may = request.fits_beside_others and (self._fits_alone(found) or self._nodes.may_ask(found))
         if may and self.snapshot.has_passed(
             found.job.queued_at, self.snapshot.limits.queue_patience
         ):

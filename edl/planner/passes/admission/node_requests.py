@@ -84,7 +84,7 @@ class NodeRequests:
 
     def hold(self, found: Gang) -> None:
         """What it has asked for stays, as long as nothing else is decided; its room is taken."""
-        if not found.job.provisioning.asks or not self._may_ask(found) or self._is_late(found):
+        if not found.job.provisioning.asks or not self.may_ask(found) or self._is_late(found):
             return
         self._keep(found, self._provisioner.hold(found))
 
@@ -106,7 +106,7 @@ class NodeRequests:
     def is_patient(self, found: Gang) -> bool:
         """Whether more pods than its minimum are to have nodes first, and may still get them."""
         awaited = self._provisioner.is_awaited(found)
-        return awaited and self._may_ask(found) and not self._is_late(found)
+        return awaited and self.may_ask(found) and not self._is_late(found)
 
     def place(self, found: Gang) -> tuple[Gang, NodesByRequest] | None:
         """Where nodes are held for it, and wherever there is room for its other pods."""
@@ -122,7 +122,7 @@ class NodeRequests:
         """
         job = found.job
         self.drop(found)
-        if not self._may_ask(found):
+        if not self.may_ask(found):
             return reason, None
         if until := self._rests_until(job):
             failure = job.provisioning.failure
@@ -150,7 +150,8 @@ class NodeRequests:
         for found in self._asking:
             self._provisioner.reserve(found, self.decisions.requests.get(found.job.key, {}))
 
-    def _may_ask(self, found: Gang) -> bool:
+    def may_ask(self, found: Gang) -> bool:
+        """Whether nodes may be made for it."""
         job = found.job
         return (
             self.snapshot.takes_requests

@@ -1,6 +1,7 @@
 """Claims of single pods: of other owners, and of started roles whose minimum lacks nodes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from datetime import timedelta
 from typing import Final
 
 from edl import reasons
@@ -12,6 +13,7 @@ from edl.planner.passes.drain import (
     is_whole,
     movable_allocations,
     nodes_that_go,
+    others_are_ready,
     pods_that_may_leave,
     pods_that_must_leave,
     quota_allows_replacement,
@@ -23,8 +25,16 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import record_eviction
 from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.restart_backoff import gang_failure
-from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
+from edl.planner.snapshot.role_allocation import (
+    NO_NODE,
+    Placement,
+    RoleAllocation,
+    Unscheduled,
+)
 from edl.planner.teams.reclaim_priority import Margin, ReclaimPriority
+
+_STARTS: Final = timedelta(seconds=30)
+"""After its start the pods of a gang are made, and again where their nodes were taken."""
 
 
 def place_demand(sources: ClaimSources, demand: Demand) -> None:
@@ -55,17 +65,21 @@ def place_demand(sources: ClaimSources, demand: Demand) -> None:
 def place_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
     """A started role without a node for its minimum takes extras, its own among them.
 
-    Where that is not enough for a gang that starts, it gives its nodes back at once.
+    A gang that has only begun to start takes none: it gives its nodes back, and queues again.
     """
-    snapshot = sources.snapshot
+    snapshot, job = sources.snapshot, allocation.job
     lacking = [
-        position
-        for position, _, _ in allocation.unscheduled
-        if position < allocation.min_replicas and allocation.placements[position].node == NO_NODE
+        found
+        for found in allocation.unscheduled
+        if found.position < allocation.min_replicas
+        and allocation.placements[found.position].node == NO_NODE
     ]
-    if not lacking:
+    if not lacking or job.key in sources.decisions.suspended:
         return
-    job = allocation.job
+    if any(_starts_without_room(allocation, found) for found in lacking):
+        why = gang_failure(snapshot, job, reasons.NODES_TAKEN)
+        sources.decisions.suspended[job.key] = why
+        return
     requests = [PodSetRequest(allocation.pod_class, len(lacking))]
     reason = reasons.room_for_minimum(job.key)
     charge = allocation.quota_request.team if allocation.quota_request else None
@@ -75,68 +89,85 @@ def place_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
     sources.record_evicted(reservation.evicted, reason)
     rest = PodSetRequest(allocation.pod_class, len(lacking) - len(reservation.nodes[0]))
     nodes = reservation.nodes[0] + sources.preempt(Preemptor((rest,), job.priority, scope, reason))
-    for position, node in zip(lacking, nodes, strict=False):
-        allocation.assign(position, Placement(node, holds_idle=False, is_new=False))
+    for found, node in zip(lacking, nodes, strict=False):
+        allocation.assign(found.position, Placement(node, holds_idle=False, is_new=False))
     sources.drop_suspended()
-    if len(nodes) < len(lacking) and _just_started(snapshot, allocation):
-        why = gang_failure(snapshot, job, reasons.NODES_TAKEN)
-        sources.decisions.suspended.setdefault(job.key, why)
-    else:
-        sources.decisions.hold(job.key, reasons.minimum_pending(job.key))
+    sources.decisions.hold(job.key, reasons.minimum_pending(job.key))
 
 
-def _just_started(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
-    """Whether it starts on nodes of the plan's choice, and may not have come together yet."""
-    started, limit = allocation.job.started_at, snapshot.limits.gang_limit
+def _starts_without_room(allocation: RoleAllocation, found: Unscheduled) -> bool:
+    """Whether this pod was made for its gang's start, and another has come first to its node.
+
+    Not one that has been given a node: that may be away for a moment. A pod that is made long
+    after the start replaces another, or a user has raised the minimum.
+    """
+    started, pod = allocation.job.started_at, found.pod
     return (
-        allocation.role.template.gated
+        pod is not None
+        and pod.unplaced
+        and not allocation.job.problem
         and started is not None
-        and not snapshot.has_passed(started, limit)
+        and found.since is not None
+        and found.since - started < _STARTS
     )
 
 
 def place_replacements(sources: ClaimSources) -> None:
-    """Pods leave nodes that are about to go: their replacements have room before others grow.
+    """A pod of a minimum on a cordoned node has room elsewhere before any job starts or grows.
 
-    First those that must leave: the room that they need is not there for those that only may.
+    Where no node has any, extras that leave without a restart make it: a cordon may last for hours.
     """
     going, cordoned = nodes_that_go(sources.snapshot.state.nodes)
-    if not (going or cordoned):
-        return
-    leaving = sources.decisions.leaving
-    for one in (movable := movable_allocations(sources.snapshot)):
-        if pods := pods_that_must_leave(sources.snapshot, one, going):
-            one.pod_class.idle.reserve_pods(len(pods))
-            leaving[one] = pods
-    for one in movable:
-        if one not in leaving and (pods := pods_that_may_leave(sources.snapshot, one, cordoned)):
-            _place_replacement(sources, one, pods)
+    if going or not cordoned:
+        return  # first the pods that must leave
+    for one in movable_allocations(sources.snapshot):
+        pods = pods_that_may_leave(sources.snapshot, one, cordoned)
+        least = [pod for pod in pods if pod.index < one.min_replicas]
+        if least and len(least) == len(pods) and _may_be_replaced(sources.snapshot, one, least[0]):
+            _place_replacement(sources, one, least[0])
 
 
-def _place_replacement(
-    sources: ClaimSources, allocation: RoleAllocation, pods: Sequence[Pod]
-) -> None:
-    """One of these, to where a node has room; for one of the minimum extras make room."""
+def _place_replacement(sources: ClaimSources, allocation: RoleAllocation, pod: Pod) -> None:
     snapshot, job, pod_class = sources.snapshot, allocation.job, allocation.pod_class
-    if not quota_allows_replacement(snapshot, job, allocation.role):
-        return
     if pod_class.idle.reserve_pods(1):
-        sources.decisions.leaving[allocation] = pods[:1]
-        return
-    pod = next((pod for pod in pods if pod.index < allocation.min_replicas), None)
-    if pod is None:
+        sources.decisions.leaving[allocation] = (pod,)
         return
     requests = [PodSetRequest(pod_class, 1)]
     reservation = Reservation(snapshot.capacity, requests)
     if reservation.complete():
         return  # the room is on its way
-    if not is_whole(allocation, pod):
-        reservation.discard(sources.reclaimable)
-        return
     charge = allocation.quota_request.team if allocation.quota_request else None
     scope = snapshot.reclaim_scope(_priority(job), charge, requests, 0)
-    reserve_capacity(reservation, sources.reclaimable, scope, whole=True)
-    sources.record_evicted(reservation.evicted, reasons.room_for_minimum(job.key))
+    may = is_whole(allocation, pod)
+    made = may and reserve_capacity(reservation, sources.reclaimable, scope, whole=True)
+    if made and not any(one.restarts_to_resize for one in reservation.evicted):
+        sources.record_evicted(reservation.evicted, reasons.room_for_minimum(job.key))
+    else:
+        reservation.discard(sources.reclaimable)
+
+
+def reserve_replacements(sources: ClaimSources) -> None:
+    """After the last claim, and before any role grows: room for the other pods that leave.
+
+    First those that must: what they need is not there for those that only may.
+    """
+    snapshot, leaving = sources.snapshot, sources.decisions.leaving
+    going, cordoned = nodes_that_go(snapshot.state.nodes)
+    movable = movable_allocations(snapshot) if going or cordoned else []
+    for one in movable:
+        if pods := pods_that_must_leave(snapshot, one, going):
+            one.pod_class.idle.reserve_pods(len(pods))
+            leaving[one] = pods
+    for one in movable:
+        pods = () if one in leaving else pods_that_may_leave(snapshot, one, cordoned)
+        if pods and _may_be_replaced(snapshot, one, pods[0]) and one.pod_class.idle.reserve_pods(1):
+            leaving[one] = pods[:1]
+
+
+def _may_be_replaced(snapshot: Snapshot, allocation: RoleAllocation, pod: Pod) -> bool:
+    """Whether nothing but room keeps it from moving, now or once pods that leave are gone."""
+    job, role = allocation.job, allocation.role
+    return others_are_ready(role, pod) and quota_allows_replacement(snapshot, job, role)
 
 
 # After a user raises a minimum, the missing replicas come first under every policy.

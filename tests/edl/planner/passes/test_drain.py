@@ -239,6 +239,26 @@ def test_extras_stay_while_a_worker_on_a_cordoned_node_could_not_move() -> None:
     assert sizes(plan_for(cluster(HOME, going("a", CORDON), node("b", 2), late))) == {}
 
 
+def test_no_job_restarts_for_a_worker_on_a_cordoned_node() -> None:
+    restarts = role("worker", 1, 4, on=["b", "b"], resizing=ResizePolicy.RESTART)
+    nodes = (HOME, going("a", CORDON), node("b", 2))
+    assert sizes(plan_for(cluster(*nodes, ring("a", min=1), job("other", restarts)))) == {}
+
+
+def test_a_worker_that_cannot_move_now_holds_no_room_back_from_the_queue() -> None:
+    late = ring("a", "b", pods=(pod(0, "a"), pod(1, "b", ready=False)), min=1)
+    first = job("first", role("worker"), priority=100)
+    plan = plan_for(cluster(HOME, going("a", CORDON), node("b", 2), late, first))
+    assert [one.job.name for one in plan.admissions] == ["first"]
+
+
+def test_an_extra_on_a_cordoned_node_comes_after_the_queue() -> None:
+    mine = ring("b", "a", min=1)
+    first = job("first", role("worker"))
+    plan = plan_for(cluster(HOME, going("a", CORDON), node("b", 2), mine, first))
+    assert ([one.job.name for one in plan.admissions], plan.drains) == (["first"], ())
+
+
 QUOTA = 'ResourceQuota "team"'
 
 

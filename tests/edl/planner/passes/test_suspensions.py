@@ -258,7 +258,7 @@ def begun(started: float, *pods: Pod, **fields: Any) -> TrainingJob:  # noqa: AN
 THERE, ANEW = pod(0, "a"), pod(1, created_at=at(-1), gates=("edl.dev/placement",))
 
 
-@pytest.mark.parametrize("pods", [(THERE, ANEW), (THERE,), (replace(ANEW, index=0), ANEW)])
+@pytest.mark.parametrize("pods", [(THERE, ANEW), (replace(ANEW, index=0), ANEW)])
 def test_a_gang_whose_nodes_others_take_at_its_start_goes_back_at_once(
     pods: tuple[Pod, ...],
 ) -> None:
@@ -281,18 +281,25 @@ def test_a_gang_whose_nodes_others_take_at_its_start_goes_back_at_once(
 
 
 @pytest.mark.parametrize(
-    ("started", "fields"), [(-121, {}), (-3, {"gated": False})], ids=["ran before", "not placed"]
+    ("started", "pods"),
+    [
+        (-40, (THERE, ANEW)),
+        (-3, (THERE, pod(1, created_at=at(-1)))),
+        (-3, (THERE, pod(1, created_at=at(-1), assigned="away", placed_at=at(-1)))),
+        (-3, (THERE,)),
+    ],
+    ids=["made anew later", "not placed by the plan", "its node is away", "not made yet"],
 )
-def test_other_gangs_wait_for_a_node_in_their_place(started: float, fields: dict[str, Any]) -> None:
-    state = cluster(node("a", 1), begun(started, THERE, ANEW, **fields))
-    assert plan_for(state).suspensions == ()
+def test_other_gangs_wait_for_a_node_in_their_place(started: float, pods: tuple[Pod, ...]) -> None:
+    assert plan_for(cluster(node("a", 1), begun(started, *pods))).suspensions == ()
 
 
-def test_a_gang_that_starts_waits_for_nodes_that_are_on_their_way() -> None:
+def test_a_gang_that_goes_back_takes_no_extras_for_the_part_that_lacks_a_node() -> None:
     extras = worker("other", 1, 3, on=["b", "b"], resizing=ResizePolicy.LIVE)
     state = cluster(node("a", 1), node("b", 2), begun(-3, THERE, ANEW), extras)
     plan = plan_for(state)
-    assert (plan.suspensions, sizes(plan)) == ((), {"other": 1})
+    assert [one.reason for one in plan.suspensions] == [reasons.NODES_TAKEN]
+    assert sizes(plan) == {}
 
 
 def waiting_gang() -> TrainingJob:

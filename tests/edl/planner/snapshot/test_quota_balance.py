@@ -202,6 +202,16 @@ def test_a_gang_for_which_no_node_is_large_enough_holds_back_no_other_of_its_quo
     assert [one.job.name for one in plan.admissions] == ["small"]
 
 
+def test_a_gang_whose_nodes_are_yet_to_come_goes_first_on_its_quota() -> None:
+    runs = worker("runs", 4, 4, on=["a"] * 4, charges=PODS)
+    large = worker("large", 6, 6, charges=PODS, queued=-9000)
+    small = worker("small", 1, 1, charges=PODS)
+    state = limited(node("a", 5), runs, large, small, by=quota(7))
+    autoscaled = plan_for(replace(state, autoscaled=True), Limits())
+    assert held(autoscaled)["small"] == reasons.goes_first(large.key)
+    assert [one.job.name for one in plan_for(state, Limits()).admissions] == ["small"]
+
+
 def test_a_lowered_gpu_budget_takes_extras_and_leaves_minimums() -> None:
     rich = worker("rich", 1, 6, on=["a"] * 6, charges=GPUS)
     firm = worker("firm", 3, 3, on=["a"] * 3, charges=GPUS)
