@@ -31,6 +31,7 @@ _MARKS: Final = re.compile(r"(<!-- matrix -->\n).*?(\n<!-- end of matrix -->)", 
 _FEW: Final = 20
 """The integration tests are some fifty files; of fewer than these the page names each."""
 _BAD: Final = ("failure", "error")
+_NOT_PASSED: Final = (*_BAD, "skipped")
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -74,7 +75,7 @@ def outcomes(report: str, patch: str, commit: str) -> dict[str, Outcome]:
     date = circumstances.now()
     return {
         file: Outcome(
-            passed=sum(not len(case) for case in found),
+            passed=sum(all(case.find(kind) is None for kind in _NOT_PASSED) for case in found),
             skipped=sum(case.find("skipped") is not None for case in found),
             failed=tuple(_failed(found)),
             patch=patch,

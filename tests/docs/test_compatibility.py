@@ -18,6 +18,8 @@ REPORT = """<testsuites><testsuite>
 <testcase file="tests/integration/test_pins.py" name="test_b"><error message="no"/></testcase>
 <testcase file="tests/integration/test_spot.py" name="test_c"><skipped message="no"/></testcase>
 <testcase file="tests/integration/test_spot.py" name="test_d"/>
+<testcase file="tests/integration/test_spot.py" name="test_f"><properties>
+  <property name="pods" value="12"/></properties></testcase>
 <testcase classname="tests.integration.test_cluster_contract_real.TestApiServer"
   file="tests/edl/kube/cluster_contract.py" name="test_e"/>
 </testsuite></testsuites>"""
@@ -56,7 +58,7 @@ def test_a_run_is_read_by_test_file() -> None:
     counts = {file: (one.passed, one.skipped, one.failed) for file, one in found.items()}
     assert counts == {
         "tests/integration/test_pins.py": (1, 0, ("test_b",)),
-        "tests/integration/test_spot.py": (1, 1, ()),
+        "tests/integration/test_spot.py": (2, 1, ()),
         "tests/integration/test_cluster_contract_real.py": (1, 0, ()),
     }
     assert {(one.patch, one.commit) for one in found.values()} == {("v1.35.4", "abc1234")}

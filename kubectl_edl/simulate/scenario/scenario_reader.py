@@ -155,11 +155,11 @@ class _Reader:
     def _traced(self, field: Field) -> Sequence[Training]:
         path, line = self.folder / field.text(), self.reading.document.line_of(field.place)
         try:
+            if not path.is_file():  # A pipe or a device might never end.
+                field.found(f'"{path}" is not a file', "a CSV file, relative to the scenario")
+                return ()
             return trace(str(path), path.read_text("utf-8-sig"))
-        except (FileNotFoundError, IsADirectoryError):
-            field.found(f'"{path}" is not a file', "a CSV file, relative to the scenario")
-            return ()
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             field.found(f'"{str(path)[:_SHOWN]}" cannot be read: {why}', "a CSV file, in UTF-8")
             return ()

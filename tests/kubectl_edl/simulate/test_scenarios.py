@@ -268,7 +268,7 @@ def test_a_number_that_no_computer_counts_with_is_a_finding(
     assert max(map(len, found)) < 250
 
 
-@pytest.mark.parametrize("trace", ["t" * 300 + ".csv", "no.csv", "."])
+@pytest.mark.parametrize("trace", ["t" * 300 + ".csv", "no.csv", ".", "/dev/null", '"a\\0b"'])
 def test_a_trace_that_cannot_be_read_is_a_finding(folder: Path, trace: str) -> None:
     (found,) = refused(simulated(folder, f"{NODES}{JOB}trace: {trace}\n"))
     assert found.startswith("error: s.yaml:3: trace[0]: ")
