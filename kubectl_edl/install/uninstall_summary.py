@@ -16,6 +16,7 @@ from kubectl_edl.resources.source_manifest import has_ended
 
 _SHOWN: Final = 5
 _BEHIND: Final = "a pod behind them, now or later, is not scheduled until you let it go"
+_UNLESS: Final = "unless the API server lets their templates change, "
 _FIELDS: Final = {held_ttl.FIELD: contract.TTL, "template": "its scheduling gates"}
 
 
@@ -45,12 +46,18 @@ def _queued(jobs: Sequence[Json]) -> list[str]:
 
 
 def _gated(jobs: Sequence[Json]) -> list[str]:
-    """Jobs that run: pods behind the gates would wait for the reconciler, and so for ever."""
-    running = [job for job in jobs if not job["spec"].get("suspend")]
-    gated = list(job_restore.with_gates(running))
+    """Jobs that have run: pods behind the gates would wait for the reconciler, and so for ever."""
+    gated = list(job_restore.with_gates(jobs))
+    stopped = [job for job in gated if job["spec"].get("suspend")]
+    running = [job for job in gated if job not in stopped]
+    return [*_behind(running, "", ""), *_behind(stopped, "suspended ", _UNLESS)]
+
+
+def _behind(gated: Sequence[Json], state: str, unless: str) -> list[str]:
     if not gated:
         return []
-    return [f"{len(gated)} with scheduling gates ({_names(gated)}): {_BEHIND}: {REMOVE_GATES}"]
+    what = f"{len(gated)} {state}with scheduling gates ({_names(gated)})"
+    return [f"{what}: {unless}{_BEHIND}: {REMOVE_GATES}"]
 
 
 def _held(elastic: Sequence[Json]) -> list[str]:
@@ -65,12 +72,15 @@ def _held(elastic: Sequence[Json]) -> list[str]:
 
 def kept(job: Json, why: str) -> str:
     """For the user, where a Job's own fields could not be given back."""
-    fields = job_restore.asked_fields(job)
+    fields, own = job_restore.asked_fields(job), job_restore.own_fields(job)
     kept = " and ".join(_FIELDS[field] for field in fields)
-    if "template" not in job_restore.own_fields(job) and "template" in fields:
-        return f"{_name(job)} keeps {kept}: {why}. {_BEHIND.capitalize()}: {REMOVE_GATES}"
-    by_hand = _patch(job, msgspec.json.encode({"spec": fields}).decode(), " --type=merge")
-    return f"{_name(job)} keeps {kept}: {why}. By hand: {by_hand}"
+    said = [f"{_name(job)} keeps {kept}: {why}"]
+    if own:
+        body = msgspec.json.encode({"spec": own}).decode()
+        said.append(f"By hand: {_patch(job, body, ' --type=merge')}")
+    if fields.keys() - own.keys():
+        said.append(f"{_BEHIND.capitalize()}: {REMOVE_GATES}")
+    return ". ".join(said)
 
 
 def _names(jobs: Sequence[Json]) -> str:

@@ -21,6 +21,8 @@ _RBAC: Final = re.compile(r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) resource
 _OWN_ACCOUNT: Final = re.compile(r"system:serviceaccount:[^:]+:edl-(reconciler|webhook)")
 _WEBHOOK: Final = re.compile(r"admission webhook \S+ denied the request: (?P<cause>.*)", re.DOTALL)
 _AWAY: Final = re.compile(r'failed calling webhook "[^"]+\.edl\.dev"')
+_OBJECT: Final = re.compile(r"Invalid value: [\w.]*\{.*?\}: ", re.DOTALL)
+"""A whole object, as Go or JSON writes it: a Job's template has some 5,000 characters."""
 
 
 class _Status(msgspec.Struct):
@@ -63,7 +65,7 @@ def refusal(request: ApiCall, status: int, body: bytes) -> ClusterError:
     if status == 429 or status >= 500:  # noqa: PLR2004 - HTTP
         kind = WebhookAway if _AWAY.search(message) else Unreachable
         return kind(f"{request.server} cannot {request} now: {message}", status)
-    return Invalid(message, status)
+    return Invalid(_OBJECT.sub("", message), status)
 
 
 _BY_STATUS: Final[dict[int, type[ClusterError]]] = {

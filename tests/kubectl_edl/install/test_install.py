@@ -627,6 +627,20 @@ def test_gates_that_the_webhook_puts_back_are_taken_off_again() -> None:
     assert gates(on, "waits") is None
 
 
+def refusing_jobs(cluster: Cluster) -> Cluster:
+    """A policy of the cluster lets no Job change."""
+
+    class Refusing(Behind):
+        def patch(
+            self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False
+        ) -> Json:
+            if target.kind == "Job":
+                raise Invalid("Jobs stay as they are")
+            return self.cluster.patch(target, body, dry_run=dry_run)
+
+    return cast("Cluster", Refusing(cluster))
+
+
 def refusing_templates(cluster: Cluster) -> Cluster:
     """A policy of the cluster lets no template change."""
 
@@ -676,7 +690,29 @@ def test_a_stopped_job_loses_its_gates_where_the_api_server_lets_its_template_ch
         "them, now or later, is not scheduled until you let it go: kubectl patch pod POD"
     )
     assert (said in run.err) is not accepts
-    assert "with scheduling gates" not in run.err
+    before = next(line for line in run.err.splitlines() if "with scheduling gates" in line)
+    assert before.startswith(
+        "1 suspended with scheduling gates (default/stopped): unless the API server lets their "
+        "templates change, a pod behind them, now or later, is not scheduled until you let it go: "
+    )
+
+
+def test_a_stopped_job_that_keeps_its_gates_and_its_time_to_live_says_how_to_give_both_back() -> (
+    None
+):
+    on = stage()
+    install(on)
+    on.put(job("stopped", framework="tensorflow", max="2"))
+    on.patch("stopped", {"status": {"startTime": "2026-01-01T00:00:00Z"}} | HELD)
+    wrapped = on.wrapped
+    on.wrapped = lambda cluster: refusing_jobs(wrapped(cluster))
+    run = on.run("uninstall", "--yes")
+    assert (
+        "default/stopped keeps edl.dev/ttl-seconds-after-finished and its scheduling gates: Jobs "
+        "stay as they are. By hand: kubectl patch job stopped -n default --type=merge -p "
+        """'{"spec":{"ttlSecondsAfterFinished":600}}'. A pod behind them, now or later, is not """
+        "scheduled until you let it go: kubectl patch pod POD"
+    ) in run.err
 
 
 @pytest.mark.parametrize(("times", "seconds"), [(0, 600), (3, 600), (99, HELD_TTL)])

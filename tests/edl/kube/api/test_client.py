@@ -142,6 +142,29 @@ def test_a_missing_right_is_named_with_its_user_and_how_to_check_it() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "dump",
+    [
+        (
+            'core.PodTemplateSpec{ObjectMeta:v1.ObjectMeta{Labels:map[string]string{"a":"b"}}, '
+            'Spec:core.PodSpec{NodeSelector:map[string]string(nil), Hostname:"\\n"}}'
+        ),
+        '{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[]}}',
+    ],
+)
+def test_a_refusal_names_the_field_and_not_the_whole_object_in_it(dump: str) -> None:
+    message = (
+        f'Job.batch "train" is invalid: [spec.template: Invalid value: {dump}: field is immutable, '
+        "spec.completions: Invalid value: 3: field is immutable]"
+    )
+    with serving(status(422, message)) as (_, address), pytest.raises(Invalid) as error:
+        api(address).patch(JOB, {})
+    assert str(error.value) == (
+        'Job.batch "train" is invalid: [spec.template: field is immutable, '
+        "spec.completions: Invalid value: 3: field is immutable]"
+    )
+
+
 @pytest.mark.parametrize("code", [403, 422])
 def test_a_webhooks_refusal_is_told_in_its_own_words(code: int) -> None:
     message = 'admission webhook "edl.dev" denied the request: edl.dev/min: "x"; a whole number'
