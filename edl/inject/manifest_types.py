@@ -4,9 +4,9 @@ The API server sends only these types; a file that is injected offline, or a cli
 the API server, may send others. Checked once on arrival: later code relies on them.
 """
 
+import json
 from collections.abc import Iterator
 from itertools import islice
-from types import NoneType
 from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
@@ -35,14 +35,17 @@ _META: Final[_Shape] = {
     "ownerReferences": [_MAP],
 }
 _CONTAINER: Final[_Shape] = {
-    "name": str,
-    "env": [{"name": str}],
+    **dict.fromkeys(("name", "image"), str),
+    **dict.fromkeys(("command", "args"), [str]),
+    "env": [{"name": str, "value": str}],
     "ports": [{"name": str, "containerPort": int}],
     "volumeMounts": [{"name": str, "mountPath": str}],
     "resources": {"limits": _MAP, "requests": _MAP, "claims": [{"name": str}]},
-    "lifecycle": _MAP,
+    "lifecycle": {"preStop": _MAP},
 }
-_TERM: Final[_Shape] = {"matchExpressions": [_MAP], "matchFields": [_MAP]}
+_TERM: Final[_Shape] = dict.fromkeys(
+    ("matchExpressions", "matchFields"), [{"key": str, "values": [str]}]
+)
 _NODE_AFFINITY: Final[_Shape] = {
     "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [_TERM]}
 }
@@ -61,7 +64,7 @@ _POD: Final[_Shape] = {
     "overhead": _MAP,
     "resourceClaims": [{"name": str, "resourceClaimTemplateName": str}],
     "resources": {"limits": _MAP, "requests": _MAP},
-    "schedulingGates": [_MAP],
+    "schedulingGates": [{"name": str}],
     "volumes": [{"name": str}],
 }
 _JOB: Final[_Shape] = {
@@ -100,8 +103,6 @@ _WORDS: Final[dict[type, str]] = {
     str: "a text",
     bool: "true or false",
     int: "a whole number",
-    float: "a fraction",
-    NoneType: "null",
 }
 
 
@@ -127,7 +128,7 @@ def _misfits(path: str, value: Any, shape: _Shape) -> Iterator[Finding]:  # noqa
     belongs = shape if isinstance(shape, type) else type(shape)
     found = type(value)
     if found is not belongs:
-        yield Finding(path, _WORDS[found], f"{_WORDS[belongs]} belongs here")
+        yield _misfit(path, value, belongs)
     elif shape is _TEXTS or shape is _LABELS:
         yield from _no_texts(path, value)
         yield from _too_long(path, value) if shape is _LABELS else ()
@@ -139,6 +140,20 @@ def _misfits(path: str, value: Any, shape: _Shape) -> Iterator[Finding]:  # noqa
     elif isinstance(shape, list):
         for index, item in enumerate(value):
             yield from _misfits(f"{path}[{index}]", item, shape[0])
+
+
+def _misfit(path: str, value: Any, belongs: type) -> Finding:  # noqa: ANN401 - JSON
+    """A number in place of a text most likely lacks its quotes."""
+    if belongs is str and isinstance(value, int | float):
+        return misread(path, value)
+    what = _WORDS[type(value)] if isinstance(value, dict | list) else _shown(value)
+    return Finding(path, what, f"{_WORDS[belongs]} belongs here")
+
+
+def _shown(value: str | float | None) -> str:
+    """As it stands in a file, cut to the length of a label."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _no_texts(path: str, values: Json) -> Iterator[Finding]:

@@ -23,11 +23,11 @@ def findings(manifest: Json) -> list[str]:
     ("path", "value", "finding"),
     [
         ("metadata labels", ["a"], "metadata.labels: a list; an object belongs here"),
-        ("metadata annotations", "a", "metadata.annotations: a text; an object belongs here"),
-        ("spec", 1, "spec: a whole number; an object belongs here"),
-        ("spec parallelism", "2", "spec.parallelism: a text; a whole number belongs here"),
-        ("spec parallelism", True, "spec.parallelism: true or false; a whole number belongs here"),
-        ("spec suspend", 0.5, "spec.suspend: a fraction; true or false belongs here"),
+        ("metadata annotations", "a", 'metadata.annotations: "a"; an object belongs here'),
+        ("spec", 1, "spec: 1; an object belongs here"),
+        ("spec parallelism", "2", 'spec.parallelism: "2"; a whole number belongs here'),
+        ("spec parallelism", True, "spec.parallelism: true; a whole number belongs here"),
+        ("spec suspend", 0.5, "spec.suspend: 0.5; true or false belongs here"),
         (
             "spec template spec containers",
             {"name": "a"},
@@ -44,6 +44,37 @@ def findings(manifest: Json) -> list[str]:
             "spec.template.spec.containers[0].env[0].name: a list; a text belongs here",
         ),
         (
+            "spec template spec containers",
+            [{"command": "python"}],
+            'spec.template.spec.containers[0].command: "python"; a list belongs here',
+        ),
+        (
+            "spec template spec containers",
+            [{"args": [8]}],
+            'spec.template.spec.containers[0].args[0]: 8 is not a string; quote it: "8"',
+        ),
+        (
+            "spec template spec containers",
+            [{"image": True}],
+            'spec.template.spec.containers[0].image: True is not a string; quote it: "true"',
+        ),
+        (
+            "spec template spec containers",
+            [{"env": [{"name": "X", "value": 1}]}],
+            'spec.template.spec.containers[0].env[0].value: 1 is not a string; quote it: "1"',
+        ),
+        (
+            "spec template spec containers",
+            [{"lifecycle": {"preStop": "x" * 70}}],
+            f'spec.template.spec.containers[0].lifecycle.preStop: "{"x" * 62}…; '
+            "an object belongs here",
+        ),
+        (
+            "spec template spec schedulingGates",
+            [{"name": 4}],
+            'spec.template.spec.schedulingGates[0].name: 4 is not a string; quote it: "4"',
+        ),
+        (
             "spec template spec resources",
             {"limits": ["cpu"]},
             "spec.template.spec.resources.limits: a list; an object belongs here",
@@ -57,6 +88,21 @@ def findings(manifest: Json) -> list[str]:
 )
 def test_a_wrong_type_is_found_where_it_stands(path: str, value: Any, finding: str) -> None:  # noqa: ANN401
     assert findings(changed(job(framework="none"), path, value)) == [finding]
+
+
+@pytest.mark.parametrize("place", ["matchExpressions", "matchFields"])
+def test_the_terms_of_a_node_affinity_are_texts(place: str) -> None:
+    term = {place: [{"key": 5, "operator": "In", "values": "x"}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    manifest = job(framework="none", pod={"affinity": {"nodeAffinity": required}})
+    terms = (
+        "spec.template.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+        f".nodeSelectorTerms[0].{place}[0]"
+    )
+    assert findings(manifest) == [
+        f'{terms}.key: 5 is not a string; quote it: "5"',
+        f'{terms}.values: "x"; a list belongs here',
+    ]
 
 
 @pytest.mark.parametrize("place", ["labels", "annotations"])
@@ -82,7 +128,7 @@ def test_everything_wrong_is_found_at_once() -> None:
 
 def test_a_pod_is_looked_at_as_a_pod() -> None:
     wrong = pod("a", framework="none", spec={"containers": 1})
-    assert findings(wrong) == ["spec.containers: a whole number; a list belongs here"]
+    assert findings(wrong) == ["spec.containers: 1; a list belongs here"]
     assert findings({"kind": ["Pod"]}) == ["kind: a list; a text belongs here"]
 
 

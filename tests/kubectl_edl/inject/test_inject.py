@@ -269,10 +269,10 @@ def test_a_namespace_that_would_be_refused_is_found_too(tmp_path: Path) -> None:
         ("a: 1\n---\nkind: Job\nb: [1\n", "stdin: document 2, line 5: not YAML: while parsing"),
         ("- kind: Job\n", "stdin: document 1, line 1: list instead of an object"),
         ("kind: Job\nkind: Pod\n", 'stdin: document 1, line 2: not YAML: "kind" occurs twice'),
-        ("kind: Job\nmetadata: x\n", "stdin: document 1: metadata: a text; an object belongs here"),
+        ("kind: Job\nmetadata: x\n", 'stdin: document 1: metadata: "x"; an object belongs here'),
         (
             "kind: Pod\nspec: {containers: [1]}\n",
-            "spec.containers[0]: a whole number; an object belongs here",
+            "spec.containers[0]: 1; an object belongs here",
         ),
         ("kind: " + "[" * 5000, "stdin: document 1, line 1: nested too deeply"),
         ("kind: " + "[" * 150 + "]" * 150, "stdin: document 1, line 1: nested too deeply"),
