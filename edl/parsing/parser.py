@@ -232,8 +232,9 @@ def _restart(form: ManifestReader) -> RestartPolicy | None:
     """What happens when a pod fails, None where the Job's own fields decide."""
     if contract.RESTART not in form.annotations:
         if form.pod.get("restartPolicy") == "Always" and not form.is_pod:
-            where, way_out = "spec.template.spec.restartPolicy", "OnFailure or Never"
-            form.found(where, '"Always", which a Job cannot have', way_out)
+            # The API server writes its default, Always, before it calls the webhook.
+            where, way_out = "spec.template.spec.restartPolicy", "write OnFailure or Never"
+            form.found(where, 'it is absent or "Always"', way_out)
         return None
     path = form.annotation_path(contract.RESTART)
     if form.is_pod:

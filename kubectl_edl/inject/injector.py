@@ -178,12 +178,17 @@ def _with_namespace(manifest: Json, namespace: str) -> Json:
 
 
 def _defaulted(manifest: Json) -> Json:
-    """The Job with batch/v1's defaults: without both fields it is one run of one pod."""
-    spec = manifest.get("spec") or {}
-    said = spec.get("completions") is not None or spec.get("parallelism") is not None
-    if manifest["kind"] != "Job" or said:
+    """The Job with batch/v1's defaults: one run of one pod, whose containers restart always."""
+    if manifest["kind"] != "Job":
         return manifest
-    return manifest | {"spec": spec | {"completions": 1, "parallelism": 1}}
+    spec = manifest.get("spec") or {}
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec = spec | {"completions": 1, "parallelism": 1}
+    template = spec.get("template") or {}
+    pod = template.get("spec") or {}
+    if not pod.get("restartPolicy"):
+        pod = pod | {"restartPolicy": "Always"}
+    return manifest | {"spec": spec | {"template": template | {"spec": pod}}}
 
 
 def _in_order_of(before: Json, after: Json) -> Json:

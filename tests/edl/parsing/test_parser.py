@@ -324,8 +324,8 @@ def test_one_message_lists_every_finding() -> None:
 def test_a_job_whose_pods_restart_always_is_refused_before_the_api_server_does() -> None:
     manifest = job(framework="none")
     manifest["spec"]["template"]["spec"]["restartPolicy"] = "Always"
-    path, what = "spec.template.spec.restartPolicy", '"Always", which a Job cannot have'
-    assert findings(manifest) == (Finding(path, what, "OnFailure or Never"),)
+    path, what = "spec.template.spec.restartPolicy", 'it is absent or "Always"'
+    assert findings(manifest) == (Finding(path, what, "write OnFailure or Never"),)
 
 
 @pytest.mark.parametrize("name", ["X_y", "a..b", "-a"])

@@ -229,6 +229,18 @@ def test_the_api_servers_defaults_are_judged_and_not_printed(tmp_path: Path) -> 
     assert "max 3 is above spec.completions 1" in refused.err
 
 
+def test_a_job_without_a_restart_policy_is_refused_as_the_api_server_defaults_it(
+    tmp_path: Path,
+) -> None:
+    short = job("short", framework="none")
+    del short["spec"]["template"]["spec"]["restartPolicy"]
+    refused = inject("-f", written(tmp_path, short))
+    assert (refused.code, refused.out) == (1, "")
+    assert (
+        'spec.template.spec.restartPolicy: it is absent or "Always"; write OnFailure or Never'
+    ) in refused.err
+
+
 def test_a_forged_annotation_is_dropped_with_a_warning(tmp_path: Path) -> None:
     forged = job("forged", framework="none")
     forged["metadata"]["annotations"] = {contract.REASON: "because"}
