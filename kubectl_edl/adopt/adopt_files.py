@@ -9,7 +9,7 @@ from kubectl_edl.cli.candidates import plain
 from kubectl_edl.cli.command_errors import Refused, no_such_job_in
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.output.yaml_writer import joined
-from kubectl_edl.resources.manifest_items import JOB_KINDS, misshapen
+from kubectl_edl.resources.manifest_items import JOB_KINDS, misshapen, name_of
 from kubectl_edl.resources.manifest_sources import Named, sources
 from kubectl_edl.resources.yaml_rewriter import Rewritten, hints, rewrite
 
@@ -63,12 +63,12 @@ class _Labeller:
         """The labelled manifest, None for one that stays as it is."""
         if manifest.get("kind") not in JOB_KINDS:
             return None
+        name = name_of(manifest)
+        self.names.append(name)
+        if self._name not in ("", name):
+            return None
         if wrong := misshapen(manifest, where):
             self.findings += wrong
-            return None
-        name = str((manifest.get("metadata") or {}).get("name") or "")
-        self.names.append(name)
-        if self._name and name != self._name:
             return None
         try:
             return labelled(manifest, self._labels)

@@ -12,7 +12,7 @@ from kubectl_edl.cli.candidates import plain
 from kubectl_edl.cli.command_errors import Refused, no_such_job_in
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.output.serialize import json_stream
-from kubectl_edl.resources.manifest_items import JOB_KINDS, misshapen
+from kubectl_edl.resources.manifest_items import JOB_KINDS, misshapen, name_of
 from kubectl_edl.resources.manifest_sources import Named, sources
 from kubectl_edl.resources.yaml_rewriter import Rewritten, rewrite
 
@@ -53,16 +53,15 @@ class _Remover:
 
     def change(self, manifest: Json, where: str) -> Json | None:
         """The manifest without ours, None for one that stays as it is."""
-        kind, metadata = manifest.get("kind"), manifest.get("metadata")
-        name = str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
-        if kind in JOB_KINDS:
-            if wrong := misshapen(manifest, where):
-                self.findings += wrong
-                return None
+        is_job, name = manifest.get("kind") in JOB_KINDS, name_of(manifest)
+        if is_job:
             self.names.append(name)
         if self._name not in ("", name):
             return None
-        bare = (unlabelled if kind in JOB_KINDS else without_labels)(manifest)
+        if is_job and (wrong := misshapen(without_labels(manifest), where)):
+            self.findings += wrong
+            return None
+        bare = (unlabelled if is_job else without_labels)(manifest)
         if bare == manifest:
             return None
         self.changed = True

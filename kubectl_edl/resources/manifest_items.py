@@ -40,6 +40,12 @@ def _changed(manifest: Json, where: str, change: Callable[[Json, str], Json | No
     }
 
 
+def name_of(manifest: Json) -> str:
+    """Its name, empty where it has none, whatever its shape is otherwise."""
+    metadata = manifest.get("metadata")
+    return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
+
+
 def misshapen(manifest: Json, where: str) -> list[Finding]:
     """What `edl.inject.manifest_types` finds, of a CronJob also in the Jobs that it makes."""
     if manifest.get("kind") != "CronJob":
@@ -49,7 +55,8 @@ def misshapen(manifest: Json, where: str) -> list[Finding]:
     made = spec.get("jobTemplate") if isinstance(spec, dict) else None
     if not isinstance(made, dict):
         allowed = "a template of Jobs belongs here"
-        return [Finding(f"{where}: spec.jobTemplate", "not an object", allowed)]
+        what = "is missing" if made is None else "not an object"
+        return [Finding(f"{where}: spec.jobTemplate", what, allowed)]
     template = _findings({**made, "kind": "Job"}, f"{where}: spec.jobTemplate.")
     return [*_findings(own, f"{where}: "), *template]
 

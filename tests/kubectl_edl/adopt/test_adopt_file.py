@@ -269,11 +269,34 @@ def test_a_job_that_is_not_in_the_file_is_not_found(tmp_path: Path) -> None:
 
 def test_a_name_that_yaml_reads_as_a_number_is_refused(tmp_path: Path) -> None:
     file = write(tmp_path, "apiVersion: batch/v1\nkind: Job\nmetadata: {name: 5}\n")
-    found = Stage().run("adopt", "-f", file, "mnist", "--framework", "none")
-    assert (found.code, found.out) == (1, "")
-    assert found.err == (
-        f"error: {file}: document 1: metadata.name: a whole number; a text belongs here\n"
-    )
+    said = f'error: {file}: document 1: metadata.name: 5 is not a string; quote it: "5"\n'
+    for name in ((), ("5",)):
+        found = Stage().run("adopt", "-f", file, *name, "--framework", "none")
+        assert (found.code, found.out, found.err) == (1, "", said)
+
+
+LABELS = 'labels: {edl.dev/framework: none, edl.dev/max: "4"}'
+
+
+@pytest.mark.parametrize("command", ["adopt --framework none", "release"])
+def test_with_a_name_only_the_types_of_that_job_count(tmp_path: Path, command: str) -> None:
+    elastic = TEXT.replace("  name: mnist\nspec:", f"  name: mnist\n  {LABELS}\nspec:")
+    file = write(tmp_path, f"{elastic}---\nkind: CronJob\nmetadata: {{name: 5}}\n")
+    found = Stage().run(*command.split(), "-f", file, "mnist")
+    assert (found.code, found.err) == (0, "")
+
+
+def test_release_takes_labels_of_ours_off_whatever_their_type(tmp_path: Path) -> None:
+    text = "kind: Job\nmetadata: {name: a, labels: {edl.dev/framework: none, edl.dev/max: 4}}\n"
+    found = Stage().run("release", "-f", write(tmp_path, text))
+    assert (found.code, found.err) == (0, "")
+    assert documents(found.out) == [{"kind": "Job", "metadata": {"name": "a"}}]
+
+
+def test_a_cron_job_without_a_template_lacks_it(tmp_path: Path) -> None:
+    file = write(tmp_path, "kind: CronJob\nspec: {schedule: x}\n")
+    found = Stage().run("adopt", "-f", file, "--framework", "none")
+    assert "spec.jobTemplate: is missing; a template of Jobs belongs here" in found.err
 
 
 @pytest.mark.parametrize("flag", ["--recreate", "--yes"])
