@@ -35,7 +35,7 @@ def hold(new: Json, old: Json | None = None) -> Json:
 
 def give_back(new: Json, old: Json) -> Json:
     """A Job that is handed back to its user has its own time again."""
-    seconds = whole(annotations(old).get(contract.TTL, ""))
+    seconds = whole(str(annotations(old).get(contract.TTL, "")))  # a file may have a number
     return new if seconds is None or _ttl(new) != HELD_TTL else _with_ttl(new, seconds)
 
 

@@ -36,16 +36,16 @@ _META: Final[_Shape] = {
 }
 _CONTAINER: Final[_Shape] = {
     **dict.fromkeys(("name", "image"), str),
-    **dict.fromkeys(("command", "args"), [str]),
+    "command": [str],
+    "args": [str],
     "env": [{"name": str, "value": str}],
     "ports": [{"name": str, "containerPort": int}],
     "volumeMounts": [{"name": str, "mountPath": str}],
     "resources": {"limits": _MAP, "requests": _MAP, "claims": [{"name": str}]},
     "lifecycle": {"preStop": _MAP},
 }
-_TERM: Final[_Shape] = dict.fromkeys(
-    ("matchExpressions", "matchFields"), [{"key": str, "values": [str]}]
-)
+_EXPRESSION: Final[_Shape] = {"key": str, "values": [str]}
+_TERM: Final[_Shape] = {"matchExpressions": [_EXPRESSION], "matchFields": [_EXPRESSION]}
 _NODE_AFFINITY: Final[_Shape] = {
     "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [_TERM]}
 }

@@ -114,7 +114,8 @@ def _one(document: Document, value: Json, place: FieldPath, stream: DocumentStre
         return []
     if found is None:
         return [value]
-    stream.errors += lines(_refusals(found.manifests))
+    if found.manifests != (value,):
+        stream.errors += lines(_refusals(found.manifests))
     stream.dropped += lines(found.dropped)
     stream.notes += lines(found.notes)
     return list(found.manifests)

@@ -48,5 +48,6 @@ def queued_by_kueue(group: str, document: Json) -> Remark | None:
     if not isinstance(labels, dict) or contract.KUEUE_QUEUE not in labels:
         return None
     what = f"{kind} stays in Kueue's queue: left as it is"
-    instead = f"for kubectl-edl, remove this label and add {contract.FRAMEWORK}"
+    adding = "" if contract.FRAMEWORK in labels else f" and add {contract.FRAMEWORK}"
+    instead = f"for kubectl-edl, remove this label{adding}"
     return Remark(("metadata", "labels", contract.KUEUE_QUEUE), what, instead)

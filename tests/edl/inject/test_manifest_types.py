@@ -65,9 +65,8 @@ def findings(manifest: Json) -> list[str]:
         ),
         (
             "spec template spec containers",
-            [{"lifecycle": {"preStop": "x" * 70}}],
-            f'spec.template.spec.containers[0].lifecycle.preStop: "{"x" * 62}…; '
-            "an object belongs here",
+            "x" * 70,
+            f'spec.template.spec.containers: "{"x" * 62}…; a list belongs here',
         ),
         (
             "spec template spec schedulingGates",

@@ -287,8 +287,11 @@ def test_with_a_name_only_the_types_of_that_job_count(tmp_path: Path, command: s
 
 
 def test_release_takes_labels_of_ours_off_whatever_their_type(tmp_path: Path) -> None:
-    text = "kind: Job\nmetadata: {name: a, labels: {edl.dev/framework: none, edl.dev/max: 4}}\n"
-    found = Stage().run("release", "-f", write(tmp_path, text))
+    ours = (
+        f"labels: {{edl.dev/framework: none, edl.dev/max: 4}}, annotations: {{{contract.TTL}: 60}}"
+    )
+    file = write(tmp_path, f"kind: Job\nmetadata: {{name: a, {ours}}}\n")
+    found = Stage().run("release", "-f", file)
     assert (found.code, found.err) == (0, "")
     assert documents(found.out) == [{"kind": "Job", "metadata": {"name": "a"}}]
 

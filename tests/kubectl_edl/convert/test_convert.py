@@ -356,6 +356,27 @@ def test_no_filename_is_wrong_usage() -> None:
     assert "-f" in found.err
 
 
+POD = "{restartPolicy: Never, containers: [{name: a, image: x}]}"
+
+
+@pytest.mark.parametrize(
+    ("labels", "way_out"),
+    [
+        ("version: 1", "remove this label and add edl.dev/framework"),
+        ("edl.dev/framework: none", "remove this label"),
+    ],
+)
+def test_a_job_that_stays_in_kueues_queue_is_not_judged_as_a_converted_one(
+    labels: str, way_out: str
+) -> None:
+    """Neither the types of its fields, nor what our webhook would say."""
+    head = f"kind: Job\nmetadata: {{name: a, labels: {{kueue.x-k8s.io/queue-name: q, {labels}}}}}\n"
+    text = f"apiVersion: batch/v1\n{head}spec: {{template: {{spec: {POD}}}}}\n"
+    found = piped(text)
+    assert (found.code, documents(found.out)) == (0, documents(text))
+    assert found.err.endswith(f"left as it is; for kubectl-edl, {way_out}\n")
+
+
 def test_what_stands_for_topologies_of_kueue_is_named() -> None:
     notes = "        metadata: {annotations: {kueue.x-k8s.io/podset-required-topology: rack}}\n"
     text = TFJOB.replace(
