@@ -33,7 +33,9 @@ def yaml_text(document: Mapping[str, object]) -> str:
 
 def yaml_stream(documents: Sequence[Mapping[str, object]]) -> str:
     """One document after the other."""
-    return "---\n".join(map(yaml_text, documents))
+    from kubectl_edl.output.yaml_writer import dump, joined  # noqa: PLC0415 (as above)
+
+    return joined(map(dump, documents))
 
 
 STREAMS: Final[Mapping[str, Callable[[Sequence[Mapping[str, object]]], str]]] = {

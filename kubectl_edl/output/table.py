@@ -15,24 +15,19 @@ _GAP: Final = "   "
 _LEAST: Final = 3
 """kubectl's columns are six wide at least, three of it the gap (cli-runtime, GetNewTabWriter)."""
 _NARROWEST: Final = 12
+_LONGEST: Final = 160
+"""Columns of a terminal that a bounded cell takes; `-o wide` has it whole."""
 _CUT: Final = {True: "…", False: "..."}
 NOTHING: Final = "<none>"
 """What an empty cell shows, so that columns can be counted."""
 _Item = TypeVar("_Item")
 
 
-_LONGEST_CELL: Final = 160
-
-
-def bounded(text: str) -> str:
-    """The beginning of a text that would make a table unreadable; `-o json` has it whole."""
-    return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 1].rstrip()}…"
-
-
 class Column(msgspec.Struct, Generic[_Item], frozen=True):
     """A title, and the cell of an item.
 
     `wide`: shown with `-o wide` only. `shrinks`: cut first on a terminal that is too narrow.
+    `bounded`: cut where it would make the table unreadable, on every output but `-o wide`.
     `spare`: left out where that is not enough, the highest first, of equals the last; 0 never.
     `blank`: an empty cell stays empty. `colour` is a cell's.
     """
@@ -41,6 +36,7 @@ class Column(msgspec.Struct, Generic[_Item], frozen=True):
     cell: Callable[[_Item], str] = str
     wide: bool = False
     shrinks: bool = False
+    bounded: bool = False
     spare: int = 0
     blank: bool = False
     colour: Callable[[str], str] | None = None
@@ -145,6 +141,8 @@ def _filled(cell: str, column: Column[Any], layout: Layout) -> str:
     if not cell:
         return "" if column.blank else NOTHING
     text = harmless(cell)
+    if column.bounded and not layout.wide:
+        text = _shortened(text, _LONGEST, layout)
     return text if layout.unicode or text.isascii() else ascii_only(text)
 
 
@@ -195,5 +193,9 @@ def _coloured(cell: str, column: Column[Any]) -> str:
 
 
 def _cell(text: str, size: int, layout: Layout) -> str:
+    return padded(_shortened(text, size, layout), size)
+
+
+def _shortened(text: str, size: int, layout: Layout) -> str:
     cut = _CUT[layout.unicode]
-    return padded(text if taken(text) <= size else cut_to(text, size - len(cut)) + cut, size)
+    return text if taken(text) <= size else cut_to(text, size - len(cut)) + cut

@@ -18,7 +18,7 @@ from kubectl_edl.output.age import UNKNOWN, age
 from kubectl_edl.output.cell_quantities import fine_percent
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.report import Report
-from kubectl_edl.output.table import Column, Table, bounded, in_namespaces, nothing_in
+from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.training_job_documents import QueuedTrainingJobDocument
@@ -90,7 +90,7 @@ def _columns(now: datetime, namespace: str) -> tuple[Column[WaitingJob], ...]:
         Column("AHEAD", lambda one: _ahead(one, namespace), spare=1),
         Column("STARTS", lambda one: short(one.estimate, now) if one.estimate else UNKNOWN),
         Column("REASON", lambda one: one.why.code, wide=True),
-        Column("MESSAGE", lambda one: bounded(one.why.message), shrinks=True),
+        Column("MESSAGE", lambda one: one.why.message, shrinks=True, bounded=True),
         Column("AGE", lambda one: age(one.job.queued_at, now)),
     )
 

@@ -16,7 +16,7 @@ from kubectl_edl.model.training_job_view import document, view
 from kubectl_edl.output.age import age
 from kubectl_edl.output.color import meaning
 from kubectl_edl.output.report import Made, Report
-from kubectl_edl.output.table import Column, Table, bounded, in_namespaces, nothing_in
+from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +92,7 @@ def _columns(now: datetime, namespace: str) -> tuple[Column[JobView], ...]:
         Column("STARTED", lambda one: _started(one.job, now), wide=True),
         Column("NODES", lambda one: ",".join(one.nodes), wide=True),
         Column("REASON", lambda one: one.why.code, wide=True),
-        Column("MESSAGE", lambda one: bounded(one.why.message), shrinks=True),
+        Column("MESSAGE", lambda one: one.why.message, shrinks=True, bounded=True),
         Column("AGE", lambda one: age(one.job.queued_at, now)),
     )
 

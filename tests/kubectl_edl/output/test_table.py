@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,6 +44,14 @@ def test_a_terminal_that_is_too_narrow_shortens_the_reason_only() -> None:
 
 def test_a_terminal_never_shortens_a_reason_to_nothing() -> None:
     assert render(TABLE, Layout(width=10)).splitlines()[1] == "mnist           waits for t…   5m"
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_a_bounded_column_is_whole_in_a_wide_table(*, wide: bool) -> None:
+    table = Table.of((Column("MESSAGE", bounded=True),), ["no " * 100 + "end"])
+    (line,) = render(table, Layout(wide=wide, header=False)).splitlines()
+    assert line.endswith("no end") is wide
+    assert (len(line) == 303) is wide
 
 
 def test_a_table_without_rows_prints_nothing_not_even_a_header() -> None:

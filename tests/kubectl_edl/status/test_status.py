@@ -279,6 +279,7 @@ def test_a_long_message_of_an_autoscaler_is_cut_in_the_table_and_whole_elsewhere
     (_, line) = stage.run("status").out.splitlines()
     assert len(line) < 260
     assert "…" in line
+    assert told.strip() in stage.run("status", "-o", "wide").out
     (one,) = json.loads(stage.run("status", "-o", "json").out)["items"]
     assert told.strip() in json.dumps(one)
     assert told.strip() in " ".join(stage.run("status", "resnet").out.split())
