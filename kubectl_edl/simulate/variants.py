@@ -110,7 +110,7 @@ def live(world: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     variants += [Variant(_PLAIN, _world(changed), Plain())] if asked.plain else []
     runs = run(variants, _until(asked, _LIVE_SECONDS), world.err)
     report = what_if_report(_shown(state, connection), runs, connection.namespace)
-    hints = what_if.left_out(state, asked.like)
+    hints = what_if.hints(state, asked.like)
     _answer(world, asked, runs, report.hinting((*own.hints, *hints)))
 
 

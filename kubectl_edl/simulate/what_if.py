@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -20,6 +20,10 @@ _COMMON: Final = (CPU, MEMORY, "ephemeral-storage")
 """Resources that each node has."""
 _MOST_PODS: Final = 110
 """The kubelet's default."""
+_CLOSE: Final = 0.7
+"""difflib's ratio of a slip: `gpu` is none of `cpu`, which are two thirds alike."""
+_SHOWN: Final = 63
+"""Characters of a resource's name in a message."""
 _SET: Final = re.compile(r"job/((?P<namespace>[^/.]+)/)?(?P<name>.+)\.(?P<field>\w+)=(?P<value>.+)")
 _SET_FORM: Final = "job/NAME.max=40, job/NAMESPACE/NAME.min=2, .priority=10, .replicas=8"
 
@@ -73,11 +77,19 @@ def _node_of(text: str, state: ClusterState) -> Node:
     return Node("what-if", room, Resources(), Resources(), labels={})
 
 
-def left_out(state: ClusterState, like: str) -> list[str]:
-    """A hint for amounts that `--like` does not give, and that the largest node has."""
-    found = _largest(_amounts(like), state) if "=" in like else {}
-    told = ", ".join(amount_text(name, amount) for name, amount in found.items())
-    return [f"hint: --like {like}: and, as the largest node, {told}"] if found else []
+def hints(state: ClusterState, like: str) -> list[str]:
+    """For amounts that `--like` does not give and the largest node has, and for new resources."""
+    amounts = _amounts(like) if "=" in like else {}
+    known = _known(state)
+    found = [
+        "; ".join(filter(None, (_unknown(name), _meant(name, known))))
+        for name in amounts
+        if name not in known
+    ]
+    if largest := _largest(amounts, state) if amounts else {}:
+        told = ", ".join(amount_text(name, amount) for name, amount in largest.items())
+        found.append(f"and, as the largest node, {told}")
+    return [f"hint: --like {like}: {one}" for one in found]
 
 
 def _amounts(like: str) -> dict[str, str]:
@@ -96,19 +108,32 @@ def _largest(amounts: Mapping[str, str], state: ClusterState) -> dict[str, int]:
 
 
 def _check_known(text: str, amounts: Iterable[str], state: ClusterState) -> None:
-    """Raises Misused for a resource that no node has and no pod asks for."""
+    """Raises Misused for a name without a domain that no node has and no pod asks for."""
+    known = _known(state)
+    for name in amounts:
+        if not name:
+            raise Misused(f"--like {text}: an amount of nothing; such as cpu=16,memory=64Gi")
+        if name not in known and "/" not in name:
+            allowed = f"must be one of {', '.join(known)}, or have a domain, as in nvidia.com/gpu"
+            raise Misused(f"--like {text}: {_unknown(name)}; {_meant(name, known) or allowed}")
+
+
+def _known(state: ClusterState) -> list[str]:
+    """Resources that a node has or a pod asks for, sorted."""
     shapes = [role.template.shape for job in state.jobs for role in job.roles]
     shapes += [demand.shape for demand in state.demands]
     listed = [node.allocatable for node in state.nodes] + [shape.requests for shape in shapes]
-    known = sorted({*_COMMON, PODS, *(name for found in listed for name, _ in found.items)})
-    for name in amounts:
-        if name not in known:
-            same = [one for one in known if one.rpartition("/")[2] == name]
-            close = same or get_close_matches(name, known, n=1)
-            meant = f"did you mean {' or '.join(close)}?" if close else f"{', '.join(known)}"
-            raise Misused(
-                f'--like {text}: no node has "{name[:63]}" and no pod asks for it; {meant}'
-            )
+    return sorted({*_COMMON, PODS, *(name for found in listed for name, _ in found.items)})
+
+
+def _unknown(name: str) -> str:
+    return f'no node has "{name[:_SHOWN]}" and no pod asks for it'
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    same = [one for one in known if one.rpartition("/")[2] == name]
+    close = same or get_close_matches(name, known, n=1, cutoff=_CLOSE)
+    return f"did you mean {' or '.join(close)}?" if close else ""
 
 
 def with_setting(state: ClusterState, setting: str, namespace: str) -> ClusterState:

@@ -307,6 +307,18 @@ def test_a_resource_is_asked_for_by_its_whole_name(stage: Stage) -> None:
     assert "did you mean nvidia.com/gpu?" in found.err
 
 
+def test_the_first_devices_of_a_cluster_can_be_tried(stage: Stage) -> None:
+    args = ("simulate", "--live", "--add-nodes", "1", "--like")
+    found = stage.run(*args, "nvidia.com/gpu=4")
+    assert found.code == 0
+    hint = 'hint: --like nvidia.com/gpu=4: no node has "nvidia.com/gpu" and no pod asks for it\n'
+    assert hint in found.err
+    stage.create(with_gpus(node("gpus", cpu="8")))
+    assert "no pod asks for it" not in stage.run(*args, "nvidia.com/gpu=4").err
+    found = stage.run(*args, "nvidia.com/gpus=4")
+    assert "no pod asks for it; did you mean nvidia.com/gpu?\n" in found.err
+
+
 def test_amounts_left_out_are_those_of_the_largest_node_and_are_told(stage: Stage) -> None:
     stage.create(with_gpus(node("gpus", cpu="48")))
     args = ("--add-nodes", "1", "--like", "nvidia.com/gpu=48")
@@ -363,7 +375,11 @@ def test_the_table_shows_now_and_then(stage: Stage) -> None:
             ("--add-nodes", "1", "--like", "cpuu=3"),
             'no node has "cpuu" and no pod asks for it; did',
         ),
-        (("--add-nodes", "1", "--like", "a.com/tpu=3"), "for it; cpu, ephemeral-storage, memory"),
+        (
+            ("--add-nodes", "1", "--like", "gpu=1"),
+            "for it; must be one of cpu, ephemeral-storage, memory, pods, or have a domain, as in ",
+        ),
+        (("--add-nodes", "1", "--like", "cpu=4,"), "an amount of nothing; such as cpu=16"),
     ],
 )
 def test_an_impossible_change_is_refused(stage: Stage, args: tuple[str, ...], said: str) -> None:
