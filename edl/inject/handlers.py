@@ -224,7 +224,8 @@ def _update(request: AdmissionRequest, old: Json, *, trusted: bool) -> Admission
     if update_policy.is_handed_back(manifest, old):
         return AdmissionVerdict(scheduling_gates.give_back(held_ttl.give_back(manifest, old), old))
     if update_policy.is_defaulted(manifest, old):
-        return AdmissionVerdict(*update_policy.released(manifest))
+        bare, said = update_policy.released(manifest)
+        return AdmissionVerdict(bare, (*said, *unknown_keys.unheeded(bare)))
     if contract.KUEUE_QUEUE not in labels(old):
         update_policy.refuse_other_queues(manifest)
     update_policy.check_identity(manifest, old)

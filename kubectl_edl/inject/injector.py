@@ -133,8 +133,7 @@ class _Injector:
         self.warnings += [f"{where}: {named(manifest)}: {warning}" for warning in warnings]
 
     def _remark(self, manifest: Json, where: str) -> None:
-        own: Json = {"kind": "Job", "metadata": manifest.get("metadata")}
-        if not misshapen(own, where) and (said := unknown_keys.on_cron_job(manifest)):
+        if said := unknown_keys.on_cron_job(manifest):
             name = manifest["metadata"].get("name", "")
             self.warnings.append(
                 f"{where}: cronjob.batch/{name}: {said}; kubectl edl adopt -f FILE puts them there"

@@ -76,13 +76,16 @@ def corrected(manifest: Json) -> Json:
 def on_cron_job(manifest: Json) -> str:
     """What is wrong with names of ours on a CronJob itself; empty where there are none.
 
-    Its Jobs get what its jobTemplate has, and no webhook of ours is asked about CronJobs.
+    Its Jobs get what its jobTemplate has, and no webhook of ours is asked about CronJobs: nobody
+    has checked the types in a file.
     """
-    metadata = manifest.get("metadata") or {}
+    metadata = manifest.get("metadata")
+    places = [metadata.get(place) for place in _PLACES] if isinstance(metadata, dict) else []
     names = sorted(
         name
-        for place in _PLACES
-        for name in metadata.get(place) or {}
+        for found in places
+        if isinstance(found, dict)
+        for name in found
         if name.startswith(contract.PREFIX)
     )
     if not names:

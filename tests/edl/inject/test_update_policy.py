@@ -354,6 +354,18 @@ def test_a_released_job_that_is_applied_without_labels_stays_an_ordinary_one() -
     assert update(verdict.manifest, old).manifest == verdict.manifest
 
 
+def test_annotations_of_ours_on_a_released_job_are_told_to_do_nothing() -> None:
+    old = released()
+    new = changed(old, "metadata labels", template(old)["metadata"]["labels"])
+    ours = {contract.ROLES: "ps=1,worker=1..4", contract.PAUSED: "true", "team": "vision"}
+    new = changed(new, "metadata annotations", ours)
+    verdict = update(new, old)
+    assert verdict.warnings[1:] == (
+        "edl.dev/paused, edl.dev/roles do nothing without the label edl.dev/framework",
+    )
+    assert verdict.manifest["metadata"]["annotations"] == ours
+
+
 def test_a_released_job_has_a_label_at_least_lest_ours_come_back() -> None:
     old = released()
     verdict = update(changed(old, "metadata labels", template(old)["metadata"]["labels"]), old)

@@ -151,6 +151,14 @@ def test_labels_on_a_cron_job_itself_are_warned_of(tmp_path: Path) -> None:
     )
 
 
+def test_labels_on_a_cron_job_are_warned_of_whatever_the_types_of_others() -> None:
+    labels = "labels: {edl.dev/framework: none, big: 5}, annotations: 1"
+    text = f"kind: CronJob\nmetadata: {{name: a, {labels}}}\n"
+    found = inject("-f", "-", stdin=text)
+    assert (found.code, found.out) == (0, text)
+    assert "cronjob.batch/a: edl.dev/framework does nothing on a CronJob itself" in found.err
+
+
 def test_unlabelled_manifests_pass_and_a_hint_says_so(tmp_path: Path) -> None:
     file = written(tmp_path, job("plain"))
     found = inject("-f", file)
