@@ -76,8 +76,8 @@ def corrected(manifest: Json) -> Json:
 def on_cron_job(manifest: Json) -> str:
     """What is wrong with names of ours on a CronJob itself; empty where there are none.
 
-    Its Jobs get what its jobTemplate has, and no webhook of ours is asked about CronJobs: nobody
-    has checked the types in a file.
+    Its Jobs get what its jobTemplate has, and no webhook of ours is asked about CronJobs: the
+    types in a file may be wrong.
     """
     metadata = manifest.get("metadata")
     places = [metadata.get(place) for place in _PLACES] if isinstance(metadata, dict) else []
