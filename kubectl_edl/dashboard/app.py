@@ -68,24 +68,24 @@ class DashboardContext:
     cookie: str = "edl-dashboard"
 
 
-def create_app(desk: DashboardContext) -> Flask:
+def create_app(context: DashboardContext) -> Flask:
     """The dashboard as a WSGI app."""
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = _LIMIT
     app.config["SEND_FILE_MAX_AGE_DEFAULT"] = 0
-    app.before_request(partial(_check, desk))
+    app.before_request(partial(_check, context))
     app.after_request(_harden)
-    app.add_url_rule("/", "page", partial(_page, desk))
-    app.add_url_rule("/events", "events", partial(_events, desk, BoundedSemaphore(MOST_STREAMS)))
-    app.add_url_rule("/what-if", "what-if", partial(_what_if, desk), methods=["POST"])
-    app.add_url_rule("/scale", "scale", partial(_scale, desk), methods=["POST"])
+    app.add_url_rule("/", "page", partial(_page, context))
+    app.add_url_rule("/events", "events", partial(_events, context, BoundedSemaphore(MOST_STREAMS)))
+    app.add_url_rule("/what-if", "what-if", partial(_what_if, context), methods=["POST"])
+    app.add_url_rule("/scale", "scale", partial(_scale, context), methods=["POST"])
     app.register_error_handler(EdlError, _failed)
     app.register_error_handler(msgspec.DecodeError, _misshapen)
     app.register_error_handler(HTTPException, _unknown)
     return app
 
 
-def _check(desk: DashboardContext) -> AnyResponse | None:
+def _check(context: DashboardContext) -> AnyResponse | None:
     asked = RequestOrigin(
         path=request.path,
         method=request.method,
@@ -95,11 +95,11 @@ def _check(desk: DashboardContext) -> AnyResponse | None:
         page=_said(PAGE_HEADER),
         tokens=(
             _said("Authorization").removeprefix("Bearer "),
-            request.cookies.get(desk.cookie, ""),
+            request.cookies.get(context.cookie, ""),
             _given(),
         ),
     )
-    refusal = desk.gate.refusal(asked)
+    refusal = context.gate.refusal(asked)
     return _refused(refusal) if refusal else None
 
 
@@ -118,40 +118,40 @@ def _harden(response: Response) -> Response:
     return response
 
 
-def _page(desk: DashboardContext) -> AnyResponse:
-    if desk.gate.knows(token := _given()):
+def _page(context: DashboardContext) -> AnyResponse:
+    if context.gate.knows(token := _given()):
         # Not in the address any longer: histories and shoulders would read it there.
         answer = redirect("/", HTTPStatus.SEE_OTHER)
-        answer.set_cookie(desk.cookie, token, httponly=True, samesite="Strict")
+        answer.set_cookie(context.cookie, token, httponly=True, samesite="Strict")
         return answer
     text = render_template(
         "page.html",
-        about=desk.about,
+        about=context.about,
         header=PAGE_HEADER,
-        secret=desk.gate.page,
-        scales=desk.resize is not None,
+        secret=context.gate.page,
+        scales=context.resize is not None,
     )
     return Response(text, content_type="text/html; charset=utf-8")
 
 
-def _events(desk: DashboardContext, seats: BoundedSemaphore) -> Response:
+def _events(context: DashboardContext, seats: BoundedSemaphore) -> Response:
     if not seats.acquire(blocking=False):
         text = f"{MOST_STREAMS} pages look already: close some"
         return _refused(AuthRefusal(HTTPStatus.SERVICE_UNAVAILABLE, text))
-    answer = Response(stream(desk.board), content_type="text/event-stream")
+    answer = Response(stream(context.board), content_type="text/event-stream")
     answer.call_on_close(seats.release)
     return answer
 
 
-def _what_if(desk: DashboardContext) -> Response:
-    return _json(desk.imagine(_body(what_if_job.WhatIfRequest)))
+def _what_if(context: DashboardContext) -> Response:
+    return _json(context.imagine(_body(what_if_job.WhatIfRequest)))
 
 
-def _scale(desk: DashboardContext) -> Response:
-    if desk.resize is None:
+def _scale(context: DashboardContext) -> Response:
+    if context.resize is None:
         text = "this dashboard only reads; start it with --allow-scale to change sizes here"
         return _refused(AuthRefusal(HTTPStatus.FORBIDDEN, text))
-    return _json({"said": desk.resize(_body(page_resize.ResizeRequest))})
+    return _json({"said": context.resize(_body(page_resize.ResizeRequest))})
 
 
 def _body(kind: type[_T]) -> _T:

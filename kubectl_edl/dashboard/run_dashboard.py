@@ -56,7 +56,7 @@ def started(world: CliContext, connection: ClusterConnection, asked: DashboardOp
     private = address.loopback and not asked.allow_scale
     token = "" if private else secrets.token_urlsafe(32)
     imagination = Imagination()
-    desk = DashboardContext(
+    context = DashboardContext(
         gate=RequestAuth(secrets.token_urlsafe(32), _names(asked, address), token),
         board=board,
         imagine=lambda wish: imagination.answer(live.seen, wish),
@@ -68,7 +68,7 @@ def started(world: CliContext, connection: ClusterConnection, asked: DashboardOp
         resize=partial(resize, world, connection) if asked.allow_scale else None,
         cookie=f"edl-dashboard-{address.port}",  # cookies do not know ports
     )
-    serving = Serving(create_app(desk), listener, address)
+    serving = Serving(create_app(context), listener, address)
     live.start()
     serving.start()
     return Dashboard(address.url + (f"?token={token}" if token else ""), address, live, serving)

@@ -126,8 +126,8 @@ def scale(world: CliContext, job: str, asked: ScaleOptions, scope: Scope, writin
     _check(asked)
     script = resize_script.hook(asked.script, asked.env, asked.timeout) if asked.script else None
     wish = replace(asked, flags=scope.flags)
-    errand = ResizeTask(world, world.connect(scope), job, wish, writing)
-    carry_out(errand, Beside(asked.wait, script))
+    task = ResizeTask(world, world.connect(scope), job, wish, writing)
+    carry_out(task, Beside(asked.wait, script))
 
 
 def _with_size(asked: ScaleOptions) -> ScaleOptions:

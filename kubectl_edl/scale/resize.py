@@ -66,49 +66,49 @@ class _Decided:
         return worker_removal.hosts(self.job, self.scaling.role, indexes)
 
 
-def carry_out(errand: ResizeTask, beside: Beside) -> None:
+def carry_out(task: ResizeTask, beside: Beside) -> None:
     """Scripts run before workers leave and after they came, as et-operator's do.
 
     A script that fails before a shrink prevents it; one that fails after a growth takes it back.
     """
-    decided = _decide(errand)
-    script = beside.script if errand.writing.dry_run == _NO_DRY_RUN else None
+    decided = _decide(task)
+    script = beside.script if task.writing.dry_run == _NO_DRY_RUN else None
     if script:
         resize_script.check(decided.job)
         if decided.leaving:
-            resize_script.run(errand.world, errand.connection, decided.job, script, decided.leaving)
-    decided = _write(errand)
-    if errand.writing.dry_run != _NO_DRY_RUN or not (script or beside.wait):
+            resize_script.run(task.world, task.connection, decided.job, script, decided.leaving)
+    decided = _write(task)
+    if task.writing.dry_run != _NO_DRY_RUN or not (script or beside.wait):
         return
-    _say(errand, wait(errand.world, errand.connection, _goal(decided, errand.wish)))
+    _say(task, wait(task.world, task.connection, _goal(decided, task.wish)))
     if script and decided.joining:
-        _run_after(errand, decided, script)
+        _run_after(task, decided, script)
 
 
-def _write(errand: ResizeTask) -> _Decided:
-    actuator = Patcher(errand.connection.cluster, errand.writing.dry_run)
+def _write(task: ResizeTask) -> _Decided:
+    actuator = Patcher(task.connection.cluster, task.writing.dry_run)
 
     def change() -> tuple[_Decided, Json]:
-        decided = _decide(errand)
+        decided = _decide(task)
         return decided, actuator.patch(decided.scaling.patch)
 
-    decided, manifest = with_fresh_state(change, errand.world.sleep)
-    hints = unattended(errand.connection, errand.world.now(), errand.writing.dry_run)
+    decided, manifest = with_fresh_state(change, task.world.sleep)
+    hints = unattended(task.connection, task.world.now(), task.writing.dry_run)
     then = next_step(decided.scaling, attended=not hints)
-    where = f"kubectl edl status {decided.job.key.name}{errand.wish.flags}"
+    where = f"kubectl edl status {decided.job.key.name}{task.wish.flags}"
     sentence = f"{decided.scaling.sentence}; {then}: {where}{actuator.remark}"
-    say_changed(errand.world, errand.writing.output, sentence, [manifest], hints)
+    say_changed(task.world, task.writing.output, sentence, [manifest], hints)
     return decided
 
 
-def _decide(errand: ResizeTask) -> _Decided:
-    connection = errand.connection
-    survey = survey_training(connection, "", errand.world.now())
-    if errand.wish.remove and survey.hints:
+def _decide(task: ResizeTask) -> _Decided:
+    connection = task.connection
+    survey = survey_training(connection, "", task.world.now())
+    if task.wish.remove and survey.hints:
         raise Refused(f"--remove needs to see the pods: {survey.hints[0]}")
-    job = training_job(errand.job, survey, connection)
+    job = training_job(task.job, survey, connection)
     # The name of a role's own Job selects that role.
-    wish = replace(errand.wish, role=errand.wish.role or named_role(errand.job, job))
+    wish = replace(task.wish, role=task.wish.role or named_role(task.job, job))
     target = ObjectRef("Job", job.key.namespace, chosen_role(job, wish).job)
     return _Decided(job, scaling(job, wish, connection.cluster.get(target)))
 
@@ -126,30 +126,30 @@ def _goal(decided: _Decided, wish: SizeRequest) -> Goal:
     )
 
 
-def _run_after(errand: ResizeTask, decided: _Decided, script: Hook) -> None:
+def _run_after(task: ResizeTask, decided: _Decided, script: Hook) -> None:
     """The launcher may be another one by now; the new workers are listed already."""
-    job = _decide(errand).job
+    job = _decide(task).job
     try:
-        resize_script.run(errand.world, errand.connection, job, script, decided.joining)
+        resize_script.run(task.world, task.connection, job, script, decided.joining)
     except Refused as error:
         before = decided.scaling.role.status.size
-        with_fresh_state(_taking_back(errand, decided, before), errand.world.sleep)
+        with_fresh_state(_taking_back(task, decided, before), task.world.sleep)
         raise TakenBack(f"{error}; the size is {before} again") from None
 
 
-def _taking_back(errand: ResizeTask, decided: _Decided, size: int) -> Callable[[], Json]:
+def _taking_back(task: ResizeTask, decided: _Decided, size: int) -> Callable[[], Json]:
     role = decided.scaling.role
     target = ObjectRef("Job", decided.job.key.namespace, role.job)
 
     def take_back() -> Json:
-        version = errand.connection.cluster.get(target)["metadata"]["resourceVersion"]
+        version = task.connection.cluster.get(target)["metadata"]["resourceVersion"]
         body = {"metadata": {"annotations": {contract.REPLICAS: str(size)}}}
-        return Patcher(errand.connection.cluster).patch(Patch(target, version, body))
+        return Patcher(task.connection.cluster).patch(Patch(target, version, body))
 
     return take_back
 
 
-def _say(errand: ResizeTask, sentence: str) -> None:
+def _say(task: ResizeTask, sentence: str) -> None:
     """Documents on stdout stay documents."""
-    say = errand.world.warn if errand.writing.output else errand.world.say
+    say = task.world.warn if task.writing.output else task.world.say
     say(sentence)

@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from edl.messages import code_texts
 from kubectl_edl.cli import command_errors
 
 ROOT: Final = Path(__file__).parents[2]
@@ -35,6 +36,10 @@ def quoted() -> list[str]:
     page = (ROOT / "docs" / "troubleshooting.md").read_text()
     cells = re.findall(r"^\| (.+?) \|", page, re.MULTILINE)
     return [message for cell in cells for message in re.findall(r"`([^`]+)`", cell)]
+
+
+def test_troubleshooting_explains_every_attempt_that_came_to_nothing() -> None:
+    assert set(code_texts.ATTEMPTS.values()) - set(quoted()) == set()
 
 
 @pytest.fixture(scope="module")
