@@ -65,7 +65,7 @@ def judge(
         encoded = msgspec.json.encode(operations) if operations else b""
     except Denied as denied:
         return _denied(review, denied.findings)
-    except Exception as error:  # noqa: BLE001 - users who create a Job need an answer, not a traceback
+    except Exception as error:  # noqa: BLE001 - a review needs an answer, not a traceback
         return _failed(review, error)
     outcome = ReviewOutcome.PATCHED if operations else ReviewOutcome.UNCHANGED
     return ReviewResult(outcome, ReviewResponse(encoded, _heard(verdict.warnings)))

@@ -88,7 +88,7 @@ class Donors:
         return found
 
     def candidates(self, recipient: RoleAllocation) -> Ints:
-        """Places of those who stay more satisfied than the recipient is now."""
+        """Places of the donors that stay more satisfied than the recipient is now."""
         fair = self._after > self._snapshot.satisfaction(recipient)
         return np.flatnonzero(fair & (self._priority <= recipient.job.priority))
 

@@ -165,6 +165,14 @@ def test_a_refusal_names_the_field_and_not_the_whole_object_in_it(dump: str) -> 
     )
 
 
+def test_a_refusal_full_of_objects_that_never_end_is_told_as_it_is() -> None:
+    """At quadratic cost its 1.6 million characters would take hours."""
+    message = "Invalid value: {" * 100_000
+    with serving(status(422, message)) as (_, address), pytest.raises(Invalid) as error:
+        api(address).patch(JOB, {})
+    assert str(error.value) == message
+
+
 @pytest.mark.parametrize("code", [403, 422])
 def test_a_webhooks_refusal_is_told_in_its_own_words(code: int) -> None:
     message = 'admission webhook "edl.dev" denied the request: edl.dev/min: "x"; a whole number'

@@ -186,7 +186,7 @@ def test_a_version_that_the_server_never_reaches_is_listed_again(running: Watche
 
 
 def test_credentials_that_are_refused_for_a_moment_take_no_kind_away() -> None:
-    """Only who is known and may not read it counts a dispensable kind as not served."""
+    """A dispensable kind counts as not served on a 403, and not on a 401."""
     fake = FakeCluster(lambda: datetime(2026, 1, 1, tzinfo=UTC))
     fake.unserved = frozenset()
     fake.create(ObjectRef("NodePool", "", "general"), {})
