@@ -252,7 +252,7 @@ def test_another_policy_or_limit_decides_anew() -> None:
     assert memory.get(state, FAIR, Limits(load_ceiling=0.5)) is None
 
 
-def test_pods_of_who_is_over_count_in_budgets_again_and_again() -> None:
+def test_remaining_pods_of_an_ended_job_count_in_quotas_in_every_plan() -> None:
     """Nobody ends them (clean-up None), and the quota counts them as long as they are there."""
     charges, quota = (QuotaCharge("quota", "pods", 1),), Quota("ns", "quota", "pods", 3)
     done = role("worker", charges=charges, on=["a"]).changed(ending=JobEnd.COMPLETE, pods=())

@@ -29,7 +29,7 @@ def test_fifo_gives_the_oldest_its_max_then_the_next_one() -> None:
     assert sizes(plan_of(FIFO, cluster(node("a", 8), old, young))) == {"old": 5, "young": 3}
 
 
-def test_fifo_takes_from_the_youngest_for_who_came_before() -> None:
+def test_fifo_reclaims_the_youngest_job_for_an_older_one() -> None:
     old = worker("old", 1, 4, on=["a"], queued=-900)
     young = worker("young", 1, 4, on=["a"] * 3, queued=-300)
     plan = plan_of(FIFO, cluster(node("a", 4), old, young))
@@ -155,7 +155,7 @@ def test_throughput_grows_a_job_beside_its_chief_although_another_node_is_fuller
     assert nodes_of(THROUGHPUT, one_more) == [{"a"}, {"a", "b"}]
 
 
-def test_whose_highest_index_is_remote_yields_first() -> None:
+def test_the_role_with_a_remote_highest_index_yields_first() -> None:
     near = job("near", role("worker", 1, 3, on=["a", "a", "a"]))
     far = job("far", role("worker", 1, 3, on=["b", "a"]), queued=-7200)
     waiting = worker("waiting", 1, 1, queued=-60)
@@ -180,7 +180,7 @@ def test_a_weight_holds_up_to_the_next_priority_that_has_one() -> None:
     assert found == {"p0": 11, "p5": 21, "p9": 21, "p10": 41}
 
 
-def test_a_weight_that_is_no_weight_is_refused() -> None:
+def test_a_malformed_weight_is_refused() -> None:
     with pytest.raises(ValueError, match="priority weight 5=0: a number above 0"):
         weighted(POLICIES["fair"], {5: 0})
 

@@ -35,7 +35,7 @@ def test_a_team_borrows_first_what_no_team_is_guaranteed() -> None:
     assert found.lent("owner") == gpus(2)
 
 
-def test_lenders_give_in_proportion_to_what_they_leave_and_none_of_what_they_keep() -> None:
+def test_lenders_give_in_proportion_to_their_unused_guarantee() -> None:
     teams = [Team(name, guaranteed=gpus(8)) for name in ("a", "b", "c")]
     keeper = Team("k", guaranteed=gpus(8), lend=False)
     found = lending(*teams, keeper, Team("x"), capacity=32, a=2, b=5, c=8, x=6)

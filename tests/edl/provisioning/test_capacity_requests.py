@@ -37,7 +37,7 @@ def test_from_zero_nodes_a_gang_starts_whole_on_the_nodes_of_its_request() -> No
     assert leaves_nothing(world)
 
 
-def test_pods_name_the_request_whose_nodes_they_use() -> None:
+def test_pods_name_the_provisioning_request_of_their_nodes() -> None:
     """Where the plan places them, and where kube-scheduler does."""
     for framework in ("tensorflow", "pytorch"):
         world = RequestedCluster()
@@ -204,7 +204,7 @@ def forged(name: str, job: Json, **more: object) -> Json:
     return {"metadata": {"name": name, "labels": labels, "ownerReferences": [owner]}, **more}
 
 
-def test_a_request_of_somebody_else_is_left_alone() -> None:
+def test_a_foreign_provisioning_request_is_left_alone() -> None:
     world = RequestedCluster()
     world.answers = False
     world.gang("gang", 4)

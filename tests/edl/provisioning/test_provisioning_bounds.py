@@ -37,7 +37,7 @@ def _quota(world: AutoscaledCluster, cpu: int) -> None:
 
 
 @pytest.mark.slow
-def test_jobs_whose_pods_are_refused_say_so_and_let_others_ask() -> None:
+def test_jobs_with_refused_pods_get_that_reason_and_let_other_jobs_request() -> None:
     world = AutoscaledCluster()
     for number in range(5):
         world.gang(f"bad-{number}", 2)
@@ -84,7 +84,7 @@ def test_an_equal_gang_that_the_quota_no_longer_allows_asks_for_no_nodes() -> No
     assert world.notes("second")[contract.REASON] == Code.QUOTA_EXCEEDED
 
 
-def test_a_gang_whose_quota_was_lowered_waits_for_no_more_nodes() -> None:
+def test_a_gang_above_its_lowered_quota_waits_for_no_more_nodes() -> None:
     world = AutoscaledCluster(delay=10_000)
     _quota(world, 24)
     world.gang("gang", 2, cpu=4, most=6, annotations={"provision": Provision.MAXIMUM})
@@ -167,7 +167,7 @@ def test_pods_of_users_with_our_label_stay() -> None:
     assert len(world.provisional()) == 1
 
 
-def test_what_provisional_pods_of_one_role_hold_is_no_room_for_another_role() -> None:
+def test_capacity_of_one_roles_provisional_pods_is_not_free_for_another_role() -> None:
     """All four cores that there are wait for workers; the server needs a node of its own."""
     held = tuple(
         ProvisionalPod(f"mnist-{number}", f"uid-{number}", "worker", "a", at(-5), room(1))

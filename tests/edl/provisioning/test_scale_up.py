@@ -206,7 +206,7 @@ def test_what_is_not_needed_any_more_goes(ends: str) -> None:
     assert world.running("gang") == (4 if ends == "room" else 0)
 
 
-def test_so_many_gangs_ask_at_once_in_the_order_of_the_queue() -> None:
+def test_a_limited_number_of_gangs_request_nodes_in_queue_order() -> None:
     world = AutoscaledCluster(delay=10_000, limits=Limits(provisioning_parallelism=2))
     for name in "abcd":
         world.gang(name, 2)

@@ -51,7 +51,7 @@ def test_work_is_done_faster_as_its_curve_says(serial: float, seconds: float) ->
     assert tracks(found)["one"].ended == seconds
 
 
-def test_jobs_shrink_for_who_comes_and_grow_when_he_has_gone() -> None:
+def test_jobs_shrink_for_a_new_job_and_grow_after_its_end() -> None:
     first, second = training("first", 1, 4, 1000), training("second", 1, 2, 100, at=50)
     found = tracks(simulate(world(node("a"), first, second), FAIR))
     assert found["first"].size.at(40) == 4
@@ -60,7 +60,7 @@ def test_jobs_shrink_for_who_comes_and_grow_when_he_has_gone() -> None:
     assert found["first"].size.at(200) == 4
 
 
-def test_without_us_who_comes_waits_for_who_holds_the_room() -> None:
+def test_without_elasticity_a_new_job_waits_for_the_running_one() -> None:
     first, second = training("first", 1, 4, 400), training("second", 1, 2, 100, at=50)
     found = tracks(simulate(world(node("a"), first, second), Plain()))
     assert found["second"].running == found["first"].ended == 100
@@ -79,7 +79,7 @@ def test_a_framework_that_restarts_loses_what_came_after_its_checkpoint() -> Non
     assert found.speed.at(110) == 3
 
 
-def test_who_saves_when_told_to_stop_loses_nothing() -> None:
+def test_a_job_that_saves_on_sigterm_loses_no_work() -> None:
     first = training("first", 1, 4, 4000, framework="tensorflow")
     second = training("second", 1, 1, 500, at=100)
     found = tracks(simulate(world(node("a"), first, second), FAIR))["first"]
@@ -131,7 +131,7 @@ def test_a_lost_pod_restarts_those_who_cannot_go_on_without_it() -> None:
     assert found.ended == pytest.approx(300, abs=5)
 
 
-def test_a_cordoned_node_gets_nobody_and_its_pods_move_one_after_another() -> None:
+def test_a_cordoned_node_gets_no_pod_and_its_pods_move_one_after_another() -> None:
     given = world(*nodes(2), training("one", 2, 2, 400), settings=Timing(1, 1))
     events = tuple(NodeEvent(50, Change.CORDONED, one) for one in given.nodes[:1])
     simulation = Simulation(replace(given, events=events), FAIR, Watcher())
@@ -150,7 +150,7 @@ def test_a_taint_that_ends_pods_drives_them_elsewhere() -> None:
     assert {pod.node for pod in pods} == {"node-1"}
 
 
-def test_a_nodes_arrival_lets_who_waits_start() -> None:
+def test_a_new_node_lets_a_queued_job_start() -> None:
     given = world(node("small", 1), training("large", 2, 2, 10, cpu=2))
     added = NodeEvent(60, Change.ADDED, node("big", 8))
     found = tracks(simulate(replace(given, events=(added,)), FAIR))["large"]
@@ -229,7 +229,7 @@ def test_a_pod_that_starts_when_observed_gets_ready() -> None:
     assert found["one"].ended == pytest.approx(5 + 9)
 
 
-def test_who_tells_how_far_he_is_is_left_alone_near_his_end() -> None:
+def test_a_reported_progress_reaches_the_planner() -> None:
     seen: list[float | None] = []
 
     def decided(_now: float, state: ClusterState, _plan: Plan) -> None:
@@ -276,6 +276,6 @@ def test_limits_are_the_planners() -> None:
     assert max(tracks(found)["one"].size.values) == 4
 
 
-def test_no_work_is_no_job() -> None:
+def test_a_job_needs_work_above_zero() -> None:
     with pytest.raises(ValueError, match="above 0"):
         length(0)

@@ -119,7 +119,7 @@ def test_workers_spread_over_zones_whatever_the_room() -> None:
     assert on(after(20, given)) == ["a", "a", "b", "b"]
 
 
-def test_followers_are_bound_once_those_are_whom_they_follow() -> None:
+def test_followers_are_bound_once_the_pods_they_follow_are() -> None:
     follower = ruled("worker", affinity=(PodAffinityTerm(HOST, app("ps")),))
     seats = [WorkloadRole("worker", 2, 2, follower), WorkloadRole("ps", 1, 1, ruled("ps"))]
     train = Training(queued("train", Workload("tensorflow"), seats), length(50))
@@ -154,7 +154,7 @@ def test_pods_of_a_lost_node_are_in_the_way_of_none_on_its_successor() -> None:
     assert on(after(31, given)) == ["a"]
 
 
-def test_who_is_cordoned_in_keeps_its_place_in_the_count() -> None:
+def test_a_pod_on_a_cordoned_node_still_counts_for_anti_affinity() -> None:
     first = of_one("train", ruled("train", **ALONE), 2)
     later = replace(of_one("late", ruled("train", **ALONE)), at=20)
     cordon = NodeEvent(10, Change.CORDONED, host("c"))

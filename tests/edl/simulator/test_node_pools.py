@@ -74,7 +74,7 @@ def test_a_gang_beyond_the_limit_says_so_and_others_pass() -> None:
     assert passes.ended is not None
 
 
-def test_the_pool_whose_nodes_cost_least_for_a_pod_is_taken_up_to_its_limit() -> None:
+def test_the_cheapest_pool_for_a_pod_is_used_up_to_its_limit() -> None:
     large = SimulatedNodePool("large", node("", 16), limit=1, price=4.0)
     found = simulate(world(training("gang", 18, 18, 100), pools=(POOL, large)), FAIR)
     assert max(count for _, count in counts(found, "large")) == 1
@@ -93,7 +93,7 @@ def test_extras_keep_no_node_alive_unless_they_may_grow_on_any() -> None:
     assert [count for _, count in counts(needed)][-2:] == [1, 0]
 
 
-def test_a_node_whose_extras_fit_elsewhere_goes_and_they_move() -> None:
+def test_a_node_is_removed_after_its_movable_pods_move() -> None:
     gang, elastic = training("gang", 8, 8, 400), training("elastic", 1, 12, 6000, at=90)
     found = simulate(world(gang, elastic, pools=(POOL,)), NEEDED)
     (_, track) = (job.track for job in found.jobs)

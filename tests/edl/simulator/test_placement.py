@@ -234,7 +234,7 @@ def test_a_placed_pod_that_is_ended_is_made_again_behind_its_gate() -> None:
     assert script.simulation.result().jobs[0].track.pod_stops == 0
 
 
-def test_who_is_suspended_leaves_no_pod_behind_its_gate_nor_on_its_way_to_a_node() -> None:
+def test_a_suspended_job_leaves_no_gated_pod_and_no_pod_being_bound() -> None:
     web = Service("web", shape(4), ((1, 1), (9, 0)))
     plans = {0: started, 2: on(ps=["node-0"]), 4: stopped, 6: started}
     script = Script(world(node("node-0", 4), web, gang()), plans)

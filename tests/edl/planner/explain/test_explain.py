@@ -128,7 +128,7 @@ def test_a_pod_that_is_larger_than_any_node_is_not_sent_to_one_of_them(taken: fl
     assert messages.remedy(blocker) == "smaller pods, or a node with 9 CPU"
 
 
-def test_what_it_names_is_what_it_lacks_whoever_else_asks_for_room() -> None:
+def test_a_blocker_of_one_pod_is_named_also_behind_other_jobs() -> None:
     """In a full cluster, with others ahead, it is still one pod that is too large."""
     others = [runs("mnist", 4), worker("early", 4, 4, queued=-7200)]
     blockers = start("fat", node("a", 4), *others, worker("fat", 1, 1, shape=shape(9)))
@@ -174,7 +174,7 @@ def test_an_explanation_counts_pods_as_the_plan_does() -> None:
     )
 
 
-def test_rules_about_other_pods_are_no_want_of_room() -> None:
+def test_unsatisfied_affinity_is_not_reported_as_insufficient_resources() -> None:
     apart = PodConstraints(
         "ns", (("app", "mnist"),), anti_affinity=(PodAffinityTerm("host", MNIST),)
     )
@@ -245,7 +245,7 @@ def test_a_cooldown_says_until_when() -> None:
     assert messages.cause(blocker) == "cooldown after its last start or resize (until 12:00:06 UTC)"
 
 
-def test_whoever_gets_the_room_first_is_named() -> None:
+def test_growth_names_the_job_that_gets_the_capacity_first() -> None:
     things = (node("a", 3), runs("mnist", 2, high=9), runs("less", 1, high=9))
     room_, others = growth("mnist", *things)
     assert isinstance(room_, InsufficientResources)
@@ -291,7 +291,7 @@ def test_extras_that_yield_count_for_each_limit_of_a_quota_alike() -> None:
     ]
 
 
-def test_who_waits_behind_another_is_told_whom() -> None:
+def test_a_queued_job_names_the_job_ahead_of_it() -> None:
     first = worker("first", 4, 4, queued=-900)
     things = (node("a", 4), runs("big", 2, low=2, high=2), first, worker("late", 2, 2, queued=-10))
     found = explained("late", *things, limits=Limits())
@@ -311,7 +311,7 @@ def test_room_that_is_being_freed_is_promised() -> None:
     )
 
 
-def test_who_restarts_to_grow_waits_for_all_of_its_room() -> None:
+def test_a_job_that_restarts_to_grow_waits_for_its_whole_new_size() -> None:
     things = (node("a", 4), runs("gone", 1, 1, 1, paused=True))
     mine = runs("mnist", 2, high=4, resizing=ResizePolicy.RESTART)
     found = explained("mnist", *things, mine)
@@ -386,7 +386,7 @@ def test_sizes_before_and_after_come_with_the_reason() -> None:
     assert (found.before, found.after, found.reason) == (4, 6, reasons.grown(6, 8))
 
 
-def test_who_ended_has_nothing_in_the_way() -> None:
+def test_an_ended_job_has_no_explanation() -> None:
     assert explain(situation(node("a", 4)), JobKey("ns", "gone")) is None
 
 

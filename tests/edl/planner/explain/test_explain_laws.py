@@ -140,7 +140,7 @@ IN_GAPS = cluster(
 @example(state=LEFT_OVER_BY_A_MOVE)
 @example(state=IN_GAPS)
 @drawn(100, state=states())
-def test_nothing_is_left_open_but_what_nobody_can_change(
+def test_blockers_are_complete_unless_the_job_itself_is_the_reason(
     reached: Reached, state: ClusterState
 ) -> None:
     looked = 0

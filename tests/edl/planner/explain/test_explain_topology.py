@@ -47,7 +47,7 @@ def start(*things: object) -> tuple[Blocker, ...]:
     return tried(given, found.start_blockers, 0)
 
 
-def test_a_job_whose_domain_is_full_says_so_though_others_have_room() -> None:
+def test_a_full_domain_is_named_though_other_domains_have_room() -> None:
     mine = asking(in_one(), 2, 9, on=["r1-a", "r1-b"])
     (held,) = plan_for(cluster(*racks(4, 1), mine)).held
     assert isinstance(held.reason.about, NoRoom)
@@ -118,7 +118,7 @@ def test_a_pod_that_is_larger_than_the_nodes_of_its_domain() -> None:
     assert messages.remedy(blocker) == f"smaller pods, or a node with 3 CPU in {RACK}=r0"
 
 
-def test_a_domain_whose_nodes_are_cordoned() -> None:
+def test_a_domain_with_cordoned_nodes_has_no_usable_node() -> None:
     nodes = [replace(one, schedulable=one.name[:2] != "r0") for one in racks(2, 2)]
     (blocker,) = growth(*nodes, asking(in_one(), 1, 2, on=["r0-a"]), after=1)
     assert isinstance(blocker, NoUsableNode)

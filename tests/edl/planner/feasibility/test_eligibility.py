@@ -88,7 +88,7 @@ def test_a_selector_needs_every_label() -> None:
     assert names(NODES, shape(node_selector=(("zone", "x"), ("cores", "9")))) == ""
 
 
-def test_cordoned_nodes_take_nobody() -> None:
+def test_cordoned_nodes_take_no_pod() -> None:
     assert names((node("a", schedulable=False), node("b")), shape()) == "b"
 
 

@@ -65,13 +65,13 @@ def lack(*things: Node | TrainingJob) -> Lack:
     return waiting.reason.about.lack
 
 
-def test_a_half_on_each_of_two_gpus_is_no_whole_one() -> None:
+def test_two_halves_of_two_gpus_do_not_make_a_whole_one() -> None:
     mine = worker("mnist", 1, 1, shape=part(1000))
     assert not started(shared("a", gpus(500, 500)), mine)
     assert started(shared("a", gpus(0, 1000)), mine) == {"mnist"}
 
 
-def test_who_waits_for_a_device_is_told_of_shared_gpus() -> None:
+def test_a_job_waiting_for_a_gpu_share_gets_a_count_of_fitting_pods() -> None:
     mine = worker("mnist", 2, 2, shape=part(600))
     reason = told(plan_for(state_of(shared("a", gpus(0, 500)), mine)))["mnist"]
     assert "1 of 2 pods" in reason
@@ -98,7 +98,7 @@ def test_without_a_memory_of_its_own_a_share_takes_its_part() -> None:
     assert started(shared("a", gpus(GpuUsage(500, 4 * GIB), memory=8 * GIB)), mine)
 
 
-def test_where_nobody_tells_the_memory_only_compute_counts() -> None:
+def test_only_compute_counts_on_gpus_without_known_memory() -> None:
     mine = worker("mnist", 1, 1, shape=part(500, 99 * GIB))
     assert started(shared("a", gpus(500)), mine) == {"mnist"}
 
@@ -142,7 +142,7 @@ def test_where_devices_have_room_in_sum_for_just_the_pods_that_wait_devices_lack
     assert lack(shared("a", gpus(500, 901)), mine) == Lack(Scarce.RESOURCE, SHARED_GPU)
 
 
-def test_devices_of_nodes_that_its_pods_may_not_use_are_no_room_in_sum() -> None:
+def test_gpus_of_ineligible_nodes_do_not_count_as_capacity() -> None:
     here, there = ({"zone": name} for name in ("here", "there"))
     requests = replace(part(600), node_selector=(("zone", "here"),))
     nodes = shared("a", gpus(1000), labels=here), shared("b", gpus(0), labels=there)
@@ -173,7 +173,7 @@ def test_extras_yield_on_the_device_that_helps() -> None:
     assert told(plan)["whole"] == "1 pod waits for other pods to terminate; ns/rich makes room"
 
 
-def test_nobody_yields_for_a_device_that_stays_shared() -> None:
+def test_no_replica_is_reclaimed_for_a_gpu_that_stays_shared() -> None:
     rich = running("rich", 2, "gpu-0", "gpu-1", "gpu-0", "gpu-1")
     whole = worker("whole", 1, 1, shape=part(1000))
     assert not plan_for(state_of(shared("a", gpus(1000, 1000)), rich, whole)).resizes
@@ -323,7 +323,7 @@ def test_a_single_pod_starts_where_any_device_takes_it(found: list[Node], wanted
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_a_claim_in_vain_leaves_the_devices_as_they_were(size: int) -> None:
+def test_a_discarded_reservation_restores_the_gpu_shares(size: int) -> None:
     rich = running("rich", 1, "gpu-0", "gpu-1", "gpu-2", share=400)
     huge = worker("huge", size, size, shape=part(2000), queued=-9000)
     used = shared("a", gpus(1000, 400, 400))

@@ -106,7 +106,7 @@ def test_two_jobs_with_one_worker_a_node_share_nodes() -> None:
     assert found == {"one": {"worker": 2}, "two": {"worker": 2}}
 
 
-def test_others_whom_it_avoids_are_in_its_way_until_they_are_gone() -> None:
+def test_foreign_pods_block_a_job_that_avoids_them_until_they_are_gone() -> None:
     wanted = worker("train", 1, 1, shape=ruled(anti_affinity=(PodAffinityTerm(ZONE, app("web")),)))
     web = ForeignPods("node-0", rules("web"), 1)
     state = cluster(*hosts("a"), wanted)
@@ -117,7 +117,7 @@ def test_others_whom_it_avoids_are_in_its_way_until_they_are_gone() -> None:
     assert started(plan_for(replace(elsewhere, foreign_pods=(web,)))) == {"train": {"worker": 1}}
 
 
-def test_others_who_avoid_it_are_in_its_way() -> None:
+def test_foreign_pods_that_avoid_a_job_block_it() -> None:
     wanted = worker("train", 1, 1, shape=shape(1, constraints=rules()))
     web = ForeignPods(
         "node-0", rules("web", anti_affinity=(PodAffinityTerm(HOST, app("train")),)), 1
@@ -183,7 +183,7 @@ def test_roles_that_avoid_each_other_start_on_the_nodes_of_the_plan() -> None:
     assert {*nodes["ps"]}.isdisjoint(nodes["chief"])
 
 
-def test_who_follows_others_is_placed_after_them() -> None:
+def test_a_role_with_affinity_is_placed_after_the_role_it_follows() -> None:
     ps = role("ps", shape=ruled("ps", cpu=1))
     near = role(
         "worker", 2, 2, shape=ruled("worker", cpu=3, affinity=(PodAffinityTerm(HOST, app("ps")),))
@@ -192,7 +192,7 @@ def test_who_follows_others_is_placed_after_them() -> None:
     assert found == {"train": {"worker": 2, "ps": 1}}
 
 
-def test_the_first_of_a_company_comes_beside_one_that_leaves_and_who_follows_does_not() -> None:
+def test_only_the_first_pod_with_affinity_to_itself_may_join_a_terminating_pod() -> None:
     leaving = ForeignPods("node-1", rules("train"), 1, terminating=1)
     first = worker("train", 1, 1, shape=ruled(**TOGETHER))
     state = replace(cluster(*hosts("a", "b"), first), foreign_pods=(leaving,))
@@ -212,7 +212,7 @@ def test_a_port_of_the_node_is_there_once() -> None:
     assert sizes(plan_for(replace(state, foreign_pods=(other,)))) == {"train": 3}
 
 
-def test_nobody_shrinks_for_a_pod_whose_rules_forbid_every_node() -> None:
+def test_no_job_shrinks_for_a_pod_with_constraints_against_every_node() -> None:
     running = worker("train", 1, 8, on=["node-0"] * 8)
     web = demand(
         "web",
@@ -372,7 +372,7 @@ def counted(snapshot: Snapshot) -> list[tuple[object, ...]]:
 @pytest.mark.laws
 @settings(max_examples=80, deadline=None)
 @given(streets(), st.lists(any_rules(), min_size=1, max_size=3), st.data())
-def test_after_a_plan_everybody_is_counted_where_he_sits(
+def test_after_a_plan_every_pod_is_counted_on_its_node(
     street: Street, kinds: list[PodConstraints], data: st.DataObject
 ) -> None:
     jobs = []
@@ -452,7 +452,7 @@ def test_a_zone_that_its_pods_do_not_select_is_a_domain_of_a_spread_unless_affin
     ],
     ids=["spread", "affinity"],
 )
-def test_nobody_waits_for_a_gang_whose_rules_no_end_of_others_would_meet(
+def test_a_gang_with_unsatisfiable_constraints_blocks_no_job(
     rules: dict[str, object],
 ) -> None:
     """Spread counts a node that its pods may not use; or nobody is there to be near."""
@@ -482,7 +482,7 @@ def test_the_first_of_those_that_look_for_each_other_waits_until_one_elsewhere_i
     assert started(plan_for(replace(state, foreign_pods=(leaving,)))) == {}
 
 
-def test_a_gang_is_preempted_for_a_node_that_those_whom_the_other_avoids_are_leaving() -> None:
+def test_a_gang_is_preempted_only_once_foreign_pods_in_the_way_terminate() -> None:
     alone = ruled(cpu=8, anti_affinity=(PodAffinityTerm(HOST, app("web")),))
     urgent = worker("train", 1, 1, shape=alone, priority=1)
     state = cluster(*hosts("a"), worker("over", 1, 1, on=["node-0"]), urgent)
@@ -492,7 +492,7 @@ def test_a_gang_is_preempted_for_a_node_that_those_whom_the_other_avoids_are_lea
         assert [one.job.name for one in plan.suspensions] == gone
 
 
-def test_a_pod_that_has_ended_keeps_nobody_off_its_node() -> None:
+def test_the_anti_affinity_of_an_ended_pod_has_no_effect() -> None:
     ended = pod(0, "node-0", phase=PodPhase.SUCCEEDED)
     over = worker("over", 1, 1, suspended=False, size=1, shape=ruled(), pods=(ended,))
     wanted = worker("train", 1, 1, shape=ruled(**ALONE))
@@ -501,7 +501,7 @@ def test_a_pod_that_has_ended_keeps_nobody_off_its_node() -> None:
     assert started(plan_for(cluster(*hosts("a"), running, wanted))) == {}
 
 
-def test_who_looks_for_others_besides_its_own_is_never_the_first() -> None:
+def test_a_pod_with_affinity_to_a_second_app_cannot_be_the_first() -> None:
     both = (PodAffinityTerm(ZONE, app("train")), PodAffinityTerm(ZONE, app("cache")))
     wanted = worker("train", 1, 1, shape=ruled(affinity=both))
     assert started(plan_for(cluster(*hosts("a"), wanted))) == {}

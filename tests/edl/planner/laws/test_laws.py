@@ -118,7 +118,7 @@ def test_shrinks_come_before_growths(reached: Reached, way: Way, state: ClusterS
 
 
 @law(STATES)
-def test_each_job_is_named_at_most_once_and_everybody_who_waits_is_told_why(
+def test_a_plan_names_each_job_once_and_gives_every_queued_job_a_reason(
     reached: Reached, way: Way, state: ClusterState
 ) -> None:
     plan = way.plan(state)
@@ -195,7 +195,7 @@ def test_deciding_and_acting_soon_changes_nothing_any_more(
 
 @under_every_policy
 @pytest.mark.parametrize("spreading", [False, True])
-def test_who_grows_never_keeps_a_claim_of_higher_priority_waiting(
+def test_growth_never_keeps_a_claim_of_higher_priority_waiting(
     way: Way, *, spreading: bool
 ) -> None:
     """The scheduler knows of no claim: it may put new pods wherever there is room."""

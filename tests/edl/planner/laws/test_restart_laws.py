@@ -217,7 +217,7 @@ def _with_loss(one: TrainingJob) -> TrainingJob:
 
 
 @drawn(state=_FULL, lingering=st.booleans(), taint=st.sampled_from([TAKEN, CORDON]))
-def test_everybody_leaves_a_node_that_goes_once(
+def test_each_pod_leaves_a_draining_node_once(
     reached: Reached, state: ClusterState, taint: Taint, *, lingering: bool
 ) -> None:
     jobs = tuple(replace(one, framework="pytorch") for one in state.jobs if len(one.roles) == 1)

@@ -51,7 +51,7 @@ def plan_for(state: ClusterState, limits: Limits = PATIENT) -> Plan:
     return decide(state, POLICIES["fair"], limits)
 
 
-def test_a_job_whose_minimum_fits_is_started() -> None:
+def test_a_job_starts_once_its_minimum_fits() -> None:
     plan = plan_for(cluster(node("a", 4), worker("mnist", 2, 2)))
     (admission,) = plan.admissions
     assert dict(admission.sizes) == {"worker": 2}
@@ -153,7 +153,7 @@ def test_a_gang_that_does_not_fit_is_told_so_of_its_own_role() -> None:
     assert "9 x 1 CPU (chief)" in told(plan_for(cluster(node("a", 4), one, two)))["two"]
 
 
-def test_nobody_passes_a_head_that_has_waited_too_long() -> None:
+def test_no_job_overtakes_a_queue_head_beyond_its_patience() -> None:
     running = worker("running", 2, 2, on=["a", "a"])
     big, small = worker("big", 4, 4, queued=-400), worker("small", 1, 1, queued=-1)
     plan = plan_for(cluster(node("a", 4), running, big, small), Limits())
@@ -176,7 +176,7 @@ WAITS = worker("big", 4, 4, shape=shape(0.5, gpu=1), queued=-400)
 """It needs the GPUs that `BUSY` has, and has waited longer than anybody may be passed."""
 
 
-def test_a_head_holds_back_no_gang_that_can_use_none_of_its_nodes() -> None:
+def test_a_queue_head_holds_back_only_jobs_that_could_use_its_nodes() -> None:
     small = worker("small", 1, 1, shape=shape(node_selector=pool("cpu")), queued=-1)
     plan = plan_for(cluster(*pools(), BUSY, WAITS, small), Limits())
     assert list(started(plan)) == ["small"]
@@ -200,7 +200,7 @@ def test_each_pool_has_a_head_of_its_own() -> None:
     assert told(plan)["small"] == "ns/large has waited longest and starts first"
 
 
-def test_a_head_holds_back_a_gang_whose_rules_keep_it_off_nodes() -> None:
+def test_a_queue_head_holds_back_gangs_with_constraints_against_its_nodes() -> None:
     """Zones cross the pools: beside a pod of `web` the head may start nowhere in the zone."""
 
     def app(name: str, *apart: str) -> PodConstraints:
@@ -235,7 +235,7 @@ def test_a_higher_priority_passes_a_head_that_has_waited_too_long() -> None:
     assert list(started(plan_for(cluster(node("a", 4), running, big, high), Limits()))) == ["high"]
 
 
-def test_a_job_that_can_never_fit_blocks_nobody() -> None:
+def test_a_job_that_can_never_fit_blocks_no_other_job() -> None:
     big, small = worker("big", 9, 9, queued=-400), worker("small", 1, 1, queued=-1)
     plan = plan_for(cluster(node("a", 4), big, small), Limits())
     assert list(started(plan)) == ["small"]
@@ -314,7 +314,7 @@ def test_a_start_has_two_minutes_to_be_completed_and_not_a_second_more() -> None
         assert [found.reason for found in plan.suspensions] == expected
 
 
-def test_a_gang_waits_for_room_that_is_being_freed_and_nobody_else_gets_it() -> None:
+def test_capacity_being_freed_for_a_gang_is_kept_from_later_jobs() -> None:
     leaving = worker("old", 1, 1, pods=(pod(0, "a", terminating=True),), ending=JobEnd.COMPLETE)
     plan = plan_for(
         cluster(node("a", 2), leaving, worker("b", 2, 2, queued=-9), worker("c", 1, 1, queued=-1))
@@ -356,12 +356,12 @@ def test_others_pods_use_counts() -> None:
     assert not plan_for(cluster(busy(node("a", 4), room(3)), worker("mnist", 2, 2))).admissions
 
 
-def test_a_cluster_without_nodes_holds_everybody() -> None:
+def test_a_cluster_without_nodes_queues_every_job() -> None:
     plan = plan_for(cluster(worker("mnist", 1, 1)))
     assert told(plan) == {"mnist": "no node is schedulable: needs 1 x 1 CPU (worker)"}
 
 
-def test_nobody_waits_for_a_pod_that_terminates_for_ever_on_a_lost_node() -> None:
+def test_no_job_waits_for_a_pod_stuck_terminating_on_a_lost_node() -> None:
     again = worker("again", 1, 1, pods=(pod(0, "lost", terminating=True),))
     for lost in ([node("lost", schedulable=False)], []):
         plan = plan_for(cluster(node("a", 4), *lost, again))
@@ -387,7 +387,7 @@ def test_the_queue_is_told_in_its_order_also_where_a_start_waits_for_pods_on_the
     assert [(one.position, one.job.name) for one in queue] == [(1, "first"), (2, "last")]
 
 
-def test_who_can_never_start_is_ahead_of_nobody() -> None:
+def test_a_job_that_can_never_start_takes_no_queue_position() -> None:
     large = worker("large", 1, 1, shape=shape(50), priority=9)
     elsewhere = worker("elsewhere", 1, 1, shape=shape(node_selector=pool("tpu")), priority=8)
     later = worker("later", 1, 1, shape=shape(node_selector=pool("cordoned")), priority=7)
@@ -420,7 +420,7 @@ def test_a_gang_waits_first_in_line_for_work_items_that_would_leave_it_room() ->
     assert held(plan_for(state, Limits()))["small"] == reasons.goes_first(JobKey("ns", "large"))
 
 
-def test_amounts_that_nobody_can_count_are_much_room_or_none() -> None:
+def test_amounts_beyond_the_number_range_are_clamped() -> None:
     much = Resources.parse({"cpu": "1e30", "pods": 1})
     roomy = replace(node("a"), allocatable=much + room(pods=109))
     full = replace(node("b", 64), used=much + much)

@@ -81,7 +81,7 @@ def test_a_move_off_a_cordoned_node_names_the_worker_and_the_node() -> None:
     assert message(found.reason) == "worker-1 moves off a, which is cordoned"
 
 
-def test_they_leave_also_where_nobody_has_room_for_them() -> None:
+def test_pods_leave_a_tainted_node_without_capacity_elsewhere() -> None:
     assert moved(cluster(HOME, going("a", SPOT), ring("a"))) == [("pod-0",)]
 
 
@@ -110,22 +110,22 @@ def test_a_cordoned_node_is_better_than_none() -> None:
     ],
     ids=["not ready", "not bound", "leaving"],
 )
-def test_nobody_leaves_a_cordoned_node_while_another_is_on_the_way(late: Any) -> None:  # noqa: ANN401
+def test_one_pod_at_a_time_leaves_a_cordoned_node(late: Any) -> None:  # noqa: ANN401
     mine = ring("a", "b", pods=(pod(0, "a"), late))
     assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == []
 
 
-def test_nobody_leaves_a_cordoned_node_before_the_one_before_is_listed() -> None:
+def test_the_next_pod_leaves_a_cordoned_node_once_the_last_one_is_listed() -> None:
     mine = ring("a", "a", "b", hosts=listing(0, 1))
     assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == []
 
 
-def test_who_is_off_the_list_goes_on_leaving() -> None:
+def test_a_pod_off_the_host_list_goes_on_leaving() -> None:
     mine = ring("a", "a", "b", hosts=listing(0, 2))
     assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == [("pod-1",)]
 
 
-def test_who_tolerates_the_taint_stays() -> None:
+def test_a_pod_that_tolerates_the_taint_stays() -> None:
     tolerant = shape(1, tolerations=(Toleration(SPOT.key, "Exists", "", ""),))
     mine = ring("a", shape=tolerant)
     assert moved(cluster(HOME, going("a", SPOT), node("b", 9), mine)) == []
@@ -140,13 +140,13 @@ def test_the_launcher_is_not_moved() -> None:
     assert moved(cluster(going("home", SPOT, 1), node("b", 9), ring("b"))) == []
 
 
-def test_who_restarts_as_a_whole_is_not_taken_apart() -> None:
+def test_no_single_pod_is_drained_from_a_job_that_restarts_as_a_whole() -> None:
     parts = [role(name, 1, 1, on=["a"]) for name in ("scheduler", "server", "worker")]
     mine = job("mx", *parts, framework="mxnet")
     assert moved(cluster(going("a", SPOT), node("b", 9), mine)) == []
 
 
-def test_who_is_named_by_its_user_already_is_not_moved_too() -> None:
+def test_no_pod_is_drained_while_the_user_removes_one_by_name() -> None:
     mine = ring("a", "a", removing=frozenset({"pod-1"}))
     assert moved(cluster(HOME, going("a", SPOT), node("b", 9), mine)) == []
 
@@ -168,14 +168,14 @@ def test_room_elsewhere_is_given_once() -> None:
     assert len(plan_for(state).drains) == 1
 
 
-def test_who_must_leave_has_room_before_who_may() -> None:
+def test_pods_that_must_leave_get_capacity_before_pods_that_may() -> None:
     may, must = ring("a", "a"), replace(ring("c", "c"), key=JobKey("ns", "second"))
     nodes = (node("home", 2), going("a", CORDON), going("c", SPOT), node("b", 1))
     (found,) = plan_for(cluster(*nodes, may, must)).drains
     assert (found.job.name, found.pods) == ("second", ("pod-1",))
 
 
-def test_an_ungated_pod_does_not_move_with_a_gated_one_whose_room_it_might_take() -> None:
+def test_ungated_pods_do_not_move_beside_gated_pods_with_the_same_target() -> None:
     small = replace(ring("c", "a"), key=JobKey("ns", "small"))
     small = replace(small, roles=tuple(part.changed(gated=False) for part in small.roles))
     gated = ring("c", "a")
@@ -192,7 +192,7 @@ def test_a_gated_pod_does_not_move_while_an_ungated_one_is_yet_to_be_bound() -> 
     assert moved(cluster(*nodes, bound, ring("c", "a"))) == [("pod-1",)]
 
 
-def test_the_list_of_a_launcher_that_has_failed_holds_nobody_back() -> None:
+def test_the_host_list_of_a_failed_launcher_delays_no_drain() -> None:
     mine = ring("a", "a", "b")
     launcher, workers = mine.roles
     failed = replace(launcher.status.pods[0], phase=PodPhase.FAILED, name="launcher-old")

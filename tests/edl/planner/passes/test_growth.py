@@ -32,7 +32,7 @@ def test_a_running_job_grows_into_idle_room() -> None:
     assert plan.resizes == (Resize(mine.key, "worker", 1, 4, reasons.grown(4, 9)),)
 
 
-def test_a_role_whose_lost_pods_have_yet_to_be_made_again_does_not_grow() -> None:
+def test_a_role_with_lost_pods_does_not_grow_before_they_are_recreated() -> None:
     """The Job controller waits up to ten minutes: its new replicas would stand empty as long."""
     lost = (pod(0, phase=PodPhase.FAILED), pod(1, phase=PodPhase.FAILED))
     mine = worker("mnist", 1, 9, size=2, suspended=False, pods=lost, failures=2)
@@ -116,7 +116,7 @@ def test_work_items_grow_no_further_than_the_work_that_is_left() -> None:
     assert sizes(plan_for(cluster(node("a", 9), mine))) == {"items": 3}
 
 
-def test_indexes_beyond_the_parallelism_are_no_surplus_of_work_items() -> None:
+def test_work_items_beyond_the_parallelism_are_not_a_surplus() -> None:
     pods = (pod(7, "a"), pod(9, "a"))
     mine = worker(
         "items",
@@ -168,7 +168,7 @@ def test_a_succeeded_replica_needs_no_room() -> None:
     assert sizes(plan_for(cluster(node("a", 3), mine, other))) == {"other": 2}
 
 
-def test_of_roles_whose_pods_might_take_each_others_nodes_the_least_satisfied_grows_first() -> None:
+def test_the_least_satisfied_of_roles_that_share_nodes_grows_first() -> None:
     """Two of the large pods might go to node a: `large` would give replicas to `small` next."""
     zone = (("zone", "a"),)
     small = worker("small", 1, 5, shape=shape(0.5, node_selector=zone), on=["a"])
@@ -216,7 +216,7 @@ def test_a_move_that_would_turn_the_tables_is_not_made() -> None:
     assert not plan_for(cluster(node("a", 3), rich, poor)).resizes
 
 
-def test_nobody_takes_from_a_higher_priority_for_an_equal_share() -> None:
+def test_an_equal_share_takes_no_replica_from_a_higher_priority() -> None:
     rich, poor = worker("rich", 1, 9, on=["a"] * 7, priority=1), worker("poor", 1, 9, on=["a"])
     assert not plan_for(cluster(node("a", 8), rich, poor)).resizes
 
@@ -237,7 +237,7 @@ def test_small_replicas_make_room_together_for_a_large_one() -> None:
     assert told(plan)["poor"] == "2 pods wait for other pods to terminate"
 
 
-def test_who_gave_grows_after_the_job_that_it_gave_for_and_is_told_so() -> None:
+def test_a_donor_grows_after_its_recipient_and_gets_that_reason() -> None:
     gave = reasons.gave(Code.FAIR_SHARING, JobKey("ns", "poor"))
     rich, poor = worker("rich", 1, 9, on=["a"] * 3, last=gave), worker("poor", 1, 9, on=["a"])
     plan = plan_for(cluster(node("a", 8), rich, poor))
@@ -264,14 +264,14 @@ def test_moves_leave_the_load_below_the_ceiling() -> None:
     assert sizes(plan)["rich"] + 1 + waiting <= 45
 
 
-def test_a_giver_does_not_give_what_helps_nobody() -> None:
+def test_a_donor_keeps_replicas_that_help_no_recipient() -> None:
     rich = worker("rich", 1, 9, on=["a"] * 8)
     poor = worker("poor", 1, 9, shape=shape(1, node_selector=(("zone", "b"),)), on=["b"])
     plan = plan_for(cluster(node("a", 8), node("b", 1, labels={"zone": "b"}), rich, poor))
     assert not plan.resizes
 
 
-def test_nobody_grows_beyond_the_giver_while_replicas_move() -> None:
+def test_no_job_grows_beyond_the_donor_while_replicas_move() -> None:
     gave = worker(
         "gave",
         1,

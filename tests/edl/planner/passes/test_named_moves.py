@@ -63,7 +63,7 @@ def test_a_pod_of_one_node_ends_no_more_than_what_moves_and_what_makes_room_for_
     assert all(size >= 21 for plan in plans for size in sizes(plan).values())
 
 
-def test_where_other_nodes_have_room_nobody_shrinks_for_it() -> None:
+def test_a_pod_bound_by_name_moves_replicas_to_free_nodes_without_a_resize() -> None:
     (*some, last) = CLUSTER
     nodes = (*some, replace(last, allocatable=last.allocatable + shape(3).requests))
     first = plan_for(cluster(*nodes, *FULL[6:], demand("pin", pinned(3))))

@@ -140,7 +140,7 @@ def test_a_pod_keeps_the_node_that_it_was_given() -> None:
     assert quiet(plan)
 
 
-def test_a_pod_whose_node_was_taken_is_ended_and_placed_again() -> None:
+def test_a_pod_is_deleted_and_placed_again_after_its_node_filled_up() -> None:
     mine = waiting("a", assigned=("a",))
     taken = worker("other", 1, 1, on=["a"])
     state = cluster(node("a", 1), node("b", 1), mine, taken)
@@ -150,7 +150,7 @@ def test_a_pod_whose_node_was_taken_is_ended_and_placed_again() -> None:
     assert where(state, "mnist") == {"worker": ["b"]}
 
 
-def test_a_pod_whose_node_is_gone_is_ended_and_placed_again() -> None:
+def test_a_pod_is_deleted_and_placed_again_after_its_node_was_removed() -> None:
     state, _ = run(cluster(node("b", 1), waiting("a", assigned=("a",))))
     assert where(state, "mnist") == {"worker": ["b"]}
 
@@ -301,7 +301,7 @@ def test_a_gang_of_which_a_pod_has_a_node_goes_on_pod_by_pod() -> None:
     assert found.nodes == (("pod-0", "a"),)
 
 
-def test_a_launcher_whose_node_was_taken_is_placed_again_while_it_waits_for_hosts() -> None:
+def test_a_launcher_waiting_for_hosts_is_placed_again_after_its_node_filled_up() -> None:
     waits = pod(0, gates=(HOSTS_GATE,), assigned="a", placed_at=at(-9))
     part = role("launcher", size=1, suspended=False, gated=True, pods=(waits,))
     mine = job("mnist", part, started_at=at(-9))
@@ -343,7 +343,7 @@ def test_without_an_autoscaler_a_gang_without_a_node_for_its_minimum_goes_back(
     assert (plan.node_assignments, [one.job for one in plan.suspensions]) == ((), [KEY])
 
 
-def test_a_pod_whose_room_is_on_its_way_asks_no_autoscaler() -> None:
+def test_a_pod_with_pending_capacity_requests_no_scale_up() -> None:
     extras = worker("other", 1, 3, on=["b", "b"], resizing=ResizePolicy.LIVE)
     (ran,) = lost().jobs
     state = replace(cluster(node("a", 1), node("b", 2), ran, extras), autoscaled=True)
@@ -351,7 +351,7 @@ def test_a_pod_whose_room_is_on_its_way_asks_no_autoscaler() -> None:
     assert (plan.node_assignments, sizes(plan)) == ((), {"other": 1})
 
 
-def test_the_rest_of_a_start_has_room_before_pods_whose_nodes_are_only_guessed() -> None:
+def test_the_rest_of_a_start_has_capacity_before_unplaced_pending_pods() -> None:
     """One patch of two met a conflict; the pod of `one` fits beside both workers, on b alone."""
     ps = role("ps", on=["c"], gated=True)
     mine = job("mnist", ps, role("worker", 2, 2, shape=shape(3), gated=True), started_at=at(-1))

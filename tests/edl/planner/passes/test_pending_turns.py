@@ -38,7 +38,7 @@ def test_growth_waits_for_a_gang_that_it_may_disturb() -> None:
     assert sizes(plan_for(cluster(node("a", 4), node("b", 4), running, begun))) == {"running": 2}
 
 
-def test_growth_that_holds_up_nobody_goes_on_beside_a_start_that_waits() -> None:
+def test_growth_that_delays_no_start_goes_on_beside_a_pending_start() -> None:
     """Another's pod is on its way; the start would have to wait without the growth, too."""
     running = worker("running", 1, 2, shape=shape(1, node_selector=(("zone", "a"),)), on=["a"])
     assert sizes(plan_beside_a_start_that_waits(running)) == {"running": 2}

@@ -33,7 +33,7 @@ def test_only_when_switched_on() -> None:
     }
 
 
-def test_the_victims_room_is_kept_for_whom_it_left_it_to() -> None:
+def test_the_capacity_of_a_victim_is_kept_for_its_preemptor() -> None:
     state = cluster(node("a", 2), fixed("low", 2, on=["a"] * 2), fixed("high", 1, priority=1))
     plan = plan_for(state, PREEMPT)
     assert told(plan) == {"high": "1 pod waits for other pods to terminate; ns/low makes room"}
@@ -54,7 +54,7 @@ def test_the_victim_stays_away_while_there_is_no_room_for_both() -> None:
     assert [found.job.name for found in plan.held if found.position] == ["low"]
 
 
-def test_nobody_is_placed_in_the_room_that_a_claim_waits_for() -> None:
+def test_no_job_is_placed_in_capacity_reserved_for_a_preemptor() -> None:
     """The scheduler prefers node a, wherever the plan seats who may use both.
 
     Else `small` would land there, then `low`, which fits b at first, then `small` again, for ever.
@@ -80,7 +80,7 @@ def test_nobody_is_placed_in_the_room_that_a_claim_waits_for() -> None:
     }
 
 
-def test_who_cannot_be_placed_in_that_room_does_not_wait_for_it() -> None:
+def test_a_job_that_cannot_use_the_reserved_capacity_starts() -> None:
     elsewhere = fixed("small", 1, queued=-300, shape=shape(node_selector=(("zone", "b"),)))
     for state in (contested(small=elsewhere), contested(cpu=3)):
         plan = plan_for(state, PREEMPT)
@@ -117,7 +117,7 @@ def test_extras_go_before_gangs() -> None:
     assert (suspended(plan), sizes(plan)) == ({}, {"low": 1})
 
 
-def test_nobody_is_suspended_in_vain() -> None:
+def test_no_gang_is_suspended_for_a_preemptor_that_still_would_not_fit() -> None:
     state = cluster(node("a", 2), fixed("low", 2, on=["a"] * 2), fixed("high", 3, priority=1))
     assert quiet(plan_for(state, PREEMPT))
 
@@ -133,14 +133,14 @@ def test_the_lowest_priority_goes_first_then_the_youngest() -> None:
     assert sorted(suspended(plan_for(two, PREEMPT))) == ["low", "young"]
 
 
-def test_who_is_nearly_finished_goes_after_others_of_its_priority() -> None:
+def test_nearly_finished_gangs_are_preempted_last_within_a_priority() -> None:
     late = fixed("late", 1, on=["a"], queued=-300, progress=0.95, resizing=ResizePolicy.LIVE)
     old = fixed("old", 1, on=["a"], queued=-900)
     state = cluster(node("a", 2), late, old, fixed("high", 1, priority=1))
     assert list(suspended(plan_for(state, PREEMPT))) == ["old"]
 
 
-def test_only_who_helps_is_suspended() -> None:
+def test_only_gangs_on_helpful_nodes_are_preempted() -> None:
     elsewhere = fixed("elsewhere", 1, on=["b"], queued=-300)
     here = fixed("here", 1, on=["a"], queued=-900)
     tall = fixed("tall", 1, shape=shape(2), priority=1)
@@ -182,7 +182,7 @@ def test_a_minimum_that_lost_its_node_takes_gangs_too() -> None:
     assert list(suspended(plan)) == ["low"]
 
 
-def test_who_was_placed_otherwise_before_suspends_nobody_again() -> None:
+def test_a_preemptor_that_failed_to_start_preempts_no_second_gang() -> None:
     low = fixed("low", 1, on=["a"])
     again = fixed("high", 1, priority=1, last=reasons.GANG_PENDING)
     assert quiet(plan_for(cluster(node("a", 1), low, again), PREEMPT))

@@ -73,7 +73,7 @@ def test_a_size_that_no_plan_would_give_is_held_to_the_minimum() -> None:
     assert resize.after == 3
 
 
-def test_those_who_have_left_concern_nobody() -> None:
+def test_departed_workers_give_no_departure() -> None:
     found = hvd(gone(4, 5, size=4))
     assert found.leaving is None
     ended = found.roles[0].changed(pods=(replace(found.roles[0].status.pods[0], terminating=True),))

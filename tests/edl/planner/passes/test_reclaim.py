@@ -46,7 +46,7 @@ def test_a_gang_never_takes_extras_of_a_higher_priority() -> None:
     assert not plan.resizes
 
 
-def test_nobody_shrinks_for_a_gang_that_would_still_not_fit() -> None:
+def test_no_job_shrinks_for_a_gang_that_would_still_not_fit() -> None:
     running = worker("running", 2, 4, on=["a"] * 4)
     assert not plan_for(cluster(node("a", 4), running, worker("new", 3, 3))).resizes
 
@@ -91,7 +91,7 @@ def test_only_replicas_on_nodes_that_help_yield() -> None:
     assert [(found.job.name, found.after) for found in plan.resizes] == [("here", 1)]
 
 
-def test_whose_highest_index_is_where_nothing_helps_keeps_its_replicas() -> None:
+def test_a_job_with_its_highest_index_on_an_unhelpful_node_keeps_its_replicas() -> None:
     rich = worker("rich", 1, 4, on=["a", "a", "a", "b"])
     poor = worker("poor", 1, 4, on=["a", "a"])
     new = worker("new", 1, 1, shape=shape(1, node_selector=(("zone", "a"),)))

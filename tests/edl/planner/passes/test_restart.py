@@ -56,7 +56,7 @@ def test_a_manual_size_does_not_wait_for_the_cooldown() -> None:
     assert (resize.after, resize.restart, resize.reason) == (3, True, reasons.MANUAL)
 
 
-def test_who_was_stopped_to_make_room_comes_back_without_what_it_gave() -> None:
+def test_a_job_restarted_to_free_capacity_comes_back_at_the_smaller_size() -> None:
     """Also at a manual size: else it would be stopped for the same claim again, and so on."""
     reservation = worker("claim", 2, 2, priority=1)
     running = restarting("mnist", 1, 3, on=["a"] * 3, replicas=3)
@@ -80,7 +80,7 @@ def test_a_manual_size_that_changed_meanwhile_is_started_at_once() -> None:
         assert started(plan_for(cluster(node("a", 9), mine))) == {"mnist": {"worker": wanted}}
 
 
-def test_who_made_room_by_a_restart_does_not_take_it_again_at_once() -> None:
+def test_a_job_that_freed_capacity_by_a_restart_waits_a_cooldown_before_growth() -> None:
     why = reasons.restarted(reasons.room_for_job(JobKey("ns", "claim")))
     made = restarting("mnist", 1, 3, on=["a"], replicas=3, started_at=at(-1), last=why)
     plan = plan_for(cluster(node("a", 9), made))
@@ -98,14 +98,14 @@ def test_one_restart_does_for_all_of_its_growth() -> None:
     assert held(plan)["mnist"] == reasons.leaving(1)
 
 
-def test_whoever_is_nearly_done_is_not_restarted() -> None:
+def test_a_nearly_finished_job_is_not_restarted() -> None:
     pods = (pod(0, "a", phase=PodPhase.SUCCEEDED), pod(1, "a"))
     mine = restarting("mnist", 1, 4, suspended=False, size=2, pods=pods)
     plan = plan_for(cluster(node("a", 9), mine))
     assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.NEARLY_DONE})
 
 
-def test_it_comes_back_at_its_new_size_before_everybody_who_waits() -> None:
+def test_a_restarting_job_starts_at_its_new_size_before_queued_jobs() -> None:
     first = worker("first", 3, 3, queued=-9000, priority=9)
     plan = plan_for(cluster(node("a", 3), stopped(), first))
     assert started(plan) == {"mnist": {"worker": 3}}
@@ -153,7 +153,7 @@ def test_a_lost_pod_restarts_them_all_at_the_size_that_they_have() -> None:
     assert started(plan_for(cluster(node("a", 9), back, first)))["mnist"]["worker"] >= 2
 
 
-def test_who_crashes_at_once_is_left_alone_for_a_moment() -> None:
+def test_a_job_with_a_pod_lost_right_after_its_start_is_not_restarted_yet() -> None:
     lost = restarting("mnist", 1, 3, on=["a", "a"], lost=True, started_at=at(-29))
     plan = plan_for(cluster(node("a", 9), lost))
     assert plan.suspensions == ()
@@ -209,7 +209,7 @@ def test_a_size_that_no_node_took_is_not_tried_again_soon(late: bool) -> None:  
     assert held(plan) == ({} if late else {"mnist": reasons.GROWS_LATER})
 
 
-def test_who_comes_back_smaller_than_it_grew_to_does_not_grow_again_soon() -> None:
+def test_a_job_with_a_reverted_growth_does_not_grow_again_soon() -> None:
     """Beside those that ran there was room for three; all together do not fit."""
     parts = (
         role("ps", 1, 3, size=3, shape=shape(0.5, gpu=1), last=WHY, resized_at=at(-5)),
@@ -231,7 +231,7 @@ def test_who_comes_back_smaller_than_it_grew_to_does_not_grow_again_soon() -> No
     assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.GROWS_LATER})
 
 
-def test_who_returns_keeps_room_for_the_growth_that_it_waits_for() -> None:
+def test_a_restarting_job_reserves_capacity_for_its_growth() -> None:
     """Else another one takes all of it by a restart, and gives it back by more restarts."""
     back = stopped("back", size=1)
     other = restarting("other", 1, 9, on=["a"])
@@ -260,7 +260,7 @@ def test_what_grew_in_the_way_of_its_own_other_role_gives_that_room_back_itself(
 @pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("failed", [False, True])
-def test_what_made_room_in_vain_is_not_restarted_twice_for_the_next_try(
+def test_a_donor_is_not_restarted_again_for_the_next_attempt_of_the_same_job(
     failed: bool,  # noqa: FBT001
     late: bool,  # noqa: FBT001
     named: bool,  # noqa: FBT001 - of another namespace it knows the uid alone

@@ -134,7 +134,7 @@ def test_what_was_given_back_is_not_asked_for_again_at_once() -> None:
     assert sizes(plan_for(cluster(node("a", 4), mine, seconds=1))) == {"mnist": 4}
 
 
-def test_a_gang_whose_minimum_stays_pending_goes_back_to_the_queue() -> None:
+def test_a_gang_with_a_pending_minimum_goes_back_to_the_queue() -> None:
     (suspension,) = plan_for(pending(-121, bound=1, size=2)).suspensions
     assert suspension.reason == reasons.GANG_PENDING
     assert not plan_for(pending(-119, bound=1, size=2)).suspensions
@@ -179,7 +179,7 @@ def test_a_job_with_a_problem_is_not_put_back_into_the_queue() -> None:
 
 
 @pytest.mark.parametrize("year", [1, 9999])
-def test_a_time_at_the_end_of_the_calendar_stops_nobody(year: int) -> None:
+def test_a_start_time_at_the_end_of_the_calendar_stops_no_other_job(year: int) -> None:
     odd = worker("odd", 1, 2, on=["a"], started_at=datetime(year, 12, 31, tzinfo=UTC))
     plan = plan_for(cluster(node("a"), odd, worker("new", 1, 1)))
     assert [found.job.name for found in plan.admissions] == ["new"]
@@ -220,7 +220,7 @@ def test_a_rank_that_is_done_is_not_missed_when_its_pod_is_deleted() -> None:
     assert not plan_for(_ranks(completed_indexes=frozenset({1}))).suspensions
 
 
-def test_who_was_lost_uncounted_is_waited_for() -> None:
+def test_an_uncounted_lost_pod_suspends_no_gang() -> None:
     assert not plan_for(_ranks(ignores=True)).suspensions
 
 
@@ -259,7 +259,7 @@ THERE, ANEW = pod(0, "a"), pod(1, created_at=at(-1), gates=("edl.dev/placement",
 
 
 @pytest.mark.parametrize("pods", [(THERE, ANEW), (replace(ANEW, index=0), ANEW)])
-def test_a_gang_whose_nodes_others_take_at_its_start_goes_back_at_once(
+def test_a_gang_that_loses_its_nodes_at_its_start_goes_back_at_once(
     pods: tuple[Pod, ...],
 ) -> None:
     state = cluster(node("a", 1), begun(-3, *pods))

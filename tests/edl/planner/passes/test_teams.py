@@ -246,7 +246,7 @@ def test_moving_a_namespace_or_lowering_a_guarantee_kills_nothing() -> None:
         assert suspended(plan) == set()
 
 
-def test_a_guarantee_that_nodes_do_not_have_is_no_error() -> None:
+def test_a_guarantee_beyond_the_nodes_is_accepted() -> None:
     plan = plan_for(with_teams(borrowing(), team("a", 4000), team("b")))
     assert held(plan)["a1"].code is Code.PODS_TERMINATING
 
@@ -292,7 +292,7 @@ def test_an_owner_takes_nothing_back_that_its_guarantee_does_not_name() -> None:
     assert (suspended(plan), sizes(plan)) == (set(), {})
 
 
-def test_a_team_whose_first_claim_is_covered_comes_before_one_whose_later_claim_is() -> None:
+def test_a_team_with_its_first_claim_covered_precedes_a_team_with_a_later_one_covered() -> None:
     jobs = [
         *of("a", worker("big", 10, 10, queued=-900), worker("small", 2, 2, queued=-800)),
         *of("b", worker("b1", 8, 8, queued=-700)),

@@ -71,7 +71,7 @@ def test_all_roles_are_in_the_domain_that_the_job_requires() -> None:
     assert {*where(plan, "ps"), *where(plan, "worker")} == {"r2"}
 
 
-def test_shapes_whose_sums_fit_and_that_do_not_fit_together_take_the_next_domain() -> None:
+def test_pods_that_fit_a_domain_only_in_sum_take_the_next_domain() -> None:
     """Three pods of 2 CPU find no three nodes of 3 CPU with 1 CPU left twice."""
     topology = in_one()
     cast = job("mnist", role("ps", 2, 2, shape=shape(2)), role("worker", 1, 1, topology=topology,
@@ -198,7 +198,7 @@ def test_neighbours_in_rank_are_neighbours_in_topology() -> None:
     assert found == sorted(found)
 
 
-def test_what_is_preferred_and_has_no_room_keeps_nobody_from_starting() -> None:
+def test_a_full_preferred_domain_keeps_no_job_from_starting() -> None:
     plain = node("plain", 4)
     plan = plan_for(cluster(*racks(1), plain, asking(close(RACK), 6)))
     assert len(where(plan)) == 6

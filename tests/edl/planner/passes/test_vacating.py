@@ -112,7 +112,7 @@ def test_minimum_pods_never_leave_a_node_for_it() -> None:
     assert not found.unneeded
 
 
-def test_a_size_that_its_user_set_is_no_extra() -> None:
+def test_replicas_of_a_manual_size_are_not_reclaimable() -> None:
     state = cluster(node("a", 2), node("b", 2), elastic("a", "a", "b", "b", replicas=4))
     assert plan(state, "b").resizes == ()
 
@@ -151,7 +151,7 @@ def test_where_there_is_none_their_role_gets_smaller() -> None:
     assert lowered(found) == {"job": 1}
 
 
-def test_pods_move_to_no_other_node_whose_time_is_over() -> None:
+def test_pods_move_to_no_other_node_due_for_removal() -> None:
     """Else the replica is killed again and again: from one such node to the next, and back."""
     state = cluster(node("home", 2), node("b", 1), node("c", 1), placed("home", "b"))
     found = plan(state, "b", "c")
@@ -227,7 +227,7 @@ def test_a_pod_that_leaves_keeps_no_node() -> None:
     assert plan(state).unneeded == ("b",)
 
 
-def test_where_there_are_node_pools_static_nodes_are_none_of_them() -> None:
+def test_static_nodes_beside_node_pools_belong_to_no_pool() -> None:
     state = cluster(node("a", 2), node("b", 2), elastic("a", "a", "b", "b"))
     found = plan(replace(state, pooled=True), "b")
     assert found.resizes == ()

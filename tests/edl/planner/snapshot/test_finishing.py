@@ -76,7 +76,7 @@ def test_a_queued_job_of_its_priority_waits_for_its_end_but_not_for_ever() -> No
     assert sizes(plan_for(patient, PATIENT)) == {"late": 3}
 
 
-def test_a_queued_job_takes_first_from_who_is_not_nearly_finished() -> None:
+def test_a_queued_job_reclaims_nearly_finished_jobs_last() -> None:
     late = done(0.95, "late", 1, 4, on=["a"] * 4)
     early = worker("early", 1, 9, on=["a", "a"])
     waiting = worker("waiting", 1, 1, queued=-9999)

@@ -61,7 +61,7 @@ def test_all_roles_of_a_gang_count_together() -> None:
     assert started(limited(node("a", 64), job("mnist", one, two), by=quota(4))) == {"mnist"}
 
 
-def test_a_gang_larger_than_its_quota_is_told_so_and_stops_nobody() -> None:
+def test_a_gang_larger_than_its_quota_gets_that_reason_and_stops_no_other_job() -> None:
     large = worker("large", 9, 9, charges=PODS, queued=-9000)
     small = worker("small", 1, 1, charges=PODS)
     plan = plan_for(limited(node("a", 64), large, small, by=quota(4, others=1)))
@@ -168,7 +168,7 @@ def test_a_head_that_waits_for_nodes_keeps_what_it_needs_of_a_budget() -> None:
     assert [one.job.name for one in plan.admissions] == ["small"]
 
 
-def test_nobody_passes_who_has_waited_long_for_the_same_budget() -> None:
+def test_no_job_overtakes_a_queue_head_that_waits_for_the_same_quota() -> None:
     mine = worker("mine", 3, 3, on=["a"] * 3, charges=PODS)
     large = worker("large", 2, 2, charges=PODS, queued=-9000)
     small = worker("small", 1, 1, charges=PODS, queued=-8000)
@@ -202,7 +202,7 @@ def test_a_gang_for_which_no_node_is_large_enough_holds_back_no_other_of_its_quo
     assert [one.job.name for one in plan.admissions] == ["small"]
 
 
-def test_a_gang_whose_nodes_are_yet_to_come_goes_first_on_its_quota() -> None:
+def test_a_gang_waiting_for_new_nodes_goes_first_on_its_quota() -> None:
     runs = worker("runs", 4, 4, on=["a"] * 4, charges=PODS)
     large = worker("large", 6, 6, charges=PODS, queued=-9000)
     small = worker("small", 1, 1, charges=PODS)

@@ -38,7 +38,7 @@ def vain(attempts: int) -> Reason:
 @pytest.mark.parametrize(
     ("attempts", "periods"), [(0, 1), (1, 2), (2, 4), (3, 8), (4, 16), (5, 16), (100, 16)]
 )
-def test_each_restart_in_vain_doubles_the_time_up_to_sixteen_times(
+def test_each_restart_without_growth_doubles_the_delay_up_to_sixteen_times(
     attempts: int, periods: int
 ) -> None:
     due = periods * PERIOD
@@ -55,7 +55,7 @@ def attempts(last: Reason, *, since: float) -> int:
     return resize.reason.attempts
 
 
-def test_the_next_restart_counts_those_before_it_that_were_in_vain() -> None:
+def test_the_next_restart_counts_the_restarts_without_growth_before_it() -> None:
     assert attempts(vain(0), since=PERIOD) == 1
     assert attempts(vain(1), since=2 * PERIOD) == 2
     assert attempts(vain(4), since=16 * PERIOD) == 4

@@ -47,7 +47,7 @@ def test_a_measured_curve_is_straight_between_its_points_and_flat_behind_them() 
     assert [curve(size) for size in (0, 1, 2, 4, 6, 8, 20)] == [0, 1.0, 1.5, 2.5, 3.0, 3.5, 3.5]
 
 
-def test_a_measured_curve_begins_with_nobody() -> None:
+def test_a_measured_curve_begins_at_zero_workers() -> None:
     assert Measured(((4, 2.0),))(2) == 1.0
 
 
@@ -138,7 +138,7 @@ def test_pods_go_to_the_least_allocated_node() -> None:
     assert pods.on == {"one": "b", "two": "a", "three": "b"}
 
 
-def test_who_does_not_fit_does_not_hold_up_who_does() -> None:
+def test_a_pod_that_does_not_fit_does_not_hold_up_a_pod_that_fits() -> None:
     pods = Pods(node("a", 2))
     pods.ask("large", shape(4), priority=9)
     pods.ask("small", shape(1))
@@ -229,7 +229,7 @@ def test_a_placed_pod_that_waits_or_was_deleted_is_counted_as_any_other() -> Non
     assert pods.on == {"other": "a"}
 
 
-def test_a_placed_pod_comes_once_those_are_there_whom_it_follows() -> None:
+def test_a_placed_pod_is_bound_after_the_pods_it_follows() -> None:
     leader, label = shape(1), Selector(("default",), (Requirement("app", "In", ("ps",)),))
     follower = replace(
         shape(1),
