@@ -70,7 +70,7 @@ def test_a_failure_after_the_chief_was_done_changes_nothing() -> None:
     assert ending(training(done(CHIEF), done(WORKER, JobEnd.FAILED))) is JobEnd.COMPLETE
 
 
-def test_a_role_that_only_ended_early_ends_nobody() -> None:
+def test_a_worker_that_completes_first_does_not_end_the_training_job() -> None:
     assert ending(training(CHIEF, done(WORKER))) is None
 
 

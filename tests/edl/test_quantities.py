@@ -105,7 +105,7 @@ def test_quantities_mean_what_kubernetes_means(text: str, value: float | str) ->
         "nan",
     ],
 )
-def test_what_is_no_quantity_is_refused_with_what_is_allowed(text: str) -> None:
+def test_a_malformed_quantity_is_refused_with_the_allowed_form(text: str) -> None:
     with pytest.raises(ValueError, match="is not a quantity; ") as caught:
         quantity(text)
     assert f'"{text}"' in str(caught.value)

@@ -48,7 +48,7 @@ def test_what_is_remembered_is_read_again(code: Code, about: Minimum, restart: R
 @pytest.mark.parametrize(
     "text", ["", "idle room", "{}", "[" * 5_000, '{"code":"Odd"}', '{"code":1}']
 )
-def test_what_others_wrote_is_no_reason(text: str) -> None:
+def test_a_foreign_text_is_rejected_as_a_reason(text: str) -> None:
     assert read_reason(text) is None
     assert code_of(text) is None
 

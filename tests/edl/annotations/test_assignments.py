@@ -36,5 +36,5 @@ def test_nothing_is_kept_of_what_is_too_long() -> None:
         "0:" + "a," * 40_000 + "a",
     ],
 )  # fmt: skip
-def test_what_is_no_assignment_assigns_nothing(annotation: str) -> None:
+def test_a_malformed_assignment_assigns_nothing(annotation: str) -> None:
     assert assignments.read(annotation) == Assignment()

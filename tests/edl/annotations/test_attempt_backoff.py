@@ -31,7 +31,7 @@ def test_an_attempt_is_read_as_it_was_written(refusal: StartRefusal) -> None:
     assert attempt_backoff.read(attempt_backoff.text(refusal), StartRefusal) == refusal
 
 
-def test_what_is_no_attempt_is_none() -> None:
+def test_a_malformed_attempt_counts_as_none() -> None:
     naive = '{"at":"2026-01-01T12:00:00","attempts":1,"message":""}'
     many = attempt_backoff.text(FailedAttempt(NOW, 2**63))
     deep = '{"x":' + "[" * 100_000

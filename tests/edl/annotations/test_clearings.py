@@ -27,7 +27,7 @@ def test_clearings_are_read_as_they_were_written(found: tuple[Clearing, ...]) ->
     assert clearings.read(clearings.text(found)) == found
 
 
-def test_what_is_no_clearing_is_none() -> None:
+def test_a_malformed_clearing_counts_as_none() -> None:
     naive = '[{"node":"n1","times":1,"at":"2026-01-01T12:00:00"}]'
     many = clearings.text((Clearing("n1", 2**63, NOW),))
     digits = f'[{{"node":"n1","times":{"9" * 5_000},"at":"2026-01-01T12:00:00Z"}}]'

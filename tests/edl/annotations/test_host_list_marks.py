@@ -16,7 +16,7 @@ def test_those_who_leave_are_read_as_they_were_written(leaving: Leaving) -> None
     assert host_list_marks.read_leaving(host_list_marks.leaving_text(leaving)) == leaving
 
 
-def test_what_is_no_such_text_names_nobody() -> None:
+def test_a_malformed_mark_names_no_host() -> None:
     for text in ("", "{}", "x", '{"pods":"worker-1","size":1}', '{"pods":[],"size":"2"}'):
         assert host_list_marks.read_leaving(text) is None
 

@@ -72,7 +72,7 @@ def test_a_message_is_one_line_and_not_a_novel() -> None:
     assert len(found.message) == 200
 
 
-def test_lines_that_are_none_of_ours_are_left_out() -> None:
+def test_foreign_lines_are_left_out() -> None:
     strange = "\n".join(
         [
             "",
@@ -88,7 +88,7 @@ def test_lines_that_are_none_of_ours_are_left_out() -> None:
     assert entries(strange) == (GROWN,)
 
 
-def test_sizes_of_any_length_are_no_line_of_ours() -> None:
+def test_a_line_with_overlong_sizes_is_left_out() -> None:
     ours = kept(GROWN)
     assert entries(f"2026-01-01T12:00:00Z ScaledUp 2 {'9' * 4_000} x\n{ours}") == (GROWN,)
 

@@ -83,7 +83,7 @@ def test_what_its_user_says_counts_more_than_what_is_counted() -> None:
     assert items(9, "20").request.progress == pytest.approx(0.2)
 
 
-def test_progress_that_makes_no_sense_stops_nobody_and_is_told() -> None:
+def test_malformed_progress_is_reported_and_the_other_source_is_used() -> None:
     found = items(3, "soon")
     assert found.request.progress == pytest.approx(0.3)
     assert found.request.problem.startswith(f'{PATH}: "soon"')

@@ -23,7 +23,7 @@ def test_a_start_is_due_when_its_wait_is_over_or_began_in_the_future() -> None:
     assert start_refusals.time_left(third, NOW - seconds(60)) is None
 
 
-def test_the_latest_refusal_counts_and_none_of_a_job_that_runs() -> None:
+def test_the_latest_refusal_counts_until_the_job_runs() -> None:
     written, known = StartRefusal(NOW, 1, "first"), StartRefusal(NOW + seconds(1), 2, "second")
     waiting = training(role("worker", 2, 4, suspended=True, refusal=written))
     assert start_refusals.with_refusal(waiting).refusal == written

@@ -85,7 +85,7 @@ def test_a_known_field_says_its_own_way_out() -> None:
     assert str(remark) == 'spec.queue: "gpu" is not carried; set a priority class'
 
 
-def test_names_that_are_no_words_stand_in_brackets() -> None:
+def test_names_that_are_not_words_stand_in_brackets() -> None:
     place = ("metadata", "annotations", "kubeshare/GPUID")
     assert path_of(place) == "metadata.annotations[kubeshare/GPUID]"
     assert str(Remark((), "an operation")) == "an operation"

@@ -45,12 +45,12 @@ def test_without_a_known_end_nothing_is_promised() -> None:
     assert found == Estimate(Certainty.UNKNOWN, None, "ns/first has no known end")
 
 
-def test_who_overruns_is_named() -> None:
+def test_a_job_past_its_declared_duration_is_named() -> None:
     found = start(full(runs("first", duration=MINUTE)))
     assert found.reason == "ns/first has run longer than declared"
 
 
-def test_an_end_that_nobody_knows_can_only_make_it_sooner() -> None:
+def test_a_job_with_an_unknown_end_can_only_make_the_start_sooner() -> None:
     found = start(full(runs("first", 2), runs("second", 2, duration=20 * MINUTE)))
     assert found.certainty is Certainty.LATEST
     assert found.reason == "sooner if ns/first ends"
@@ -63,7 +63,7 @@ def test_progress_is_as_good_as_a_word() -> None:
     assert 10 * MINUTE <= found.at - NOON <= 15 * MINUTE
 
 
-def test_who_can_never_start_is_told_why() -> None:
+def test_a_job_that_can_never_start_gets_the_reason() -> None:
     state = cluster(busy(node("a", 4), room(3)), worker("waits", 2, 2))
     found = forecast(state, Settings(), [WAITS]).starts[WAITS]
     assert found.certainty is Certainty.NEVER
@@ -91,7 +91,7 @@ def test_a_running_job_is_told_when_it_grows() -> None:
     assert found.grows[grows.key].certainty is Certainty.ABOUT
 
 
-def test_whoever_has_no_time_gets_no_guess() -> None:
+def test_a_forecast_cut_short_gives_no_estimate() -> None:
     state = full(runs("first", duration=30 * MINUTE))
     found = forecast(state, Settings(), [WAITS], enough=lambda: True).starts[WAITS]
     assert found == Estimate(Certainty.UNKNOWN, None, "it would take too long to work out")
@@ -113,7 +113,9 @@ def test_a_job_that_is_not_there_is_left_out() -> None:
         (90001, 129600, 129600),
     ],
 )
-def test_nobody_is_told_more_than_can_be_known(wait: float, told: int, at_most: int) -> None:
+def test_estimates_are_rounded_to_the_precision_of_the_wait(
+    wait: float, told: int, at_most: int
+) -> None:
     length = timedelta(seconds=wait)
     assert rounded(NOON, length, up=False) - NOON == timedelta(seconds=told)
     assert rounded(NOON, length, up=True) - NOON == timedelta(seconds=at_most)
@@ -167,7 +169,7 @@ QUOTA = 'ResourceQuota "team"'
 
 
 @pytest.mark.parametrize("others", [0, 2])
-def test_growth_that_a_quota_stops_names_the_quota_and_nobody_of_another_namespace(
+def test_growth_stopped_by_a_quota_names_the_quota_and_no_foreign_namespace(
     others: int,
 ) -> None:
     charges = (QuotaCharge(QUOTA, "pods", 1),)

@@ -31,7 +31,7 @@ def test_a_declared_length_counts_from_the_start() -> None:
     assert waits.work == Work(2 * HOUR, CONSTANT)
 
 
-def test_who_runs_longer_than_declared_has_no_known_end() -> None:
+def test_a_job_past_its_declared_duration_has_no_known_end() -> None:
     found = left(running(duration=timedelta(minutes=20)), NOON)
     assert (found.work, found.basis) == (None, Basis.OVERDUE)
 
@@ -84,7 +84,7 @@ def test_a_declared_length_of_work_items_is_spread_over_them() -> None:
     assert found.work.seconds == pytest.approx(2 * HOUR / 10)
 
 
-def test_a_hundred_years_are_no_error() -> None:
+def test_a_duration_of_a_hundred_years_is_accepted() -> None:
     job = running(duration=timedelta(days=9_999_999))
     assert left(replace(job), NOON).basis is Basis.DECLARED
 

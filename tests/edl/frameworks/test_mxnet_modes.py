@@ -75,7 +75,7 @@ def test_a_worker_that_fails_for_good_fails_the_training() -> None:
 
 
 @pytest.mark.parametrize("mode", [{}, {"annotations": {"mode": "local"}}])
-def test_a_local_worker_hears_nothing_of_a_cluster(mode: Json) -> None:
+def test_a_local_worker_gets_no_cluster_variables(mode: Json) -> None:
     manifest = job("solo", framework="mxnet", **mode)
     found = told(manifest)
     assert found.keys() == {contract.COMPLETION_INDEX_ENV}
@@ -95,7 +95,7 @@ def tuned(role: str, **fields: object) -> Json:
     return mxnet(role, TUNE, **fields)
 
 
-def test_tuning_is_told_who_tracks() -> None:
+def test_a_tuner_gets_the_address_of_its_tracker() -> None:
     found = told(tuned("tuner"), 0, {"tuner-server-key": "2080ti"})
     assert found.keys() - OURS == {
         "MX_CONFIG",
@@ -180,7 +180,7 @@ def test_the_epoch_is_the_schedulers_to_tell() -> None:
     assert "EPOCH_BEGIN" not in told(forked("worker"))
 
 
-def test_bare_pods_of_the_fork_wait_for_nobody() -> None:
+def test_bare_pods_of_the_fork_have_no_scheduling_gates() -> None:
     notes = {"roles": "scheduler=1,server=1,worker=2", "size": "2", "mode": "fork"}
     scheduler = created(bare("scheduler", notes | {"size": "1"}))
     assert scheduler["metadata"]["annotations"][contract.WORKER_HOSTS] == (

@@ -115,7 +115,7 @@ def test_an_etcd_among_the_processes_of_its_node_is_not_process_1_either() -> No
 # -- collective and ps -----------------------------------------------------------------------------
 
 
-def test_collective_trainers_are_told_who_runs() -> None:
+def test_collective_trainers_get_the_list_of_running_trainers() -> None:
     running = [f"mnist-{index}.mnist.lab.svc:6170" for index in range(3)]
     assert env(alone(), 1, running) == {
         "PADDLE_TRAINER_ID": "1",
@@ -151,7 +151,7 @@ def test_a_server_finds_itself_in_the_list() -> None:
     assert "PADDLE_TRAINER_ID" not in found
 
 
-def test_trainers_of_servers_are_told_who_runs() -> None:
+def test_parameter_server_trainers_get_the_list_of_running_pods() -> None:
     running = hosts("trainer", 3)
     assert env(paddle("trainer", SERVED), 2, running) == {
         "TRAINING_ROLE": "TRAINER",

@@ -117,7 +117,9 @@ def test_a_trainer_counts_its_gpus_or_its_cpus(asked: Json, count: str, use_gpu:
         (STATIC, "trainer", "paddle_k8s start_trainer v2"),
     ],
 )
-def test_who_has_no_command_gets_the_old_controllers(roles: str, role: str, command: str) -> None:
+def test_a_container_without_a_command_gets_the_old_controllers_command(
+    roles: str, role: str, command: str
+) -> None:
     assert first(cloud(role, roles))["command"] == command.split()
 
 
@@ -145,7 +147,7 @@ def test_ports_are_numbered_from_the_first() -> None:
     ]
 
 
-def test_the_etcd_runs_as_whom_the_master_runs_in_namespaces_that_ask_for_it() -> None:
+def test_the_etcd_container_runs_as_the_masters_user_under_a_restricted_policy() -> None:
     manifest = cloud("master")
     own = {"runAsNonRoot": True, "runAsUser": 1000, "privileged": False}
     pod_spec(manifest)["containers"][0]["securityContext"] = own
@@ -201,7 +203,7 @@ def test_pods_may_list_each_other() -> None:
         (("mine", "mine", "mine"), {"RoleBinding"}, ["mine"]),
     ],
 )
-def test_the_right_to_list_is_bound_to_whoever_runs_the_pods(
+def test_the_right_to_list_is_bound_to_the_pods_service_account(
     accounts: Sequence[str], made: set[str], bound: Sequence[str]
 ) -> None:
     roles = [trainings.role(role, account=who) for role, who in zip(ROLES, accounts, strict=True)]

@@ -23,7 +23,7 @@ from edl.frameworks import FRAMEWORKS, needs_placement
         ("caffe", "", ("worker", "ps"), False),
     ],
 )
-def test_who_starts_together_is_placed_by_the_plan(
+def test_pods_of_a_gang_are_placed_by_the_plan(
     framework: str, mode: str, roles: tuple[str, ...], *, placed: bool
 ) -> None:
     assert needs_placement(framework, mode, roles) is placed

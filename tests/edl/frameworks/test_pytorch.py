@@ -90,7 +90,7 @@ def test_a_job_alone_under_another_training_jobs_name_still_finds_its_pod() -> N
 
 
 @pytest.mark.parametrize(("rank", "host"), [("0", "1"), ("1", "0")])
-def test_bare_pods_know_who_keeps_the_store(rank: str, host: str) -> None:
+def test_bare_pods_know_the_host_of_the_rendezvous_store(rank: str, host: str) -> None:
     told = {"rank": rank, "size": "2"}
     manifest = pod("any", framework="pytorch", job="mnist", annotations=told)
     assert pet(manifest)["RDZV_ENDPOINT"] == "mnist-worker-0.mnist.lab.svc:29400"

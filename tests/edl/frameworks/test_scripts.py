@@ -172,7 +172,7 @@ def test_a_command_ends_with_its_pod(folder: Path, state: str) -> None:
     assert kubexec(folder, HOST, "exec sleep 20").returncode == 143
 
 
-def test_a_pod_whose_container_starts_again_is_not_lost(folder: Path) -> None:
+def test_a_pod_with_a_restarted_container_is_not_lost(folder: Path) -> None:
     (folder / "state").write_text("Running/False/False")
     looked = f"until [ $(grep -c 'get pod ' {folder}/calls) -gt 2 ]; do sleep 0.05; done; echo yes"
     assert kubexec(folder, HOST, looked).stdout == "yes\n"

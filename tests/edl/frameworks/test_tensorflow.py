@@ -94,18 +94,18 @@ def test_in_sparse_mode_the_chief_knows_no_worker() -> None:
 
 
 @pytest.mark.parametrize("role", ["ps", "evaluator"])
-def test_in_sparse_mode_everybody_else_knows_all(role: str) -> None:
+def test_in_sparse_mode_roles_other_than_worker_know_every_host(role: str) -> None:
     sparse = tf_config(cast(role, SPARSE_CAST, annotations=SPARSE))
     assert sparse == tf_config(cast(role, SPARSE_CAST))
     assert sparse["cluster"]["worker"] == hosts("worker", 3)
 
 
-def test_sparse_workers_may_be_as_many_as_they_like_where_nobody_lists_them() -> None:
+def test_unlisted_sparse_workers_have_no_limit() -> None:
     many = cast("worker", "chief=1,ps=1,worker=1..4000", annotations=SPARSE)
     assert len(environment(created(many))[TF_CONFIG_ENV]) < 1000
 
 
-def test_parameter_server_strategy_waits_for_all_and_reads_who_runs() -> None:
+def test_parameter_server_strategy_reads_the_running_cluster_from_its_annotation() -> None:
     manifest = cast("ps", SPARSE_CAST, annotations={"mode": "collective"})
     assert environment(created(manifest))[CLUSTER_ENV] == "metadata.annotations['edl.dev/cluster']"
     at_start = FRAMEWORKS["tensorflow"].at_start

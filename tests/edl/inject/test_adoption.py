@@ -62,7 +62,7 @@ def test_elsewhere_it_is_left_alone() -> None:
         ("metadata annotations argocd.argoproj.io/hook", "Sync"),
     ],
 )
-def test_a_job_that_opts_out_or_is_somebody_elses_is_left_alone(path: str, value: object) -> None:
+def test_a_job_that_opts_out_or_has_a_controller_is_left_alone(path: str, value: object) -> None:
     given = changed(job(), path, value)
     verdict = create(given, POLICY)
     assert (verdict.manifest, verdict.warnings) == (given, ())
@@ -132,7 +132,7 @@ def test_bare_pods_are_never_ours_by_their_namespace() -> None:
     assert create(given, POLICY).manifest is given
 
 
-def test_an_update_adopts_nobody() -> None:
+def test_an_update_adopts_no_job() -> None:
     old, new = job(), job(team="vision")
     assert mutate(AdmissionRequest("UPDATE", new, old, USER, POLICY), CONTEXT).manifest is new
 

@@ -162,7 +162,7 @@ def test_a_name_that_is_none_is_refused_before_anything_is_named_after_it(
     ("name", "finding"),
     [("other-worker", "its siblings look for"), ("mnist-worker-2", "its siblings look for")],
 )
-def test_nobody_joins_a_cast_under_a_name_of_his_own(name: str, finding: str) -> None:
+def test_a_job_joins_a_cast_only_under_its_roles_name(name: str, finding: str) -> None:
     """So the API server itself lets in one Job a role: names are unique."""
     manifest = changed(horovod("worker"), "metadata name", name)
     with pytest.raises(Denied, match=finding):

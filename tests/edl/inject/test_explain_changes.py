@@ -140,7 +140,7 @@ def test_a_bare_pod_has_no_template() -> None:
     assert found[f"metadata.labels[{contract.ROLE}]"].why.startswith("the pods of a")
 
 
-def test_a_place_that_nobody_knows_is_a_change_without_a_reason() -> None:
+def test_a_change_at_an_unknown_path_is_unexplained() -> None:
     before = job(framework="none")
     after = changed(created(before), "spec template spec dnsPolicy", "None")
     assert unexplained(changes(before, after)) == ["spec.template.spec.dnsPolicy"]

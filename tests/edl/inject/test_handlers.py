@@ -38,7 +38,7 @@ def test_a_users_suspend_becomes_a_pause() -> None:
     assert annotations(stored)[contract.PAUSED] == contract.TRUE
 
 
-def test_our_own_suspend_is_no_pause() -> None:
+def test_suspending_a_new_job_does_not_mark_it_paused() -> None:
     stored = created(cast("worker"))
     assert contract.PAUSED not in annotations(stored)
     assert contract.PAUSED not in annotations(created(stored))
@@ -89,7 +89,7 @@ def test_what_was_completed_is_valid(manifest: Json) -> None:
     check(created(manifest))
 
 
-def test_a_generated_name_is_no_change_by_another_webhook() -> None:
+def test_a_generated_name_is_not_taken_for_a_change_by_another_webhook() -> None:
     nameless = job(framework="none")
     del nameless["metadata"]["name"]
     nameless["metadata"]["generateName"] = "sweep-"
@@ -164,7 +164,7 @@ def test_pods_that_cannot_multiply_are_not_warned_of(manifest: Json) -> None:
 
 
 @pytest.mark.parametrize("resources", [None, [], {"requests": {"ephemeral-storage": "1Gi"}}])
-def test_what_holds_no_pods_apart_is_no_request(resources: object) -> None:
+def test_resources_that_keep_no_pods_apart_count_as_no_request(resources: object) -> None:
     pod = {"containers": [{"name": "main", "image": "a", "resources": resources}]}
     spec = parse(job(framework="none", max="4", pod=pod))
     assert len(request_warnings.warnings(job(framework="none", max="4", pod=pod), spec)) == 1

@@ -61,7 +61,7 @@ def test_a_job_alone_keeps_its_time() -> None:
 
 
 @pytest.mark.parametrize("seconds", [None, True, "5", -1, HELD_TTL])
-def test_what_is_no_time_is_left_to_the_api_server(seconds: object) -> None:
+def test_a_malformed_ttl_is_left_to_the_api_server(seconds: object) -> None:
     manifest = chief(seconds)
     assert held_ttl.hold(manifest) == manifest
 

@@ -136,7 +136,7 @@ def test_null_is_as_good_as_absent(name: str) -> None:
     assert findings(job(framework="none") | {name: None}) == []
 
 
-def test_a_template_that_is_null_is_no_defect() -> None:
+def test_a_null_template_is_accepted() -> None:
     stored = created(job(framework="none", spec={"template": None}))
     assert stored["spec"]["suspend"] is True
 

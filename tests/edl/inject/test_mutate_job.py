@@ -154,7 +154,7 @@ def test_own_volumes_stay_beside_the_live_files() -> None:
     assert found["containers"][0]["volumeMounts"][0] == mount
 
 
-def test_the_template_says_whose_pods_they_are() -> None:
+def test_the_template_labels_pods_with_their_job_and_role() -> None:
     manifest = cast("worker")
     manifest["spec"]["template"]["metadata"] = {"labels": {"team": "vision"}}
     assert labels(template(created(manifest))) == {

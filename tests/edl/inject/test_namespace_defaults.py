@@ -114,7 +114,7 @@ def test_a_bare_pods_priority_was_resolved_before_us() -> None:
     assert created(given, saying(default_priority="training")) == created(given, saying())
 
 
-def test_defaults_that_came_after_the_first_look_are_no_change_by_a_stranger() -> None:
+def test_defaults_set_after_the_mutation_pass_the_validation() -> None:
     stored = created(torch(), saying())
     look_again(stored, saying(default_min=2, default_max=8, default_priority="training"))
 

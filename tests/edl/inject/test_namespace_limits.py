@@ -40,7 +40,7 @@ def torch(**fields: object) -> Json:
         ),
     ],
 )
-def test_a_larger_max_is_refused_where_it_stands_and_by_whom(given: Json, path: str) -> None:
+def test_a_larger_max_is_refused_with_its_field_and_the_namespace(given: Json, path: str) -> None:
     assert findings(given, SMALL) == (
         Finding(path, '5 is above 4, the edl.dev/largest-max of namespace "lab"', "at most 4"),
     )
@@ -98,7 +98,7 @@ def test_both_ceilings_are_told_at_once() -> None:
     assert len(findings(torch(max="5", gpu="1"), both)) == 2
 
 
-def test_an_amount_that_is_no_quantity_is_a_finding() -> None:
+def test_a_malformed_quantity_is_a_finding() -> None:
     bad = {"containers": [{"name": "a", "resources": {"limits": {"nvidia.com/gpu": "two"}}}]}
     (finding,) = findings(torch(pod=bad), TWO_GPUS)
     assert '"two" is not a quantity' in finding.what

@@ -86,7 +86,7 @@ def test_twice_is_once_in_every_namespace(manifest: Json, policy: NamespacePolic
 @pytest.mark.slow
 @LAW
 @given(jobs(), policies(), policies())
-def test_defaults_that_change_between_two_looks_accuse_nobody(
+def test_defaults_changed_between_mutation_and_validation_are_accepted(
     manifest: Json, policy: NamespacePolicy, later: NamespacePolicy
 ) -> None:
     if verdict := accepted(manifest, policy):
@@ -163,7 +163,7 @@ def test_an_edit_rises_above_no_ceiling_and_may_always_go_down(
 @pytest.mark.slow
 @LAW
 @given(jobs().map(unlabelled), policies())
-def test_strangers_stay_strangers_where_the_namespace_has_not_opted_in(
+def test_unlabelled_jobs_are_unchanged_in_namespaces_without_adoption(
     manifest: Json, policy: NamespacePolicy
 ) -> None:
     assert create(manifest, replace(policy, adopts=False)) == AdmissionVerdict(manifest)

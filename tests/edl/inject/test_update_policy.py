@@ -35,7 +35,7 @@ def sizes(manifest: Json) -> Mapping[str, object]:
     return {name: manifest["spec"].get(name) for name in ("parallelism", "completions", "suspend")}
 
 
-def test_an_update_that_changes_nothing_of_ours_is_left_alone() -> None:
+def test_an_update_of_foreign_fields_is_left_alone() -> None:
     new = changed(RUNNING, "metadata labels team", "vision")
     verdict = update(new, RUNNING)
     assert verdict.manifest == new
@@ -161,7 +161,7 @@ def test_a_job_alone_needs_no_role_in_its_command() -> None:
     )
 
 
-def test_work_items_are_no_size() -> None:
+def test_the_number_of_work_items_is_immutable() -> None:
     old = created(job("r", framework="none", max="4", spec={"completions": 8}))
     assert update(changed(old, "spec completions", 9), old).warnings == (
         (
@@ -283,7 +283,7 @@ def test_what_was_wrong_before_does_not_forbid_other_changes() -> None:
     assert [finding.path for finding in denied.value.findings] == ["metadata.labels[edl.dev/min]"]
 
 
-def test_the_last_look_holds_bounds_of_anybody() -> None:
+def test_the_validation_holds_the_bounds_for_every_user() -> None:
     new = changed(RUNNING, "metadata labels edl.dev/max", "4")
     with pytest.raises(Denied, match="at most 3"):
         validate(AdmissionRequest("UPDATE", new, RUNNING, contract.RECONCILER_USER), CONTEXT)
@@ -329,7 +329,7 @@ def test_min_may_not_leave_what_pods_wait_for(manifest: Json, low: str) -> None:
     ],
     ids=["tensorflow", "own", "paddle"],
 )
-def test_min_may_be_lowered_where_nobody_waits_for_more(manifest: Json) -> None:
+def test_min_may_be_lowered_where_no_pod_waits_for_more_peers(manifest: Json) -> None:
     old = created(manifest)
     new = changed(old, "metadata labels edl.dev/min", "1")
     assert labels(update(new, old).manifest)["edl.dev/min"] == "1"

@@ -239,7 +239,7 @@ class ClusterContract:
         assert take(watch, 3) == [("ADDED", "one"), ("MODIFIED", "one"), ("DELETED", "one")]
         watch.close()
 
-    def test_a_watch_by_label_tells_who_comes_and_goes(
+    def test_a_watch_by_label_reports_objects_that_gain_and_lose_the_label(
         self, cluster: Cluster, namespace: str
     ) -> None:
         target, manifest = lease(namespace, "one")

@@ -44,13 +44,13 @@ REASONS = some.builds(
 
 
 @pytest.mark.parametrize("amount", [2**63, -(2**63) - 1, _HUGE])
-def test_an_amount_that_kubernetes_cannot_hold_is_no_reason(amount: int) -> None:
+def test_an_amount_beyond_kubernetes_range_is_rejected_as_a_reason(amount: int) -> None:
     budget = Quota("team", "quota", "requests.memory", amount)
     assert read_reason(text_of(Reason(Code.QUOTA_EXCEEDED, AboveBudget(budget)))) is None
 
 
 @pytest.mark.parametrize("attempts", [-1, 101, _HUGE])
-def test_a_count_of_attempts_that_no_plan_writes_is_no_reason(attempts: int) -> None:
+def test_a_count_of_attempts_out_of_range_is_rejected_as_a_reason(attempts: int) -> None:
     assert read_reason(text_of(Reason(Code.RECLAIMED, attempts=attempts))) is None
 
 

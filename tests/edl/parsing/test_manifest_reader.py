@@ -123,7 +123,7 @@ def test_a_value_of_another_type_is_a_finding(manifest: Json, finding: Finding) 
     assert finding in findings(manifest)
 
 
-def test_strangers_labels_are_left_alone() -> None:
+def test_foreign_labels_are_left_alone() -> None:
     manifest = elastic(**{"example.com/number": 3})
     assert parse(manifest).scaling.max == 4
     assert annotations(manifest) == {}
@@ -137,7 +137,7 @@ def test_what_yaml_misreads_is_to_be_quoted_as_it_was_meant(value: object, text:
     assert (found.what, found.allowed) == (f"{value!r} is not a string", f'quote it: "{text}"')
 
 
-def test_nothing_and_several_are_no_text() -> None:
+def test_an_empty_and_a_multiple_value_are_not_text() -> None:
     assert str(misread("a", None)) == "a: is empty; write its value, or remove it"
     assert str(misread("a", ["b"])) == "a: ['b'] is not a string; one value"
 

@@ -113,7 +113,7 @@ def test_without_defaults_the_ceilings_stay() -> None:
     assert bare.findings == full.findings
 
 
-def test_a_setting_that_nobody_knows_is_refused_with_the_one_that_was_meant() -> None:
+def test_an_unknown_setting_is_refused_with_the_closest_known_one() -> None:
     with pytest.raises(Denied) as denied:
         check(namespace(larges_max="4", colour="red"), None)
     second, first = denied.value.findings

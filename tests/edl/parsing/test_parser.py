@@ -59,7 +59,7 @@ def test_bounds_default_to_parallelism(
     ("size", "resizing"),
     [(6, ResizePolicy.ITEMS), (2, ResizePolicy.ITEMS), (4, ResizePolicy.FIXED)],
 )
-def test_a_job_whose_bounds_were_closed_still_comes_to_their_size(
+def test_a_job_with_equal_bounds_is_still_resized_to_them(
     size: int, resizing: ResizePolicy
 ) -> None:
     completed = {"injected-max": "6"}
@@ -165,7 +165,7 @@ def test_a_wrong_role_is_one_finding_also_without_a_cast(slip: Json) -> None:
     assert [found.path for found in findings(slip)] == [label("role")]
 
 
-def test_a_role_that_the_cast_lacks_says_nothing_of_the_name() -> None:
+def test_a_role_missing_from_the_cast_gives_no_finding_about_the_name() -> None:
     slip = cast("worker", "chief=1,worker=1..4")
     slip["metadata"]["labels"][f"{PREFIX}role"] = "ps"
     assert [found.what for found in findings(slip)] == ['the cast has no "ps"']
@@ -208,7 +208,7 @@ def test_a_cast_may_be_written_with_blanks() -> None:
     assert parse(cast("worker", "chief=1, ps=2, worker=1..3")).cast == parse(cast("worker")).cast
 
 
-def test_somebody_in_the_cast_decides() -> None:
+def test_a_cast_needs_a_role_that_decides_completion() -> None:
     (found,) = findings(cast("ps", "ps=2,evaluator=1"))
     assert found.what == "no role of the cast decides when tensorflow is done"
     assert found.allowed == "name the whole cast, with a chief or worker"
@@ -261,7 +261,7 @@ def test_a_mode_must_fit_the_cast(roles: str, mode: str) -> None:
     assert found == (Finding(annotation("mode"), f'"{mode}" does not fit', allowed),)
 
 
-def test_ranks_are_no_work_items() -> None:
+def test_ranked_pods_take_no_completions() -> None:
     found = findings(elastic(spec={"completions": 8}))
     what = "8 completions with parallelism 1"
     allowed = "pods here are ranks, not work items: leave completions out"
@@ -321,7 +321,7 @@ def test_one_message_lists_every_finding() -> None:
     )
 
 
-def test_a_job_whose_pods_restart_always_is_refused_before_the_api_server_does() -> None:
+def test_restart_policy_always_is_refused_with_its_field() -> None:
     manifest = job(framework="none")
     manifest["spec"]["template"]["spec"]["restartPolicy"] = "Always"
     path, what = "spec.template.spec.restartPolicy", 'it is absent or "Always"'

@@ -51,7 +51,7 @@ def test_every_finding_is_told_with_its_path() -> None:
     ]
 
 
-def test_what_is_no_yaml_is_told_with_its_line() -> None:
+def test_malformed_yaml_is_reported_with_its_line() -> None:
     (said,) = findings(manifest({contract.TEAMS_KEY: "teams: [\n"}))
     assert said.startswith("data[teams.yaml]: line 2: is not YAML")
 

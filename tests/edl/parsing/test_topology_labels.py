@@ -52,7 +52,7 @@ def test_labels_are_read_in_their_order(annotations: dict[str, str], expected: T
         ("preferred-topology", "," * 10**6, "too many labels"),
     ],
 )
-def test_what_is_no_label_is_refused(name: str, text: str, what: str) -> None:
+def test_a_malformed_label_is_refused(name: str, text: str, what: str) -> None:
     found = findings(asking(**{name: text}))
     assert {(one.path, one.what) for one in found} == {(annotation(name), what)}
 

@@ -47,13 +47,13 @@ def test_any_other_time_is_refused(text: str) -> None:
     )
 
 
-def test_who_leaves_is_named_whole() -> None:
+def test_the_remove_annotation_names_whole_pods() -> None:
     found = parse(elastic(remove="mnist-worker-1-abcde,mnist-worker-10-x"))
     assert found.scaling.removing == ("mnist-worker-1-abcde", "mnist-worker-10-x")
 
 
 @pytest.mark.parametrize("text", ["", "a,", "a, b", "a_b", "-a", "A"])
-def test_what_is_no_name_is_refused(text: str) -> None:
+def test_a_malformed_pod_name_is_refused(text: str) -> None:
     with pytest.raises(Denied, match="is not a name; names of pods, separated by commas"):
         parse(elastic(remove=text))
 

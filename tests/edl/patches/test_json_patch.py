@@ -85,7 +85,7 @@ def test_applying_the_difference_gives_the_edited_object(pair: tuple[Json, Json]
 
 @pytest.mark.slow
 @given(OBJECTS, OBJECTS)
-def test_applying_the_difference_of_two_strangers_gives_the_second(
+def test_applying_the_difference_of_two_unrelated_documents_gives_the_second(
     before: Json, after: Json
 ) -> None:
     applied = jsonpatch.apply_patch(copy.deepcopy(before), json_patch.diff(before, after))

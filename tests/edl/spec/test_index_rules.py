@@ -66,7 +66,7 @@ def test_items_of_work_keep_their_number() -> None:
     assert parse(created(job(framework="none", max="4", spec=spec))).scaling.max == 4
 
 
-def test_who_runs_so_goes_on_so_until_its_min_is_changed() -> None:
+def test_a_running_job_keeps_its_success_policy_until_its_min_changes() -> None:
     """An older version took it: it is read, and other changes of it are taken."""
     rule = {"successPolicy": {"rules": [{"succeededCount": 4}]}}
     old = created(elastic(min="4", spec={"parallelism": 4, **rule}))

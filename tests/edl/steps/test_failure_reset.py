@@ -41,7 +41,7 @@ def test_it_counts_otherwise(fields: dict[str, object]) -> None:
     assert limits(chief(**fields)) == {}
 
 
-def test_somebody_who_fails_at_every_start_is_not_forgiven() -> None:
+def test_a_role_that_fails_at_every_start_keeps_its_failure_count() -> None:
     some = pods("worker", [0], ready_since=SINCE)
     worker = role("worker", 2, 3).changed(failures=4, backoff_limit=18, retries=18, pods=some)
     assert limits(worker) == {}

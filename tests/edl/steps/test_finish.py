@@ -52,13 +52,13 @@ def test_waiting_jobs_end_too() -> None:
 
 
 @pytest.mark.parametrize("clean_up", CleanUp)
-def test_who_ended_while_he_was_suspended_is_let_go(clean_up: CleanUp) -> None:
+def test_a_job_that_ended_while_suspended_is_resumed_to_record_its_end(clean_up: CleanUp) -> None:
     wedged = CHIEF.changed(suspended=True, end_unrecorded=True)
     step = ended(wedged, WORKER.changed(size=0), clean_up=clean_up)
     assert job_patches(step)["mnist-chief"] == {"suspend": False}
 
 
-def test_he_is_let_go_too_where_the_others_go_on() -> None:
+def test_an_ended_suspended_job_is_resumed_while_other_roles_run() -> None:
     done = PS.changed(ending=JobEnd.COMPLETE, suspended=True, end_unrecorded=True)
     step, _ = live(training(CHIEF.changed(ending=None), done, WORKER), (), NOW)
     assert job_patches(step)["mnist-ps"] == {"suspend": False}
@@ -114,13 +114,13 @@ def test_a_pod_is_deleted_in_the_version_that_was_seen() -> None:
     assert delete.version == over[0].version
 
 
-def test_who_has_no_time_left_is_not_told_again() -> None:
+def test_a_job_past_its_deadline_is_not_patched_again() -> None:
     failed = WORKER.changed(ending=JobEnd.FAILED)
     told = CHIEF.changed(ending=None, deadline_passed=True)
     assert job_patches(ended(told, failed)) == {}
 
 
-def test_a_job_whose_user_needs_an_index_of_it_gets_no_time() -> None:
+def test_a_job_with_a_success_policy_gets_no_deadline() -> None:
     step = ended(CHIEF, PS, WORKER.changed(keeps_completions=True))
     at_once = {"activeDeadlineSeconds": 0, "suspend": False}
     assert job_patches(step) == {"mnist-ps": NOTHING_LEFT, "mnist-worker": at_once}
@@ -148,7 +148,7 @@ def test_nothing_is_written_where_no_time_is_held() -> None:
     assert ended(CHIEF, PS.changed(ending=JobEnd.COMPLETE, size=0)).writes == ()
 
 
-def test_where_nobody_is_ended_each_ended_job_has_its_own_time() -> None:
+def test_without_clean_up_each_ended_job_has_its_own_ttl() -> None:
     chief = CHIEF.changed(held_ttl=0)
     step = ended(chief, PS.changed(held_ttl=5), clean_up=CleanUp.NONE)
     assert times(step) == [("mnist-chief", 0)]

@@ -162,7 +162,7 @@ def key_of(name: str) -> JobKey:
     return JobKey("lab", name)
 
 
-def test_only_who_waits_for_a_node_gets_one() -> None:
+def test_only_pods_behind_the_placement_gate_get_a_node() -> None:
     first, second, third, fourth = waiting("worker", 0, 1, 2, 3)
     there = replace(first, gates=(contract.HOSTS_GATE,))
     leaves = replace(second, terminating=True)
@@ -170,7 +170,7 @@ def test_only_who_waits_for_a_node_gets_one() -> None:
     assert placed(job, "n1", "n1", "n1", "n1") == [fourth.name]
 
 
-def test_who_is_moved_in_the_same_round_gets_none() -> None:
+def test_a_pod_drained_in_the_same_round_gets_no_node() -> None:
     job = served(*waiting("worker", 0, 1))
     moved = Drain(KEY, "worker", ("mnist-worker-0-abcde",), because("its node goes"))
     assert placed(job, "n1", "n1", drains=(moved,)) == ["mnist-worker-1-abcde"]
@@ -207,7 +207,7 @@ def collective(*workers: Pod, **fields: object) -> TrainingJob:
     )
 
 
-def test_who_is_told_the_cluster_at_its_start_is_told_with_its_node() -> None:
+def test_the_cluster_annotation_is_written_with_the_node() -> None:
     (patch,) = of_pods(collective(*waiting("worker", 0)), Plan(node_assignments=(placement("n1"),)))
     assert json.loads(written(patch)[contract.CLUSTER]) == {
         "chief": ["mnist-chief-0.mnist.lab.svc:2222"],
@@ -215,7 +215,7 @@ def test_who_is_told_the_cluster_at_its_start_is_told_with_its_node() -> None:
     }
 
 
-def test_nobody_is_told_the_cluster_before_every_role_has_its_size() -> None:
+def test_no_pod_gets_the_cluster_before_every_role_has_its_size() -> None:
     job = collective(*waiting("worker", 0), suspended=True)
     assert placed(job, "n1") == []
 
@@ -264,7 +264,7 @@ def fork(*workers: Pod, scheduler: Pod) -> TrainingJob:
     )
 
 
-def test_who_waits_for_a_node_and_for_hosts_loses_each_gate_by_its_own_patch() -> None:
+def test_a_pod_behind_two_gates_loses_each_by_its_own_patch() -> None:
     """The node first: until then nothing else patches it."""
     (scheduler,) = waiting("scheduler", 0, gates=BOTH)
     job = fork(*waiting("worker", 0, gates=BOTH), scheduler=scheduler)

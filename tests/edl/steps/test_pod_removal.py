@@ -82,7 +82,7 @@ def test_then_the_named_pod_goes_and_the_size_with_it() -> None:
     assert [note.action for note in step.notes] == ["ScaledDown", "PodsRemoved"]
 
 
-def test_who_came_in_its_place_is_not_taken_for_it() -> None:
+def test_a_replacement_is_not_taken_for_the_removed_pod() -> None:
     again = replace(pod("worker", 1), name="mnist-worker-1-fghij", ready=False, created_at=NOW)
     rest = pods("worker", [0, 2, 3])
     job = horovod(launcher(0, 2, told=5), workers(*rest, again, size=4))
@@ -229,7 +229,7 @@ def test_what_is_cleared_for_a_pod_of_few_nodes_is_counted_on_the_job() -> None:
     assert clearings.read(notes[contract.CLEARED] or "") == (Clearing("n1", 1, NOW),)
 
 
-def test_who_is_above_the_new_size_is_ended_by_it_alone() -> None:
+def test_a_pod_above_the_new_size_is_removed_by_the_resize_alone() -> None:
     """A crash between the two would have its index made again, and ended again."""
     job = training(role("ps", pods=pods("ps", [0])), workers(*pods("worker", range(2)), size=2))
     step, _ = shrink(job, 2, 1)

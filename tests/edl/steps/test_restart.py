@@ -10,7 +10,7 @@ WORKER = role("worker", 1, 3).changed(resizing=ResizePolicy.RESTART, size=2)
 RESIZE = Resize(KEY, "worker", 2, 3, because("idle room: 3 of 3 fit"), restart=True)
 
 
-def test_every_role_is_suspended_and_who_is_resized_has_its_new_size_first() -> None:
+def test_a_restart_writes_the_new_size_before_it_suspends_every_role() -> None:
     step, _ = live(training(SCHEDULER, WORKER, framework="mxnet"), [RESIZE], NOW)
     assert list(job_patches(step).items()) == [
         ("mnist-worker", {"suspend": True, "parallelism": 3, "completions": 3}),
@@ -29,7 +29,7 @@ def test_a_restart_is_told_once() -> None:
     assert recheck is None
 
 
-def test_who_is_stopped_already_stays_so() -> None:
+def test_a_suspended_role_stays_suspended() -> None:
     stopped = SCHEDULER.changed(suspended=True)
     step, _ = live(training(stopped, WORKER, framework="mxnet"), [RESIZE], NOW)
     assert list(job_patches(step)) == ["mnist-worker"]

@@ -120,7 +120,7 @@ def test_the_plan_does_not_grow_what_is_taken_back() -> None:
     assert job_patches(step) == {"mnist-worker": {}}
 
 
-def test_who_is_listed_leaves_the_list_first() -> None:
+def test_a_listed_worker_leaves_the_host_list_first() -> None:
     found = pod("launcher", 0, hosts=hostfile(range(5)), published_at=NOW - MINUTE)
     job = training(
         role("launcher", pods=(with_hosts(found, confirmed_at=NOW - MINUTE),)),

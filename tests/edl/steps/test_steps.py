@@ -139,7 +139,7 @@ def test_a_long_queue_is_explained_in_portions() -> None:
     assert [step.job.name for step in second] == names[MOST_EXPLAINED:]
 
 
-def test_jobs_whose_reasons_are_refused_keep_no_others_from_theirs() -> None:
+def test_refused_reasons_of_some_jobs_keep_no_reason_from_other_jobs() -> None:
     names = [f"job-{number:03}" for number in range(MOST_EXPLAINED + 20)]
     given = state(*(queued(name) for name in names))
     refused = {JobKey("lab", name) for name in names[:MOST_EXPLAINED]}
@@ -147,7 +147,7 @@ def test_jobs_whose_reasons_are_refused_keep_no_others_from_theirs() -> None:
     assert [step.job.name for step in found] == names[MOST_EXPLAINED:]
 
 
-def test_the_next_look_is_the_earliest_that_anybody_needs() -> None:
+def test_the_next_round_is_the_earliest_that_a_job_needs() -> None:
     launcher = pod("launcher", 0, hosts=hostfile(range(3)), published_at=LONG_AGO)
     job = training(
         role("launcher", pods=(launcher,)),
@@ -189,7 +189,7 @@ def test_a_failed_start_is_not_forgotten_for_a_newer_reason() -> None:
     assert written(patches(step)[0]).keys() == {contract.REASON, contract.MESSAGE}
 
 
-def test_a_job_that_nobody_understands_stops_nobody() -> None:
+def test_a_job_with_an_unknown_framework_stops_no_other_job() -> None:
     odd = replace(running("odd"), framework="caffe")
     plan = Plan(resizes=(Resize(KEY, "worker", 2, 4, because("idle room")),))
     found = steps(plan, state(odd, running()))

@@ -166,7 +166,7 @@ def test_pods_of_others_are_not_named() -> None:
 
 
 @pytest.mark.parametrize("about", [Other(SECRET), Minimum(SECRET)])
-def test_a_reason_inside_a_cause_names_nobody_either(about: Other | Minimum) -> None:
+def test_a_reason_inside_a_cause_hides_foreign_jobs_too(about: Other | Minimum) -> None:
     found = MINE.allowed(TimedHold(Reason(Code.RECLAIMED, about), at(60)))
     assert "falcon" not in cause(found)
     assert "a job of team deals" in cause(found)

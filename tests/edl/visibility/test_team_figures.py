@@ -36,7 +36,7 @@ def test_children_stand_below_their_parent_and_count_in_it() -> None:
     }
 
 
-def test_what_is_used_beyond_the_guarantee_is_borrowed_and_lent_by_who_leaves_it() -> None:
+def test_usage_beyond_the_guarantee_is_borrowed_from_teams_that_leave_theirs() -> None:
     owner, other = Team("owner", guaranteed=gpus(6)), Team("other", guaranteed=gpus(2))
     found = figures(state(owner, other, owner=1, other=5))
     assert (found["other"].borrowed, found["owner"].lent) == (gpus(3), gpus(3))

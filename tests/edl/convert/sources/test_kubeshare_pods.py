@@ -167,6 +167,6 @@ def test_a_share_pod_without_containers_is_refused() -> None:
 
 
 @pytest.mark.parametrize("limit", [None, 1, ["0.5"], {}])
-def test_a_share_that_is_no_text_stays_where_it_is(limit: object) -> None:
+def test_a_share_that_is_not_a_string_stays_where_it_is(limit: object) -> None:
     words: dict[str, Any] = {"kubeshare/gpu_request": "0.5", "kubeshare/gpu_limit": limit}
     assert gpu_share_labels.of(words, "kubeshare") == gpu_share_labels.ShareLabels(words)

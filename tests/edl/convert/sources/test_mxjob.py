@@ -179,6 +179,6 @@ def test_the_old_name_of_a_gpu_is_todays() -> None:
         (listed(*LISTS[0], jobMode="local"), "has no place in mode local"),
     ],
 )
-def test_what_is_no_mxjob_is_refused(document: Json, said: str) -> None:
+def test_a_malformed_mxjob_is_refused(document: Json, said: str) -> None:
     with pytest.raises(Malformed, match=said):
         convert(document)

@@ -100,7 +100,7 @@ def test_the_master_is_asked_first_where_it_listens(
     assert found.dropped == ()
 
 
-def test_the_masters_own_port_alone_is_no_difference() -> None:
+def test_a_port_on_the_master_alone_keeps_master_and_workers_in_one_job() -> None:
     ports = [{"name": "pytorchjob-port", "containerPort": 24456, "protocol": "TCP"}]
     master = replica("pytorch")
     master["template"]["spec"]["containers"][0]["ports"] = ports

@@ -52,7 +52,7 @@ def test_a_training_job_that_is_not_read_is_left_and_named(version: str, kind: s
 
 
 @pytest.mark.parametrize(("version", "kind"), OTHERS)
-def test_what_is_no_training_job_of_these_systems_is_none_of_ours(version: str, kind: str) -> None:
+def test_an_unknown_kind_is_not_converted(version: str, kind: str) -> None:
     assert convert(document(version, kind)) is None
 
 
@@ -65,7 +65,7 @@ def test_a_paddlejob_with_a_master_is_left_and_named() -> None:
 
 
 @pytest.mark.parametrize("kind", [["PaddleJob"], {"PaddleJob": 1}, 7, None])
-def test_a_kind_that_is_no_text_is_none_of_ours(kind: object) -> None:
+def test_a_kind_that_is_not_a_string_is_not_converted(kind: object) -> None:
     assert convert({"apiVersion": "kubeflow.org/v1", "kind": kind}) is None
 
 
@@ -84,6 +84,6 @@ def test_a_job_in_a_queue_of_kueue_is_left_and_named(kind: str) -> None:
 
 
 @pytest.mark.parametrize("labels", [None, "text", {"app": "one"}])
-def test_a_job_outside_kueue_is_none_of_ours(labels: object) -> None:
+def test_a_job_outside_kueue_is_not_converted(labels: object) -> None:
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"labels": labels}}
     assert convert(job) is None

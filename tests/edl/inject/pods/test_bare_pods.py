@@ -51,7 +51,7 @@ def test_a_jobs_pod_was_completed_with_its_template() -> None:
     assert created(made) is made
 
 
-def test_a_pod_whose_owner_is_called_job_in_another_api_group_is_bare() -> None:
+def test_a_pod_owned_by_a_job_of_another_api_group_is_bare() -> None:
     made = owned("batch.volcano.sh/v1alpha1")
     assert pod_spec(created(made)) == pod_spec(created(worker()))
 

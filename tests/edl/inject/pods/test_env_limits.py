@@ -51,7 +51,7 @@ def test_a_variable_is_as_long_as_what_the_kubelet_writes_into_it() -> None:
     assert finding.what == "the list of hosts in TF_CONFIG would have 131065 characters"
 
 
-def test_a_framework_that_tells_nobody_takes_any_max() -> None:
+def test_a_framework_without_host_variables_takes_any_max() -> None:
     assert created(job("w", framework="none", max="90000"))
     assert created(job("w", framework="pytorch", max="90000"))
 
@@ -77,7 +77,7 @@ def test_hosts_that_no_variable_holds_are_not_written(count: int) -> None:
         addresses.hosts(parse(cast("worker")), "worker", count)
 
 
-def test_variables_that_no_etcd_stores_in_so_many_containers_are_not_written() -> None:
+def test_host_variables_in_too_many_containers_are_refused() -> None:
     containers = [{"name": f"c{n}", "image": "busybox"} for n in range(900)]
     given = cast("worker", "chief=1,ps=1000,worker=1..2")
     given["spec"]["template"]["spec"]["containers"] = containers

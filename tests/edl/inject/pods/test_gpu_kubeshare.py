@@ -141,7 +141,7 @@ def test_what_2_0_would_never_schedule_is_refused(own: Mapping[str, str], said: 
     assert said in refusal(worker({"labels": named}))
 
 
-def test_what_is_no_text_is_refused_with_the_way_out() -> None:
+def test_a_value_that_is_not_a_string_is_refused_with_the_fix() -> None:
     words = {"labels": {"sharedgpu/gpu_limit": 0.5}, "annotations": {"kubeshare/gpu_mem": 9}}
     said = refusal(worker(words))
     assert 'labels[sharedgpu/gpu_limit]: 0.5 is not a string; quote it: "0.5"' in said
@@ -166,7 +166,7 @@ def test_labels_of_kubeshare_alone_make_a_share(limit: str) -> None:
     assert found["nodeSelector"] == {"SharedGPU": "true"}
 
 
-def test_a_share_of_nothing_is_no_share() -> None:
+def test_a_share_of_zero_is_not_a_gpu_share() -> None:
     found = pod_spec(created(worker({"labels": {"sharedgpu/gpu_limit": "0.0"}})))
     assert {"schedulerName", "nodeSelector"}.isdisjoint(found)
 
@@ -305,7 +305,7 @@ def test_pods_that_are_bound_as_usual_keep_the_finalizer(manifest: Json) -> None
     validate(AdmissionRequest("CREATE", made, None, JOB_CONTROLLER), CONTEXT)
 
 
-def test_pods_of_strangers_are_left_alone() -> None:
+def test_unlabelled_pods_are_left_alone() -> None:
     made = of_job(worker(gpu="0.5"))
     del made["metadata"]["labels"]["edl.dev/framework"]
     assert admitted(made) == made

@@ -52,9 +52,7 @@ def named(*names: str) -> list[Json]:
     ],
     ids=lambda found: "" if isinstance(found, dict) else None,
 )
-def test_who_starts_together_waits_for_the_nodes_of_the_plan(
-    manifest: Json, expected: list[str]
-) -> None:
+def test_pods_of_a_gang_wait_behind_the_placement_gate(manifest: Json, expected: list[str]) -> None:
     stored = created(manifest)
     assert gates(stored) == expected
     assert created(stored) == stored
@@ -110,7 +108,7 @@ def handed_back(old: Json) -> Json:
     return changed(changed(old, "metadata labels", rest), "metadata annotations", notes)
 
 
-def test_a_waiting_job_that_is_handed_back_waits_for_nobody_of_us() -> None:
+def test_releasing_a_queued_job_removes_our_gates_and_keeps_others() -> None:
     assert gates(update(handed_back(QUEUED), QUEUED).manifest) == ["example.com/quota"]
 
 

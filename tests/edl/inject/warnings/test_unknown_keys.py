@@ -61,7 +61,7 @@ def test_a_name_that_means_nothing_there_is_told(place: str, name: str, warning:
     assert verdict.manifest["metadata"][place][f"edl.dev/{name}"] == "true"
 
 
-def test_names_where_they_belong_and_strangers_are_not_spoken_of() -> None:
+def test_known_keys_and_foreign_keys_give_no_warning() -> None:
     manifest = job(framework="none", min="4", max="4", annotations={"paused": "true"})
     manifest["metadata"]["labels"] |= {"team": "vision", "edl.dev/injection": "enabled"}
     assert create(manifest).warnings == ()

@@ -200,7 +200,7 @@ def test_a_quota_is_told_in_the_servers_words() -> None:
         api(address).create(JOB, {})
 
 
-def test_an_answer_that_is_no_status_is_still_an_error() -> None:
+def test_an_error_without_a_status_object_is_still_an_error() -> None:
     page = Answer(502, "<html>Bad Gateway</html>")
     with serving(page) as (_, address), pytest.raises(Unreachable, match="Bad Gateway"):
         api(address).patch(JOB, {})
@@ -218,7 +218,7 @@ def test_a_list_follows_its_pages() -> None:
     )
 
 
-def test_a_list_whose_pages_took_too_long_is_read_at_once() -> None:
+def test_a_list_with_an_expired_continue_token_is_read_at_once() -> None:
     first = Answer(200, {"metadata": {"resourceVersion": "5", "continue": "c"}, "items": [{}]})
     whole = Answer(200, {"metadata": {"resourceVersion": "9"}, "items": [{"x": 1}]})
     with serving(first, status(410, "expired"), whole) as (script, address):

@@ -252,7 +252,9 @@ def test_an_auth_provider_that_is_not_known_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("user", [{"token": 3}, {"client-certificate-data": ["x"]}])
-def test_a_credential_that_is_no_text_is_refused_and_not_shown(tmp_path: Path, user: Json) -> None:
+def test_a_credential_that_is_not_a_string_is_refused_and_not_shown(
+    tmp_path: Path, user: Json
+) -> None:
     with pytest.raises(Unreachable, match=r"is not a kubeconfig: .* is not a string"):
         log_in(str(write(tmp_path / "a", "a", user)), None, {})
 

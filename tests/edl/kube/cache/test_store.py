@@ -66,7 +66,7 @@ def test_an_older_deletion_changes_nothing(store: Store[str], item: Make) -> Non
     assert store.values() == ["new"]
 
 
-def test_equal_facts_wake_nobody(store: Store[str], item: Make, rings: Rings) -> None:
+def test_equal_facts_wake_no_waiter(store: Store[str], item: Make, rings: Rings) -> None:
     store.replace(listed(item("a", 1, "x")), 1)
     store.update(item("a", 2, "x"))
     store.replace(listed(item("a", 2, "x")), 3)

@@ -124,7 +124,7 @@ def test_what_another_leader_kept_meanwhile_counts(watched: Watched) -> None:
     assert watched.names() == ["speech"]
 
 
-def test_bytes_are_no_document_and_delete_no_teams(watched: Watched) -> None:
+def test_a_binary_document_is_a_finding_and_deletes_no_teams(watched: Watched) -> None:
     watched.put(document("vision"))
     watched.names()
     watched.delete(PLACE)

@@ -35,7 +35,7 @@ def test_without_a_device_plugin_gpus_are_counted_by_nvidias_label() -> None:
 
 
 @pytest.mark.parametrize("count", ["", "many", "9" * 60])
-def test_where_nobody_counts_them_there_may_be_any_number(count: str) -> None:
+def test_a_node_without_a_gpu_count_offers_any_number(count: str) -> None:
     assert offered({"SharedGPU": "true", "nvidia.com/gpu.count": count}) > 10**9
 
 
@@ -87,7 +87,7 @@ def gpu_node(**labels: str) -> tuple[Device, ...]:
     return gpu_sharing.devices(named, Resources())
 
 
-def test_a_node_has_as_many_gpus_as_somebody_counts_with_their_memory() -> None:
+def test_the_gpus_of_a_node_come_from_its_count_and_memory_labels() -> None:
     assert gpu_node(count="2", memory="8192") == (Device(memory=8 * GIB),) * 2
     assert gpu_node(count="1") == (Device(),)
     assert gpu_node() == ()
@@ -117,7 +117,7 @@ def test_whole_gpus_are_held_as_a_whole() -> None:
     )
 
 
-def test_who_names_no_gpu_is_where_most_is_left() -> None:
+def test_a_share_without_a_device_counts_on_the_emptiest_gpu() -> None:
     named, nameless = (
         gpu_sharing.GpuAllocation(("gpu-a",), 500, 0),
         gpu_sharing.GpuAllocation((), 700, 0),

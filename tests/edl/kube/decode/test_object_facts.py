@@ -149,7 +149,7 @@ def test_a_pod_without_an_index_has_none() -> None:
 
 
 @pytest.mark.parametrize("text", ["9" * 5_000, "9" * 100_000, "-1", "1.5", "one"])
-def test_a_pod_whose_index_is_no_number_is_still_there(text: str) -> None:
+def test_a_pod_with_a_malformed_index_is_still_a_pod(text: str) -> None:
     body = manifests.job_pod("p", 0, "train", node="n1")
     body["metadata"]["annotations"][contract.COMPLETION_INDEX_ANNOTATION] = text
     found = pod_facts(body)
@@ -253,7 +253,7 @@ def test_a_container_that_began_again_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2026-01-01T12:00:00"])
-def test_a_time_without_a_zone_is_no_time(text: str) -> None:
+def test_a_time_without_a_zone_is_rejected(text: str) -> None:
     assert timestamp(text) is None
     assert timestamp("2026-01-01T12:00:00Z") == datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -342,13 +342,13 @@ def test_a_placed_pod_tells_its_node_and_since_when_also_behind_another_gate() -
     assert found.planned.own_affinity == "[]"
 
 
-def test_who_waits_has_no_node_whatever_is_written_on_it() -> None:
+def test_a_gated_pod_has_no_node_whatever_its_annotations_say() -> None:
     found = placeable(contract.PLACEMENT_GATE, assigned_node="n1", placed_at="2026-01-01T00:00:09Z")
     assert (found.planned.name, found.planned.given_at) == ("", None)
 
 
 @pytest.mark.parametrize("name", ["", "-", "N1", "n1,n2", "n" * 254, "n1\n", 'a"b', "é"])
-def test_what_is_no_name_of_a_node_is_no_node(name: str) -> None:
+def test_a_malformed_node_name_is_not_a_node(name: str) -> None:
     found = placeable(assigned_node=name, placed_at="2026-01-01T00:00:09Z")
     assert (found.planned.name, found.planned.given_at) == ("", None)
 

@@ -59,7 +59,7 @@ def read(spec: Json) -> PodConstraints:
         beside("podAntiAffinity", namespaceSelector={"matchLabels": {"team": "a"}}),
     ],
 )
-def test_wishes_are_no_rules_nor_is_what_cannot_be_judged(spec: Json) -> None:
+def test_preferred_and_unreadable_terms_give_no_constraints(spec: Json) -> None:
     assert rules({"containers": []} | spec, ME) is None
 
 
@@ -99,7 +99,7 @@ def test_a_spread_is_read_with_its_defaults(fields: Json, found: TopologySpread)
         ),
     ],
 )
-def test_terms_say_whom_they_mean(fields: Json, found: Selector) -> None:
+def test_affinity_terms_select_pods_by_labels_and_namespaces(fields: Json, found: Selector) -> None:
     assert read(beside("podAffinity", **fields)).affinity == (PodAffinityTerm("zone", found),)
     assert read(beside("podAntiAffinity", **fields)).anti_affinity == (
         PodAffinityTerm("zone", found),
@@ -166,14 +166,14 @@ def state(template: Json, labels: Labels, *pods: object_facts.PodFacts) -> Clust
     return observe(ClusterFacts(nodes=nodes, pods=pods, jobs=[job]), NOW)
 
 
-def test_without_rules_nobody_is_looked_at() -> None:
+def test_jobs_without_constraints_observe_no_foreign_pods() -> None:
     alone = pod("a", labels={"app": "x"}, node="n1", **beside("podAntiAffinity"))
     found = state({}, (("app", "y"),), alone)
     assert found.foreign_pods == ()
     assert found.jobs[0].roles[0].template.shape.constraints is None
 
 
-def test_whom_a_rule_of_ours_selects_is_a_neighbour() -> None:
+def test_a_pod_selected_by_a_jobs_constraints_is_observed() -> None:
     pods = (
         pod("a", labels={"app": "x"}, node="n1"),
         pod("b", labels={"app": "x"}, node="n1", gone=True),
@@ -184,7 +184,7 @@ def test_whom_a_rule_of_ours_selects_is_a_neighbour() -> None:
     assert found.foreign_pods == (ForeignPods("n1", PodConstraints("web", (("app", "x"),)), 2, 1),)
 
 
-def test_whom_a_rule_of_others_selects_has_rules_to_follow() -> None:
+def test_a_role_selected_by_foreign_anti_affinity_has_constraints() -> None:
     keeper = pod("a", labels={"app": "k"}, node="n1", **beside("podAntiAffinity"))
     found = state({}, (("app", "x"),), keeper)
     assert found.jobs[0].roles[0].template.shape.constraints == PodConstraints(
@@ -195,7 +195,7 @@ def test_whom_a_rule_of_others_selects_has_rules_to_follow() -> None:
     ]
 
 
-def test_whoever_keeps_others_off_is_known_until_the_last_such_pod_is_gone() -> None:
+def test_an_anti_affinity_rule_is_indexed_until_its_last_pod_is_gone() -> None:
     first, second = (pod(name, node="n1", **beside("podAntiAffinity")) for name in "ab")
     known = AntiAffinityIndex()
     for one in (first, second):

@@ -65,7 +65,7 @@ def test_a_claim_of_another_namespace_is_another_one(world: World) -> None:
     assert asking(census, world) == []
 
 
-def test_who_may_not_list_claims_takes_every_pod_as_asking(world: World) -> None:
+def test_every_pod_counts_as_asking_while_claims_cannot_be_listed(world: World) -> None:
     """And one who has yet to list them."""
     census = IncrementalState(world.stores)
     assert asking(census, world) == ["web/p1"]

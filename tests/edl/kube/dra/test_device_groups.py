@@ -67,7 +67,7 @@ class Followed:
         return self.index.inventory.largest().get(resource(kind), 0)
 
 
-def test_the_name_of_a_kind_has_nothing_of_its_selectors() -> None:
+def test_the_name_of_a_device_kind_hides_its_selectors() -> None:
     """It counts in requests of other namespaces, and is written on their Jobs."""
     told = resource(of(f'"secret" != device.driver || "{"x" * 9000}" == ""'))
     assert "secret" not in told

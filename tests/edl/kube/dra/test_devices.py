@@ -375,7 +375,7 @@ def test_gpus_of_a_class_are_planned_before_their_template_is_made() -> None:
     assert list(found.surroundings) == [ObjectRef("ResourceClaimTemplate", "web", name)]
 
 
-def test_a_job_whose_claims_were_dropped_does_not_start_without_its_gpus() -> None:
+def test_a_job_with_dropped_claims_does_not_start_without_its_gpus() -> None:
     cluster = Cluster()
     cluster.tell(classed(), kind="Job")
     (found,) = cluster.state.jobs

@@ -62,13 +62,13 @@ def test_pods_of_one_name_form_a_training_job_of_their_own() -> None:
     )
 
 
-def test_they_ask_for_room_as_everybody_elses_pods_do() -> None:
+def test_pending_bare_pods_demand_room_like_foreign_pods() -> None:
     gate = [{"name": contract.HOSTS_GATE}]
     (demand,) = look(bare("launcher", gates=gate), *WORKERS).demands
     assert demand.count == 2
 
 
-def test_a_role_whose_pods_are_not_there_yet_has_its_size() -> None:
+def test_a_role_without_pods_keeps_its_size() -> None:
     (job,) = look(WORKERS[1]).bare_jobs
     launcher, worker = job.roles
     assert (launcher.status.size, launcher.status.pods) == (1, ())

@@ -26,7 +26,7 @@ def grows(job: TrainingJob) -> bool:
     return bool(decide(state, POLICIES["fair"], Limits()).resizes)
 
 
-def test_who_was_resized_tomorrow_would_not_grow_before() -> None:
+def test_a_resize_time_in_the_future_is_clamped_so_that_growth_goes_on() -> None:
     assert not grows(resized(TOMORROW))
     (job,) = set_right((resized(TOMORROW),), NOW)
     assert grows(job)

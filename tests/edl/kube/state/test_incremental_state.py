@@ -161,7 +161,7 @@ def test_pods_that_come_before_their_job_ask_until_it_is_there(world: World) -> 
     assert [demand.example for demand in census.state(NOW).demands] == ["web/alone-0"]
 
 
-def test_the_first_who_asks_is_the_example_also_after_others_have_gone(world: World) -> None:
+def test_the_first_pending_pod_stays_the_example_as_others_leave(world: World) -> None:
     census = IncrementalState(world.stores)
     for name in "abcdefghijklmnopqrstuvwxyz":
         world.tell("Pod", world.write("Pod", manifests.pod(name)))

@@ -117,7 +117,7 @@ def reversed_jobs() -> list[Json]:
     return MNIST[::-1]
 
 
-def test_a_role_whose_job_does_not_exist_yet_is_missing() -> None:
+def test_a_role_without_its_job_is_missing() -> None:
     assert only(look(snapshot([member("chief"), member("worker")]))).missing == ("ps",)
 
 
@@ -153,7 +153,7 @@ def test_pods_come_with_the_role_that_owns_them_by_index() -> None:
     assert state.demands == ()
 
 
-def test_a_pod_elsewhere_that_names_a_job_of_ours_as_its_owner_is_a_strangers() -> None:
+def test_a_pod_in_another_namespace_with_a_jobs_uid_is_foreign() -> None:
     """Whoever knows a Job's uid can write it on a pod of any namespace."""
     mine = job_pod("mnist-worker-0", 0, "mnist-worker")
     forged = job_pod("mnist-worker-1", 1, "mnist-worker")
@@ -280,7 +280,7 @@ def test_what_stands_around_a_job_is_known_by_its_label() -> None:
     assert found.problem == ""
 
 
-def test_a_strangers_service_of_the_jobs_name_is_a_problem() -> None:
+def test_a_foreign_service_with_the_jobs_name_is_a_problem() -> None:
     tags = [("Service", {"metadata": manifests.metadata("mnist", "web")})]
     assert 'the Service "mnist" is not ours' in only(look(snapshot(MNIST, tags=tags))).problem
 
@@ -364,7 +364,7 @@ def test_a_job_that_cannot_be_read_hides_no_other() -> None:
     ("framework", "then", "lost"),
     [("mxnet", "0", True), ("mxnet", "1", False), ("mxnet", "", False), ("tensorflow", "0", False)],
 )
-def test_a_loss_counts_since_the_start_and_where_nobody_can_go_on(
+def test_a_lost_pod_counts_since_the_start_for_frameworks_that_cannot_continue(
     framework: str, then: str, *, lost: bool
 ) -> None:
     roles = {"mxnet": "scheduler=1,server=1,worker=1..4", "tensorflow": "ps=1,worker=1..4"}

@@ -160,7 +160,7 @@ def test_a_scope_selects_by_priority_class(
     assert bool(charges(template(**named), limited)) is counts
 
 
-def test_who_names_no_class_has_the_default_one() -> None:
+def test_a_pod_without_a_priority_class_has_the_default_one() -> None:
     limited = quota({"pods": "1"}, scopes=["PriorityClass"])
     assert charges(template(), limited, default_class="normal") == {"pods": 1}
 
@@ -264,7 +264,7 @@ def test_a_limit_range_of_pods_sums_their_containers() -> None:
     assert refusal.endswith("its pods: limits.cpu 3 CPU is above 2 CPU (spec.limits[0].max.cpu)")
 
 
-def test_ranges_of_storage_are_none_of_ours() -> None:
+def test_limit_ranges_for_storage_are_ignored() -> None:
     body = {
         "metadata": {"name": "small", "namespace": "ml"},
         "spec": {"limits": [{"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}]},

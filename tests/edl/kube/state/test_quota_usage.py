@@ -113,7 +113,7 @@ def test_a_job_that_a_limit_range_refuses_is_held_with_the_field() -> None:
     )
 
 
-def test_who_runs_already_is_not_stopped_by_a_new_limit_range() -> None:
+def test_a_new_limit_range_does_not_stop_a_running_job() -> None:
     assert not only(state_of(*RUNNING, limit_range(min={"cpu": "2"}))).problem
 
 
@@ -126,7 +126,7 @@ class Unreadable(FakeCluster):
         return super().list(selection)
 
 
-def test_who_may_not_list_quotas_is_told_and_goes_on() -> None:
+def test_forbidden_quotas_are_reported_and_the_rest_is_read() -> None:
     cluster = Unreadable(lambda: NOW)
     body = manifests.member("worker")
     cluster.create(manifests.target("Job", body), body)

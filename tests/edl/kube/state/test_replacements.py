@@ -45,7 +45,7 @@ def test_the_roles_are_looked_at_together() -> None:
     assert restarted(collective(server, worker(old(0)))) == [YOUNG, None]
 
 
-def test_who_is_slow_to_be_made_at_a_start_replaces_nobody() -> None:
+def test_a_pod_created_late_at_a_start_is_not_a_replacement() -> None:
     unready = pod("worker", 0, ready=False)
     job = collective(worker(unready, NEW))
     assert told(job) is job
@@ -59,7 +59,7 @@ def test_a_loss_that_is_counted_is_known_already() -> None:
     assert told(job) is job
 
 
-def test_who_was_ended_by_name_is_not_counted_either() -> None:
+def test_the_replacement_of_a_pod_removed_by_name_is_found() -> None:
     named = worker(old(0), NEW, ignores=False, last=Reason(Code.PODS_REMOVED))
     assert restarted(collective(named)) == [None, YOUNG]
 

@@ -170,7 +170,7 @@ def test_a_mistake_in_one_step_stops_no_other(fake: FakeCluster, cluster: Faulty
     assert "UnicodeError: no answer that anybody reads" in str(report.failed[0].error)
 
 
-def test_an_event_that_nobody_understands_does_not_end_all_events(
+def test_an_event_that_fails_with_a_defect_does_not_end_later_events(
     fake: FakeCluster, cluster: FaultyCluster
 ) -> None:
     cluster.fails["create"] = [UnicodeError("a bug")]

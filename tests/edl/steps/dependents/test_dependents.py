@@ -118,7 +118,7 @@ def test_a_role_that_has_ended_needs_no_budget() -> None:
     assert surroundings(ended) == (Delete(stale, uid=job.surroundings[stale]),)
 
 
-def test_strangers_are_never_removed() -> None:
+def test_foreign_dependents_are_never_removed() -> None:
     job = training(CHIEF, WORKER)
     around = {
         **job.surroundings,

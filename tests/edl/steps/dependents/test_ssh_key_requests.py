@@ -53,7 +53,7 @@ def test_kubexec_needs_none() -> None:
     assert asked(start(horovod(mode="kubexec", suspended=True), admission, NOW)) == []
 
 
-def test_who_runs_asks_for_nothing() -> None:
+def test_a_running_job_requests_no_ssh_key() -> None:
     assert asked(live(horovod(*pods("worker", range(2))), [], NOW)[0]) == []
 
 
@@ -67,6 +67,6 @@ def test_a_pod_that_was_just_bound_or_has_no_node_lacks_nothing() -> None:
         assert asked(live(horovod(found), [], NOW)[0]) == []
 
 
-def test_ssh_gives_nobody_rights() -> None:
+def test_ssh_creates_no_rbac_object() -> None:
     kinds = {write.target.kind for write in surroundings(horovod())}
     assert not kinds & {"RoleBinding", "ServiceAccount"}

@@ -86,7 +86,7 @@ def test_a_launcher_starts_with_its_first_list() -> None:
     }
 
 
-def test_it_waits_while_somebody_may_join() -> None:
+def test_the_host_list_waits_while_a_worker_may_join() -> None:
     job = horovod(launcher(), (*pods("worker", [0, 1]), *joining(2, age=seconds(10))))
     found = publish(job, (), NOW)
     assert found.writes == ()
@@ -104,7 +104,7 @@ def test_pods_that_are_never_made_do_not_keep_it_waiting() -> None:
     assert first_list(job) == hostfile([0, 1])
 
 
-def test_who_does_not_get_ready_in_time_is_left_out_at_first() -> None:
+def test_a_worker_not_ready_in_time_is_left_off_the_first_host_list() -> None:
     job = horovod(launcher(), (*pods("worker", [0, 2]), *joining(1, age=JOIN)))
     assert first_list(job) == hostfile([0, 2])
 
@@ -140,7 +140,7 @@ def test_a_growth_in_this_plan_is_not_published_yet() -> None:
     assert recheck is None
 
 
-def test_who_is_gone_is_taken_off_at_once_though_others_join() -> None:
+def test_a_deleted_worker_leaves_the_host_list_at_once_while_others_join() -> None:
     workers = (*pods("worker", [0, 2]), *joining(1))
     assert first_list(horovod(launcher(range(3)), workers)) == hostfile([0, 2])
 
@@ -190,7 +190,7 @@ def test_then_the_pods_go() -> None:
     assert [note.message for note in step.notes] == ["worker 3 → 2: room for nginx"]
 
 
-def test_nobody_waits_for_a_publication_that_is_still_to_come() -> None:
+def test_a_publication_time_in_the_future_delays_no_shrink() -> None:
     """Whoever wrote it had a wrong clock."""
     told = launcher([0, 1], published_at=NOW + seconds(3600))
     step, _ = shrink(horovod(told, pods("worker", range(3))), 2)
@@ -234,7 +234,7 @@ def test_the_kubelet_is_reminded_of_each_publication_once() -> None:
         assert publish(horovod(again, pods("worker", range(3))), (), NOW).writes == ()
 
 
-def test_a_launcher_is_told_who_joins_when_its_first_worker_listens() -> None:
+def test_a_launcher_gets_joining_workers_when_its_first_worker_listens() -> None:
     starting = launcher(range(2), ready_since=NOW - seconds(5))
     job = horovod(starting, pods("worker", range(3)))
     found = publish(job, (), NOW)
@@ -243,13 +243,13 @@ def test_a_launcher_is_told_who_joins_when_its_first_worker_listens() -> None:
     assert first_list(horovod(later, pods("worker", range(3)))) == hostfile(range(3))
 
 
-def test_a_launcher_that_starts_is_told_who_left() -> None:
+def test_a_starting_launcher_gets_the_departed_workers() -> None:
     starting = launcher(range(3), ready_since=NOW)
     assert first_list(horovod(starting, pods("worker", [0, 1]))) == hostfile([0, 1])
 
 
 @pytest.mark.parametrize("found", [None, launcher(), launcher(range(3), terminating=True)])
-def test_without_a_launcher_that_reads_nobody_waits(found: Pod | None) -> None:
+def test_a_shrink_without_a_reading_launcher_does_not_wait(found: Pod | None) -> None:
     step, _ = shrink(horovod(found, pods("worker", range(3))), 2)
     assert job_patches(step) == {"mnist-worker": {"parallelism": 2, "completions": 2}}
 

@@ -31,7 +31,7 @@ def waiting(*indexes: int) -> tuple[Pod, ...]:
     return pods("worker", indexes, gates=GATES, ready=False)
 
 
-def test_whoever_is_there_from_the_start_is_not_new() -> None:
+def test_a_worker_present_from_the_start_is_not_new() -> None:
     found = told(fork(*waiting(0, 1)))
     assert [patch.target.name for patch in found] == [
         "mnist-worker-0-abcde",
@@ -40,7 +40,7 @@ def test_whoever_is_there_from_the_start_is_not_new() -> None:
     assert [written(patch)[contract.NEW_WORKER] for patch in found] == ["0", "0"]
 
 
-def test_whoever_comes_when_the_scheduler_has_its_list_is_new() -> None:
+def test_a_worker_created_after_the_schedulers_list_is_new() -> None:
     scheduler = pod("scheduler", 0, hosts=f"{host(0)}:1\n", published_at=NOW)
     (patch,) = told(fork(pod("worker", 0), *waiting(1), scheduler=scheduler))
     assert written(patch) == {contract.NEW_WORKER: "1", contract.WORKERS: "2"}
@@ -52,12 +52,12 @@ def test_only_our_gate_is_taken_away() -> None:
     assert patch.body["metadata"]["resourceVersion"] == patch.version
 
 
-def test_nobody_is_told_twice_or_when_leaving() -> None:
+def test_a_worker_gets_the_cluster_once_and_not_while_terminating() -> None:
     leaving = replace(waiting(1)[0], terminating=True)
     assert told(fork(pod("worker", 0), leaving)) == ()
 
 
-def test_other_modes_tell_nobody() -> None:
+def test_other_modes_annotate_no_worker() -> None:
     assert told(fork(*waiting(0), mode="dist")) == ()
 
 
