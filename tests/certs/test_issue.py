@@ -141,7 +141,7 @@ def test_keys_are_not_printed() -> None:
     assert "PRIVATE" not in repr(issue(NAMES, NOW))
 
 
-def test_what_is_no_address_is_named() -> None:
+def test_an_invalid_address_is_named() -> None:
     authority = issue(NAMES, NOW).authority
     with pytest.raises(CertificateError, match=r"no certificate for a, 300\.1\.1\.1"):
         issue_pair(authority, SubjectNames(("a",), ("300.1.1.1",)), NOW)

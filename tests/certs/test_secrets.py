@@ -123,7 +123,7 @@ def test_ensuring_again_writes_nothing() -> None:
     assert (before > 0, cluster.writes) == (True, before)
 
 
-def test_a_trust_that_somebody_removed_is_put_back(cluster: FakeCluster) -> None:
+def test_a_removed_ca_bundle_is_restored(cluster: FakeCluster) -> None:
     issuer = ensure(cluster, INSTALLATION, NOW).issuer
     cluster.patch(VALIDATING, {"webhooks": [{"name": "jobs", "clientConfig": {}}]})
     ensure(cluster, INSTALLATION, NOW)
@@ -235,7 +235,7 @@ class Overtaken(FakeCluster):
         return found
 
 
-def test_who_was_overtaken_never_puts_an_older_trust_back() -> None:
+def test_an_overtaken_writer_never_restores_an_older_ca_bundle() -> None:
     cluster = Overtaken(lambda: NOW)
     as_shipped(cluster)
     ensure(cluster, INSTALLATION, NOW)

@@ -156,7 +156,7 @@ def test_time_alone_may_ask_for_the_next_round(world: World) -> None:
     assert world.loop.round() == 7
 
 
-def test_a_failing_job_is_tried_ever_more_slowly_and_stops_nobody(world: World) -> None:
+def test_a_failing_job_backs_off_and_stops_no_other_job(world: World) -> None:
     world.hand.fails[A] = Invalid("refused", 422)
     assert world.loop.round() == 1.0
     assert world.loop.round() == 1.0
@@ -278,12 +278,12 @@ def test_no_step_is_begun_on_what_was_known_long_ago(world: World) -> None:
     assert 10 <= len(world.hand.rounds[0]) < 15
 
 
-def test_who_stops_or_leads_no_more_begins_no_further_step(world: World) -> None:
+def test_a_stopping_or_former_leader_begins_no_further_step(world: World) -> None:
     assert world.loop.round(lambda: True) == 0.0
     assert world.hand.rounds == [[]]
 
 
-def test_what_was_left_for_lack_of_time_is_no_failure(world: World) -> None:
+def test_steps_left_for_lack_of_time_count_as_no_failure(world: World) -> None:
     world.hand.seconds = 2 * LONGEST_ACT
     assert world.loop.round() == 0.0
     world.hand.seconds = 0.0
@@ -443,7 +443,7 @@ class Bell(DebouncedTrigger):
 
 
 @pytest.mark.parametrize(("deciding", "rest"), [(0.001, 0.004), (0.1, 0.4), (60.0, LONGEST_REST)])
-def test_who_decides_long_rests_longer_before_the_next_ring_counts(
+def test_a_long_decision_is_followed_by_a_longer_rest(
     world: World, deciding: float, rest: float
 ) -> None:
     world.deciding = deciding
@@ -466,7 +466,7 @@ def test_an_alarm_says_how_old_the_first_news_is_that_ended_the_wait() -> None:
     assert alarm.since_ring() is None
 
 
-def test_who_acts_rests_from_deciding(world: World) -> None:
+def test_writing_counts_as_rest_from_deciding(world: World) -> None:
     world.deciding = 0.1
     bell = Bell()
     world.hand.seconds = 0.15  # for each of two
@@ -482,7 +482,7 @@ def test_a_plan_that_was_cut_goes_on_without_a_rest(world: World) -> None:
     assert bell.waited == (0.0, 0.0)
 
 
-def test_a_job_without_steps_is_said_now_and_then_and_stops_nobody(
+def test_a_job_that_fails_in_steps_is_logged_with_back_off_and_stops_no_other_job(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.odd = [A]
@@ -496,7 +496,7 @@ def test_a_job_without_steps_is_said_now_and_then_and_stops_nobody(
     assert world.value("edl_failures_total", kind="steps") == 2
 
 
-def test_a_shrink_that_is_only_prepared_is_no_decision_carried_out(world: World) -> None:
+def test_a_prepared_shrink_counts_as_no_executed_decision(world: World) -> None:
     world.grows = False
     world.loop.round()
     assert world.value("edl_decisions_total", decision="scaled_up") == 0

@@ -76,7 +76,7 @@ def holder(fake: FakeCluster) -> str:
     return str(fake.get(LEASE)["spec"]["holderIdentity"])
 
 
-def test_the_first_to_ask_leads_and_nobody_else(ann: LeaderElector, bob: LeaderElector) -> None:
+def test_only_the_first_candidate_leads(ann: LeaderElector, bob: LeaderElector) -> None:
     assert ann.attempt()
     assert not bob.attempt()
     assert (ann.leading, bob.leading) == (True, False)
@@ -97,7 +97,7 @@ def test_the_lease_says_how_its_holder_decides(
     assert fake.get(LEASE)["metadata"]["annotations"] == {"mood": "stern"}
 
 
-def test_what_a_former_holder_said_goes_where_the_next_one_knows_nothing_of_it(
+def test_the_next_leader_deletes_the_lease_annotations_it_does_not_publish(
     ann: LeaderElector, bob: LeaderElector, fake: FakeCluster
 ) -> None:
     ann.publish({"mood": "kind", "missing": None})
@@ -158,14 +158,16 @@ def test_a_leader_inherits_what_the_last_one_left_and_never_what_it_left_itself_
     assert fake.get(LEASE)["metadata"]["annotations"] == {"memory": "of bob"}
 
 
-def test_who_renews_leads_for_ever(ann: LeaderElector, bob: LeaderElector, time: Time) -> None:
+def test_a_leader_that_renews_stays_leader(
+    ann: LeaderElector, bob: LeaderElector, time: Time
+) -> None:
     for _ in range(100):
         assert ann.attempt()
         assert not bob.attempt()
         time.seconds += 2
 
 
-def test_who_does_not_renew_stops_before_another_begins(
+def test_a_leader_that_does_not_renew_stops_before_the_next_begins(
     ann: LeaderElector, bob: LeaderElector, time: Time
 ) -> None:
     ann.attempt()
@@ -233,7 +235,7 @@ def test_a_lease_that_was_given_back_is_taken_at_once(
     assert holder(fake) == "bob"
 
 
-def test_who_does_not_lead_gives_nothing_back(
+def test_a_follower_releases_no_lease(
     ann: LeaderElector, bob: LeaderElector, fake: FakeCluster
 ) -> None:
     ann.attempt()
@@ -273,7 +275,7 @@ def test_of_two_that_create_the_lease_one_wins(
     assert not ann.attempt()
 
 
-def test_a_renewal_whose_answer_was_lost_is_no_loss(
+def test_a_renewal_with_a_lost_answer_keeps_the_lease(
     ann: LeaderElector, fake: FakeCluster, time: Time
 ) -> None:
     ann.attempt()
@@ -284,9 +286,7 @@ def test_a_renewal_whose_answer_was_lost_is_no_loss(
     assert ann.attempt()
 
 
-def test_who_leads_no_more_writes_no_more(
-    ann: LeaderElector, fake: FakeCluster, time: Time
-) -> None:
+def test_a_former_leader_writes_no_more(ann: LeaderElector, fake: FakeCluster, time: Time) -> None:
     guarded = LeaderOnlyCluster(fake, ann)
     target = ObjectRef("Service", "web", "x")
     with pytest.raises(NotLeading):

@@ -80,7 +80,7 @@ def test_a_job_that_fits_is_started(fake: FakeCluster, start: Callable[[Manager]
     assert 1 <= spec(fake)["parallelism"] <= 3
 
 
-def test_what_was_submitted_while_nobody_was_there_is_started(
+def test_a_job_created_while_no_reconciler_ran_is_started(
     fake: FakeCluster, start: Callable[[Manager], Manager]
 ) -> None:
     submit(fake, JOB)
@@ -104,7 +104,7 @@ def test_a_job_that_cannot_be_written_stops_no_other(
     assert process.forbidden.is_set()
 
 
-def test_a_job_whose_start_is_refused_says_why_and_starts_when_it_is_accepted(
+def test_a_refused_start_is_explained_and_retried_until_it_is_accepted(
     fake: FakeCluster, start: Callable[[Manager], Manager]
 ) -> None:
     cluster = FaultyCluster(fake)
@@ -180,7 +180,7 @@ def test_one_of_two_leads_and_the_other_takes_over_at_once(fake: FakeCluster) ->
     assert leader(fake) == ""
 
 
-def test_a_leader_whose_loop_hangs_leaves_its_lease_to_others(
+def test_a_leader_with_a_stalled_loop_gives_up_its_lease(
     fake: FakeCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     time = Time()
@@ -224,7 +224,7 @@ class Slow(FaultyCluster):
         return super().patch(target, body, dry_run=dry_run)
 
 
-def test_who_ends_finishes_what_is_on_its_way_and_then_gives_the_leadership_back(
+def test_a_stopping_leader_finishes_its_writes_before_it_releases_the_lease(
     fake: FakeCluster,
 ) -> None:
     slow = Slow(fake)
@@ -265,7 +265,7 @@ def test_health_readiness_and_metrics_are_served(fake: FakeCluster) -> None:
         process.stop()
 
 
-def test_it_tells_for_how_long_the_api_server_has_said_nothing_of_a_kind(fake: FakeCluster) -> None:
+def test_the_age_of_the_last_watch_event_is_exported_per_kind(fake: FakeCluster) -> None:
     time = Time()
     process = Manager(fake, PLAN, time.clocks)
     port = process.start(ProbeAddress("127.0.0.1", 0))
@@ -279,7 +279,7 @@ def test_it_tells_for_how_long_the_api_server_has_said_nothing_of_a_kind(fake: F
         process.stop()
 
 
-def test_readiness_says_what_is_missing_and_who_leads(fake: FakeCluster) -> None:
+def test_readiness_names_missing_caches_and_the_leader(fake: FakeCluster) -> None:
     cluster = FaultyCluster(fake)
     cluster.fails["list"] = [Forbidden("not yet", 403)] * 100_000  # until the test says so
     process = elected(cluster, "first")

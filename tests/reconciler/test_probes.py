@@ -45,7 +45,7 @@ def join_requests() -> None:
             thread.join(10)
 
 
-def test_a_probe_that_hangs_up_is_no_news(
+def test_a_probe_that_hangs_up_is_not_logged(
     served: Callable[[Pages], int], capfd: pytest.CaptureFixture[str]
 ) -> None:
     asked, gone = Event(), Event()

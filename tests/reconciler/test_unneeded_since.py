@@ -56,7 +56,7 @@ def test_the_next_leader_knows_it() -> None:
     assert observed(UnneededNodes(lease), at(60)).unneeded_since == (("a", at(0)),)
 
 
-def test_who_leads_again_knows_what_others_found_meanwhile() -> None:
+def test_a_leader_reads_unneeded_nodes_found_by_the_leader_before_it() -> None:
     lease = Lease()
     first, second = UnneededNodes(lease), UnneededNodes(lease)
     decide(first, at(0), "a", "b")
@@ -75,7 +75,7 @@ def test_the_lease_is_told_only_what_differs() -> None:
     assert lease.notes == {}
 
 
-def test_what_nobody_of_us_wrote_counts_as_nothing() -> None:
+def test_a_malformed_or_foreign_list_of_unneeded_nodes_is_empty() -> None:
     now = at(0)
     for text in ("", "no", "[]", '{"a": 1}', '{"a": "2026-01-01T12:00:00"}', "[" * 9999):
         assert unneeded_nodes.read(text, now) == ()

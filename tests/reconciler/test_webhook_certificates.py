@@ -138,7 +138,9 @@ def test_a_missing_configuration_is_told_once_and_measured(
     ]
 
 
-def test_a_leadership_that_ends_in_between_is_no_failure(registry: CollectorRegistry) -> None:
+def test_a_leadership_lost_during_a_rotation_counts_as_no_failure(
+    registry: CollectorRegistry,
+) -> None:
     def rotation(_: datetime) -> Installed:
         raise NotLeading("left to the new leader")
 

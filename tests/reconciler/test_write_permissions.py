@@ -131,7 +131,7 @@ def test_a_write_that_is_forbidden_asks_again_and_nothing_else_does_soon(watched
     assert watched.after(USUAL) == 4
 
 
-def test_who_follows_asks_nothing_and_asks_at_once_when_it_leads(watched: Watched) -> None:
+def test_permissions_are_reviewed_only_while_leading(watched: Watched) -> None:
     assert watched.after(0, leading=False) == 0
     watched.cluster.denied = {"create events"}
     assert watched.after(1) == 1
@@ -141,7 +141,7 @@ def test_who_follows_asks_nothing_and_asks_at_once_when_it_leads(watched: Watche
     assert watched.after(1) == 2
 
 
-def test_where_nobody_may_ask_nothing_is_said_of_rights(
+def test_a_forbidden_access_review_reports_no_missing_rights(
     watched: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
     watched.cluster.trouble = Forbidden("may not create selfsubjectaccessreviews", 403)
@@ -153,7 +153,7 @@ def test_where_nobody_may_ask_nothing_is_said_of_rights(
 
 
 @pytest.mark.parametrize("text", [None, "", "[]", '{"user": 5}', "{" * 9999])
-def test_what_is_no_annotation_of_ours_says_nothing(text: str | None) -> None:
+def test_a_malformed_annotation_reports_no_missing_rights(text: str | None) -> None:
     assert read(text) is None
     missing = MissingRights("ann", ("patch pods",))
     assert read(render(missing)) == missing

@@ -72,7 +72,7 @@ def test_several_findings_are_numbered_and_all_there() -> None:
     )
 
 
-def test_a_message_is_no_larger_than_a_user_reads() -> None:
+def test_a_message_has_at_most_the_length_a_user_reads() -> None:
     findings = [Finding(f"path{number}", "x" * 9_000, "a way out") for number in range(200)]
     decide = failing(Denied(findings)).mutate
     refusal = judge(question(reviews.job(framework="none")), SILENT, decide, CONTEXT).answer.refusal
@@ -119,7 +119,7 @@ def test_a_defect_on_an_object_out_of_shape_is_answered_too(metadata: object) ->
     assert found.outcome is ReviewOutcome.FAILED
 
 
-def test_a_result_that_is_no_json_is_a_defect_and_never_a_patch() -> None:
+def test_a_result_that_is_not_json_is_a_defect_and_never_a_patch() -> None:
     manifest = reviews.job(framework="none")
     broken = manifest | {"spec": object()}
     found = judge(question(manifest), SILENT, answering(broken), CONTEXT)

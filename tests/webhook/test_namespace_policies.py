@@ -222,7 +222,7 @@ class Conversation:
 
 
 @pytest.mark.parametrize("path", ["/mutate", "/validate"])
-def test_a_namespace_that_nobody_knows_is_fetched_beside_the_loop(path: str) -> None:
+def test_an_unknown_namespace_is_fetched_outside_the_event_loop(path: str) -> None:
     policies = Remembering()
     body = reviews.review(reviews.job(framework="none", max="5"), namespace="lab")
     conversation = Conversation(policies, path, body)
@@ -241,7 +241,7 @@ def test_a_namespace_that_nobody_knows_is_fetched_beside_the_loop(path: str) -> 
 @pytest.mark.parametrize(
     "error", [Unreachable("no answer"), NotFound('namespaces "lab" not found', 404)]
 )
-def test_an_object_waits_whose_namespace_cannot_be_read(error: Exception) -> None:
+def test_an_object_in_an_unreadable_namespace_waits(error: Exception) -> None:
     body = reviews.review(reviews.job(framework="none"), namespace="lab")
     status, answer = Conversation(Remembering(error), "/mutate", body).answer()
     found = reviews.response(answer)
@@ -260,7 +260,9 @@ def test_an_object_that_is_not_ours_waits_for_no_namespace() -> None:
     assert not policies.threads
 
 
-def test_a_defect_in_fetching_is_no_answer_at_all(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_defect_in_fetching_a_namespace_is_an_internal_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     body = reviews.review(reviews.job(framework="none"), namespace="lab")
     status, _ = Conversation(Remembering(KeyError("metadata")), "/mutate", body).answer()
     assert status == 500

@@ -11,7 +11,7 @@ class Clock:
         return self.now
 
 
-def test_a_flood_of_bad_requests_is_no_flood_of_lines(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_flood_of_bad_requests_logs_few_lines(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
     complaints = RateLimitedLog(clock)
     for _ in range(500):
@@ -38,7 +38,7 @@ def test_the_noise_of_one_client_hides_no_other_one(caplog: pytest.LogCaptureFix
     assert caplog.messages[20:] == ["rejected a request from 10.0.0.2: no type"]
 
 
-def test_many_clients_are_no_flood_of_lines_either(caplog: pytest.LogCaptureFixture) -> None:
+def test_bad_requests_of_many_clients_log_few_lines(caplog: pytest.LogCaptureFixture) -> None:
     complaints = RateLimitedLog(Clock())
     for number in range(5_000):
         complaints.say(f"10.0.0.{number}", "no review")

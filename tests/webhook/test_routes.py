@@ -49,7 +49,7 @@ def test_a_refusal_is_a_proper_answer_and_a_log_line(caplog: pytest.LogCaptureFi
     assert "1. a: is bad 2. b: too" in line
 
 
-def test_nobody_writes_a_line_of_his_own_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_review_cannot_forge_a_log_line(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     core = failing(Denied([Finding("a", "is\nbad")]))
     forged = "alice\n2026-01-01 INFO webhook: all is well"

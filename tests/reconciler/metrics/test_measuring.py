@@ -104,7 +104,7 @@ def test_a_growth_stalls_until_all_its_pods_work(told: Told) -> None:
     assert told.value("edl_resized_replicas_total", decision="scaled_up") == 1
 
 
-def test_a_shrink_stalls_until_who_leaves_has_left(told: Told) -> None:
+def test_a_shrink_stalls_until_its_terminating_pod_is_gone(told: Told) -> None:
     plan = Plan(resizes=(Resize(A, "worker", 2, 1, because("makes room")),))
     told.decides(plan, cluster(worker("a", 1, 4, on=["n", "n"])))
     told.acts(Action.SCALED_DOWN)
@@ -131,7 +131,9 @@ def test_a_launcher_that_is_not_told_yet_prolongs_the_stall(told: Told) -> None:
 
 
 @pytest.mark.parametrize("after", [cluster(), cluster(worker("a", 1, 4))])
-def test_who_is_gone_or_suspended_meanwhile_tells_no_stall(told: Told, after: ClusterState) -> None:
+def test_a_job_deleted_or_suspended_meanwhile_reports_no_stall(
+    told: Told, after: ClusterState
+) -> None:
     told.decides(
         Plan(resizes=(Resize(A, "worker", 1, 2, because("room")),)), cluster(worker("a", 1, 4))
     )
@@ -161,7 +163,7 @@ def test_requests_for_nodes_are_counted_until_the_start_or_until_they_are_late(t
     assert told.value("edl_provisioning_seconds_sum") == 40
 
 
-def test_whoever_follows_tells_nothing_of_the_cluster(told: Told) -> None:
+def test_a_follower_exports_no_cluster_metrics(told: Told) -> None:
     told.decides(Plan(), cluster(node("n"), worker("a", 1, 2)), waited=0.2)
     assert told.value("edl_jobs") == 1
     assert told.value("edl_event_to_decision_seconds_sum") == 0.2
@@ -204,7 +206,7 @@ def test_the_cluster_is_told_in_cores_bytes_and_pieces(told: Told) -> None:
     assert (told.value("edl_queued_jobs"), told.value("edl_queue_oldest_seconds")) == (1, 50)
 
 
-def test_who_can_never_start_is_counted_among_those_who_wait(told: Told) -> None:
+def test_a_job_that_can_never_start_counts_as_queued(told: Told) -> None:
     state = cluster(node("n", cpu=1), worker("a", 2, 2, queued=-50))
     told.decides(decide(state, POLICIES["fair"], Limits()), state)
     assert (told.value("edl_queued_jobs"), told.value("edl_queue_oldest_seconds")) == (1, 50)

@@ -106,7 +106,7 @@ def test_the_second_request_of_a_connection_is_held_to_its_time_too() -> None:
     doors.run(test)
 
 
-def test_who_never_asks_is_let_go_without_a_word() -> None:
+def test_an_idle_connection_without_a_request_is_closed_silently() -> None:
     async def test() -> None:
         async with doors.opened(patient(idle=0.1)) as door:
             assert await hangs_up(await door.connect())
@@ -116,7 +116,7 @@ def test_who_never_asks_is_let_go_without_a_word() -> None:
     doors.run(test)
 
 
-def test_who_asked_once_is_let_go_later() -> None:
+def test_an_idle_connection_with_a_request_is_closed_later() -> None:
     async def test() -> None:
         async with doors.opened(patient(idle=0.1)) as door:
             streams = await door.connect()
@@ -175,7 +175,7 @@ def test_what_follows_a_head_without_a_length_is_not_parsed(header: str) -> None
     doors.run(test)
 
 
-def test_a_large_body_is_no_large_head() -> None:
+def test_a_large_body_does_not_count_as_a_large_head() -> None:
     async def test() -> None:
         async with doors.opened(patient(head_bytes=1_000)) as door:
             assert await is_answered(await door.connect())
@@ -198,7 +198,7 @@ def test_a_large_body_is_no_large_head() -> None:
         b"POST / HTTP/1.1\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n",
     ],
 )
-def test_what_is_no_request_is_told_so_once(sent: bytes) -> None:
+def test_a_malformed_request_is_answered_once(sent: bytes) -> None:
     async def test() -> None:
         async with doors.opened(SOON) as door:
             streams = await door.connect()
@@ -399,7 +399,9 @@ def test_over_tls_answers_arrive_whether_or_not_they_waited(
     doors.run(test)
 
 
-def test_who_does_not_shake_hands_is_let_go(serving: ssl.SSLContext, bundle: Bundle) -> None:
+def test_a_connection_without_a_handshake_is_closed(
+    serving: ssl.SSLContext, bundle: Bundle
+) -> None:
     async def test() -> None:
         async with doors.opened(patient(handshake=1), serving) as door:
             mute = await door.connect()
@@ -430,7 +432,7 @@ def test_before_the_handshake_one_makes_room_as_well(
 
 
 @pytest.mark.slow
-def test_a_thousand_connections_without_a_handshake_stall_nobody(
+def test_a_thousand_connections_without_a_handshake_stall_no_review(
     serving: ssl.SSLContext, bundle: Bundle
 ) -> None:
     async def test() -> None:
@@ -445,7 +447,7 @@ def test_a_thousand_connections_without_a_handshake_stall_nobody(
 
 
 @pytest.mark.laws
-def test_a_thousand_silent_connections_stall_nobody(tmp_path: Path) -> None:
+def test_a_thousand_silent_connections_stall_no_review(tmp_path: Path) -> None:
     async def test(served: wire.Process) -> None:
         async with AsyncExitStack() as silent:
             connections = [served.connection(source=f"127.0.0.{2 + n % 3}") for n in range(1_000)]

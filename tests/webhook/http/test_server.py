@@ -52,7 +52,7 @@ async def test_it_is_ready(served: Process) -> None:
         assert (await connection.ask("GET", "/readyz")).body == b"ready\n"
 
 
-def kubeconfig_of_nobody(folder: Path) -> Path:
+def unreachable_kubeconfig(folder: Path) -> Path:
     with socket.socket() as probe:  # nobody listens where somebody just did
         probe.bind(("127.0.0.1", 0))
         server = f"http://127.0.0.1:{probe.getsockname()[1]}"
@@ -67,7 +67,7 @@ def kubeconfig_of_nobody(folder: Path) -> Path:
 
 @pytest.mark.slow
 def test_without_its_namespaces_it_is_not_ready_and_lets_nothing_in(tmp_path: Path) -> None:
-    words = ("--namespaces", "--kubeconfig", str(kubeconfig_of_nobody(tmp_path)))
+    words = ("--namespaces", "--kubeconfig", str(unreachable_kubeconfig(tmp_path)))
     with wire.webhook(tmp_path, *words) as blind:
         ready, answered = asyncio.run(blindly(blind))
     assert (ready.status, ready.body) == (503, b"the cluster's namespaces are not known yet\n")
@@ -83,7 +83,7 @@ async def blindly(blind: Process) -> tuple[Answered, Answered]:
 
 
 @wire.in_loop
-async def test_connections_that_say_nothing_stall_nobody(served: Process) -> None:
+async def test_silent_connections_stall_no_review(served: Process) -> None:
     """An API server opens TLS connections ahead of need; some clients do not even shake hands."""
     async with AsyncExitStack() as silent:
         for _ in range(8):
@@ -103,7 +103,7 @@ async def test_bursts_are_answered_to_the_last(served: Process) -> None:
 
 
 @wire.in_loop
-async def test_half_requests_stall_nobody_and_may_be_finished(served: Process) -> None:
+async def test_half_sent_requests_stall_no_review_and_can_be_finished(served: Process) -> None:
     whole = wire.request("POST", "/mutate", question("slow"))
     async with served.connection() as head, served.connection() as body:
         await head.send(whole[:30])
@@ -321,7 +321,7 @@ def test_a_secret_is_named_with_its_namespace() -> None:
 
 
 @pytest.mark.slow
-def test_a_port_in_use_is_no_traceback(served: Process) -> None:
+def test_a_port_in_use_is_reported_without_a_traceback(served: Process) -> None:
     ended = run("--cert-dir", str(served.certificates), "--port", str(served.port))
     assert ended.returncode != 0
     assert "address already in use" in ended.stderr.lower()

@@ -64,7 +64,7 @@ def test_a_new_authority_is_trusted_besides_the_old_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no certificate", b"\xff\xfe"])
-def test_what_is_no_authority_is_an_error_that_names_the_file(
+def test_a_malformed_ca_file_is_an_error_that_names_the_file(
     tmp_path: Path, content: bytes
 ) -> None:
     file = tmp_path / "ca.crt"

@@ -60,17 +60,17 @@ def test_the_api_server_is_answered(guarded: Guarded) -> None:
     assert reviews.operations(reviews.response(answered.body))
 
 
-def test_nobody_without_a_certificate_is(guarded: Guarded) -> None:
+def test_a_client_without_a_certificate_is_refused(guarded: Guarded) -> None:
     with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
         asyncio.run(guarded.asked(None))
 
 
-def test_nobody_with_a_certificate_of_another_authority_is(guarded: Guarded) -> None:
+def test_a_certificate_of_another_authority_is_refused(guarded: Guarded) -> None:
     with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
         asyncio.run(guarded.asked(guarded.theirs / API_SERVER))
 
 
-def test_who_came_without_is_told_of_in_the_log_and_counted(guarded: Guarded) -> None:
+def test_refused_handshakes_are_logged_and_counted(guarded: Guarded) -> None:
     before = refused(guarded)
     for identity in (None, guarded.theirs / SOMEBODY):
         with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
@@ -88,7 +88,7 @@ def refused(guarded: Guarded) -> float:
     return sum(float(line.removeprefix(wanted)) for line in lines if line.startswith(wanted))
 
 
-def test_another_client_of_the_same_authority_is_told_who_may(guarded: Guarded) -> None:
+def test_another_client_of_the_same_authority_gets_the_allowed_names(guarded: Guarded) -> None:
     answered = asyncio.run(guarded.asked(guarded.ours / SOMEBODY))
     assert (answered.status, answered.body) == (
         403,
