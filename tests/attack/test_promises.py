@@ -127,7 +127,7 @@ def test_a_launcher_of_an_earlier_start_may_leave(judge: Judge) -> None:
 
 
 @pytest.mark.parametrize(("after", "says"), [(2, ["host lists do not flap"]), (99, [])])
-def test_a_host_that_comes_back_at_once_was_taken_off_in_vain(
+def test_a_host_relisted_at_once_breaks_the_promise_about_removals(
     judge: Judge, after: float, says: list[str]
 ) -> None:
     both, one = "j-worker-0.j.ns:1\nj-worker-1.j.ns:1\n", "j-worker-0.j.ns:1\n"
@@ -179,7 +179,7 @@ def test_what_stands_around_a_job_goes_with_it(judge: Judge) -> None:
     assert judge.orphans() == ["Service ns/j"]
 
 
-def test_the_observer_uses_nothing_of_the_product() -> None:
+def test_the_observer_imports_no_module_of_the_product() -> None:
     for source in ("api", "attack", "churn", "promises"):
         tree = ast.parse((FOLDER / f"{source}.py").read_text())
         names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import)

@@ -101,7 +101,7 @@ def test_a_record_is_read_as_written_in_the_order_of_releases(tmp_path: Path) ->
     assert matrix.read(tmp_path / "none") == {}
 
 
-def test_a_named_cluster_is_no_matrix(
+def test_a_kubeconfig_of_one_cluster_excludes_the_matrix(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("EDL_KUBECONFIG", "/somewhere")

@@ -47,7 +47,7 @@ def addresses(hosts: list[str] | dict[str, str]) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", ["ps", "collective", "sparse"])
-def test_who_is_named_answers(pods: Pods, mode: str) -> None:
+def test_each_address_in_a_pods_cluster_answers(pods: Pods, mode: str) -> None:
     pods.create(*(job(role, mode) for role in ROLES))
     selector = f"{contract.JOB}=mnist"
     pods.kubectl("wait", "--for=create", "pod", "-l", selector, "--timeout=60s")

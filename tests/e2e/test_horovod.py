@@ -78,7 +78,7 @@ def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls)
 
 
 @pytest.mark.variant
-def test_whoever_is_killed_comes_back_and_it_goes_on_from_a_commit(
+def test_a_killed_pod_comes_back_and_training_resumes_from_a_commit(
     training: Training, stalls: Stalls
 ) -> None:
     training.example("horovod", steps=700)

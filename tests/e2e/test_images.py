@@ -119,7 +119,7 @@ def test_an_edit_is_a_new_image_that_builds_only_what_follows_it(
     assert before["once"] == after["once"], "the steps before the edit are kept"
 
 
-def test_nothing_of_this_machine_stays_in_an_image(
+def test_an_image_keeps_no_setting_of_the_build_machine(
     lesson: Callable[[str], images.Image], bench: Bench
 ) -> None:
     """pip and apt are told how to reach their indexes here; the image does not remember."""

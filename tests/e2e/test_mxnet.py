@@ -83,7 +83,7 @@ def leave_nothing_behind(training: Training) -> None:
 
 
 @pytest.mark.variant
-def test_whoever_is_lost_takes_all_back_to_the_checkpoint(
+def test_a_lost_pod_takes_every_pod_back_to_the_checkpoint(
     training: Training, stalls: Stalls
 ) -> None:
     training.example("mxnet", steps=400, held={WORKER: 2})

@@ -80,7 +80,7 @@ def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls)
 
 
 @pytest.mark.variant
-def test_whoever_is_killed_comes_back_and_the_training_ends_well(
+def test_a_killed_pod_comes_back_and_the_training_completes(
     training: Training, stalls: Stalls
 ) -> None:
     start(training, steps=200)

@@ -46,7 +46,7 @@ def test_up_has_all_parts_once_and_says_what_it_started(own_real_sandbox: Make) 
     assert sandbox.real
 
 
-def test_pods_find_the_real_node_and_only_who_asks_for_it_a_simulated_one(
+def test_pods_run_on_the_real_node_unless_they_select_a_simulated_one(
     own_real_sandbox: Make,
 ) -> None:
     sandbox = own_real_sandbox()
@@ -148,7 +148,7 @@ def test_down_leaves_nothing_when_everything_was_killed(own_real_sandbox: Make) 
 
 
 @pytest.mark.parametrize("part", ["node", "kubelet"])
-def test_down_leaves_nothing_of_what_a_killed_run_had_half_made(
+def test_down_removes_the_half_made_parts_of_a_killed_run(
     own_real_sandbox: Make, part: str
 ) -> None:
     before = machine.seen()

@@ -25,7 +25,7 @@ def test_the_steps_of_all_processes_are_one_row_in_order_of_time() -> None:
 
 
 @pytest.mark.parametrize("torn", ['{"time": 1', line(11, 2).rstrip("\n")])
-def test_a_line_that_a_killed_process_did_not_finish_is_no_step(torn: str) -> None:
+def test_an_unfinished_last_line_counts_as_no_step(torn: str) -> None:
     assert [step.step for step in ledger.read({"a": line(10, 1) + torn})] == [1]
 
 

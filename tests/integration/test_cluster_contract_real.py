@@ -52,9 +52,7 @@ def test_a_forbidden_request_names_user_verb_and_resource(
         stranger.delete(ObjectRef("Pod", namespace, "x"))
 
 
-def test_credentials_that_nobody_knows_are_forbidden(
-    sandbox_cluster: SandboxCluster, tmp_path: Path
-) -> None:
+def test_unknown_credentials_are_forbidden(sandbox_cluster: SandboxCluster, tmp_path: Path) -> None:
     stranger = connect(str(_kubeconfig(sandbox_cluster, "nonsense", tmp_path)), None)
     with pytest.raises(Forbidden, match="does not accept these credentials"):
         stranger.list(ListOptions("Node"))

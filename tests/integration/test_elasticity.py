@@ -198,7 +198,7 @@ def test_a_paused_job_leaves_its_nodes_and_comes_back(installed: Stage) -> None:
     installed.until_runs("mnist-worker", 3)
 
 
-def test_who_is_done_just_when_he_is_suspended_is_finished(installed: Stage) -> None:
+def test_a_job_that_completes_while_it_is_suspended_is_finished(installed: Stage) -> None:
     """The Job controller alone would try for ever to write that down (docs/kubernetes.md 23).
 
     Before 1.36 a suspended Job keeps its start time, and its controller ends it by itself.

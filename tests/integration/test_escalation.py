@@ -96,7 +96,7 @@ def impostor(at: Stage, owner: Json) -> Iterator[None]:
         at.kubectl("patch", "pod", "impostor", "--type=merge", "-p", released)
 
 
-def test_who_claims_to_be_of_a_cast_ends_nobody_who_runs(installed: Stage) -> None:
+def test_a_job_claiming_another_cast_ends_no_running_pod(installed: Stage) -> None:
     """Within a namespace names are all there is: sizes stand still until the two agree."""
     installed.apply(*tensorflow("mnist", "1..2"))
     installed.until_runs("mnist-worker", 2)
@@ -115,7 +115,7 @@ def test_who_claims_to_be_of_a_cast_ends_nobody_who_runs(installed: Stage) -> No
     installed.until_runs("mnist-worker", 1)
 
 
-def test_nobody_joins_a_cast_under_another_name(installed: Stage) -> None:
+def test_a_job_with_another_name_is_refused_in_a_cast(installed: Stage) -> None:
     claiming = tensorflow("mnist", "1..2")[-1]
     claiming["metadata"]["name"] = "mnist-worker-too"
     assert 'its siblings look for "mnist-worker"' in installed.refused(claiming)

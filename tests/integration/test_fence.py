@@ -30,7 +30,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
         sandbox.folder.joinpath("account").write_text(str(folder / "reconciler.kubeconfig"))
         with stage(sandbox) as at:
             thief = connect(str(folder / "reconciler.kubeconfig"))
-            at.apply(strangers_pod())
+            at.apply(foreign_pod())
             # The API server takes a moment until it follows a new policy.
             note = {"metadata": {"annotations": {"a": "b"}}}
             at.until(lambda: contract.FRAMEWORK in tried(thief, pod_of(at), note), "it holds")
@@ -49,7 +49,7 @@ def thief(room: Sandbox) -> Cluster:
     return connect(room.folder.joinpath("account").read_text())
 
 
-def strangers_pod() -> Json:
+def foreign_pod() -> Json:
     spec = {"containers": [{"name": "main", "image": "none"}]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec}
 
@@ -103,8 +103,8 @@ def test_the_reconciler_does_all_its_work_within_it(at: Stage) -> None:
     at.until(lambda: at.is_complete("mnist-worker"), "it ends")
 
 
-def test_it_touches_no_pod_of_strangers(at: Stage, thief: Cluster) -> None:
-    at.apply(strangers_pod())
+def test_the_reconcilers_token_reaches_no_foreign_pod(at: Stage, thief: Cluster) -> None:
+    at.apply(foreign_pod())
     target = pod_of(at)
     assert "edl.dev/framework" in tried(thief, target, {"metadata": {"annotations": {"a": "b"}}})
     with pytest.raises(ClusterError, match=r"edl\.dev/framework"):
@@ -126,7 +126,7 @@ def test_it_makes_provisional_pods_and_leaves_them_as_they_are(at: Stage, thief:
     target = ObjectRef("Pod", at.namespace, "provisional")
     assert made(thief, target, provisional(), dry_run=True) == ""
     # One of its own would be deleted as a job's that is not there.
-    there = strangers_pod()
+    there = foreign_pod()
     there["metadata"] = {"name": target.name, "labels": {contract.PROVISIONAL: "web"}}
     at.apply(there)
     for change in RAISED:

@@ -74,7 +74,7 @@ def kubeshares(pod: Json) -> list[str]:
     ]
 
 
-def test_a_job_of_a_stranger_fails_under_such_a_scheduler(
+def test_a_job_without_labels_fails_under_the_kubeshare_scheduler(
     installed: Stage, kubeshare: KubeShare
 ) -> None:
     """The fact that all this is about: the pod stays until it was counted, as failed."""

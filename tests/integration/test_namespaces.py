@@ -142,7 +142,7 @@ def owned_by(kind: str) -> Json:
     ],
     ids=["opted out", "Kueue", "Helm hook", "Argo hook", "another controller", "managedBy"],
 )
-def test_a_job_that_opts_out_or_is_somebody_elses_never_reaches_us(
+def test_a_job_that_opts_out_or_has_a_controller_never_reaches_the_webhook(
     lab: Stage, webhook: Webhook, manifest: Json
 ) -> None:
     before = webhook.reviews()
@@ -217,7 +217,7 @@ def test_defaults_reach_the_queue_and_the_pods(installed: Stage) -> None:
         installed.kubectl("delete", "priorityclass", installed.namespace)
 
 
-def test_a_job_above_a_ceiling_is_refused_with_who_says_so(installed: Stage) -> None:
+def test_a_job_above_a_ceiling_is_refused_with_the_namespaces_setting(installed: Stage) -> None:
     say(installed, **RULES)
     said = installed.refused(torch("big", max="5", gpu="1"))
     assert "2 problems in Job" in said

@@ -36,7 +36,7 @@ def full(installed: Stage) -> Stage:
     return installed
 
 
-def test_a_polite_class_gets_its_room_and_nobody_is_preempted(
+def test_a_class_that_never_preempts_gets_capacity_without_a_preemption(
     full: Stage, priority_class: Callable[[str], str]
 ) -> None:
     full.apply(web(_WEB, priority_class=priority_class("Never")))

@@ -287,7 +287,9 @@ def test_what_it_has_itself_it_gives_without_a_right_to_bind(room: Sandbox, acco
 
 
 @pytest.mark.parametrize("grant", ELECTED, ids=str)
-def test_without_it_nobody_leads(room: Sandbox, account: Noted, grant: Grant) -> None:
+def test_no_leader_is_elected_without_the_grant(
+    room: Sandbox, account: Noted, grant: Grant
+) -> None:
     owner = connect(str(room.kubeconfig))
     with suppress(NotFound):
         owner.delete(LEASE)

@@ -198,7 +198,7 @@ def test_the_history_outlives_the_events(installed: Stage) -> None:
     assert "chief=1,ps=1,worker=2" in table
 
 
-def test_nobody_forges_a_history(installed: Stage) -> None:
+def test_a_user_cannot_forge_the_job_history(installed: Stage) -> None:
     installed.apply(elastic("sweep", labels={"max": "4"}, completions=9))
     installed.until_runs("sweep", 4)
     before = notes(installed, "sweep")[contract.HISTORY]
@@ -272,7 +272,7 @@ def test_ssh_needs_a_key_pair_and_no_rights(installed: Stage) -> None:
     installed.until(lambda: not installed.all("Secret"), "they go with the job")
 
 
-def test_keys_that_a_stranger_took_away_are_made_again(installed: Stage) -> None:
+def test_ssh_keys_deleted_by_another_client_are_created_again(installed: Stage) -> None:
     """As when a job is made anew while its old keys are being collected."""
     installed.apply(*ssh("ring", "1..2"))
     installed.until_runs("ring-worker", 2)

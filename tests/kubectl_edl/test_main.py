@@ -52,7 +52,7 @@ def test_names_are_taken_as_we_and_kubectl_print_them(stage: Stage, kind: str) -
     assert labelling.err.startswith('error: Job "plain" exists: its spec.template is immutable')
 
 
-def test_the_name_of_another_kind_is_none_of_ours(stage: Stage) -> None:
+def test_the_name_of_another_kind_finds_no_training_job(stage: Stage) -> None:
     found = stage.run("status", "pod/mnist")
     assert found.code == 3
     assert found.err.startswith('error: no training job "pod/mnist" in namespace default')
@@ -251,7 +251,7 @@ def test_help_loads_neither_the_cluster_nor_the_planner() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+def test_a_closed_pipe_gives_no_error() -> None:
     read, write = os.pipe()
     os.close(read)
     command = [sys.executable, "-m", "kubectl_edl", "version"]

@@ -56,7 +56,7 @@ def conditions(webhook: Json) -> str:
 
 
 @pytest.mark.parametrize("webhook", OF_OTHERS)
-def test_nothing_of_the_system_ever_waits_for_us(webhook: Json) -> None:
+def test_the_webhooks_never_match_system_namespaces(webhook: Json) -> None:
     operator, values = selected(webhook["namespaceSelector"])["kubernetes.io/metadata.name"]
     assert (operator, set(values)) == ("NotIn", {"kube-system", contract.SYSTEM_NAMESPACE})
     assert webhook["timeoutSeconds"] == 5

@@ -48,7 +48,7 @@ def test_with_cert_manager_the_webhook_reads_a_volume() -> None:
     )
 
 
-def test_with_cert_manager_nothing_of_ours_reaches_certificates_or_their_trust() -> None:
+def test_with_cert_manager_no_role_reaches_certificates_or_ca_bundles() -> None:
     documents = installed(certManager={"enabled": True})
     for kind, name in (
         ("Role", "edl-webhook"),

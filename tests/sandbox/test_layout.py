@@ -22,7 +22,7 @@ NOW = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
 
 
 @pytest.mark.parametrize("name", ["", "Default", "../up", "a/b", "-a", "a-", "a" * 41, ".locks"])
-def test_a_name_that_is_no_folder_of_ours_is_refused(name: str) -> None:
+def test_a_name_outside_the_sandbox_folder_is_refused(name: str) -> None:
     with pytest.raises(SandboxError, match="use 1 to 40 small letters"):
         Sandbox(name)
 
@@ -80,7 +80,7 @@ def test_a_sandbox_that_is_not_up_says_how_to_start_it(tmp_path: Path) -> None:
         assert sandbox.server
 
 
-def test_down_of_nothing_is_no_error_and_leaves_nothing(tmp_path: Path) -> None:
+def test_down_without_a_sandbox_succeeds_and_leaves_no_file(tmp_path: Path) -> None:
     assert not Sandbox("demo", tmp_path).down()
     assert status.names(tmp_path) == []
 

@@ -77,7 +77,7 @@ def test_a_history_of_two_first_starts_is_found() -> None:
     assert found([JOB, replace(JOB, starts=2)]) == ["nobody starts twice"]
 
 
-def test_a_start_that_nobody_saw_is_no_second_one() -> None:
+def test_an_unseen_start_counts_as_the_first() -> None:
     judged = judge()
     judged.see_job(JOB)
     judged.relisted([replace(JOB, started_at="12:05")])
@@ -116,7 +116,7 @@ def test_an_index_that_was_counted_and_runs_again_is_found() -> None:
     assert found([counted, JOB, again]) == [], "a shrink has forgotten it"
 
 
-def test_a_pod_that_was_there_before_its_index_was_counted_is_no_second_one() -> None:
+def test_a_pod_present_before_its_index_was_counted_is_not_a_second_pod() -> None:
     judged = judge()
     judged.see_job(JOB)
     judged.see_pod(POD)

@@ -23,7 +23,7 @@ def test_a_thousand_faults_are_more_than_fifty_of_each_kind() -> None:
     assert min(counts.values()) >= 50
 
 
-def test_each_lane_says_whose_processes_it_ends() -> None:
+def test_each_lane_names_the_processes_it_ends() -> None:
     assert ENDS.keys() == LANES.keys()
     ended = [name for names in ENDS.values() for name in names]
     assert len(ended) == len(set(ended)), "two lanes would start it again"
@@ -45,7 +45,7 @@ def test_jobs_of_every_kind_come_and_can_end(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_whoever_is_paused_is_resumed_and_who_is_scaled_is_given_back(seed: int) -> None:
+def test_each_paused_job_is_resumed_and_each_scaled_job_returned_to_auto(seed: int) -> None:
     for one in drawn(seed):
         verbs = [wish.verb for wish in sorted(one.wishes, key=lambda wish: wish.after)]
         assert verbs in ([], ["delete"], ["pause", "resume"]) or (

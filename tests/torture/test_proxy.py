@@ -137,7 +137,7 @@ def test_a_blow_waits_for_the_request_that_it_is_meant_for(way: Way) -> None:
     assert not way.proxy.disarm(armed)
 
 
-def test_what_is_disarmed_strikes_nobody(way: Way) -> None:
+def test_a_disarmed_fault_strikes_no_request(way: Way) -> None:
     armed = way.arm(Refusal(500))
     assert way.proxy.disarm(armed)
     assert way.ask().status == 200
@@ -181,7 +181,7 @@ def test_a_watch_is_cut_in_the_middle(way: Way) -> None:
         answer.read()
 
 
-def test_a_watch_whose_client_is_gone_is_none_any_more(way: Way) -> None:
+def test_a_watch_is_forgotten_after_its_client_closed(way: Way) -> None:
     way.ask(path="/jobs?watch=true").read(5)
     way.connection.close()
     deadline = time.monotonic() + 5

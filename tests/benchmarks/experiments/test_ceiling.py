@@ -70,5 +70,5 @@ def test_the_load_ceiling_holds_where_packing_would_allow_more() -> None:
     assert LOAD_CEILING - TRAINER.cpu / TOTAL_CPU < found.utilisation <= LOAD_CEILING
 
 
-def test_nobody_gets_more_trainers_than_he_wants() -> None:
+def test_a_job_gets_at_most_its_maximum_of_trainers() -> None:
     assert ceiling(Others(0, 0, 0), 7).trainers == 7

@@ -30,7 +30,7 @@ def test_equal_sizes_are_perfectly_fair(size: int, jobs: int) -> None:
     assert metrics.jain([size] * jobs) == pytest.approx(1.0)
 
 
-def test_one_who_has_all_of_it_is_as_unfair_as_can_be() -> None:
+def test_jains_index_is_lowest_when_one_job_has_everything() -> None:
     assert metrics.jain([60, 0, 0, 0]) == pytest.approx(0.25)
 
 
@@ -44,7 +44,7 @@ def test_a_wait_is_from_being_created_until_the_minimum() -> None:
     assert (found.mean, found.longest, found.unmet) == (3.0, 4.0, 0)
 
 
-def test_who_never_started_counts_until_the_end() -> None:
+def test_the_wait_of_a_job_that_never_started_lasts_until_the_end() -> None:
     found = metrics.waits(run(job(created=50.0)))
     assert (found.mean, found.unmet) == (600.0, 1)
 
@@ -89,7 +89,7 @@ def test_the_service_is_back_when_all_of_it_is(nginx: int, back: bool) -> None: 
     assert metrics.is_back(run(job(), nginx=nginx)) is back
 
 
-def test_the_makespan_needs_everybody_to_be_done() -> None:
+def test_the_makespan_needs_every_job_to_be_done() -> None:
     assert metrics.makespan(run(job(finished=5.0), job(finished=9.0))) == 9.0
     assert metrics.makespan(run(job(finished=5.0), job())) is None
 

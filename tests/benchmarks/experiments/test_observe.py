@@ -83,7 +83,7 @@ def test_a_running_pod_that_is_told_to_end_is_one_stop(
 
 
 @pytest.mark.parametrize("last", ["Pending", "Succeeded"])
-def test_who_never_ran_or_is_done_is_not_stopped(
+def test_deleting_a_pod_that_never_ran_or_has_ended_counts_as_no_stop(
     cluster: FakeCluster, pods: Pods, last: str
 ) -> None:
     create(cluster, "a")
@@ -94,7 +94,7 @@ def test_who_never_ran_or_is_done_is_not_stopped(
     assert pods.stops == []
 
 
-def test_what_vanished_while_nobody_watched_is_noticed(cluster: FakeCluster, pods: Pods) -> None:
+def test_a_pod_deleted_between_two_watches_is_noticed(cluster: FakeCluster, pods: Pods) -> None:
     create(cluster, "a")
     patch(cluster, "a", phase("Running"))
     until(lambda: counted(pods, RUNNING) == 1)
@@ -111,7 +111,7 @@ def test_what_vanished_while_nobody_watched_is_noticed(cluster: FakeCluster, pod
     cluster.end_watches()
 
 
-def test_the_time_from_its_node_to_running_is_known_of_who_was_seen_before(
+def test_the_time_from_binding_to_running_is_known_for_pods_seen_before_binding(
     cluster: FakeCluster, pods: Pods
 ) -> None:
     begun = time.monotonic()

@@ -211,7 +211,7 @@ def test_gpus_between_the_ceiling_and_all_of_them_make_a_plan_endless() -> None:
         plan([trainers("1..8", 1, gpus=1)], room, 0.97)
 
 
-def test_who_waits_for_a_pod_freezes_only_its_own_job() -> None:
+def test_a_pending_pod_stops_growth_of_its_own_job_only() -> None:
     room = idle(Room(cpu=2000, cpu_total=100_000, memory_total=10_000))
     settled, waits = named("a", "1..3", 2, gpus=0), named("b", "1..3", 2, gpus=0)
     jobs = [(settled, Pods(2, 2, 0)), (waits, Pods(2, 1, 1))]

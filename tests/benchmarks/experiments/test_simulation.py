@@ -22,7 +22,7 @@ def test_twenty_jobs_share_a_full_cluster_equally(t1: Figures) -> None:
     assert (t1.below, t1.lacking, t1.done) == (0, 0, T1.jobs)
 
 
-def test_nobody_else_leaves_room_for_one_more_trainer(t1: Figures) -> None:
+def test_the_first_replay_leaves_less_than_one_percent_unused(t1: Figures) -> None:
     (step,) = t1.steps
     assert step.utilisation / step.around >= 0.99
 

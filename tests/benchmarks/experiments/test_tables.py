@@ -64,5 +64,5 @@ def test_each_replay_stands_with_its_load_and_the_lag_of_its_nodes() -> None:
     assert "2.01 / 2.4 / 2.9" in text
 
 
-def test_a_mix_that_was_not_run_is_no_table() -> None:
+def test_a_mix_without_a_run_has_no_table() -> None:
     assert tables.mixes([]) == "Not run."

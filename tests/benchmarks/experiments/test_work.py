@@ -7,7 +7,7 @@ from benchmarks.experiments.work import Work, speed
 TRAINERS = st.integers(1, 500)
 
 
-def test_nobody_does_nothing_and_one_does_one() -> None:
+def test_no_trainer_has_speed_zero_and_one_trainer_speed_one() -> None:
     assert (speed(0), speed(1)) == (0, 1)
 
 

@@ -40,7 +40,7 @@ def test_code_that_differs_is_named_also_if_it_is_new(checkout: Path) -> None:
     assert commit(checkout).endswith("+")
 
 
-def test_figures_are_no_change_of_the_code(checkout: Path) -> None:
+def test_a_change_of_figures_does_not_count_as_a_change_of_the_code(checkout: Path) -> None:
     of_code = commit(checkout)
     write(checkout, "benchmarks/README.md", "new")
     write(checkout, "benchmarks/experiments/results/T1-replay-with-1.json", "{}")

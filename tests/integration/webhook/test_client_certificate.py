@@ -44,7 +44,7 @@ def is_ready(port: int) -> bool:
         return False
 
 
-def test_the_api_server_shows_its_certificate_and_nobody_else_can(
+def test_only_the_api_servers_client_certificate_is_accepted(
     webhook: Webhook, namespace: str
 ) -> None:
     with guarded(webhook, "kube-apiserver") as url:

@@ -139,7 +139,7 @@ def test_a_slip_in_our_label_is_a_warning_and_nothing_more(
     assert MEANT in warned(webhook.cluster, *label)
 
 
-def test_slips_of_controllers_and_those_who_opt_out_reach_nobody(
+def test_controlled_pods_with_misspelled_labels_and_opted_out_jobs_are_not_reviewed(
     webhook: Webhook, namespace: str
 ) -> None:
     create(webhook.cluster, namespace, plain("owner", namespace))
@@ -163,7 +163,7 @@ def test_a_large_job_passes(webhook: Webhook, namespace: str) -> None:
     assert read(webhook.cluster, ObjectRef("Job", namespace, "mnist"))["spec"]["suspend"] is True
 
 
-def test_while_it_is_away_labelled_objects_wait_and_are_told_for_whom(
+def test_labelled_objects_are_refused_with_the_webhooks_name_while_it_is_down(
     webhook: Webhook, namespace: str
 ) -> None:
     with webhook.dead():

@@ -154,7 +154,7 @@ def test_a_job_that_is_not_there_has_its_neighbours_named(stage: Stage) -> None:
     assert "did you mean sweep?" in found.err
 
 
-def test_a_job_whose_labels_make_no_sense_can_be_handed_back_too(stage: Stage) -> None:
+def test_a_job_with_malformed_labels_can_be_released(stage: Stage) -> None:
     stage.create(job("broken", framework="caffe"))
     assert stage.run("release", "broken").code == 0
     assert ours(stage, "broken") == []

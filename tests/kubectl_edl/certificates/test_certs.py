@@ -28,7 +28,7 @@ def believed(stage: Stage) -> set[bytes]:
     return {one.certificates for one in trusted(stage.cluster)}
 
 
-def test_show_says_whose_how_long_and_where(stage: Stage) -> None:
+def test_show_lists_subject_lifetime_and_place_of_each_certificate(stage: Stage) -> None:
     found = stage.run("certs", "show")
     assert found.code == 0
     assert found.out == (

@@ -68,7 +68,7 @@ def test_a_pipe_gets_the_table_once_and_then_the_lines_that_changed(stage: Stage
     assert lines[3].index("held") == lines[0].index("MESSAGE")
 
 
-def test_what_a_table_does_not_show_is_no_news(stage: Stage) -> None:
+def test_a_change_outside_the_shown_columns_prints_no_line(stage: Stage) -> None:
     started = {"metadata": {"annotations": {contract.STARTED_AT: "2026-11-21T11:56:00Z"}}}
     stage.between = [lambda: stage.patch("mnist-chief", started)]
     assert len(stage.run("status", "-w").out.splitlines()) == 3
@@ -100,7 +100,7 @@ def test_watched_json_can_be_read_object_by_object(stage: Stage) -> None:
     assert found[2] == ("mnist", "held")
 
 
-def test_a_terminal_is_drawn_again_and_nothing_of_it_scrolls_away(stage: Stage) -> None:
+def test_a_terminal_is_redrawn_in_place(stage: Stage) -> None:
     stage.width = 120
     found = pictures(stage.run("status", "-w").out)
     assert [len(one.splitlines()) for one in found] == [17, 17, 17, 19]

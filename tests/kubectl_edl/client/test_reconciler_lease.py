@@ -124,7 +124,7 @@ def test_doctor_fails_at_the_same_moment() -> None:
     )
 
 
-def test_a_wrong_clock_of_this_machine_is_no_silence(stage: Stage) -> None:
+def test_a_wrong_local_clock_does_not_make_the_lease_stale(stage: Stage) -> None:
     stage.cluster.ahead = -timedelta(minutes=3)
     assert later(stage, 180).run("status").err == ""
     assert "was renewed 1m ago" not in stage.run("pause", "mnist").err

@@ -125,7 +125,7 @@ def test_input_without_a_document_is_an_error(text: str) -> None:
     assert found.err == "error: nothing to convert: no document in stdin\n"
 
 
-def test_a_note_is_no_loss() -> None:
+def test_a_note_does_not_count_as_a_loss() -> None:
     found = piped(TFJOB + "status: {a: b}\n")
     assert found.code == 0
     at = "stdin: document 1, line 1: TFJob mnist"
@@ -269,7 +269,7 @@ def test_json_files_are_read_as_json(tmp_path: Path, content: bytes, said: str) 
     assert found.err.startswith(f"error: {path}: {said}")
 
 
-def test_a_stream_that_is_no_text_is_named() -> None:
+def test_a_stream_that_is_not_text_is_named() -> None:
     command = [sys.executable, "-X", "utf8", "-m", "kubectl_edl", "convert", "-f", "-"]
     strict = os.environ | {"PYTHONIOENCODING": "utf-8:strict"}
     done = subprocess.run(

@@ -401,7 +401,7 @@ def test_a_namespace_that_lets_no_launcher_exec_is_a_hint() -> None:
 
 
 @pytest.mark.parametrize("line", [HOROVOD, (*HOROVOD, "--mode", "ssh")], ids=["kubexec", "ssh"])
-def test_launchers_that_may_or_need_not_exec_are_no_hint(line: tuple[str, ...]) -> None:
+def test_launchers_with_the_right_to_exec_or_ssh_give_no_hint(line: tuple[str, ...]) -> None:
     stage = Stage(wrapped=completing())
     namespace(stage, **({} if "ssh" in line else {"kubexec": "enabled"}))
     assert stage.run(*line).err == ""
@@ -434,7 +434,7 @@ def test_a_claim_that_is_not_there_is_a_hint() -> None:
     )
 
 
-def test_pods_that_request_something_are_no_hint() -> None:
+def test_pods_with_requests_give_no_hint() -> None:
     stage = Stage(wrapped=completing())
     assert stage.run("create", *MNIST, "--cpu", "2", *COMMAND).err == ""
 
@@ -453,7 +453,7 @@ def test_pods_that_a_quota_refuses_for_what_they_do_not_request_are_a_hint(worke
     assert stage.run("create", *named).err == ""
 
 
-def test_pods_that_a_limit_range_gives_requests_are_no_hint() -> None:
+def test_pods_with_requests_from_a_limit_range_give_no_hint() -> None:
     stage = Stage(wrapped=completing())
     stage.create(limit_range(cpu="1"))
     assert created(*MNIST, stage=stage).err == ""
@@ -462,7 +462,7 @@ def test_pods_that_a_limit_range_gives_requests_are_no_hint() -> None:
 @pytest.mark.parametrize(
     "trouble", [Forbidden("no", 403), Unreachable("no answer")], ids=["forbidden", "away"]
 )
-def test_quotas_that_cannot_be_read_are_no_error(trouble: ClusterError) -> None:
+def test_unreadable_quotas_give_no_error(trouble: ClusterError) -> None:
     class Closed(Completing):
         def list(self, selection: ListOptions) -> RawList:
             if selection.kind == "ResourceQuota":
@@ -592,7 +592,7 @@ def test_what_cannot_be_taken_back_is_named_with_the_command() -> None:
     )
 
 
-def test_a_job_whose_creation_is_unknown_is_named_too() -> None:
+def test_a_job_with_an_unknown_creation_is_named_too() -> None:
     class Gone(Completing):
         """The API server is away from the second Job on."""
 
@@ -620,7 +620,7 @@ def test_a_job_whose_creation_is_unknown_is_named_too() -> None:
     )
 
 
-def test_a_job_whose_answer_was_lost_is_taken_back_too() -> None:
+def test_a_job_with_a_lost_answer_is_deleted_too() -> None:
     class Silent(Completing):
         def create(
             self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False

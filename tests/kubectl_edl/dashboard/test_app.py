@@ -169,7 +169,7 @@ def test_a_browser_without_a_token_reads_what_to_do() -> None:
     assert "open the address that kubectl edl dashboard printed" in answer.text
 
 
-def test_what_is_no_path_of_ours_is_said_in_one_line(stand: Stand) -> None:
+def test_an_unknown_path_is_answered_in_one_line(stand: Stand) -> None:
     assert stand.client.get("/nothing").get_json() == {"error": "GET /nothing: Not Found"}
     status, answer = stand.post("/what-if", {"namespace": "x" * 5000})
     assert (status, answer["error"]) == (413, "POST /what-if: Request Entity Too Large")

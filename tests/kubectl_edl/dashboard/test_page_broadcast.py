@@ -11,7 +11,7 @@ def test_a_later_connection_gets_the_newest_picture_at_once() -> None:
     assert list(islice(stream(board, beat=0), 2))[1] == b"event: state\ndata: new\n\n"
 
 
-def test_the_same_picture_again_is_no_news() -> None:
+def test_an_unchanged_page_is_not_sent_again() -> None:
     board = PageBroadcast()
     board.show(b"same")
     board.show(b"same")

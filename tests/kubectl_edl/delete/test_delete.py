@@ -74,7 +74,7 @@ def test_what_is_left_in_several_namespaces_is_named_with_them(stage: Stage) -> 
     assert found.err.endswith(" still there (a finalizer?): default/sweep\n")
 
 
-def test_what_a_selector_does_not_find_is_no_error(stage: Stage) -> None:
+def test_a_selector_without_a_match_gives_no_error(stage: Stage) -> None:
     found = stage.run("delete", "-l", "team=none", "-y")
     assert (found.code, found.out) == (0, "")
     assert found.err == "No training jobs found in default namespace.\n"

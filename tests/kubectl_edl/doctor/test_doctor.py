@@ -368,7 +368,7 @@ def test_the_lease_says_whether_a_reconciler_leads(
     assert found[:2] == (verdict, says)
 
 
-def test_an_overdue_lease_is_no_check_mark(stage: Stage) -> None:
+def test_an_overdue_lease_is_a_warning(stage: Stage) -> None:
     stage.now = [NOW + timedelta(seconds=17)]
     assert only(stage, "leader")[:2] == (
         "warning",

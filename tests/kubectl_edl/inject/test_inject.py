@@ -300,7 +300,7 @@ def test_a_namespace_that_would_be_refused_is_found_too(tmp_path: Path) -> None:
         (PORTS, "spec.containers[0].ports[0].containerPort: a list; a whole number belongs here"),
     ],
 )
-def test_what_is_no_manifest_is_said_with_its_place(text: str, words: str) -> None:
+def test_a_malformed_manifest_is_named_with_its_place(text: str, words: str) -> None:
     found = inject("-f", "-", stdin=text)
     assert (found.code, found.out) == (1, "")
     assert words in found.err

@@ -49,7 +49,7 @@ def status_of_main(**fields: object) -> Json:
     return {"containerStatuses": [{"name": "main"} | fields]}
 
 
-def test_all_roles_are_printed_in_order_with_whose_it_is(stage: Stage) -> None:
+def test_lines_of_all_roles_are_printed_in_order_with_their_pod(stage: Stage) -> None:
     found = stage.run("logs", "mnist", "--tail", "1")
     assert found.code == 0
     assert found.out.splitlines() == [
@@ -63,7 +63,7 @@ def test_all_roles_are_printed_in_order_with_whose_it_is(stage: Stage) -> None:
     assert found.err == "hint: worker-3 has no log yet: it is Pending\n"
 
 
-def test_a_pod_whose_index_is_no_number_hides_no_other(stage: Stage) -> None:
+def test_a_pod_with_a_malformed_index_hides_no_other(stage: Stage) -> None:
     index = {contract.COMPLETION_INDEX_ANNOTATION: "9" * 5_000}
     stage.patch("mnist-worker-0-x0", {"metadata": {"annotations": index}}, kind="Pod")
     found = stage.run("logs", "mnist", "--role", "worker", "--no-prefix")
@@ -443,7 +443,7 @@ def source(index: int) -> LogTarget:
     )
 
 
-def test_so_many_logs_are_followed_and_the_rest_is_told() -> None:
+def test_logs_beyond_the_limit_are_named_and_not_followed() -> None:
     stage = Stage()
     found = tuple(source(index) for index in range(MOST + 1))
     for one in found:

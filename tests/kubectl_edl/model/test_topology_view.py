@@ -123,7 +123,7 @@ def test_a_job_that_no_domain_holds_is_told_how_many_would_fit(stage: Stage) -> 
     assert document(stage, "explain", "mnist")["topology"]["nearest"]["neverFits"]
 
 
-def test_a_job_whose_domain_is_full_is_told_so(stage: Stage) -> None:
+def test_a_job_in_a_full_domain_gets_that_reason(stage: Stage) -> None:
     runs(stage, "r1-a r1-b r1-a r1-b", required=RACK)
     shown = stage.run("explain", "mnist").out
     assert "on the 2 nodes that it may use in example.com/rack=r1\n" in shown

@@ -53,7 +53,7 @@ def test_pausing_twice_says_that_it_is_paused_and_writes_nothing(stage: Stage) -
     assert stage.job("mnist-chief") == before
 
 
-def test_resuming_what_is_not_paused_is_no_error(stage: Stage) -> None:
+def test_resuming_a_job_that_is_not_paused_succeeds(stage: Stage) -> None:
     found = stage.run("resume", "mnist")
     assert found.out == "mnist: is not paused; what it does now: kubectl edl status mnist\n"
 
@@ -72,7 +72,7 @@ def test_an_ended_job_is_neither_paused_nor_resumed(stage: Stage) -> None:
     assert found.err == ("error: mnist has ended (Complete): there is nothing to pause or resume\n")
 
 
-def test_a_job_whose_labels_make_no_sense_says_so(stage: Stage) -> None:
+def test_a_job_with_malformed_labels_is_refused_with_the_label(stage: Stage) -> None:
     stage.create(job("broken", framework="none", min="9", max="2"))
     found = stage.run("pause", "broken")
     assert found.code == 1

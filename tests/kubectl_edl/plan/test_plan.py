@@ -138,7 +138,7 @@ def test_the_reconcilers_own_settings_are_used() -> None:
         ),
     ],
 )
-def test_settings_that_are_not_understood_are_no_secret(text: str, hint: str) -> None:
+def test_malformed_settings_on_the_lease_are_named(text: str, hint: str) -> None:
     stage = Stage()
     lease(stage, text)
     assert stage.run("plan").err == hint

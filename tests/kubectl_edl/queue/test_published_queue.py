@@ -52,7 +52,9 @@ def test_without_the_right_to_read_the_cluster_the_published_queue_is_shown(stag
 
 
 @pytest.mark.parametrize("words", [("queue",), ("explain", "bert")])
-def test_what_is_published_is_no_sign_of_a_reconciler(stage: Stage, words: tuple[str, ...]) -> None:
+def test_a_published_queue_does_not_prove_a_running_reconciler(
+    stage: Stage, words: tuple[str, ...]
+) -> None:
     publish(stage, "bert", position=1)
     lease(stage, minutes_ago=1)
     stage.wrapped = fenced("Node")

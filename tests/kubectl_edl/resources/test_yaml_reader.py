@@ -62,7 +62,7 @@ def test_a_document_knows_where_it_stands() -> None:
     assert second.at(("b", 7)) == "jobs.yaml: document 2, line 3"
 
 
-def test_a_file_that_is_no_text_is_unreadable_when_it_is_read() -> None:
+def test_a_binary_file_is_unreadable() -> None:
     source = ManifestSource("jobs.yaml", Unreadable("jobs.yaml: document 1, line 1: not UTF-8"))
     with pytest.raises(Unreadable, match="not UTF-8"):
         list(documents(source))

@@ -48,7 +48,7 @@ def test_without_matplotlib_the_way_to_it_is_said_before_anything_is_simulated()
     assert "kubectl-edl[" not in found.stderr
 
 
-def test_a_folder_is_no_picture_and_is_refused_before_anything_is_simulated(tmp_path: Path) -> None:
+def test_a_folder_as_plot_file_is_refused_before_the_simulation(tmp_path: Path) -> None:
     folder = tmp_path / "days.svg"
     folder.mkdir()
     found = Stage().run("simulate", "-f", "none.yaml", "--plot", str(folder))

@@ -149,7 +149,7 @@ def test_each_line_of_a_trace_says_its_length_or_its_work(folder: Path) -> None:
     assert {one["name"]: one["endSeconds"] for one in jobs} == {"one": 55.0, "two": 105.0}
 
 
-def test_a_comma_at_the_end_of_a_line_is_no_cell(folder: Path) -> None:
+def test_a_trailing_comma_adds_no_cell(folder: Path) -> None:
     run = simulated(folder, NODES, "--trace", "t.csv", t="submit,length\n0,60,\n5,60,\n")
     assert run.code == 0
 

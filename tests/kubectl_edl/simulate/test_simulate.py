@@ -201,7 +201,7 @@ def test_an_ordinary_manifest_is_a_template_for_jobs(tmp_path: Path) -> None:
     ]
 
 
-def test_jobs_of_manifests_keep_away_from_jobs_that_say_nothing_of_it(tmp_path: Path) -> None:
+def test_anti_affinity_of_a_simulated_job_keeps_it_off_jobs_without_rules(tmp_path: Path) -> None:
     apart = {
         "topologyKey": "kubernetes.io/hostname",
         "labelSelector": {"matchLabels": {"app": "b"}},
@@ -231,7 +231,7 @@ def test_jobs_of_manifests_keep_away_from_jobs_that_say_nothing_of_it(tmp_path: 
         (yaml.safe_dump(job("one", framework="caffe")), 'unknown "caffe"'),
     ],
 )
-def test_a_manifest_that_is_no_training_job_is_named(
+def test_a_manifest_without_a_training_job_is_named(
     tmp_path: Path, content: str, said: str
 ) -> None:
     (tmp_path / "job.yaml").write_text(content)

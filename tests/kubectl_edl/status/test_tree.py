@@ -174,7 +174,7 @@ def test_pods_with_one_reason_are_one_obstacle(stage: Stage) -> None:
     assert way_out.startswith("a ConfigMap or Secret that it names is missing: kubectl describe")
 
 
-def test_pods_that_were_just_created_are_no_blockers(stage: Stage) -> None:
+def test_pods_that_were_just_created_are_not_blockers(stage: Stage) -> None:
     stage.minutes_ago = 0.2
     owner = stage.put(job("young", framework="none"), suspend=False)
     stage.create(waiting(owner, 0, reason="ContainerCreating"))

@@ -242,7 +242,7 @@ def test_explain_tells_what_of_a_job_is_borrowed_and_from_which_teams(stage: Sta
     }
 
 
-def test_explain_says_nothing_of_borrowing_where_no_team_is_guaranteed_anything(
+def test_explain_omits_borrowing_where_no_team_has_a_guarantee(
     stage: Stage,
 ) -> None:
     put(stage, "teams: [{name: vision, namespaces: [default]}]")

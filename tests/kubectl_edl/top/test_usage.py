@@ -42,7 +42,7 @@ def test_what_makes_no_sense_is_wrong_usage(command: tuple[str, ...]) -> None:
     [("scale", "mnist", "99"), ("scale", "mnist", "2", "--role", "ps"), ("pause", "broken")],
     ids=" ".join,
 )
-def test_what_the_cluster_does_not_allow_is_no_wrong_usage(command: tuple[str, ...]) -> None:
+def test_a_refusal_by_the_cluster_is_not_a_usage_error(command: tuple[str, ...]) -> None:
     stage = Stage()
     mnist(stage)
     assert stage.run(*command).code in (1, 3)

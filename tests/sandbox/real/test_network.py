@@ -44,7 +44,7 @@ def test_both_ends_of_the_link_are_in_its_network() -> None:
     assert [str(host) for host in hosts] == [net.host, net.node]
 
 
-def test_a_number_is_free_when_this_machine_reaches_none_of_its_addresses(tmp_path: Path) -> None:
+def test_a_network_number_is_free_while_its_addresses_are_unreachable(tmp_path: Path) -> None:
     others = [Network(number).pods for number in NUMBERS if number % 2]
     links = [f"10.201.{number}.0/30" for number in NUMBERS if number not in (7, 8)]
     assert free_number(table(tmp_path, "192.0.2.0/24", *others, *links)) == 8
