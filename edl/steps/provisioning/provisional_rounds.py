@@ -103,12 +103,11 @@ def _names(
     neither make pods without end nor begin the time-out anew.
     """
     name = provisional_pods.naming(job, role)
-    every = [name(index) for index in range(count + len(there))]
-    alive = [found for found in every if found in there and not there[found].gone]
-    alive.sort(key=lambda found: not there[found].node)
-    free = [found for found in every if found not in there]
+    alive = [pod for pod in there.values() if pod.name.startswith(name("")) and not pod.gone]
+    alive.sort(key=lambda pod: (not pod.node, len(pod.name), pod.name))
+    free = [found for found in map(name, range(count + len(there))) if found not in there]
     ended = sum(pod.gone for pod in there.values())
-    return [*alive, *free[: max(2 * count - ended, 0)]][:count]
+    return [*(pod.name for pod in alive), *free[: max(2 * count - ended, 0)]][:count]
 
 
 def _withdrawn(job: TrainingJob) -> _Round:

@@ -133,9 +133,7 @@ def test_a_crash_at_any_write_loses_nothing_and_asks_for_nothing_twice(
     world.settle(120, crashes=iter(sorted(crashes)))
     assert (world.running("first"), world.running("second")) == (6, 4)
     assert world.provisional() == []
-    # Ten pods need five nodes. Pods of one job may take the room that is held for another, while
-    # a crash keeps the reconciler from seeing it: that one asks for a node too many.
-    assert world.made <= 6
+    assert world.made <= 5 - idle, "ten pods fill five nodes"
 
 
 @pytest.mark.slow

@@ -254,6 +254,22 @@ def test_a_provisional_pod_that_was_preempted_is_made_again() -> None:
     assert after != before
 
 
+def test_provisional_pods_are_kept_whatever_their_numbers() -> None:
+    """Those with low numbers may have been preempted, when others were asked for besides."""
+    world = AutoscaledCluster(delay=10_000)
+    world.gang("gang", 2)
+    world.round()
+    for one, number in zip(world.provisional(), (4, 10), strict=True):
+        before = one["metadata"]["name"]
+        world.delete_pod(before)
+        kept = {key: one["metadata"][key] for key in ("labels", "annotations", "ownerReferences")}
+        after = f"{before.rpartition('-')[0]}-{number}"
+        world.create("Pod", "lab", one | {"metadata": {"name": after, "namespace": "lab", **kept}})
+    there = {one["metadata"]["uid"] for one in world.provisional()}
+    world.settle(30)
+    assert {one["metadata"]["uid"] for one in world.provisional()} == there
+
+
 @pytest.mark.parametrize(("own", "stored"), [(None, "never"), ("maximum", "maximum")])
 def test_a_namespace_says_it_for_jobs_that_do_not(own: str | None, stored: str) -> None:
     manifest = manifests.job("gang", framework="tensorflow", min="1", max="4")
