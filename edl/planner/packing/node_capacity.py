@@ -144,15 +144,6 @@ class NodeCapacity:
         if pod_class.share_allocator is not None:
             pod_class.share_allocator.change(node, pods, horizon)
 
-    def unreserve(self, node: int, pod_class: "PodClass", horizon: Horizon) -> None:
-        """Undo a `reserve` that no cursor has seen since."""
-        self.reserve(node, pod_class, horizon, -1)
-
-    def release(self, node: int, pod_class: "PodClass", horizon: Horizon) -> None:
-        """The opposite of `reserve`; a bound pod's capacity is idle again only once it is gone."""
-        self.unreserve(node, pod_class, horizon)
-        self.freed_nodes.append(node)
-
     def add(self, node: int, amounts: ResourceAmounts, sign: int) -> None:
         """Room that others' pods hold comes, or goes again (-1): in `before` as well."""
         counted = self._schedulable[node]
@@ -174,7 +165,7 @@ class NodeCapacity:
         self.changed_nodes += nodes
         if not pod_class.is_unconstrained:  # shapes that count pods count them again
             for node in nodes:
-                self.unreserve(node, pod_class, IDLE)
+                self.reserve(node, pod_class, IDLE, -1)
                 self.reserve(node, pod_class, FUTURE_IDLE)
             return
         counted = sum(map(self._schedulable.__getitem__, nodes))

@@ -2,23 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from edl.feasibility.eligibility import Mask
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Shape
-from edl.planner.packing.best_fit import (
-    BestFitCursor,
-    ConstrainedCursor,
-    CursorPosition,
-    SharedGpuCursor,
-    nodes_that_fit,
-)
+from edl.planner.packing.best_fit import NO_NODE, CapacityView, nodes_that_fit
+from edl.planner.packing.constrained_fit import ConstrainedView
 from edl.planner.packing.node_capacity import Ints, NodeCapacity, by_scarcest_resource
-
-_NO_NODE: Final = -1
 
 
 class PodClass:
@@ -69,7 +62,7 @@ class PodClass:
         found.reset_cursors()
         return found
 
-    def at(self, horizon: Horizon) -> "CapacityView":
+    def at(self, horizon: Horizon) -> CapacityView:
         return self.idle if horizon is IDLE else self.future_idle
 
     @property
@@ -90,8 +83,9 @@ class PodClass:
 
     def reset_cursors(self) -> None:
         """Look for room from the first node again."""
-        self.idle = CapacityView(self._capacity, self, IDLE)
-        self.future_idle = CapacityView(self._capacity, self, FUTURE_IDLE)
+        view = CapacityView if self.constraints is None else ConstrainedView
+        self.idle = view(self._capacity, self, IDLE)
+        self.future_idle = view(self._capacity, self, FUTURE_IDLE)
         self._large = None
 
     def is_full(self) -> bool:
@@ -108,7 +102,7 @@ class PodClass:
         room: int64[resources, nodes].
         """
         found = np.fromiter(nodes, dtype=np.int64)
-        there = found[found != _NO_NODE]
+        there = found[found != NO_NODE]
         for resource, amount in self.amounts:
             # Mostly few of the nodes: to count the pods of all would take longer.
             np.add.at(room[resource], there, sign * amount)
@@ -121,7 +115,7 @@ class PodClass:
         """Pods of this shape that are on their way out count soon no more."""
         for found in (self.constraints, self.share_allocator):
             for node in nodes if found else ():
-                if found and node != _NO_NODE:
+                if found and node != NO_NODE:
                     found.change(node, -1, FUTURE_IDLE)
 
     @property
@@ -155,89 +149,6 @@ class PodClass:
     def is_unconstrained(self) -> bool:
         """Whether nothing but sums decides where its pods fit."""
         return self.constraints is None and self.share_allocator is None
-
-
-class CapacityView:
-    """The room for pods of one class at one horizon, and what is reserved of it."""
-
-    __slots__ = ("_capacity", "_found", "_pod_class", "horizon")
-
-    def __init__(self, capacity: NodeCapacity, pod_class: PodClass, horizon: Horizon) -> None:
-        self._capacity, self._pod_class, self.horizon = capacity, pod_class, horizon
-        self._found: BestFitCursor | None = None
-
-    @property
-    def _cursor(self) -> BestFitCursor:
-        if self._found is None:
-            self._found = self._new_cursor()
-        return self._found
-
-    def _new_cursor(self) -> BestFitCursor:
-        capacity, pod_class, horizon = self._capacity, self._pod_class, self.horizon
-        if pod_class.constraints is not None:
-            return ConstrainedCursor(capacity, pod_class, horizon)
-        if pod_class.share_allocator is not None:
-            return SharedGpuCursor(capacity, pod_class, pod_class.share_allocator, horizon)
-        return BestFitCursor(capacity, pod_class.amounts, pod_class.eligible, horizon)
-
-    def find(self) -> int:
-        """The next node that takes one more pod, the fullest first; -1 if there is none."""
-        return (self._found or self._cursor).find()
-
-    def position(self) -> CursorPosition:
-        """Where the search stands, for `restore` when reservations are undone."""
-        return self._cursor.position()
-
-    def restore(self, position: CursorPosition) -> None:
-        self._cursor.restore(position)
-
-    def allows(self, node: int) -> bool:
-        """Whether rules and devices let one more pod come to this node, whatever its sums."""
-        pod_class = self._pod_class
-        if pod_class.constraints and not pod_class.constraints.allows(node, self.horizon):
-            return False
-        allocator = pod_class.share_allocator
-        return allocator is None or allocator.allows(node, self.horizon)
-
-    def fits(self, node: int) -> bool:
-        """Whether a node that it may use has the room, and rules let it come there."""
-        return self._has_room(node) and self.allows(node)
-
-    def readmits(self, node: int, *, bound: bool) -> bool:
-        """Whether a node to which others came has room for a pod that has left it.
-
-        `bound`: its pod is bound to the node.
-        """
-        allocator = self._pod_class.share_allocator
-        returns = allocator is None or allocator.readmits(node, self.horizon, bound=bound)
-        return returns and self._has_room(node)
-
-    def _has_room(self, node: int) -> bool:
-        return self._capacity.fits(node, self._pod_class.amounts, self.horizon)
-
-    def reserve(self, node: int) -> None:
-        self._capacity.reserve(node, self._pod_class, self.horizon)
-
-    def unreserve(self, node: int) -> None:
-        """Undo a `reserve` that no cursor has seen since."""
-        self._capacity.unreserve(node, self._pod_class, self.horizon)
-
-    def release(self, node: int) -> None:
-        """The opposite of `reserve`; a bound pod's capacity is idle again only once it is gone."""
-        self._capacity.release(node, self._pod_class, self.horizon)
-
-    def reserve_pods(self, pods: int) -> list[int]:
-        """Reserve room for as many pods as fit, at most this many; the node of each."""
-        nodes: list[int] = []
-        while len(nodes) < pods and (node := self.find()) >= 0:
-            self.reserve(node)
-            nodes.append(node)
-        return nodes
-
-    def unreserve_pods(self, nodes: Sequence[int]) -> None:
-        """Undo `reserve_pods`; the search must be brought back to where it stood (`restore`)."""
-        for node in nodes:
-            self.unreserve(node)
 
 
 _UNBOUNDED = 2**31

@@ -1,0 +1,153 @@
+"""Best fit for pods with rules about their neighbours: spread, affinity, ports."""
+
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import Final
+
+import numpy as np
+
+from edl.feasibility.constraints import AffinityConstraint, ConstraintState
+from edl.feasibility.horizon import IDLE
+from edl.planner.packing.best_fit import NO_NODE, CapacityView, CursorPosition
+from edl.planner.packing.node_capacity import Ints
+
+_FEW: Final = 16
+"""Nodes are looked at apart by labels with at most as many values (zones)."""
+
+_least: Final = itemgetter(0)
+
+
+class _NodeGroup:
+    """Nodes that share the domains of all rules over few domains, as places in the order."""
+
+    __slots__ = ("at", "back", "ease", "next", "places")
+
+    def __init__(self, places: list[int]) -> None:
+        self.places = places
+        self.at = 0
+        """All before have no room."""
+        self.next = 0
+        """All before have no room, or other rules forbid them as long as `ease` stands."""
+        self.ease = -1
+        self.back: set[int] = set()
+        """Earlier nodes that have room again."""
+
+    def least(self, ease: int) -> int:
+        """A place before which none of its own is found."""
+        at = self.next if self.ease == ease else self.at
+        at = min((at, *self.back)) if self.back else at
+        return self.places[min(at, len(self.places) - 1)]
+
+    def start(self, at: int) -> None:
+        self.at = self.next = at
+        self.ease = -1
+        self.back.clear()
+
+
+class ConstrainedView(CapacityView):
+    """The same for a shape with rules: what they forbid now they may allow after a later pod.
+
+    Only nodes without room are passed for good. A node that rules forbid is looked at again once
+    one of them has eased; what forbids a zone is asked of the zone, not of each of its nodes.
+    """
+
+    __slots__ = ("_coarse", "_fine", "_group_of", "_groups", "_nodes")
+
+    def _start(self) -> None:
+        super()._start()
+        self._nodes: list[int] = [] if self._order is None else self._order.tolist()
+        rules = self._pod_class.constraints or ConstraintState()
+        self._coarse, self._fine = rules.split_by_domains(_FEW)
+        self._groups = self._parted()
+        self._group_of: dict[int, tuple[_NodeGroup, int]] = {}
+
+    def _among(self, nodes: Ints) -> Ints:
+        """All nodes, also full ones: capacity may be released on them."""
+        return nodes
+
+    def _parted(self) -> list[_NodeGroup]:
+        shared = [
+            domains.of
+            for domains in {id(c.domains): c.domains for c in self._coarse.counts}.values()
+        ]
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for place, node in enumerate(self._nodes):
+            groups.setdefault(tuple([of[node] for of in shared]), []).append(place)
+        return [_NodeGroup(places) for places in groups.values()]
+
+    def find(self) -> int:
+        if self._order is None:
+            self._start()
+        if self._seen < len(self._capacity.freed_nodes):
+            self._return_freed()
+        near = self._pod_class.constraints.affinity if self._pod_class.constraints else None
+        if near is not None and near.has_no_match(self.horizon):
+            return next(filter(self.fits, self._most_room_first(near)), NO_NODE)
+        ease = self._fine.eased
+        best = len(self._nodes)
+        for least, group in sorted(
+            ((group.least(ease), group) for group in self._groups), key=_least
+        ):
+            if least < best and (place := self._first(group, ease)) >= 0:
+                best = min(best, place)
+        return self._nodes[best] if best < len(self._nodes) else NO_NODE
+
+    def position(self) -> CursorPosition:
+        if self._order is None:
+            self._start()
+        return (self._seen, *(min((group.at, *group.back)) for group in self._groups))
+
+    def restore(self, position: CursorPosition) -> None:
+        self._seen, *places = position
+        for group, at in zip(self._groups, places, strict=True):
+            group.start(at)
+
+    def _first(self, group: _NodeGroup, ease: int) -> int:
+        """The first place of a group that takes one more pod; -1 if there is none."""
+        places, order, count = group.places, self._nodes, len(group.places)
+        while group.at < count and not self._has_room(order[places[group.at]]):
+            group.at += 1
+        if not self._coarse.allows(order[places[0]], self.horizon):
+            return NO_NODE
+        if group.ease != ease:
+            group.ease, group.next = ease, group.at
+        for at in sorted(group.back):
+            if at < group.at and not self._has_room(order[places[at]]):
+                group.back.discard(at)
+            elif self.fits(order[places[at]]):
+                return places[at]
+        group.next = max(group.next, group.at)
+        while group.next < count and not self.fits(order[places[group.next]]):
+            group.next += 1
+        return places[group.next] if group.next < count else NO_NODE
+
+    def fits(self, node: int) -> bool:
+        # Rules first: what they forbid mostly has the room.
+        return self.allows(node) and self._has_room(node)
+
+    def _return_freed(self) -> None:
+        """Room came back to nodes."""
+        if not self._group_of:
+            self._group_of = {
+                self._nodes[place]: (group, at)
+                for group in self._groups
+                for at, place in enumerate(group.places)
+            }
+        for node in self._capacity.freed_nodes[self._seen :]:
+            group, at = self._group_of.get(node, (None, 0))
+            if group is not None and at < max(group.at, group.next):
+                group.back.add(at)
+        self._seen = len(self._capacity.freed_nodes)
+        for group in self._groups:
+            if len(group.back) > _FEW:
+                group.start(min(group.back))
+
+    def _most_room_first(self, near: AffinityConstraint) -> Iterator[int]:
+        """Where the first pod decides for all others: the domain with the most room first."""
+        domains = near.counts[0].domains
+        room = self._capacity.idle if self.horizon is IDLE else self._capacity.future_idle
+        capacity = self._pod_class.pods_per_node(room, self.horizon)
+        inside = domains.of_nodes >= 0
+        total = np.bincount(domains.of_nodes[inside], capacity[inside], domains.size + 1)
+        nodes = np.array(self._nodes, dtype=np.int64)
+        return iter(nodes[np.argsort(-total[domains.of_nodes[nodes]], kind="stable")].tolist())
