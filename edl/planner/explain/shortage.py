@@ -37,7 +37,7 @@ _PRECISION = 10_000
 
 def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
     """Blockers of a gang's start, by role; as many pods as fit are counted as placed."""
-    if gang.quota_request and (first := gang.quota_request.exceeded(FUTURE_IDLE)):
+    if first := gang.quota_request.exceeded(FUTURE_IDLE):
         yield _gang_quota_shortage(snapshot, gang.quota_request, first, gang.job.priority)
     room = reachable_capacity(snapshot, gang.job)
     near = closest_fit(snapshot, gang, room, FUTURE_IDLE)
@@ -73,7 +73,7 @@ def growth_shortage(
 ) -> Blocker:
     """The capacity blocker of one more replica for a started role."""
     pod_class, capacity = allocation.pod_class, snapshot.capacity
-    if allocation.quota_request and (quota := allocation.quota_request.exceeded(FUTURE_IDLE)):
+    if quota := allocation.quota_request.exceeded(FUTURE_IDLE):
         return quota_shortage(quota, allocation.quota_request, 0)
     if not pod_class.eligible.any():
         rule, domains = no_node_error(snapshot, pod_class), snapshot.domains.kept_to(pod_class)
@@ -93,7 +93,7 @@ def reachable_capacity(snapshot: Snapshot, job: TrainingJob) -> Ints:
     requests = [
         PodSetRequest(snapshot.pod_class(role.template.shape), pods) for role, pods in roles
     ]
-    scope = snapshot.reclaim_scope(priority, request.team if request else None, requests)
+    scope = snapshot.reclaim_scope(priority, request.team, requests)
     return Reclaimable(snapshot, movable, reclaim_order(snapshot)).capacity.with_idle(scope)
 
 
@@ -131,9 +131,7 @@ def _given_back(snapshot: Snapshot, quota: QuotaLine, priority: int) -> int:
     return sum(
         (allocation.size - allocation.min_replicas) * allocation.quota_request.amount(quota)
         for allocation in snapshot.allocations
-        if allocation.resizable
-        and allocation.quota_request
-        and allocation.reclaim_priority <= ReclaimPriority(priority)
+        if allocation.resizable and allocation.reclaim_priority <= ReclaimPriority(priority)
     )
 
 

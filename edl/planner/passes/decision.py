@@ -127,7 +127,7 @@ class Decision:
             return reasons.MOVING
         if allocation.pipelined:
             return reasons.leaving(allocation.pipelined)
-        if allocation.quota_request and (quota := allocation.quota_request.exceeded(FUTURE_IDLE)):
+        if quota := allocation.quota_request.exceeded(FUTURE_IDLE):
             return reasons.in_budget(quota.spec, allocation.quota_request.amount(quota), quota.used)
         pod_class = allocation.pod_class
         if pod_class not in self._fit_errors:

@@ -172,8 +172,7 @@ def _in_turn(snapshot: Snapshot, allocations: Iterable[RoleAllocation]) -> set[R
 
 def quota_allows_replacement(snapshot: Snapshot, job: TrainingJob, role: Role) -> bool:
     """Its replacement counts what it counts itself, which an overdrawn quota refuses."""
-    quota_request = snapshot.quotas.pod_request(job, role)
-    return quota_request is None or quota_request.allows(IDLE, 0)
+    return snapshot.quotas.pod_request(job, role).allows(IDLE, 0)
 
 
 def _bound(role: Role) -> list[Pod]:

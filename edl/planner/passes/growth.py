@@ -152,7 +152,7 @@ def add_replica(
 
 def could_reserve(ceiling: GrowthCeiling, allocation: RoleAllocation, room: Ints) -> bool:
     """Whether quotas, ceiling and a node allow one more where this room is free."""
-    if allocation.quota_request and not allocation.quota_request.allows(FUTURE_IDLE):
+    if not allocation.quota_request.allows(FUTURE_IDLE):
         return False
     idle = room[:, ceiling.snapshot.capacity.schedulable].sum(axis=1).tolist()
     if len(allocation.placements) >= allocation.role.spec.min and ceiling.exceeded(
@@ -164,7 +164,7 @@ def could_reserve(ceiling: GrowthCeiling, allocation: RoleAllocation, room: Ints
 
 def _is_allowed(ceiling: GrowthCeiling, allocation: RoleAllocation) -> bool:
     """Whether quotas and ceiling have room for one more, when leaving pods are gone."""
-    if allocation.quota_request and not allocation.quota_request.allows(FUTURE_IDLE):
+    if not allocation.quota_request.allows(FUTURE_IDLE):
         return False
     return len(allocation.placements) < allocation.role.spec.min or ceiling.allows(
         allocation.pod_class, FUTURE_IDLE
@@ -176,7 +176,7 @@ def _comes_at_once(snapshot: Snapshot, ceiling: GrowthCeiling, allocation: RoleA
     if (
         allocation.hold.reason
         or allocation.gave_replicas
-        or (allocation.quota_request and not allocation.quota_request.allows(IDLE))
+        or not allocation.quota_request.allows(IDLE)
     ):
         return False
     if len(allocation.placements) < allocation.role.spec.min:

@@ -14,7 +14,7 @@ def reclaim_quotas(snapshot: Snapshot) -> None:
             counting = [
                 found
                 for found in snapshot.allocations
-                if found.resizable and found.quota_request and found.quota_request.amount(quota)
+                if found.resizable and found.quota_request.amount(quota)
             ]
             reclaimable = Reclaimable(snapshot, counting, reclaim_order(snapshot))
             while quota.future_remaining < 0 and (allocation := reclaimable.next(ALL_IN_REACH)):

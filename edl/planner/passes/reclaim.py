@@ -22,7 +22,7 @@ from edl.planner.packing.pod_class import (
     PodSetRequest,
     pack,
 )
-from edl.planner.snapshot.quota_balance import QuotaRequest
+from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
@@ -46,7 +46,7 @@ class Reservation:
     capacity: NodeCapacity
     requests: list[PodSetRequest]
     condition: Callable[[], bool] = _always
-    quota_request: QuotaRequest | None = None
+    quota_request: QuotaRequest = NOT_COUNTED
     nodes: list[list[int]] = field(init=False)
     """For each request, the nodes of its pods."""
     evicted: dict[RoleAllocation, list[Placement]] = field(default_factory=dict)
@@ -58,8 +58,7 @@ class Reservation:
         self.nodes = [
             request.pod_class.future_idle.reserve_pods(request.pods) for request in self.requests
         ]
-        if self.quota_request:
-            self.quota_request.reserve(FUTURE_IDLE)
+        self.quota_request.reserve(FUTURE_IDLE)
 
     @property
     def missing(self) -> list[PodSetRequest]:
@@ -76,15 +75,13 @@ class Reservation:
         return self.all_placed() and self._allowed()
 
     def _allowed(self) -> bool:
-        return self._within_quota() and self.condition()
-
-    def _within_quota(self) -> bool:
-        return self.quota_request is None or self.quota_request.within_quota()
+        return self.quota_request.within_quota() and self.condition()
 
     def reclaim(self, reclaimable: Reclaimable, scope: ReclaimScope) -> None:
         """Take extras until all is placed or nothing is left; first those that help."""
-        if self.quota_request and not self._within_quota():
-            self._pass(reclaimable, scope, self.quota_request.is_relieved_by, self._within_quota)
+        quota = self.quota_request
+        if not quota.within_quota():
+            self._pass(reclaimable, scope, quota.is_relieved_by, quota.within_quota)
         if not self.all_placed():
             room = reclaimable.capacity.with_idle(scope)
             helps = [
@@ -168,8 +165,7 @@ class Reservation:
             request.pod_class.future_idle.unreserve_pods(nodes)
             request.pod_class.future_idle.restore(mark)
             nodes.clear()
-        if self.quota_request:
-            self.quota_request.release(FUTURE_IDLE)
+        self.quota_request.release(FUTURE_IDLE)
         for allocation, placements in reversed(self.evicted.items()):
             for placement in reversed(placements):
                 reclaimable.restore(allocation, placement)

@@ -107,5 +107,5 @@ def _renew_first(turns: list[_Turn]) -> None:
 
 
 def _is_within(role: RoleAllocation, team: int) -> bool:
-    charge = role.quota_request.team if role.quota_request else None
+    charge = role.quota_request.team
     return charge is not None and charge.is_within(team)

@@ -6,7 +6,7 @@ too start in this plan: quotas count pods until they are gone.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -106,15 +106,19 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
 
     def is_relieved_by(self, allocation: "RoleAllocation") -> bool:
         """Whether one replica less of this role counts less in an exceeded quota."""
-        quota_request = allocation.quota_request
-        return quota_request is not None and any(
-            quota.future_remaining < 0 and quota_request.amount(quota) for quota, _ in self.amounts
+        return any(
+            quota.future_remaining < 0 and allocation.quota_request.amount(quota)
+            for quota, _ in self.amounts
         )
 
     @property
     def head(self) -> JobKey | None:
         """The job that goes first on one of these quotas."""
         return next((quota.head for quota, _ in self.amounts if quota.head), None)
+
+
+NOT_COUNTED: Final = QuotaRequest(())
+"""That of pods which count in no quota and no team."""
 
 
 @dataclass(slots=True)
@@ -127,7 +131,7 @@ class QuotaUsage:
     _limits: dict[int, list[tuple[str, str, str]]] = field(default_factory=dict)
     """By team, its limits and those of the teams above it, as keys of `lines`."""
     _unlent: QuotaLine | None = None
-    _requests: dict[object, QuotaRequest | None] = field(default_factory=dict)
+    _requests: dict[object, QuotaRequest] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         state, teams = self.state, self.teams
@@ -140,8 +144,8 @@ class QuotaUsage:
                 self._limits[number] = [_key(one) for team in path for one in limits[team]]
             self._unlent = _line(teams.unlent) if teams.keepers else None
 
-    def pod_request(self, job: TrainingJob, role: Role) -> QuotaRequest | None:
-        """What one pod of this role counts; None if nothing."""
+    def pod_request(self, job: TrainingJob, role: Role) -> QuotaRequest:
+        """What one pod of this role counts."""
         key: tuple[object, ...]
         if self.teams:
             # By identity: the state keeps the shape, and to hash one costs far more.
@@ -149,15 +153,15 @@ class QuotaUsage:
         elif role.template.charges and self.lines:
             key = (job.key.namespace, role.template.charges)
         else:
-            return None
+            return NOT_COUNTED
         if key not in self._requests:
             self._requests[key] = self.request_of(job, [(role, 1)])
         return self._requests[key]
 
-    def request_of(self, job: TrainingJob, pods: Sequence[tuple[Role, int]]) -> QuotaRequest | None:
-        """What these numbers of pods of each role count together; None if nothing."""
+    def request_of(self, job: TrainingJob, pods: Sequence[tuple[Role, int]]) -> QuotaRequest:
+        """What these numbers of pods of each role count together."""
         if not (self.lines or self.teams):
-            return None
+            return NOT_COUNTED
         costs: dict[tuple[str, str, str], int] = {}
         total: dict[str, int] = {}
         team = self.teams.number(self.state.team_of(job.key.namespace)) if self.teams else NO_TEAM
@@ -172,12 +176,12 @@ class QuotaUsage:
         found = tuple((self.lines[key], cost) for key, cost in sorted(costs.items()))
         if self.teams:
             return QuotaRequest(found, self.teams.charge(team, total.items()), self._unlent)
-        return QuotaRequest(found) if found else None
+        return QuotaRequest(found) if found else NOT_COUNTED
 
     def count_role(self, allocation: "RoleAllocation") -> None:
         """Count a started role: its replicas, those to come too, and its pods that leave."""
         allocation.quota_request = quota_request = self.pod_request(allocation.job, allocation.role)
-        if quota_request is not None:
+        if quota_request is not NOT_COUNTED:
             counted = [placement.counts_in_quota for placement in allocation.placements]
             quota_request.reserve(IDLE, counted.count(True))
             if quota_request.amounts:
@@ -185,7 +189,8 @@ class QuotaUsage:
 
     def count_pods(self, job: TrainingJob, role: Role, *, leaving: bool) -> None:
         """Count the pods of a role that takes no part in the plan any more."""
-        if quota_request := self.pod_request(job, role):
+        quota_request = self.pod_request(job, role)
+        if quota_request is not NOT_COUNTED:
             pods = sum(not pod.ended for pod in role.status.pods)
             quota_request.count_terminating(pods) if leaving else quota_request.reserve(IDLE, pods)
 

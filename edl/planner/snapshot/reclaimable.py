@@ -193,7 +193,7 @@ class Reclaimable:
             return False
         left = quota.future_remaining
         for allocation in self.allocations:
-            if allocation.quota_request and scope.includes(allocation):
+            if scope.includes(allocation):
                 reclaimable = allocation.size - self._order.min_replicas(allocation)
                 left += max(reclaimable, 0) * allocation.quota_request.amount(quota)
         if left < cost:

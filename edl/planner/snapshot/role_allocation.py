@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Pod, Reason, ResizePolicy, Role, TrainingJob
 from edl.planner.packing.pod_class import PodClass
-from edl.planner.snapshot.quota_balance import QuotaRequest
+from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.teams.reclaim_priority import Margin, ReclaimPriority
 from edl.planner.teams.team_balance import NO_TEAM
 
@@ -100,13 +100,13 @@ class RoleAllocation:
     """Replicas for which room is reserved that leaving pods will free: the other new ones."""
     changed: bool = False
     """Its placements were changed in this plan, perhaps changed back."""
-    quota_request: QuotaRequest | None = None
-    """What one more replica counts in quotas; None where there are none."""
+    quota_request: QuotaRequest = NOT_COUNTED
+    """What one more replica counts in quotas."""
 
     @property
     def team(self) -> int:
         """The number of its team, where teams are configured."""
-        charge = self.quota_request.team if self.quota_request else None
+        charge = self.quota_request.team
         return charge.team if charge else NO_TEAM
 
     @property
@@ -187,7 +187,7 @@ class RoleAllocation:
         self.placements.append(_new_placement(node, horizon))
         self.created += horizon is IDLE
         self.pipelined += horizon is not IDLE
-        if self.quota_request:
+        if self.quota_request is not NOT_COUNTED:  # mostly, and growth places a hundred thousand
             self.quota_request.reserve(horizon)
 
     def place_pipelined(self, node: int) -> None:
@@ -227,8 +227,7 @@ class RoleAllocation:
             nodes.append(placements[place].node)
             placements[place] = _new_placement(nodes[-1], FUTURE_IDLE)
         self.pod_class.defer(nodes)
-        if self.quota_request:
-            self.quota_request.count_terminating(-count)
+        self.quota_request.count_terminating(-count)
 
     def _count(self, placement: Placement, pods: int) -> None:
         if placement.is_new and placement.holds_idle:
@@ -243,7 +242,7 @@ class RoleAllocation:
         self._count(placement, -1)
         if placement.node != NO_NODE:
             self.pod_class.at(placement.horizon).release(placement.node)
-        if self.quota_request and placement.counts_in_quota:
+        if placement.counts_in_quota:
             self.quota_request.release(placement.quota_horizon)
         return placement
 
@@ -251,7 +250,7 @@ class RoleAllocation:
         """Undo `evict` where nothing has taken its place: it stays, whatever constraints say."""
         if placement.node != NO_NODE:
             self.pod_class.at(placement.horizon).reserve(placement.node)
-        if self.quota_request and placement.counts_in_quota:
+        if placement.counts_in_quota:
             self.quota_request.reserve(placement.quota_horizon)
         self.placements.append(placement)
         self._count(placement, 1)

@@ -100,7 +100,7 @@ class AdmissionQueue:
         if isinstance(claim, RoleAllocation):
             lacks = max(claim.role.spec.min - claim.size, 0)
             request = self.snapshot.quotas.request_of(claim.job, [(claim.role, lacks)])
-        if request is None or request.team is None:
+        if request.team is None:
             raise ValueError(f"{claim.job.key}: no team")
         return request.team
 

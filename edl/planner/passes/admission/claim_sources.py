@@ -74,5 +74,4 @@ class ClaimSources:
 
     def _scope(self, found: Gang, requests: Sequence[PodSetRequest]) -> ReclaimScope:
         priority = reclaim_priority_of(self.snapshot, found.job)
-        charge = found.quota_request.team if found.quota_request else None
-        return self.snapshot.reclaim_scope(priority, charge, requests)
+        return self.snapshot.reclaim_scope(priority, found.quota_request.team, requests)

@@ -13,7 +13,7 @@ from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.growth_gates import cool_down_after_restart
-from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
+from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaLine, QuotaRequest
 from edl.planner.snapshot.restart_backoff import failed_starts
 from edl.planner.snapshot.role_allocation import (
     ROLES_PER_JOB,
@@ -33,7 +33,7 @@ class Gang(msgspec.Struct, frozen=True):
     requests: tuple[PodSetRequest, ...]
     is_restarting: bool = False
     """It was stopped to start again, at the sizes that its roles have."""
-    quota_request: QuotaRequest | None = None
+    quota_request: QuotaRequest = NOT_COUNTED
     """What the whole gang counts in quotas."""
     domains: tuple[Domain, ...] = ()
     """Topology domains that its pods are restricted to."""
@@ -80,7 +80,7 @@ class Gang(msgspec.Struct, frozen=True):
     def signature(self) -> "GangSignature":
         """Equal for gangs for which room is looked for alike, and that are told the same."""
         names = tuple(role.name for role in self.roles)
-        costs = self.quota_request.amounts if self.quota_request else ()
+        costs = self.quota_request.amounts
         return GangSignature(self.requests, names, costs, self.failed_before, self.job.topology)
 
 
@@ -245,11 +245,9 @@ def delays(found: Gang, head: Gang) -> bool:
         for other in found.requests
     ):
         return True
-    mine, quota_request = head.quota_request, found.quota_request
-    if mine is None or quota_request is None:
-        return False
+    mine = head.quota_request
     return any(
         quota.future_remaining - cost < mine.amount(quota)
-        for quota, cost in quota_request.amounts
+        for quota, cost in found.quota_request.amounts
         if mine.amount(quota)
     )

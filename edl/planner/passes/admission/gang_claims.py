@@ -28,7 +28,7 @@ from edl.planner.passes.scale_down.needed_nodes import overdue
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import place_on_one_node
 from edl.planner.snapshot.decisions import Decisions
-from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
+from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaLine, QuotaRequest
 from edl.planner.snapshot.restart_backoff import gang_backoff_until, gang_failure
 from edl.planner.teams.reclaim_priority import NONE_IN_REACH, ReclaimPriority, ReclaimScope
 
@@ -118,7 +118,7 @@ class GangClaims:
             self.decisions.enqueue(key, reasons.goes_first(head.job.key))
         elif until := gang_backoff_until(self.snapshot, found.job):
             self.decisions.enqueue(key, reasons.GANG_AGAIN_LATER, until)
-        elif found.quota_request and found.quota_request.head:
+        elif found.quota_request.head:
             self.decisions.enqueue(key, reasons.goes_first(found.quota_request.head))
         elif not found.job.provisioning.asks and (
             refused := self._refused.get(_question(found, self.sources.standing_of(found)))
@@ -143,8 +143,7 @@ class GangClaims:
 
     def _waits_for(self, found: Gang, head: Gang) -> bool:
         """Not within its guarantee for a gang of another team that would borrow."""
-        mine = found.quota_request.team if found.quota_request else None
-        theirs = head.quota_request.team if head.quota_request else None
+        mine, theirs = found.quota_request.team, head.quota_request.team
         if mine and theirs and mine.team != theirs.team and mine.is_covered():
             return theirs.is_covered() and delays(found, head)
         return delays(found, head)
@@ -165,9 +164,8 @@ class GangClaims:
         """
         job, scope = found.job, self.sources.scope_of(found)
         request = found.quota_request
-        if request and (
-            quota := request.never_allowed_by
-            or self.sources.reclaimable.exceeded_quota(request, scope)
+        if quota := (
+            request.never_allowed_by or self.sources.reclaimable.exceeded_quota(request, scope)
         ):
             self._nodes.drop(found)
             self._above_budget(found, request, quota)
@@ -203,7 +201,8 @@ class GangClaims:
     def _pass_over(self, found: Gang, reason: Reason) -> None:
         """Held for want of room; a gang that has waited long is passed no more (backfill)."""
         reason, until = self._nodes.ask(found, reason, partial(self._reach, found))
-        if found.quota_request and found.job.key in self.decisions.requests:
+        counts = found.quota_request is not NOT_COUNTED
+        if counts and found.job.key in self.decisions.requests:
             self._refused.clear()  # its pods count now: quotas may refuse others before room does
         self.decisions.enqueue(found.job.key, reason, until)
         patience = self.snapshot.limits.queue_patience
@@ -230,8 +229,7 @@ class GangClaims:
             quota.head = quota.head or key
 
     def _admit(self, found: Gang, placed: list[list[int]], reason: Reason) -> None:
-        if found.quota_request:
-            found.quota_request.reserve(IDLE)
+        found.quota_request.reserve(IDLE)
         allocations = admit_roles(self.snapshot, found, placed)
         self.snapshot.allocations.extend(allocations)
         self.decisions.admitted[found.job.key] = (reason, allocations)
@@ -243,7 +241,7 @@ class GangClaims:
 
 def _allowed(found: Gang) -> bool:
     """By the quotas of its namespace, now."""
-    return found.quota_request is None or found.quota_request.allows(IDLE)
+    return found.quota_request.allows(IDLE)
 
 
 def _question(found: Gang, scope: ReclaimScope) -> _Question:

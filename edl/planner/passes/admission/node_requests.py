@@ -139,8 +139,7 @@ class NodeRequests:
         self._keep(found, asked)
         self._asking.append(found)
         self._provisioner.claim(found)
-        if found.quota_request:
-            found.quota_request.reserve(IDLE)
+        found.quota_request.reserve(IDLE)
         waiting = sum(asked.values()) - len(job.provisioning.held)
         until = self._provisioner.deadline(found)
         return reasons.waits_for_nodes(waiting, job.provisioning.said), until

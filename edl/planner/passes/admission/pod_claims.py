@@ -82,7 +82,7 @@ def place_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
         return
     requests = [PodSetRequest(allocation.pod_class, len(lacking))]
     reason = reasons.room_for_minimum(job.key)
-    charge = allocation.quota_request.team if allocation.quota_request else None
+    charge = allocation.quota_request.team
     scope = snapshot.reclaim_scope(_priority(job), charge, requests, 0)
     reservation = Reservation(snapshot.capacity, requests)
     reserve_capacity(reservation, sources.reclaimable, scope, whole=False)
@@ -136,7 +136,7 @@ def _place_replacement(sources: ClaimSources, allocation: RoleAllocation, pod: P
     reservation = Reservation(snapshot.capacity, requests)
     if reservation.complete():
         return  # the room is on its way
-    charge = allocation.quota_request.team if allocation.quota_request else None
+    charge = allocation.quota_request.team
     scope = snapshot.reclaim_scope(_priority(job), charge, requests, 0)
     may = is_whole(allocation, pod)
     made = may and reserve_capacity(reservation, sources.reclaimable, scope, whole=True)
@@ -191,11 +191,11 @@ def raise_to_minimum(
     """One replica at a time, of room that is free, and of extras of its priority and below."""
     job, pod_class, quota_request = allocation.job, allocation.pod_class, allocation.quota_request
     capacity, priority = snapshot.capacity, ReclaimPriority(allocation.job.priority, _MARGIN)
-    charge = quota_request.team if quota_request else None
+    charge = quota_request.team
     while allocation.size < allocation.role.spec.min and not (
         allocation.hold.reason or allocation.reason
     ):
-        if quota_request and not quota_request.allows(FUTURE_IDLE):
+        if not quota_request.allows(FUTURE_IDLE):
             return
         requests = [PodSetRequest(pod_class, 1)]
         scope = snapshot.reclaim_scope(priority, charge, requests)
@@ -206,6 +206,6 @@ def raise_to_minimum(
         ((node,),) = reservation.nodes
         # The claim took it for soon only.
         pod_class.future_idle.release(node)
-        at_once = pod_class.idle.fits(node) and (not quota_request or quota_request.allows(IDLE))
+        at_once = pod_class.idle.fits(node) and quota_request.allows(IDLE)
         allocation.place(node, IDLE if at_once else FUTURE_IDLE)
         allocation.min_replicas = allocation.size

@@ -129,7 +129,7 @@ class ProvisionalRoom:
             grows = most and role.spec.resizing in RESIZABLE and role.request.replicas is None
             more = min(role.spec.max, MOST_PODS) - request.pods if grows else 0
             one = self.snapshot.quotas.pod_request(found.job, role)
-            if one is not None and more > 0:
+            if more > 0:
                 more = _allowed(one, more)
                 taken.append((one, more))
                 _count(taken[-1:])
@@ -177,8 +177,7 @@ def _allowed(one: QuotaRequest, most: int) -> int:
     return bisect_left(counts, 1, key=lambda pods: int(not one.allows(IDLE, pods)))
 
 
-def _count(taken: Iterable[tuple[QuotaRequest | None, int]], sign: int = 1) -> None:
+def _count(taken: Iterable[tuple[QuotaRequest, int]], sign: int = 1) -> None:
     """In quotas, or -1: no more."""
     for request, pods in taken:
-        if request is not None:
-            request.reserve(IDLE, sign * pods)
+        request.reserve(IDLE, sign * pods)

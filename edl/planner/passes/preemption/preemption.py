@@ -26,7 +26,7 @@ from edl.planner.passes.preemption.victim_selection import (
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, record_eviction
-from edl.planner.snapshot.quota_balance import QuotaRequest
+from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import Reach, ReclaimScope, TeamRight
@@ -78,7 +78,7 @@ class Preemption:
         self._victims = sorted(found, key=lambda victim: victim.order)
 
     def run(
-        self, preemptor: Preemptor, quota_request: QuotaRequest | None = None
+        self, preemptor: Preemptor, quota_request: QuotaRequest = NOT_COUNTED
     ) -> Reservation | None:
         """Room for all that is asked for, or nothing and no change."""
         victims = self._within_reach(preemptor)
@@ -97,7 +97,7 @@ class Preemption:
         )
 
     def _tried(
-        self, victims: list[Victim], preemptor: Preemptor, quota_request: QuotaRequest | None
+        self, victims: list[Victim], preemptor: Preemptor, quota_request: QuotaRequest
     ) -> list[Victim]:
         """Victims that are enough, by trying; none if all are not.
 
@@ -126,12 +126,12 @@ class Preemption:
         self._restore(chosen)
         return chosen
 
-    def _reservation(self, preemptor: Preemptor, quota_request: QuotaRequest | None) -> Reservation:
+    def _reservation(self, preemptor: Preemptor, quota_request: QuotaRequest) -> Reservation:
         requests = list(preemptor.requests)
         return Reservation(self.snapshot.capacity, requests, quota_request=quota_request)
 
     def _made_room(
-        self, chosen: list[Victim], preemptor: Preemptor, quota_request: QuotaRequest | None
+        self, chosen: list[Victim], preemptor: Preemptor, quota_request: QuotaRequest
     ) -> Reservation | None:
         if not chosen:
             return None
@@ -195,7 +195,7 @@ class Preemption:
     def _count_extras(self, sign: int) -> None:
         """In their teams, as if all had gone (-1), or again: they go before any job does."""
         for one in self.reclaimable.allocations:
-            if one.extras and one.quota_request and one.quota_request.team:
+            if one.extras and one.quota_request.team:
                 one.quota_request.team.reserve(sign * one.extras)
 
     def _may_stop(self, victim: Victim, preemptor: Preemptor, right: TeamRight) -> bool:

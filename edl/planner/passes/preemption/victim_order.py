@@ -46,7 +46,7 @@ class Victim:
     def _charge(self, balance: TeamBalance, sizes: Sequence[int]) -> TeamCharge:
         total: Counter[int] = Counter()
         for one, size in zip(self.allocations, sizes, strict=True):
-            pod = one.quota_request.team if one.quota_request else None
+            pod = one.quota_request.team
             for at, amount in pod.amounts if pod else ():
                 total[at] += amount * size
         return TeamCharge(balance, self.allocations[0].team, tuple(sorted(total.items())))

@@ -24,13 +24,12 @@ def defragment_for(snapshot: Snapshot, ceiling: GrowthCeiling, recipient: RoleAl
     Smaller ones of this plan wait until the scheduler has placed it: else they would take its room.
     """
     given = _given(snapshot)
-    quota_request = recipient.quota_request
     may = (
         0 < len(given) <= _MOST and recipient.pod_class.constraints is None and not recipient.starts
     )
     if (
         not may
-        or (quota_request and not quota_request.allows(IDLE))
+        or not recipient.quota_request.allows(IDLE)
         or not ceiling.allows(recipient.pod_class, IDLE)
     ):
         return False

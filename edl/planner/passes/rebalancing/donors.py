@@ -118,8 +118,7 @@ class Donors:
 
     def _costs(self, quota: QuotaLine) -> Ints:
         if quota not in self._by_quota:
-            bills = (allocation.quota_request for allocation in self.allocations)
-            found = [quota_request.amount(quota) if quota_request else 0 for quota_request in bills]
+            found = [allocation.quota_request.amount(quota) for allocation in self.allocations]
             self._by_quota[quota] = np.array(found, dtype=np.int64)
         return self._by_quota[quota]
 

@@ -28,6 +28,7 @@ from edl.planner.passes.rebalancing.donors import Donors
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.quota_balance import NOT_COUNTED
 from edl.planner.snapshot.reclaimable import Reclaimable, ReclaimOrder
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH, NONE_RECLAIMABLE
@@ -115,7 +116,7 @@ class Rebalance:
         served = self._repack(recipient) or self._move(recipient)
         if served:
             self._failed_shares.clear()
-        elif recipient.quota_request is None and self._gives_up(recipient):
+        elif recipient.quota_request is NOT_COUNTED and self._gives_up(recipient):
             self._failed_shares[kind] = share
         return served
 
@@ -164,16 +165,14 @@ class Rebalance:
                 allocation.defer(len(sizes) - less)
 
     def _move(self, recipient: RoleAllocation) -> bool:
-        short = recipient.quota_request is not None and not recipient.quota_request.allows(
-            FUTURE_IDLE
-        )
+        short = not recipient.quota_request.allows(FUTURE_IDLE)
         if not self.donors.any_for(recipient):
             return False
         if not short and not self.donors.any_for(recipient, recipient.pod_class):
             return self._takes_several(recipient)
         places = self.donors.candidates(recipient)
         helpful = self.donors.helpful(recipient.pod_class, places)
-        if recipient.quota_request and short:
+        if short:
             if not self.donors.relieving_quotas(
                 recipient.quota_request, places, together=True
             ).size:
@@ -198,7 +197,7 @@ class Rebalance:
             placement.holds_idle
             and not recipient.gave_replicas
             and recipient.pod_class.idle.fits(placement.node)
-            and (recipient.quota_request is None or recipient.quota_request.allows(IDLE))
+            and recipient.quota_request.allows(IDLE)
         )
         recipient.place(placement.node, IDLE if at_once else FUTURE_IDLE)
         self._gave(recipient, [donor])
@@ -230,7 +229,7 @@ class Rebalance:
             recipient.quota_request,
         )
         if not reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True):
-            if recipient.quota_request is None or recipient.quota_request.allows(FUTURE_IDLE):
+            if recipient.quota_request.allows(FUTURE_IDLE):
                 self._hopeless.add(recipient.pod_class)
             return False
         if snapshot.policy.only_if_larger and _weight(reservation) >= recipient.cluster_fraction:
@@ -248,12 +247,10 @@ class Rebalance:
     def _deferred_would_take(self, reservation: Reservation) -> bool:
         ((node, *_), *_), (request, *_) = reservation.nodes, reservation.requests
         request.pod_class.future_idle.release(node)
-        if reservation.quota_request:
-            reservation.quota_request.release(FUTURE_IDLE)
+        reservation.quota_request.release(FUTURE_IDLE)
         would = self._deferred.would_reserve()
         request.pod_class.future_idle.reserve(node)
-        if reservation.quota_request:
-            reservation.quota_request.reserve(FUTURE_IDLE)
+        reservation.quota_request.reserve(FUTURE_IDLE)
         return would
 
     def _least(self, donor: RoleAllocation, before: float) -> int:

@@ -47,13 +47,14 @@ class TeamRebalance:
         self._teams = {one.team for one in self.snapshot.allocations}
         self._donors = defaultdict(list)
         for one in self.snapshot.allocations:
-            charge = one.quota_request.team if one.quota_request else None
+            charge = one.quota_request.team
             if charge is not None and one.may_donate and not one.starts:
                 self._donors[charge.team, charge.amounts].append(one)
 
     def run(self, stuck: Sequence[RoleAllocation]) -> int:
         """The team that is furthest below its share of those that could grow, after all moves."""
-        stuck = [one for one in stuck if _has_budget(one)]
+        # A role without quota takes nothing from any donor: it holds back no other role.
+        stuck = [one for one in stuck if one.quota_request.allows(FUTURE_IDLE)]
         # A role that gives keeps its place: else it would take back what it has given.
         waiting = {
             one: self.snapshot.satisfaction(one)
@@ -85,8 +86,7 @@ class TeamRebalance:
 
     def _may_take(self, recipient: RoleAllocation) -> bool:
         """Whether it may grow now, and some team has a larger share."""
-        charge = recipient.quota_request
-        if recipient.hold.reason or charge is None or not charge.allows(FUTURE_IDLE):
+        if recipient.hold.reason or not recipient.quota_request.allows(FUTURE_IDLE):
             return False
         return any(map(TeamDonors(self.balance, recipient.team).have_more, self._teams))
 
@@ -101,12 +101,11 @@ class TeamRebalance:
             if one.size > one.min_replicas
         ]
         reclaimable = Reclaimable(self.snapshot, donors, order)
-        request = recipient.quota_request
         reservation = Reservation(
             self.snapshot.capacity,
             [PodSetRequest(recipient.pod_class, 1)],
             self.ceiling.holds,
-            request,
+            recipient.quota_request,
         )
         if not reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True):
             return False
@@ -141,7 +140,7 @@ class TeamDonors:
 
     def min_replicas(self, donor: RoleAllocation) -> int:
         """How many replicas a donor keeps at least: all, where its team would fall below."""
-        charge = donor.quota_request.team if donor.quota_request else None
+        charge = donor.quota_request.team
         if charge is None or not self.give(charge.team, charge.amounts):
             return donor.size
         return donor.min_replicas
@@ -180,8 +179,3 @@ class TeamDonors:
         mine = self.balance.below_common(other, self.team)
         theirs = self.balance.below_common(self.team, other)
         return (mine[-1], theirs[-1]) if mine and theirs else None
-
-
-def _has_budget(recipient: RoleAllocation) -> bool:
-    """A role without it takes nothing from any donor: it holds back no other role."""
-    return recipient.quota_request is None or recipient.quota_request.allows(FUTURE_IDLE)
