@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import timedelta
 
-    from edl.kube.cluster import Cluster, ListOptions
+    from edl.kube.cluster import Cluster, ListOptions, PluginCluster
     from kubectl_edl.cli.context import Scope
 
 
@@ -127,6 +127,14 @@ def _changes(
     return wakes(cluster, selection, attention, deadlines)
 
 
+def _watched(
+    attention: Attention, cluster: PluginCluster, selections: Sequence[ListOptions]
+) -> PluginCluster:
+    from kubectl_edl.client.change_watch import watched  # noqa: PLC0415 (only what follows)
+
+    return watched(attention, cluster, selections)
+
+
 def _kubectl(arguments: Sequence[str], text: str) -> int:
     """The program whose plugin we are: it is there, and connects as its user does."""
     import subprocess  # noqa: PLC0415 (only scripts need it)
@@ -148,6 +156,7 @@ def this_process() -> CliContext:
         sleep=time.sleep,
         connect=_connect,
         changes=partial(_changes, attention),
+        watched=partial(_watched, attention),
         listening=partial(listening, attention, stdin),
         width=get_terminal_size().columns if draws(out, os.environ) else None,
         size=get_terminal_size if draws(out, os.environ) else None,

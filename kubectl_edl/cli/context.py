@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 if TYPE_CHECKING:
@@ -55,11 +56,20 @@ class Scope:
         return [text for pair in given.items() if pair[1] for text in pair] + groups
 
     @property
+    def cluster_flags(self) -> str:
+        """The same at the end of a command that we suggest: ` --context prod`, or nothing."""
+        return "".join(f" {quote(text)}" for text in self.connection_flags)
+
+    @property
     def flags(self) -> str:
-        """The namespace as flags for a command that we suggest: ` -n team`, ` -A` or nothing."""
+        """With the namespace before them: ` -n team --context prod`, ` -A` or nothing."""
         if self.all_namespaces:
-            return " -A"
-        return f" -n {self.namespace}" if self.namespace else ""
+            return f" -A{self.cluster_flags}"
+        return self.flags_in(self.namespace) if self.namespace else self.cluster_flags
+
+    def flags_in(self, namespace: str) -> str:
+        """For a command about an object of this namespace: ` -n team --context prod`."""
+        return f" -n {namespace}{self.cluster_flags}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +93,19 @@ class Changes(Protocol):
     ) -> Iterator[None]: ...
 
 
+class Watched(Protocol):
+    """A cluster that answers lists of these selections from watches, where it can."""
+
+    def __call__(
+        self, cluster: PluginCluster, selections: Sequence[ListOptions]
+    ) -> PluginCluster: ...
+
+
+def _unwatched(cluster: PluginCluster, selections: Sequence[ListOptions]) -> PluginCluster:
+    del selections
+    return cluster
+
+
 def _no_kubectl(arguments: Sequence[str], text: str) -> int:
     raise NotImplementedError(f"kubectl {arguments} with {len(text)} characters")
 
@@ -98,6 +121,7 @@ class CliContext:
     sleep: Callable[[float], None]
     connect: Callable[[Scope], ClusterConnection]
     changes: Changes
+    watched: Watched = _unwatched
     listening: Callable[[], AbstractContextManager[None]] = nullcontext
     """While it lasts, keys and a terminal of another size interrupt the wait for changes."""
     width: int | None = None

@@ -1,20 +1,61 @@
 """When to read again: after a change in the cluster, or after an interval."""
 
+import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
-from threading import Thread
-from typing import Final
+from typing import Final, cast
 
-from edl.errors import ClusterError, Forbidden
-from edl.kube.cluster import Cluster, ListOptions
+from edl.kube.cache import informer
+from edl.kube.cache.store import Store
+from edl.kube.cluster import Cluster, ListOptions, PluginCluster, RawList
 from kubectl_edl.cli.terminal import Attention
 
 _PATIENCE: Final = 5.0
 """Seconds without a change after which ages are worth printing again."""
 _GATHER: Final = 0.2
 """Seconds in which several changes count as one: a resize touches many objects."""
-_AGAIN: Final = 2.0
+
+
+class WatchedLists:
+    """A cluster whose lists of some selections are kept by watches; `changed` follows each event.
+
+    Each is listed once and then watched from its version, as informers do it: a watch that ends is
+    resumed, and an API server that is away is asked ever more slowly. All else is asked directly.
+    """
+
+    def __init__(
+        self, cluster: Cluster, selections: Sequence[ListOptions], changed: Callable[[], None]
+    ) -> None:
+        self._cluster = cluster
+        self._stores = {selection: Store(bytes, changed) for selection in selections}
+        self._informers = [
+            informer.Informer(cluster, selection, store)
+            for selection, store in self._stores.items()
+        ]
+        for one in self._informers:
+            one.start()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._cluster, name)
+
+    def list(self, selection: ListOptions) -> RawList:
+        """From the watch, once it has listed. Raises ClusterError before."""
+        store = self._stores.get(selection)
+        if store is None or not store.synced:
+            return self._cluster.list(selection)
+        return RawList(tuple(store.values()), "")
+
+    def stop(self) -> None:
+        for one in self._informers:
+            one.stop()
+
+
+def watched(
+    attention: Attention, cluster: Cluster, selections: Sequence[ListOptions]
+) -> PluginCluster:
+    """The same cluster, as WatchedLists; a change wakes `attention`."""
+    return cast("PluginCluster", WatchedLists(cluster, selections, attention.wake))
 
 
 def wakes(
@@ -27,36 +68,31 @@ def wakes(
 
     Also when each of the `deadlines`, counted from now, is over.
     """
-    Thread(target=_watch, args=(cluster, selection, attention), daemon=True).start()
-    return _wakes(attention, deadlines, time.monotonic())
+    lists: WatchedLists | None = cluster if isinstance(cluster, WatchedLists) else None
+    if lists is None:
+        # What reads the cluster at each change says itself that the API server is away.
+        logging.getLogger(informer.__name__).addHandler(logging.NullHandler())
+        lists = WatchedLists(cluster, [selection], attention.wake)
+    return _wakes(lists, attention, deadlines, time.monotonic())
 
 
-def _wakes(attention: Attention, deadlines: Sequence[timedelta], begun: float) -> Iterator[None]:
-    while True:
-        at_once = attention.wait(patience(deadlines, time.monotonic() - begun))
-        if not at_once and not attention.ended:
-            time.sleep(_GATHER)
-        attention.forget()
-        if attention.ended:
-            return
-        yield
+def _wakes(
+    lists: WatchedLists, attention: Attention, deadlines: Sequence[timedelta], begun: float
+) -> Iterator[None]:
+    try:
+        while True:
+            at_once = attention.wait(patience(deadlines, time.monotonic() - begun))
+            if not at_once and not attention.ended:
+                time.sleep(_GATHER)
+            attention.forget()
+            if attention.ended:
+                return
+            yield
+    finally:
+        lists.stop()
 
 
 def patience(deadlines: Sequence[timedelta], since: float) -> float:
     """Seconds to wait for a change, `since` seconds after the deadlines' beginning."""
     left = [deadline.total_seconds() - since for deadline in deadlines]
     return min([_PATIENCE, *(seconds for seconds in left if seconds > 0)])
-
-
-def _watch(cluster: Cluster, selection: ListOptions, attention: Attention) -> None:
-    while True:
-        try:
-            version = cluster.list(selection).version
-            attention.wake()
-            for event in cluster.watch(selection, version):
-                if event.type != "BOOKMARK":
-                    attention.wake()
-        except Forbidden:
-            return
-        except ClusterError:  # a restart, a version that is too old: start over
-            time.sleep(_AGAIN)

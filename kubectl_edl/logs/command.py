@@ -1,15 +1,13 @@
 """`kubectl edl logs`."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Final
 
 import click
 
-from edl import contract
-from edl.kube.cluster import ListOptions
 from edl.model import JobKey, Phase, TrainingJob
 from edl.phases import phase
 from kubectl_edl.cli.candidates import job_names, role_names
@@ -19,9 +17,20 @@ from kubectl_edl.cli.options import group, one_namespace, option
 from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.lookup import named_role, only, training_job
+from kubectl_edl.client.prefetch import jobs_of
 from kubectl_edl.logs.follow_logs import FollowedPods, Follower, Output
 from kubectl_edl.logs.log_targets import LogSelection, LogTarget
-from kubectl_edl.logs.read_logs import LogPart, Style, colours, find, no_pods, read, request, shown
+from kubectl_edl.logs.read_logs import (
+    LogPart,
+    Style,
+    colours,
+    elastic_pods,
+    find,
+    no_pods,
+    read,
+    request,
+    shown,
+)
 from kubectl_edl.model.training_job_view import why
 
 _HELP: Final = """Print what the pods of a training job print.
@@ -103,6 +112,7 @@ def logs(world: CliContext, job: str, asked: LogOptions, scope: Scope) -> None:
     style = Style(asked.prefix, asked.timestamps, coloured)
     wanted = asked.wanted(job, found)
     if asked.follow:
+        connection = _watching(world, connection, found.key.namespace)
         looking = partial(_look, world, connection, found.key, wanted)
         _follow(world, connection, looking, asked.part, style)
         return
@@ -110,6 +120,14 @@ def logs(world: CliContext, job: str, asked: LogOptions, scope: Scope) -> None:
     if not sources:
         raise Refused(no_pods(found, wanted))
     read(world, connection, sources, asked.part, style)
+
+
+def _watching(
+    world: CliContext, connection: ClusterConnection, namespace: str
+) -> ClusterConnection:
+    """The same, and the lists of each look come from watches of Jobs and pods."""
+    selections = [jobs_of(connection), elastic_pods(namespace)]
+    return replace(connection, cluster=world.watched(connection.cluster, selections))
 
 
 def _look(
@@ -144,5 +162,4 @@ def _follow(
 
     output = Output(line, world.warn)
     follower = Follower(connection.cluster, look, lambda source: request(source, part), output)
-    selection = ListOptions("Job", connection.namespace, contract.FRAMEWORK)
-    follower.run(world.changes(connection.cluster, selection))
+    follower.run(world.changes(connection.cluster, jobs_of(connection)))

@@ -63,9 +63,12 @@ def find(
     connection: ClusterConnection, job: TrainingJob, wanted: LogSelection
 ) -> tuple[LogTarget, ...]:
     """The sources of a training job now. Raises Refused for names that are unknown."""
-    selection = ListOptions("Pod", job.key.namespace, contract.FRAMEWORK)
-    pods = (json.loads(item) for item in connection.cluster.list(selection).items)
-    return sources(job, pods, wanted)
+    listed = connection.cluster.list(elastic_pods(job.key.namespace)).items
+    return sources(job, map(json.loads, listed), wanted)
+
+
+def elastic_pods(namespace: str) -> ListOptions:
+    return ListOptions("Pod", namespace, contract.FRAMEWORK)
 
 
 def no_pods(job: TrainingJob, wanted: LogSelection) -> str:

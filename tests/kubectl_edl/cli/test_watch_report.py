@@ -7,30 +7,32 @@ import signal
 import subprocess
 import sys
 import termios
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from threading import Event
 
 import pytest
 import yaml
 
 from edl import contract
 from edl.errors import Forbidden, Gone, Unreachable
-from edl.kube.cluster import ListOptions, RawList
+from edl.kube.cluster import Cluster, ListOptions, RawList
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.terminal import Attention, listening
-from kubectl_edl.client.change_watch import patience, wakes
+from kubectl_edl.client.change_watch import patience, wakes, watched
 from kubectl_edl.output.alternate_screen import ENTER, LEAVE
 from tests.edl.kube.servers import Answer, serving
-from tests.kubectl_edl.fenced import fenced
+from tests.kubectl_edl.fenced import Behind, fenced
 from tests.kubectl_edl.stage import Stage, job, mnist, node
 from tests.kubectl_edl.test_startup import kubeconfig
 
 ELASTIC = ListOptions("Job", labels=contract.FRAMEWORK)
 HOME, REST = "\x1b[H", "\x1b[K"
+WITHIN = 60.0
 LOAD = "Cluster: 1 queued; no node is ready"
 
 
@@ -184,6 +186,24 @@ def test_a_job_that_is_deleted_ends_its_watch(stage: Stage) -> None:
     assert stage.run("status", "mnist", "-w").code == 3
 
 
+class Script:
+    """A watch that brings these, or fails with one; then it brings nothing until it is closed."""
+
+    def __init__(self, entries: Sequence[object]) -> None:
+        self._entries = entries
+        self._closed = Event()
+
+    def __iter__(self) -> Iterator[object]:
+        for entry in self._entries:
+            if isinstance(entry, Exception):
+                raise entry
+            yield entry
+        self._closed.wait(WITHIN)
+
+    def close(self) -> None:
+        self._closed.set()
+
+
 class Watched:
     """A cluster whose watches are scripted."""
 
@@ -194,12 +214,12 @@ class Watched:
         assert selection == ELASTIC
         return RawList((), "7")
 
-    def watch(self, selection: ListOptions, version: str) -> Iterator[object]:
+    def pages(self, selection: ListOptions) -> Iterator[RawList]:
+        yield self.list(selection)
+
+    def watch(self, selection: ListOptions, version: str) -> Script:
         assert (selection, version) == (ELASTIC, "7")
-        for entry in next(self._scripts):
-            if isinstance(entry, Exception):
-                raise entry
-            yield entry
+        return Script(next(self._scripts, ()))
 
 
 def test_a_wait_with_a_time_limit_looks_again_when_it_is_over_and_not_seconds_later() -> None:
@@ -218,12 +238,39 @@ def test_a_change_wakes_the_watch(stage: Stage) -> None:
 
 @pytest.mark.parametrize("error", [Gone("too old", 410), Forbidden("may not watch", 403)])
 def test_a_watch_that_breaks_does_not_end_the_looking(error: Exception) -> None:
-    # The last one ends the thread that watches.
-    looks = wakes(Watched([error], [Forbidden("may not watch", 403)]), ELASTIC, Attention())  # type: ignore[arg-type]
+    looks = wakes(Watched([error]), ELASTIC, Attention())  # type: ignore[arg-type]
     assert list(islice(looks, 1)) == [None]
 
 
-WITHIN = 60.0
+def test_what_is_watched_is_listed_once_and_read_from_the_watch(stage: Stage) -> None:
+    counted = Counted(stage.cluster)
+    attention = Attention()
+    cluster = watched(attention, counted, [ELASTIC])  # type: ignore[arg-type]
+    looks = wakes(cluster, ELASTIC, attention)
+    assert list(islice(looks, 1)) == [None]
+    stage.patch("mnist-worker", reason("held"))
+    assert list(islice(looks, 1)) == [None]
+    listed = [json.loads(item) for item in cluster.list(ELASTIC).items]
+    noted = {one["metadata"]["name"]: one["metadata"]["annotations"] for one in listed}
+    assert noted["mnist-worker"][contract.MESSAGE] == "held"
+    assert counted.lists == 1
+    looks.close()  # type: ignore[attr-defined]
+
+
+class Counted(Behind):
+    """It counts how often it is asked for a list, and passes everything on."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.lists = 0
+
+    def pages(self, selection: ListOptions) -> Iterator[RawList]:
+        self.lists += 1
+        return self.cluster.pages(selection)
+
+    def list(self, selection: ListOptions) -> RawList:
+        self.lists += 1
+        return self.cluster.list(selection)
 
 
 def test_a_terminal_of_another_size_is_drawn_at_once() -> None:
