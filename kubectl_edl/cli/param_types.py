@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from edl.durations import EXAMPLES, duration_text, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _LONGEST: Final = timedelta(days=365)
 """Later than the calendar's end nothing can be waited for."""
@@ -38,6 +42,11 @@ class Duration(click.ParamType["timedelta"]):
         if length > self._longest:
             self.fail(f"{value}: longer than {duration_text(self._longest)}", param, ctx)
         return length
+
+
+def repeated(names: Iterable[str]) -> str:
+    """The first name that occurs more than once; empty where none does."""
+    return next((name for name, times in Counter(names).items() if times > 1), "")
 
 
 EXAMPLE: Final = "registry.example/kubectl-edl:0.1.0"

@@ -91,7 +91,7 @@ _ASKED: Final = (
     click.option("--auto", is_flag=True, help="Return to automatic scaling."),
     click.option("--remove", metavar="WORKER[,…]", help="Workers that leave, by name."),
     click.option(
-        "--timeout", type=Duration(above_zero=True), help="How long a growth, and --wait, may take."
+        "--timeout", type=Duration(above_zero=True), help="Time limit of a scale-up, and of --wait."
     ),
     click.option("--min", type=click.IntRange(min=1), help="Fewest replicas."),
     click.option("--max", type=click.IntRange(min=1), help="Most replicas."),
@@ -155,6 +155,10 @@ def _check(wish: ScaleOptions) -> None:
     if wish.script and wish.size is None and not wish.remove:
         raise click.UsageError(
             "--script runs when workers are added or removed: add --replicas or --remove."
+        )
+    if wish.timeout and not (wish.wait or wish.script or wish.size is not None):
+        raise click.UsageError(
+            "--timeout limits a scale-up or a wait: add --replicas or --wait, or leave it out."
         )
     if wish.env and not wish.script:
         raise click.UsageError("--env is for --script.")

@@ -8,7 +8,7 @@ from edl import contract
 from edl.annotations.job_history import entries
 from edl.model import ObjectRef, TrainingJob
 from edl.writes import Json, Patch
-from kubectl_edl.cli.command_errors import Refused, TakenBack
+from kubectl_edl.cli.command_errors import Misused, Refused, TakenBack
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import say_changed
 from kubectl_edl.cli.options import Writing
@@ -72,6 +72,7 @@ def carry_out(task: ResizeTask, beside: Beside) -> None:
     A script that fails before a shrink prevents it; one that fails after a growth takes it back.
     """
     decided = _decide(task)
+    _check_timeout(decided, task.wish, beside)
     script = beside.script if task.writing.dry_run == _NO_DRY_RUN else None
     if script:
         resize_script.check(decided.job)
@@ -83,6 +84,16 @@ def carry_out(task: ResizeTask, beside: Beside) -> None:
     _say(task, wait(task.world, task.connection, _goal(decided, task.wish)))
     if script and decided.joining:
         _run_after(task, decided, script)
+
+
+def _check_timeout(decided: _Decided, wish: SizeRequest, beside: Beside) -> None:
+    """Raises Misused where it would limit nothing."""
+    if not wish.timeout or decided.scaling.limited or beside.wait or beside.script:
+        return
+    raise Misused(
+        f"{decided.job.key.name}: --timeout limits a scale-up or a wait, and this is neither: "
+        "add --wait, or leave out --timeout"
+    )
 
 
 def _write(task: ResizeTask) -> _Decided:

@@ -15,6 +15,7 @@ from edl.planner.snapshot.cluster_snapshot import queue_order
 from edl.quantities import CPU, MEMORY, PODS, Resources, amount_text
 from edl.simulator import Work
 from kubectl_edl.cli.command_errors import Missing, Misused, Refused
+from kubectl_edl.cli.param_types import repeated
 
 _COMMON: Final = (CPU, MEMORY, "ephemeral-storage")
 """Resources that each node has."""
@@ -94,6 +95,8 @@ def hints(state: ClusterState, like: str) -> list[str]:
 
 def _amounts(like: str) -> dict[str, str]:
     pairs = [part.partition("=") for part in like.split(",")]
+    if name := repeated(name.strip() for name, *_ in pairs):
+        raise Misused(f"--like {like}: {name} is given more than once: keep one amount")
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 

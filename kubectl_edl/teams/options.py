@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import click
 
 from kubectl_edl.cli.options import DRY_RUN, YES, given, option
+from kubectl_edl.cli.param_types import repeated
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,4 +69,6 @@ def _amounts(field: str, text: str) -> dict[str, str | int]:
     pairs = [part.partition("=") for part in text.split(",") if part]
     if any(not (name and equals and amount) for name, equals, amount in pairs):
         raise click.UsageError(f"--{field}: write RESOURCE=AMOUNT[,…], nvidia.com/gpu=8,cpu=100")
+    if name := repeated(name for name, *_ in pairs):
+        raise click.UsageError(f"--{field}: {name} is given more than once: keep one amount.")
     return {name: int(amount) if amount.isdecimal() else amount for name, _, amount in pairs}

@@ -112,7 +112,7 @@ def test_it_goes_back_to_the_hold_before(stage: Stage) -> None:
     assert notes(stage)[contract.SCALE_FALLBACK] == "4", "6 was never more than a wish"
 
 
-@pytest.mark.parametrize("again", [["6"], ["--auto"], ["3", "--timeout", "60s"]])
+@pytest.mark.parametrize("again", [["6"], ["--auto"], ["3"]])
 def test_another_wish_takes_the_limit_away(stage: Stage, again: list[str]) -> None:
     stage.run("scale", "mnist", "6", "--timeout", "90s")
     stage.run("scale", "mnist", *again)
@@ -363,6 +363,11 @@ def test_a_launcher_that_does_not_run_is_said_before_anything_changes(stage: Sta
             ["6", "--timeout", "0"],
             "0: write a length of time in d, h, m and s, above 0 and up to 365d: 60s, ",
         ),
+        (["--auto", "--timeout", "60s"], "add --replicas or --wait, or leave it out."),
+        (["--max", "10", "--timeout", "60s"], "add --replicas or --wait, or leave it out."),
+        (["3", "--timeout", "60s"], "add --wait, or leave out --timeout"),
+        (["4", "--timeout", "60s"], "add --wait, or leave out --timeout"),
+        (["--remove", "worker-1", "--timeout", "60s"], "add --replicas or --wait"),
         (["--auto", "--script", "x"], "--script runs when workers are added or removed"),
         (["6", "--env", "A=b"], "--env is for --script."),
         (["6", "--script", "x", "--env", "A"], '--env "A": write NAME=VALUE.'),
@@ -376,3 +381,4 @@ def test_what_makes_no_sense_is_wrong_usage(stage: Stage, arguments: list[str], 
     found = stage.run("scale", "mnist", *arguments)
     assert found.code == 2
     assert words in found.err
+    assert contract.REPLICAS not in notes(stage)

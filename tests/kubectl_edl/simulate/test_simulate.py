@@ -370,6 +370,7 @@ def test_the_table_shows_now_and_then(stage: Stage) -> None:
         (("--set", "job/nobody.max=4"), 'no training job "nobody" in namespace default'),
         (("--add-nodes", "1", "--like", "nobody"), 'no node "nobody"'),
         (("--add-nodes", "1", "--like", "cpu=many"), "such as cpu=16,memory=64Gi"),
+        (("--add-nodes", "1", "--like", "cpu=8,cpu=9"), "cpu is given more than once: keep one"),
         (("--add-nodes", "1", "--like", "cpu=8,memory=-3"), "-3 is below 0; such as cpu=16"),
         (
             ("--add-nodes", "1", "--like", "cpuu=3"),

@@ -169,6 +169,15 @@ def test_what_is_wrong_is_told_and_nothing_is_written(stage: Stage) -> None:
     assert stage.run("teams", "set", "vision", "--guaranteed", "cpu").code == 2
 
 
+@pytest.mark.parametrize("option", ["--guaranteed", "--limit"])
+def test_a_resource_with_two_amounts_is_refused(stage: Stage, option: str) -> None:
+    put(stage)
+    found = stage.run("teams", "set", "vision", option, "cpu=1,memory=4Gi,cpu=2", "-y")
+    assert found.code == 2
+    assert f"{option}: cpu is given more than once: keep one amount." in found.err
+    assert document(stage) == TEXT
+
+
 def test_less_is_asked_for_and_taken_on_yes(stage: Stage) -> None:
     put(stage)
     less = ("teams", "set", "vision", "--guaranteed", "cpu=4")
