@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         WhyDocument,
     )
 
+NO_REPLICAS: Final = "0/?"
+"""Replicas and bounds of a role whose Job does not exist."""
 _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
@@ -51,6 +53,8 @@ class JobView(msgspec.Struct, frozen=True):
     job: TrainingJob
     phase: Phase
     roles: tuple[RoleView, ...]
+    flags: str = ""
+    """How commands that are suggested about it reach its cluster: ` --context prod`."""
 
     @property
     def name(self) -> str:
@@ -59,8 +63,12 @@ class JobView(msgspec.Struct, frozen=True):
 
     @property
     def sizes(self) -> str:
-        """All roles in one cell without spaces: `chief=1/1,ps=2/2,worker=4/1..12`."""
-        return ",".join(role.text for role in self.roles)
+        """All roles in one cell without spaces: `chief=1/1,worker=4/1..12,ps=0/?`.
+
+        A role whose Job does not exist has no replicas; its bounds are not known here.
+        """
+        missing = (f"{name}={NO_REPLICAS}" for name in self.job.missing)
+        return ",".join((*(role.text for role in self.roles), *missing))
 
     @property
     def pending(self) -> int:
@@ -142,10 +150,10 @@ def why_of(reason: Reason) -> Why:
     return Why(reason.code, message(reason))
 
 
-def view(job: TrainingJob) -> JobView:
+def view(job: TrainingJob, flags: str = "") -> JobView:
     """A training job's figures."""
     now = phase(job)
-    return JobView(job, now, tuple(_role(role, now) for role in job.roles))
+    return JobView(job, now, tuple(_role(role, now) for role in job.roles), flags)
 
 
 def document(shown: JobView, cooldown: "CooldownDocument | None") -> "TrainingJobDocument":

@@ -13,7 +13,7 @@ _WORDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("Running", "Succeeded", "Complete", "Ready", "ScaleSucceeded"), GOOD),
     **dict.fromkeys(("Starting", "Scaling", "Finishing"), BUSY),
     **dict.fromkeys(("Incomplete", "Queued", "Paused", "Suspended", "Cordoned"), WAITS),
-    **dict.fromkeys(("Pending", "NotReady", "Terminating"), WAITS),
+    **dict.fromkeys(("Pending", "NotReady", "Terminating", "Missing"), WAITS),
     "SchedulingGated": WAITS,
     **dict.fromkeys(("Failed", "ScaleFailed", "Warning", "Unknown"), BAD),
 }

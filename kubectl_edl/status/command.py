@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 _HELP: Final = """Show training jobs: sizes, bounds, what they wait for and why.
 
 ROLES reads role=NOW/MIN..MAX: worker=4/1..12 has 4 workers and may have 1 to 12; chief=1/1 never
-changes. PENDING counts pods that are asked for and do not run; for a queued job, its minimum.
+changes, and the Job of ps=0/? does not exist. PENDING counts pods that are asked for and do not
+run; for a queued job, its minimum.
 With JOB (a training job, or one of its Jobs): the tree of its roles and pods, the last decisions,
 and what blocks it, with the fix. A bar is what runs (█ or #), what is on its way (░ or :)
 and what there may be; behind it the sizes of the last minutes or hours.

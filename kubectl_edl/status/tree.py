@@ -7,10 +7,16 @@ from enum import IntEnum
 
 from edl.model import Pod, PodPhase, ResizePolicy
 from kubectl_edl.model.size_timeline import trend, window
-from kubectl_edl.model.training_job_view import JobView, RoleView, pod_status, why_of_role
+from kubectl_edl.model.training_job_view import (
+    NO_REPLICAS,
+    JobView,
+    RoleView,
+    pod_status,
+    why_of_role,
+)
 from kubectl_edl.output.age import age, duration
 from kubectl_edl.output.color import FAINT, meaning
-from kubectl_edl.output.sparkline import bar, sparkline
+from kubectl_edl.output.sparkline import CELLS, bar, sparkline
 from kubectl_edl.output.table import Column, Table
 
 
@@ -78,7 +84,8 @@ def lines(forest: Forest, depth: Depth) -> int:
     """How many it has at least, known without drawing it."""
     roles = [role for view in forest.views for role in view.roles if depth < Depth.JOBS]
     pods = sum(len(role.role.status.pods) for role in roles) if depth is Depth.PODS else 0
-    return len(forest.views) + len(roles) + pods
+    missing = sum(len(view.job.missing) for view in forest.views) if depth < Depth.JOBS else 0
+    return len(forest.views) + len(roles) + missing + pods
 
 
 def _lines(row: _Row, own: str, under: str) -> Iterator[tuple[str, ...]]:
@@ -103,17 +110,18 @@ def _job(view: JobView, forest: Forest, depth: Depth, length: timedelta) -> _Row
         else (0, 0, 0)
     )
     name = str(view.job.key) if forest.everywhere else view.job.key.name
+    missing = [_Row(one, "Missing", f"{'':{CELLS}} {NO_REPLICAS}") for one in view.job.missing]
     sizes = trend(view.job, [one.role for one in roles], forest.now, length)
     return _Row(
         name,
         view.phase.value,
-        f"{bar(running, size, most)} {size}/{most}",
+        f"{bar(running, size, most)} {size}/{'?' if missing else most}",
         sparkline(sizes, most),
         age=age(view.job.queued_at, forest.now),
         reason=view.why.message,
         below=()
         if depth is Depth.JOBS
-        else tuple(_role(view, one, forest, depth, length) for one in roles),
+        else (*(_role(view, one, forest, depth, length) for one in roles), *missing),
     )
 
 

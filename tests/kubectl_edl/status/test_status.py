@@ -31,7 +31,7 @@ def test_one_line_a_training_job(stage: Stage) -> None:
         "MESSAGE                                    AGE\n"
         "bert     tensorflow   Queued       chief=0/1,ps=0/2,worker=0/1..12   4         "
         "waiting for the reconciler to look at it   2m\n"
-        "hvd      horovod      Incomplete   worker=0/2..10                    0         "
+        "hvd      horovod      Incomplete   worker=0/2..10,launcher=0/?       0         "
         "waiting for the Jobs of launcher           2m\n"
         "mnist    tensorflow   Running      chief=1/1,ps=2/2,worker=4/1..12   1         "
         "idle room: 4 of 12 fit                     5m\n"

@@ -50,6 +50,19 @@ def test_a_live_tree_goes_from_training_jobs_to_pods(stage: Stage) -> None:
     assert "███░········ 4/1..12" in worker
 
 
+def test_a_role_whose_job_was_deleted_is_missed_in_the_sizes(stage: Stage) -> None:
+    stage.delete("mnist-ps")
+    for index in range(2):
+        stage.delete(f"mnist-ps-{index}-x{index}", "Pod")
+    row = next(line for line in stage.run("status").out.splitlines() if line.startswith("mnist"))
+    assert "chief=1/1,worker=4/1..12,ps=0/?" in row
+    lines = stage.run("status", "mnist").out.splitlines()
+    whole = next(line for line in lines if line.startswith("mnist  "))
+    assert whole.split()[3] == "5/?", "what is left is not the whole job"
+    lost = next(line for line in lines if line.startswith("└─ ps"))
+    assert lost.split() == ["└─", "ps", "Missing", "0/?"]
+
+
 def test_the_last_decisions_stand_below_with_their_reasons(stage: Stage) -> None:
     last = frame(stage)[-1]
     assert re.split("  +", last) == [
