@@ -127,7 +127,7 @@ def _hand_back(jobs: list[Json], connection: ClusterConnection, actuator: Patche
     ]
     flags = connection.scope.flags
     lines = [f"{_outcome(job, flags)}{actuator.remark}" for job in jobs]
-    return _Done("\n".join(lines), tuple(changed), tuple(_hints(jobs)))
+    return _Done("\n".join(lines), tuple(changed), tuple(_hints(jobs, flags)))
 
 
 def _target(job: Json) -> ObjectRef:
@@ -158,7 +158,7 @@ def _outcome(job: Json, flags: str) -> str:
     return f"{name}: an ordinary Job again; it runs on, {spec.get('parallelism', 1)} at a time"
 
 
-def _hints(jobs: list[Json]) -> Iterator[str]:
+def _hints(jobs: list[Json], flags: str) -> Iterator[str]:
     """What kubectl-edl no longer does for the released Jobs."""
     gated = [job["metadata"]["name"] for job in with_gates(jobs)]
     if gated:
@@ -169,7 +169,8 @@ def _hints(jobs: list[Json]) -> Iterator[str]:
         kind = framework.kinds.get(labels.get(contract.ROLE, "")) if framework else None
         if kind and kind.serves:
             name = job["metadata"]["name"]
-            yield f"hint: nothing ends {name} when the training is done: kubectl delete job {name}"
+            delete = f"kubectl delete job {name}{flags}"
+            yield f"hint: nothing ends {name} when the training is done: {delete}"
 
 
 def _lift_budgets(connection: ClusterConnection, done: _Done, writing: Writing) -> Iterator[str]:

@@ -78,7 +78,8 @@ def renew(connection: ClusterConnection, now: datetime, *, authority: bool) -> I
     cluster = connection.cluster
     secrets = usual(namespace=cluster.system_namespace)
     if not list(trusted(cluster)):
-        raise Refused("kubectl-edl is not installed here: kubectl edl install --image IMAGE")
+        way = f"kubectl edl install --image IMAGE{connection.scope.cluster_flags}"
+        raise Refused(f"kubectl-edl is not installed here: {way}")
     if (by := keeper(cluster)) is not CertificateStore.RECONCILER:
         elsewhere = _ELSEWHERE[by].format(namespace=cluster.system_namespace)
         raise Refused(f"{by.value} keeps the certificates of this installation: {elsewhere}")

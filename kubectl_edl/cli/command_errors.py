@@ -103,13 +103,15 @@ def no_such_job(name: str, known: Sequence[str], connection: ClusterConnection) 
     """`known` are the names of the training jobs there; the nearest are suggested."""
     where = f"in namespace {connection.namespace}" if connection.namespace else "in any namespace"
     found = f'no training job "{name}" {where}'
-    return Missing(f"{found}; {_nearest(name, known)}all of them: kubectl edl status -A")
+    every = f"kubectl edl status -A{connection.scope.cluster_flags}"
+    return Missing(f"{found}; {_nearest(name, known)}all of them: {every}")
 
 
 def no_such_plain_job(name: str, known: Sequence[str], connection: ClusterConnection) -> Missing:
     """`known` are the names of all Jobs there."""
     found = f'no Job "{name}" in namespace {connection.namespace}'
-    return Missing(f"{found}; {_nearest(name, known)}all of them: kubectl get jobs -A")
+    every = f"kubectl get jobs -A{connection.scope.cluster_flags}"
+    return Missing(f"{found}; {_nearest(name, known)}all of them: {every}")
 
 
 def no_such_job_in(where: str, name: str, known: Sequence[str]) -> Missing:

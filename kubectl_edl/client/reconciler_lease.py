@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from edl.kube.auth.access_review import MissingRights
-    from edl.kube.cluster import Cluster
+    from edl.kube.cluster import Cluster, PluginCluster
     from edl.writes import Json
     from kubectl_edl.cli.context import ClusterConnection
 
 SLACK: Final = timedelta(seconds=5)
 """How far the clocks of the reconciler and of the API server may be apart."""
-_DOCTOR: Final = "kubectl edl doctor"
 _USUAL_SECONDS: Final = 15
 
 
@@ -61,6 +60,8 @@ class LeaseView:
     refusal: Forbidden | None = None
     missing: MissingRights | None = None
     """Writes that the leader lacks rights for; None if it does not publish them."""
+    flags: str = ""
+    """How a command that is suggested reaches the cluster: ` --context prod`."""
     queue_as_of: datetime | None = None
     """Until when each ConfigMap `edl-queue` was right; None where it does not say."""
 
@@ -91,33 +92,38 @@ class LeaseView:
     @property
     def hints(self) -> tuple[str, ...]:
         """For stderr; empty while a reconciler leads and may write, and where nothing is known."""
+        doctor = f"kubectl edl doctor{self.flags}"
         if self.missing and self.missing.rights and self.lead is Lead.LEADS:
             what = f"hint: the reconciler may not {self.missing}"
-            return (f"{what}: decisions that take such writes are not carried out; {_DOCTOR}",)
+            return (f"{what}: decisions that take such writes are not carried out; {doctor}",)
         if not self.stalled:
             return ()
         what = f"hint: no reconciler is at work now ({self.why})"
-        return (f"{what}: nothing starts or changes its size; {_DOCTOR}",)
+        return (f"{what}: nothing starts or changes its size; {doctor}",)
 
 
 def leadership(connection: ClusterConnection, now: datetime) -> LeaseView:
     """By the API server's clock: this machine's may be wrong."""
     cluster = connection.cluster
-    return read(
-        cluster, lambda: cluster.get(lease_ref(cluster)), lambda: now + cluster.clock_ahead()
-    )
+    return read(connection, lambda: cluster.get(lease_ref(cluster)), now)
 
 
 def lease_ref(cluster: Cluster) -> ObjectRef:
     return ObjectRef("Lease", cluster.system_namespace, contract.RECONCILER_LEASE)
 
 
-def read(cluster: Cluster, lease: Callable[[], Json], now: Callable[[], datetime]) -> LeaseView:
-    """`now` is asked when the Lease is there."""
+def read(connection: ClusterConnection, lease: Callable[[], Json], now: datetime) -> LeaseView:
+    """The same, of a Lease that may have been asked for before."""
+    found = _read(connection.cluster, lease, now)
+    return replace(found, flags=connection.scope.cluster_flags)
+
+
+def _read(cluster: PluginCluster, lease: Callable[[], Json], now: datetime) -> LeaseView:
     target = lease_ref(cluster)
     where = f"Lease {target.namespace}/{target.name}"
     try:
-        return judged(where, lease(), now())
+        found = lease()
+        return judged(where, found, now + cluster.clock_ahead())
     except NotFound:
         return LeaseView(Lead.ABSENT, where)
     except Forbidden as error:

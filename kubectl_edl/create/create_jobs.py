@@ -77,8 +77,9 @@ def _joined(connection: ClusterConnection, manifests: Sequence[Json]) -> list[Fi
     except Forbidden:
         return []
     names = ", ".join(sorted(json.loads(one)["metadata"]["name"] for one in listed))
+    there = connection.scope.flags_in(connection.namespace)
     what = f"a training job of this name exists already in namespace {connection.namespace}"
-    way_out = f"another NAME, or: kubectl edl delete {job} -n {wanted.namespace}"
+    way_out = f"another NAME, or: kubectl edl delete {job}{there}"
     return [Finding(f"job.batch/{own['name']}", f"{what}, of {names}", way_out)] if names else []
 
 
@@ -88,7 +89,8 @@ def _asked(connection: ClusterConnection, manifest: Json) -> Json | Finding:
         return _create(connection, manifest, dry_run=True)
     except Conflict:
         name = manifest["metadata"]["name"]
-        way_out = f"another NAME, or: kubectl delete job {name} -n {connection.namespace}"
+        there = connection.scope.flags_in(connection.namespace)
+        way_out = f"another NAME, or: kubectl delete job {name}{there}"
         return Finding(place, f"exists already in namespace {connection.namespace}", way_out)
     except Invalid as error:
         return Finding(place, str(error))
@@ -108,8 +110,8 @@ def _taken_back(world: CliContext, connection: ClusterConnection, created: Seque
     ]
     if standing:
         names = " ".join(standing)
-        where = f"-n {connection.namespace} --ignore-not-found"
-        return f"may still be there: kubectl delete job {names} {where}"
+        there = connection.scope.flags_in(connection.namespace)
+        return f"may still be there: kubectl delete job {names}{there} --ignore-not-found"
     if not created:
         return "nothing was created"
     names = ", ".join(one["metadata"]["name"] for one in created)

@@ -10,7 +10,7 @@ from edl import contract
 from edl.kube.cluster import PluginCluster, find
 from edl.model import ObjectRef
 from edl.writes import Json
-from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.cli.command_errors import Misused, Refused
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import DRY_RUNS, TIME_LIMIT, TIMEOUT, given, option
 from kubectl_edl.client.certificate_store import served_in, served_outside
@@ -58,29 +58,27 @@ class InstallOptions:
 def install(
     world: CliContext, scope: Scope, asked: InstallationChoice, how: InstallOptions
 ) -> None:
-    """Where nothing of ours is, or half of it."""
+    """Where nothing of ours is, or half of it. Raises Misused without an image: none is public."""
+    given = installation_values.chosen(asked, {}, world.stdin)
+    if "image" not in given:
+        raise Misused(f"--image is missing: {rollout.image_remedy('install')}")
     if how.dry_run == "client":
-        _print(
-            world,
-            how.output or "yaml",
-            installation_values.documents(
-                installation_values.chosen(asked, {}, world.stdin),
-                scope.system_namespace or contract.SYSTEM_NAMESPACE,
-            ),
-        )
+        namespace = scope.system_namespace or contract.SYSTEM_NAMESPACE
+        _print(world, how.output or "yaml", installation_values.documents(given, namespace))
         return
     cluster = world.connect(scope).cluster
     if find(cluster, _webhook(cluster)) is not None:
         raise Refused(
-            "kubectl-edl is installed already; another image or other values: kubectl edl upgrade"
+            "kubectl-edl is installed already; another image or other values: "
+            f"kubectl edl upgrade{scope.cluster_flags}"
         )
-    _refuse_a_second(cluster)
+    _refuse_a_second(cluster, scope)
     if outside := served_outside(cluster):
         raise Refused(
             f"kubectl-edl is installed already: the webhook is served from {outside}, by no "
             "Deployment of this cluster; to run it in the cluster, kubectl edl uninstall first"
         )
-    _put(world, cluster, installation_values.chosen(asked, {}, world.stdin), how)
+    _put(world, cluster, given, how)
 
 
 def upgrade(
@@ -88,7 +86,7 @@ def upgrade(
 ) -> None:
     """To this plugin's version, with the values of before where nothing else is said."""
     cluster = world.connect(scope).cluster
-    _refuse_a_second(cluster)
+    _refuse_a_second(cluster, scope)
     if find(cluster, _webhook(cluster)) is None:
         if outside := served_outside(cluster):
             raise Refused(
@@ -96,7 +94,8 @@ def upgrade(
                 "this cluster; restart it there in the new version"
             )
         raise Refused(
-            "kubectl-edl is not installed in this cluster: kubectl edl install --image IMAGE"
+            "kubectl-edl is not installed in this cluster: "
+            f"kubectl edl install --image IMAGE{scope.cluster_flags}"
         )
     refuse_helm(cluster, lambda release, place: f"helm upgrade {release} CHART -n {place}")
     given = installation_values.chosen(asked, installation_values.kept(cluster), world.stdin)
@@ -114,13 +113,14 @@ def _webhook(cluster: PluginCluster) -> ObjectRef:
     return ObjectRef("Deployment", cluster.system_namespace, "edl-webhook")
 
 
-def _refuse_a_second(cluster: PluginCluster) -> None:
+def _refuse_a_second(cluster: PluginCluster, scope: Scope) -> None:
     """The webhook configurations are the cluster's: they serve one installation."""
     where = served_in(cluster)
     if where not in ("", cluster.system_namespace):
         raise Refused(
             f"kubectl-edl is installed in namespace {where}: "
-            f"export {contract.SYSTEM_NAMESPACE_ENV}={where}, then kubectl edl upgrade"
+            f"export {contract.SYSTEM_NAMESPACE_ENV}={where}, then "
+            f"kubectl edl upgrade{scope.cluster_flags}"
         )
 
 

@@ -14,6 +14,7 @@ from kubectl_edl.cli.command_errors import Refused, TimedOut
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.interaction import waited
 from kubectl_edl.client.pending_pods import NO_IMAGE
+from manifests import values
 
 DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
 _CRASHES: Final = 3
@@ -70,10 +71,17 @@ def _hopeless(cluster: PluginCluster) -> Iterator[str]:
 
 def _no_image(image: str, waiting: Json) -> str:
     said = " ".join(str(waiting.get("message", waiting["reason"])).split())
+    return f"no node gets the image {image} ({said}); {image_remedy('upgrade')}"
+
+
+def image_remedy(verb: str) -> str:
+    """How nodes get an image: loaded on kind, pulled from a registry elsewhere."""
+    local, pulled = values.DEFAULTS.image, f"REGISTRY/{values.DEFAULTS.image}"
     return (
-        f"no node gets the image {image} ({said}); build and push it where the cluster finds it: "
-        "docker build -t REGISTRY/kubectl-edl:0.1.0 . && docker push REGISTRY/kubectl-edl:0.1.0, "
-        "then: kubectl edl upgrade --image REGISTRY/kubectl-edl:0.1.0"
+        f"build it from kubectl-edl's sources and load it on kind: docker build -t {local} . && "
+        f"kind load docker-image {local} && kubectl edl {verb} --image {local}; or push it to a "
+        f"registry of the cluster: docker build -t {pulled} . && docker push {pulled} && "
+        f"kubectl edl {verb} --image {pulled}"
     )
 
 

@@ -62,7 +62,7 @@ def shown(key: JobKey, scope: Scope) -> str:
 
 def flags(key: JobKey, scope: Scope) -> str:
     """Flags of a suggested command for one training job."""
-    return f" -n {key.namespace}" if scope.all_namespaces else scope.flags
+    return scope.flags_in(key.namespace) if scope.all_namespaces else scope.flags
 
 
 def each(world: CliContext, items: Iterable[_Item], do: Callable[[_Item], None]) -> None:

@@ -50,7 +50,7 @@ def closeup(
         hints,
     )
     pods = allowed(lambda: unplaced(connection.cluster, found.key.namespace, jobs), "", [])
-    shown = view(found)
+    shown = view(found, connection.scope.cluster_flags)
     stuck = obstacles(shown, pods, changes, lead, now)
     why = {pod.name: pod.why for pod in pods}
     queue = _published(found, connection, now)

@@ -42,7 +42,8 @@ def obstacles(
     """
     found: Iterable[Obstacle] = _OF_PHASE.get(view.phase, _of_pods)(view, now)
     if view.phase is Phase.QUEUED and lead.stalled:
-        found = [one if one.way_out == _CORRECT else Obstacle(one.what, _DOCTOR) for one in found]
+        doctor = f"{_DOCTOR}{view.flags}"
+        found = [one if one.way_out == _CORRECT else Obstacle(one.what, doctor) for one in found]
     missing = _of_missing_pods(view, changes, now)
     return (*_problem(view), *found, *missing, *_of_waiting(view, waiting, now))
 
@@ -57,7 +58,11 @@ def in_the_way(found: Iterable[Obstacle]) -> str:
 
 
 def _flags(view: JobView) -> str:
-    return f"{view.job.key.name} -n {view.job.key.namespace}"
+    return f"{view.job.key.name} {_there(view)}"
+
+
+def _there(view: JobView) -> str:
+    return f"-n {view.job.key.namespace}{view.flags}"
 
 
 def _problem(view: JobView) -> Iterator[Obstacle]:
@@ -93,7 +98,7 @@ def _queued(view: JobView, now: datetime) -> Iterator[Obstacle]:
         return
     # `explain` runs its own decision, so it explains a new job before the reconciler has seen it.
     unseen = why.reason is Code.UNOBSERVED and not new
-    way = _DOCTOR if unseen else f"kubectl edl explain {_flags(view)}"
+    way = f"{_DOCTOR}{view.flags}" if unseen else f"kubectl edl explain {_flags(view)}"
     # What is wrong with a job says itself what puts it right.
     yield Obstacle(why.message, _CORRECT if why.reason is Code.INVALID else way)
 
@@ -158,13 +163,13 @@ def _of_waiting(view: JobView, waiting: Sequence[Unplaced], now: datetime) -> It
 
 
 def _way_out(view: JobView, pod: Unplaced) -> str:
-    describe = f"kubectl describe pod {pod.name} -n {view.job.key.namespace}"
+    describe = f"kubectl describe pod {pod.name} {_there(view)}"
     if pod.reason in NO_IMAGE:
         return f"is the image's name right, and may this cluster pull it? {describe}"
     if pod.reason in _CONFIG:
         return f"a ConfigMap or Secret that it names is missing: {describe}"
     if pod.claims:
-        return f"kubectl get pvc,storageclass -n {view.job.key.namespace}"
+        return f"kubectl get pvc,storageclass {_there(view)}"
     return describe if pod.node else f"kubectl edl explain {_flags(view)}"
 
 

@@ -35,7 +35,8 @@ class Wait:
         if not self._wanted.goals:
             return
         if not views:
-            raise Missing("no training job to wait for; all of them: kubectl edl status -A")
+            every = f"kubectl edl status -A{self._scope.cluster_flags}"
+            raise Missing(f"no training job to wait for; all of them: {every}")
         for one in views:
             if one.phase in _ENDED and not self._is_there(one):
                 raise EndedOtherwise(f"{one.job.key.name} is {one.phase.value}: {one.why.message}")
@@ -54,7 +55,7 @@ class Wait:
             names = ", ".join(f"{one.job.key.name} is {one.phase.value}" for one in missed)
             wished = " or ".join(goal.value for goal in self._wanted.goals)
             first = missed[0].job.key
-            where = f" -n {first.namespace}" if self._scope.flags else ""
+            where = self._scope.flags_in(first.namespace) if self._scope.flags else ""
             raise TimedOut(
                 f"not {wished} in time: {names}; see kubectl edl status {first.name}{where}"
             )

@@ -119,7 +119,7 @@ def test_it_comes_changes_and_goes_again(empty: Cluster) -> None:
     assert (dry.returncode, dry.stderr) == (0, "")
     assert everything(cluster) == before
 
-    late = plugin(cluster, "install", "--timeout", "20")
+    late = plugin(cluster, "install", "--image", "kubectl-edl:0.1.0", "--timeout", "20")
     assert late.returncode == 5, late.stdout + late.stderr
     assert "the API server has no caBundle for it yet" in late.stderr
 

@@ -98,7 +98,7 @@ def examine(connect: Callable[[], ClusterConnection], now: datetime) -> Iterator
     except EdlError as error:
         yield Examined(
             SECTIONS[0].title,
-            (_named(SECTIONS[0].checks[0], _of_error(error)),),
+            (_of_error(error).named(SECTIONS[0].checks[0].name),),
             cut_short=True,
         )
         return
@@ -113,7 +113,7 @@ def look_at(section: Section, patient: Patient) -> Examined:
     """One section, up to a vital check that failed."""
     found: list[Diagnosis] = []
     for check in section.checks:
-        said = [_named(check, one) for one in _carefully(check, patient)]
+        said = [one.named(check.name, patient.flags) for one in _carefully(check, patient)]
         found.extend(said)
         if check.vital and any(one.verdict is Verdict.FAILURE for one in said):
             return Examined(section.title, tuple(found), cut_short=True)
@@ -135,7 +135,3 @@ def _of_error(error: EdlError) -> Diagnosis:
     if isinstance(error, Unreachable):
         return failure(str(error), "kubectl cluster-info; kubectl config get-contexts")
     return failure(str(error), "kubectl config view --minify")
-
-
-def _named(check: Check, diagnosis: Diagnosis) -> Diagnosis:
-    return diagnosis.named(check.name)

@@ -18,6 +18,12 @@ class Verdict(StrEnum):
     FAILURE = "failure"
 
 
+class FixCommand(str):
+    """A fix that is a command, or ends with one: the flags of the user's connection follow it."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """One sentence about one thing; `fix` is a command to copy, empty where all is well."""
@@ -28,8 +34,10 @@ class Diagnosis:
     check: str = ""
     """The name of the check that found it, for scripts."""
 
-    def named(self, check: str) -> "Diagnosis":
-        return replace(self, check=check)
+    def named(self, check: str, flags: str = "") -> "Diagnosis":
+        """`flags` of the connection reach the same cluster by its command."""
+        added = flags if isinstance(self.fix, FixCommand) else ""
+        return replace(self, check=check, fix=f"{self.fix}{added}")
 
 
 def well(says: str) -> Diagnosis:
@@ -62,6 +70,11 @@ class Patient:
     now: datetime
     surveyed: list[Survey] = field(default_factory=list, compare=False)
     """The training jobs, once they were listed: a check after another reads the same."""
+
+    @property
+    def flags(self) -> str:
+        """How a command that is suggested reaches this cluster: ` --context prod`."""
+        return self.connection.scope.cluster_flags
 
     @property
     def system_namespace(self) -> str:

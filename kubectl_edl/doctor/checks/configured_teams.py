@@ -14,6 +14,7 @@ from edl.quantities import amount_text
 from kubectl_edl.doctor.checks.check import (
     Diagnoses,
     Diagnosis,
+    FixCommand,
     Patient,
     failure,
     first,
@@ -42,14 +43,15 @@ def teams(patient: Patient) -> Diagnoses:
             yield failure(f"{where}: and {more} more", edit)
         return
     said = [*_above_nodes(patient, found), *_contradictions(patient, found)]
-    yield from first(said, "kubectl get namespaces --show-labels")
+    yield from first(said, FixCommand("kubectl get namespaces --show-labels"))
     if not said:
         count = sum(1 for team in found if team.name != "default")
         yield well(f"{count} teams are configured")
 
 
 def _edit(patient: Patient) -> str:
-    return f"kubectl edit configmap {contract.TEAMS_CONFIG_MAP} -n {patient.system_namespace}"
+    name, namespace = contract.TEAMS_CONFIG_MAP, patient.system_namespace
+    return FixCommand(f"kubectl edit configmap {name} -n {namespace}")
 
 
 def _above_nodes(patient: Patient, found: Teams) -> Iterator[Diagnosis]:
@@ -87,5 +89,5 @@ def _contradictions(patient: Patient, found: Teams) -> Iterator[Diagnosis]:
             names = " and ".join(matching)
             yield warning(
                 f"namespace {facts.name} is claimed by {names}: it belongs to {matching[0]}",
-                f"name it in the team that it belongs to: {_edit(patient)}",
+                FixCommand(f"name it in the team that it belongs to: {_edit(patient)}"),
             )

@@ -10,9 +10,10 @@ from edl.kube.cluster import find
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import served_in, served_outside
-from kubectl_edl.doctor.checks.check import Diagnoses, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.check import Diagnoses, FixCommand, Patient, failure, warning, well
 
-INSTALL: Final = "kubectl edl install --image IMAGE"
+INSTALL: Final = FixCommand("kubectl edl install --image IMAGE")
+UPGRADE: Final = FixCommand("kubectl edl upgrade")
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
 
@@ -58,7 +59,7 @@ def release(patient: Patient) -> Diagnoses:
     tags = {name: tag for name, image in images.items() if (tag := _tag(image))}
     others = {name: tag for name, tag in tags.items() if tag.removeprefix("v") != mine}
     for name, tag in others.items():
-        yield warning(f"{name} runs {tag}, and this plugin is {mine}", "kubectl edl upgrade")
+        yield warning(f"{name} runs {tag}, and this plugin is {mine}", UPGRADE)
     if tags and not others:
         yield well(f"the cluster runs the plugin's own release, {mine}")
 
@@ -92,7 +93,7 @@ def _replicas(name: str, deployment: Json, namespace: str) -> Diagnoses:
     wanted = (deployment.get("spec") or {}).get("replicas", 1)
     ready = (deployment.get("status") or {}).get("readyReplicas") or 0
     says = f"{name}: {ready} of {wanted} replicas ready"
-    pods = f"kubectl describe pods -n {namespace} -l app.kubernetes.io/name={name}"
+    pods = FixCommand(f"kubectl describe pods -n {namespace} -l app.kubernetes.io/name={name}")
     if not ready:
         yield failure(says, pods)
     elif ready < wanted:

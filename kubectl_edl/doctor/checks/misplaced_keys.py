@@ -13,7 +13,14 @@ from edl.inject.warnings import unknown_keys
 from edl.kube.cluster import ListOptions
 from edl.parsing.namespace_policy import SILENT
 from edl.writes import Json
-from kubectl_edl.doctor.checks.check import Diagnoses, Diagnosis, Patient, first, warning
+from kubectl_edl.doctor.checks.check import (
+    Diagnoses,
+    Diagnosis,
+    FixCommand,
+    Patient,
+    first,
+    warning,
+)
 from kubectl_edl.resources.source_manifest import controller_of, has_ended
 
 _PODS: Final = f"!{contract.JOB_NAME_LABEL}"
@@ -22,13 +29,17 @@ _PODS: Final = f"!{contract.JOB_NAME_LABEL}"
 
 def unheeded(patient: Patient) -> Diagnoses:
     """On Jobs and bare pods: the webhook's warnings reach only users who apply them by hand."""
-    yield from first(list(_said(patient, "Job", "")), "kubectl get jobs -A --show-labels")
-    yield from first(list(_said(patient, "Pod", _PODS)), "kubectl get pods -A --show-labels")
+    yield from first(
+        list(_said(patient, "Job", "")), FixCommand("kubectl get jobs -A --show-labels")
+    )
+    yield from first(
+        list(_said(patient, "Pod", _PODS)), FixCommand("kubectl get pods -A --show-labels")
+    )
 
 
 def cron_jobs(patient: Patient) -> Diagnoses:
     """On CronJobs and in their templates: no webhook is asked about them."""
-    yield from first(list(_of_cron_jobs(patient)), "kubectl get cronjobs -A")
+    yield from first(list(_of_cron_jobs(patient)), FixCommand("kubectl get cronjobs -A"))
 
 
 def _said(patient: Patient, kind: str, labels: str) -> Iterator[Diagnosis]:
@@ -58,8 +69,9 @@ def _of_cron_jobs(patient: Patient) -> Iterator[Diagnosis]:
     for manifest in _listed(patient, "CronJob"):
         metadata, template = manifest["metadata"], manifest["spec"].get("jobTemplate") or {}
         if said := unknown_keys.on_cron_job(manifest):
-            move = (
-                f"kubectl get cronjob {metadata['name']} -n {metadata['namespace']} -o yaml "
+            where = f"-n {metadata['namespace']}{patient.flags}"
+            move = FixCommand(
+                f"kubectl get cronjob {metadata['name']} {where} -o yaml "
                 "| kubectl edl adopt -f - | kubectl apply -f -"
             )
             yield _slip("CronJob", manifest, (said,), move)

@@ -10,13 +10,23 @@ from edl.kube.cluster import RESOURCES, ListOptions, find
 from edl.model import ObjectRef
 from edl.parsing.yaml_values import timestamp
 from edl.writes import Json
-from kubectl_edl.doctor.checks.check import Diagnoses, Diagnosis, Patient, first, warning, well
+from kubectl_edl.doctor.checks.check import (
+    Diagnoses,
+    Diagnosis,
+    FixCommand,
+    Patient,
+    first,
+    warning,
+    well,
+)
 
 _KINDS: Final = ("Service", "PodDisruptionBudget", "ServiceAccount", "RoleBinding")
 _OURS: Final = f"{contract.JOB},app.kubernetes.io/managed-by={contract.MANAGED_BY}"
 _OWNERS: Final = frozenset({"Job", "Pod"})
 """Kinds to which the reconciler gives dependents; an owner of another kind is taken to exist."""
-_ALL: Final = f"kubectl get {','.join(RESOURCES[kind].plural for kind in _KINDS)} -A -l '{_OURS}'"
+_ALL: Final = FixCommand(
+    f"kubectl get {','.join(RESOURCES[kind].plural for kind in _KINDS)} -A -l '{_OURS}'"
+)
 _SWEPT: Final = timedelta(minutes=2)
 """The garbage collector needs a moment after a Job."""
 
@@ -40,7 +50,7 @@ def _orphan(kind: str, metadata: Json) -> Diagnosis:
     name, namespace = metadata["name"], metadata["namespace"]
     return warning(
         f"{kind} {namespace}/{name} belongs to no Job any more",
-        f"kubectl delete {RESOURCES[kind].plural} {name} -n {namespace}",
+        FixCommand(f"kubectl delete {RESOURCES[kind].plural} {name} -n {namespace}"),
     )
 
 

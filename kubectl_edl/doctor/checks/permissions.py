@@ -18,7 +18,7 @@ from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import CertificateStore, keeper
 from kubectl_edl.doctor.checks.check import Diagnoses, Patient, failure, warning, well
-from kubectl_edl.doctor.checks.installed_components import found
+from kubectl_edl.doctor.checks.installed_components import UPGRADE, found
 from manifests import installation, values
 
 _SYSTEM: Final = contract.SYSTEM_NAMESPACE
@@ -101,7 +101,7 @@ def ours(patient: Patient) -> Diagnoses:
         if missing:
             yield failure(
                 f"ServiceAccount {patient.system_namespace}/{runs_as} may not {listed(missing)}",
-                "kubectl edl upgrade",
+                UPGRADE,
             )
     if well_off == len(ACCOUNTS):
         yield well(f"{' and '.join(ACCOUNTS)} may do all that they must")

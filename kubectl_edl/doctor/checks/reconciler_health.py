@@ -9,8 +9,8 @@ from edl.planner.decision_limits import Provisioner
 from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.client.reconciler_lease import Lead, leadership
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
-from kubectl_edl.doctor.checks.check import Diagnoses, Patient, failure, warning, well
-from kubectl_edl.doctor.checks.installed_components import INSTALL, found
+from kubectl_edl.doctor.checks.check import Diagnoses, FixCommand, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.installed_components import INSTALL, UPGRADE, found
 from kubectl_edl.output.age import duration
 
 _LOGS: Final = "kubectl logs -n {namespace} -l app.kubernetes.io/name=edl-reconciler --tail 50"
@@ -19,7 +19,7 @@ _LOGS: Final = "kubectl logs -n {namespace} -l app.kubernetes.io/name=edl-reconc
 def way_out(patient: Patient, outside: str = "look at its log", inside: str = _LOGS) -> str:
     """`outside`: what to do where no Deployment of the cluster runs it."""
     namespace = patient.system_namespace
-    inside = inside.format(namespace=namespace)
+    inside = FixCommand(inside.format(namespace=namespace))
     try:
         if found(patient, ObjectRef("Deployment", namespace, "edl-reconciler")):
             return inside
@@ -71,7 +71,7 @@ def writes(patient: Patient) -> Diagnoses:
         yield failure(
             f'{lease.holder} runs as "{missing.user}", which may not {missing}: '
             "decisions that take such writes are not carried out",
-            way_out(patient, start, "kubectl edl upgrade"),
+            way_out(patient, start, UPGRADE),
         )
         return
     yield well(f"it may write all that it must, as {missing.user}")
@@ -91,7 +91,7 @@ def settings(patient: Patient) -> Diagnoses:
         yield warning("how it decides is not known while none leads", fix)
         return
     hints = " ".join(hint.removeprefix("hint: ") for hint in by.hints)
-    yield warning(f"how it decides is not known: {hints}", "kubectl edl upgrade")
+    yield warning(f"how it decides is not known: {hints}", UPGRADE)
 
 
 def provisioner(patient: Patient) -> Diagnoses:

@@ -20,11 +20,19 @@ from edl.quantities import Resources
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.doctor.checks import reconciler_health
-from kubectl_edl.doctor.checks.check import Diagnoses, Diagnosis, Patient, first, warning, well
-from kubectl_edl.doctor.checks.stuck_phases import StuckRule, stuck_rules
+from kubectl_edl.doctor.checks.check import (
+    Diagnoses,
+    Diagnosis,
+    FixCommand,
+    Patient,
+    first,
+    warning,
+    well,
+)
+from kubectl_edl.doctor.checks.stuck_phases import StuckRule, explanation, stuck_rules
 
 _SHOWN: Final = 10
-_ALL: Final = "kubectl edl status -A"
+_ALL: Final = FixCommand("kubectl edl status -A")
 _TRIED: Final = 20
 """Queued jobs that are tried alone: each takes a decision over all nodes."""
 
@@ -54,8 +62,7 @@ def unrequested(patient: Patient) -> Diagnoses:
         warning(
             f"{job.key}: no container of {role.name} requests CPU or memory: its pods count as "
             f"nothing, and all {role.spec.max} run whatever capacity is free",
-            f"kubectl edl explain {job.key.name} -n {job.key.namespace}  "
-            "# then recreate it with resources.requests",
+            f"{explanation(job)}{patient.flags}  # then recreate it with resources.requests",
         )
         for job, role in found
         if not job.problem and (role.status.pods or not survey.hints)
@@ -88,7 +95,7 @@ def never(patient: Patient) -> Diagnoses:
         reason = next(said, "nothing fits")
         yield warning(
             f"{job.key} would not start if no other training job ran either: {reason}",
-            f"kubectl edl explain {job.key.name} -n {job.key.namespace}",
+            explanation(job),
         )
     if not hopeless:
         tried = min(len(queued), _TRIED)
@@ -118,7 +125,7 @@ def _unlabelled(job: TrainingJob, label: str) -> Diagnosis:
     then = "it cannot start" if required else "it has no effect"
     return warning(
         f"{job.key}: no node has the label {label} of its {name}: {then}",
-        "kubectl get nodes --show-labels",
+        FixCommand("kubectl get nodes --show-labels"),
     )
 
 
@@ -135,7 +142,7 @@ def consent(patient: Patient) -> Diagnoses:
         yield warning(
             f"namespace {namespace} does not let launchers exec into workers: "
             f"{', '.join(names[:_SHOWN])} cannot start without",
-            namespace_policy.allow_kubexec(namespace),
+            FixCommand(namespace_policy.allow_kubexec(namespace)),
         )
     if waiting and not lacking:
         yield well("launchers may exec into their workers where they have to")

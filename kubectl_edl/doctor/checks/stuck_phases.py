@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from edl import contract
 from edl.model import Phase, TrainingJob
 from edl.phases import ending, phase
-from kubectl_edl.doctor.checks.check import Diagnosis, failure, warning
+from kubectl_edl.doctor.checks.check import Diagnosis, FixCommand, failure, warning
 from kubectl_edl.model.training_job_view import why
 from kubectl_edl.output.age import duration
 
@@ -43,7 +43,7 @@ def _unreadable(job: TrainingJob, now: datetime) -> Diagnosis | None:
     del now
     if not job.problem or ending(job) is not None:
         return None
-    return warning(f"{job.key}: {job.problem}", _explain(job))
+    return warning(f"{job.key}: {job.problem}", explanation(job))
 
 
 def _incomplete(job: TrainingJob, now: datetime) -> Diagnosis | None:
@@ -54,13 +54,15 @@ def _incomplete(job: TrainingJob, now: datetime) -> Diagnosis | None:
         return warning(
             f"{job.key} runs without the Jobs of {', '.join(job.missing)}, which were deleted: "
             "it holds its nodes and cannot complete",
-            "kubectl apply them again, or: "
-            f"kubectl edl delete {job.key.name} -n {job.key.namespace}",
+            FixCommand(
+                "kubectl apply them again, or: "
+                f"kubectl edl delete {job.key.name} -n {job.key.namespace}"
+            ),
         )
     return warning(
         f"{job.key} has waited {duration(waits)} for the Jobs of {', '.join(job.missing)}: "
         "no role starts before the Jobs of all roles exist",
-        f"kubectl get jobs -n {job.key.namespace} -l {contract.JOB}={job.key.name}",
+        FixCommand(f"kubectl get jobs -n {job.key.namespace} -l {contract.JOB}={job.key.name}"),
     )
 
 
@@ -83,7 +85,7 @@ def _unprovisioned(job: TrainingJob, now: datetime) -> Diagnosis | None:
         what = f"{job.key} has waited {duration(now - asked.since)} for nodes of an autoscaler"
         kind = "provisioningrequests" if asked.requests else "pods"
         chosen = f"{kind} -n {job.key.namespace} -l {contract.PROVISIONAL}={job.key.name}"
-        return warning(what, f"kubectl describe {chosen}")
+        return warning(what, FixCommand(f"kubectl describe {chosen}"))
     if asked.failure is None:
         return None
     said = f": {asked.failure.message}" if asked.failure.message else ""
@@ -91,7 +93,7 @@ def _unprovisioned(job: TrainingJob, now: datetime) -> Diagnosis | None:
     times = f"{asked.failure.attempts} times without success"
     return warning(
         f"{job.key} requested nodes {times}, last {ago} ago{said}",
-        _explain(job),
+        explanation(job),
     )
 
 
@@ -106,7 +108,7 @@ def _half_started(job: TrainingJob, now: datetime) -> Diagnosis | None:
     return failure(
         f"{job.key} is half started: {', '.join(waiting)} still suspended after "
         f"{duration(now - since)}",
-        _explain(job),
+        explanation(job),
     )
 
 
@@ -117,7 +119,9 @@ def _starting(job: TrainingJob, now: datetime) -> Diagnosis | None:
     return warning(
         f"{job.key} has been starting for {duration(now - job.started_at)}: {len(pods)} of its "
         "pods are not ready",
-        f"kubectl describe pods -n {job.key.namespace} -l {contract.JOB}={job.key.name}",
+        FixCommand(
+            f"kubectl describe pods -n {job.key.namespace} -l {contract.JOB}={job.key.name}"
+        ),
     )
 
 
@@ -128,7 +132,7 @@ def _scaling(job: TrainingJob, now: datetime) -> Diagnosis | None:
     return warning(
         f"{job.key} has been on its way to a new size for {duration(now - max(moments))}: "
         f"{why(job).message}",
-        _explain(job),
+        explanation(job),
     )
 
 
@@ -143,5 +147,5 @@ def _finishing(log: str, job: TrainingJob, now: datetime) -> Diagnosis | None:
     )
 
 
-def _explain(job: TrainingJob) -> str:
-    return f"kubectl edl explain {job.key.name} -n {job.key.namespace}"
+def explanation(job: TrainingJob) -> FixCommand:
+    return FixCommand(f"kubectl edl explain {job.key.name} -n {job.key.namespace}")

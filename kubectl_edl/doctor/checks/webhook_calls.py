@@ -9,8 +9,16 @@ from edl.errors import Invalid, Unreachable
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import served_outside
-from kubectl_edl.doctor.checks.check import Diagnoses, Diagnosis, Patient, failure, warning, well
-from kubectl_edl.doctor.checks.installed_components import found
+from kubectl_edl.doctor.checks.check import (
+    Diagnoses,
+    Diagnosis,
+    FixCommand,
+    Patient,
+    failure,
+    warning,
+    well,
+)
+from kubectl_edl.doctor.checks.installed_components import UPGRADE, found
 
 ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
     "MutatingWebhookConfiguration": {
@@ -34,9 +42,9 @@ _OF_OTHERS: Final[Mapping[str, str]] = {
 }
 _OWN: Final = frozenset({"teams.edl.dev"})
 """About an object of the installation."""
-_UPGRADE: Final = "kubectl edl upgrade"
 _LOGS: Final = (
-    "kubectl get pods,endpointslices -n {namespace}; kubectl logs -n {namespace} deploy/edl-webhook"
+    "kubectl get pods,endpointslices -n {namespace}{flags}; "
+    "kubectl logs -n {namespace} deploy/edl-webhook"
 )
 _OUTSIDE: Final = (
     "start the webhook that is served from {url}; where it runs, caBundle in the webhook "
@@ -69,13 +77,14 @@ def answers(patient: Patient) -> Diagnoses:
         answer = patient.connection.cluster.create(target, probe, dry_run=True)
     except Unreachable as error:
         outside = served_outside(patient.connection.cluster)
-        fix = _OUTSIDE.format(url=outside) if outside else _LOGS.format(namespace=here)
+        logs = FixCommand(_LOGS.format(namespace=here, flags=patient.flags))
+        fix = _OUTSIDE.format(url=outside) if outside else logs
         yield failure(f"the API server does not reach the webhook: {error}", fix)
         return
     except Invalid as error:
         yield warning(
             f"namespace {namespace} takes no Job to try it with: {error}",
-            "kubectl edl doctor -n NAMESPACE",
+            FixCommand("kubectl edl doctor -n NAMESPACE"),
         )
         return
     if contract.INJECTED_MAX in (answer["metadata"].get("annotations") or {}):
@@ -83,14 +92,14 @@ def answers(patient: Patient) -> Diagnoses:
     else:
         yield failure(
             f"a labelled Job came back unchanged: no webhook is called in namespace {namespace}",
-            f"kubectl get mutatingwebhookconfiguration {CONFIGURATION} -o yaml",
+            FixCommand(f"kubectl get mutatingwebhookconfiguration {CONFIGURATION} -o yaml"),
         )
 
 
 def _absent(kind: str, entries: Mapping[str, Json]) -> Iterator[Diagnosis]:
     for name in ENTRIES[kind]:
         if name not in entries:
-            yield failure(f"{kind} {CONFIGURATION} has no entry {name}", _UPGRADE)
+            yield failure(f"{kind} {CONFIGURATION} has no entry {name}", UPGRADE)
 
 
 def _misfits(where: str, entry: Json, policy: str | None) -> Iterator[Diagnosis]:
@@ -101,18 +110,18 @@ def _misfits(where: str, entry: Json, policy: str | None) -> Iterator[Diagnosis]
             if policy == "Fail"
             else _OF_OTHERS[str(entry["name"])]
         )
-        yield warning(f"{where}: failurePolicy is {found_policy}, so {meaning}", _UPGRADE)
+        yield warning(f"{where}: failurePolicy is {found_policy}, so {meaning}", UPGRADE)
     if policy != "Ignore" and not _is_scoped(entry):
         yield failure(
             f"{where}: it selects objects without our labels, and its outage would stop them",
-            _UPGRADE,
+            UPGRADE,
         )
 
 
 def _selects_system(where: str, entry: Json, system_namespace: str) -> Iterator[Diagnosis]:
     lacking = sorted({"kube-system", system_namespace} - _excluded(entry))
     if lacking and entry["name"] not in _OWN:
-        yield failure(f"{where}: it does not leave out {' and '.join(lacking)}", _UPGRADE)
+        yield failure(f"{where}: it does not leave out {' and '.join(lacking)}", UPGRADE)
 
 
 def _is_scoped(entry: Json) -> bool:

@@ -18,7 +18,7 @@ from kubectl_edl.client.certificate_store import (
     served_outside,
 )
 from kubectl_edl.client.certificate_store import trusted as entries
-from kubectl_edl.doctor.checks.check import Diagnoses, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.check import Diagnoses, FixCommand, Patient, failure, warning, well
 
 _RENEW: Final = "kubectl edl certs renew"
 _FIXES: Final[Mapping[CertificateStore, str]] = {
@@ -47,7 +47,7 @@ def trusted(patient: Patient) -> Diagnoses:
     also = " (and its predecessor, while it is replaced)" if older else ""
     says = f'the API server trusts "{facts.subject}"{also}, {days_left(facts, patient.now)}'
     yield (
-        warning(says, f"{fix} --authority" if fix == _RENEW else fix)
+        warning(says, FixCommand(f"{fix} --authority") if fix == _RENEW else fix)
         if is_due(authority, patient.now)
         else well(says)
     )
@@ -75,7 +75,8 @@ def _usual(patient: Patient) -> Installation:
 
 
 def _fix(patient: Patient, by: CertificateStore) -> str:
-    return _FIXES[by].format(namespace=patient.system_namespace)
+    fix = _FIXES[by].format(namespace=patient.system_namespace)
+    return fix if by is CertificateStore.DIRECTORY else FixCommand(fix)
 
 
 def _problem(one: Trusted, patient: Patient) -> str:

@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 import pytest
 
+from edl.model import ObjectRef
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.cli.root import CLI, COMMANDS, WITH_VALUE
 from kubectl_edl.main import run, this_process
 from tests.edl.kube.servers import Answer, Script, serving
-from tests.kubectl_edl.stage import Stage
+from tests.kubectl_edl.stage import Stage, job
 
 NOTHING = Answer(200, {"metadata": {"resourceVersion": "1"}, "items": []})
 FLAGS = {"--as", "--as-group", "--as-uid", "--user", "--cluster", "--request-timeout"}
@@ -117,3 +118,38 @@ def test_kubectl_itself_is_run_as_the_same_user() -> None:
     scope = Scope(cluster="there", user="ann", as_user="bob", as_groups=("dev",))
     expected = ["--cluster", "there", "--user", "ann", "--as", "bob", "--as-group", "dev"]
     assert scope.connection_flags == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "suggested"),
+    [
+        (("status", "resnet"), "fix: kubectl edl doctor"),
+        (("status", "nobody"), "all of them: kubectl edl status -A"),
+        (("pause", "resnet"), "kubectl edl resume resnet"),
+        (("pause", "resnet", "-n", "default"), "kubectl edl resume resnet -n default"),
+        (("pause", "-A", "--all"), "kubectl edl resume resnet -n default"),
+        (("scale", "resnet", "9"), "more takes a new Job: kubectl edl adopt resnet"),
+        (("status", "--for", "Running", "--timeout", "0"), "kubectl edl status resnet -n default"),
+        (("doctor",), "fix: kubectl edl install --image IMAGE"),
+        (("upgrade",), "kubectl edl install --image IMAGE"),
+        (("certs", "renew"), "kubectl edl install --image IMAGE"),
+    ],
+)
+def test_a_suggested_command_reaches_the_same_cluster_as_the_same_user(
+    arguments: tuple[str, ...], suggested: str
+) -> None:
+    stage = Stage()
+    stage.put(job("resnet", framework="none", min="1", max="4"))
+    found = stage.run(*arguments, "--context", "my cluster", "--as", "ann")
+    assert f"{suggested} --context 'my cluster' --as ann" in found.out + found.err
+
+
+def test_a_hint_to_look_at_the_installation_reaches_the_same_cluster() -> None:
+    stage = Stage()
+    stage.cluster.delete(ObjectRef("Lease", "edl-system", "edl-reconciler"))
+    hint = "nothing starts or changes its size; kubectl edl doctor --kubeconfig /k\n"
+    assert stage.run("status", "--kubeconfig", "/k").err.startswith(
+        "hint: no reconciler is at work"
+    )
+    assert hint in stage.run("queue", "--kubeconfig", "/k").err
+    assert hint in stage.run("status", "--kubeconfig", "/k").err

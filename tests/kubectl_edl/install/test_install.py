@@ -72,7 +72,8 @@ def _judging(cluster: Cluster, *denied: str) -> Cluster:
 
 
 def install(stage: Stage, *words: str) -> Run:
-    return stage.run("install", "--no-wait", *words)
+    image = () if "--image" in words else ("--image", IMAGE)
+    return stage.run("install", "--no-wait", *image, *words)
 
 
 def deployment(stage: Stage, name: str = "edl-webhook") -> Json:
@@ -107,6 +108,17 @@ def test_a_client_dry_run_asks_no_cluster_and_prints_what_helm_renders() -> None
     printed = list(yaml.safe_load_all(run.out))
     wanted = installation.documents(values.Values(image=IMAGE))
     assert tuple(each for each in printed if each["kind"] != "ConfigMap") == wanted
+
+
+@pytest.mark.parametrize("mode", ["none", "client", "server"])
+def test_without_an_image_it_says_how_to_make_one(mode: str) -> None:
+    on = stage()
+    run = on.run("install", "--dry-run", mode)
+    assert (run.code, run.out) == (2, "")
+    assert "error: --image is missing: build it from kubectl-edl's sources" in run.err
+    assert "kind load docker-image kubectl-edl:0.1.0 && kubectl edl install --image " in run.err
+    assert "docker push REGISTRY/kubectl-edl:0.1.0 && kubectl edl install --image " in run.err
+    assert not on.cluster.list(ListOptions("Namespace")).items
 
 
 def test_a_server_dry_run_changes_nothing() -> None:
@@ -322,7 +334,7 @@ def test_one_cluster_has_one_installation(verb: str) -> None:
     on.cluster.system_namespace = "team-x"
     install(on, "--image", IMAGE)
     on.cluster.system_namespace = SYSTEM
-    assert on.run(verb, "--no-wait").err == (
+    assert on.run(verb, "--no-wait", "--image", IMAGE).err == (
         "error: kubectl-edl is installed in namespace team-x: "
         "export EDL_SYSTEM_NAMESPACE=team-x, then kubectl edl upgrade\n"
     )
@@ -477,7 +489,7 @@ def test_a_wait_that_times_out_says_which_component_is_late_and_why() -> None:
 
 def test_an_image_that_no_node_gets_is_said_at_once_with_how_to_push_it() -> None:
     on = stage()
-    install(on)
+    install(on, "--image", "kubectl-edl:0.1.0")
     waiting = {
         "reason": "ImagePullBackOff",
         "message": 'Back-off pulling image "kubectl-edl:0.1.0"',
@@ -488,7 +500,8 @@ def test_an_image_that_no_node_gets_is_said_at_once_with_how_to_push_it() -> Non
     run = on.run("upgrade", "--timeout", "0")
     assert run.code == 1
     assert "no node gets the image kubectl-edl:0.1.0 (Back-off pulling" in run.err
-    assert "docker push REGISTRY/kubectl-edl:0.1.0, then: kubectl edl upgrade --image" in run.err
+    assert "kind load docker-image kubectl-edl:0.1.0 && kubectl edl upgrade --image " in run.err
+    assert "docker push REGISTRY/kubectl-edl:0.1.0 && kubectl edl upgrade --image " in run.err
 
 
 def test_what_was_wrong_with_the_pods_of_before_does_not_count() -> None:
