@@ -1,6 +1,6 @@
 """The capacity that replicas above minimums hold, and that claims may have."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Final, TypeAlias
@@ -15,7 +15,8 @@ from edl.planner.teams.reclaim_priority import NONE_RECLAIMABLE, ReclaimPriority
 _node: Final = attrgetter("node")
 Extras: TypeAlias = Iterable[tuple[RoleAllocation, Sequence[Placement]]]
 """Roles with their placements above the minimum."""
-_Kind: TypeAlias = tuple[ReclaimPriority, PodClass]
+_Kind: TypeAlias = tuple[ReclaimPriority, PodClass, int]
+"""What comes into reach alike; 1 for extras, -1 for those that are none any more."""
 
 
 class ReclaimableCapacity:
@@ -27,25 +28,22 @@ class ReclaimableCapacity:
 
     def __init__(self, capacity: NodeCapacity, extras: Extras) -> None:
         self._capacity = capacity
-        self._pods: defaultdict[int, defaultdict[_Kind, Counter[int]]] = defaultdict(
-            lambda: defaultdict(Counter)
+        self._nodes: defaultdict[int, defaultdict[_Kind, list[int]]] = defaultdict(
+            lambda: defaultdict(list)
         )
-        """By team and kind, the extras on each node."""
+        """By team and kind, a node for each."""
         self._reached = np.zeros_like(capacity.future_idle)
         self._read: tuple[ReclaimScope, int] | None = None
         """What `_reached` is of: the scope, and the version of its balance."""
         self._most: dict[int, ReclaimPriority] = {}
         """By team, the highest priority of replicas that are counted in `_reached`."""
-        nodes: defaultdict[tuple[int, _Kind], list[int]] = defaultdict(list)
         for allocation, placements in extras:
-            kind = (allocation.reclaim_priority, allocation.pod_class)
-            nodes[allocation.team, kind] += map(_node, placements)
-        for (team, kind), found in nodes.items():
-            self._pods[team][kind] = Counter(found)
+            kind = (allocation.reclaim_priority, allocation.pod_class, 1)
+            self._nodes[allocation.team][kind] += map(_node, placements)
 
     def add(self, allocation: RoleAllocation, placement: Placement, sign: int) -> None:
         priority, pod_class = allocation.reclaim_priority, allocation.pod_class
-        self._pods[allocation.team][priority, pod_class][placement.node] += sign
+        self._nodes[allocation.team][priority, pod_class, sign].append(placement.node)
         if priority <= self._most.get(allocation.team, NONE_RECLAIMABLE):
             pod_class.release_from(self._reached, (placement.node,), sign)
 
@@ -60,14 +58,17 @@ class ReclaimableCapacity:
 
     def _reach(self, scope: ReclaimScope) -> None:
         """Count what comes into reach, and what leaves it."""
-        highest = scope.right.highest(scope.priority) if scope.right and self._pods else None
-        for team, kinds in self._pods.items():
+        highest = scope.right.highest(scope.priority) if scope.right and self._nodes else None
+        changes: defaultdict[tuple[PodClass, int], list[int]] = defaultdict(list)
+        for team, kinds in self._nodes.items():
             most = highest[team] if highest else scope.priority
             before = self._most.get(team, NONE_RECLAIMABLE)
             if most == before:  # mostly: asked of all teams for each claim
                 continue
             self._most[team] = most
-            low, high, sign = min(before, most), max(before, most), 1 if most > before else -1
-            for (priority, pod_class), pods in kinds.items():
+            low, high, into = min(before, most), max(before, most), 1 if most > before else -1
+            for (priority, pod_class, sign), nodes in kinds.items():
                 if low < priority <= high:
-                    pod_class.release_from(self._reached, pods.elements(), sign)
+                    changes[pod_class, into * sign] += nodes
+        for (pod_class, sign), nodes in changes.items():
+            pod_class.release_from(self._reached, nodes, sign)

@@ -15,8 +15,6 @@ from edl.planner.teams.kept_capacity import KeptCapacity
 from edl.quantities import PODS, Resources
 
 NO_TEAM: Final = -1
-UNKNOWN: Final = -1.0
-"""A share that has to be worked out again."""
 
 Amounts: TypeAlias = tuple[tuple[int, int], ...]
 """(place of the resource in a balance, amount)"""
@@ -42,12 +40,10 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
 
     def reserve(self, pods: int) -> None:
         balance, amounts = self.balance, self.amounts
-        shares = balance.shares_known
         balance.version += 1
-        for team, used in balance.accounts[self.team]:
+        for used in balance.accounts[self.team]:
             for at, amount in amounts:
                 used[at] += amount * pods
-            shares[team] = UNKNOWN
         if balance.keepers:
             balance.kept.count(self.team, amounts, pods)
 
@@ -164,9 +160,7 @@ class TeamBalance:
             tuple(zip(range(len(self.resources)), *each, strict=True))
             for each in zip(self._owed, weights, strict=True)
         ]
-        self.shares_known = [UNKNOWN for _ in self.names]
-        """By team, while nothing that it holds has changed."""
-        self.accounts = [tuple((one, self.used[one]) for one in path) for path in self.paths]
+        self.accounts = [tuple(self.used[one] for one in path) for path in self.paths]
         """By team, what each team of its path holds."""
 
     def _contended(self, asked: Mapping[str, int], totals: Mapping[str, int]) -> frozenset[int]:
@@ -248,10 +242,7 @@ class TeamBalance:
 
         The largest part of the cluster of any resource that it uses beyond its guarantee.
         """
-        found = self.shares_known[team]
-        if found == UNKNOWN:
-            found = self.shares_known[team] = dominant_share(self.used[team], self.parts[team])
-        return found
+        return dominant_share(self.used[team], self.parts[team])
 
     def share_with(self, team: int, amounts: Amounts, pods: int) -> float:
         """The same, with `pods` more that count so much each."""
