@@ -115,6 +115,8 @@ class Controller:
             return 0.0
         asked = steps.recheck_after.total_seconds() if steps.recheck_after else None
         retry = self._postponed.next(self._clocks.monotonic())
+        if retry is not None:  # a conflict's back-off is short, and an owner may wait for the write
+            self._rest = min(self._rest, retry)
         again = SOONEST if self._refusals.unseen else RESYNC
         soonest = min(time for time in (again, asked, retry) if time is not None)
         return max(soonest, SOONEST, self._rest)

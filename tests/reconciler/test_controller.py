@@ -474,6 +474,14 @@ def test_writing_counts_as_rest_from_deciding(world: World) -> None:
     assert bell.waited == (RESYNC, pytest.approx(0.1))
 
 
+def test_a_conflict_waits_for_its_own_back_off_and_no_rest(world: World) -> None:
+    world.deciding = 60.0
+    world.hand.conflicts.add(A)
+    bell = Bell()
+    world.loop.run(bell, AlwaysLeader())
+    assert bell.waited == (pytest.approx(AFTER_CONFLICT.first), pytest.approx(AFTER_CONFLICT.first))
+
+
 def test_a_plan_that_was_cut_goes_on_without_a_rest(world: World) -> None:
     world.deciding = LONGEST_ACT * MOST_DECIDING
     world.hand.seconds = 2 * LONGEST_ACT
