@@ -7,7 +7,7 @@ about its own pods refer to its provisional pods instead.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Final
 
@@ -39,9 +39,9 @@ _LONGEST: Final = 40
 """Characters of a training job's name in those of its provisional pods."""
 
 
-def naming(job: TrainingJob, role: Role) -> Callable[[int], str]:
-    """By index, of the content: two rounds, also after a crash, ask for the same pod."""
-    return f"{named(job, content(job, role))}-{{}}".format
+def prefix(job: TrainingJob, role: Role) -> str:
+    """Names are this and an index: two rounds, also after a crash, ask for the same pod."""
+    return f"{named(job, content(job, role))}-"
 
 
 def named(job: TrainingJob, *contents: object) -> str:

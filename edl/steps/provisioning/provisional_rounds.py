@@ -102,10 +102,11 @@ def _names(
     Those that have ended stay and count: what ends all of them, a kubelet that rejects them, must
     neither make pods without end nor begin the time-out anew.
     """
-    name = provisional_pods.naming(job, role)
-    alive = [pod for pod in there.values() if pod.name.startswith(name("")) and not pod.gone]
+    prefix = provisional_pods.prefix(job, role)
+    alive = [pod for pod in there.values() if pod.name.startswith(prefix) and not pod.gone]
     alive.sort(key=lambda pod: (not pod.node, len(pod.name), pod.name))
-    free = [found for found in map(name, range(count + len(there))) if found not in there]
+    every = (f"{prefix}{index}" for index in range(count + len(there)))
+    free = [name for name in every if name not in there]
     ended = sum(pod.gone for pod in there.values())
     return [*(pod.name for pod in alive), *free[: max(2 * count - ended, 0)]][:count]
 

@@ -118,15 +118,14 @@ def test_names_say_what_is_asked_for() -> None:
     """The same twice, another one for another shape, and after each failure."""
     found = shaped()
     job = training(found)
-    name = provisional_pods.naming(job, found)
-    assert name(0) == provisional_pods.naming(job, found)(0)
-    assert name(0) != name(1)
+    prefix = provisional_pods.prefix(job, found)
+    assert prefix == provisional_pods.prefix(job, found)
     larger = shaped(node_selector=(("disk", "ssd"),))
     failed = replace(job.provisioning, failure=FailedAttempt(NOW, 1))
-    again = provisional_pods.naming(replace(job, provisioning=failed), found)
-    assert len({name(0), provisional_pods.naming(job, larger)(0), again(0)}) == 3
+    again = provisional_pods.prefix(replace(job, provisioning=failed), found)
+    assert len({prefix, provisional_pods.prefix(job, larger), again}) == 3
     long = replace(job, key=job.key._replace(name="x" * 63))
-    assert len(provisional_pods.naming(long, found)(99_999)) <= 63
+    assert len(f"{provisional_pods.prefix(long, found)}99999") <= 63
 
 
 def test_the_request_of_a_job_that_is_stopped_before_its_pods_are_bound_goes() -> None:
