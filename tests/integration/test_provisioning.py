@@ -168,6 +168,25 @@ def test_a_running_job_that_loses_a_node_of_its_minimum_goes_on_and_gets_another
     assert at.job("cast-chief")["metadata"]["annotations"][contract.STARTED_AT] == started
 
 
+def test_a_minimum_leaves_a_cordoned_node_for_one_that_is_made_for_it(at: Stage) -> None:
+    """Worker by worker: the others run meanwhile."""
+    at.apply(gang("gang", 4, framework="pytorch"))
+    at.until_runs("gang", 4)
+    (old,), running = nodes(at), list[int]()
+    at.kubectl("cordon", old)
+
+    def moved() -> bool:
+        running.append(at.running("gang"))
+        on = {one["spec"].get("nodeName") for one in at.pods("gang")}
+        return running[-1] == 4 and old.removeprefix("node/") not in on
+
+    at.until(moved, "its pods run elsewhere")
+    assert min(running) >= 3
+    at.until(lambda: not provisional(at), "its provisional pods are gone")
+    assert len(nodes(at)) == 2, "one node was made for all four"
+    assert failed(at, "gang") == 0
+
+
 def started_whole(at: Stage, job: str, pods: int) -> None:
     """Once, with all of its pods, and nothing is left of what it asked with."""
     at.until_runs(job, pods)

@@ -6,16 +6,20 @@ that is deleted meanwhile leaves the preemptor Pending for minutes (kubernetes/k
 A request whose nodes have come stays until its job's pods are bound: its nodes are kept for these.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, TypeAlias
+
+from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.annotations import attempt_backoff
 from edl.model import (
     CapacityRequest,
     ClusterState,
+    Code,
     FailedAttempt,
     JobKey,
     ObjectRef,
@@ -39,7 +43,7 @@ _Round: TypeAlias = tuple[tuple[Step, ...], timedelta | None]
 
 def rounds(plan: Plan, state: ClusterState) -> Iterable[tuple[JobKey, Callable[[], _Round]]]:
     """Step makers of jobs that ask for nodes, or have asked."""
-    requests = {request.job: request for request in plan.requests}
+    requests = {request.job: _without_moved(request, plan) for request in plan.requests}
     starts = {entry.job for entry in plan.admissions}
     stopped = {entry.job for entry in plan.suspensions}
     now = state.observed_at
@@ -49,12 +53,25 @@ def rounds(plan: Plan, state: ClusterState) -> Iterable[tuple[JobKey, Callable[[
         elif job.key in stopped and job.provisioning.requests:
             # Its nodes are used by now: what it needs later it has to ask for again.
             yield job.key, partial(_withdrawn, job)
-        elif not job.suspended and job.provisioning.asks:
-            yield job.key, partial(_replaced, job, now)
         elif job.key in requests:
             yield job.key, partial(_asked, job, requests[job.key])
+        elif not job.suspended and job.provisioning.asks:
+            yield job.key, partial(_replaced, job, now)
         elif job.key not in starts and job.provisioning.asks:
             yield job.key, partial(_withdrawn, job)
+
+
+def _without_moved(request: ProvisioningRequest, plan: Plan) -> ProvisioningRequest:
+    """A pod that leaves a cordoned node now comes in the place of a provisional one."""
+    moved = Counter(
+        {
+            (one.job, one.role): len(one.pods)
+            for one in plan.drains
+            if one.reason.code is Code.NODE_UNSCHEDULABLE
+        }
+    )
+    pods = ((role, count - moved[request.job, role]) for role, count in request.pods)
+    return replace(request, pods=tuple(pods)) if moved else request
 
 
 def orphaned(state: ClusterState) -> Iterator[Step]:
@@ -88,7 +105,7 @@ def _asked_by_pods(job: TrainingJob, request: ProvisioningRequest) -> _Round:
             provisional_pods.create(job, role, name, request) for name in names if name not in there
         )
         # While the API server refuses them, its start has no nodes: that is said, and backs off.
-        steps += [Step(job.key, (create,), starts=True) for create in creates]
+        steps += [Step(job.key, (create,), starts=job.suspended) for create in creates]
     surplus = [pod for pod in job.provisioning.pods if pod.name not in kept and not pod.gone]
     again = _NEXT if len(steps) > MOST_CREATED else None
     return (*_removed(job, surplus), *steps[:MOST_CREATED]), again
@@ -99,12 +116,14 @@ def _names(
 ) -> list[str]:
     """As many as are wanted, there or not: those with a node first, then by index.
 
+    Of a job that runs, those with a node come last: its pods move there in their place.
+
     Those that have ended stay and count: what ends all of them, a kubelet that rejects them, must
     neither make pods without end nor begin the time-out anew.
     """
     prefix = provisional_pods.prefix(job, role)
     alive = [pod for pod in there.values() if pod.name.startswith(prefix) and not pod.gone]
-    alive.sort(key=lambda pod: (not pod.node, len(pod.name), pod.name))
+    alive.sort(key=lambda pod: (bool(pod.node) != job.suspended, len(pod.name), pod.name))
     every = (f"{prefix}{index}" for index in range(count + len(there)))
     free = [name for name in every if name not in there]
     ended = sum(pod.gone for pod in there.values())

@@ -166,6 +166,7 @@ class AutoscaledCluster:
                 crash = next(crashes or iter(()), None)
             self._make_pods()
             self._schedule()
+            self._run_pods()
             self.autoscale()
             self.now += timedelta(seconds=5)
 
@@ -204,6 +205,19 @@ class AutoscaledCluster:
                 target = ObjectRef("Pod", "lab", one["metadata"]["name"])
                 self.api.patch(target, {"spec": {"nodeName": node}})
 
+    def _run_pods(self) -> None:
+        """Kubelets."""
+        ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        for one in self.objects("Pod"):
+            if one["spec"].get("nodeName") and one.get("status", {}).get("phase") == "Pending":
+                target = ObjectRef("Pod", "lab", one["metadata"]["name"])
+                self.api.patch(target, {"status": ready})
+
+    def cordon(self, name: str, *, ends: bool = False) -> None:
+        taint = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+        spec = {"unschedulable": not ends, "taints": [] if ends else [taint]}
+        self.api.patch(ObjectRef("Node", "", name), {"spec": spec})
+
     def _fitting(self, pod: Json) -> str:
         free = self.free()
         return next((name for name in sorted(free) if _fits(pod, name, free[name])), "")
@@ -211,20 +225,22 @@ class AutoscaledCluster:
     def _preempting(self, pod: Json) -> str:
         for victim in sorted(self.objects("Pod"), key=_priority):
             if _priority(victim) < _priority(pod) and victim["spec"].get("nodeName"):
-                name = victim["spec"]["nodeName"]
-                if _fits(pod, name, self.free()[name] + _cpu(victim)):
+                name, free = victim["spec"]["nodeName"], self.free()
+                if name in free and _fits(pod, name, free[name] + _cpu(victim)):
                     self.preempted.append(victim["metadata"]["name"])
                     self.api.delete(ObjectRef("Pod", "lab", victim["metadata"]["name"]))
                     return str(name)
         return ""
 
     def free(self) -> dict[str, int]:
+        """On nodes that take pods."""
         free = {
             one["metadata"]["name"]: Resources.parse(one["status"]["allocatable"]).get("cpu")
             for one in self.objects("Node")
+            if not one["spec"].get("unschedulable")
         }
         for pod in self.objects("Pod"):
-            if node := pod["spec"].get("nodeName"):
+            if (node := pod["spec"].get("nodeName")) in free:
                 free[node] -= _cpu(pod)
         return free
 

@@ -23,12 +23,6 @@ if TYPE_CHECKING:
     from edl.writes import Json
 
 
-def _cordon(world: AutoscaledCluster, name: str) -> None:
-    taint = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
-    spec = {"unschedulable": True, "taints": [taint]}
-    world.api.patch(ObjectRef("Node", "", name), {"spec": spec})
-
-
 def _quota(world: AutoscaledCluster, cpu: int) -> None:
     hard = {"requests.cpu": str(cpu)}
     status = {"hard": hard, "used": {"requests.cpu": "0"}}
@@ -190,7 +184,7 @@ def _remove(world: AutoscaledCluster, name: str) -> None:
     world.api.delete(ObjectRef("Node", "", name))
 
 
-@pytest.mark.parametrize("lose", [_cordon, _drain, _remove])
+@pytest.mark.parametrize("lose", [AutoscaledCluster.cordon, _drain, _remove])
 def test_room_on_a_node_that_goes_is_asked_for_again(
     lose: "Callable[[AutoscaledCluster, str], None]",
 ) -> None:
@@ -206,7 +200,7 @@ def test_room_on_a_node_that_goes_is_asked_for_again(
 def test_pods_that_tolerate_a_cordoned_node_do_not_multiply() -> None:
     world = AutoscaledCluster(delay=10_000)
     world.node("n1", 64)
-    _cordon(world, "n1")
+    world.cordon("n1")
     world.gang("gang", 2, pod={"tolerations": [{"operator": "Exists"}]})
     world.settle(60)
     assert len(world.provisional()) == 2

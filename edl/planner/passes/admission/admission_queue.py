@@ -59,7 +59,7 @@ class AdmissionQueue:
         for allocation in self.snapshot.unsettled:
             if allocation.placements:
                 place_minimum(self._sources, allocation)
-        place_replacements(self._sources)
+        place_replacements(self._sources, self._gangs.nodes)
         for found in halves:
             if found.job.key not in self.decisions.suspended:
                 self._gangs.await_rest(found)

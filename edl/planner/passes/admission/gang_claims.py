@@ -51,11 +51,11 @@ class GangClaims:
     """What did not fit at a level, and why: asking for the same again would find no more room."""
     _fits_without_jobs: dict[GangSignature, bool] = field(default_factory=dict)
     """Whether it would fit in a cluster without training jobs."""
-    _nodes: NodeRequests = field(init=False)
+    nodes: NodeRequests = field(init=False)
 
     def __post_init__(self) -> None:
         self.snapshot, self.decisions = self.sources.snapshot, self.sources.decisions
-        self._nodes = NodeRequests(self.snapshot, self.decisions)
+        self.nodes = NodeRequests(self.snapshot, self.decisions)
 
     def complete(self, found: Gang) -> bool:
         """A half-done start comes before pods of which only kube-scheduler knows where they go."""
@@ -113,7 +113,7 @@ class GangClaims:
 
     def serve(self, found: Gang) -> None:
         key = found.job.key
-        self._nodes.hold(found)
+        self.nodes.hold(found)
         if head := next((one for one in self._heads if self._waits_for(found, one)), None):
             self.decisions.enqueue(key, reasons.goes_first(head.job.key))
         elif until := gang_backoff_until(self.snapshot, found.job):
@@ -129,8 +129,8 @@ class GangClaims:
 
     def _start(self, found: Gang) -> None:
         """Where its provisional pods hold room, it comes in their place."""
-        self._nodes.free(found)
-        patient = self._nodes.is_patient(found)
+        self.nodes.free(found)
+        patient = self.nodes.is_patient(found)
         if (
             not (patient or has_previous_pods(self.snapshot, found))
             and (placed := self._placed(found)) is not None
@@ -139,7 +139,7 @@ class GangClaims:
             return
         if self._reserve(found, patient=patient):
             return
-        self._nodes.free(found, -1)
+        self.nodes.free(found, -1)
 
     def _waits_for(self, found: Gang, head: Gang) -> bool:
         """Not within its guarantee for a gang of another team that would borrow."""
@@ -151,7 +151,7 @@ class GangClaims:
     def _placed(self, found: Gang) -> tuple[Gang, topology_placement.NodesByRequest] | None:
         if not _allowed(found):
             return None
-        if there := self._nodes.place(found):
+        if there := self.nodes.place(found):
             return there
         together = self.snapshot.policy.colocate and not found.job.topology
         at_one = place_on_one_node(self.snapshot, found.requests) if together else None
@@ -167,7 +167,7 @@ class GangClaims:
         if quota := (
             request.never_allowed_by or self.sources.reclaimable.exceeded_quota(request, scope)
         ):
-            self._nodes.drop(found)
+            self.nodes.drop(found)
             self._above_budget(found, request, quota)
             return False
         if patient:
@@ -183,7 +183,7 @@ class GangClaims:
                 job.key,
                 reasons.PREVIOUS_PODS if has_previous_pods(self.snapshot, found) else reason,
             )
-            self._nodes.keep_held(found)
+            self.nodes.keep_held(found)
             return True
         reason = gang_fit_error(self.snapshot, found, self._reach(found, scope))
         self._refused[_question(found, scope)] = reason
@@ -200,7 +200,7 @@ class GangClaims:
 
     def _pass_over(self, found: Gang, reason: Reason) -> None:
         """Held for want of room; a gang that has waited long is passed no more (backfill)."""
-        reason, until = self._nodes.ask(found, reason, partial(self._reach, found))
+        reason, until = self.nodes.ask(found, reason, partial(self._reach, found))
         counts = found.quota_request is not NOT_COUNTED
         if counts and found.job.key in self.decisions.requests:
             self._refused.clear()  # its pods count now: quotas may refuse others before room does
@@ -222,7 +222,7 @@ class GangClaims:
         key, needs = found.job.key, request.amount(quota)
         self.decisions.enqueue(key, reasons.in_budget(quota.spec, needs, quota.used))
         # What others hold is not ours to wait for.
-        may = request.fits_beside_others and (self._fits_alone(found) or self._nodes.may_ask(found))
+        may = request.fits_beside_others and (self._fits_alone(found) or self.nodes.may_ask(found))
         if may and self.snapshot.has_passed(
             found.job.queued_at, self.snapshot.limits.queue_patience
         ):
@@ -236,7 +236,7 @@ class GangClaims:
 
     def ask_for_nodes(self) -> None:
         """After the last claim: what gangs that fit nowhere ask an autoscaler for."""
-        self._nodes.reserve()
+        self.nodes.reserve()
 
 
 def _allowed(found: Gang) -> bool:

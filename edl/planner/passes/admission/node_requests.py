@@ -2,9 +2,11 @@
 
 When an autoscaler has made them the gang is started there. How it is asked, and what holds the
 room meanwhile, is up to a `NodeProvisioner`: provisional pods, or a ProvisioningRequest.
+
+Pods of a minimum on cordoned nodes ask as well, by provisional pods alone.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -13,15 +15,16 @@ from edl import reasons
 from edl.annotations.attempt_backoff import NODES
 from edl.contract import Provision
 from edl.feasibility.horizon import IDLE
-from edl.model import Reason, Shape, TrainingJob
+from edl.model import ProvisionalPod, Reason, Role, Shape, TrainingJob
 from edl.planner.decision_limits import Provisioner
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.passes.admission.atomic_requests import AtomicRequests
 from edl.planner.passes.admission.gang import Gang
-from edl.planner.passes.admission.provisional_room import ProvisionalRoom
+from edl.planner.passes.admission.provisional_room import MOST_PODS, ProvisionalRoom, allowed_pods
 from edl.planner.passes.admission.topology_placement import NodesByRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.quantities import DEVICE_CLASS
 
 
@@ -130,9 +133,8 @@ class NodeRequests:
         if self._is_late(found):
             self.decisions.unprovisioned.append(job.key)
             return reasons.not_provisioned(job.provisioning.said), None
-        if self._left <= 0 and not job.provisioning.asks:
+        if not self._takes_turn(job):
             return reason, None
-        self._left -= 1
         pods = self._provisioner.wanted(found, reach)
         names = (role.name for role in found.roles)
         asked = {name: count for name, count in zip(names, pods, strict=True) if count}
@@ -149,14 +151,51 @@ class NodeRequests:
         for found in self._asking:
             self._provisioner.reserve(found, self.decisions.requests.get(found.job.key, {}))
 
+    def ask_for_replacements(self, one: RoleAllocation, pods: int, *, begins: bool) -> None:
+        """Room for pods of a started role that leave cordoned nodes, by a provisional pod for each.
+
+        Those that have a node hold its room. Those that have none after the time-out stay, and
+        keep no gang from asking. `begins`: it may ask where it has not.
+        """
+        job, by_pods = one.job, self.snapshot.limits.asks.provisioner is Provisioner.PODS
+        asked = [pod for pod in job.provisioning.pods if pod.role == one.role.name and not pod.gone]
+        may = by_pods and not job.topology.required and self._may_ask(job, (one.role,))
+        if not (may and (asked or begins)):
+            return
+        since = min((pod.created_at for pod in asked), default=None)
+        late = self.snapshot.has_passed(since, self.snapshot.limits.provisioning_timeout)
+        if not (late or self._takes_turn(job)):
+            return
+        more = min(pods, MOST_PODS) - len(asked)
+        more = min(more, allowed_pods(one.quota_request, more))
+        held = [pod for pod in asked if pod.node and self._has_room(pod)]
+        self.snapshot.free_provisional(held, -1)
+        if count := len(asked) + more:
+            self.decisions.requests.setdefault(job.key, {})[one.role.name] = count
+        if waiting := max(count - len(held), 0):
+            self.decisions.hold(job.key, reasons.waits_for_nodes(waiting, job.provisioning.said))
+
+    def _has_room(self, pod: ProvisionalPod) -> bool:
+        node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
+        amounts = self.snapshot.capacity.amounts(pod.requests)
+        return node != NO_NODE and self.snapshot.capacity.fits(node, amounts, IDLE)
+
+    def _takes_turn(self, job: TrainingJob) -> bool:
+        """Whether one more job may ask; one that has asked goes on."""
+        if self._left <= 0 and not job.provisioning.asks:
+            return False
+        self._left -= 1
+        return True
+
     def may_ask(self, found: Gang) -> bool:
         """Whether nodes may be made for it."""
-        job = found.job
+        return found.job.suspended and self._may_ask(found.job, found.roles)
+
+    def _may_ask(self, job: TrainingJob, roles: Iterable[Role]) -> bool:
         return (
             self.snapshot.takes_requests
             and job.provisioning.wish is not Provision.NEVER
-            and job.suspended
-            and all(is_provisionable(role.template.shape) for role in found.roles)
+            and all(is_provisionable(role.template.shape) for role in roles)
         )
 
     def _is_late(self, found: Gang) -> bool:

@@ -9,6 +9,7 @@ from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import Demand, Pod, TrainingJob
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
+from edl.planner.passes.admission.node_requests import NodeRequests
 from edl.planner.passes.drain import (
     is_whole,
     movable_allocations,
@@ -112,38 +113,43 @@ def _starts_without_room(allocation: RoleAllocation, found: Unscheduled) -> bool
     )
 
 
-def place_replacements(sources: ClaimSources) -> None:
+def place_replacements(sources: ClaimSources, nodes: NodeRequests) -> None:
     """A pod of a minimum on a cordoned node has room elsewhere before any job starts or grows.
 
     Where no node has any, extras that leave without a restart make it: a cordon may last for hours.
+    Where these make none, an autoscaler is asked for it, for all that are to move at once.
     """
     going, cordoned = nodes_that_go(sources.snapshot.state.nodes)
-    if going or not cordoned:
-        return  # first the pods that must leave
-    for one in movable_allocations(sources.snapshot):
+    for one in movable_allocations(sources.snapshot) if cordoned else ():
         pods = pods_that_may_leave(sources.snapshot, one, cordoned)
         least = [pod for pod in pods if pod.index < one.min_replicas]
-        if least and len(least) == len(pods) and _may_be_replaced(sources.snapshot, one, least[0]):
-            _place_replacement(sources, one, least[0])
+        if not least or not (len(least) == len(pods) or sources.snapshot.autoscaled):
+            continue
+        # First the pods that must leave.
+        may = not going and _may_be_replaced(sources.snapshot, one, least[0])
+        lacks = may and not _place_replacement(sources, one, least[0])
+        nodes.ask_for_replacements(one, len(least), begins=lacks)
 
 
-def _place_replacement(sources: ClaimSources, allocation: RoleAllocation, pod: Pod) -> None:
+def _place_replacement(sources: ClaimSources, allocation: RoleAllocation, pod: Pod) -> bool:
+    """Whether there is room for it, or some is on its way."""
     snapshot, job, pod_class = sources.snapshot, allocation.job, allocation.pod_class
     if pod_class.idle.reserve_pods(1):
         sources.decisions.leaving[allocation] = (pod,)
-        return
+        return True
     requests = [PodSetRequest(pod_class, 1)]
     reservation = Reservation(snapshot.capacity, requests)
     if reservation.complete():
-        return  # the room is on its way
+        return True
     charge = allocation.quota_request.team
     scope = snapshot.reclaim_scope(_priority(job), charge, requests, 0)
     may = is_whole(allocation, pod)
     made = may and reserve_capacity(reservation, sources.reclaimable, scope, whole=True)
     if made and not any(one.restarts_to_resize for one in reservation.evicted):
         sources.record_evicted(reservation.evicted, reasons.room_for_minimum(job.key))
-    else:
-        reservation.discard(sources.reclaimable)
+        return True
+    reservation.discard(sources.reclaimable)
+    return False
 
 
 def reserve_replacements(sources: ClaimSources) -> None:

@@ -130,7 +130,7 @@ class ProvisionalRoom:
             more = min(role.spec.max, MOST_PODS) - request.pods if grows else 0
             one = self.snapshot.quotas.pod_request(found.job, role)
             if more > 0:
-                more = _allowed(one, more)
+                more = allowed_pods(one, more)
                 taken.append((one, more))
                 _count(taken[-1:])
             yield PodSetRequest(request.pod_class, request.pods + max(more, 0))
@@ -171,7 +171,7 @@ class ProvisionalRoom:
             request.pod_class.idle.reserve_pods(max(more, 0))
 
 
-def _allowed(one: QuotaRequest, most: int) -> int:
+def allowed_pods(one: QuotaRequest, most: int) -> int:
     """How many pods more the quotas allow, at most `most`."""
     counts = range(1, most + 1)
     return bisect_left(counts, 1, key=lambda pods: int(not one.allows(IDLE, pods)))
