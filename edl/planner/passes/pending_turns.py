@@ -18,7 +18,7 @@ from edl.planner.passes.quiet_period import change_times
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, PipelinedPods
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, Unscheduled
 
 
 @dataclass(slots=True)
@@ -170,11 +170,10 @@ def pending_ungated_pods(snapshot: Snapshot) -> Counter[PodClass]:
     limit = snapshot.limits.pending_limit
     coming: Counter[PodClass] = Counter()
     for one in snapshot.unsettled:
-        if not one.role.template.gated:
-            waiting = (found.since for found in one.unscheduled)
-            coming[one.pod_class] += sum(
-                1 for since in waiting if since and not snapshot.has_passed(since, limit)
-            )
+        waiting = (found.since for found in one.unscheduled if not _is_placed(one, found))
+        coming[one.pod_class] += sum(
+            1 for since in waiting if since and not snapshot.has_passed(since, limit)
+        )
     return +coming
 
 
@@ -183,10 +182,23 @@ def pending_gated_pods(snapshot: Snapshot) -> Counter[PodClass]:
     found: Counter[PodClass] = Counter()
     for one in snapshot.allocations:
         if one.role.template.gated and (one.starts or one.unscheduled):
+            left = {pod.position for pod in one.unscheduled if not _is_placed(one, pod)}
             found[one.pod_class] += sum(
-                placement.holds_idle and placement.node != NO_NODE for placement in one.placements
+                placement.holds_idle and placement.node != NO_NODE and position not in left
+                for position, placement in enumerate(one.placements)
             )
     return +found
+
+
+def _is_placed(allocation: RoleAllocation, found: Unscheduled) -> bool:
+    """Whether the plan says where a replica goes; a pod of a gated role may be left to others.
+
+    Its gate was taken off without a node, so that an autoscaler sees it pending.
+    """
+    pod = found.pod
+    return allocation.role.template.gated and (
+        pod is None or pod.unplaced or bool(pod.planned.name)
+    )
 
 
 def _is_on_its_way(snapshot: Snapshot, decisions: Decisions) -> bool:

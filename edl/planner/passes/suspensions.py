@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from edl import phases, reasons
 from edl.contract import Provision
 from edl.frameworks import restarts_together
-from edl.model import Reason, TrainingJob
+from edl.model import Pod, Reason, TrainingJob
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, record_eviction
@@ -104,16 +104,19 @@ def _minimum_pending(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
     A running gang that lost a node is half a gang too: counted from the new pod's creation.
     """
     return not allocation.job.problem and any(
-        since is not None and snapshot.has_passed(since, _patience(snapshot, allocation.job, since))
-        for position, since, _ in allocation.unscheduled
+        since is not None and snapshot.has_passed(since, _patience(snapshot, allocation.job, pod))
+        for position, since, pod in allocation.unscheduled
         if position < allocation.min_replicas
     )
 
 
-def _patience(snapshot: Snapshot, job: TrainingJob, since: datetime) -> timedelta:
-    """A gang that ran waits as long as an autoscaler may take for a node, where there is one."""
-    limits = snapshot.limits
-    ran = job.started_at is not None and since - job.started_at > limits.gang_limit
+def _patience(snapshot: Snapshot, job: TrainingJob, pod: Pod | None) -> timedelta:
+    """A gang that ran waits as long as an autoscaler may take for a node, where there is one.
+
+    It ran where the pod was made long after its start; a node may be given to any pod late.
+    """
+    limits, began = snapshot.limits, job.started_at
+    ran = pod is not None and began is not None and pod.created_at - began > limits.gang_limit
     comes = snapshot.autoscaled and job.provisioning.wish is not Provision.NEVER
     return (
         max(limits.gang_limit, limits.provisioning_timeout) if ran and comes else limits.gang_limit

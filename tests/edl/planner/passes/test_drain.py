@@ -192,6 +192,14 @@ def test_a_gated_pod_does_not_move_while_an_ungated_one_is_yet_to_be_bound() -> 
     assert moved(cluster(*nodes, bound, ring("c", "a"))) == [("pod-1",)]
 
 
+def test_a_pod_that_was_left_to_kube_scheduler_is_one_of_those_yet_to_be_bound() -> None:
+    """Of a gated role, too: its gate was taken off without a node for an autoscaler."""
+    given = pod(0, created_at=at(-99), placed_at=at(-1))
+    waits = job("small", role("worker", 1, 1, suspended=False, gated=True, pods=(given,)))
+    nodes = (node("home", 2), going("a", CORDON), node("b", 2), node("c", 3))
+    assert moved(cluster(*nodes, waits, ring("c", "a"))) == []
+
+
 def test_the_host_list_of_a_failed_launcher_delays_no_drain() -> None:
     mine = ring("a", "a", "b")
     launcher, workers = mine.roles

@@ -328,6 +328,15 @@ def test_an_autoscaler_sees_the_pending_pod_of_a_minimum_that_lost_its_node() ->
     assert [one.job for one in plan_for(longest).suspensions] == [KEY]
 
 
+def test_a_start_of_which_a_pod_was_given_its_node_late_waits_no_longer_than_other_starts() -> None:
+    """Only a pod that is made long after the start shows that the gang ran."""
+    late = pod(1, assigned="a", created_at=at(-260), placed_at=at(-130))
+    part = role("worker", 2, 2, size=2, suspended=False, gated=True, pods=(pod(0, "a"), late))
+    mine = job("mnist", part, started_at=at(-270))
+    state = replace(cluster(node("a", 2), mine), autoscaled=True)
+    assert [one.job for one in plan_for(state).suspensions] == [KEY]
+
+
 @pytest.mark.parametrize(
     "state",
     [
