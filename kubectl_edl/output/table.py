@@ -26,8 +26,8 @@ _Item = TypeVar("_Item")
 class Column(msgspec.Struct, Generic[_Item], frozen=True):
     """A title, and the cell of an item.
 
-    `wide`: shown with `-o wide` only. `shrinks`: cut first on a terminal that is too narrow.
-    `bounded`: cut where it would make the table unreadable, on every output but `-o wide`.
+    `wide`: shown with `-o wide` only, which cuts nothing. `shrinks`: cut first on a terminal that
+    is too narrow. `bounded`: cut where it would make the table unreadable, on every output.
     `spare`: left out where that is not enough, the highest first, of equals the last; 0 never.
     `blank`: an empty cell stays empty. `colour` is a cell's.
     """
@@ -106,7 +106,8 @@ def render(table: Table, layout: Layout) -> str:
         return ""
     shown = _spared(_shown(table, layout), layout)
     lines = _lines(shown, layout)
-    sizes = _fitted(_needed(lines, layout), shown.columns, layout.width)
+    width = None if layout.wide else layout.width
+    sizes = _fitted(_needed(lines, layout), shown.columns, width)
     plain = replace(layout, coloured=False)
     header = [_line(lines[0], sizes, shown.columns, plain)] if layout.header else []
     return "".join((*header, *(_line(line, sizes, shown.columns, layout) for line in lines[1:])))

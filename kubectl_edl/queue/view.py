@@ -82,16 +82,16 @@ def _columns(now: datetime, namespace: str) -> tuple[Column[WaitingJob], ...]:
         Column("POSITION", _position),
         *in_namespaces(namespace, lambda one: one.job.key.namespace),
         Column("NAME", lambda one: one.job.key.name),
-        Column("PRIORITY", lambda one: str(one.job.priority), spare=2),
+        Column("PRIORITY", lambda one: str(one.job.priority), spare=4),
         Column("TEAM", _team, wide=True),
         Column("SHARE", _share, wide=True),
         Column("MINIMUM", lambda one: ",".join(f"{r}={n}" for r, n in one.minimum), wide=True),
         Column("WAITING-FOR", lambda one: str(one.requests)),
-        Column("AHEAD", lambda one: _ahead(one, namespace), spare=1),
+        Column("AHEAD", lambda one: _ahead(one, namespace), spare=3),
         Column("STARTS", lambda one: short(one.estimate, now) if one.estimate else UNKNOWN),
         Column("REASON", lambda one: one.why.code, wide=True),
-        Column("MESSAGE", lambda one: one.why.message, shrinks=True, bounded=True),
-        Column("AGE", lambda one: age(one.job.queued_at, now)),
+        Column("MESSAGE", lambda one: one.why.message, shrinks=True, bounded=True, spare=1),
+        Column("AGE", lambda one: age(one.job.queued_at, now), spare=2),
     )
 
 

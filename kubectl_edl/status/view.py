@@ -84,16 +84,16 @@ def _columns(now: datetime, namespace: str) -> tuple[Column[JobView], ...]:
     return (
         *in_namespaces(namespace, lambda one: one.job.key.namespace),
         Column("NAME", lambda one: one.job.key.name),
-        Column("FRAMEWORK", lambda one: one.job.framework, spare=1),
+        Column("FRAMEWORK", lambda one: one.job.framework, spare=3),
         Column("PHASE", lambda one: one.phase.value, colour=meaning),
         Column("ROLES(NOW/MIN..MAX)", lambda one: one.sizes),
-        Column("PENDING", lambda one: str(one.pending), spare=1),
+        Column("PENDING", lambda one: str(one.pending), spare=3),
         Column("PRIORITY", lambda one: str(one.job.priority), wide=True),
         Column("STARTED", lambda one: _started(one.job, now), wide=True),
         Column("NODES", lambda one: ",".join(one.nodes), wide=True),
         Column("REASON", lambda one: one.why.code, wide=True),
-        Column("MESSAGE", lambda one: one.why.message, shrinks=True, bounded=True),
-        Column("AGE", lambda one: age(one.job.queued_at, now)),
+        Column("MESSAGE", lambda one: one.why.message, shrinks=True, bounded=True, spare=1),
+        Column("AGE", lambda one: age(one.job.queued_at, now), spare=2),
     )
 
 

@@ -51,23 +51,23 @@ def _job_columns(
     found: Sequence[JobUsage], now: datetime, namespace: str
 ) -> tuple[Column[JobUsage], ...]:
     at_max: tuple[Column[JobUsage], ...] = (
-        Column("AT-MAX", lambda one: hours_text(one.hours.at_max, one.hours.unit), spare=1),
-        Column("VS-MAX", lambda one: against(one.hours), spare=1),
+        Column("AT-MAX", lambda one: hours_text(one.hours.at_max, one.hours.unit), spare=4),
+        Column("VS-MAX", lambda one: against(one.hours), spare=4),
     )
     return (
         *in_namespaces(namespace, lambda one: one.view.job.key.namespace),
         Column("NAME", lambda one: one.view.job.key.name),
-        Column("PHASE", lambda one: one.view.phase.value, colour=meaning),
-        Column("PODS", lambda one: str(one.pods)),
+        Column("PHASE", lambda one: one.view.phase.value, colour=meaning, spare=2),
+        Column("PODS", lambda one: str(one.pods), spare=1),
         Column("CPU-REQ", lambda one: cores(one.requested.get(CPU))),
         Column("CPU-USED", lambda one: _measured(one, CPU, cores)),
         Column("MEM-REQ", lambda one: memory(one.requested.get(MEMORY))),
         Column("MEM-USED", lambda one: _measured(one, MEMORY, memory)),
-        Column("GPU-REQ", lambda one: thousandths(gpus(one.requested)), spare=1),
-        Column("HOURS", lambda one: held(one.hours), spare=1),
+        Column("GPU-REQ", lambda one: thousandths(gpus(one.requested)), spare=4),
+        Column("HOURS", lambda one: held(one.hours), spare=4),
         # Where it is known how the work divides.
         *(at_max if any(one.hours.compared for one in found) else ()),
-        Column("AGE", lambda one: age(one.view.job.queued_at, now)),
+        Column("AGE", lambda one: age(one.view.job.queued_at, now), spare=3),
     )
 
 
@@ -97,19 +97,20 @@ _NODES: Final[tuple[Column[NodeUsage], ...]] = (
         "STATUS",
         lambda one: "Ready" if one.node.schedulable else "Unschedulable",
         colour=meaning,
+        spare=1,
     ),
-    Column("TRAINING", lambda one: str(one.training), spare=1),
-    Column("PODS", lambda one: f"{one.pods}/{one.node.allocatable.get(PODS)}", spare=1),
+    Column("TRAINING", lambda one: str(one.training), spare=3),
+    Column("PODS", lambda one: f"{one.pods}/{one.node.allocatable.get(PODS)}", spare=3),
     Column("CPU", lambda one: cores(one.node.allocatable.get(CPU)), wide=True),
-    Column("CPU-REQ", lambda one: _asked(one, CPU, cores)),
+    Column("CPU-REQ", lambda one: _asked(one, CPU, cores), spare=2),
     Column("CPU-IDLE", lambda one: cores(one.idle.get(CPU))),
-    Column("CPU-USED", lambda one: cores(one.used.get(CPU)) if one.used else UNKNOWN, spare=1),
+    Column("CPU-USED", lambda one: cores(one.used.get(CPU)) if one.used else UNKNOWN, spare=3),
     Column("MEM", lambda one: memory(one.node.allocatable.get(MEMORY)), wide=True),
-    Column("MEM-REQ", lambda one: _asked(one, MEMORY, memory)),
+    Column("MEM-REQ", lambda one: _asked(one, MEMORY, memory), spare=2),
     Column("MEM-IDLE", lambda one: memory(one.idle.get(MEMORY))),
-    Column("MEM-USED", lambda one: memory(one.used.get(MEMORY)) if one.used else UNKNOWN, spare=1),
+    Column("MEM-USED", lambda one: memory(one.used.get(MEMORY)) if one.used else UNKNOWN, spare=3),
     Column("GPU", lambda one: thousandths(offered_gpus(one.node.allocatable)), wide=True),
-    Column("GPU-REQ", lambda one: _asked_gpus(one.node)),
+    Column("GPU-REQ", lambda one: _asked_gpus(one.node), spare=2),
     Column("GPU-IDLE", lambda one: thousandths(_idle_gpus(one.node))),
 )
 

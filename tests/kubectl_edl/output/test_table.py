@@ -54,6 +54,10 @@ def test_a_bounded_column_is_whole_in_a_wide_table(*, wide: bool) -> None:
     assert (len(line) == 303) is wide
 
 
+def test_a_wide_table_is_whole_on_a_narrow_terminal() -> None:
+    assert render(TABLE, Layout(wide=True, width=40)) == render(TABLE, Layout(wide=True))
+
+
 def test_a_table_without_rows_prints_nothing_not_even_a_header() -> None:
     assert render(Table(COLUMNS, ()), Layout()) == ""
 
