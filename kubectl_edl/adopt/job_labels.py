@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Final
 
 import click
@@ -13,7 +13,7 @@ from edl.frameworks import FRAMEWORKS
 from edl.parsing.parser import parse
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
-from kubectl_edl.cli.options import option
+from kubectl_edl.cli.options import option, option_group
 
 _LABELS: Final[Mapping[str, str]] = {
     "framework": contract.FRAMEWORK,
@@ -26,20 +26,18 @@ _LABELS: Final[Mapping[str, str]] = {
 _ANNOTATIONS: Final[Mapping[str, str]] = {"roles": contract.ROLES, "mode": contract.MODE}
 
 
-@dataclass(frozen=True, slots=True)
+@option_group
 class LabelOptions:
     """What the user asked for; empty fields were not given."""
 
-    framework: str = option(
-        "--framework", type=click.Choice(tuple(FRAMEWORKS)), help="Needed once."
-    )
-    min: str = option("--min", metavar="N", help="Fewest replicas; default: parallelism.")
-    max: str = option("--max", metavar="N", help="Most replicas; default: parallelism.")
-    job: str = option("--job", help="The training job that several Jobs form.")
-    role: str = option("--role", help="The role; default: the framework's worker role.")
-    roles: str = option("--roles", metavar="CAST", help="chief=1,ps=2,worker=1..12")
-    mode: str = option("--mode", help="The framework's mode.")
-    gpu: str = option("--gpu", metavar="N", help="GPUs per pod: 2, or a share: 0.5.")
+    framework: str = option(type=click.Choice(tuple(FRAMEWORKS)), help="Needed once.")
+    min: str = option(metavar="N", help="Fewest replicas; default: parallelism.")
+    max: str = option(metavar="N", help="Most replicas; default: parallelism.")
+    job: str = option(help="The training job that several Jobs form.")
+    role: str = option(help="The role; default: the framework's worker role.")
+    roles: str = option(metavar="CAST", help="chief=1,ps=2,worker=1..12")
+    mode: str = option(help="The framework's mode.")
+    gpu: str = option(metavar="N", help="GPUs per pod: 2, or a share: 0.5.")
 
     @property
     def flags(self) -> str:

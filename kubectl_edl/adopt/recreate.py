@@ -22,7 +22,7 @@ from kubectl_edl.cli.candidates import object_name, plain
 from kubectl_edl.cli.command_errors import Refused, no_such_plain_job
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import confirmed, waited
-from kubectl_edl.cli.options import TIME_LIMIT, YES, given, option
+from kubectl_edl.cli.options import TIME_LIMIT, YES, given, option, option_group
 from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.client.patcher import with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
@@ -31,14 +31,13 @@ from kubectl_edl.output.yaml_writer import dump
 from kubectl_edl.resources.source_manifest import controller_of, source_of
 
 
-@dataclass(frozen=True, slots=True)
+@option_group
 class Recreation:
     """Whether and how a live Job is recreated; `timeout` bounds the deletion of the old one."""
 
-    recreate: bool = option("--recreate", is_flag=True, help="Delete the Job and create it again.")
+    recreate: bool = option(help="Delete the Job and create it again.")
     yes: bool = given(YES, unsaid=False)
     timeout: timedelta = option(
-        "--timeout",
         unsaid=TIME_LIMIT,
         type=Duration(),
         default="120s",
@@ -46,8 +45,6 @@ class Recreation:
         help="Until it is gone.",
     )
     dry_run: str = option(
-        "--dry-run",
-        unsaid="none",
         type=click.Choice(("none", "client")),
         default="none",
         help="client: print what would be created.",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from datetime import timedelta
 from functools import partial, wraps
-from typing import Any, Final
+from typing import Any, Final, TypeVar, dataclass_transform
 
 import click
 from click.shell_completion import CompletionItem
@@ -21,26 +21,67 @@ COLOURS: Final = ("auto", "always", "never")
 DRY_RUNS: Final = ("none", "client", "server")
 
 _DECLARED: Final = "declared"
+_Kind = TypeVar("_Kind")
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """What click is told of a field, but for what follows from its name and type."""
+
+    decorator: Callable[..., Decorator]
+    names: tuple[str, ...]
+    unsaid: Any
+    settings: dict[str, Any]
+
+    def as_field(self, name: str, kind: str) -> Any:  # noqa: ANN401 (a field of any type)
+        """`--name`, a flag for a truth value, `--name/--no-name` where that has a default."""
+        settings, names = dict(self.settings), self.names
+        if self.decorator is click.option:
+            long, is_pair = (
+                name.replace("_", "-"),
+                kind.startswith("bool") and "default" in settings,
+            )
+            if not any(one.startswith("--") for one in names):
+                names = (*names, f"--{long}/--no-{long}" if is_pair else f"--{long}")
+            settings |= {"is_flag": True} if kind == "bool" and not is_pair else {}
+            settings |= {"multiple": True} if kind.startswith("tuple[") else {}
+        declared = partial(self.decorator, *names, **settings)
+        return field(default=self._default(kind), metadata={_DECLARED: declared})
+
+    def _default(self, kind: str) -> Any:  # noqa: ANN401 (the same)
+        """Its value where nothing was given: `unsaid` or `default`, else that of its type."""
+        if self.unsaid is not MISSING:
+            return self.unsaid
+        if kind.startswith("tuple["):
+            return ()
+        usual = None if kind.endswith("| None") else {"bool": False}.get(kind, "")
+        return self.settings.get("default", usual)
 
 
 def option(*names: str, unsaid: Any = MISSING, **settings: Any) -> Any:  # noqa: ANN401 (a field of any type)
-    """A field of a group that is an option of its name; `unsaid` is its value without one.
-
-    The usual ones are False for a flag, () for an option that may be repeated, and an empty text.
-    """
-    if unsaid is MISSING:
-        unsaid = False if settings.get("is_flag") else () if settings.get("multiple") else ""
-    return field(default=unsaid, metadata={_DECLARED: partial(click.option, *names, **settings)})
+    """A field of an option group that is an option; `unsaid` is its value without one."""
+    return _Declared(click.option, names, unsaid, settings)
 
 
-def argument(*, unsaid: Any, **settings: Any) -> Any:  # noqa: ANN401 (the same)
+def argument(**settings: Any) -> Any:  # noqa: ANN401 (the same)
     """The same of an argument."""
-    return field(default=unsaid, metadata={_DECLARED: partial(click.argument, **settings)})
+    return _Declared(click.argument, (), MISSING, settings)
 
 
 def given(declared: Decorator, unsaid: Any) -> Any:  # noqa: ANN401 (the same)
-    """A field of a group that is one of the options below, which several groups have."""
-    return field(default=unsaid, metadata={_DECLARED: lambda _: declared})
+    """A field that is one of the options below, which several groups have."""
+    return _Declared(lambda _: declared, (), unsaid, {})
+
+
+@dataclass_transform(frozen_default=True)
+def option_group(kind: type[_Kind]) -> type[_Kind]:
+    """A frozen dataclass of which `group` makes options: their names and kinds are the fields'."""
+    for name, annotation in kind.__annotations__.items():
+        if isinstance(found := vars(kind).get(name), _Declared):
+            is_class = isinstance(annotation, type) and not hasattr(annotation, "__args__")
+            spelled = annotation.__name__ if is_class else str(annotation)
+            setattr(kind, name, found.as_field(name, spelled))
+    return dataclass(frozen=True, slots=True)(kind)
 
 
 DRY_RUN: Final = click.option(
@@ -150,30 +191,28 @@ FILENAMES: Final[Decorator] = _filenames(required=True)
 FILENAMES_IF_ANY: Final[Decorator] = _filenames(required=False)
 
 
-@dataclass(frozen=True, slots=True)
+@option_group
 class OutputOptions:
     """How a list is chosen and printed; `output` as `printers.form` reads it."""
 
     selector: str = given(SELECTOR, "")
-    output: str = option("-o", "--output", unsaid="table", type=FORM, help="Output format.")
-    watch: bool = option("-w", "--watch", is_flag=True, help="Watch for changes.")
+    output: str = option("-o", unsaid="table", type=FORM, help="Output format.")
+    watch: bool = option("-w", help="Watch for changes.")
     color: str = option(
-        "--color",
         unsaid="auto",
         type=click.Choice(COLOURS),
         help="Default: auto, on a terminal without NO_COLOR.",
     )
-    no_headers: bool = option("--no-headers", is_flag=True, help="Omit the header row.")
+    no_headers: bool = option(help="Omit the header row.")
 
 
-@dataclass(frozen=True, slots=True)
+@option_group
 class Writing:
     """How a change is made and reported; an empty `output` is a sentence for people."""
 
     dry_run: str = given(DRY_RUN, "none")
     output: str = option(
         "-o",
-        "--output",
         type=click.Choice(("name", "json", "yaml")),
         help="Print the changed objects instead of a sentence.",
     )

@@ -16,26 +16,22 @@ from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.planner.published_settings import Settings, read
 from kubectl_edl.cli.context import ClusterConnection
-from kubectl_edl.cli.options import group, option
+from kubectl_edl.cli.options import group, option, option_group
 from kubectl_edl.client.reconciler_lease import Lead, LeaseView, leadership
 
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.shared_documents import SettingsDocument
 
 
-@dataclass(frozen=True, slots=True)
+@option_group
 class SettingsOverrides:
     """Settings from the command line that replace the reconciler's; None if not given."""
 
     policy: str | None = option(
-        "--policy",
-        unsaid=None,
         type=click.Choice(list(POLICIES)),
         help="Ask what this policy would do. Default: the reconciler's.",
     )
     load_ceiling: float | None = option(
-        "--load-ceiling",
-        unsaid=None,
         type=click.FloatRange(0, 1, min_open=True),
         metavar="SHARE",
         help="Ask what this load ceiling would do, 0.97 for 97 %. Default: the reconciler's.",

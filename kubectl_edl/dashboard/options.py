@@ -1,14 +1,12 @@
 """Options of `kubectl edl dashboard`."""
 
-from dataclasses import dataclass
-
 import click
 
-from kubectl_edl.cli.options import option
+from kubectl_edl.cli.options import option, option_group
 from kubectl_edl.top.options import NO_PRICES, CostOptions
 
 
-@dataclass(frozen=True, slots=True)
+@option_group
 class DashboardOptions:
     """Where it listens, whether sizes may be set there, and whether a browser is opened.
 
@@ -16,16 +14,10 @@ class DashboardOptions:
     """
 
     port: int = option(
-        "--port",
-        unsaid=8180,
-        type=click.IntRange(0, 65535),
-        help="Default: 8180; 0 takes a free one.",
+        unsaid=8180, type=click.IntRange(0, 65535), help="Default: 8180; 0 takes a free one."
     )
     address: str = option(
-        "--address",
-        unsaid="127.0.0.1",
-        metavar="ADDRESS",
-        help="Where to listen; default: 127.0.0.1.",
+        unsaid="127.0.0.1", metavar="ADDRESS", help="Where to listen; default: 127.0.0.1."
     )
     opened: bool = option(
         "--open/--no-open",
@@ -33,7 +25,5 @@ class DashboardOptions:
         default=None,
         help="Open a browser, where there is a screen; default: yes.",
     )
-    allow_scale: bool = option(
-        "--allow-scale", is_flag=True, help="Let the page set sizes. Default: it only reads."
-    )
+    allow_scale: bool = option(help="Let the page set sizes. Default: it only reads.")
     costs: CostOptions = NO_PRICES

@@ -1,7 +1,6 @@
 """`kubectl edl delete`."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -33,6 +32,7 @@ from kubectl_edl.cli.options import (
     given,
     group,
     option,
+    option_group,
 )
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.model.job_selection import JobSelection, check, choosing, each, none_found, shown
@@ -40,22 +40,16 @@ from kubectl_edl.model.job_selection import JobSelection, check, choosing, each,
 _NAMED: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
+@option_group
 class DeleteOptions:
     """`timeout` is for the Jobs to be gone; `output` is `name` or empty."""
 
     yes: bool = given(YES, unsaid=False)
     dry_run: str = given(DRY_RUN, "none")
-    wait: bool = option(
-        "--wait/--no-wait", unsaid=True, default=True, help="Until they are gone; default: wait."
-    )
+    wait: bool = option(default=True, help="Until they are gone; default: wait.")
     timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
-    ignore_not_found: bool = option(
-        "--ignore-not-found", is_flag=True, help="Do not fail when a job does not exist."
-    )
-    output: str = option(
-        "-o", "--output", type=click.Choice(("name",)), help="The names of the Jobs."
-    )
+    ignore_not_found: bool = option(help="Do not fail when a job does not exist.")
+    output: str = option("-o", type=click.Choice(("name",)), help="The names of the Jobs.")
 
 
 _Jobs = Mapping[JobKey, Sequence[Json]]

@@ -1,6 +1,5 @@
 """`kubectl edl inject`: mutates manifests as the webhook would, without a cluster."""
 
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
 
@@ -8,7 +7,7 @@ import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext
-from kubectl_edl.cli.options import FILENAMES, given, group, option
+from kubectl_edl.cli.options import FILENAMES, given, group, option, option_group
 from kubectl_edl.cli.param_types import Image
 
 _HELP: Final = """Show what the webhook would do to the Jobs and pods in some manifests.
@@ -43,25 +42,23 @@ _NOTHING: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@option_group
 class InjectOptions:
     """Which manifests, where they will live, and what is to be printed."""
 
     filenames: tuple[str, ...] = given(FILENAMES, ())
     output: str = option(
-        "-o", "--output", unsaid=_YAML, type=click.Choice((_YAML, "json")), help="Default: yaml."
+        "-o", unsaid=_YAML, type=click.Choice((_YAML, "json")), help="Default: yaml."
     )
-    diff: bool = option("--diff", is_flag=True, help="What would be added and changed.")
-    explain: bool = option("--explain", is_flag=True, help="Each change with its reason.")
+    diff: bool = option(help="What would be added and changed.")
+    explain: bool = option(help="Each change with its reason.")
     namespace: str = option(
         "-n",
-        "--namespace",
         default="default",
         show_default=True,
         help="Namespace of manifests that name none; it is part of addresses.",
     )
     image: str = option(
-        "--image",
         type=Image(),
         envvar="EDL_IMAGE",
         default=f"kubectl-edl:{version('kubectl-edl')}",

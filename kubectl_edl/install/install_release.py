@@ -1,7 +1,6 @@
 """`kubectl edl install` and `upgrade`: render, apply, prune, wait."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
 import click
@@ -12,7 +11,7 @@ from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Misused, Refused
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import DRY_RUNS, TIME_LIMIT, TIMEOUT, given, option
+from kubectl_edl.cli.options import DRY_RUNS, TIME_LIMIT, TIMEOUT, given, option, option_group
 from kubectl_edl.client.certificate_store import served_in, served_outside
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import installation_values, prune, rollout
@@ -29,30 +28,23 @@ from kubectl_edl.install.server_side_apply import (
 from kubectl_edl.output.serialize import STREAMS
 
 
-@dataclass(frozen=True, slots=True)
+@option_group
 class InstallOptions:
     """How it is done; an empty `output` are sentences, `timeout` for both to be ready."""
 
     dry_run: str = option(
-        "--dry-run",
-        unsaid="none",
         type=click.Choice(DRY_RUNS),
         default="none",
         help="client: print it, send nothing. server: let the API server check, change nothing.",
     )
     output: str = option(
         "-o",
-        "--output",
         type=click.Choice(("name", "json", "yaml")),
         help="Print the objects instead of sentences.",
     )
-    wait: bool = option(
-        "--wait/--no-wait", unsaid=True, default=True, help="Until both are ready; default: wait."
-    )
+    wait: bool = option(default=True, help="Until both are ready; default: wait.")
     timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
-    force_conflicts: bool = option(
-        "--force-conflicts", is_flag=True, help="Take fields that others have written."
-    )
+    force_conflicts: bool = option(help="Take fields that others have written.")
 
 
 def install(

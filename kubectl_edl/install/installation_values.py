@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, TextIO
 
 import click
@@ -14,7 +13,7 @@ from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.patches.merge_patch import merged
 from edl.writes import Json
-from kubectl_edl.cli.options import option
+from kubectl_edl.cli.options import option, option_group
 from kubectl_edl.cli.param_types import Image
 from kubectl_edl.resources.manifest_sources import TOO_DEEP, ManifestSource, Unreadable, sources
 from manifests import installation, values
@@ -28,21 +27,19 @@ _DEEPEST: Final = 100
 _DOT: Final = re.compile(r"(?<!\\)\.")
 
 
-@dataclass(frozen=True, slots=True)
+@option_group
 class InstallationChoice:
     """The command line's words."""
 
-    image: str = option("--image", type=Image(), help="Where the cluster finds our image.")
+    image: str = option(type=Image(), help="Where the cluster finds our image.")
     settings: tuple[str, ...] = option(
         "--set",
-        multiple=True,
         metavar="NAME=VALUE",
         help="A value of the chart: reconciler.planning.policy=throughput; may be repeated.",
     )
     filenames: tuple[str, ...] = option(
         "-f",
         "--values",
-        multiple=True,
         type=click.Path(dir_okay=False, allow_dash=True),
         help="A file of values, - for stdin; may be repeated, the later wins.",
     )

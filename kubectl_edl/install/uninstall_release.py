@@ -1,7 +1,6 @@
 """`kubectl edl uninstall`: deletes everything of kubectl-edl and keeps all Jobs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
 import click
@@ -10,27 +9,23 @@ from edl.kube.cluster import PluginCluster
 from edl.model import ObjectRef
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
-from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, YES, given, option
+from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, YES, given, option, option_group
 from kubectl_edl.install import job_restore, prune, uninstall_summary
 from kubectl_edl.install.prune import created
 from kubectl_edl.install.server_side_apply import name_of, refuse_helm
 
 
-@dataclass(frozen=True, slots=True)
+@option_group
 class UninstallOptions:
     """How it is done; `timeout` for it to be gone."""
 
     yes: bool = given(YES, unsaid=False)
     dry_run: str = option(
-        "--dry-run",
-        unsaid="none",
         type=click.Choice(("none", "client")),
         default="none",
         help="client: say what would go, delete nothing.",
     )
-    wait: bool = option(
-        "--wait/--no-wait", unsaid=True, default=True, help="Until it is gone; default: wait."
-    )
+    wait: bool = option(default=True, help="Until it is gone; default: wait.")
     timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
 
 

@@ -1,7 +1,7 @@
 """`kubectl edl logs`."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -13,7 +13,7 @@ from edl.phases import phase
 from kubectl_edl.cli.candidates import job_names, role_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-from kubectl_edl.cli.options import group, one_namespace, option
+from kubectl_edl.cli.options import group, one_namespace, option, option_group
 from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.lookup import named_role, only, training_job
@@ -53,40 +53,23 @@ Examples:
 _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
-@dataclass(frozen=True, slots=True)
+@option_group
 class LogOptions:
     """Which logs, which part of them, and how they are printed."""
 
-    follow: bool = option(
-        "-f", "--follow", is_flag=True, help="Follow the logs until the job has ended."
-    )
-    role: tuple[str, ...] = option(
-        "--role", multiple=True, shell_complete=role_names, help="Only this one; repeatable."
-    )
-    index: int | None = option(
-        "--index", unsaid=None, type=click.IntRange(min=0), metavar="N", help="Only these pods."
-    )
-    container: str = option("-c", "--container", help="Default: as kubectl logs chooses it.")
+    follow: bool = option("-f", help="Follow the logs until the job has ended.")
+    role: tuple[str, ...] = option(shell_complete=role_names, help="Only this one; repeatable.")
+    index: int | None = option(type=click.IntRange(min=0), metavar="N", help="Only these pods.")
+    container: str = option("-c", help="Default: as kubectl logs chooses it.")
     tail: int | None = option(
-        "--tail",
-        unsaid=None,
-        type=click.IntRange(min=0),
-        metavar="N",
-        help="The last lines of each log.",
+        type=click.IntRange(min=0), metavar="N", help="The last lines of each log."
     )
     since: timedelta | None = option(
-        "--since",
-        unsaid=None,
-        type=Duration(above_zero=True),
-        help="Not older than 90s, 10m, 1h.",
+        type=Duration(above_zero=True), help="Not older than 90s, 10m, 1h."
     )
-    previous: bool = option(
-        "-p", "--previous", is_flag=True, help="Logs of containers before their restart."
-    )
-    timestamps: bool = option("--timestamps", is_flag=True, help="Each line with its time.")
-    prefix: bool = option(
-        "--prefix/--no-prefix", unsaid=True, default=True, help="Each line with its role and index."
-    )
+    previous: bool = option("-p", help="Logs of containers before their restart.")
+    timestamps: bool = option(help="Each line with its time.")
+    prefix: bool = option(default=True, help="Each line with its role and index.")
 
     def wanted(self, name: str, job: TrainingJob) -> LogSelection:
         """The name of one of its Jobs chooses that one's role."""

@@ -1,7 +1,6 @@
 """The training jobs a command applies to: by name, by selector, or all."""
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import click
@@ -10,23 +9,19 @@ from edl.errors import EdlError
 from edl.model import JobKey
 from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import SELECTOR, argument, given, group, option
+from kubectl_edl.cli.options import SELECTOR, argument, given, group, option, option_group
 from kubectl_edl.output.table import nothing_in
 
 _Item = TypeVar("_Item")
 
 
-@dataclass(frozen=True, slots=True)
+@option_group
 class JobSelection:
     """Exactly one of the three."""
 
-    names: tuple[str, ...] = argument(
-        unsaid=(), metavar="[JOB]...", nargs=-1, shell_complete=job_names
-    )
+    names: tuple[str, ...] = argument(metavar="[JOB]...", nargs=-1, shell_complete=job_names)
     selector: str = given(SELECTOR, "")
-    everything: bool = option(
-        "--all", is_flag=True, help="All of the namespace; with -A, of all of them."
-    )
+    everything: bool = option("--all", help="All of the namespace; with -A, of all of them.")
 
     @property
     def by_name(self) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_edl.cli.options import group, option
+from kubectl_edl.cli.options import group, option, option_group
 from kubectl_edl.cli.param_types import Duration
 
 if TYPE_CHECKING:
@@ -80,18 +79,17 @@ def _phases() -> click.Choice[Phase]:
     return click.Choice(list(Phase), case_sensitive=False)
 
 
-@dataclass(frozen=True, slots=True)
+@option_group
 class AwaitedPhase:
     """Phases and reasons of which one is to be reached, within `timeout`; without, to look on."""
 
     goals: tuple[Phase | Code, ...] = option(
         "--for",
-        multiple=True,
         type=_OneGoal(),
         help="Wait until it is Running, Succeeded, …, or reason=CODE; may be repeated.",
     )
     timeout: timedelta | None = option(
-        "--timeout", unsaid=None, type=Duration(), help="With --for or -w: give up after that."
+        type=Duration(), help="With --for or -w: give up after that."
     )
 
 

@@ -1,14 +1,12 @@
 """The options of `kubectl edl teams set` and `delete`."""
 
-from dataclasses import dataclass
-
 import click
 
-from kubectl_edl.cli.options import DRY_RUN, YES, given, option
+from kubectl_edl.cli.options import DRY_RUN, YES, given, option, option_group
 from kubectl_edl.cli.param_types import repeated
 
 
-@dataclass(frozen=True, slots=True)
+@option_group
 class TeamWriting:
     """How a change is made."""
 
@@ -16,34 +14,22 @@ class TeamWriting:
     dry_run: str = given(DRY_RUN, "none")
 
 
-@dataclass(frozen=True, slots=True)
+@option_group
 class TeamFields:
     """Fields as they were given; None where nothing was said."""
 
-    parent: str | None = option("--parent", unsaid=None, metavar="TEAM", help="The team above it.")
+    parent: str | None = option(metavar="TEAM", help="The team above it.")
     namespaces: tuple[str, ...] = option(
         "--namespace",
-        multiple=True,
         metavar="NAME|PATTERN",
         help="A namespace, or a pattern with *; may be repeated. They replace those before.",
     )
-    guaranteed: str | None = option(
-        "--guaranteed", unsaid=None, metavar="RESOURCE=AMOUNT[,…]", help="What it is owed."
-    )
-    limit: str | None = option(
-        "--limit", unsaid=None, metavar="RESOURCE=AMOUNT[,…]", help="The most it may use."
-    )
-    weight: str | None = option(
-        "--weight", unsaid=None, metavar="NUMBER", help="Its part of idle capacity."
-    )
-    lend: bool | None = option(
-        "--lend/--no-lend", unsaid=None, default=None, help="Whether others may use what it leaves."
-    )
+    guaranteed: str | None = option(metavar="RESOURCE=AMOUNT[,…]", help="What it is owed.")
+    limit: str | None = option(metavar="RESOURCE=AMOUNT[,…]", help="The most it may use.")
+    weight: str | None = option(metavar="NUMBER", help="Its part of idle capacity.")
+    lend: bool | None = option(default=None, help="Whether others may use what it leaves.")
     reclaim: str | None = option(
-        "--reclaim",
-        unsaid=None,
-        type=click.Choice(("replicas", "jobs")),
-        help="What its guarantee may take of borrowers.",
+        type=click.Choice(("replicas", "jobs")), help="What its guarantee may take of borrowers."
     )
 
     def changes(self) -> dict[str, object]:
