@@ -182,6 +182,7 @@ def test_growth_stopped_by_a_quota_names_the_quota_and_no_foreign_namespace(
     assert found.reason == f"{limit}: needs 1"
 
 
+@pytest.mark.slow
 def test_where_nodes_may_be_removed_growth_onto_an_unneeded_one_is_not_promised() -> None:
     """The reconciler holds it, too: NeededNodesOnly."""
     grows = worker("grows", 2, 4, on=["a"] * 2, started_at=at(-600))

@@ -1,5 +1,6 @@
 """Queued gangs ask by a ProvisioningRequest: all nodes of it come, or none."""
 
+import pytest
 from msgspec.structs import replace
 
 from edl import contract
@@ -31,7 +32,7 @@ def test_from_zero_nodes_a_gang_starts_whole_on_the_nodes_of_its_request() -> No
         "parameters": {"ValidUntilSeconds": "600"},
     }
     assert world.notes("gang")[contract.REASON] == Code.WAITING_FOR_NODES
-    world.settle(300)
+    world.settle(120)
     assert world.running("gang") == 16
     assert world.made == 8
     assert leaves_nothing(world)
@@ -44,14 +45,14 @@ def test_pods_name_the_provisioning_request_of_their_nodes() -> None:
         world.gang("gang", 4, framework=framework)
         world.round()
         (request,) = world.requests()
-        world.settle(300)
+        world.settle(120)
         assert {consumed(pod) for pod in world.pods("gang")} == {request["metadata"]["name"]}
 
 
 def test_a_later_start_elsewhere_names_no_request() -> None:
     world = RequestedCluster()
     world.gang("gang", 4)
-    world.settle(300)
+    world.settle(120)
     world.annotate("gang", {contract.PAUSED: "true"})
     world.settle(60)
     assert world.pods("gang") == []
@@ -147,6 +148,7 @@ def test_as_many_gangs_ask_at_once_as_are_allowed() -> None:
     assert len(world.requests()) == 2
 
 
+@pytest.mark.slow
 def test_a_crash_in_the_middle_makes_no_second_request() -> None:
     for writes in range(6):
         world = RequestedCluster()
@@ -230,7 +232,7 @@ def test_a_forged_request_harms_no_other_job_and_goes() -> None:
     assert found.pod_sets == 32
     assert len(found.said) <= 1024
     assert "\x1b" not in found.said
-    world.settle(300)
+    world.settle(120)
     assert world.running("gang") == 4
     assert leaves_nothing(world)
 
