@@ -4,6 +4,7 @@ One description: `documents` fills it in, and the Helm chart's templates are pri
 """
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Final
 
 from edl import contract
@@ -63,8 +64,9 @@ def documents(values: Values = DEFAULTS, namespace: str = contract.SYSTEM_NAMESP
     return tuple(one for one in found if one["kind"] != NAMESPACE)
 
 
+@cache
 def template() -> tuple[TemplateDocument, ...]:
-    """The base and all components, with the places that depend on values."""
+    """The base and all components, with the places that depend on values; it is never changed."""
     found: tuple[TemplateDocument, ...] = tuple(
         TemplateDocument(path.stem, tree) for path, tree in by_file(BASE)
     )
