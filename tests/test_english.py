@@ -4,9 +4,7 @@
 """
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -40,20 +38,23 @@ ALLOWED: Final = re.compile(
 def texts(path: Path) -> Iterator[tuple[int, str]]:
     """Line and text of a document's lines, or of a module's strings, docstrings and comments.
 
-    And of the names in it that speak of people.
+    And of the names in it that speak of people. What follows a # in a string counts as a comment.
     """
     source = path.read_text()
     if path.suffix != ".py":
         yield from enumerate(source.splitlines(), 1)
         return
+    for number, line in enumerate(source.splitlines(), 1):
+        if "#" in line:
+            yield number, line.partition("#")[2].lstrip("# ")
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.lineno, node.value
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string.lstrip("# ")
-        elif token.type == tokenize.NAME and PEOPLE & set(token.string.lower().split("_")):
-            yield token.start[0], token.string.replace("_", " ")
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, str):
+                yield node.lineno, node.value
+            continue
+        for name in vars(node).values():
+            if isinstance(name, str) and PEOPLE & set(name.lower().split("_")):
+                yield getattr(node, "lineno", 0), name.replace("_", " ")
 
 
 def findings(text: str) -> list[str]:
