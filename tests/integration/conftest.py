@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,13 +26,6 @@ WAITS = ("--growth-cooldown=3", f"--pending-limit={PENDING_LIMIT:g}")
 NODES = NodeGroup(count=4, cpu="8", memory="32Gi", gpu=4)
 RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:12]
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "alone")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def hears_interrupts() -> None:
-    """A run in the background is born deaf to Ctrl-C, and so would be all that it starts."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
