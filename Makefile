@@ -29,8 +29,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Compiling hundreds of files anew in every process would cost more than the tests themselves.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check unit laws integration matrix smoke e2e test-kind torture mutants images bench pictures docs format \
-	setup binaries release dist \
+.PHONY: help demo test check types unit laws integration matrix smoke e2e test-kind torture mutants images bench pictures \
+	docs format setup binaries release dist \
 	run-webhook run-reconciler constraints locks audit down clean requirements
 
 help: ## this list
@@ -47,12 +47,15 @@ test: check laws ## everything that must hold
 		&& $(MAKE) --no-print-directory e2e VARIANTS=no \
 		&& mkdir -p "$${passed%/*}" && touch "$$passed"
 
+# Types beside the tests: mypy without its cache is half a minute of one processor, and tests wait.
 check: setup ## format, lint, types, layers, unit tests that take a moment each
 	$(BIN)/ruff format --check -q .
 	$(BIN)/ruff check -q .
+	@$(MAKE) --no-print-directory -j 2 --output-sync=line types unit
+
+types: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	@$(MAKE) --no-print-directory unit
 
 unit: setup
 	$(BIN)/pytest -q -n 3 --least $(LEAST_UNIT) $(WITHOUT_CLUSTERS) \
