@@ -65,7 +65,7 @@ laws: setup ## unit tests that take their time, most of them property tests: the
 	$(BIN)/pytest -q -n 2 --least $(LEAST_LAWS) $(WITHOUT_CLUSTERS) -m "laws or slow"
 
 integration: setup binaries ## against a real API server: the sandbox's, or $$EDL_KUBECONFIG's
-	$(BIN)/pytest -q $(call SIDE_BY_SIDE,3) --least $(LEAST_INTEGRATION) -m "integration$(WITHOUT_PASSED)" \
+	$(BIN)/pytest -q $(call SIDE_BY_SIDE,4) --least $(LEAST_INTEGRATION) -m "integration$(WITHOUT_PASSED)" \
 		$(or $(TESTS),tests/integration tests/torture $(wildcard tests/attack))
 
 matrix: setup ## the integration tests on every supported Kubernetes, into docs/compatibility.md; RELEASES="1.33 1.37" some

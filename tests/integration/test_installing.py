@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.integration,
+    pytest.mark.long,
     pytest.mark.timeout(1800),
 ]  # Helm's first build takes minutes
 

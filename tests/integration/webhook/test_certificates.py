@@ -21,7 +21,7 @@ from manifests import render
 from tests.integration.support.webhook import Webhook, as_account, labelled, read
 from tests.waiting import until
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 INSTALLATION = usual("127.0.0.1")
 NAMES = INSTALLATION.names

@@ -24,7 +24,7 @@ from tests.integration.support.webhook import (
 )
 from tests.waiting import until
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 
 def create(cluster: Cluster, namespace: str, manifest: Json) -> str:
