@@ -294,7 +294,7 @@ def test_a_namespace_that_would_be_refused_is_found_too(tmp_path: Path) -> None:
             "kind: Pod\nspec: {containers: [1]}\n",
             "spec.containers[0]: 1; an object belongs here",
         ),
-        ("kind: " + "[" * 5000, "stdin: document 1, line 1: nested too deeply"),
+        ("kind: " + "[" * 500, "stdin: document 1, line 1: nested too deeply"),
         ("kind: " + "[" * 150 + "]" * 150, "stdin: document 1, line 1: nested too deeply"),
         ('{"kind": ' + "[" * 99999, "stdin: document 1, line 1: nested too deeply"),
         (PORTS, "spec.containers[0].ports[0].containerPort: a list; a whole number belongs here"),
