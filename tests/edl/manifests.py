@@ -1,10 +1,11 @@
 """Manifests as the API server sends them to a webhook, and how they come out of `mutate`."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from edl import contract
+from edl.errors import Denied
 from edl.inject.handlers import AdmissionRequest, AdmissionVerdict, Context, mutate
 from edl.writes import Json
 
@@ -98,6 +99,15 @@ def create(manifest: Json) -> AdmissionVerdict:
 def created(manifest: Json) -> Json:
     """What is stored when a user creates this."""
     return create(manifest).manifest
+
+
+def refusals(check: Callable[..., object], *args: object) -> list[str]:
+    """The findings that a check refuses its arguments with; none where it accepts them."""
+    try:
+        check(*args)
+    except Denied as denied:
+        return [str(finding) for finding in denied.findings]
+    return []
 
 
 def update(new: Json, old: Json, user: str = USER) -> AdmissionVerdict:

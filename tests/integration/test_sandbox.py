@@ -154,7 +154,8 @@ def test_pods_run_at_once_after_everything_was_killed(own_sandbox: Make) -> None
     kill_everything(sandbox)
     sandbox.up()
     sandbox.kubectl("create", "deployment", "web", "--image=web")
-    sandbox.kubectl("wait", "deployment/web", "--for=condition=Available", "--timeout=30s")
+    available = ("--for=condition=Available", "--timeout=30s")
+    assert "condition met" in sandbox.kubectl("wait", "deployment/web", *available)
 
 
 def test_down_cleans_up_after_everything_was_killed(own_sandbox: Make) -> None:
@@ -243,8 +244,10 @@ def test_a_webhook_is_reached_by_its_loopback_url(own_sandbox: Make, tmp_path: P
     registration = REGISTRATION.format(url=f"https://127.0.0.1:{port}/", authority=authority)
     sandbox.kubectl("create", "-f", "-", input=registration)
     refused = 'admission webhook "no.edl.dev" denied the request: not here'
-    while refused not in outcome(sandbox, "create", "configmap", "refused", "--dry-run=server"):
+    create = ("create", "configmap", "refused", "--dry-run=server")
+    while refused not in outcome(sandbox, *create):
         sandbox.check()
+    assert refused in outcome(sandbox, *create, "--namespace=kube-system")
 
 
 def test_added_nodes_are_numbered_on_and_ready(own_sandbox: Make) -> None:

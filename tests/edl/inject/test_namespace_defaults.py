@@ -5,7 +5,7 @@ import pytest
 from edl import contract
 from edl.writes import Json
 from tests.edl.inject.policies import create, created, look_again, saying
-from tests.edl.manifests import cast, horovod, job, labels, pod, pod_spec
+from tests.edl.manifests import cast, horovod, job, labels, pod, pod_spec, refusals
 
 BOUNDS = saying(default_min=2, default_max=8)
 
@@ -116,7 +116,8 @@ def test_a_bare_pods_priority_was_resolved_before_us() -> None:
 
 def test_defaults_set_after_the_mutation_pass_the_validation() -> None:
     stored = created(torch(), saying())
-    look_again(stored, saying(default_min=2, default_max=8, default_priority="training"))
+    later = saying(default_min=2, default_max=8, default_priority="training")
+    assert refusals(look_again, stored, later) == []
 
 
 def warned(manifest: Json, *, kubexec: bool) -> bool:

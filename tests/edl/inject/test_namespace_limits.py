@@ -10,7 +10,7 @@ from edl.inject.handlers import AdmissionRequest, validate
 from edl.parsing.namespace_policy import NamespacePolicy, policy
 from edl.writes import Json
 from tests.edl.inject.policies import LAB, create, created, look_again, opted_in, saying, update
-from tests.edl.manifests import CONTEXT, USER, cast, changed, job, pod
+from tests.edl.manifests import CONTEXT, USER, cast, changed, job, pod, refusals
 
 SMALL = saying(largest_max=4)
 TWO_GPUS = saying(gpu_budget=Decimal(2))
@@ -77,8 +77,8 @@ def test_the_way_out_is_a_number() -> None:
     "given",
     [torch(max="2", gpu="1"), torch(max="4", gpu="0.5"), torch(max="99"), pod(framework="none")],
 )
-def test_what_fits_the_budget_passes(given: Json) -> None:
-    look_again(created(given, TWO_GPUS), TWO_GPUS)
+def test_a_job_within_the_gpu_budget_is_accepted(given: Json) -> None:
+    assert refusals(look_again, created(given, TWO_GPUS), TWO_GPUS) == []
 
 
 def test_a_budget_of_nothing_refuses_every_gpu() -> None:

@@ -51,8 +51,8 @@ def test_the_pods_of_both_deployments_are_admitted_and_run(
     webhook.cluster.kubectl("apply", "-f", str(path))
     try:
         for name in ("edl-webhook", "edl-reconciler"):
-            webhook.cluster.kubectl(
-                *("rollout", "status", "-n", "edl-system", f"deployment/{name}", "--timeout=60s")
-            )
+            rollout = ("rollout", "status", "-n", "edl-system", f"deployment/{name}")
+            printed = webhook.cluster.kubectl(*rollout, "--timeout=60s")
+            assert "successfully rolled out" in printed
     finally:
         webhook.cluster.kubectl("delete", "-f", str(path), "--wait=false")

@@ -381,7 +381,7 @@ def postponing(environ: WSGIEnvironment, start: StartResponse) -> list[bytes]:
     return [b"done"]
 
 
-def test_over_tls_answers_arrive_whether_or_not_they_waited(
+def test_deferred_and_immediate_answers_arrive_over_tls(
     serving: ssl.SSLContext, bundle: Bundle
 ) -> None:
     """In every order: the loop reports an empty buffer as full where the limit is 0 bytes."""
@@ -394,7 +394,8 @@ def test_over_tls_answers_arrive_whether_or_not_they_waited(
                 reader, writer = await door.connect(trusting)
                 for request in order:
                     writer.write(request)
-                    await asyncio.wait_for(reader.readuntil(b"done"), wire.SECONDS)
+                    answer = await asyncio.wait_for(reader.readuntil(b"done"), wire.SECONDS)
+                    assert answer.startswith(b"HTTP/1.1 200 OK")
 
     doors.run(test)
 
