@@ -102,7 +102,7 @@ def alone(setting: Setting, seed: int) -> list[float]:
 
 
 def simulate_mix(way: str, seed: int, setting: Setting = SETTINGS[0]) -> MixFigures:
-    result = simulator.simulate(_world(way, mix(setting, seed)), _manner(way))
+    result = simulator.simulate(_world(way, mix(setting, seed)), _control_mode(way))
     completions = [job.completion for job in result.jobs if job.completion is not None]
     return MixFigures(
         way=way,
@@ -124,7 +124,7 @@ def _gpus(result: Result) -> float:
     return result.utilisation(_GPU, 0, max(job.track.arrived for job in result.jobs))
 
 
-def _manner(way: str) -> simulator.Manner:
+def _control_mode(way: str) -> simulator.ControlMode:
     if way in POLICIES:
         return simulator.Elastic(POLICIES[way], Limits())
     return simulator.Plain()

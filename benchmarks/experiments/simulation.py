@@ -68,10 +68,10 @@ def _asked(kind: Kind) -> Resources:
 def _simulation(experiment: Experiment, way: str, world: simulator.Scenario) -> Simulation:
     if way == EDL:
         return Autoscaler(experiment).begin(world)
-    return Simulation(world, _manner(experiment, way), simulator.Watcher())
+    return Simulation(world, _control_mode(experiment, way), simulator.Watcher())
 
 
-def _manner(experiment: Experiment, way: str) -> simulator.Manner:
+def _control_mode(experiment: Experiment, way: str) -> simulator.ControlMode:
     if way == WITH:
         return simulator.Elastic(POLICIES["fair"], Limits())
     sizes = {MASTER.name: 1, PSERVER.name: experiment.pservers, TRAINER.name: experiment.fixed}

@@ -133,8 +133,8 @@ def answers(population: Population, seed: int, jobs: int) -> Iterator[Answer]:
     given = world(Random(f"{seed} {population.name}"), population, jobs)
     settings = Settings()
     asked = Asked(given, settings)
-    manner = Elastic(settings.value(), settings.limits)
-    simulation = Simulation(given, manner, Watcher(decided=asked.look))
+    control_mode = Elastic(settings.value(), settings.limits)
+    simulation = Simulation(given, control_mode, Watcher(decided=asked.look))
     simulation.run()
     admitted = {one.key: one.track.admitted for one in simulation.result().jobs}
     for key, (now, estimate) in asked.told.items():

@@ -29,7 +29,7 @@ from edl.simulator import (
 
 if TYPE_CHECKING:
     from edl.simulator import (
-        Manner,
+        ControlMode,
     )
 
 DAY = 86_400.0
@@ -97,12 +97,12 @@ def main() -> None:
     asked = parser.parse_args()
     given = world(asked.jobs, asked.nodes, asked.seed)
     print(f"{asked.jobs} jobs in a day on {asked.nodes} nodes, seed {asked.seed}")
-    manners: dict[str, Manner] = {
+    control_modes: dict[str, ControlMode] = {
         name: Elastic(policy) for name, policy in POLICIES.items() if name in asked.policies
     } | {"plain": Plain()}
-    for name, manner in manners.items():
+    for name, control_mode in control_modes.items():
         begin = process_time()
-        result = simulate(given, manner, until=DAY)
+        result = simulate(given, control_mode, until=DAY)
         print(line(name, result, process_time() - begin), flush=True)
 
 

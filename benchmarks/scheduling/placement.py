@@ -217,9 +217,9 @@ def _service(random: Random, number: int, until: float) -> Service:
 # -- figures -----------------------------------------------------------------------------------
 
 
-def measured(scenario: NamedScenario, manner: Elastic) -> Found:
+def measured(scenario: NamedScenario, control_mode: Elastic) -> Found:
     begin = process_time()
-    result = simulate(scenario.world, manner, until=DAY)
+    result = simulate(scenario.world, control_mode, until=DAY)
     frameworks = {one.key: one.job.framework for one in scenario.world.trainings}
     half = [gang.below_min for gang in result.jobs if frameworks[gang.key] != "horovod"]
     return Found(
@@ -262,13 +262,13 @@ def main() -> None:
     )
     parser.add_argument("--each", action="store_true", help="a line for each cluster")
     asked = parser.parse_args()
-    manner = Elastic(POLICIES[asked.policy])
+    control_mode = Elastic(POLICIES[asked.policy])
     print(HEAD)
     for scenario in (exact_fit(gated=asked.gated), *mixes(gated=asked.gated)):
-        print(line(scenario.name, measured(scenario, manner)), flush=True)
+        print(line(scenario.name, measured(scenario, control_mode)), flush=True)
     every = []
     for scenario in clusters(asked.clusters, gated=asked.gated):
-        every.append(measured(scenario, manner))
+        every.append(measured(scenario, control_mode))
         if asked.each:
             print(line(scenario.name, every[-1]), flush=True)
     if every:

@@ -90,8 +90,8 @@ def _simulated(
     keys, known = asked
     seen = _Seen()
     world = from_state(state, lambda job: known[job.key].work if job.key in known else None)
-    manner = Elastic(settings.value(), settings.limits)
-    simulation = Simulation(world, manner, Watcher(decided=seen.note))
+    control_mode = Elastic(settings.value(), settings.limits)
+    simulation = Simulation(world, control_mode, Watcher(decided=seen.note))
     horizon = HORIZON.total_seconds()
     while simulation.next <= horizon:
         if all(key in seen.start or key in seen.growth for key in keys):

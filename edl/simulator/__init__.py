@@ -19,8 +19,8 @@ from edl.simulator.job_builder import Workload, WorkloadRole, queued
 from edl.simulator.results import JobResult, Result, Summary, jain
 from edl.simulator.scenario import (
     Change,
+    ControlMode,
     Elastic,
-    Manner,
     NodeEvent,
     Plain,
     Scenario,
@@ -37,10 +37,10 @@ __all__ = [
     "LINEAR",
     "Amdahl",
     "Change",
+    "ControlMode",
     "Curve",
     "Elastic",
     "JobResult",
-    "Manner",
     "Measured",
     "NodeEvent",
     "Plain",

@@ -30,8 +30,8 @@ class ElasticControl:
     late, within the same time-out, and are asked for again after the same back-off.
     """
 
-    stage: Environment
-    company: JobController
+    env: Environment
+    job_controller: JobController
     elastic: Elastic
     watcher: Watcher
     observe: Callable[[], ClusterState]
@@ -42,24 +42,24 @@ class ElasticControl:
 
     def __post_init__(self) -> None:
         self._limits = replace(self.elastic.limits, asks=ProvisionerSettings())
-        self._since = self.stage.world.around.unneeded_since
+        self._since = self.env.world.around.unneeded_since
 
-    def arrived(self, actor: SimulatedJob) -> None:
+    def arrived(self, sim_job: SimulatedJob) -> None:
         """It waits until the planner starts it."""
 
-    def ended(self, actor: SimulatedJob) -> None:
+    def ended(self, sim_job: SimulatedJob) -> None:
         """What still runs of it is ended by a step."""
 
     def round(self) -> timedelta | None:
         """One round of the reconciler."""
-        self.company.tell()
+        self.job_controller.tell()
         state = replace(self.observe(), unneeded_since=self._since)
         plan = self.elastic.decide(state, self.elastic.policy, self._limits, self._memory)
-        self.stage.timeline.decisions += 1
+        self.env.timeline.decisions += 1
         # Nodes that an unknown autoscaler may remove do not stay until they are taken to be kept.
-        if self.stage.world.pools or not state.autoscaled:
+        if self.env.world.pools or not state.autoscaled:
             self._since = unneeded_nodes.noted(self._since, plan.unneeded, state.observed_at)
-        self.watcher.decided(self.stage.now, state, plan)
+        self.watcher.decided(self.env.now, state, plan)
         self._say_why(plan)
         found = steps(replace(plan, held=()), replace(state, jobs=self._concerned(plan)))
         for broken in found.errors:
@@ -90,77 +90,77 @@ class ElasticControl:
             *(one.job for one in plan.requests),
             *plan.unprovisioned,
         ]
-        keys = self.company.restless | dict.fromkeys(moved)
-        self.company.restless = {}
+        keys = self.job_controller.restless | dict.fromkeys(moved)
+        self.job_controller.restless = {}
         return tuple(
-            actor.value()
-            for key, actor in self.company.actors.items()
-            if key in keys or actor.attended or actor.job.provisioning.pods
+            sim_job.value()
+            for key, sim_job in self.job_controller.sim_jobs.items()
+            if key in keys or sim_job.attended or sim_job.job.provisioning.pods
         )
 
     def _say_why(self, plan: Plan) -> None:
         for held in plan.held:
-            self.company.actors[held.job].track.reason = messages.message(held.reason)
+            self.job_controller.sim_jobs[held.job].track.reason = messages.message(held.reason)
 
     # -- writes ------------------------------------------------------------------------------
 
     def _take(self, step: Step) -> None:
-        actor = self.company.actors[step.job]
-        stopped = _stopped(actor)
-        before = {name: part.role for name, part in actor.parts.items()}
+        sim_job = self.job_controller.sim_jobs[step.job]
+        stopped = _stopped(sim_job)
+        before = {name: part.role for name, part in sim_job.parts.items()}
         for write in step.writes:
-            self._write(actor, write)
-        if stopped != _stopped(actor):
-            self._note_stop(actor, stopped=not stopped)
-        actor.track.resizes += any(
-            _resized(before[name], part.role) for name, part in actor.parts.items()
+            self._write(sim_job, write)
+        if stopped != _stopped(sim_job):
+            self._note_stop(sim_job, stopped=not stopped)
+        sim_job.track.resizes += any(
+            _resized(before[name], part.role) for name, part in sim_job.parts.items()
         )
-        self.company.touch(actor, news=False)
+        self.job_controller.touch(sim_job, needs_decision=False)
 
-    def _write(self, actor: SimulatedJob, write: Write) -> None:
+    def _write(self, sim_job: SimulatedJob, write: Write) -> None:
         if isinstance(write, Create):
-            self._create(actor, write)
+            self._create(sim_job, write)
         elif isinstance(write, Delete):
-            self._delete(actor, write.target)
+            self._delete(sim_job, write.target)
         elif (
             isinstance(write, Patch)
             and not write.dry_run
-            and (found := _found(actor, write.target))
+            and (found := _found(sim_job, write.target))
         ):
-            self._patch(actor, found, write)
+            self._patch(sim_job, found, write)
 
-    def _create(self, actor: SimulatedJob, write: Create) -> None:
+    def _create(self, sim_job: SimulatedJob, write: Create) -> None:
         if write.target.kind == "Pod":
-            self.company.provisioning.create(actor, write)
+            self.job_controller.provisioning.create(sim_job, write)
             return
-        around = {**actor.job.surroundings, write.target: write.target.name}
-        actor.job = replace(actor.job, surroundings=around)
+        around = {**sim_job.job.surroundings, write.target: write.target.name}
+        sim_job.job = replace(sim_job.job, surroundings=around)
 
-    def _delete(self, actor: SimulatedJob, target: ObjectRef) -> None:
-        if target.kind != "Pod" or self.company.provisioning.delete(actor, target):
+    def _delete(self, sim_job: SimulatedJob, target: ObjectRef) -> None:
+        if target.kind != "Pod" or self.job_controller.provisioning.delete(sim_job, target):
             return
-        if found := _found(actor, target):
-            self.company.end(actor, found, found.pods[target.name])
+        if found := _found(sim_job, target):
+            self.job_controller.end(sim_job, found, found.pods[target.name])
 
-    def _patch(self, actor: SimulatedJob, part: SimulatedRole, patch: Patch) -> None:
+    def _patch(self, sim_job: SimulatedJob, part: SimulatedRole, patch: Patch) -> None:
         if patch.target.kind == "Pod":
-            self.company.show(
-                actor, part, patch_application.patched_pod(part.pods[patch.target.name], patch)
+            self.job_controller.show(
+                sim_job, part, patch_application.patched_pod(part.pods[patch.target.name], patch)
             )
             return
         part.write(patch_application.patched_role(part.role, patch))
         began, failure = patch_application.started_at(patch), patch_application.failure(patch)
         if began:
-            actor.job = replace(actor.job, started_at=began)
+            sim_job.job = replace(sim_job.job, started_at=began)
         if began or failure:
-            asked = replace(actor.job.provisioning, failure=failure)
-            actor.job = replace(actor.job, provisioning=asked)
+            asked = replace(sim_job.job.provisioning, failure=failure)
+            sim_job.job = replace(sim_job.job, provisioning=asked)
 
-    def _note_stop(self, actor: SimulatedJob, *, stopped: bool) -> None:
-        track, now = actor.track, self.stage.now
+    def _note_stop(self, sim_job: SimulatedJob, *, stopped: bool) -> None:
+        track, now = sim_job.track, self.env.now
         if stopped:
             track.stops += 1
-            actor.progress.fall_back(now)
+            sim_job.progress.fall_back(now)
         elif track.admitted is None:
             track.admitted = now
 
@@ -169,32 +169,32 @@ class ElasticControl:
 class NoControl:
     """Without us: Jobs run from their arrival at one size, and the scheduler takes pod by pod."""
 
-    stage: Environment
-    company: JobController
+    env: Environment
+    job_controller: JobController
     plain: Plain
 
-    def arrived(self, actor: SimulatedJob) -> None:
-        moment = self.stage.moment
-        for part in actor.parts.values():
-            size = self._size(actor.job, part.role)
+    def arrived(self, sim_job: SimulatedJob) -> None:
+        moment = self.env.moment
+        for part in sim_job.parts.values():
+            size = self._size(sim_job.job, part.role)
             part.write(part.role.changed(size=size, suspended=False, resized_at=moment))
-        actor.job = replace(actor.job, started_at=moment)
-        actor.track.admitted = self.stage.now
+        sim_job.job = replace(sim_job.job, started_at=moment)
+        sim_job.track.admitted = self.env.now
 
     def _size(self, job: TrainingJob, role: Role) -> int:
         return self.plain.size(job, role.name) if self.plain.size else role.spec.max
 
-    def ended(self, actor: SimulatedJob) -> None:
-        self.company.end_all(actor)
+    def ended(self, sim_job: SimulatedJob) -> None:
+        self.job_controller.end_all(sim_job)
 
     def round(self) -> timedelta | None:
         """Nothing is decided."""
         return None
 
 
-def _stopped(actor: SimulatedJob) -> bool:
+def _stopped(sim_job: SimulatedJob) -> bool:
     return all(
-        part.role.status.suspended or part.role.status.ending for part in actor.parts.values()
+        part.role.status.suspended or part.role.status.ending for part in sim_job.parts.values()
     )
 
 
@@ -204,8 +204,8 @@ def _resized(before: Role, after: Role) -> bool:
     return bool(stays) and before.status.size != after.status.size
 
 
-def _found(actor: SimulatedJob, target: ObjectRef) -> SimulatedRole | None:
-    for part in actor.parts.values():
+def _found(sim_job: SimulatedJob, target: ObjectRef) -> SimulatedRole | None:
+    for part in sim_job.parts.values():
         if target.kind == "Job" and part.role.job == target.name:
             return part
         if target.kind == "Pod" and target.name in part.pods:

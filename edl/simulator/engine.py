@@ -21,7 +21,15 @@ from edl.simulator.cluster.simulated_service import SimulatedService
 from edl.simulator.control import ElasticControl, NoControl
 from edl.simulator.environment import Environment
 from edl.simulator.results import Result, finished
-from edl.simulator.scenario import Change, Elastic, Manner, NodeEvent, Scenario, Training, Watcher
+from edl.simulator.scenario import (
+    Change,
+    ControlMode,
+    Elastic,
+    NodeEvent,
+    Scenario,
+    Training,
+    Watcher,
+)
 
 _ENOUGH: Final = 6
 """A job that has asked for nodes so often waits for half an hour each time, the longest pause."""
@@ -29,13 +37,13 @@ _CORDON: Final = Taint(CORDONED, "", "NoSchedule")
 
 
 def simulate(
-    world: Scenario, manner: Manner, until: float = inf, watcher: Watcher | None = None
+    world: Scenario, control_mode: ControlMode, until: float = inf, watcher: Watcher | None = None
 ) -> Result:
     """What becomes of this world until then, or until nothing happens any more.
 
-    The same world and manner give the same result; what is random is drawn where the world is made.
+    The same world and mode give the same result: random draws belong to the making of the world.
     """
-    simulation = Simulation(world, manner, watcher or Watcher())
+    simulation = Simulation(world, control_mode, watcher or Watcher())
     simulation.run(until)
     return simulation.result()
 
@@ -43,50 +51,50 @@ def simulate(
 class Simulation:
     """A simulation that can be run in pieces, and looked at in between."""
 
-    def __init__(self, world: Scenario, manner: Manner, watcher: Watcher) -> None:
+    def __init__(self, world: Scenario, control_mode: ControlMode, watcher: Watcher) -> None:
         shapes = _shapes(world)
-        floor = SimulatedNodes(
+        sim_nodes = SimulatedNodes(
             world.nodes, _names(world, shapes), PodRules(shapes, world.around.foreign_pods)
         )
-        self.stage = Environment(world, floor, Scheduler(floor, world.settings.tie))
-        self.company = JobController(self.stage, gates=isinstance(manner, Elastic))
-        found = Consolidation(self.stage, self.company) if self.company.gates else None
-        self._autoscaler = SimulatedAutoscaler(self.stage, world.pools, found)
+        self.env = Environment(world, sim_nodes, Scheduler(sim_nodes, world.settings.tie))
+        self.job_controller = JobController(self.env, gates=isinstance(control_mode, Elastic))
+        found = Consolidation(self.env, self.job_controller) if self.job_controller.gates else None
+        self._autoscaler = SimulatedAutoscaler(self.env, world.pools, found)
         self._watcher = watcher
-        self._services = [SimulatedService(self.stage, service) for service in world.services]
-        self._director: ElasticControl | NoControl = (
-            ElasticControl(self.stage, self.company, manner, watcher, self.state)
-            if isinstance(manner, Elastic)
-            else NoControl(self.stage, self.company, manner)
+        self._services = [SimulatedService(self.env, service) for service in world.services]
+        self._control: ElasticControl | NoControl = (
+            ElasticControl(self.env, self.job_controller, control_mode, watcher, self.state)
+            if isinstance(control_mode, Elastic)
+            else NoControl(self.env, self.job_controller, control_mode)
         )
         self._last_round = -inf
         self._wake = inf
         self._until = 0.0
         self._given = _last(world)
         for training in sorted(world.trainings, key=lambda one: (one.at, one.key)):
-            self.stage.agenda.add(training.at, partial(self._arrive, training))
+            self.env.event_queue.add(training.at, partial(self._arrive, training))
         for event in world.events:
-            self.stage.agenda.add(event.at, partial(self._happen, event))
+            self.env.event_queue.add(event.at, partial(self._happen, event))
 
     @property
     def now(self) -> float:
-        return self.stage.now
+        return self.env.now
 
     @property
     def next(self) -> float:
         """When something happens next; inf if nothing will."""
-        return self.stage.agenda.next
+        return self.env.event_queue.next
 
     def state(self) -> ClusterState:
         """The cluster as the reconciler would observe it now."""
-        around, pooled = self.stage.world.around, bool(self.stage.world.pools)
+        around, pooled = self.env.world.around, bool(self.env.world.pools)
         demands = (found for service in self._services for found in service.demand())
         others = (found for service in self._services for found in service.neighbours())
         return replace(
             around,
-            observed_at=self.stage.moment,
-            nodes=self.stage.floor.nodes(),
-            jobs=self.company.jobs(),
+            observed_at=self.env.moment,
+            nodes=self.env.sim_nodes.nodes(),
+            jobs=self.job_controller.jobs(),
             demands=tuple(demands),
             bare_jobs=(),
             orphans=(),
@@ -97,7 +105,7 @@ class Simulation:
         )
 
     def _team_usage(self) -> Mapping[str, Resources]:
-        around = self.stage.world.around
+        around = self.env.world.around
         usage = dict(around.team_usage)
         for service in self._services if around.teams else ():
             team = around.team_of(service.service.namespace)
@@ -106,98 +114,98 @@ class Simulation:
 
     def run(self, until: float = inf) -> None:
         """On until then."""
-        while (moment := self.stage.agenda.next) <= until and moment < inf:
+        while (moment := self.env.event_queue.next) <= until and moment < inf:
             if until == inf and self._is_hopeless():
                 break
-            self.stage.now = moment
+            self.env.now = moment
             self._instant()
-            self._watcher.passed(self.stage.now)
-        self._until = self.stage.now if until == inf else until
+            self._watcher.passed(self.env.now)
+        self._until = self.env.now if until == inf else until
 
     def _is_hopeless(self) -> bool:
         """Nothing is left but jobs that ask for nodes again and again, and get none."""
-        actors = self.company.actors.values() if self.stage.now > self._given else ()
-        return bool(actors) and all(map(_cannot_start, actors))
+        sim_jobs = self.job_controller.sim_jobs.values() if self.env.now > self._given else ()
+        return bool(sim_jobs) and all(map(_cannot_start, sim_jobs))
 
     def result(self) -> Result:
-        return finished(self.stage, self.stage.world.trainings, self._until)
+        return finished(self.env, self.env.world.trainings, self._until)
 
     # -- one instant -------------------------------------------------------------------------
 
     def _instant(self) -> None:
-        stage = self.stage
-        stage.agenda.due(stage.now)
+        env = self.env
+        env.event_queue.due(env.now)
         self._settle()
         # Instants are rounded to milliseconds: the sum may lie a hair behind its own.
-        while stage.news and stage.now >= self._last_round + stage.world.settings.round - 1e-6:
+        while env.needs_decision and env.now >= self._last_round + env.world.settings.round - 1e-6:
             self._round()
             self._settle()
-        if stage.news:
-            stage.agenda.add(self._last_round + stage.world.settings.round, _nothing)
+        if env.needs_decision:
+            env.event_queue.add(self._last_round + env.world.settings.round, _nothing)
         self._autoscaler.notice()
         self._note()
 
     def _settle(self) -> None:
         """Controllers, scheduler and programs react, until nothing is left to react to."""
-        company, stage = self.company, self.stage
-        while company.touched or stage.unbound:
-            touched, company.touched = list(company.touched.values()), {}
-            for actor in touched:
-                company.control(actor)
-            if stage.unbound:
-                stage.unbound = False
-                stage.scheduler.run()
-                while company.provisioning.preempt():
-                    stage.scheduler.run()
-                stage.news |= stage.scheduler.surprised()
-            for actor in touched:
-                company.work(actor)
-                if actor.track.ended is not None:
-                    self._director.ended(actor)
-                company.note(actor)
+        job_controller, env = self.job_controller, self.env
+        while job_controller.touched or env.unbound:
+            touched, job_controller.touched = list(job_controller.touched.values()), {}
+            for sim_job in touched:
+                job_controller.control(sim_job)
+            if env.unbound:
+                env.unbound = False
+                env.scheduler.run()
+                while job_controller.provisioning.preempt():
+                    env.scheduler.run()
+                env.needs_decision |= env.scheduler.surprised()
+            for sim_job in touched:
+                job_controller.work(sim_job)
+                if sim_job.track.ended is not None:
+                    self._control.ended(sim_job)
+                job_controller.note(sim_job)
 
     def _round(self) -> None:
-        stage = self.stage
-        stage.news, self._last_round = False, stage.now
-        again = self._director.round()
-        self._wake = stage.now + again.total_seconds() if again else inf
-        stage.agenda.add(self._wake, self._awake)
+        env = self.env
+        env.needs_decision, self._last_round = False, env.now
+        again = self._control.round()
+        self._wake = env.now + again.total_seconds() if again else inf
+        env.event_queue.add(self._wake, self._awake)
 
     def _awake(self) -> None:
         """Only the last plan's recheck counts."""
-        if self.stage.now >= self._wake:
-            self.stage.changed()
+        if self.env.now >= self._wake:
+            self.env.changed()
 
     def _note(self) -> None:
-        stage = self.stage
-        used, offered = stage.floor.totals()
-        stage.timeline.used.put(stage.now, used)
-        stage.timeline.offered.put(stage.now, offered)
-        stage.timeline.nodes.put(stage.now, self._autoscaler.counts())
-        stage.timeline.queue.put(stage.now, len(self.company.waiting))
+        env = self.env
+        used, offered = env.sim_nodes.totals()
+        env.timeline.used.put(env.now, used)
+        env.timeline.offered.put(env.now, offered)
+        env.timeline.nodes.put(env.now, self._autoscaler.counts())
+        env.timeline.queue.put(env.now, len(self.job_controller.waiting))
 
     # -- what is given -----------------------------------------------------------------------
 
     def _arrive(self, training: Training) -> None:
-        actor = self.company.arrive(training)
-        if not actor.started:
-            self._director.arrived(actor)
+        sim_job = self.job_controller.arrive(training)
+        if not sim_job.started:
+            self._control.arrived(sim_job)
 
     def _happen(self, event: NodeEvent) -> None:
         """To a node that is there; of one that is gone already nothing is left to change."""
-        floor, name = self.stage.floor, event.node.name
-        known = floor.node(name)
+        sim_nodes, name = self.env.sim_nodes, event.node.name
+        known = sim_nodes.node(name)
         if event.change is Change.ADDED and known is None:
-            floor.add([event.node])
+            sim_nodes.add([event.node])
         elif event.change is Change.LOST and known is not None:
-            floor.remove(name)
+            sim_nodes.remove(name)
             self._autoscaler.lose(name)
-            self.company.lose(name)
+            self.job_controller.lose(name)
             for service in self._services:
                 service.lose(name)
         elif known is not None:
-            floor.change(_CHANGES[event.change](known, event))
-        self.stage.freed()
+            sim_nodes.change(_CHANGES[event.change](known, event))
+        self.env.freed()
 
 
 def _last(world: Scenario) -> float:
@@ -208,9 +216,9 @@ def _last(world: Scenario) -> float:
     return max(times, default=0)
 
 
-def _cannot_start(actor: SimulatedJob) -> bool:
-    failure = actor.job.provisioning.failure
-    return not actor.started and failure is not None and failure.attempts >= _ENOUGH
+def _cannot_start(sim_job: SimulatedJob) -> bool:
+    failure = sim_job.job.provisioning.failure
+    return not sim_job.started and failure is not None and failure.attempts >= _ENOUGH
 
 
 def _cordoned(node: Node, _: NodeEvent) -> Node:

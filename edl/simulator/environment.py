@@ -14,15 +14,15 @@ from edl.simulator.timeline import Timeline
 
 @dataclass(slots=True)
 class Environment:
-    """Mutable. `news`: something changed that a decision may depend on."""
+    """Mutable. `needs_decision`: something changed that a decision may depend on."""
 
     world: Scenario
-    floor: SimulatedNodes
+    sim_nodes: SimulatedNodes
     scheduler: Scheduler
-    agenda: EventQueue = field(default_factory=EventQueue)
+    event_queue: EventQueue = field(default_factory=EventQueue)
     timeline: Timeline = field(default_factory=Timeline)
     now: float = 0
-    news: bool = True
+    needs_decision: bool = True
     unbound: bool = True
     """A pod is new, or room came back: the scheduler has something to do."""
     serial: int = 0
@@ -37,16 +37,16 @@ class Environment:
         return self.serial
 
     def after(self, seconds: float, action: Callable[[], None]) -> None:
-        self.agenda.add(self.now + seconds, action)
+        self.event_queue.add(self.now + seconds, action)
 
     def changed(self) -> None:
-        self.news = True
+        self.needs_decision = True
 
     def leaves(self, shape: Shape, place: Place) -> None:
         """A pod there has been told to end: pods that spread count it no more."""
-        self.floor.leave(shape, place)
+        self.sim_nodes.leave(shape, place)
         self.unbound |= shape.constraints is not None
 
     def freed(self) -> None:
         """Room came back, or nodes changed."""
-        self.news = self.unbound = True
+        self.needs_decision = self.unbound = True

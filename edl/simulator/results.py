@@ -179,14 +179,14 @@ def _area(spans: Iterable[tuple[float, float, Mapping[str, int]]], resource: str
     return sum((end - begin) * found.get(resource, 0) for begin, end, found in spans)
 
 
-def finished(stage: Environment, trainings: Iterable[Training], until: float) -> Result:
+def finished(env: Environment, trainings: Iterable[Training], until: float) -> Result:
     """What stands when a simulation ends; only of jobs that have arrived."""
-    tracks = stage.timeline.tracks
+    tracks = env.timeline.tracks
     arrived = sorted((one.at, one.key, one) for one in trainings if one.key in tracks)
-    world = stage.world
+    world = env.world
     labels = labels_of((*world.nodes, *(event.node for event in world.events)))
     outcomes = tuple(_outcome(one, tracks[one.key], until, labels) for *_, one in arrived)
-    return Result(outcomes, stage.timeline, until, {one.name: one.price for one in world.pools})
+    return Result(outcomes, env.timeline, until, {one.name: one.price for one in world.pools})
 
 
 def _outcome(training: Training, track: Track, until: float, labels: NodeLabels) -> JobResult:

@@ -198,7 +198,7 @@ class Plain(msgspec.Struct, frozen=True):
     size: Callable[[TrainingJob, str], int] | None = None
 
 
-Manner = Elastic | Plain
+ControlMode = Elastic | Plain
 
 
 class Watcher(msgspec.Struct, frozen=True):

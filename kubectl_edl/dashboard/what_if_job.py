@@ -82,15 +82,15 @@ class Imagination:
 
     def _run(self, name: str, state: ClusterState, by: Deciding, late: float) -> Run:
         world = from_state(state, what_if.remaining(state))
-        manner = Elastic(by.settings.value(), by.settings.limits)
-        return Run(Variant(name, world, manner), self._result(world, manner, late))
+        control_mode = Elastic(by.settings.value(), by.settings.limits)
+        return Run(Variant(name, world, control_mode), self._result(world, control_mode, late))
 
-    def _result(self, world: SimulatedWorld, manner: Elastic, late: float) -> Result:
+    def _result(self, world: SimulatedWorld, control_mode: Elastic, late: float) -> Result:
         def passed(_now: float) -> None:
             if self.monotonic() > late:
                 raise _TooLongError
 
-        return simulate(world, manner, HORIZON, Watcher(passed=passed))
+        return simulate(world, control_mode, HORIZON, Watcher(passed=passed))
 
 
 def _alike(one: ClusterState, other: ClusterState) -> bool:

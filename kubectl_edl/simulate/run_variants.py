@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import TextIO
 
-    from edl.simulator import Manner, Result, Scenario
+    from edl.simulator import ControlMode, Result, Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Variant:
 
     name: str
     world: Scenario
-    manner: Manner
+    control_mode: ControlMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def run(variants: Sequence[Variant], until: float, err: TextIO) -> list[Run]:
 
 def _result(variant: Variant, until: float, watcher: Watcher) -> Result:
     try:
-        return simulate(variant.world, variant.manner, until, watcher)
+        return simulate(variant.world, variant.control_mode, until, watcher)
     except OverflowError as error:
         what = f"{variant.name}: exceeds the maximum date (year 9999)"
         raise Refused(f"{what}; set --until") from error

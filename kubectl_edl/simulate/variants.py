@@ -99,14 +99,14 @@ def live(world: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     now = world.now()
     state = survey_cluster(connection.cluster, now)
     own = deciding(connection, AskedSettings(), now)
-    manner = Elastic(own.settings.value(), own.settings.limits)
+    control_mode = Elastic(own.settings.value(), own.settings.limits)
     changed = _changed(state, asked, connection)
-    variants = [Variant("as-is", _world(state), manner)]
+    variants = [Variant("as-is", _world(state), control_mode)]
     if changed is not state and not asked.policy:
-        variants.append(Variant("what-if", _world(changed), manner))
+        variants.append(Variant("what-if", _world(changed), control_mode))
     for name in asked.policy:
-        manner = Elastic(POLICIES[name], own.settings.limits)
-        variants.append(Variant(name, _world(changed), manner))
+        control_mode = Elastic(POLICIES[name], own.settings.limits)
+        variants.append(Variant(name, _world(changed), control_mode))
     variants += [Variant(_PLAIN, _world(changed), Plain())] if asked.plain else []
     runs = run(variants, _until(asked, _LIVE_SECONDS), world.err)
     report = what_if_report(_shown(state, connection), runs, connection.namespace)

@@ -37,8 +37,8 @@ class Autoscaler:
             PSERVER.name: self.experiment.pservers,
             TRAINER.name: self.experiment.min,
         }
-        manner = simulator.Plain(lambda _, role: sizes[role])
-        self.simulation = Simulation(world, manner, Watcher(passed=self._passed))
+        control_mode = simulator.Plain(lambda _, role: sizes[role])
+        self.simulation = Simulation(world, control_mode, Watcher(passed=self._passed))
         self._wait(PERIOD)
         return self.simulation
 
@@ -46,36 +46,36 @@ class Autoscaler:
         live = self._live()
         if live != self._known:
             self._known = live
-            self.simulation.stage.agenda.add(now + SEEN_AFTER, self._decide)
+            self.simulation.env.event_queue.add(now + SEEN_AFTER, self._decide)
 
     def _live(self) -> set[JobKey]:
-        actors = self.simulation.company.actors
-        return {key for key, actor in actors.items() if actor.track.ended is None}
+        sim_jobs = self.simulation.job_controller.sim_jobs
+        return {key for key, sim_job in sim_jobs.items() if sim_job.track.ended is None}
 
     def _wait(self, until: float) -> None:
-        self.simulation.stage.agenda.add(until, self._tick)
+        self.simulation.env.event_queue.add(until, self._tick)
 
     def _tick(self) -> None:
         """Until every job has come and gone: then nothing is left to decide."""
         self._decide()
         now = self.simulation.now
-        to_come = any(training.at > now for training in self.simulation.stage.world.trainings)
+        to_come = any(training.at > now for training in self.simulation.env.world.trainings)
         if self._live() or to_come:
             self._wait(now + PERIOD)
 
     def _decide(self) -> None:
-        company = self.simulation.company
-        actors = {key.name: company.actors[key] for key in self._live()}
+        job_controller = self.simulation.job_controller
+        sim_jobs = {key.name: job_controller.sim_jobs[key] for key in self._live()}
         state = self.simulation.state()
         bounds = (self.experiment.min, self.experiment.max)
         jobs = (
             trainers(name, found.parts[TRAINER.name].value(), bounds)
-            for name, found in actors.items()
+            for name, found in sim_jobs.items()
         )
         for name, size in decide(jobs, room(state)).items():
-            part = actors[name].parts[TRAINER.name]
+            part = sim_jobs[name].parts[TRAINER.name]
             part.write(part.role.changed(size=size))
-            company.touch(actors[name], news=False)
+            job_controller.touch(sim_jobs[name], needs_decision=False)
 
 
 def trainers(name: str, role: Role, bounds: tuple[int, int]) -> tuple[Trainers, Pods]:

@@ -22,17 +22,17 @@ GOING: Final = Taint(DISRUPTED, "", "NoSchedule")
 class Consolidation:
     """Reads; one node after the other is given up."""
 
-    stage: Environment
-    company: JobController
+    env: Environment
+    job_controller: JobController
 
     def spare(self, names: Iterable[str]) -> str:
         """The first of these nodes that is not needed, empty for none."""
-        extras, floor = self._extras(), self.stage.floor
+        extras, sim_nodes = self._extras(), self.env.sim_nodes
         return next(
             (
                 name
                 for name in names
-                if len(extras[name]) == floor.tenants(name) and self._fit(extras[name], name)
+                if len(extras[name]) == sim_nodes.tenants(name) and self._fit(extras[name], name)
             ),
             "",
         )
@@ -40,8 +40,8 @@ class Consolidation:
     def _extras(self) -> defaultdict[str, list[Shape]]:
         """The shapes of pods beyond minimums, by node."""
         found: defaultdict[str, list[Shape]] = defaultdict(list)
-        for actor in self.company.actors.values():
-            for part in actor.parts.values():
+        for sim_job in self.job_controller.sim_jobs.values():
+            for part in sim_job.parts.values():
                 if part.role.spec.resizing is ResizePolicy.FIXED:
                     continue
                 for pod in part.live():
@@ -51,16 +51,16 @@ class Consolidation:
 
     def _fit(self, shapes: Iterable[Shape], name: str) -> bool:
         """Whether pods of these shapes fit on the other nodes, all at once."""
-        floor = self.stage.floor
-        free = floor.allocatable - floor.used
-        free[:, floor.columns[name]] = -1
+        sim_nodes = self.env.sim_nodes
+        free = sim_nodes.allocatable - sim_nodes.used
+        free[:, sim_nodes.columns[name]] = -1
         return all(self._placed(shape, free) for shape in shapes)
 
     def _placed(self, shape: Shape, free: Ints) -> bool:
         """Takes room for a pod of this shape off the first node that has it."""
-        need = self.stage.floor.need(shape)
+        need = self.env.sim_nodes.need(shape)
         asked = need > 0
-        fits = (free[asked] >= need[asked, None]).all(axis=0) & self.stage.floor.mask(shape)
+        fits = (free[asked] >= need[asked, None]).all(axis=0) & self.env.sim_nodes.mask(shape)
         if not fits.any():
             return False
         free[:, int(fits.argmax())] -= need

@@ -20,10 +20,10 @@ from edl.simulator.scenario import Training
 class JobController:
     """Mutable. `touched` are jobs whose Jobs or pods changed since their controller looked."""
 
-    stage: Environment
+    env: Environment
     gates: bool = True
     """Pods wait behind gates of ours; without the reconciler they would stay closed."""
-    actors: dict[JobKey, SimulatedJob] = field(default_factory=dict)
+    sim_jobs: dict[JobKey, SimulatedJob] = field(default_factory=dict)
     touched: dict[JobKey, SimulatedJob] = field(default_factory=dict)
     waiting: set[JobKey] = field(default_factory=set)
     """Jobs that have arrived, and do not hold their minimum."""
@@ -32,95 +32,95 @@ class JobController:
     """Jobs that changed since their steps were last worked out."""
 
     def __post_init__(self) -> None:
-        self.provisioning = SimulatedProvisioning(self.stage)
+        self.provisioning = SimulatedProvisioning(self.env)
 
     def jobs(self) -> tuple[TrainingJob, ...]:
-        return tuple(actor.value() for actor in self.actors.values())
+        return tuple(sim_job.value() for sim_job in self.sim_jobs.values())
 
     def arrive(self, training: Training) -> SimulatedJob:
         """A training job is created, or was there from the start."""
-        queued = training.queued_at or self.stage.moment
-        actor = self.actors[training.key] = cast(training, queued)
-        actor.progress.since = self.stage.now
-        self.stage.timeline.tracks[training.key] = actor.track
-        for part in actor.parts.values():
+        queued = training.queued_at or self.env.moment
+        sim_job = self.sim_jobs[training.key] = cast(training, queued)
+        sim_job.progress.since = self.env.now
+        self.env.timeline.tracks[training.key] = sim_job.track
+        for part in sim_job.parts.values():
             for pod in list(part.pods.values()):
-                self._adopt(actor, part, pod)
+                self._adopt(sim_job, part, pod)
         if phases.ending(training.job) is not None:
-            actor.track.ended = self.stage.now
-        self.touch(actor)
-        return actor
+            sim_job.track.ended = self.env.now
+        self.touch(sim_job)
+        return sim_job
 
-    def touch(self, actor: SimulatedJob, *, news: bool = True) -> None:
-        """Something of it changed; `news`: so that a decision may depend on it."""
-        self.touched[actor.training.key] = actor
-        self.restless[actor.training.key] = None
-        if news or actor.attended:
-            self.stage.changed()
+    def touch(self, sim_job: SimulatedJob, *, needs_decision: bool = True) -> None:
+        """Something of it changed; `needs_decision`: so that a decision may depend on it."""
+        self.touched[sim_job.training.key] = sim_job
+        self.restless[sim_job.training.key] = None
+        if needs_decision or sim_job.attended:
+            self.env.changed()
 
     # -- the Job controller ------------------------------------------------------------------
 
-    def control(self, actor: SimulatedJob) -> None:
+    def control(self, sim_job: SimulatedJob) -> None:
         """Make and end pods, as the sizes of its Jobs say."""
-        for part in actor.parts.values():
+        for part in sim_job.parts.values():
             if not part.unseen:
                 continue
             part.unseen = False
             self._complete_empty(part)
             for pod in part.surplus():
-                self.end(actor, part, pod)
+                self.end(sim_job, part, pod)
             for index in part.missing():
-                self._queue(actor, part, part.make(index, self.stage.moment))
+                self._queue(sim_job, part, part.make(index, self.env.moment))
 
     def _complete_empty(self, part: SimulatedRole) -> None:
         """0/0 completes an Indexed Job at once (docs/kubernetes.md 10)."""
         role = part.role
         if role.spec.indexed and not role.status.size and role.status.ending is None:
-            part.write(role.changed(ending=JobEnd.COMPLETE, ended_at=self.stage.moment))
+            part.write(role.changed(ending=JobEnd.COMPLETE, ended_at=self.env.moment))
 
-    def end(self, actor: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
+    def end(self, sim_job: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
         """A pod is told to end; without a node it is gone at once."""
-        actor.worked.discard(pod.name)
-        self.touch(actor)
+        sim_job.worked.discard(pod.name)
+        self.touch(sim_job)
         if not pod.node:
             part.remove(pod.name)
-            self.stage.scheduler.drop(_path(actor, pod))
+            self.env.scheduler.drop(_path(sim_job, pod))
             return
-        actor.track.pod_stops += actor.track.ended is None
+        sim_job.track.pod_stops += sim_job.track.ended is None
         part.put(replace(pod, terminating=True, ready=False, ready_since=None))
         part.unseen = True
-        self.stage.leaves(part.role.template.shape, _place(pod))
-        self._leave(actor, part, pod.name)
+        self.env.leaves(part.role.template.shape, _place(pod))
+        self._leave(sim_job, part, pod.name)
 
-    def _leave(self, actor: SimulatedJob, part: SimulatedRole, name: str) -> None:
-        own, usual = actor.training.shut_down, self.stage.world.settings.shut_down
-        self.stage.after(usual if own is None else own, partial(self._gone, actor, part, name))
+    def _leave(self, sim_job: SimulatedJob, part: SimulatedRole, name: str) -> None:
+        own, usual = sim_job.training.shut_down, self.env.world.settings.shut_down
+        self.env.after(usual if own is None else own, partial(self._gone, sim_job, part, name))
 
-    def _gone(self, actor: SimulatedJob, part: SimulatedRole, name: str) -> None:
+    def _gone(self, sim_job: SimulatedJob, part: SimulatedRole, name: str) -> None:
         if name in part.pods:
-            self._remove(actor, part, name)
+            self._remove(sim_job, part, name)
 
-    def _remove(self, actor: SimulatedJob, part: SimulatedRole, name: str) -> None:
+    def _remove(self, sim_job: SimulatedJob, part: SimulatedRole, name: str) -> None:
         """It has ended: its room is free."""
         pod = part.remove(name)
-        self.stage.floor.free(part.role.template.shape, _place(pod), leaving=pod.terminating)
-        self.stage.freed()
-        self.touch(actor)
+        self.env.sim_nodes.free(part.role.template.shape, _place(pod), leaving=pod.terminating)
+        self.env.freed()
+        self.touch(sim_job)
 
-    def _queue(self, actor: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
+    def _queue(self, sim_job: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
         """A pod without a node waits for the scheduler, or behind its gates for a plan."""
-        stage = self.stage
+        env = self.env
         if pod.gates and self.gates:
-            stage.changed()
+            env.changed()
             return
-        created = (pod.created_at - stage.world.start).total_seconds()
-        rank = (-actor.job.priority, created, stage.number())
-        bind = partial(self._bind, actor, part, pod.name)
-        waiting = PendingPod(rank, _path(actor, pod), bind, pod.planned.name)
-        stage.scheduler.add(part.role.template.shape, waiting)
-        stage.unbound = True
+        created = (pod.created_at - env.world.start).total_seconds()
+        rank = (-sim_job.job.priority, created, env.number())
+        bind = partial(self._bind, sim_job, part, pod.name)
+        waiting = PendingPod(rank, _path(sim_job, pod), bind, pod.planned.name)
+        env.scheduler.add(part.role.template.shape, waiting)
+        env.unbound = True
 
-    def _adopt(self, actor: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
+    def _adopt(self, sim_job: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
         """A pod that is there from the start goes on with what it was about to do."""
         if pod.phase is PodPhase.SUCCEEDED:
             return
@@ -128,152 +128,152 @@ class JobController:
             part.remove(pod.name)
             return
         if not pod.node:
-            self._queue(actor, part, pod)
+            self._queue(sim_job, part, pod)
             return
-        place = self.stage.floor.take(part.role.template.shape, pod.node, pod.devices)
+        place = self.env.sim_nodes.take(part.role.template.shape, pod.node, pod.devices)
         if place != _place(pod):
             part.put(replace(pod, devices=place.devices))
         if pod.terminating:
-            self.stage.leaves(part.role.template.shape, place)
-            self._leave(actor, part, pod.name)
+            self.env.leaves(part.role.template.shape, place)
+            self._leave(sim_job, part, pod.name)
         elif not pod.ready:
-            self._start(actor, part, pod.name)
+            self._start(sim_job, part, pod.name)
 
     # -- kubelets ----------------------------------------------------------------------------
 
-    def _bind(self, actor: SimulatedJob, part: SimulatedRole, name: str, node: str) -> None:
+    def _bind(self, sim_job: SimulatedJob, part: SimulatedRole, name: str, node: str) -> None:
         pod = part.pods[name]
-        place = self.stage.floor.take(part.role.template.shape, node)
+        place = self.env.sim_nodes.take(part.role.template.shape, node)
         part.put(replace(pod, node=node, devices=place.devices))
-        self._start(actor, part, name)
+        self._start(sim_job, part, name)
         # Where the scheduler does at once what was planned, nothing has changed.
-        self.touch(actor, news=pod.created_at != self.stage.moment)
+        self.touch(sim_job, needs_decision=pod.created_at != self.env.moment)
 
-    def _start(self, actor: SimulatedJob, part: SimulatedRole, name: str) -> None:
-        own, usual = actor.training.start_up, self.stage.world.settings.start_up
-        self.stage.after(usual if own is None else own, partial(self._begin, actor, part, name))
+    def _start(self, sim_job: SimulatedJob, part: SimulatedRole, name: str) -> None:
+        own, usual = sim_job.training.start_up, self.env.world.settings.start_up
+        self.env.after(usual if own is None else own, partial(self._begin, sim_job, part, name))
 
-    def _begin(self, actor: SimulatedJob, part: SimulatedRole, name: str) -> None:
+    def _begin(self, sim_job: SimulatedJob, part: SimulatedRole, name: str) -> None:
         pod = part.pods.get(name)
         if pod is not None and not pod.terminating:
-            moment = self.stage.moment
+            moment = self.env.moment
             part.put(replace(pod, phase=PodPhase.RUNNING, ready=True, ready_since=moment))
             # Plans are made of what is asked for and where, not of what is ready.
-            self.touch(actor, news=not self.stage.floor.calm)
+            self.touch(sim_job, needs_decision=not self.env.sim_nodes.calm)
 
     def lose(self, node: str) -> None:
         """A node is gone: the Job controller counts its pods as failed, and makes them again."""
         self.provisioning.lose(node)
-        for actor in self.actors.values():
-            for part in actor.parts.values():
+        for sim_job in self.sim_jobs.values():
+            for part in sim_job.parts.values():
                 lost = [pod for pod in part.pods.values() if pod.node == node]
                 for pod in lost:
                     part.remove(pod.name)
-                    actor.worked.discard(pod.name)
+                    sim_job.worked.discard(pod.name)
                 failed = [pod for pod in lost if not pod.terminating]
                 if failed and part.role.status.ending is None:
-                    self._fail(actor, part, len(failed))
+                    self._fail(sim_job, part, len(failed))
                 if lost:
-                    self.touch(actor)
+                    self.touch(sim_job)
 
-    def _fail(self, actor: SimulatedJob, part: SimulatedRole, count: int) -> None:
+    def _fail(self, sim_job: SimulatedJob, part: SimulatedRole, count: int) -> None:
         role = part.role
-        part.write(role.changed(failures=role.status.failures + count, lost=actor.together))
-        actor.track.pod_stops += count
-        if actor.together:
-            actor.progress.fall_back(self.stage.now)
+        part.write(role.changed(failures=role.status.failures + count, lost=sim_job.together))
+        sim_job.track.pod_stops += count
+        if sim_job.together:
+            sim_job.progress.fall_back(self.env.now)
 
     # -- programs ----------------------------------------------------------------------------
 
-    def work(self, actor: SimulatedJob) -> None:
+    def work(self, sim_job: SimulatedJob) -> None:
         """Its speed from now on, and when it will be done."""
-        if actor.track.ended is None:
-            (self._do_items if actor.items else self._do)(actor)
+        if sim_job.track.ended is None:
+            (self._do_items if sim_job.items else self._do)(sim_job)
 
-    def _do(self, actor: SimulatedJob) -> None:
-        now, progress = self.stage.now, actor.progress
-        progress.run(now, actor.counted.ready if actor.complete else 0)
-        if progress.end != actor.finish:
-            actor.finish = progress.end
-            self.stage.agenda.add(progress.end, partial(self._finish, actor, progress.end))
+    def _do(self, sim_job: SimulatedJob) -> None:
+        now, progress = self.env.now, sim_job.progress
+        progress.run(now, sim_job.counted.ready if sim_job.complete else 0)
+        if progress.end != sim_job.finish:
+            sim_job.finish = progress.end
+            self.env.event_queue.add(progress.end, partial(self._finish, sim_job, progress.end))
 
-    def _finish(self, actor: SimulatedJob, planned: float) -> None:
-        if actor.finish == planned and actor.track.ended is None:
-            actor.progress.run(self.stage.now, 0)
-            self._done(actor)
+    def _finish(self, sim_job: SimulatedJob, planned: float) -> None:
+        if sim_job.finish == planned and sim_job.track.ended is None:
+            sim_job.progress.run(self.env.now, 0)
+            self._done(sim_job)
 
     def tell(self) -> None:
         """Jobs that report their progress do so now."""
-        for actor in self.actors.values():
-            if actor.training.tells or actor.items:
-                part, told = actor.counted, actor.told(self.stage.now)
+        for sim_job in self.sim_jobs.values():
+            if sim_job.training.tells or sim_job.items:
+                part, told = sim_job.counted, sim_job.told(self.env.now)
                 if part.role.request.progress != told:
                     part.write(part.role.changed(progress=told))
 
-    def _do_items(self, actor: SimulatedJob) -> None:
-        part, seconds = actor.counted, actor.training.work.seconds
+    def _do_items(self, sim_job: SimulatedJob) -> None:
+        part, seconds = sim_job.counted, sim_job.training.work.seconds
         for pod in part.live():
-            if pod.ready and pod.name not in actor.worked:
-                actor.worked.add(pod.name)
-                self.stage.after(seconds, partial(self._finish_item, actor, part, pod.name))
+            if pod.ready and pod.name not in sim_job.worked:
+                sim_job.worked.add(pod.name)
+                self.env.after(seconds, partial(self._finish_item, sim_job, part, pod.name))
 
-    def _finish_item(self, actor: SimulatedJob, part: SimulatedRole, name: str) -> None:
-        if name not in actor.worked:
+    def _finish_item(self, sim_job: SimulatedJob, part: SimulatedRole, name: str) -> None:
+        if name not in sim_job.worked:
             return
-        actor.worked.discard(name)
-        actor.progress.done += actor.training.work.seconds
+        sim_job.worked.discard(name)
+        sim_job.progress.done += sim_job.training.work.seconds
         part.write(part.role.changed(remaining=(part.role.status.remaining or 1) - 1))
-        self._remove(actor, part, name)
+        self._remove(sim_job, part, name)
         if not part.role.status.remaining:
-            self._done(actor)
+            self._done(sim_job)
 
-    def _done(self, actor: SimulatedJob) -> None:
+    def _done(self, sim_job: SimulatedJob) -> None:
         """The deciding role ends by itself, its pods with it; the others are ended by us."""
-        actor.track.ended = self.stage.now
-        for part in actor.parts.values():
+        sim_job.track.ended = self.env.now
+        for part in sim_job.parts.values():
             if part.role.spec.is_leader:
-                self._complete(actor, part)
-        self.touch(actor)
+                self._complete(sim_job, part)
+        self.touch(sim_job)
 
-    def _complete(self, actor: SimulatedJob, part: SimulatedRole) -> None:
+    def _complete(self, sim_job: SimulatedJob, part: SimulatedRole) -> None:
         for pod in list(part.pods.values()):
             if pod.node and not pod.ended:
-                self._remove(actor, part, pod.name)
+                self._remove(sim_job, part, pod.name)
             elif not pod.ended:
-                self.end(actor, part, pod)
-        part.write(part.role.changed(ending=JobEnd.COMPLETE, ended_at=self.stage.moment))
+                self.end(sim_job, part, pod)
+        part.write(part.role.changed(ending=JobEnd.COMPLETE, ended_at=self.env.moment))
 
-    def end_all(self, actor: SimulatedJob) -> None:
+    def end_all(self, sim_job: SimulatedJob) -> None:
         """End the pods that still run of a job that is done."""
-        for part in actor.parts.values():
+        for part in sim_job.parts.values():
             if part.role.status.ending is None:
-                moment = self.stage.moment
+                moment = self.env.moment
                 part.write(part.role.changed(ending=JobEnd.COMPLETE, ended_at=moment))
-                self.touch(actor)
+                self.touch(sim_job)
 
-    def note(self, actor: SimulatedJob) -> None:
+    def note(self, sim_job: SimulatedJob) -> None:
         """Write down how it stands; a job that has left nothing behind is forgotten."""
-        key = actor.training.key
-        actor.note(self.stage.now)
-        if actor.track.ended is None and not actor.placed:
+        key = sim_job.training.key
+        sim_job.note(self.env.now)
+        if sim_job.track.ended is None and not sim_job.placed:
             self.waiting.add(key)
         else:
             self.waiting.discard(key)
-        if actor.gone:
-            self.actors.pop(key, None)
+        if sim_job.gone:
+            self.sim_jobs.pop(key, None)
             self.restless.pop(key, None)
 
-    def show(self, actor: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
+    def show(self, sim_job: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
         """A pod after something was written on it; without its gate it goes to the scheduler."""
         opened = part.pods[pod.name].gates and not pod.gates
         part.put(pod)
         if opened:
-            self._queue(actor, part, pod)
-        self.touch(actor)
+            self._queue(sim_job, part, pod)
+        self.touch(sim_job)
 
 
-def _path(actor: SimulatedJob, pod: Pod) -> str:
-    return f"{actor.job.key.namespace}/{pod.name}"
+def _path(sim_job: SimulatedJob, pod: Pod) -> str:
+    return f"{sim_job.job.key.namespace}/{pod.name}"
 
 
 def _place(pod: Pod) -> Place:

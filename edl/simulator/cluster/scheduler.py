@@ -46,7 +46,7 @@ class Scheduler:
     its node. `tie` picks one of several equally good nodes.
     """
 
-    floor: SimulatedNodes
+    sim_nodes: SimulatedNodes
     tie: Callable[[int], int] = lambda _count: 0
     _left: int = 0
     _lines: dict[Shape, deque[PendingPod]] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Scheduler:
         return any(shape.constraints for shape in (*self._lines, *placed))
 
     def _bind(self) -> bool:
-        scores = {shape: _Scores(self.floor, shape) for shape in self._lines}
+        scores = {shape: _Scores(self.sim_nodes, shape) for shape in self._lines}
         placed, self._placed = deque(self._placed), []
         bound = False
         while True:
@@ -95,7 +95,7 @@ class Scheduler:
             if column is None:
                 del scores[shape]
                 continue
-            self._lines[shape].popleft().bind(self.floor.name(column))
+            self._lines[shape].popleft().bind(self.sim_nodes.name(column))
             _look_at(column, scores)
             bound = True
 
@@ -111,7 +111,7 @@ class Scheduler:
             pod, shape = placed.popleft()
             if pod.pod in self._gone:
                 self._gone.discard(pod.pod)
-            elif (column := self.floor.room(shape, pod.node)) is None:
+            elif (column := self.sim_nodes.room(shape, pod.node)) is None:
                 self._placed.append((pod, shape))
             else:
                 pod.bind(pod.node)
@@ -169,17 +169,17 @@ class _Scores:
     What other pods forbid is asked when a node is chosen: it changes with each pod that comes.
     """
 
-    def __init__(self, floor: SimulatedNodes, shape: Shape) -> None:
-        self._floor = floor
+    def __init__(self, sim_nodes: SimulatedNodes, shape: Shape) -> None:
+        self._sim_nodes = sim_nodes
         self._shape = shape
-        self._need = floor.need(shape)
+        self._need = sim_nodes.need(shape)
         self._asked = self._need > 0
-        self._mask = floor.mask(shape)
-        lines = [floor.names.index(name) for name in (CPU, MEMORY)]
+        self._mask = sim_nodes.mask(shape)
+        lines = [sim_nodes.names.index(name) for name in (CPU, MEMORY)]
         self._lines = np.array(lines)
-        least = np.array([_LEAST[floor.names[line]] for line in lines], dtype=np.int64)
+        least = np.array([_LEAST[sim_nodes.names[line]] for line in lines], dtype=np.int64)
         self._counted = np.maximum(self._need[self._lines], least)
-        self._scores = self._of(np.arange(len(floor.columns)))
+        self._scores = self._of(np.arange(len(sim_nodes.columns)))
 
     def best(self, tie: Callable[[int], int]) -> int | None:
         """The node's column; None where none may take it."""
@@ -188,7 +188,7 @@ class _Scores:
             equal = [
                 column
                 for column in np.flatnonzero(scores == highest).tolist()
-                if self._floor.allows(self._shape, column)
+                if self._sim_nodes.allows(self._shape, column)
             ]
             if equal:
                 found: int = equal[tie(len(equal))]
@@ -202,11 +202,11 @@ class _Scores:
             self._scores[column] = self._of(np.array([column]))[0]
 
     def _of(self, columns: Ints) -> NDArray[np.float64]:
-        floor = self._floor
-        free = floor.allocatable[:, columns] - floor.used[:, columns]
+        sim_nodes = self._sim_nodes
+        free = sim_nodes.allocatable[:, columns] - sim_nodes.used[:, columns]
         fits = (free[self._asked] >= self._need[self._asked, None]).all(axis=0)
-        most = np.maximum(floor.allocatable[self._lines][:, columns], 1)
-        taken = np.minimum(floor.used[self._lines][:, columns] + self._counted[:, None], most)
+        most = np.maximum(sim_nodes.allocatable[self._lines][:, columns], 1)
+        taken = np.minimum(sim_nodes.used[self._lines][:, columns] + self._counted[:, None], most)
         least = ((most - taken) * _FULL // most).sum(axis=0) // len(self._lines)
         spread = np.abs(taken[0] / most[0] - taken[1] / most[1]) / 2
         balanced = np.floor((1 - spread) * _FULL)

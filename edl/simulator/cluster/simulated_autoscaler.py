@@ -39,7 +39,7 @@ class _ComingNode:
 class SimulatedAutoscaler:
     """Mutable; without pools it does nothing."""
 
-    stage: Environment
+    env: Environment
     pools: tuple[SimulatedNodePool, ...]
     consolidation: Consolidation | None = None
     """Finds nodes that are not needed besides empty ones."""
@@ -60,28 +60,28 @@ class SimulatedAutoscaler:
         """After each instant: plans to look, where it might find something."""
         if not self.pools:
             return
-        stage = self.stage
-        if self._situation() != self._seen and not self._looks and stage.scheduler.waiting():
+        env = self.env
+        if self._situation() != self._seen and not self._looks and env.scheduler.waiting():
             self._looks = True
-            stage.after(stage.world.settings.autoscaler, self._look)
+            env.after(env.world.settings.autoscaler, self._look)
         for name in self._pool_of:
             self._note_use(name)
         # Capacity that comes on any node may take the pods of one that is then not needed.
-        if (used := stage.floor.used.tobytes()) != self._used:
+        if (used := env.sim_nodes.used.tobytes()) != self._used:
             self._used = used
             for seconds in {pool.idle for pool in self._pool_of.values()}:
-                stage.after(seconds, self._remove)
+                env.after(seconds, self._remove)
 
     def _note_use(self, name: str) -> None:
-        used = self.stage.floor.used[:, self.stage.floor.columns[name]].tobytes()
+        used = self.env.sim_nodes.used[:, self.env.sim_nodes.columns[name]].tobytes()
         if name not in self._calm or self._calm[name][0] != used:
-            self._calm[name] = used, self.stage.now
+            self._calm[name] = used, self.env.now
 
     def counts(self) -> Mapping[str, int]:
         """Nodes that are paid for, by pool: those on their way too, without those that are not."""
         found = Counter(pool.name for pool in self._pool_of.values())
         found.update(one.pool.name for one in self._coming)
-        found[GIVEN] = len(self.stage.floor.columns) - len(self._pool_of)
+        found[GIVEN] = len(self.env.sim_nodes.columns) - len(self._pool_of)
         return {name: count for name, count in sorted(found.items()) if count}
 
     def lose(self, name: str) -> None:
@@ -91,7 +91,7 @@ class SimulatedAutoscaler:
 
     def _situation(self) -> tuple[int, int]:
         """Pods that there were so far, and nodes that there are: more wait when one has changed."""
-        return self.stage.serial, len(self.stage.floor.columns)
+        return self.env.serial, len(self.env.sim_nodes.columns)
 
     # -- up ----------------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ class SimulatedAutoscaler:
         self._looks, self._seen = False, self._situation()
         for one in self._coming:
             one.free = self._capacity(one.pool)
-        for shape, pods in self.stage.scheduler.waiting().items():
+        for shape, pods in self.env.scheduler.waiting().items():
             left = pods
             for one in self._coming:
                 if left and self._per_node(one.pool, shape):
@@ -108,11 +108,11 @@ class SimulatedAutoscaler:
                 one = _ComingNode(pool, self._capacity(pool))
                 self._coming.append(one)
                 left -= self._fill(one, shape, left)
-                self.stage.after(pool.start_up, partial(self._add, one))
+                self.env.after(pool.start_up, partial(self._add, one))
 
     def _fill(self, one: _ComingNode, shape: Shape, pods: int) -> int:
         """How many of these pods it takes."""
-        need = self.stage.floor.need(shape)
+        need = self.env.sim_nodes.need(shape)
         asked = need > 0
         found = min(int((one.free[asked] // need[asked]).min(initial=pods)), pods)
         one.free = one.free - found * need
@@ -132,7 +132,7 @@ class SimulatedAutoscaler:
         """Pods of this shape that an empty node of the pool takes."""
         key = (pool.name, shape)
         if key not in self._room:
-            need, capacity = self.stage.floor.need(shape), self._capacity(pool)
+            need, capacity = self.env.sim_nodes.need(shape), self._capacity(pool)
             asked = need > 0
             eligible = Eligibility([_node(pool, "")]).mask(shape)[0]
             most = int(
@@ -142,49 +142,49 @@ class SimulatedAutoscaler:
         return self._room[key]
 
     def _capacity(self, pool: SimulatedNodePool) -> Ints:
-        amounts = [pool.node.allocatable.get(name) for name in self.stage.floor.names]
+        amounts = [pool.node.allocatable.get(name) for name in self.env.sim_nodes.names]
         return np.array(amounts, dtype=np.int64)
 
     def _add(self, one: _ComingNode) -> None:
         self._coming.remove(one)
         name = self._free_name(one.pool.name)
         self._pool_of[name] = one.pool
-        self.stage.floor.add([_node(one.pool, name)])
-        self.stage.freed()
+        self.env.sim_nodes.add([_node(one.pool, name)])
+        self.env.freed()
 
     def _free_name(self, pool: str) -> str:
         """The next of the pool that no other node has."""
         while True:
             name = f"{pool}-{self._numbers[pool]}"
             self._numbers[pool] += 1
-            if name not in self.stage.floor.columns:
+            if name not in self.env.sim_nodes.columns:
                 return name
 
     # -- down --------------------------------------------------------------------------------
 
     def _remove(self) -> None:
         """Nodes that have been empty for long enough; one that is not needed is given up."""
-        stage = self.stage
+        env = self.env
         calm = [
             name
             for name, (_, since) in self._calm.items()
-            if stage.now >= since + self._pool_of[name].idle - _HAIR
+            if env.now >= since + self._pool_of[name].idle - _HAIR
         ]
-        used = stage.floor.used.sum(axis=0).tolist()
-        for name in [name for name in calm if not used[stage.floor.columns[name]]]:
+        used = env.sim_nodes.used.sum(axis=0).tolist()
+        for name in [name for name in calm if not used[env.sim_nodes.columns[name]]]:
             calm.remove(name)
             self.lose(name)
-            stage.floor.remove(name)
-            stage.freed()
+            env.sim_nodes.remove(name)
+            env.freed()
         if self.consolidation and (spare := self.consolidation.spare(calm)):
             self._give_up(spare)
 
     def _give_up(self, name: str) -> None:
         """Its pods leave as the planner tells them to."""
-        node = self.stage.floor.node(name)
+        node = self.env.sim_nodes.node(name)
         if node is not None and GOING not in node.taints:
-            self.stage.floor.change(replace(node, taints=(*node.taints, GOING)))
-            self.stage.freed()
+            self.env.sim_nodes.change(replace(node, taints=(*node.taints, GOING)))
+            self.env.freed()
 
 
 def _node(pool: SimulatedNodePool, name: str) -> Node:

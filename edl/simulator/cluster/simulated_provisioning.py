@@ -24,7 +24,7 @@ PRIORITY: Final = -10
 class _Bound(NamedTuple):
     """A provisional pod that holds room."""
 
-    actor: SimulatedJob
+    sim_job: SimulatedJob
     pod: ProvisionalPod
     shape: Shape
 
@@ -33,47 +33,47 @@ class _Bound(NamedTuple):
 class SimulatedProvisioning:
     """Mutable; `_bound` are those with a node, by namespace and uid."""
 
-    stage: Environment
+    env: Environment
     _bound: dict[str, _Bound] = field(default_factory=dict)
 
-    def create(self, actor: SimulatedJob, write: Create) -> None:
+    def create(self, sim_job: SimulatedJob, write: Create) -> None:
         role = write.manifest["metadata"]["labels"][contract.PROVISIONAL_ROLE]
-        shape = replace(actor.parts[role].role.template.shape, constraints=None)
-        stage, name = self.stage, write.target.name
-        number = stage.number()
-        pod = ProvisionalPod(name, f"{name}/{number}", role, "", stage.moment, shape.requests)
-        _keep(actor, [*actor.job.provisioning.pods, pod])
-        bind = partial(self._bind, actor, pod, shape)
-        rank = (-PRIORITY, stage.now, number)
-        stage.scheduler.add(shape, PendingPod(rank, _path(actor, pod), bind))
-        stage.freed()
+        shape = replace(sim_job.parts[role].role.template.shape, constraints=None)
+        env, name = self.env, write.target.name
+        number = env.number()
+        pod = ProvisionalPod(name, f"{name}/{number}", role, "", env.moment, shape.requests)
+        _keep(sim_job, [*sim_job.job.provisioning.pods, pod])
+        bind = partial(self._bind, sim_job, pod, shape)
+        rank = (-PRIORITY, env.now, number)
+        env.scheduler.add(shape, PendingPod(rank, _path(sim_job, pod), bind))
+        env.freed()
 
-    def delete(self, actor: SimulatedJob, target: ObjectRef) -> bool:
+    def delete(self, sim_job: SimulatedJob, target: ObjectRef) -> bool:
         """Whether it was one of these pods; it is gone at once."""
-        pods = actor.job.provisioning.pods
+        pods = sim_job.job.provisioning.pods
         pod = next((pod for pod in pods if pod.name == target.name), None)
         if pod is None:
             return False
-        found = self._bound.pop(_path(actor, pod), None)
+        found = self._bound.pop(_path(sim_job, pod), None)
         if found is None:
-            self.stage.scheduler.drop(_path(actor, pod))
+            self.env.scheduler.drop(_path(sim_job, pod))
         else:
-            self.stage.floor.free(found.shape, Place(found.pod.node), leaving=False)
-        _keep(actor, [one for one in pods if one is not pod])
-        self.stage.freed()
+            self.env.sim_nodes.free(found.shape, Place(found.pod.node), leaving=False)
+        _keep(sim_job, [one for one in pods if one is not pod])
+        self.env.freed()
         return True
 
     def lose(self, node: str) -> None:
         """A node is gone with those on it."""
         for path in [path for path, found in self._bound.items() if found.pod.node == node]:
             found = self._bound.pop(path)
-            pods = found.actor.job.provisioning.pods
-            _keep(found.actor, [pod for pod in pods if pod.uid != found.pod.uid])
+            pods = found.sim_job.job.provisioning.pods
+            _keep(found.sim_job, [pod for pod in pods if pod.uid != found.pod.uid])
 
     def preempt(self) -> bool:
         """Whether some have made room for a pod that waits."""
         return bool(self._bound) and any(
-            self._preempt(shape, pod) for shape, pod in self.stage.scheduler.heads()
+            self._preempt(shape, pod) for shape, pod in self.env.scheduler.heads()
         )
 
     def _preempt(self, shape: Shape, pod: PendingPod) -> bool:
@@ -84,35 +84,35 @@ class SimulatedProvisioning:
 
     def _clear(self, shape: Shape, node: str) -> bool:
         """Takes as many off the node as this pod needs, if that is enough."""
-        floor = self.stage.floor
-        column = floor.columns.get(node)
-        if column is None or not floor.mask(shape)[column]:
+        sim_nodes = self.env.sim_nodes
+        column = sim_nodes.columns.get(node)
+        if column is None or not sim_nodes.mask(shape)[column]:
             return False
         there = [one for one in self._bound.values() if one.pod.node == node]
-        held = sum((floor.need(one.shape) for one in there), start=0 * floor.need(shape))
-        free = floor.allocatable[:, column] - floor.used[:, column]
-        asked = floor.need(shape) > 0
-        if not (there and (free + held >= floor.need(shape))[asked].all()):
+        held = sum((sim_nodes.need(one.shape) for one in there), start=0 * sim_nodes.need(shape))
+        free = sim_nodes.allocatable[:, column] - sim_nodes.used[:, column]
+        asked = sim_nodes.need(shape) > 0
+        if not (there and (free + held >= sim_nodes.need(shape))[asked].all()):
             return False
         for one in there:
-            self.delete(one.actor, ObjectRef("Pod", one.actor.job.key.namespace, one.pod.name))
-            if floor.room(shape, node) is not None:
+            self.delete(one.sim_job, ObjectRef("Pod", one.sim_job.job.key.namespace, one.pod.name))
+            if sim_nodes.room(shape, node) is not None:
                 return True
         return False
 
-    def _bind(self, actor: SimulatedJob, pod: ProvisionalPod, shape: Shape, node: str) -> None:
-        self.stage.floor.take(shape, node)
+    def _bind(self, sim_job: SimulatedJob, pod: ProvisionalPod, shape: Shape, node: str) -> None:
+        self.env.sim_nodes.take(shape, node)
         bound = replace(pod, node=node)
-        self._bound[_path(actor, pod)] = _Bound(actor, bound, shape)
-        pods = actor.job.provisioning.pods
-        _keep(actor, [bound if one.uid == pod.uid else one for one in pods])
-        self.stage.changed()
+        self._bound[_path(sim_job, pod)] = _Bound(sim_job, bound, shape)
+        pods = sim_job.job.provisioning.pods
+        _keep(sim_job, [bound if one.uid == pod.uid else one for one in pods])
+        self.env.changed()
 
 
-def _keep(actor: SimulatedJob, pods: list[ProvisionalPod]) -> None:
-    asked = replace(actor.job.provisioning, pods=tuple(sorted(pods, key=attrgetter("name"))))
-    actor.job = replace(actor.job, provisioning=asked)
+def _keep(sim_job: SimulatedJob, pods: list[ProvisionalPod]) -> None:
+    asked = replace(sim_job.job.provisioning, pods=tuple(sorted(pods, key=attrgetter("name"))))
+    sim_job.job = replace(sim_job.job, provisioning=asked)
 
 
-def _path(actor: SimulatedJob, pod: ProvisionalPod) -> str:
-    return f"{actor.job.key.namespace}/{pod.uid}"
+def _path(sim_job: SimulatedJob, pod: ProvisionalPod) -> str:
+    return f"{sim_job.job.key.namespace}/{pod.uid}"

@@ -34,22 +34,22 @@ class _Replica:
 class SimulatedService:
     """One service. Mutable."""
 
-    stage: Environment
+    env: Environment
     service: Service
     replicas: dict[str, _Replica] = field(default_factory=dict)
     wanted: int = 0
 
     def __post_init__(self) -> None:
-        self.stage.timeline.services[self.service.name] = StepSeries(0)
+        self.env.timeline.services[self.service.name] = StepSeries(0)
         for at, replicas in self.service.steps:
-            self.stage.agenda.add(at, partial(self.scale, replicas))
+            self.env.event_queue.add(at, partial(self.scale, replicas))
 
     def demand(self) -> Iterator[Demand]:
         """Its pods that wait for a node."""
         waiting = [one for one in self._staying() if not one.node]
         if waiting:
             example = f"{self.service.namespace}/{waiting[0].name}"
-            team = self.stage.world.around.team_of(self.service.namespace)
+            team = self.env.world.around.team_of(self.service.namespace)
             yield Demand(self.service.shape, self.service.priority, len(waiting), example, team)
 
     def held(self) -> Resources:
@@ -71,7 +71,7 @@ class SimulatedService:
             self._end(one)
         for _ in range(replicas - len(staying)):
             self._make()
-        self.stage.changed()
+        self.env.changed()
 
     def lose(self, node: str) -> None:
         """The node is gone; its pods are made again elsewhere."""
@@ -84,20 +84,18 @@ class SimulatedService:
         return [one for one in self.replicas.values() if not one.leaving]
 
     def _make(self) -> None:
-        stage, number = self.stage, self.stage.number()
+        env, number = self.env, self.env.number()
         one = _Replica(f"{self.service.name}-{number}", number)
         self.replicas[one.name] = one
-        rank = (-self.service.priority, stage.now, number)
-        stage.scheduler.add(
-            self.service.shape, PendingPod(rank, one.name, partial(self._bind, one))
-        )
-        stage.unbound = True
+        rank = (-self.service.priority, env.now, number)
+        env.scheduler.add(self.service.shape, PendingPod(rank, one.name, partial(self._bind, one)))
+        env.unbound = True
 
     def _bind(self, one: _Replica, node: str) -> None:
-        one.place = self.stage.floor.take(self.service.shape, node)
-        own, usual = self.service.start_up, self.stage.world.settings.start_up
-        self.stage.after(usual if own is None else own, partial(self._begin, one))
-        self.stage.changed()
+        one.place = self.env.sim_nodes.take(self.service.shape, node)
+        own, usual = self.service.start_up, self.env.world.settings.start_up
+        self.env.after(usual if own is None else own, partial(self._begin, one))
+        self.env.changed()
 
     def _begin(self, one: _Replica) -> None:
         if one.name in self.replicas and not one.leaving:
@@ -107,19 +105,19 @@ class SimulatedService:
     def _end(self, one: _Replica) -> None:
         if not one.node:
             del self.replicas[one.name]
-            self.stage.scheduler.drop(one.name)
+            self.env.scheduler.drop(one.name)
             return
         one.leaving, one.ready = True, False
-        self.stage.leaves(self.service.shape, one.place)
-        own, usual = self.service.shut_down, self.stage.world.settings.shut_down
-        self.stage.after(usual if own is None else own, partial(self._gone, one))
+        self.env.leaves(self.service.shape, one.place)
+        own, usual = self.service.shut_down, self.env.world.settings.shut_down
+        self.env.after(usual if own is None else own, partial(self._gone, one))
         self._note()
 
     def _gone(self, one: _Replica) -> None:
         if self.replicas.pop(one.name, None):
-            self.stage.floor.free(self.service.shape, one.place, leaving=True)
-            self.stage.freed()
+            self.env.sim_nodes.free(self.service.shape, one.place, leaving=True)
+            self.env.freed()
 
     def _note(self) -> None:
         ready = sum(one.ready for one in self.replicas.values())
-        self.stage.timeline.services[self.service.name].put(self.stage.now, ready)
+        self.env.timeline.services[self.service.name].put(self.env.now, ready)

@@ -86,8 +86,8 @@ def of_one(name: str, wanted: Shape, pods: int = 1, seconds: float = 50) -> Trai
     return Training(queued(name, Workload("pytorch"), seats), length(seconds))
 
 
-def after(seconds: float, given: Scenario, manner: Elastic | Plain = FAIR) -> ClusterState:
-    simulation = Simulation(given, manner, Watcher())
+def after(seconds: float, given: Scenario, control_mode: Elastic | Plain = FAIR) -> ClusterState:
+    simulation = Simulation(given, control_mode, Watcher())
     simulation.run(seconds)
     return simulation.state()
 
@@ -107,10 +107,10 @@ def running(result: Result, name: str) -> float | None:
 ALONE = {"anti_affinity": (PodAffinityTerm(HOST, app("train")),)}
 
 
-@pytest.mark.parametrize("manner", [FAIR, Plain()])
-def test_workers_that_avoid_each_other_never_share_a_node(manner: Elastic | Plain) -> None:
+@pytest.mark.parametrize("control_mode", [FAIR, Plain()])
+def test_workers_that_avoid_each_other_never_share_a_node(control_mode: Elastic | Plain) -> None:
     given = world(host("a", 64), host("b", 4), of_one("train", ruled("train", **ALONE), 2))
-    assert on(after(20, given, manner)) == ["a", "b"]
+    assert on(after(20, given, control_mode)) == ["a", "b"]
 
 
 def test_workers_spread_over_zones_whatever_the_room() -> None:
@@ -264,8 +264,8 @@ def jobs_of(draw: st.DrawFn, shapes: st.SearchStrategy[Shape]) -> list[Training]
     ]
 
 
-def every_instant(given: Scenario, manner: Elastic | Plain) -> list[ClusterState]:
-    simulation = Simulation(given, manner, Watcher())
+def every_instant(given: Scenario, control_mode: Elastic | Plain) -> list[ClusterState]:
+    simulation = Simulation(given, control_mode, Watcher())
     found = []
     while simulation.next <= timedelta(hours=1).total_seconds():
         simulation.run(simulation.next)
@@ -277,12 +277,12 @@ def every_instant(given: Scenario, manner: Elastic | Plain) -> list[ClusterState
 @given(jobs_of(_RULED), st.lists(st.sampled_from("ab"), min_size=2, max_size=4), MANNERS)
 @_SLOW
 def test_pods_are_bound_only_where_the_scheduler_would_let_them(
-    given: list[Training], zones: list[str], manner: Elastic | Plain
+    given: list[Training], zones: list[str], control_mode: Elastic | Plain
 ) -> None:
     """Those that one instant binds came one after another, in some order."""
     hosts = [host(f"node-{number}", zone=zone) for number, zone in enumerate(zones)]
     before: set[tuple[str, str]] = set()
-    for state in every_instant(world(*hosts, *given, settings=PROMPT), manner):
+    for state in every_instant(world(*hosts, *given, settings=PROMPT), control_mode):
         there = _there(state)
         street = Street(state.nodes, [one for name, (one, _) in there.items() if name in before])
         new = [found for name, found in there.items() if name not in before]
@@ -320,14 +320,14 @@ def _one_after_another(street: Street, new: list[tuple[Placed, Shape]]) -> bool:
 @given(jobs_of(_PARTS), st.lists(st.integers(1, 3), min_size=1, max_size=2), MANNERS)
 @_SLOW
 def test_no_gpu_is_overcommitted_and_its_use_is_what_its_pods_hold(
-    given: list[Training], counts: list[int], manner: Elastic | Plain
+    given: list[Training], counts: list[int], control_mode: Elastic | Plain
 ) -> None:
     memory = 8 * GIB
     nodes = [
         gpus(f"node-{number}", *[Device(memory=memory)] * count)
         for number, count in enumerate(counts)
     ]
-    for state in every_instant(world(*nodes, *given, settings=PROMPT), manner):
+    for state in every_instant(world(*nodes, *given, settings=PROMPT), control_mode):
         assert _without_their_gpus(state) == []
         for one in state.nodes:
             for device in one.devices:

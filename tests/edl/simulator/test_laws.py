@@ -11,8 +11,8 @@ from edl.planner.decide import decide
 from edl.planner.plan import Plan
 from edl.planner.published_settings import Settings
 from edl.simulator import (
+    ControlMode,
     Elastic,
-    Manner,
     Result,
     Scenario,
     Simulation,
@@ -35,8 +35,8 @@ _SLOW = settings(
 
 @given(worlds(), LEDS)
 @_SLOW
-def test_every_job_that_fits_an_empty_cluster_ends(given: Scenario, manner: Elastic) -> None:
-    result = simulate(given, manner, until=LONG)
+def test_every_job_that_fits_an_empty_cluster_ends(given: Scenario, control_mode: Elastic) -> None:
+    result = simulate(given, control_mode, until=LONG)
     assert [job.key.name for job in result.jobs if job.track.ended is None] == []
     assert result.until == LONG
 
@@ -44,17 +44,19 @@ def test_every_job_that_fits_an_empty_cluster_ends(given: Scenario, manner: Elas
 @given(POOLED, LEDS)
 @_SLOW
 def test_every_job_ends_on_nodes_that_come_for_it_and_they_all_go(
-    given: Scenario, manner: Elastic
+    given: Scenario, control_mode: Elastic
 ) -> None:
-    result = simulate(given, manner, until=LONG)
+    result = simulate(given, control_mode, until=LONG)
     assert [job.key.name for job in result.jobs if job.track.ended is None] == []
     assert result.timeline.nodes.at(LONG) == {}
 
 
 @given(st.one_of(worlds(), POOLED), MANNERS)
 @_SLOW
-def test_the_same_world_gives_the_same_result(given: Scenario, manner: Manner) -> None:
-    assert _figures(simulate(given, manner, LONG)) == _figures(simulate(given, manner, LONG))
+def test_the_same_world_gives_the_same_result(given: Scenario, control_mode: ControlMode) -> None:
+    assert _figures(simulate(given, control_mode, LONG)) == _figures(
+        simulate(given, control_mode, LONG)
+    )
 
 
 def _figures(result: Result) -> list[object]:
@@ -69,9 +71,9 @@ def _figures(result: Result) -> list[object]:
 @given(st.one_of(worlds(), POOLED), MANNERS)
 @_SLOW
 def test_no_node_is_overcommitted_and_its_use_is_what_its_pods_ask_for(
-    given: Scenario, manner: Manner
+    given: Scenario, control_mode: ControlMode
 ) -> None:
-    simulation = Simulation(given, manner, Watcher())
+    simulation = Simulation(given, control_mode, Watcher())
     while simulation.next <= LONG:
         simulation.run(simulation.next)
         state = simulation.state()
@@ -96,7 +98,9 @@ def _asked(state: ClusterState, node: Node) -> int:
 
 @given(worlds(), LEDS)
 @_SLOW
-def test_sizes_are_from_min_to_max_or_nothing_is_started(given: Scenario, manner: Elastic) -> None:
+def test_sizes_are_from_min_to_max_or_nothing_is_started(
+    given: Scenario, control_mode: Elastic
+) -> None:
     wrong = []
 
     def decided(now: float, state: ClusterState, _: Plan) -> None:
@@ -109,15 +113,15 @@ def test_sizes_are_from_min_to_max_or_nothing_is_started(given: Scenario, manner
             and not role.spec.min <= role.status.size <= role.spec.max
         )
 
-    simulate(given, manner, LONG, Watcher(decided=decided))
+    simulate(given, control_mode, LONG, Watcher(decided=decided))
     assert wrong == []
 
 
 @given(st.one_of(worlds(), POOLED), MANNERS)
 @_SLOW
-def test_work_is_conserved(given: Scenario, manner: Manner) -> None:
+def test_work_is_conserved(given: Scenario, control_mode: ControlMode) -> None:
     """What the replicas did is what the job had to do and what it did twice."""
-    result = simulate(given, manner, LONG)
+    result = simulate(given, control_mode, LONG)
     work = {one.key: one.work for one in given.trainings}
     items = {one.key for one in given.trainings if one.items}
     for job in result.jobs:

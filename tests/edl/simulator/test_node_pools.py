@@ -56,9 +56,11 @@ def test_nodes_come_as_late_where_a_provisioning_request_asks_for_them() -> None
     gang = training("gang", 8, 40, 100, curve=CONSTANT)
     requests = ProvisionerSettings(Provisioner.REQUEST)
     limits = (Limits(asks=asks) for asks in (ProvisionerSettings(), requests))
-    manners = (Elastic(POLICIES["fair"], one) for one in limits)
+    control_modes = (Elastic(POLICIES["fair"], one) for one in limits)
     given = world(gang, pools=(POOL,))
-    (pods, request) = (simulate(given, manner).jobs[0].track.running for manner in manners)
+    (pods, request) = (
+        simulate(given, control_mode).jobs[0].track.running for control_mode in control_modes
+    )
     assert request == pods
     assert request is not None
 
@@ -86,7 +88,7 @@ def test_extras_keep_no_node_alive_unless_they_may_grow_on_any() -> None:
     gang, elastic = training("gang", 8, 8, 4000), training("elastic", 1, 12, 2000, at=5)
     slow = replace(elastic, work=Work(2000, Amdahl(0.8)))
     given = world(gang, slow, pools=(POOL,))
-    needed, anywhere = (simulate(given, manner) for manner in (NEEDED, ANY_NODE))
+    needed, anywhere = (simulate(given, control_mode) for control_mode in (NEEDED, ANY_NODE))
     assert needed.ended == anywhere.ended == 2
     assert needed.cost < 0.8 * anywhere.cost
     assert needed.completions.mean < 1.2 * anywhere.completions.mean

@@ -174,8 +174,8 @@ def test_it_is_decided_again_once_there_are_pods_to_place() -> None:
     def decide(state: ClusterState, _by: Policy, _limits: Limits, _last: PlanCache) -> Plan:
         return started(state.jobs[0]) if state.jobs[0].suspended else Plan()
 
-    manner = Elastic(POLICIES["fair"], decide=decide)
-    Simulation(world(*nodes(2), gang()), manner, Watcher(decided=decided)).run(60)
+    control_mode = Elastic(POLICIES["fair"], decide=decide)
+    Simulation(world(*nodes(2), gang()), control_mode, Watcher(decided=decided)).run(60)
     assert seen == [(0, 0), (1, 1)]
 
 

@@ -85,12 +85,12 @@ def test_without_checkpoints_nothing_is_lost() -> None:
 
 
 def test_things_of_one_instant_happen_in_the_order_in_which_they_were_planned() -> None:
-    agenda, seen = EventQueue(), list[str]()
+    event_queue, seen = EventQueue(), list[str]()
     for at, name in ((2.0, "later"), (1.0, "a"), (1.0004, "b"), (1.0, "c")):
-        agenda.add(at, lambda name=name: seen.append(name))  # type: ignore[misc]
-    assert agenda.due(agenda.next)
+        event_queue.add(at, lambda name=name: seen.append(name))  # type: ignore[misc]
+    assert event_queue.due(event_queue.next)
     assert seen == ["a", "c"]
-    assert agenda.next == 1.001
+    assert event_queue.next == 1.001
 
 
 def test_a_line_keeps_the_last_value_of_an_instant_and_no_value_twice() -> None:
@@ -115,14 +115,14 @@ class Pods:
     """Pods that the scheduler is given, and the nodes that it finds for them."""
 
     def __init__(self, *nodes: Node) -> None:
-        self.floor = SimulatedNodes(nodes, ["pods", "gpu"])
-        self.scheduler = Scheduler(self.floor)
+        self.sim_nodes = SimulatedNodes(nodes, ["pods", "gpu"])
+        self.scheduler = Scheduler(self.sim_nodes)
         self.on: dict[str, str] = {}
         self._numbers = count()
 
     def ask(self, name: str, wanted: Shape, priority: int = 0, to: str = "") -> None:
         def bind(node: str) -> None:
-            self.floor.take(wanted, node)
+            self.sim_nodes.take(wanted, node)
             self.on[name] = node
 
         rank = (-priority, 0.0, next(self._numbers))
@@ -200,7 +200,7 @@ def test_a_placed_pod_goes_to_its_node_in_its_turn() -> None:
     assert pods.on == {"urgent": "a", "second": "a"}
     pods.ask("least", shape(1), to="nowhere")
     assert not pods.scheduler.run()
-    pods.floor.free(shape(2), Place("a"), leaving=False)
+    pods.sim_nodes.free(shape(2), Place("a"), leaving=False)
     assert pods.scheduler.run()
     assert pods.on == {"urgent": "a", "second": "a", "first": "a"}
 
@@ -224,7 +224,7 @@ def test_a_placed_pod_that_waits_or_was_deleted_is_counted_as_any_other() -> Non
     pods.ask("other", shape(4), to="a")
     pods.scheduler.run()
     assert not pods.scheduler.surprised()
-    pods.floor.change(node("a", 9))
+    pods.sim_nodes.change(node("a", 9))
     pods.scheduler.run()
     assert pods.on == {"other": "a"}
 
