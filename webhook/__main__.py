@@ -18,7 +18,7 @@ from edl.kube import process_logging
 from edl.kube.api.client import connect
 from webhook.contract_release import release
 from webhook.http.connection_limits import ConnectionLimits
-from webhook.http.server import Readiness, ServedPort, ServerSettings, serve
+from webhook.http.server import ListenerSettings, Readiness, ServerSettings, serve
 from webhook.namespace_policies import NamespacePolicies, NoPolicies, WatchedPolicies
 from webhook.routes import RouteContext, create_app, probing, rejected, reviewing
 from webhook.tls.certificate_reloader import CertificateReloader
@@ -124,7 +124,7 @@ def webhook(**given: object) -> None:
     routes = RouteContext(context, lifecycle.unready, measures, policies=policies)
     settings = ServerSettings(
         host=options.host,
-        doors=_doors(options, routes),
+        listeners=_listeners(options, routes),
         rejected=partial(rejected, routes),
         refresh=timedelta(seconds=options.refresh),
         drain=timedelta(seconds=options.drain),
@@ -132,7 +132,7 @@ def webhook(**given: object) -> None:
     serve(lifecycle, keeper, settings)
 
 
-def _doors(options: WebhookOptions, routes: RouteContext) -> tuple[ServedPort, ...]:
+def _listeners(options: WebhookOptions, routes: RouteContext) -> tuple[ListenerSettings, ...]:
     """One for everything, unless probes have a port of their own."""
     clients = None
     if options.client_ca is not None:
@@ -145,9 +145,9 @@ def _doors(options: WebhookOptions, routes: RouteContext) -> tuple[ServedPort, .
     elif options.client_name:
         raise click.UsageError("--client-name needs --client-ca, which has signed for them")
     if options.probe_port is None:
-        return (ServedPort(create_app(routes), options.port),)
-    reviews = ServedPort(create_app(routes, reviewing), options.port, clients=clients)
-    probes = ServedPort(
+        return (ListenerSettings(create_app(routes), options.port),)
+    reviews = ListenerSettings(create_app(routes, reviewing), options.port, clients=clients)
+    probes = ListenerSettings(
         create_app(routes, probing),
         options.probe_port,
         tls=False,

@@ -16,7 +16,7 @@ from edl.model import ObjectRef
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.writes import Json
 from tests.edl.kube.faults import FaultyCluster
-from tests.webhook import doors, reviews, wire
+from tests.webhook import listeners, reviews, wire
 from webhook.http.connection_limits import ConnectionLimits
 from webhook.namespace_policies import NamespacePolicies, NoPolicies, PolicyFetch, WatchedPolicies
 from webhook.routes import RouteContext, create_app
@@ -210,12 +210,12 @@ class Conversation:
         self._answer = (0, b"")
 
     def answer(self) -> tuple[int, bytes]:
-        doors.run(self._ask)
+        listeners.run(self._ask)
         return self._answer
 
     async def _ask(self) -> None:
-        async with doors.opened(ConnectionLimits(), app=self._app) as door:
-            self._answer = await door.ask(self._request)
+        async with listeners.opened(ConnectionLimits(), app=self._app) as listener:
+            self._answer = await listener.ask(self._request)
 
     def metrics(self) -> str:
         return self._app.test_client().get("/metrics").text

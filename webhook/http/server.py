@@ -40,7 +40,7 @@ class ServerError(EdlError):
     """The server cannot be started here."""
 
 
-class ServedPort(msgspec.Struct, frozen=True):
+class ListenerSettings(msgspec.Struct, frozen=True):
     """A port and what is served behind it, over TLS or plainly; with `clients`, to them alone."""
 
     app: WSGIApplication
@@ -58,7 +58,7 @@ class ServerSettings(msgspec.Struct, frozen=True):
     """
 
     host: str
-    doors: tuple[ServedPort, ...]
+    listeners: tuple[ListenerSettings, ...]
     rejected: Rejected
     refresh: timedelta = timedelta(seconds=10)
     drain: timedelta = timedelta(seconds=5)
@@ -93,10 +93,10 @@ class _Servers:
         self._settings = settings
         self._budget, self._deferred = BodyBudget(), DeferredCalls()
         self._signals = asyncio.Semaphore(0)
-        self._sockets = [_bound(settings.host, door.port) for door in settings.doors]
+        self._sockets = [_bound(settings.host, listener.port) for listener in settings.listeners]
 
     async def serve(self) -> None:
-        endpoints = [self._endpoint(door) for door in self._settings.doors]
+        endpoints = [self._endpoint(listener) for listener in self._settings.listeners]
         servers = [server_of(endpoint) for endpoint in endpoints]
         watching = [asyncio.create_task(watch(endpoint)) for endpoint in endpoints]
         pairs = zip(servers, self._sockets, strict=True)
@@ -125,18 +125,20 @@ class _Servers:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._signals.acquire(), self._settings.drain.total_seconds())
 
-    def _endpoint(self, door: ServedPort) -> Endpoint:
-        _log.info("listening on %s port %d, TLS: %s", self._settings.host, door.port, door.tls)
+    def _endpoint(self, listener: ListenerSettings) -> Endpoint:
+        _log.info(
+            "listening on %s port %d, TLS: %s", self._settings.host, listener.port, listener.tls
+        )
         return Endpoint(
-            door.app,
-            door.limits,
-            ConnectionTable(door.limits.connections, door.limits.each),
+            listener.app,
+            listener.limits,
+            ConnectionTable(listener.limits.connections, listener.limits.each),
             self._budget,
             self._deferred,
             self._settings.rejected,
-            objection=door.clients.problem if door.clients else _welcome,
+            objection=listener.clients.problem if listener.clients else _welcome,
             closing=lambda: self._lifecycle.closing,
-            context=self._lifecycle.certificate.context if door.tls else None,
+            context=self._lifecycle.certificate.context if listener.tls else None,
         )
 
 
@@ -158,7 +160,9 @@ def serve(lifecycle: Readiness, keeper: CertificateReloader, settings: ServerSet
     Raises ServerError if a port is taken, ClientAuthorityError for an unusable authority.
     """
     _demand(lifecycle, settings)
-    _raise_limit_of_files(sum(door.limits.connections for door in settings.doors) + _OTHER_FILES)
+    _raise_limit_of_files(
+        sum(listener.limits.connections for listener in settings.listeners) + _OTHER_FILES
+    )
     servers = _Servers(lifecycle, settings)
     # Modules and the app live forever: full collections, which pause every review, skip them.
     gc.collect()
@@ -194,8 +198,8 @@ async def _keep_demanding(lifecycle: Readiness, settings: ServerSettings) -> Non
 
 
 def _demand(lifecycle: Readiness, settings: ServerSettings) -> None:
-    for door in settings.doors:
-        if door.clients is not None and door.clients.demand(lifecycle.certificate.context):
+    for listener in settings.listeners:
+        if listener.clients is not None and listener.clients.demand(lifecycle.certificate.context):
             _log.info("only clients of --client-ca may ask for reviews")
 
 

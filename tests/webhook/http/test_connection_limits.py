@@ -19,8 +19,8 @@ from certs import certificate_directory as files_in
 from certs.bundle import CERTIFICATE, KEY, Bundle
 from certs.issue import issue
 from certs.subject_names import local_names, service_names
-from tests.webhook import doors, reviews, wire
-from tests.webhook.doors import Opened, Streams
+from tests.webhook import listeners, reviews, wire
+from tests.webhook.listeners import OpenListener, Streams
 from webhook.http.connection_limits import ConnectionLimits
 from webhook.http.deferred_calls import DEFERRED_CALL
 from webhook.http.listener import AT_ONCE
@@ -53,37 +53,37 @@ def patient(**limits: float) -> ConnectionLimits:
 
 def test_a_head_that_does_not_end_is_told_so() -> None:
     async def test() -> None:
-        async with doors.opened(patient(head=0.1)) as door:
-            streams = await door.connect()
+        async with listeners.opened(patient(head=0.1)) as listener:
+            streams = await listener.connect()
             streams[1].write(b"POST /mutate HTTP/1.1\r\nx: y")
             line = "the head of the request did not end within 0.1 s"
             assert await said(streams) == (408, line)
-            assert door.refused == [(408, line)]
+            assert listener.refused == [(408, line)]
 
-    doors.run(test)
+    listeners.run(test)
 
 
 def test_of_many_that_are_over_their_time_a_few_end_in_a_turn_of_the_loop() -> None:
     async def test() -> None:
-        async with doors.opened(patient(head=0.1)) as door:
-            held = [await door.connect() for _ in range(5 * AT_ONCE)]
+        async with listeners.opened(patient(head=0.1)) as listener:
+            held = [await listener.connect() for _ in range(5 * AT_ONCE)]
             for _, writer in held:
                 writer.write(b"POST /mutate HTTP/1.1\r\nx: y")
             told = [0]
             async with asyncio.timeout(wire.SECONDS):
                 while told[-1] < len(held):
                     await asyncio.sleep(0)
-                    told.append(len(door.refused))
+                    told.append(len(listener.refused))
             assert max(after - before for before, after in pairwise(told)) <= AT_ONCE
             assert {(await said(streams))[0] for streams in held} == {408}
 
-    doors.run(test)
+    listeners.run(test)
 
 
 def test_dribbling_gains_no_time() -> None:
     async def test() -> None:
-        async with doors.opened(patient(head=0.2)) as door:
-            reader, writer = await door.connect()
+        async with listeners.opened(patient(head=0.2)) as listener:
+            reader, writer = await listener.connect()
             writer.write(b"POST /mutate HTTP/1.1\r\nx: ")
             answer = asyncio.create_task(reader.readuntil(b"\n"))
             while not answer.done():
@@ -91,39 +91,39 @@ def test_dribbling_gains_no_time() -> None:
                 await asyncio.sleep(0.01)
             assert (await answer).startswith(b"HTTP/1.1 408 ")
 
-    doors.run(test)
+    listeners.run(test)
 
 
 def test_the_second_request_of_a_connection_is_held_to_its_time_too() -> None:
     async def test() -> None:
-        async with doors.opened(patient(head=0.1)) as door:
-            streams = await door.connect()
+        async with listeners.opened(patient(head=0.1)) as listener:
+            streams = await listener.connect()
             assert await is_answered(streams)
             await asyncio.sleep(0.2)  # silence between requests is no head
             streams[1].write(b"POST")
             assert (await said(streams))[0] == 408
 
-    doors.run(test)
+    listeners.run(test)
 
 
 def test_an_idle_connection_without_a_request_is_closed_silently() -> None:
     async def test() -> None:
-        async with doors.opened(patient(idle=0.1)) as door:
-            assert await hangs_up(await door.connect())
-            assert door.refused == []
-            assert len(door.room) == 0
+        async with listeners.opened(patient(idle=0.1)) as listener:
+            assert await hangs_up(await listener.connect())
+            assert listener.refused == []
+            assert len(listener.table) == 0
 
-    doors.run(test)
+    listeners.run(test)
 
 
 def test_an_idle_connection_with_a_request_is_closed_later() -> None:
     async def test() -> None:
-        async with doors.opened(patient(idle=0.1)) as door:
-            streams = await door.connect()
+        async with listeners.opened(patient(idle=0.1)) as listener:
+            streams = await listener.connect()
             assert await is_answered(streams)
             assert await hangs_up(streams)
 
-    doors.run(test)
+    listeners.run(test)
 
 
 @pytest.mark.parametrize(
@@ -135,24 +135,24 @@ def test_an_idle_connection_with_a_request_is_closed_later() -> None:
 )
 def test_a_head_that_is_too_large_is_told_so(head: bytes) -> None:
     async def test() -> None:
-        async with doors.opened(patient(head_bytes=1_000)) as door:
-            streams = await door.connect()
+        async with listeners.opened(patient(head_bytes=1_000)) as listener:
+            streams = await listener.connect()
             streams[1].write(b"GET /healthz HTTP/1.1\r\n" + head)
             line = "the head of the request is larger than 1000 bytes"
             assert await said(streams) == (431, line)
-            assert door.refused == [(431, line)]
+            assert listener.refused == [(431, line)]
 
-    doors.run(test)
+    listeners.run(test)
 
 
 def test_a_path_that_is_too_long_is_told_so() -> None:
     async def test() -> None:
-        async with doors.opened(patient(head_bytes=1_000)) as door:
-            streams = await door.connect()
+        async with listeners.opened(patient(head_bytes=1_000)) as listener:
+            streams = await listener.connect()
             streams[1].write(b"GET /" + b"a" * 2_000 + b" HTTP/1.1\r\n\r\n")
             assert (await said(streams))[0] == 431
 
-    doors.run(test)
+    listeners.run(test)
 
 
 @pytest.mark.parametrize(
@@ -162,30 +162,30 @@ def test_what_follows_a_head_without_a_length_is_not_parsed(header: str) -> None
     """A parser keeps the extensions and trailers of chunks whole, in quadratic time."""
 
     async def test() -> None:
-        async with doors.opened(patient(body=wire.SECONDS * 2)) as door:
-            streams = await door.connect()
+        async with listeners.opened(patient(body=wire.SECONDS * 2)) as listener:
+            streams = await listener.connect()
             head = f"POST /mutate HTTP/1.1\r\n{header}\r\n\r\n"
             streams[1].write(head.encode() + b"2\r\n{}\r\n0\r\nx: ")
             await streams[1].drain()
             streams[1].write(b"y" * 1_000_000)
             line = "neither Transfer-Encoding nor Upgrade is taken here, but a Content-Length"
             assert await said(streams) == (400, line)
-            assert door.refused == [(400, line)]
+            assert listener.refused == [(400, line)]
 
-    doors.run(test)
+    listeners.run(test)
 
 
 def test_a_large_body_does_not_count_as_a_large_head() -> None:
     async def test() -> None:
-        async with doors.opened(patient(head_bytes=1_000)) as door:
-            assert await is_answered(await door.connect())
-            streams = await door.connect()
+        async with listeners.opened(patient(head_bytes=1_000)) as listener:
+            assert await is_answered(await listener.connect())
+            streams = await listener.connect()
             body = reviews.review(reviews.job()) + b" " * 100_000
             streams[1].write(wire.request("POST", "/mutate", body))
             head = await streams[0].readuntil(b"\r\n\r\n")
             assert head.startswith(b"HTTP/1.1 200")
 
-    doors.run(test)
+    listeners.run(test)
 
 
 @pytest.mark.parametrize(
@@ -200,49 +200,49 @@ def test_a_large_body_does_not_count_as_a_large_head() -> None:
 )
 def test_a_malformed_request_is_answered_once(sent: bytes) -> None:
     async def test() -> None:
-        async with doors.opened(SOON) as door:
-            streams = await door.connect()
+        async with listeners.opened(SOON) as listener:
+            streams = await listener.connect()
             streams[1].write(sent + sent)
             assert await said(streams) == (400, "Invalid HTTP request received.")
-            assert door.refused == [(400, "this is not an HTTP/1.1 request")]
+            assert listener.refused == [(400, "this is not an HTTP/1.1 request")]
 
-    doors.run(test)
+    listeners.run(test)
 
 
 def test_of_requests_in_one_piece_the_first_is_answered_and_the_others_asked_again() -> None:
     async def test() -> None:
-        async with doors.opened(SOON) as door:
-            streams = await door.connect()
+        async with listeners.opened(SOON) as listener:
+            streams = await listener.connect()
             streams[1].write(QUESTION * 3)
             text = await asyncio.wait_for(streams[0].read(), wire.SECONDS)
             assert text.count(b"HTTP/1.1 200") == 1
             assert b"\r\nconnection: close\r\n" in text
 
-    doors.run(test)
+    listeners.run(test)
 
 
 def test_a_body_that_does_not_end_is_told_so() -> None:
     async def test() -> None:
-        async with doors.opened(patient(body=0.1)) as door:
-            streams = await door.connect()
+        async with listeners.opened(patient(body=0.1)) as listener:
+            streams = await listener.connect()
             streams[1].write(QUESTION[:-1])
             assert await said(streams) == (408, "the body did not end within 0.1 s")
 
-    doors.run(test)
+    listeners.run(test)
 
 
 def test_a_client_that_does_not_take_its_answer_is_let_go() -> None:
     async def test() -> None:
-        async with doors.opened(patient(answer=0.2), app=large) as door:
-            reader, writer = await door.connect()
+        async with listeners.opened(patient(answer=0.2), app=large) as listener:
+            reader, writer = await listener.connect()
             writer.transport.pause_reading()
             writer.write(QUESTION)
-            await until_room_has(door, 1)
-            await until_room_has(door, 0)
+            await until_connections_are(listener, 1)
+            await until_connections_are(listener, 0)
             writer.transport.resume_reading()
             assert len(await reader.read()) < len(_LARGE)
 
-    doors.run(test)
+    listeners.run(test)
 
 
 _LARGE = b"x" * 20_000_000
@@ -255,18 +255,18 @@ def large(_: WSGIEnvironment, start: StartResponse) -> list[bytes]:
 
 def test_when_it_is_full_the_connection_that_is_silent_longest_ends() -> None:
     async def test() -> None:
-        async with doors.opened(patient(connections=5)) as door:
-            silent = [await door.connect() for _ in range(4)]
-            await until_room_has(door, 4)
-            first = await door.connect()
+        async with listeners.opened(patient(connections=5)) as listener:
+            silent = [await listener.connect() for _ in range(4)]
+            await until_connections_are(listener, 4)
+            first = await listener.connect()
             assert await is_answered(first)
-            newer = [await door.connect() for _ in range(4)]
+            newer = [await listener.connect() for _ in range(4)]
             for one in silent:
                 assert await hangs_up(one)
             assert await is_answered(first)
             assert await is_answered(newer[-1])
 
-    doors.run(test)
+    listeners.run(test)
 
 
 def test_a_connection_that_waits_for_its_answer_is_not_the_one_that_ends() -> None:
@@ -282,17 +282,17 @@ def test_a_connection_that_waits_for_its_answer_is_not_the_one_that_ends() -> No
         return begun.is_set()
 
     async def test() -> None:
-        async with doors.opened(patient(connections=3), app=slow) as door:
-            reader, writer = await door.connect()
+        async with listeners.opened(patient(connections=3), app=slow) as listener:
+            reader, writer = await listener.connect()
             writer.write(QUESTION)
             await wire.until(has_begun)
-            silent = [await door.connect() for _ in range(3)]
+            silent = [await listener.connect() for _ in range(3)]
             assert await hangs_up(silent[0])
             may_answer.set()
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), wire.SECONDS)
             assert head.startswith(b"HTTP/1.1 200")
 
-    doors.run(test)
+    listeners.run(test)
 
 
 @pytest.mark.parametrize("sent", [QUESTION, QUESTION[:-1], QUESTION[:9], QUESTION * 2])
@@ -300,22 +300,22 @@ def test_connections_may_end_at_any_moment(sent: bytes, caplog: pytest.LogCaptur
     """After each turn of the loop that serves them: their client leaves, or they are ended."""
 
     async def test() -> None:
-        async with doors.opened(SOON) as door:
+        async with listeners.opened(SOON) as listener:
             for turns in range(30):
-                clients = [await door.connect() for _ in range(2)]
-                await until_room_has(door, 2)
+                clients = [await listener.connect() for _ in range(2)]
+                await until_connections_are(listener, 2)
                 for _, writer in clients:
                     writer.write(sent)
                 for _ in range(turns):
                     await asyncio.sleep(0)
                 clients[0][1].transport.abort()
-                for connection in door.room.connections():
-                    door.room.leave(connection)
+                for connection in listener.table.connections():
+                    listener.table.leave(connection)
                     connection.expel()
-                await until_room_has(door, 0)
-            assert await is_answered(await door.connect())
+                await until_connections_are(listener, 0)
+            assert await is_answered(await listener.connect())
 
-    doors.run(test)
+    listeners.run(test)
     assert caplog.records == []
 
 
@@ -331,9 +331,9 @@ def test_connections_that_ended_leave_nothing_behind(
         return held() == 0
 
     async def test() -> None:
-        async with doors.opened(SOON, serving) as door:
+        async with listeners.opened(SOON, serving) as listener:
             trusting = ssl.create_default_context(cadata=bundle.trust.decode())
-            streams = [await door.connect(trusting) for _ in range(3)]
+            streams = [await listener.connect(trusting) for _ in range(3)]
             for each in streams:
                 assert await is_answered(each)
             assert held() == 3
@@ -347,14 +347,14 @@ def test_connections_that_ended_leave_nothing_behind(
     gc.collect()
     gc.disable()
     try:
-        doors.run(test)
+        listeners.run(test)
     finally:
         gc.enable()
 
 
-async def until_room_has(door: Opened, count: int) -> None:
+async def until_connections_are(listener: OpenListener, count: int) -> None:
     async def has() -> bool:
-        return len(door.room) == count
+        return len(listener.table) == count
 
     await wire.until(has)
 
@@ -388,48 +388,48 @@ def test_deferred_and_immediate_answers_arrive_over_tls(
     asked = [wire.request("POST", path, b"{}") for path in ("/now", "/later")]
 
     async def test() -> None:
-        async with doors.opened(SOON, serving, app=postponing) as door:
+        async with listeners.opened(SOON, serving, app=postponing) as listener:
             trusting = ssl.create_default_context(cadata=bundle.trust.decode())
             for order in product(asked, repeat=4):
-                reader, writer = await door.connect(trusting)
+                reader, writer = await listener.connect(trusting)
                 for request in order:
                     writer.write(request)
                     answer = await asyncio.wait_for(reader.readuntil(b"done"), wire.SECONDS)
                     assert answer.startswith(b"HTTP/1.1 200 OK")
 
-    doors.run(test)
+    listeners.run(test)
 
 
 def test_a_connection_without_a_handshake_is_closed(
     serving: ssl.SSLContext, bundle: Bundle
 ) -> None:
     async def test() -> None:
-        async with doors.opened(patient(handshake=1), serving) as door:
-            mute = await door.connect()
-            half = await door.connect()
+        async with listeners.opened(patient(handshake=1), serving) as listener:
+            mute = await listener.connect()
+            half = await listener.connect()
             half[1].write(b"\x16\x03\x01")  # a record's beginning
             assert await hangs_up(mute)
             assert await hangs_up(half)
-            await until_room_has(door, 0)
+            await until_connections_are(listener, 0)
             trusting = ssl.create_default_context(cadata=bundle.trust.decode())
-            assert await is_answered(await door.connect(trusting))
+            assert await is_answered(await listener.connect(trusting))
 
-    doors.run(test)
+    listeners.run(test)
 
 
 def test_before_the_handshake_one_makes_room_as_well(
     serving: ssl.SSLContext, bundle: Bundle
 ) -> None:
     async def test() -> None:
-        async with doors.opened(patient(connections=3), serving) as door:
-            mute = [await door.connect() for _ in range(10)]
+        async with listeners.opened(patient(connections=3), serving) as listener:
+            mute = [await listener.connect() for _ in range(10)]
             for one in mute[:7]:
                 assert await hangs_up(one)
             trusting = ssl.create_default_context(cadata=bundle.trust.decode())
-            assert await is_answered(await door.connect(trusting))
-            assert len(door.room) <= 3
+            assert await is_answered(await listener.connect(trusting))
+            assert len(listener.table) <= 3
 
-    doors.run(test)
+    listeners.run(test)
 
 
 @pytest.mark.slow
@@ -437,14 +437,14 @@ def test_a_thousand_connections_without_a_handshake_stall_no_review(
     serving: ssl.SSLContext, bundle: Bundle
 ) -> None:
     async def test() -> None:
-        async with doors.opened(SOON, serving) as door:
-            mute = [await door.connect() for _ in range(1_000)]
+        async with listeners.opened(SOON, serving) as listener:
+            mute = [await listener.connect() for _ in range(1_000)]
             trusting = ssl.create_default_context(cadata=bundle.trust.decode())
             for _ in range(10):
-                assert await is_answered(await door.connect(trusting))
+                assert await is_answered(await listener.connect(trusting))
             assert not any(reader.at_eof() for reader, _ in mute)
 
-    doors.run(test)
+    listeners.run(test)
 
 
 @pytest.mark.laws

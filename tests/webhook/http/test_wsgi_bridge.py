@@ -7,8 +7,8 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 
-from tests.webhook import doors, wire
-from tests.webhook.doors import Opened
+from tests.webhook import listeners, wire
+from tests.webhook.listeners import OpenListener
 from webhook.http.body_budget import SMALL, BodyBudget
 from webhook.http.connection_limits import ConnectionLimits
 from webhook.http.deferred_calls import DEFERRED_CALL
@@ -44,13 +44,13 @@ def asked(app: Seen, request: bytes, *, closing: bool = False) -> bytes:
 
     async def test() -> None:
         nonlocal found
-        async with doors.opened(LIMITS, app=app, closing=closing) as door:
-            reader, writer = await door.connect()
+        async with listeners.opened(LIMITS, app=app, closing=closing) as listener:
+            reader, writer = await listener.connect()
             writer.write(request)
             found = await asyncio.wait_for(reader.readuntil(app.answer), wire.SECONDS)
-            assert door.budget.left == BodyBudget().left
+            assert listener.budget.left == BodyBudget().left
 
-    doors.run(test)
+    listeners.run(test)
     return found
 
 
@@ -90,13 +90,13 @@ def test_a_client_that_asks_before_it_sends_a_body_is_told_to_go_on() -> None:
 
 def test_a_client_that_sends_no_more_is_still_answered() -> None:
     async def test() -> None:
-        async with doors.opened(LIMITS, app=Seen()) as door:
-            reader, writer = await door.connect()
+        async with listeners.opened(LIMITS, app=Seen()) as listener:
+            reader, writer = await listener.connect()
             writer.write(wire.request("POST", "/", b"hello"))
             writer.write_eof()
             assert (await reader.read()).endswith(b"\r\n\r\nab")
 
-    doors.run(test)
+    listeners.run(test)
 
 
 def test_a_closing_server_asks_its_clients_to_go_elsewhere() -> None:
@@ -117,54 +117,54 @@ def test_any_path_reaches_the_app(url: str, path: str) -> None:
 def test_large_requests_share_their_memory_and_small_ones_need_none() -> None:
     async def test() -> None:
         budget = BodyBudget(3 * SMALL)
-        async with doors.opened(LIMITS, app=Seen(), budget=budget) as door:
+        async with listeners.opened(LIMITS, app=Seen(), budget=budget) as listener:
             whole = wire.request("POST", "/", b"x" * 4 * SMALL)
-            _, half = await door.connect()
+            _, half = await listener.connect()
             half.write(whole[:-SMALL])
-            await wire.until(lambda: has_left(door, SMALL))
-            assert await door.ask(whole) == (
+            await wire.until(lambda: has_left(listener, SMALL))
+            assert await listener.ask(whole) == (
                 503,
                 b"too many large requests are being answered; try again\n",
             )
-            assert await door.ask(wire.request("POST", "/", b"x" * SMALL)) == (200, b"ab")
+            assert await listener.ask(wire.request("POST", "/", b"x" * SMALL)) == (200, b"ab")
             half.transport.abort()
-            await wire.until(lambda: has_left(door, 3 * SMALL))
-            assert (await door.ask(whole))[0] == 200, "what was read and left is free again"
+            await wire.until(lambda: has_left(listener, 3 * SMALL))
+            assert (await listener.ask(whole))[0] == 200, "what was read and left is free again"
 
-    doors.run(test)
+    listeners.run(test)
 
 
 def test_what_is_decoded_of_a_body_counts_before_it_is_decoded() -> None:
     async def test() -> None:
         app = Seen()
-        async with doors.opened(LIMITS, app=app, budget=BodyBudget(9 * SMALL)) as door:
-            assert (await door.ask(wire.request("POST", "/", b"[" * SMALL)))[0] == 503
+        async with listeners.opened(LIMITS, app=app, budget=BodyBudget(9 * SMALL)) as listener:
+            assert (await listener.ask(wire.request("POST", "/", b"[" * SMALL)))[0] == 503
             assert app.environ == {}
 
-    doors.run(test)
+    listeners.run(test)
 
 
 def test_an_answer_holds_its_memory_until_it_is_taken() -> None:
     async def test() -> None:
         size = 64 * SMALL  # more than the sockets between us take
         budget = BodyBudget(size)
-        async with doors.opened(LIMITS, app=Seen(b"a" * size), budget=budget) as door:
-            reader, writer = await door.connect()
+        async with listeners.opened(LIMITS, app=Seen(b"a" * size), budget=budget) as listener:
+            reader, writer = await listener.connect()
             writer.transport.pause_reading()
             writer.write(wire.request("GET", "/"))
-            await wire.until(lambda: has_left(door, SMALL))
-            assert (await door.ask(wire.request("GET", "/")))[0] == 503
+            await wire.until(lambda: has_left(listener, SMALL))
+            assert (await listener.ask(wire.request("GET", "/")))[0] == 503
             writer.transport.resume_reading()
             head = await reader.readuntil(b"\r\n\r\n")
             assert head.startswith(b"HTTP/1.1 200")
             await reader.readexactly(size)
-            await wire.until(lambda: has_left(door, size))
+            await wire.until(lambda: has_left(listener, size))
 
-    doors.run(test)
+    listeners.run(test)
 
 
-async def has_left(door: Opened, size: int) -> bool:
-    return door.budget.left == size
+async def has_left(listener: OpenListener, size: int) -> bool:
+    return listener.budget.left == size
 
 
 class Waiting(Seen):
@@ -188,50 +188,50 @@ class Waiting(Seen):
         self.goes_on.wait(wire.SECONDS)
 
 
-def waiting(test: Callable[[Waiting, Opened], "asyncio.Future[None] | object"]) -> None:
+def waiting(test: Callable[[Waiting, OpenListener], "asyncio.Future[None] | object"]) -> None:
     async def run() -> None:
         app = Waiting()
-        async with doors.opened(LIMITS, app=app) as door:
-            await test(app, door)  # type: ignore[misc]
+        async with listeners.opened(LIMITS, app=app) as listener:
+            await test(app, listener)  # type: ignore[misc]
             app.goes_on.set()
 
-    doors.run(run)
+    listeners.run(run)
 
 
 LARGE = wire.request("POST", "/", b"x" * 5 * SMALL)
 
 
 def test_an_app_that_leaves_a_deferred_call_is_called_again_without_the_body() -> None:
-    async def test(app: Waiting, door: Opened) -> None:
+    async def test(app: Waiting, listener: OpenListener) -> None:
         app.goes_on.set()
-        assert await door.ask(LARGE) == (200, b"ab")
+        assert await listener.ask(LARGE) == (200, b"ab")
         assert app.bodies == [b"x" * 5 * SMALL, b""]
 
     waiting(test)
 
 
 def test_what_waits_for_a_deferred_call_holds_its_memory() -> None:
-    async def test(app: Waiting, door: Opened) -> None:
+    async def test(app: Waiting, listener: OpenListener) -> None:
         whole = BodyBudget().left
-        answer = asyncio.create_task(door.ask(LARGE))
-        await wire.until(lambda: has_left(door, whole - 4 * SMALL))
-        _, gone = await door.connect()
+        answer = asyncio.create_task(listener.ask(LARGE))
+        await wire.until(lambda: has_left(listener, whole - 4 * SMALL))
+        _, gone = await listener.connect()
         gone.write(LARGE)
-        await wire.until(lambda: has_left(door, whole - 8 * SMALL))
+        await wire.until(lambda: has_left(listener, whole - 8 * SMALL))
         gone.transport.abort()
         await asyncio.sleep(0.1)
-        assert door.budget.left == whole - 8 * SMALL, "its deferred call runs on"
+        assert listener.budget.left == whole - 8 * SMALL, "its deferred call runs on"
         app.goes_on.set()
         assert (await answer)[0] == 200
-        await wire.until(lambda: has_left(door, whole))
+        await wire.until(lambda: has_left(listener, whole))
 
     waiting(test)
 
 
 def test_deferred_calls_are_bounded_and_leave_other_threads_alone() -> None:
-    async def test(app: Waiting, door: Opened) -> None:
+    async def test(app: Waiting, listener: OpenListener) -> None:
         small = wire.request("POST", "/")
-        answers = [asyncio.create_task(door.ask(small)) for _ in range(4)]
+        answers = [asyncio.create_task(listener.ask(small)) for _ in range(4)]
         done, _ = await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
         (refused,) = done
         assert refused.result() == (503, b"too many namespaces are being read; try again\n")

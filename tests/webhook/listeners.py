@@ -24,11 +24,11 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @dataclass
-class Opened:
+class OpenListener:
     """A server, its connections, and what it refused: the status and why."""
 
     port: int
-    room: ConnectionTable
+    table: ConnectionTable
     budget: BodyBudget
     refused: list[tuple[int, str]] = field(default_factory=list)
     clients: list[Streams] = field(default_factory=list)
@@ -68,12 +68,12 @@ async def opened(
     app: WSGIApplication | None = None,
     budget: BodyBudget | None = None,
     closing: bool = False,
-) -> AsyncIterator[Opened]:
-    room, refused = ConnectionTable(limits.connections, limits.each), list[tuple[int, str]]()
+) -> AsyncIterator[OpenListener]:
+    table, refused = ConnectionTable(limits.connections, limits.each), list[tuple[int, str]]()
     endpoint = Endpoint(
         app or reviewing(),
         limits,
-        room,
+        table,
         budget or BodyBudget(),
         DeferredCalls(most=3),
         rejected=lambda _client, reason, status: refused.append((status, reason)),
@@ -82,7 +82,7 @@ async def opened(
         context=context,
     )
     server, listening = server_of(endpoint), socket.create_server(("127.0.0.1", 0), backlog=2_048)
-    made = Opened(listening.getsockname()[1], room, endpoint.budget, refused)
+    made = OpenListener(listening.getsockname()[1], table, endpoint.budget, refused)
     watching = asyncio.create_task(watch(endpoint))
     serving = asyncio.create_task(server.serve([listening]))
     while not server.started:  # noqa: ASYNC110 - uvicorn offers no event
