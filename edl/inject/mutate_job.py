@@ -6,7 +6,7 @@ from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Needs
 from edl.inject.pods import env_limits, gpus, kubeshare, mutate_pod, scheduling_gates
-from edl.inject.pods.failure_policy import with_retries
+from edl.inject.pods.pod_failure_policy import with_retries
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
