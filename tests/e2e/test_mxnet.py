@@ -45,7 +45,7 @@ def until_done(training: Training) -> None:
     assert "Succeeded" in training.edl("status", "digits-mx")
 
 
-def everybody(training: Training) -> set[str]:
+def every_pod(training: Training) -> set[str]:
     return {uid for job in JOBS for uid in training.uids(job).values()}
 
 
@@ -60,10 +60,10 @@ def test_every_resize_restarts_all_from_the_checkpoint(training: Training, stall
     until_trained(training, world=1)
     setbacks = []
     for size in (3, 2):
-        before = everybody(training)
+        before = every_pod(training)
         # Usually they agree on a last step and save it; at worst they are back at the checkpoint.
         setbacks.append(setback_of(training, partial(training.scale, WORKER, size), size))
-        assert not everybody(training) & before, "nobody is who he was"
+        assert not every_pod(training) & before, "each pod is a new one"
         assert told(training) == {str(size)}
     assert {count for job in JOBS for count in training.restarts(job).values()} == {0}
     until_done(training)

@@ -1,7 +1,7 @@
 """Generated objects through a real API server that calls our webhook: dry runs, judged.
 
 A refusal of the API server may be the user's own fault or ours. It is ours if the same object
-passes once our labels and annotations are somebody else's, for then nobody completes it.
+passes once our labels and annotations have a foreign prefix, for then no webhook completes it.
 """
 
 import copy
@@ -100,7 +100,7 @@ class Stage:
         yield "creations", ""
         yield from _judged(said)
         if not said.accepted and _BY_US not in said.message:
-            alone = self.creations.create(_somebody_elses(manifest))
+            alone = self.creations.create(_with_a_foreign_prefix(manifest))
             blame = f"refused with us alone: {said.message}" if alone.accepted else ""
             yield ("refused with us alone" if blame else "refused without us too"), blame
 
@@ -148,8 +148,8 @@ def _placed(manifest: Json, namespace: str) -> Json:
     return manifest | {"metadata": manifest["metadata"] | {"namespace": namespace}}
 
 
-def _somebody_elses(manifest: Json) -> Json:
-    """The same texts under another name: an API server calls nobody of ours for it."""
+def _with_a_foreign_prefix(manifest: Json) -> Json:
+    """The same texts under a foreign prefix: an API server calls no webhook of ours for it."""
     bare = copy.deepcopy(manifest)
     for part in (bare, bare["spec"].get("template") or {}):
         metadata = part.get("metadata") or {}

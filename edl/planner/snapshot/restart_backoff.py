@@ -1,5 +1,6 @@
-"""Back-off of restarts: how long a training job keeps its size before the next one.
+"""Back-off of restarts, and of gangs that failed to start (`gang_backoff_until`).
 
+Until the next restart is due a training job keeps its size.
 The reason of the last change counts them (`Reason.attempts`): each one doubles the time. A restart
 that failed waits six times as long, and counts whenever the next one comes: the job came back
 smaller than planned, its pods were unschedulable, or the job for which it gave up replicas has not
