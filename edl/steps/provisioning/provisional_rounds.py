@@ -6,7 +6,6 @@ that is deleted meanwhile leaves the preemptor Pending for minutes (kubernetes/k
 A request whose nodes have come stays until its job's pods are bound: its nodes are kept for these.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -43,7 +42,7 @@ _Round: TypeAlias = tuple[tuple[Step, ...], timedelta | None]
 
 def rounds(plan: Plan, state: ClusterState) -> Iterable[tuple[JobKey, Callable[[], _Round]]]:
     """Step makers of jobs that ask for nodes, or have asked."""
-    requests = {request.job: _without_moved(request, plan) for request in plan.requests}
+    requests = {request.job: request for request in plan.requests}
     starts = {entry.job for entry in plan.admissions}
     stopped = {entry.job for entry in plan.suspensions}
     now = state.observed_at
@@ -54,23 +53,24 @@ def rounds(plan: Plan, state: ClusterState) -> Iterable[tuple[JobKey, Callable[[
             # Its nodes are used by now: what it needs later it has to ask for again.
             yield job.key, partial(_withdrawn, job)
         elif job.key in requests:
-            yield job.key, partial(_asked, job, requests[job.key])
+            yield job.key, partial(_asked, job, _without_moved(job, requests[job.key], plan))
         elif not job.suspended and job.provisioning.asks:
             yield job.key, partial(_replaced, job, now)
         elif job.key not in starts and job.provisioning.asks:
             yield job.key, partial(_withdrawn, job)
 
 
-def _without_moved(request: ProvisioningRequest, plan: Plan) -> ProvisioningRequest:
-    """A pod that leaves a cordoned node now comes in the place of a provisional one."""
-    moved = Counter(
-        {
-            (one.job, one.role): len(one.pods)
-            for one in plan.drains
-            if one.reason.code is Code.NODE_UNSCHEDULABLE
-        }
-    )
-    pods = ((role, count - moved[request.job, role]) for role, count in request.pods)
+def _without_moved(
+    job: TrainingJob, request: ProvisioningRequest, plan: Plan
+) -> ProvisioningRequest:
+    """A pod that begins to leave a cordoned node comes in the place of a provisional one."""
+    begun = job.leaving.pods if job.leaving else frozenset[str]()
+    moved = {
+        one.role: len({*one.pods} - begun)
+        for one in plan.drains
+        if one.job == job.key and one.reason.code is Code.NODE_UNSCHEDULABLE
+    }
+    pods = ((role, count - moved.get(role, 0)) for role, count in request.pods)
     return replace(request, pods=tuple(pods)) if moved else request
 
 

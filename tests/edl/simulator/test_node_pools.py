@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from edl.model import CapacityRequest, ClusterState, JobKey, ProvisionalPod, Provisioning
 from edl.planner.decision_limits import GrowthMode, Limits, Provisioner, ProvisionerSettings
+from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 from edl.simulator import (
     CONSTANT,
@@ -18,8 +19,11 @@ from edl.simulator import (
     Result,
     Service,
     SimulatedNodePool,
+    Simulation,
     Timing,
+    Watcher,
     Work,
+    WorkloadRole,
     from_state,
     simulate,
 )
@@ -151,6 +155,36 @@ def test_a_lost_node_is_replaced() -> None:
     found = simulate(world(gang, pools=(POOL,), events=(lost,)), FAIR)
     assert found.ended == 1
     assert [count for _, count in counts(found)] == [1, 0, 1, 0]
+
+
+def test_a_minimum_leaves_a_cordoned_node_for_one_that_is_made_for_it() -> None:
+    cordoned = NodeEvent(100, Change.CORDONED, node("pool-0"))
+    gang = training("gang", 4, 4, 4000, curve=CONSTANT)
+    given = world(gang, pools=(POOL,), events=(cordoned,), settings=Timing(1, 1))
+    found = simulate(given, FAIR)
+    (job,) = found.jobs
+    assert [count for _, count in counts(found)] == [1, 2, 1, 0]
+    assert job.track.pod_stops == 4, "each worker moves once"
+    assert found.ended == 1
+
+
+def test_the_room_of_each_worker_is_held_until_it_begins_to_leave_a_cordoned_node() -> None:
+    """Workers of Horovod leave in two steps: off the host list first."""
+    held = []
+
+    def decided(_now: float, state: ClusterState, plan: Plan) -> None:
+        (job,) = state.jobs
+        begun = job.leaving.pods if job.leaving else frozenset[str]()
+        held.extend(
+            len(job.provisioning.held) for one in plan.drains if not begun.intersection(one.pods)
+        )
+
+    seats = [WorkloadRole("launcher", 1, 1, shape()), WorkloadRole("worker", 7, 7, shape())]
+    gang = training("gang", 1, 1, 4000, framework="horovod", seats=seats)
+    cordoned = NodeEvent(100, Change.CORDONED, node("pool-1"))
+    given = world(gang, pools=(POOL,), events=(cordoned,), settings=Timing(1, 1))
+    Simulation(given, FAIR, Watcher(decided=decided)).run(600)
+    assert held == [4, 3, 2, 1]
 
 
 def test_without_us_pods_get_nodes_one_by_one() -> None:
