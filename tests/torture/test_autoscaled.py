@@ -193,7 +193,8 @@ def test_extras_leave_nodes_that_nothing_else_needs_and_the_minimum_runs_on(scen
     others = ("front", "back", "side")
     scene.at.apply(*map(service, others))
     ran = lambda pods: scene.at.running("train") == scene.at.size("train") == pods  # noqa: E731
-    scene.until(lambda: len(scene.nodes()) == 3, "a node for each service")
+    bound = lambda: [pod for pod in scene.at.all("Pod") if "nodeName" in pod["spec"]]  # noqa: E731
+    scene.until(lambda: len(bound()) == len(scene.nodes()) == 3, "a node for each service")
     words = {"framework": "pytorch", "min": "1", "max": "9"}
     scene.at.apply(elastic("train", cpu="2", labels=words))
     scene.until(lambda: ran(9), "extras fill the nodes of the services")
