@@ -36,8 +36,3 @@ def pack_in_best_order(
         if sum(best) == every:
             break
     return best
-
-
-def count_in_best_order(room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon) -> int:
-    """How many pods find a place in the best of these orders."""
-    return sum(pack_in_best_order(room, requests, horizon))

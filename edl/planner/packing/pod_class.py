@@ -1,6 +1,6 @@
 """Where pods of one shape fit: worked out once a shape, then followed pod by pod."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from copy import copy
 from typing import NamedTuple
 
@@ -159,6 +159,15 @@ class PodSetRequest(NamedTuple):
 
     pod_class: PodClass
     pods: int
+
+
+def still_missing(
+    requests: Iterable[PodSetRequest], placed: Iterable[Sized | int]
+) -> list[PodSetRequest]:
+    """What is left of requests of which so many pods, or those on these nodes, have a place."""
+    counts = (found if isinstance(found, int) else len(found) for found in placed)
+    pairs = zip(requests, counts, strict=True)
+    return [PodSetRequest(pod_class, max(pods - count, 0)) for (pod_class, pods), count in pairs]
 
 
 def pack(room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon) -> list[int]:

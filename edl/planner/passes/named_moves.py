@@ -14,7 +14,7 @@ import numpy as np
 
 from edl.annotations import clearings
 from edl.feasibility.eligibility import Mask
-from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
+from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.drain import (
@@ -27,7 +27,7 @@ from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import ReplicaMove
 from edl.planner.snapshot.reclaimable import Reclaimable
-from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, first_placement
 from edl.planner.teams.reclaim_priority import ReclaimScope
 
 
@@ -137,11 +137,7 @@ class Displacement:
         capacity = pod_class.pods_per_node(snapshot.capacity.future_idle, FUTURE_IDLE)
         nodes = np.flatnonzero((capacity > 0) & allowed)
         order = nodes[np.argsort(capacity[nodes], kind="stable")].tolist()
-        for horizon in (IDLE, FUTURE_IDLE):
-            node = next(filter(pod_class.at(horizon).fits, order), NO_NODE)
-            if node != NO_NODE:
-                return Placement(node, horizon is IDLE, is_new=False)
-        return None
+        return first_placement(pod_class, order)
 
 
 def _short(lacking: dict[int, int]) -> bool:

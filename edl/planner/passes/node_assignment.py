@@ -17,7 +17,13 @@ from edl.model import TrainingJob
 from edl.planner.passes.admission.node_requests import is_provisionable
 from edl.planner.plan import NodeAssignment
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, Unscheduled
+from edl.planner.snapshot.role_allocation import (
+    NO_NODE,
+    Placement,
+    RoleAllocation,
+    Unscheduled,
+    first_placement,
+)
 from edl.planner.snapshot.started_domains import node_in_preferred_domain
 
 _Search: TypeAlias = Callable[[Snapshot, RoleAllocation, Unscheduled], Placement | None]
@@ -153,9 +159,7 @@ def _cleared(snapshot: Snapshot, allocation: RoleAllocation) -> set[str]:
 def _anywhere(
     _snapshot: Snapshot, allocation: RoleAllocation, _found: Unscheduled
 ) -> Placement | None:
-    cursors = ((allocation.pod_class.idle, True), (allocation.pod_class.future_idle, False))
-    found = ((node, now) for cursor, now in cursors if (node := cursor.find()) != NO_NODE)
-    return next((Placement(node, holds_idle=now, is_new=False) for node, now in found), None)
+    return first_placement(allocation.pod_class)
 
 
 _SEARCHES: Final[tuple[_Search, ...]] = (
@@ -172,8 +176,7 @@ def _at(
     at, pod_class = snapshot.capacity.index.get(node, NO_NODE), allocation.pod_class
     if at == NO_NODE or not pod_class.eligible[at]:
         return None
-    found = (horizon for horizon in horizons if pod_class.at(horizon).fits(at))
-    return next((Placement(at, one is IDLE, is_new=False) for one in found), None)
+    return first_placement(pod_class, (at,), horizons)
 
 
 def _is_short(allocation: RoleAllocation) -> bool:

@@ -17,11 +17,7 @@ import numpy as np
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.planner.packing.best_fit import CursorPosition
 from edl.planner.packing.node_capacity import NodeCapacity
-from edl.planner.packing.pod_class import (
-    PodClass,
-    PodSetRequest,
-    pack,
-)
+from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack, still_missing
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
@@ -62,10 +58,7 @@ class Reservation:
 
     @property
     def missing(self) -> list[PodSetRequest]:
-        pairs = zip(self.requests, self.nodes, strict=True)
-        return [
-            PodSetRequest(request.pod_class, request.pods - len(nodes)) for request, nodes in pairs
-        ]
+        return still_missing(self.requests, self.nodes)
 
     def all_placed(self) -> bool:
         pairs = zip(self.requests, self.nodes, strict=True)

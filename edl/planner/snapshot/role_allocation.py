@@ -1,5 +1,6 @@
 """One role while a plan is made: its placements, and how far it may be resized."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -46,6 +47,20 @@ class Placement(NamedTuple):
 def _new_placement(node: int, horizon: Horizon) -> Placement:
     """A plan may give a hundred thousand: one value a node."""
     return Placement(node, holds_idle=horizon is IDLE, is_new=True)
+
+
+def first_placement(
+    pod_class: PodClass,
+    nodes: Sequence[int] | None = None,
+    horizons: Sequence[Horizon] = (IDLE, FUTURE_IDLE),
+) -> Placement | None:
+    """Where a replica that exists goes, of these nodes: at once, else when pods have left."""
+    for horizon in horizons:
+        view = pod_class.at(horizon)
+        node = view.find() if nodes is None else next(filter(view.fits, nodes), NO_NODE)
+        if node != NO_NODE:
+            return Placement(node, horizon is IDLE, is_new=False)
+    return None
 
 
 class Unscheduled(NamedTuple):

@@ -4,9 +4,9 @@ As in Kueue's topology-aware scheduling, the domain with the least room that is 
 (best fit), so that large ones stay free for large gangs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from msgspec.structs import replace
@@ -15,15 +15,12 @@ from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Domain
 from edl.planner.packing.domain_capacity import DomainRanking, TopologyDomains
 from edl.planner.packing.node_capacity import Ints
-from edl.planner.packing.pack_order import count_in_best_order, pack_in_best_order
-from edl.planner.packing.pod_class import PodSetRequest
+from edl.planner.packing.pack_order import pack_in_best_order
+from edl.planner.packing.pod_class import PodSetRequest, still_missing
 from edl.planner.passes.admission.gang import Gang, reserve_idle, reserve_nodes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE
 from edl.planner.snapshot.started_domains import domain_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _COMBINED: Final = 32
 """Combinations of domains that are tried where several roles require one of their own."""
@@ -31,6 +28,8 @@ _COMBINED: Final = 32
 NodesByRequest: TypeAlias = list[list[int]]
 """For each request the nodes of its pods."""
 _Required: TypeAlias = Sequence[tuple[str, str]]
+_Search: TypeAlias = Callable[[Sequence[PodSetRequest], str], Iterator[int]]
+"""Domains of a label for some requests, the best first."""
 _Reach: TypeAlias = tuple[Ints | None, Horizon]
 """Room by node, None for what is idle and followed as pods are placed."""
 
@@ -70,22 +69,25 @@ def restricted_to_domains(
 
     As it is where it requires no topology. Without `room`, in what is idle.
     """
-    every = _kept(snapshot, found, found.job.topology.required, (room, horizon))
-    return islice(every, _COMBINED)
+
+    def fitting(requests: Sequence[PodSetRequest], label: str) -> Iterator[int]:
+        return _ranking(snapshot, label, requests, (room, horizon)).tightest(requests)
+
+    return islice(_kept(snapshot, found, found.job.topology.required, fitting), _COMBINED)
 
 
-def _kept(snapshot: Snapshot, gang: Gang, required: _Required, reach: _Reach) -> Iterator[Gang]:
+def _kept(snapshot: Snapshot, gang: Gang, required: _Required, search: _Search) -> Iterator[Gang]:
+    """Of each label the domain of what is started, else those that are found for its requests."""
     if not required:
         yield gang
         return
     (role, label), *rest = required
-    requests, domains = _wants(gang, role), snapshot.domains.by_label(label)
+    requests = _wants(gang, role)
     fixed = domain_of(snapshot, gang.job, role, label)
-    numbers: Iterable[int] = [fixed if requests else NO_NODE]
-    if requests and fixed == NO_NODE:
-        numbers = _ranking(snapshot, label, requests, reach).tightest(requests)
+    numbers = search(requests, label) if requests and fixed == NO_NODE else [fixed]
     for number in numbers:
-        yield from _kept(snapshot, _keep(snapshot, gang, role, domains, number), rest, reach)
+        kept = gang if number == NO_NODE else _keep(snapshot, gang, role, label, number)
+        yield from _kept(snapshot, kept, rest, search)
 
 
 def _ranking(
@@ -104,15 +106,14 @@ def kept_at(snapshot: Snapshot, found: Gang, nodes: Sequence[Sequence[int]]) -> 
     """The gang kept to the domains of these nodes; None where they are not what it requires."""
     gang = found
     for role, label in found.job.topology.required:
-        domains = snapshot.domains.by_label(label)
-        mine = [
-            taken for one, taken in zip(gang.roles, nodes, strict=True) if role in ("", one.name)
-        ]
-        numbers = {int(domains.of_nodes[node]) for taken in mine for node in taken}
+        of_nodes = snapshot.domains.by_label(label).of_nodes
+        pairs = zip(gang.roles, nodes, strict=True)
+        mine = [taken for one, taken in pairs if role in ("", one.name)]
+        numbers = {int(of_nodes[node]) for taken in mine for node in taken}
         if len(numbers) > 1 or NO_NODE in numbers:
             return None
         for number in numbers:
-            gang = _keep(snapshot, gang, role, domains, number)
+            gang = _keep(snapshot, gang, role, label, number)
     return gang
 
 
@@ -123,17 +124,14 @@ def closest_fit(
 
     None where no node that it may use is in such a domain.
     """
-    gang = found
-    for role, label in found.job.topology.required:
-        requests, domains = _wants(gang, role), snapshot.domains.by_label(label)
-        number = domain_of(snapshot, gang.job, role, label)
-        if number == NO_NODE:
-            ranking = _ranking(snapshot, label, requests, (room, horizon))
-            number = next(chain(ranking.roomiest(requests), _usable(requests, domains)), NO_NODE)
-        if requests and number == NO_NODE:
-            return None
-        gang = _keep(snapshot, gang, role, domains, number)
-    return gang, count_in_best_order(room, gang.requests, horizon)
+
+    def closest(requests: Sequence[PodSetRequest], label: str) -> Iterator[int]:
+        ranking = _ranking(snapshot, label, requests, (room, horizon))
+        usable = _usable(requests, snapshot.domains.by_label(label))
+        return islice(chain(ranking.roomiest(requests), usable), 1)
+
+    gang = next(_kept(snapshot, found, found.job.topology.required, closest), None)
+    return (gang, sum(pack_in_best_order(room, gang.requests, horizon))) if gang else None
 
 
 def fits_empty_cluster(snapshot: Snapshot, found: Gang) -> bool:
@@ -141,7 +139,7 @@ def fits_empty_cluster(snapshot: Snapshot, found: Gang) -> bool:
     room = snapshot.capacity_without_training_jobs
     every = restricted_to_domains(snapshot, found, room, Horizon.EMPTY)
     return any(
-        count_in_best_order(room, gang.requests, Horizon.EMPTY) == found.pods for gang in every
+        sum(pack_in_best_order(room, gang.requests, Horizon.EMPTY)) == found.pods for gang in every
     )
 
 
@@ -200,10 +198,7 @@ def _fewest(
         chosen.append(next((one for one in last if one not in chosen), number))
         there = _within(snapshot, left, domains, chosen[-1])
         counts = pack_in_best_order(room, there, IDLE)
-        left = [
-            PodSetRequest(pod_class, pods - count)
-            for (pod_class, pods), count in zip(left, counts, strict=True)
-        ]
+        left = still_missing(left, counts)
         if not any(request.pods for request in left):
             mask = np.isin(domains.of_nodes, chosen)
             return [PodSetRequest(pod_class.within(mask), pods) for pod_class, pods in requests]
@@ -226,10 +221,7 @@ def _over(
         ]
         found = reserve_idle(part) or [[] for _ in requests]
         nodes = [taken + more for taken, more in zip(nodes, found, strict=True)]
-        left = [
-            PodSetRequest(request.pod_class, request.pods - len(taken))
-            for request, taken in zip(requests, nodes, strict=True)
-        ]
+        left = still_missing(requests, nodes)
         if not any(request.pods for request in left):
             return nodes
     for request, taken in zip(requests, nodes, strict=True):
@@ -244,10 +236,9 @@ def _wants(gang: Gang, role: str) -> list[PodSetRequest]:
     return [request for one, request in pairs if role in ("", one.name)]
 
 
-def _keep(snapshot: Snapshot, gang: Gang, role: str, domains: TopologyDomains, number: int) -> Gang:
-    """With a role, "" for all, kept to one domain; as it is for NO_NODE."""
-    if number == NO_NODE:
-        return gang
+def _keep(snapshot: Snapshot, gang: Gang, role: str, label: str, number: int) -> Gang:
+    """With a role, "" for all, kept to one domain."""
+    domains = snapshot.domains.by_label(label)
     requests = [
         _within(snapshot, (request,), domains, number)[0] if role in ("", one.name) else request
         for one, request in zip(gang.roles, gang.requests, strict=True)

@@ -13,13 +13,12 @@ import numpy as np
 
 from edl import reasons
 from edl.feasibility.eligibility import Mask
-from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.drain import quota_allows_replacement, roles_with_movable_pods
 from edl.planner.passes.scale_down.needed_nodes import given_up, only_needed, required, unneeded
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, ReplicaMove, record_eviction
-from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, first_placement
 
 
 @dataclass(slots=True)
@@ -155,11 +154,8 @@ class Vacating:
         if pod_class not in self._needed:
             stays = ~self.unneeded
             self._needed[pod_class] = pod_class.within(stays), pod_class.within(~self._due)
-        for found in self._needed[pod_class]:
-            for horizon in (IDLE, FUTURE_IDLE):
-                if (node := found.at(horizon).find()) != NO_NODE:
-                    return Placement(node, horizon is IDLE, is_new=False)
-        return None
+        needed, others = self._needed[pod_class]
+        return first_placement(needed) or first_placement(others)
 
 
 def _restarted(roles: Iterable[RoleAllocation]) -> list[RoleAllocation]:
