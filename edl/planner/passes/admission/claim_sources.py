@@ -45,17 +45,20 @@ class ClaimSources:
 
     def preempt(self, preemptor: Preemptor) -> list[int]:
         """Nodes for as many pods as gangs of a lower priority can make room for."""
-        may = self.snapshot.limits.preempt or preemptor.scope.reclaims_jobs
-        if not (may and preemptor.requests[0].pods):
+        if not (self.may_preempt(preemptor.scope) and preemptor.requests[0].pods):
             return []
-        preemptor = preemptor._replace(by_priority=self.snapshot.limits.preempt)
         return self.preemption.as_many_as_possible(preemptor)
+
+    def may_preempt(self, scope: ReclaimScope) -> bool:
+        return self.snapshot.limits.preempt or scope.reclaims_jobs
 
     def drop_suspended(self) -> None:
         """Jobs that were suspended leave the plan; what the others hold is read anew."""
         if self._preempting is not None:
-            self._preempting.drop_suspended()
+            snapshot, gone = self.snapshot, self.decisions.suspended
             self._preempting = None
+            snapshot.allocations = [one for one in snapshot.allocations if one.job.key not in gone]
+            snapshot.jobs = [job for job in snapshot.jobs if job.key not in gone]
 
     def record_evicted(self, evicted: Iterable[RoleAllocation], reason: Reason) -> None:
         """Replicas that yield to a claim: their teams hold less than before."""

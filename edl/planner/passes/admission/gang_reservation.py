@@ -44,8 +44,7 @@ def claim_capacity(sources: ClaimSources, found: Gang, scope: ReclaimScope) -> R
         sources.record_evicted(reservation.evicted, reason)
         return reservation
     # A gang whose last start failed would suspend them for nothing, and again.
-    by_priority = snapshot.limits.preempt
-    if found.failed_before or not (by_priority or scope.reclaims_jobs):
+    if found.failed_before or not sources.may_preempt(scope):
         return None
     room = (
         snapshot.capacity_without_training_jobs
@@ -53,8 +52,8 @@ def claim_capacity(sources: ClaimSources, found: Gang, scope: ReclaimScope) -> R
         else snapshot.capacity.future_idle
     )
     for kept in topology_placement.restricted_to_domains(snapshot, found, room, Horizon.EMPTY):
-        preemptor = Preemptor(kept.requests, job.priority, scope, reason, by_priority)
-        if reservation := sources.preemption.run(preemptor, found.quota_request):
+        preemptor = Preemptor(kept.requests, scope, reason, found.quota_request)
+        if reservation := sources.preemption.run(preemptor):
             sources.record_evicted(reservation.evicted, reason)
             return reservation
     return None

@@ -56,7 +56,7 @@ def place_demand(sources: ClaimSources, demand: Demand) -> None:
         sources.record_evicted([*reservation.evicted, *moved_allocations(moves)], reason)
         nodes += reservation.nodes[0]
         rest = PodSetRequest(pod_class, demand.count - len(nodes))
-        nodes += sources.preempt(Preemptor((rest,), demand.priority, scope, reason))
+        nodes += sources.preempt(Preemptor((rest,), scope, reason))
     if snapshot.teams:
         snapshot.demand_charge(demand, 1).reserve(len(nodes))
     if nodes:
@@ -83,13 +83,12 @@ def place_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
         return
     requests = [PodSetRequest(allocation.pod_class, len(lacking))]
     reason = reasons.room_for_minimum(job.key)
-    charge = allocation.quota_request.team
-    scope = snapshot.reclaim_scope(_priority(job), charge, requests, 0)
+    scope = snapshot.reclaim_scope(_priority(job), allocation.quota_request.team, requests, 0)
     reservation = Reservation(snapshot.capacity, requests)
     reserve_capacity(reservation, sources.reclaimable, scope, whole=False)
     sources.record_evicted(reservation.evicted, reason)
     rest = PodSetRequest(allocation.pod_class, len(lacking) - len(reservation.nodes[0]))
-    nodes = reservation.nodes[0] + sources.preempt(Preemptor((rest,), job.priority, scope, reason))
+    nodes = reservation.nodes[0] + sources.preempt(Preemptor((rest,), scope, reason))
     for found, node in zip(lacking, nodes, strict=False):
         allocation.assign(found.position, Placement(node, holds_idle=False, is_new=False))
     sources.drop_suspended()
@@ -141,8 +140,7 @@ def _place_replacement(sources: ClaimSources, allocation: RoleAllocation, pod: P
     reservation = Reservation(snapshot.capacity, requests)
     if reservation.complete():
         return True
-    charge = allocation.quota_request.team
-    scope = snapshot.reclaim_scope(_priority(job), charge, requests, 0)
+    scope = snapshot.reclaim_scope(_priority(job), allocation.quota_request.team, requests, 0)
     may = is_whole(allocation, pod)
     made = may and reserve_capacity(reservation, sources.reclaimable, scope, whole=True)
     if made and not any(one.restarts_to_resize for one in reservation.evicted):
@@ -176,11 +174,6 @@ def _may_be_replaced(snapshot: Snapshot, allocation: RoleAllocation, pod: Pod) -
     return others_are_ready(role, pod) and quota_allows_replacement(snapshot, job, role)
 
 
-# After a user raises a minimum, the missing replicas come first under every policy.
-
-_MARGIN: Final = Margin.NEARLY_DONE
-
-
 def _priority(job: TrainingJob) -> ReclaimPriority:
     """For pods of a minimum that has started."""
     return ReclaimPriority(job.priority, Margin.NEARLY_DONE)
@@ -194,18 +187,19 @@ def below_minimum(snapshot: Snapshot) -> Iterator[RoleAllocation]:
 def raise_to_minimum(
     snapshot: Snapshot, reclaimable: Reclaimable, allocation: RoleAllocation
 ) -> None:
-    """One replica at a time, of room that is free, and of extras of its priority and below."""
+    """One replica at a time, of room that is free, and of extras of its priority and below.
+
+    After a user raises a minimum, the missing replicas come first under every policy.
+    """
     job, pod_class, quota_request = allocation.job, allocation.pod_class, allocation.quota_request
-    capacity, priority = snapshot.capacity, ReclaimPriority(allocation.job.priority, _MARGIN)
-    charge = quota_request.team
     while allocation.size < allocation.role.spec.min and not (
         allocation.hold.reason or allocation.reason
     ):
         if not quota_request.allows(FUTURE_IDLE):
             return
         requests = [PodSetRequest(pod_class, 1)]
-        scope = snapshot.reclaim_scope(priority, charge, requests)
-        reservation = Reservation(capacity, requests)
+        scope = snapshot.reclaim_scope(_priority(job), quota_request.team, requests)
+        reservation = Reservation(snapshot.capacity, requests)
         if not reserve_capacity(reservation, reclaimable, scope, whole=True):
             return
         record_eviction(reservation.evicted, reasons.room_for_minimum(job.key))

@@ -28,7 +28,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, record_eviction
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.reclaimable import Reclaimable
-from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import Reach, ReclaimScope, TeamRight
 
 if TYPE_CHECKING:
@@ -42,21 +42,18 @@ class Preemptor(NamedTuple):
     """
 
     requests: tuple[PodSetRequest, ...]
-    priority: int
     scope: ReclaimScope
     reason: Reason
     """The reason recorded on the victims."""
-    by_priority: bool = True
-    """Whether jobs of a lower priority may go; those that borrow from its team go anyway."""
+    quota_request: QuotaRequest = NOT_COUNTED
 
-    def takes_by_priority(self, priority: int) -> bool:
-        return self.by_priority and priority < self.priority
+    @property
+    def priority(self) -> int:
+        return self.scope.priority.priority
 
-    def reason_for(self, priority: int) -> Reason:
-        """Why a job of this priority goes."""
-        if self.takes_by_priority(priority):
-            return reasons.preempted(self.reason)
-        return reasons.guarantee_reclaimed(self.reason)
+    def reservation(self, snapshot: Snapshot) -> Reservation:
+        requests = list(self.requests)
+        return Reservation(snapshot.capacity, requests, quota_request=self.quota_request)
 
 
 @dataclass(slots=True)
@@ -77,9 +74,7 @@ class Preemption:
         found = victim_candidates(self.snapshot.allocations, self._resizable)
         self._victims = sorted(found, key=lambda victim: victim.order)
 
-    def run(
-        self, preemptor: Preemptor, quota_request: QuotaRequest = NOT_COUNTED
-    ) -> Reservation | None:
+    def run(self, preemptor: Preemptor) -> Reservation | None:
         """Room for all that is asked for, or nothing and no change."""
         victims = self._within_reach(preemptor)
         pods = [request.pods for request in preemptor.requests]
@@ -89,29 +84,22 @@ class Preemption:
             return None
         room = self.reclaimable.capacity.with_idle(preemptor.scope)
         chosen = select_victims(victims, FreedCapacity(room, preemptor.requests))
-        found = self._made_room(chosen, preemptor, quota_request)
+        found = self._made_room(chosen, preemptor)
         if found or preemptor.scope.right is None:
             return found
-        return self._made_room(
-            self._tried(victims, preemptor, quota_request), preemptor, quota_request
-        )
+        return self._made_room(self._tried(victims, preemptor), preemptor)
 
-    def _tried(
-        self, victims: list[Victim], preemptor: Preemptor, quota_request: QuotaRequest
-    ) -> list[Victim]:
+    def _tried(self, victims: list[Victim], preemptor: Preemptor) -> list[Victim]:
         """Victims that are enough, by trying; none if all are not.
 
         A team's extras count as room for `_most`, and yield only while it borrows.
         """
 
         def change(victim: Victim, sign: int) -> None:
-            if sign > 0:
-                self._evict([victim])
-            else:
-                self._restore([victim])
+            (self._evict if sign > 0 else self._restore)([victim])
 
         def suffices() -> bool:
-            reservation = self._reservation(preemptor, quota_request)
+            reservation = preemptor.reservation(self.snapshot)
             found = reserve_capacity(reservation, self.reclaimable, preemptor.scope, whole=True)
             if found:
                 reservation.discard(self.reclaimable)
@@ -126,17 +114,11 @@ class Preemption:
         self._restore(chosen)
         return chosen
 
-    def _reservation(self, preemptor: Preemptor, quota_request: QuotaRequest) -> Reservation:
-        requests = list(preemptor.requests)
-        return Reservation(self.snapshot.capacity, requests, quota_request=quota_request)
-
-    def _made_room(
-        self, chosen: list[Victim], preemptor: Preemptor, quota_request: QuotaRequest
-    ) -> Reservation | None:
+    def _made_room(self, chosen: list[Victim], preemptor: Preemptor) -> Reservation | None:
         if not chosen:
             return None
         self._evict(chosen)
-        reservation = self._reservation(preemptor, quota_request)
+        reservation = preemptor.reservation(self.snapshot)
         if not reserve_capacity(reservation, self.reclaimable, preemptor.scope, whole=True):
             self._restore(chosen)
             return None
@@ -172,11 +154,13 @@ class Preemption:
         """Jobs that may go, in their order; of a team no more than what it borrows."""
         scope = preemptor.scope
         if scope.right is None:
-            return self._below(preemptor.priority)
+            priority = preemptor.priority
+            lower = bisect_left(self._victims, priority, key=lambda one: one.job.priority)
+            return self._victims[:lower]
         charges: dict[Victim, TeamCharge] = {}
         self._count_extras(-1)
         for victim in self._victims:
-            lower = preemptor.takes_by_priority(victim.job.priority)
+            lower = self._is_lower(victim, preemptor)
             within = scope.reach(victim.allocations[0].team) is not Reach.NONE
             if within and (lower or scope.reclaims_jobs):
                 charges[victim] = victim.charge(scope.right.balance)
@@ -199,13 +183,12 @@ class Preemption:
                 one.quota_request.team.reserve(sign * one.extras)
 
     def _may_stop(self, victim: Victim, preemptor: Preemptor, right: TeamRight) -> bool:
-        lower = preemptor.takes_by_priority(victim.job.priority)
+        lower = self._is_lower(victim, preemptor)
         return right.stops(victim.charge_of_return(right.balance), lower=lower)
 
-    def _below(self, priority: int) -> list[Victim]:
-        return self._victims[
-            : bisect_left(self._victims, priority, key=lambda one: one.job.priority)
-        ]
+    def _is_lower(self, victim: Victim, preemptor: Preemptor) -> bool:
+        """Whether it may go by its priority; jobs that borrow from the claim's team go anyway."""
+        return self.snapshot.limits.preempt and victim.job.priority < preemptor.priority
 
     def _evict(self, chosen: Iterable[Victim]) -> None:
         for victim in chosen:
@@ -214,12 +197,9 @@ class Preemption:
                     extra = (
                         allocation in self._resizable and allocation.size > allocation.min_replicas
                     )
-                    rise = self.reclaimable.evict if extra else self._evict_replica
-                    victim.evicted.append((allocation, rise(allocation), extra))
+                    placement = self.reclaimable.evict(allocation) if extra else allocation.evict()
+                    victim.evicted.append((allocation, placement, extra))
                 self.reclaimable.requeue(allocation)
-
-    def _evict_replica(self, allocation: RoleAllocation) -> Placement:
-        return allocation.evict()
 
     def _restore(self, chosen: Sequence[Victim]) -> None:
         for victim in reversed(chosen):
@@ -236,16 +216,10 @@ class Preemption:
         gone = set(chosen)
         self._victims = [victim for victim in self._victims if victim not in gone]
         for victim in sorted(chosen, key=lambda one: one.allocations[0].queue_rank):
-            self.decisions.suspended[victim.job.key] = preemptor.reason_for(victim.job.priority)
+            lower = self._is_lower(victim, preemptor)
+            why = reasons.preempted if lower else reasons.guarantee_reclaimed
+            self.decisions.suspended[victim.job.key] = why(preemptor.reason)
             self.decisions.held.pop(victim.job.key, None)
             for priority, freed in self._freed.items():
                 if victim.job.priority < priority:
                     add_holdings(freed, victim, -1)
-
-    def drop_suspended(self) -> None:
-        """Take those that were suspended out of the plan."""
-        snapshot, gone = self.snapshot, self.decisions.suspended
-        snapshot.allocations = [
-            found for found in snapshot.allocations if found.job.key not in gone
-        ]
-        snapshot.jobs = [job for job in snapshot.jobs if job.key not in gone]
