@@ -129,7 +129,7 @@ class GangClaims:
 
     def _start(self, found: Gang) -> None:
         """Where its provisional pods hold room, it comes in their place."""
-        self.nodes.free(found)
+        self.nodes.provisioner.free(found)
         patient = self.nodes.is_patient(found)
         if (
             not (patient or has_previous_pods(self.snapshot, found))
@@ -139,7 +139,7 @@ class GangClaims:
             return
         if self._reserve(found, patient=patient):
             return
-        self.nodes.free(found, -1)
+        self.nodes.provisioner.free(found, -1)
 
     def _waits_for(self, found: Gang, head: Gang) -> bool:
         """Not within its guarantee for a gang of another team that would borrow."""
@@ -151,7 +151,7 @@ class GangClaims:
     def _placed(self, found: Gang) -> tuple[Gang, topology_placement.NodesByRequest] | None:
         if not _allowed(found):
             return None
-        if there := self.nodes.place(found):
+        if there := self.nodes.provisioner.place(found):
             return there
         together = self.snapshot.policy.colocate and not found.job.topology
         at_one = place_on_one_node(self.snapshot, found.requests) if together else None

@@ -9,7 +9,6 @@ Pods of a minimum on cordoned nodes ask as well, by provisional pods alone.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from edl import reasons
 from edl.annotations.attempt_backoff import NODES
@@ -18,54 +17,13 @@ from edl.feasibility.horizon import IDLE
 from edl.model import ProvisionalPod, Reason, Role, Shape, TrainingJob
 from edl.planner.decision_limits import Provisioner
 from edl.planner.packing.node_capacity import Ints
-from edl.planner.passes.admission.atomic_requests import AtomicRequests
 from edl.planner.passes.admission.gang import Gang
+from edl.planner.passes.admission.node_provisioner import NodeProvisioner
 from edl.planner.passes.admission.provisional_room import MOST_PODS, ProvisionalRoom, allowed_pods
-from edl.planner.passes.admission.topology_placement import NodesByRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.quantities import DEVICE_CLASS
-
-
-class NodeProvisioner(Protocol):
-    """A way to ask for the nodes of gangs. Pods are counted by role."""
-
-    def hold(self, found: Gang) -> Mapping[str, int]:
-        """What it has asked for, whose room is taken; empty where it has not."""
-        ...
-
-    def held(self, found: Gang) -> Mapping[str, int]:
-        """What an autoscaler has made nodes for, as far as it has asked."""
-        ...
-
-    def free(self, found: Gang, sign: int = 1) -> None:
-        """The room that is held for it is there for it; -1: it is held again."""
-        ...
-
-    def is_awaited(self, found: Gang) -> bool:
-        """Whether more pods than its minimum are to have nodes first."""
-        ...
-
-    def deadline(self, found: Gang) -> datetime | None:
-        """When what it has asked for must be there; None where it has not asked."""
-        ...
-
-    def place(self, found: Gang) -> tuple[Gang, NodesByRequest] | None:
-        """Where nodes are held for it, and wherever there is room for its other pods."""
-        ...
-
-    def wanted(self, found: Gang, reach: Callable[[], Ints]) -> list[int]:
-        """For how many pods of each of its requests it asks for nodes."""
-        ...
-
-    def claim(self, found: Gang) -> None:
-        """Take idle room from gangs behind it."""
-        ...
-
-    def reserve(self, found: Gang, asked: Mapping[str, int]) -> None:
-        """Take idle room from growth, after the last gang."""
-        ...
 
 
 @dataclass(slots=True)
@@ -76,29 +34,25 @@ class NodeRequests:
     decisions: Decisions
     _left: int = field(init=False)
     """How many gangs more may begin to ask."""
-    _provisioner: NodeProvisioner = field(init=False)
+    provisioner: NodeProvisioner = field(init=False)
     _asking: list[Gang] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         limits = self.snapshot.limits
         self._left = limits.provisioning_parallelism
         by_request = limits.asks.provisioner is Provisioner.REQUEST
-        self._provisioner = (AtomicRequests if by_request else ProvisionalRoom)(self.snapshot)
+        self.provisioner = (NodeProvisioner if by_request else ProvisionalRoom)(self.snapshot)
 
     def hold(self, found: Gang) -> None:
         """What it has asked for stays, as long as nothing else is decided; its room is taken."""
         if not found.job.provisioning.asks or not self.may_ask(found) or self._is_late(found):
             return
-        self._keep(found, self._provisioner.hold(found))
-
-    def free(self, found: Gang, sign: int = 1) -> None:
-        """The room that is held for it is there for it; -1: it is held again."""
-        self._provisioner.free(found, sign)
+        self._keep(found, self.provisioner.hold(found))
 
     def keep_held(self, found: Gang) -> None:
         """What has nodes stays; it asks for no more."""
         if found.job.key in self.decisions.requests:
-            self._keep(found, self._provisioner.held(found))
+            self._keep(found, self.provisioner.held(found))
 
     def _keep(self, found: Gang, pods: Mapping[str, int]) -> None:
         self.decisions.requests[found.job.key] = dict(sorted(pods.items()))
@@ -108,12 +62,8 @@ class NodeRequests:
 
     def is_patient(self, found: Gang) -> bool:
         """Whether more pods than its minimum are to have nodes first, and may still get them."""
-        awaited = self._provisioner.is_awaited(found)
+        awaited = self.provisioner.is_awaited(found)
         return awaited and self.may_ask(found) and not self._is_late(found)
-
-    def place(self, found: Gang) -> tuple[Gang, NodesByRequest] | None:
-        """Where nodes are held for it, and wherever there is room for its other pods."""
-        return self._provisioner.place(found)
 
     def ask(
         self, found: Gang, reason: Reason, reach: Callable[[], Ints]
@@ -135,21 +85,21 @@ class NodeRequests:
             return reasons.not_provisioned(job.provisioning.said), None
         if not self._takes_turn(job):
             return reason, None
-        pods = self._provisioner.wanted(found, reach)
+        pods = self.provisioner.wanted(found, reach)
         names = (role.name for role in found.roles)
         asked = {name: count for name, count in zip(names, pods, strict=True) if count}
         self._keep(found, asked)
         self._asking.append(found)
-        self._provisioner.claim(found)
+        self.provisioner.claim(found)
         found.quota_request.reserve(IDLE)
         waiting = sum(asked.values()) - len(job.provisioning.held)
-        until = self._provisioner.deadline(found)
+        until = self.provisioner.deadline(found)
         return reasons.waits_for_nodes(waiting, job.provisioning.said), until
 
     def reserve(self) -> None:
         """kube-scheduler binds provisional pods where there is idle room: it is not for growth."""
         for found in self._asking:
-            self._provisioner.reserve(found, self.decisions.requests.get(found.job.key, {}))
+            self.provisioner.reserve(found, self.decisions.requests.get(found.job.key, {}))
 
     def ask_for_replacements(self, one: RoleAllocation, pods: int, *, begins: bool) -> None:
         """Room for pods of a started role that leave cordoned nodes, by a provisional pod for each.
@@ -200,7 +150,7 @@ class NodeRequests:
 
     def _is_late(self, found: Gang) -> bool:
         """Whether the nodes that it asked for should be there by now."""
-        return self.snapshot.has_passed(self._provisioner.deadline(found), timedelta())
+        return self.snapshot.has_passed(self.provisioner.deadline(found), timedelta())
 
     def _rests_until(self, job: TrainingJob) -> datetime | None:
         """Until when nothing is asked for, after nodes that did not come.

@@ -18,10 +18,10 @@ from edl.contract import Provision
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import JobKey, ProvisionalPod
 from edl.planner.packing.node_capacity import Ints
-from edl.planner.packing.pod_class import PodSetRequest, pack
+from edl.planner.packing.pod_class import PodSetRequest, pack, still_missing
 from edl.planner.passes.admission.gang import Gang, reserve_idle, reserve_nodes
+from edl.planner.passes.admission.node_provisioner import NodeProvisioner
 from edl.planner.passes.admission.topology_placement import NodesByRequest, kept_at
-from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, RESIZABLE
 
@@ -30,10 +30,9 @@ MOST_PODS: Final = 1000
 
 
 @dataclass(slots=True)
-class ProvisionalRoom:
-    """`NodeProvisioner` by provisional pods."""
+class ProvisionalRoom(NodeProvisioner):
+    """By provisional pods."""
 
-    snapshot: Snapshot
     _kept: dict[JobKey, list[ProvisionalPod]] = field(default_factory=dict)
     """Provisional pods that hold room for their gang."""
 
@@ -79,10 +78,7 @@ class ProvisionalRoom:
         gang = kept_at(self.snapshot, found, held) if any(held) else None
         if gang is None or not reserve_nodes(gang.requests, held):
             return None
-        rest = [
-            PodSetRequest(pod_class, pods - len(nodes))
-            for (pod_class, pods), nodes in zip(gang.requests, held, strict=True)
-        ]
+        rest = still_missing(gang.requests, held)
         if (more := reserve_idle(rest)) is not None:
             return gang, [nodes + others for nodes, others in zip(held, more, strict=True)]
         for request, nodes in zip(rest, held, strict=True):
@@ -102,17 +98,12 @@ class ProvisionalRoom:
         # Where it needs a domain, nothing says in which one nodes come.
         fitting = held
         if not found.job.topology.required:
-            rest = [
-                PodSetRequest(pod_class, max(pods - count, 0))
-                for (pod_class, pods), count in zip(requests, held, strict=True)
-            ]
+            rest = still_missing(requests, held)
             self.free(found, -1)  # what pods of one role hold is not there for another
             more = pack(reach(), rest, FUTURE_IDLE)
             self.free(found)
             fitting = [count + found for count, found in zip(held, more, strict=True)]
-        missing = [
-            max(request.pods - count, 0) for request, count in zip(requests, fitting, strict=True)
-        ]
+        missing = [request.pods for request in still_missing(requests, fitting)]
         if not any(missing):  # by their sums they fit, and rules are in the way
             missing = [request.pods for request in requests]
         return [
@@ -161,7 +152,7 @@ class ProvisionalRoom:
         nodes = [(pod.role, index[pod.node]) for pod in pods]
         return [[node for name, node in nodes if name == role.name] for role in found.roles]
 
-    def claim(self, found: Gang) -> None:
+    def claim(self, _found: Gang) -> None:
         """kube-scheduler does, with the pods."""
 
     def reserve(self, found: Gang, asked: Mapping[str, int]) -> None:
