@@ -46,7 +46,7 @@ class Decision:
             resizes=tuple(sorted(resizes, key=lambda resize: resize.after > resize.before)),
             suspensions=tuple(Suspension(key, reason) for key, reason in suspended.items()),
             held=self.decisions.held_jobs(),
-            node_assignments=node_assignments(self.snapshot),
+            node_assignments=node_assignments(self.snapshot, allocations),
             unneeded=self.decisions.unneeded,
             recheck_after=min(self.snapshot.rechecks, default=None),
             requests=tuple(self._requests()),

@@ -61,13 +61,15 @@ def _place(
             allocation.assign(found.position, placement)
 
 
-def node_assignments(snapshot: Snapshot) -> tuple[NodeAssignment, ...]:
+def node_assignments(
+    snapshot: Snapshot, allocations: Iterable[RoleAllocation]
+) -> tuple[NodeAssignment, ...]:
     """The node of each pod behind the gate whose room is free, and the pods that lost theirs.
 
     No pod of a gang goes first: until all of its minimum are made and have room, none holds a node.
     """
     names, found = snapshot.capacity.node_names, []
-    gated = [one for one in snapshot.allocations if one.role.template.gated and one.unscheduled]
+    gated = [one for one in allocations if one.role.template.gated and one.unscheduled]
     short = {
         one.job.key
         for one in gated

@@ -294,9 +294,9 @@ def test_no_pod_of_a_gang_holds_a_node_until_all_of_its_minimum_have_room() -> N
 
 def test_a_gang_of_which_a_pod_has_a_node_goes_on_pod_by_pod() -> None:
     ps = role("ps", size=1, suspended=False, gated=True, pods=(pod(0, "a"),))
-    pods = (pod(0, **GATED), pod(1, **GATED))
+    pods = (pod(0, **GATED), pod(1, **GATED))  # made anew long after the start
     workers = role("worker", 2, 2, size=2, suspended=False, gated=True, pods=pods, shape=shape(3))
-    gang = job("mnist", ps, workers, started_at=at(-1))
+    gang = job("mnist", ps, workers, started_at=at(-100))
     (found,) = plan_for(cluster(node("a", 4), gang)).node_assignments
     assert found.nodes == (("pod-0", "a"),)
 

@@ -302,6 +302,14 @@ def test_a_gang_that_goes_back_takes_no_extras_for_the_part_that_lacks_a_node() 
     assert sizes(plan) == {}
 
 
+def test_a_gang_that_goes_back_gives_none_of_its_pods_a_node() -> None:
+    pods = (THERE, ANEW, replace(ANEW, name="pod-2", index=2))
+    fields = {"suspended": False, "size": 3, "gated": True, "started_at": at(-3)}
+    plan = plan_for(cluster(node("a", 2), worker("mnist", 3, 3, pods=pods, **fields)))
+    assert [one.reason for one in plan.suspensions] == [reasons.NODES_TAKEN]
+    assert plan.node_assignments == ()
+
+
 def waiting_gang() -> TrainingJob:
     """Its pod is refused by a rule that no plan knows of."""
     return unbound(worker("mnist", 1, 1, on=["a"], started_at=at(-1)))
