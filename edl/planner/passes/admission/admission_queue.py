@@ -62,7 +62,7 @@ class AdmissionQueue:
         place_replacements(self._sources, self._gangs.nodes)
         for found in halves:
             if found.job.key not in self.decisions.suspended:
-                self._gangs.await_rest(found)
+                self._gangs.reserve(found)
         whole = [
             found
             for found in gangs
@@ -79,7 +79,7 @@ class AdmissionQueue:
             self._serve(claim)
         self._sources.drop_suspended()
         reserve_replacements(self._sources)
-        self._gangs.ask_for_nodes()
+        self._gangs.nodes.reserve()
 
     def _serve(self, claim: Claim) -> None:
         if isinstance(claim, Demand):

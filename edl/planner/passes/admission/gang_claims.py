@@ -59,7 +59,8 @@ class GangClaims:
 
     def complete(self, found: Gang) -> bool:
         """A half-done start comes before pods of which only kube-scheduler knows where they go."""
-        placed = topology_placement.place_gang(self.snapshot, found) if _allowed(found) else None
+        may = found.quota_request.allows(IDLE)
+        placed = topology_placement.place_gang(self.snapshot, found) if may else None
         if placed is not None:
             self._admit(*placed, reasons.completed([role.name for role in found.roles]))
         return placed is not None
@@ -70,9 +71,6 @@ class GangClaims:
         if late:
             self.decisions.suspended[found.job.key] = gang_failure(self.snapshot, found.job)
         return late
-
-    def await_rest(self, found: Gang) -> None:
-        self._reserve(found)
 
     def restart(self, found: Gang) -> bool:
         """A restart comes before the queue: the job ran, and its room is free for this.
@@ -94,7 +92,7 @@ class GangClaims:
         return reservation is not None
 
     def _placed_again(self, found: Gang) -> tuple[Gang, topology_placement.NodesByRequest] | None:
-        if not _allowed(found):
+        if not found.quota_request.allows(IDLE):
             return None
         there = topology_placement.place_on_previous_nodes(self.snapshot, found)
         return there or self._placed(found)
@@ -137,7 +135,7 @@ class GangClaims:
         ):
             self._admit(*placed, found.reason)
             return
-        if self._reserve(found, patient=patient):
+        if self.reserve(found, patient=patient):
             return
         self.nodes.provisioner.free(found, -1)
 
@@ -149,7 +147,7 @@ class GangClaims:
         return delays(found, head)
 
     def _placed(self, found: Gang) -> tuple[Gang, topology_placement.NodesByRequest] | None:
-        if not _allowed(found):
+        if not found.quota_request.allows(IDLE):
             return None
         if there := self.nodes.provisioner.place(found):
             return there
@@ -157,7 +155,7 @@ class GangClaims:
         at_one = place_on_one_node(self.snapshot, found.requests) if together else None
         return (found, at_one) if at_one else topology_placement.place_gang(self.snapshot, found)
 
-    def _reserve(self, found: Gang, *, patient: bool = False) -> bool:
+    def reserve(self, found: Gang, *, patient: bool = False) -> bool:
         """Future idle capacity for all pods, or none; they start when it is idle.
 
         `patient`: it waits for nodes for more pods first, as long as its quotas allow it at all.
@@ -233,15 +231,6 @@ class GangClaims:
         allocations = admit_roles(self.snapshot, found, placed)
         self.snapshot.allocations.extend(allocations)
         self.decisions.admitted[found.job.key] = (reason, allocations)
-
-    def ask_for_nodes(self) -> None:
-        """After the last claim: what gangs that fit nowhere ask an autoscaler for."""
-        self.nodes.reserve()
-
-
-def _allowed(found: Gang) -> bool:
-    """By the quotas of its namespace, now."""
-    return found.quota_request.allows(IDLE)
 
 
 def _question(found: Gang, scope: ReclaimScope) -> _Question:
