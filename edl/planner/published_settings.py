@@ -3,10 +3,10 @@
 import json
 import re
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import asdict, replace
@@ -26,8 +26,6 @@ _USUAL: Final = {
     **asdict(ProvisionerSettings()),
 }
 """Each limit that is published, and what it usually is."""
-_PRIORITY: Final = re.compile(r"-?[0-9]{1,10}")
-_LONGEST_NAME: Final = 63
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -72,8 +70,49 @@ def render(settings: Settings) -> str:
     found |= {name: wait.total_seconds() for name, wait in settings.waits}
     own = asdict(settings.limits)
     own |= asdict(own.pop(_ASKS))
-    limits = {name: _plain(value) for name, value in own.items()}
+    limits = {
+        name: value.total_seconds() if isinstance(value, timedelta) else value
+        for name, value in own.items()
+    }
     return json.dumps(found | {"limits": limits}, separators=(",", ":"))
+
+
+_LONGEST_NAME: Final = 63
+"""Of a name."""
+
+
+class _Kind(NamedTuple):
+    """What a setting may be, in words too, and what it is read as."""
+
+    accepts: Callable[[Any], object]
+    expected: str
+    convert: Callable[[Any], Any] = lambda value: value
+
+
+def _is_number(value: object) -> bool:
+    """Finite, and no bool, which Python takes for a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < _MOST
+
+
+_OBJECT: Final = _Kind(lambda value: isinstance(value, Mapping), "an object")
+_NAME: Final = _Kind(lambda value: isinstance(value, str) and len(value) <= _LONGEST_NAME, "a name")
+_PRIORITY: Final = _Kind(re.compile(r"-?[0-9]{1,10}").fullmatch, "a PriorityClass's value", int)
+_WEIGHT: Final = _Kind(lambda value: _is_number(value) and value > 0, "a number above 0")
+_SECONDS: Final = _Kind(
+    lambda value: _is_number(value) and 0 <= value <= LONGEST,
+    f"a number of seconds from 0 to {LONGEST}",
+    lambda value: timedelta(seconds=value),
+)
+_KINDS: Final[Mapping[type, _Kind]] = {
+    timedelta: _SECONDS,
+    str: _Kind(lambda value: isinstance(value, str), "a text"),
+    bool: _Kind(lambda value: isinstance(value, bool), "true or false"),
+    int: _Kind(lambda value: _is_number(value) and value == int(value), "a whole number", int),
+    float: _Kind(_is_number, "a number"),
+}
+"""Of a limit, by the type of its usual value."""
 
 
 def read(text: str) -> Settings:
@@ -82,30 +121,24 @@ def read(text: str) -> Settings:
     Raises ValueError, with the field's name, where that cannot be: no JSON, a policy or a value
     that is not known. Any client that may write the Lease can write the text.
     """
-    given = _mapping("settings", _decoded(text))
-    limits = _mapping("limits", given.get("limits", {}))
+    given = _read("settings", _decoded(text), _OBJECT)
+    limits = _read("limits", given.get("limits", {}), _OBJECT)
+    weights = _read("weights", given.get("weights", {}), _OBJECT)
+    unknown = (
+        given.keys() - {"policy", "limits", "weights", *_WAITS} | limits.keys() - _USUAL.keys()
+    )
     settings = Settings(
-        policy=_name("policy", given.get("policy", Settings().policy)),
+        policy=_read("policy", given.get("policy", Settings().policy), _NAME),
         limits=_limits(limits),
-        weights=_weights(given.get("weights", {})),
-        waits=tuple((name, _seconds(name, given[name])) for name in _WAITS if name in given),
-        unknown=tuple(
-            sorted(
-                (given.keys() - {"policy", "limits", "weights", *_WAITS})
-                | (limits.keys() - _USUAL.keys())
-            )
+        weights=tuple(
+            (_read("weights", priority, _PRIORITY), _read(f"weights.{priority}", weight, _WEIGHT))
+            for priority, weight in weights.items()
         ),
+        waits=tuple((name, _read(name, given[name], _SECONDS)) for name in _WAITS if name in given),
+        unknown=tuple(sorted(unknown)),
     )
     settings.value()
     return settings
-
-
-def _limits(given: Mapping[str, Any]) -> Limits:
-    """The settings of the provisioner stand among the limits."""
-    said = {name: _limit(name, given[name]) for name in sorted(_USUAL.keys() & given.keys())}
-    names = ProvisionerSettings.__struct_fields__
-    asks = {name: said.pop(name) for name in names if name in said}
-    return Limits(asks=ProvisionerSettings(**asks), **said)
 
 
 def _decoded(text: str) -> object:
@@ -119,87 +152,26 @@ def _decoded(text: str) -> object:
         raise ValueError(f"settings: {error}") from None
 
 
-def _plain(value: object) -> object:
-    return value.total_seconds() if isinstance(value, timedelta) else value
+def _limits(given: Mapping[str, Any]) -> Limits:
+    """The settings of the provisioner stand among the limits."""
+    said = {
+        name: _read(name, given[name], _kind(_USUAL[name]))
+        for name in sorted(_USUAL.keys() & given.keys())
+    }
+    names = ProvisionerSettings.__struct_fields__
+    asks = {name: said.pop(name) for name in names if name in said}
+    return Limits(asks=ProvisionerSettings(**asks), **said)
 
 
-def _limit(name: str, value: object) -> Any:  # noqa: ANN401 (a field of Limits, of its own type)
-    usual = _USUAL[name]
-    if isinstance(usual, timedelta):
-        return _seconds(name, value)
+def _kind(usual: object) -> _Kind:
     if isinstance(usual, StrEnum):
-        return _word(name, value, type(usual))
-    if isinstance(usual, str):
-        return _text(name, value)
-    if type(usual) is int:
-        return _whole(name, value)
-    if type(usual) is not bool:
-        return _number(name, value, "a number")
-    if type(value) is not bool:
-        raise _wrong(name, value, "true or false")
-    return value
+        words = tuple(type(usual))
+        return _Kind(lambda value: value in words, f"one of {', '.join(words)}", type(usual))
+    return _KINDS[type(usual)]
 
 
-def _text(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise _wrong(name, value, "a text")
-    return value
-
-
-def _word(name: str, value: object, words: type[StrEnum]) -> StrEnum:
-    try:
-        return words(_name(name, value))
-    except ValueError:
-        raise _wrong(name, value, f"one of {', '.join(words)}") from None
-
-
-def _weights(value: object) -> tuple[tuple[int, float], ...]:
-    found = []
-    for priority, weight in _mapping("weights", value).items():
-        if not _PRIORITY.fullmatch(priority):
-            raise _wrong("weights", priority, "a PriorityClass's value")
-        name, expected = f"weights.{priority}", "a number above 0"
-        number = _number(name, weight, expected)
-        if number <= 0:
-            raise _wrong(name, weight, expected)
-        found.append((int(priority), number))
-    return tuple(found)
-
-
-def _seconds(name: str, value: object) -> timedelta:
-    expected = f"a number of seconds from 0 to {LONGEST}"
-    seconds = _number(name, value, expected)
-    if not 0 <= seconds <= LONGEST:
-        raise _wrong(name, value, expected)
-    return timedelta(seconds=seconds)
-
-
-def _number(name: str, value: object, expected: str) -> float:
-    """Finite, and no bool, which Python takes for a number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MOST:
-        raise _wrong(name, value, expected)
-    return value
-
-
-def _whole(name: str, value: object) -> int:
-    number = _number(name, value, "a whole number")
-    if number != int(number):
-        raise _wrong(name, value, "a whole number")
-    return int(number)
-
-
-def _name(field: str, value: object) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST_NAME:
-        raise _wrong(field, value, "a name")
-    return value
-
-
-def _mapping(name: str, value: object) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise _wrong(name, value, "an object")
-    return value
-
-
-def _wrong(name: str, value: object, expected: str) -> ValueError:
-    """With the value cut to what a line holds."""
-    return ValueError(f"{name}: {reprlib.repr(value)}; {expected}")
+def _read(name: str, value: object, kind: _Kind) -> Any:  # noqa: ANN401 (of the kind's type)
+    """Raises ValueError with the value cut to what a line holds."""
+    if not kind.accepts(value):
+        raise ValueError(f"{name}: {reprlib.repr(value)}; {kind.expected}")
+    return kind.convert(value)

@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Final
 
-from msgspec.structs import replace
-
 from edl import phases, reasons
 from edl.model import Code, JobKey, Reason, Role, TrainingJob
 from edl.model.blockers import (
@@ -21,7 +19,6 @@ from edl.model.blockers import (
     TimedHold,
 )
 from edl.model.reason_codes import Minimum, Other, PendingPods
-from edl.planner.decide import run_passes
 from edl.planner.explain import shortage
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.passes.admission.gang import gang_to_start, is_restarting
@@ -141,8 +138,7 @@ def _timed(now: DecisionInput, found: Decision, read: Read) -> Blocker:
     wakes = sorted(set(found.snapshot.rechecks))
 
     def past(wait: timedelta) -> bool:
-        later = replace(now.state, observed_at=now.state.observed_at + wait)
-        return read(run_passes(later, now.policy, now.limits)) != known
+        return read(now.changed(observed_at=now.state.observed_at + wait).decided()) != known
 
     place = bisect_left(wakes, x=True, key=past)
     reason = known or reasons.NOT_NOW

@@ -26,7 +26,6 @@ from edl.model.blockers import (
     OwnCondition,
     TooLarge,
 )
-from edl.planner.decide import run_passes
 from edl.planner.explain.diagnosis import Subject, allocation_of, growth_blockers, start_blockers
 from edl.planner.explain.guarantee_trial import reclaiming_team
 from edl.planner.explain.remedies import merged, without_blockers
@@ -93,7 +92,7 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
     job = given.job(key)
     if job is None:
         return None
-    decided = _decided(given)
+    decided = given.decided()
     plan = decided.plan()
     case = _Case(given, job, decided)
     held = next((one for one in plan.held if one.job == key), None)
@@ -107,10 +106,6 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
         ahead=held.ahead if held else (),
         reclaiming_team=reclaiming_team(given, decided, job) if waits else "",
     )
-
-
-def _decided(given: DecisionInput) -> Decision:
-    return run_passes(given.state, given.policy, given.limits)
 
 
 @dataclass(frozen=True)
@@ -193,7 +188,7 @@ class _Case:
                 )
             before = found
             now = without_blockers(self.situation, self.job.key, blockers)
-            found = _decided(now)
+            found = now.decided()
         return Blockers(blockers, complete=False)
 
     def _needed(
@@ -202,7 +197,7 @@ class _Case:
         """Without those that need not change if the others do."""
         for blocker in reversed(blockers[1:]):
             others = tuple(one for one in blockers if one is not blocker)
-            if gained(_decided(without_blockers(self.situation, self.job.key, others))):
+            if gained(without_blockers(self.situation, self.job.key, others).decided()):
                 blockers = others
         return blockers
 

@@ -4,7 +4,6 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.model import DEFAULT_TEAM, Reclaim, Teams, TrainingJob
-from edl.planner.decide import run_passes
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.passes.decision import Decision
 
@@ -22,8 +21,7 @@ def reclaiming_team(given: DecisionInput, decided: Decision, job: TrainingJob) -
         return ""
     others = (one for one in state.teams if one is not team)
     teams = Teams.of((*others, replace(team, reclaim=Reclaim.JOBS)))
-    found = run_passes(replace(state, teams=teams), given.policy, given.limits)
-    return name if _gets_room(found, job) else ""
+    return name if _gets_room(given.changed(teams=teams).decided(), job) else ""
 
 
 def _gets_room(found: Decision, job: TrainingJob) -> bool:

@@ -1,7 +1,7 @@
 """Removes blockers from the input of a decision, and merges equal ones into one."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, singledispatch
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
@@ -44,34 +44,45 @@ def without_blockers(
     return given
 
 
-@singledispatch
-def _mended(_cause: Blocker, given: DecisionInput, _key: JobKey) -> DecisionInput:
-    """Without one cause. The same situation where nothing can be put right."""
-    return given
+def _mended(blocker: Blocker, given: DecisionInput, key: JobKey) -> DecisionInput:
+    """Without one blocker. The same situation where nothing can be put right."""
+    found = given
+    match blocker:
+        case AtBound():
+            found = given.with_role(key, blocker.role, partial(_raised, blocker))
+        case TimedHold():
+            found = given.changed(observed_at=max(blocker.until, given.state.observed_at))
+        case Outranked():
+            found = _without_rivals(blocker, given, key)
+        case OwnCondition() if blocker.what in _MENDED:
+            found = given.with_job(key, _MENDED[blocker.what])
+        case InsufficientResources() | TooLarge():
+            found = _with_room(blocker, given, key)
+        case NoUsableNode():
+            found = _with_usable_nodes(blocker, given, key)
+        case ConstraintsUnsatisfied():
+            like = given.node(blocker.node)
+            found = given.with_nodes(like, blocker.requests, blocker.pods) if like else given
+        case LoadCeiling():
+            enough = max(blocker.enough, given.limits.load_ceiling)
+            found = replace(given, limits=replace(given.limits, load_ceiling=enough))
+        case QuotaExceeded():
+            found = given.with_quota(blocker.quota, blocker.lacks)
+    return found
 
 
-@_mended.register
-def _(blocker: AtBound, given: DecisionInput, key: JobKey) -> DecisionInput:
-    def raised(role: Role) -> Role:
-        one_more = blocker.value + 1
-        if blocker.bound is SizeBound.ITEMS:
-            return role.changed(remaining=(role.status.remaining or 0) + 1)
-        if blocker.bound is SizeBound.MANUAL:
-            return role.changed(replicas=one_more)
-        return role.changed(max=one_more)
-
-    return given.with_role(key, blocker.role, raised)
+def _raised(blocker: AtBound, role: Role) -> Role:
+    one_more = blocker.value + 1
+    if blocker.bound is SizeBound.ITEMS:
+        return role.changed(remaining=(role.status.remaining or 0) + 1)
+    if blocker.bound is SizeBound.MANUAL:
+        return role.changed(replicas=one_more)
+    return role.changed(max=one_more)
 
 
-@_mended.register
-def _(blocker: TimedHold, given: DecisionInput, _key: JobKey) -> DecisionInput:
-    later = max(blocker.until, given.state.observed_at)
-    return replace(given, state=replace(given.state, observed_at=later))
-
-
-@_mended.register
-def _(blocker: Outranked, given: DecisionInput, key: JobKey) -> DecisionInput:
-    found = given.without_demands(frozenset(blocker.pods))
+def _without_rivals(blocker: Outranked, given: DecisionInput, key: JobKey) -> DecisionInput:
+    demands = (one for one in given.state.demands if one.example not in blocker.pods)
+    found = given.changed(demands=tuple(demands))
     for job in blocker.jobs:
         found = found.with_job(job, _content)
     for name, size in blocker.roles:
@@ -94,31 +105,18 @@ def _at_most(size: int, role: Role) -> Role:
     return role.changed(max=min(role.spec.max, max(size, role.spec.min)))
 
 
-@_mended.register
-def _(blocker: OwnCondition, given: DecisionInput, key: JobKey) -> DecisionInput:
-    right = _MENDED.get(blocker.what)
-    return given.with_job(key, right) if right else given
-
-
-@_mended.register
-def _(blocker: InsufficientResources, given: DecisionInput, key: JobKey) -> DecisionInput:
-    like = given.node(blocker.node)
-    if like is None or blocker.pods == 1 or _is_pinned(given, key, blocker):
-        more = blocker.missing + blocker.requests * (blocker.pods - 1)
-        return given.with_more(blocker.node, more)
+def _with_room(
+    blocker: InsufficientResources | TooLarge, given: DecisionInput, key: JobKey
+) -> DecisionInput:
+    """More of a node for one pod, or where no other would do; else more such nodes."""
+    like, short = given.node(blocker.node), isinstance(blocker, InsufficientResources)
+    if like is None or (short and blocker.pods == 1) or _is_pinned(given, key, blocker):
+        first = blocker.missing if isinstance(blocker, InsufficientResources) else blocker.requests
+        return given.with_more(blocker.node, first + blocker.requests * (blocker.pods - 1))
     return given.with_nodes(like, blocker.requests, blocker.pods)
 
 
-@_mended.register
-def _(blocker: TooLarge, given: DecisionInput, key: JobKey) -> DecisionInput:
-    like = given.node(blocker.node)
-    if like is None or _is_pinned(given, key, blocker):
-        return given.with_more(blocker.node, blocker.requests * blocker.pods)
-    return given.with_nodes(like, blocker.requests, blocker.pods)
-
-
-@_mended.register
-def _(blocker: NoUsableNode, given: DecisionInput, key: JobKey) -> DecisionInput:
+def _with_usable_nodes(blocker: NoUsableNode, given: DecisionInput, key: JobKey) -> DecisionInput:
     role = _role(given, key, blocker.role)
     if role is None:
         return given
@@ -127,23 +125,6 @@ def _(blocker: NoUsableNode, given: DecisionInput, key: JobKey) -> DecisionInput
     if blocker.rule.rule is NodeRule.TOPOLOGY:  # all of them in one new domain of each label
         labels |= {label: "new" for label, _ in blocker.rule.selector}
     return given.with_nodes(replace(node, labels=labels), blocker.requests, blocker.pods)
-
-
-@_mended.register
-def _(blocker: ConstraintsUnsatisfied, given: DecisionInput, _key: JobKey) -> DecisionInput:
-    like = given.node(blocker.node)
-    return given.with_nodes(like, blocker.requests, blocker.pods) if like else given
-
-
-@_mended.register
-def _(blocker: LoadCeiling, given: DecisionInput, _key: JobKey) -> DecisionInput:
-    enough = max(blocker.enough, given.limits.load_ceiling)
-    return given.with_limits(replace(given.limits, load_ceiling=enough))
-
-
-@_mended.register
-def _(blocker: QuotaExceeded, given: DecisionInput, _key: JobKey) -> DecisionInput:
-    return given.with_quota(blocker.quota, blocker.lacks)
 
 
 def _is_pinned(

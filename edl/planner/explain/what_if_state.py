@@ -1,6 +1,7 @@
 """The input of one decision, and copies of it with one thing changed."""
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -8,7 +9,9 @@ from msgspec.structs import replace
 from edl.feasibility.eligibility import NAME_FIELD
 from edl.model import ClusterState, JobKey, Node, Quota, Role, Shape, TrainingJob
 from edl.model.topology_domains import HOSTNAME
+from edl.planner.decide import run_passes
 from edl.planner.decision_limits import Limits
+from edl.planner.passes.decision import Decision
 from edl.planner.policies import Policy
 from edl.quantities import Resources
 
@@ -19,6 +22,13 @@ class DecisionInput(msgspec.Struct, frozen=True):
     state: ClusterState
     policy: Policy
     limits: Limits
+
+    def decided(self) -> Decision:
+        return run_passes(self.state, self.policy, self.limits)
+
+    def changed(self, **fields: Any) -> "DecisionInput":  # noqa: ANN401 (of any type)
+        """With these fields of the state."""
+        return replace(self, state=replace(self.state, **fields))
 
     def job(self, key: JobKey) -> TrainingJob | None:
         return next((job for job in self.state.jobs if job.key == key), None)
@@ -31,9 +41,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
     ) -> "DecisionInput":
         """One training job changed, or gone where `change` says None."""
         changed = (change(job) if job.key == key else job for job in self.state.jobs)
-        return replace(
-            self, state=replace(self.state, jobs=tuple(job for job in changed if job is not None))
-        )
+        return self.changed(jobs=tuple(job for job in changed if job is not None))
 
     def with_role(self, key: JobKey, name: str, change: Callable[[Role], Role]) -> "DecisionInput":
         def changed(job: TrainingJob) -> TrainingJob:
@@ -48,7 +56,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
             replace(node, allocatable=node.allocatable + more) if node.name == name else node
             for node in self.state.nodes
         )
-        return replace(self, state=replace(self.state, nodes=tuple(nodes)))
+        return self.changed(nodes=tuple(nodes))
 
     def with_nodes(self, like: Node, room: Resources, count: int) -> "DecisionInput":
         """`count` more nodes like this one, empty and with this much room each."""
@@ -67,12 +75,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
             )
             for name in new
         )
-        return replace(self, state=replace(self.state, nodes=(*self.state.nodes, *nodes)))
-
-    def without_demands(self, examples: frozenset[str]) -> "DecisionInput":
-        """Without these pending pods of other owners."""
-        kept = (demand for demand in self.state.demands if demand.example not in examples)
-        return replace(self, state=replace(self.state, demands=tuple(kept)))
+        return self.changed(nodes=(*self.state.nodes, *nodes))
 
     def with_quota(self, quota: Quota, more: int) -> "DecisionInput":
         """With one quota of a namespace raised by an amount."""
@@ -83,10 +86,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
             else one
             for one in self.state.quotas
         )
-        return replace(self, state=replace(self.state, quotas=tuple(quotas)))
-
-    def with_limits(self, limits: Limits) -> "DecisionInput":
-        return replace(self, limits=limits)
+        return self.changed(quotas=tuple(quotas))
 
 
 def _labels(like: Node, name: str) -> dict[str, str]:
