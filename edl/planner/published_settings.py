@@ -78,7 +78,6 @@ def render(settings: Settings) -> str:
 
 
 _LONGEST_NAME: Final = 63
-"""Of a name."""
 
 
 class _Kind(NamedTuple):
@@ -112,7 +111,7 @@ _KINDS: Final[Mapping[type, _Kind]] = {
     int: _Kind(lambda value: _is_number(value) and value == int(value), "a whole number", int),
     float: _Kind(_is_number, "a number"),
 }
-"""Of a limit, by the type of its usual value."""
+"""What a limit may be, by the type of its usual value."""
 
 
 def read(text: str) -> Settings:

@@ -44,30 +44,30 @@ def without_blockers(
     return given
 
 
-def _mended(blocker: Blocker, given: DecisionInput, key: JobKey) -> DecisionInput:
+def _mended(cause: Blocker, given: DecisionInput, key: JobKey) -> DecisionInput:
     """Without one blocker. The same situation where nothing can be put right."""
     found = given
-    match blocker:
+    match cause:
         case AtBound():
-            found = given.with_role(key, blocker.role, partial(_raised, blocker))
+            found = given.with_role(key, cause.role, partial(_raised, cause))
         case TimedHold():
-            found = given.changed(observed_at=max(blocker.until, given.state.observed_at))
+            found = given.changed(observed_at=max(cause.until, given.state.observed_at))
         case Outranked():
-            found = _without_rivals(blocker, given, key)
-        case OwnCondition() if blocker.what in _MENDED:
-            found = given.with_job(key, _MENDED[blocker.what])
+            found = _without_rivals(cause, given, key)
+        case OwnCondition() if right := _MENDED.get(cause.what):
+            found = given.with_job(key, right)
         case InsufficientResources() | TooLarge():
-            found = _with_room(blocker, given, key)
+            found = _with_room(cause, given, key)
         case NoUsableNode():
-            found = _with_usable_nodes(blocker, given, key)
+            found = _with_usable_nodes(cause, given, key)
         case ConstraintsUnsatisfied():
-            like = given.node(blocker.node)
-            found = given.with_nodes(like, blocker.requests, blocker.pods) if like else given
+            like = given.node(cause.node)
+            found = given.with_nodes(like, cause.requests, cause.pods) if like else given
         case LoadCeiling():
-            enough = max(blocker.enough, given.limits.load_ceiling)
+            enough = max(cause.enough, given.limits.load_ceiling)
             found = replace(given, limits=replace(given.limits, load_ceiling=enough))
         case QuotaExceeded():
-            found = given.with_quota(blocker.quota, blocker.lacks)
+            found = given.with_quota(cause.quota, cause.lacks)
     return found
 
 

@@ -164,7 +164,7 @@ class PodSetRequest(NamedTuple):
 def still_missing(
     requests: Iterable[PodSetRequest], placed: Iterable[Sized | int]
 ) -> list[PodSetRequest]:
-    """What is left of requests of which so many pods, or those on these nodes, have a place."""
+    """The requests without the pods that have a place; `placed`: their number or their nodes."""
     counts = (found if isinstance(found, int) else len(found) for found in placed)
     pairs = zip(requests, counts, strict=True)
     return [PodSetRequest(pod_class, max(pods - count, 0)) for (pod_class, pods), count in pairs]

@@ -77,7 +77,7 @@ def restricted_to_domains(
 
 
 def _kept(snapshot: Snapshot, gang: Gang, required: _Required, search: _Search) -> Iterator[Gang]:
-    """Of each label the domain of what is started, else those that are found for its requests."""
+    """Kept to the domain of what is started, else to one that is found, for each label."""
     if not required:
         yield gang
         return
