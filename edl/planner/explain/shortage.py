@@ -6,7 +6,7 @@ from math import ceil
 import numpy as np
 
 from edl.feasibility.horizon import FUTURE_IDLE
-from edl.model import Role, TrainingJob
+from edl.model import Role
 from edl.model.blockers import (
     Blocker,
     ConstraintsUnsatisfied,
@@ -27,7 +27,7 @@ from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
 from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, start_size
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimPriority
 from edl.quantities import Resources
 
@@ -39,7 +39,7 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
     """Blockers of a gang's start, by role; as many pods as fit are counted as placed."""
     if first := gang.quota_request.exceeded(FUTURE_IDLE):
         yield _gang_quota_shortage(snapshot, gang.quota_request, first, gang.job.priority)
-    room = reachable_capacity(snapshot, gang.job)
+    room = _reachable_capacity(snapshot, gang)
     near = closest_fit(snapshot, gang, room, FUTURE_IDLE)
     if near is None:
         yield from _unlabelled(gang)
@@ -84,16 +84,11 @@ def growth_shortage(
     return _room(snapshot, capacity.future_idle, allocation.role, (PodSetRequest(pod_class, 1), 0))
 
 
-def reachable_capacity(snapshot: Snapshot, job: TrainingJob) -> Ints:
+def _reachable_capacity(snapshot: Snapshot, gang: Gang) -> Ints:
     """The future idle capacity, and that of replicas that a waiting job may reclaim."""
     movable = [found for found in snapshot.allocations if found.resizable]
-    priority = max(reclaim_priority_of(snapshot, job), ReclaimPriority(job.priority))
-    roles = [(role, start_size(role)) for role in job.live if role.status.suspended]
-    request = snapshot.quotas.request_of(job, roles)
-    requests = [
-        PodSetRequest(snapshot.pod_class(role.template.shape), pods) for role, pods in roles
-    ]
-    scope = snapshot.reclaim_scope(priority, request.team, requests)
+    priority = max(reclaim_priority_of(snapshot, gang.job), ReclaimPriority(gang.job.priority))
+    scope = snapshot.reclaim_scope(priority, gang.quota_request.team, gang.requests)
     return Reclaimable(snapshot, movable, reclaim_order(snapshot)).capacity.with_idle(scope)
 
 

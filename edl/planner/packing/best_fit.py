@@ -168,12 +168,11 @@ def nodes_that_fit(
     capacity: NodeCapacity, amounts: ResourceAmounts, horizon: Horizon, nodes: Ints
 ) -> Ints:
     """The nodes among these with room for one more pod."""
-    found = np.ones(len(nodes), dtype=np.bool_)
     for resource, amount in amounts:
-        found &= capacity.future_idle[resource, nodes] >= amount
+        nodes = nodes[capacity.future_idle[resource, nodes] >= amount]
         if horizon is IDLE:
-            found &= capacity.idle[resource, nodes] >= amount
-    return nodes[found]
+            nodes = nodes[capacity.idle[resource, nodes] >= amount]
+    return nodes
 
 
 def _fullest_first(amounts: ResourceAmounts, nodes: Ints, room: Ints) -> Ints:

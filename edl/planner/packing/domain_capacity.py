@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from edl.feasibility.eligibility import Eligibility, Mask
+from edl.feasibility.eligibility import Eligibility
 from edl.feasibility.horizon import IDLE, Horizon
 from edl.model import Domain
 from edl.planner.packing.node_capacity import ALL_NODES, Ints, NodeCapacity
@@ -30,11 +30,6 @@ class TopologyDomains(NamedTuple):
     values: tuple[str, ...]
     of_nodes: Ints
     """The place of each node's value in `values`, -1 without the label; int64[nodes]."""
-
-    def mask(self, number: int) -> Mask:
-        """Its nodes; bool[nodes]."""
-        found: Mask = self.of_nodes == number
-        return found
 
 
 class DomainRanking:
@@ -226,7 +221,7 @@ class NodeDomains:
         found = self._within.get(key)
         if found is None:
             domains = self.by_label(label)
-            found = self._within[key] = pod_class.within(domains.mask(number))
+            found = self._within[key] = pod_class.within(domains.of_nodes == number)
             self._kept_to[found] = (
                 *self.kept_to(pod_class),
                 Domain(label, domains.values[number]),

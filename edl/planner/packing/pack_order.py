@@ -1,4 +1,4 @@
-"""Orders in which to place a gang's shapes: one shape may take all that another could use."""
+"""Places for a gang's shapes, in several orders: one may take all that another could use."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice, permutations
@@ -36,3 +36,41 @@ def pack_in_best_order(
         if sum(best) == every:
             break
     return best
+
+
+def reserve_idle(requests: Sequence[PodSetRequest]) -> list[list[int]] | None:
+    """Room for all pods at once that is free now and promised to no pod; None, and no change."""
+    for order in pack_orders(requests):
+        found = _place_in_order([requests[at] for at in order])
+        if found is not None:
+            return [found[order.index(at)] for at in range(len(requests))]
+    return None
+
+
+def reserve_nodes(requests: Sequence[PodSetRequest], nodes: Sequence[Sequence[int]]) -> bool:
+    """Idle room for the pods of each request on just these nodes; False, and no change."""
+    pairs = zip(requests, nodes, strict=True)
+    pods = [(request.pod_class, node) for request, there in pairs for node in there]
+    for count, (pod_class, node) in enumerate(pods):
+        if not (pod_class.eligible[node] and pod_class.idle.fits(node)):
+            for before, taken in pods[:count]:
+                before.idle.unreserve(taken)
+            return False
+        pod_class.idle.reserve(node)
+    return True
+
+
+def _place_in_order(requests: Sequence[PodSetRequest]) -> list[list[int]] | None:
+    marks = [request.pod_class.idle.position() for request in requests]
+    placed: list[list[int]] = []
+    for request in requests:
+        placed.append(request.pod_class.idle.reserve_pods(request.pods))
+        if len(placed[-1]) < request.pods:
+            break
+    else:
+        return placed
+    for request, nodes in zip(requests, placed, strict=False):
+        request.pod_class.idle.unreserve_pods(nodes)
+    for request, mark in zip(requests, marks, strict=True):
+        request.pod_class.idle.restore(mark)
+    return None

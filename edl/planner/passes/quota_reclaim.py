@@ -22,6 +22,4 @@ def reclaim_quotas(snapshot: Snapshot) -> None:
                 record_eviction([allocation], reasons.above_budget(quota.spec))
                 reclaimable.requeue(allocation)
             for allocation in counting:
-                allocation.unscheduled = [
-                    one for one in allocation.unscheduled if one.position < allocation.size
-                ]
+                allocation.forget_evicted_pods()

@@ -139,9 +139,7 @@ def _shrink_to(allocation: RoleAllocation, size: int, reason: Reason) -> None:
         allocation.hold.reserves_capacity = reason != reasons.STAYED_PENDING
         while allocation.size > max(size, allocation.min_replicas):
             allocation.evict()
-        allocation.unscheduled = [
-            found for found in allocation.unscheduled if found.position < allocation.size
-        ]
+        allocation.forget_evicted_pods()
 
 
 def _pending_extras(snapshot: Snapshot, allocation: RoleAllocation) -> int:

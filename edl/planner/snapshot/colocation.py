@@ -8,6 +8,7 @@ import numpy as np
 
 from edl.feasibility.horizon import Horizon
 from edl.planner.packing.node_capacity import by_scarcest_resource
+from edl.planner.packing.pack_order import reserve_nodes
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
@@ -57,16 +58,8 @@ def place_on_one_node(
     # Rules about neighbours are the cursors' to keep.
     if node == NO_NODE or any(request.pod_class.constraints for request in requests):
         return None
-    placed: list[list[int]] = [[] for _ in requests]
-    for request, nodes in zip(requests, placed, strict=True):
-        while len(nodes) < request.pods and request.pod_class.idle.allows(node):
-            request.pod_class.idle.reserve(node)
-            nodes.append(node)
-    if all(len(nodes) == request.pods for request, nodes in zip(requests, placed, strict=True)):
-        return placed
-    for request, nodes in zip(requests, placed, strict=True):
-        request.pod_class.idle.unreserve_pods(nodes)
-    return None
+    placed = [[node] * request.pods for request in requests]
+    return placed if reserve_nodes(requests, placed) else None
 
 
 def _roomiest(snapshot: Snapshot, requests: Sequence[PodSetRequest]) -> int:

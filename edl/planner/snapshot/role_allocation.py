@@ -261,6 +261,10 @@ class RoleAllocation:
             self.quota_request.release(placement.quota_horizon)
         return placement
 
+    def forget_evicted_pods(self) -> None:
+        """Replicas that yielded wait for no node."""
+        self.unscheduled = [one for one in self.unscheduled if one.position < self.size]
+
     def restore(self, placement: Placement) -> None:
         """Undo `evict` where nothing has taken its place: it stays, whatever constraints say."""
         if placement.node != NO_NODE:

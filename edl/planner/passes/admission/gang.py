@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.model import Domain, Reason, ResizePolicy, Role, Topology, TrainingJob
-from edl.planner.packing.pack_order import pack_orders
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -145,45 +144,6 @@ def _hardness(snapshot: Snapshot, pod_class: PodClass) -> float:
         ),
         default=0.0,
     )
-
-
-def reserve_idle(requests: Sequence[PodSetRequest]) -> list[list[int]] | None:
-    """Room for all pods at once that is free now and promised to no pod; None, and no change."""
-    for order in pack_orders(requests):
-        found = _place_in_order([requests[at] for at in order])
-        if found is not None:
-            return [found[order.index(at)] for at in range(len(requests))]
-    return None
-
-
-def reserve_nodes(requests: Sequence[PodSetRequest], nodes: Sequence[Sequence[int]]) -> bool:
-    """Idle room for the pods of each request on just these nodes; False, and no change."""
-    taken: list[tuple[int, PodClass]] = []
-    for (pod_class, _), there in zip(requests, nodes, strict=True):
-        for node in there:
-            if not (pod_class.eligible[node] and pod_class.idle.fits(node)):
-                for one, by in taken:
-                    by.idle.unreserve(one)
-                return False
-            pod_class.idle.reserve(node)
-            taken.append((node, pod_class))
-    return True
-
-
-def _place_in_order(requests: Sequence[PodSetRequest]) -> list[list[int]] | None:
-    marks = [request.pod_class.idle.position() for request in requests]
-    placed: list[list[int]] = []
-    for request in requests:
-        placed.append(request.pod_class.idle.reserve_pods(request.pods))
-        if len(placed[-1]) < request.pods:
-            break
-    else:
-        return placed
-    for request, nodes in zip(requests, placed, strict=False):
-        request.pod_class.idle.unreserve_pods(nodes)
-    for request, mark in zip(requests, marks, strict=True):
-        request.pod_class.idle.restore(mark)
-    return None
 
 
 def admit_roles(

@@ -18,8 +18,9 @@ from edl.contract import Provision
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import JobKey, ProvisionalPod
 from edl.planner.packing.node_capacity import Ints
+from edl.planner.packing.pack_order import reserve_idle, reserve_nodes
 from edl.planner.packing.pod_class import PodSetRequest, pack, still_missing
-from edl.planner.passes.admission.gang import Gang, reserve_idle, reserve_nodes
+from edl.planner.passes.admission.gang import Gang
 from edl.planner.passes.admission.node_provisioner import NodeProvisioner
 from edl.planner.passes.admission.topology_placement import NodesByRequest, kept_at
 from edl.planner.snapshot.quota_balance import QuotaRequest

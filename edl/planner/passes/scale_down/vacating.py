@@ -129,9 +129,7 @@ class Vacating:
         placements = allocation.placements
         placements[position], placements[-1] = placements[-1], placements[position]
         allocation.evict()
-        allocation.unscheduled = [
-            one for one in allocation.unscheduled if one.position < allocation.size
-        ]
+        allocation.forget_evicted_pods()
         record_eviction([allocation], reasons.NODE_UNNEEDED)
 
     def _move(self, allocation: RoleAllocation, position: int, to: Placement) -> None:

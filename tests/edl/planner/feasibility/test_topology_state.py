@@ -25,7 +25,8 @@ from edl.model import (
 )
 from edl.planner.decide import allocate
 from edl.planner.decision_limits import Limits
-from edl.planner.passes.admission.gang import gang_to_start, reserve_idle
+from edl.planner.packing.pack_order import reserve_idle
+from edl.planner.passes.admission.gang import gang_to_start
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.cluster_snapshot import Snapshot
