@@ -277,11 +277,8 @@ class RoleAllocation:
 
 def manual_size(role: Role) -> int | None:
     """The manual size, within the bounds."""
-    return (
-        None
-        if role.request.replicas is None
-        else min(max(role.request.replicas, role.spec.min), role.spec.max)
-    )
+    wanted = role.request.replicas
+    return None if wanted is None else min(max(wanted, role.spec.min), role.spec.max)
 
 
 def start_size(role: Role) -> int:
