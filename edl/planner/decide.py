@@ -9,6 +9,7 @@ from edl.planner.passes.decision import Decision
 from edl.planner.passes.drain import drains
 from edl.planner.passes.growth import GrowthCeiling, grow
 from edl.planner.passes.named_moves import drains_of_moves
+from edl.planner.passes.named_removals import drains_of_removals
 from edl.planner.passes.node_assignment import assign_gated_pods
 from edl.planner.passes.pending_turns import SchedulingTurns
 from edl.planner.passes.published_departures import departed, with_departures
@@ -56,7 +57,8 @@ def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> Decision:
 def _evacuations(decided: Decision, busy: frozenset[JobKey]) -> tuple[Drain, ...]:
     snapshot, decisions = decided.snapshot, decided.decisions
     moved = drains_of_moves(snapshot, decisions.moves, busy)
-    return (*moved, *drains(snapshot, decisions, busy | {one.job for one in moved}))
+    named = drains_of_removals(snapshot)
+    return (*moved, *named, *drains(snapshot, decisions, busy | {one.job for one in moved}))
 
 
 def _busy(plan: Plan) -> frozenset[JobKey]:

@@ -84,6 +84,20 @@ def test_a_pod_of_one_node_ends_few_replicas_and_leaves_all_others_alone(install
     assert len(before & set(installed.uids("fill").values())) >= 24
 
 
+def test_work_items_leave_the_nodes_that_larger_pods_then_use(installed: Stage) -> None:
+    """Two pods of 3 CPU need the room of six work items, and no more leave."""
+    installed.apply(elastic("fill", labels={"max": "40"}, completions=400, parallelism=1))
+    installed.until_runs("fill", 31)
+    installed.until(lambda: installed.job("fill")["status"].get("ready") == 31, "all are counted")
+    before = {pod["metadata"]["uid"] for pod in installed.pods("fill")}
+    installed.apply(web(2, cpu="3"))
+    installed.until(lambda: installed.web_running() == 2, "the larger pods run")
+    installed.until(lambda: installed.running("fill") == installed.size("fill"), "it is whole")
+    assert installed.size("fill") >= 25
+    assert len(before & {pod["metadata"]["uid"] for pod in installed.pods("fill")}) >= 25
+    assert "web" in installed.message("fill")
+
+
 def test_no_replica_yields_to_a_pod_whose_scheduler_does_not_run(installed: Stage) -> None:
     words = {"min": "1", "max": "40"}
     installed.apply(elastic("fill", labels=words, parallelism=1))

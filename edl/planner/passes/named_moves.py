@@ -22,6 +22,7 @@ from edl.planner.passes.drain import (
     quota_allows_replacement,
     roles_with_movable_pods,
 )
+from edl.planner.passes.named_removals import lack, move_last
 from edl.planner.passes.reclaim import Reservation
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -60,16 +61,10 @@ class Displacement:
 
     def _target(self, pod_class: PodClass) -> int:
         """The node that lacks least for one more pod, of those that extras can make room on."""
-        soon = self.snapshot.capacity.future_idle
         room = self.reclaimable.capacity.with_idle(self.scope)
         nodes = np.flatnonzero(pod_class.pods_per_node(room, Horizon.EMPTY) > 0)
-        if not nodes.size:
-            return NO_NODE
-        lacks = [
-            np.maximum(amount - soon[resource, nodes], 0) / amount
-            for resource, amount in pod_class.amounts
-        ]
-        return int(nodes[np.argmin(np.sum(lacks, axis=0))])
+        lacks = lack(self.snapshot.capacity, pod_class, nodes)
+        return int(nodes[np.argmin(lacks)]) if nodes.size else NO_NODE
 
     def _blocking(self, pod_class: PodClass, node: int) -> list[tuple[RoleAllocation, int]]:
         """The extras to clear from this node, each with its position; none if not enough leave."""
@@ -120,8 +115,7 @@ class Displacement:
         )
         if to is None:
             # The highest index goes, and this replica gets the room that it leaves.
-            allocation.placements[position] = allocation.placements[-1]
-            allocation.placements[-1] = placement
+            move_last(allocation, position)
             risen = self.reclaimable.evict(allocation)
             self.reservation.evicted.setdefault(allocation, []).append(risen)
             return

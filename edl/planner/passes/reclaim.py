@@ -18,6 +18,7 @@ from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.planner.packing.best_fit import CursorPosition
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack, still_missing
+from edl.planner.passes.named_removals import RemovalChoice, leaves_by_name
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
@@ -83,7 +84,8 @@ class Reservation:
                 if request.pods
             ]
             useful = reduce(np.logical_or, helps).tolist()
-            self._pass(reclaimable, scope, lambda found: _on(found, useful), self.complete)
+            choice = RemovalChoice(self.capacity, reclaimable, scope)
+            self._pass(reclaimable, scope, lambda found: _on(found, useful), self.complete, choice)
         if not self.complete():
             self._pass(reclaimable, scope, self._in_the_way(), self.complete)
         self._reprieve(reclaimable)
@@ -108,12 +110,16 @@ class Reservation:
         scope: ReclaimScope,
         useful: Callable[[RoleAllocation], bool],
         done: Callable[[], bool],
+        choice: RemovalChoice | None = None,
     ) -> None:
         aside = []
         while not done() and (allocation := reclaimable.next(scope)):
             if not useful(allocation):
                 aside.append(allocation)
                 continue
+            missing = next((request for request in self.missing if request.pods), None)
+            if choice and missing and leaves_by_name(allocation):
+                choice.bring_last(allocation, missing)
             placement = reclaimable.evict(allocation)
             self.evicted.setdefault(allocation, []).append(placement)
             self._place_missing(placement.node)
@@ -192,8 +198,12 @@ class _Taken:
 
 
 def _on(allocation: RoleAllocation, useful: Sequence[bool]) -> bool:
-    node = allocation.placements[-1].node
-    return node != NO_NODE and useful[node]
+    """Whether the replica that leaves first is on such a node."""
+    leaves = slice(allocation.min_replicas, None) if leaves_by_name(allocation) else slice(-1, None)
+    return any(
+        placement.node != NO_NODE and useful[placement.node]
+        for placement in allocation.placements[leaves]
+    )
 
 
 def reserve_capacity(

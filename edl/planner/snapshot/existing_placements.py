@@ -91,9 +91,8 @@ def _ranked(job: TrainingJob, role: Role, live: list[Pod], pods: PodsOnNodes) ->
 def _unranked(
     job: TrainingJob, role: Role, live: list[Pod], pods: PodsOnNodes
 ) -> ExistingPlacements:
-    """The Job controller gives up unbound pods first, then unready ones, then the youngest."""
     found, size = ExistingPlacements([], []), role.status.size
-    live.sort(key=lambda pod: (not pod.node, not pod.ready, pod.created_at, pod.index, pod.name))
+    live = keeping_order(live)
     pods.release(role, live[size:])
     # A pod that has ended is replaced once the Job controller has looked: a second later.
     lost = any(pod.ended or pod.terminating for pod in role.status.pods)
@@ -108,6 +107,14 @@ def _unranked(
         else:
             found.placements.append(_DONE)
     return found
+
+
+def keeping_order(pods: Iterable[Pod]) -> list[Pod]:
+    """The Job controller gives up unbound pods first, then unready ones, then the youngest."""
+    return sorted(
+        (pod for pod in pods if pod.active),
+        key=lambda pod: (not pod.node, not pod.ready, pod.created_at, pod.index, pod.name),
+    )
 
 
 def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> datetime | None:

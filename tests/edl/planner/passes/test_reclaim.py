@@ -1,15 +1,17 @@
 """Who yields to whom, and that nobody yields in vain."""
 
+from collections import Counter
 from datetime import timedelta
 
 import pytest
 
 from edl.messages import message
-from edl.model import ClusterState
+from edl.model import ClusterState, ResizePolicy, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
+from tests.edl.planner.acting import act
 from tests.edl.planner.plans import sizes
 from tests.edl.planner.states import (
     at,
@@ -152,3 +154,42 @@ def test_a_started_job_that_lost_a_node_takes_room_for_its_minimum() -> None:
         2,
         "to make room for the minimum of ns/lost",
     )
+
+
+def items(name: str, low: int, on: list[str], **fields: object) -> TrainingJob:
+    """Interchangeable pods: the Job controller ends the last ones when the Job shrinks."""
+    return worker(name, low, 99, on=on, resizing=ResizePolicy.ITEMS, indexed=False, **fields)
+
+
+SPREAD = [node(name, 4) for name in "abcd"]
+ROUND_ROBIN = ["a", "b", "c", "d"] * 4
+
+
+def test_work_items_leave_by_name_where_a_larger_pod_then_fits() -> None:
+    state = cluster(*SPREAD, items("sweep", 1, ROUND_ROBIN), demand("api", shape(2), count=2))
+    plan = plan_for(state)
+    assert sizes(plan) == {"sweep": 12}
+    (drain,) = plan.drains
+    on = {pod.name: pod.node for pod in state.jobs[0].roles[0].status.pods}
+    assert sorted(Counter(on[name] for name in drain.pods).values()) == [2, 2]
+    after = act(state, plan, after=timedelta(seconds=1))
+    assert not after.demands
+    assert sizes(plan_for(after)) == {}
+
+
+def test_work_items_that_the_job_controller_would_end_are_not_named() -> None:
+    running = items("sweep", 1, ["b", "b", "a", "a", "a", "a"])
+    plan = plan_for(cluster(node("a", 4), node("b", 2), running, demand("api", shape(2))))
+    assert (sizes(plan), plan.drains) == ({"sweep": 4}, ())
+
+
+def test_work_items_of_the_minimum_stay() -> None:
+    running = items("sweep", 15, ROUND_ROBIN)
+    assert not plan_for(cluster(*SPREAD, running, demand("api", shape(2)))).resizes
+
+
+def test_work_items_of_two_jobs_leave_the_same_node_for_a_gang() -> None:
+    one, two = items("one", 1, ["a", "b", "c", "d"] * 2), items("two", 1, ["d", "c", "b", "a"] * 2)
+    plan = plan_for(cluster(*SPREAD, one, two, worker("gang", 1, 1, shape=shape(4))))
+    left = Counter(sizes(plan))
+    assert left.total() == 12
