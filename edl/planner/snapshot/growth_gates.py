@@ -78,10 +78,16 @@ def _cool(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     changed = last_change_time(job, role)
     if changed is None or (allocation.min_replicas == allocation.max_replicas == role.status.size):
         return
+    _set_cooldown(snapshot, allocation, changed)
     if not allocation.manual and any(one.since is None for one in allocation.unscheduled):
         # In the Job controller's back-off more of it would only stand empty.
         allocation.hold.reason, allocation.hold.reserves_capacity = reasons.REPLICAS_MISSING, False
-    elif later := backoff_of(snapshot, allocation):
+        allocation.hold.until = None
+
+
+def _set_cooldown(snapshot: Snapshot, allocation: RoleAllocation, changed: datetime) -> None:
+    role = allocation.role
+    if later := backoff_of(snapshot, allocation):
         allocation.hold.reason, allocation.hold.until = later
         allocation.hold.reserves_capacity = False
         allocation.hold.cooling_down = allocation.restarts_to_resize
