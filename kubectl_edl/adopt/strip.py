@@ -162,7 +162,8 @@ def _hints(jobs: list[Json], flags: str) -> Iterator[str]:
     """What kubectl-edl no longer does for the released Jobs."""
     gated = [job["metadata"]["name"] for job in with_gates(jobs)]
     if gated:
-        yield f"hint: new pods of {', '.join(gated)} wait until you let them go: {REMOVE_GATES}"
+        patch = f"{REMOVE_GATES}{flags}"
+        yield f"hint: new pods of {', '.join(gated)} wait until you let them go: {patch}"
     for job in jobs:
         labels = job["metadata"].get("labels") or {}
         framework = FRAMEWORKS.get(labels.get(contract.FRAMEWORK, ""))

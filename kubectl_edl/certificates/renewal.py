@@ -37,16 +37,16 @@ _ELSEWHERE: Final[Mapping[CertificateStore, str]] = {
 
 def listed(connection: ClusterConnection, now: datetime) -> Report:
     """All certificates of the installation; what may not be read is a hint."""
-    cluster = connection.cluster
+    cluster, flags = connection.cluster, connection.scope.cluster_flags
     secrets = usual(namespace=cluster.system_namespace)
     believed = list(of_configurations(list(trusted(cluster))))
     hints: list[str] = []
     found = [
-        *_read(cluster, secrets.authority, _authority_of(cluster), hints),
-        *_read(cluster, secrets.serving, lambda where: of_pair(served(cluster), where), hints),
+        *_read(connection, secrets.authority, _authority_of(cluster), hints),
+        *_read(connection, secrets.serving, lambda where: of_pair(served(cluster), where), hints),
         *believed,
     ]
-    return certs_report(found, now).hinting(hints if believed else ())
+    return certs_report(found, now, flags).hinting(hints if believed else ())
 
 
 def _authority_of(cluster: Cluster) -> Callable[[ObjectRef], Iterator[Shown]]:
@@ -54,7 +54,7 @@ def _authority_of(cluster: Cluster) -> Callable[[ObjectRef], Iterator[Shown]]:
 
 
 def _read(
-    cluster: Cluster,
+    connection: ClusterConnection,
     secret: ObjectRef,
     shown: Callable[[ObjectRef], Iterator[Shown]],
     hints: list[str],
@@ -65,8 +65,9 @@ def _read(
     except Forbidden as error:
         hints.append(f"hint: what is in {where} is not shown: {error}")
     except (CertificateError, NotFound) as error:
-        if keeper(cluster) is not CertificateStore.DIRECTORY:
-            hints.append(f"hint: {where}: {error}; kubectl edl certs renew")
+        if keeper(connection.cluster) is not CertificateStore.DIRECTORY:
+            renewal = f"kubectl edl certs renew{connection.scope.cluster_flags}"
+            hints.append(f"hint: {where}: {error}; {renewal}")
     return []
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kubectl_edl.output.documents.cluster_documents import CertificateDocument
 
 _NOTHING: Final = (
-    "No certificates: kubectl-edl is not installed here; kubectl edl install --image IMAGE"
+    "No certificates: kubectl-edl is not installed here; kubectl edl install --image IMAGE{flags}"
 )
 
 
@@ -52,14 +52,14 @@ def of_configurations(found: Sequence[Trusted]) -> Iterator[Shown]:
             yield _shown("trusted", where, one)
 
 
-def certs_report(certificates: Sequence[Shown], now: datetime) -> Report:
-    """One row a certificate."""
+def certs_report(certificates: Sequence[Shown], now: datetime, flags: str) -> Report:
+    """One row a certificate; `flags` follow the command that is suggested where there is none."""
     return Report(
         sections=(Table.of(_columns(now), certificates),),
         objects=tuple(map(_document, certificates)),
         names=tuple(f"{one.where.kind.lower()}/{one.where.name}" for one in certificates),
         list_kind="CertificateList",
-        nothing=_NOTHING,
+        nothing=_NOTHING.format(flags=flags),
     )
 
 

@@ -108,7 +108,7 @@ def _report(
     explanation, estimate = _told(world, by, state, job) if state else (None, None)
     named = named_role(name, job)
     explained = Explained(
-        view=view(job),
+        view=view(job, connection.scope.cluster_flags),
         roles=(named,) if named else tuple(role.name for role in job.roles),
         deciding=by,
         explanation=explanation,

@@ -91,7 +91,7 @@ def _reclaims(explained: Explained) -> str:
     team = explained.explanation.reclaiming_team if explained.explanation else ""
     return team and (
         "only replicas above borrowers' minimum; whole jobs too, which makes room for it, with: "
-        f"kubectl edl teams set {team} --reclaim jobs"
+        f"kubectl edl teams set {team} --reclaim jobs{explained.view.flags}"
     )
 
 

@@ -52,9 +52,8 @@ def install(
 ) -> None:
     """Where nothing of ours is, or half of it. Raises Misused without an image: none is public."""
     given = installation_values.chosen(asked, {}, world.stdin)
-    if "image" not in given:
-        raise Misused(f"--image is missing: {rollout.image_remedy('install')}")
     if how.dry_run == "client":
+        _check_image(given, scope)
         namespace = scope.system_namespace or contract.SYSTEM_NAMESPACE
         _print(world, how.output or "yaml", installation_values.documents(given, namespace))
         return
@@ -68,9 +67,17 @@ def install(
     if outside := served_outside(cluster):
         raise Refused(
             f"kubectl-edl is installed already: the webhook is served from {outside}, by no "
-            "Deployment of this cluster; to run it in the cluster, kubectl edl uninstall first"
+            "Deployment of this cluster; to run it in the cluster, first: "
+            f"kubectl edl uninstall{scope.cluster_flags}"
         )
-    _put(world, cluster, given, how)
+    _check_image(given, scope)
+    _put(world, scope, cluster, given, how)
+
+
+def _check_image(given: Json, scope: Scope) -> None:
+    if "image" not in given:
+        remedy = rollout.image_remedy("install", scope.cluster_flags)
+        raise Misused(f"--image is missing: {remedy}")
 
 
 def upgrade(
@@ -98,7 +105,7 @@ def upgrade(
             installation_values.documents(given, cluster.system_namespace),
         )
         return
-    _put(world, cluster, given, how)
+    _put(world, scope, cluster, given, how)
 
 
 def _webhook(cluster: PluginCluster) -> ObjectRef:
@@ -116,7 +123,9 @@ def _refuse_a_second(cluster: PluginCluster, scope: Scope) -> None:
         )
 
 
-def _put(world: CliContext, cluster: PluginCluster, given: Json, how: InstallOptions) -> None:
+def _put(
+    world: CliContext, scope: Scope, cluster: PluginCluster, given: Json, how: InstallOptions
+) -> None:
     documents = installation_values.documents(given, cluster.system_namespace)
     check_rights(cluster, documents)
     apply = Apply(cluster, dry_run=how.dry_run == "server", force=how.force_conflicts)
@@ -129,9 +138,9 @@ def _put(world: CliContext, cluster: PluginCluster, given: Json, how: InstallOpt
     if not sentences:
         _print(world, how.output, [one.after for one in done])
     if how.wait and not apply.dry_run:
-        rollout.wait(world, cluster, how.timeout)
+        rollout.wait(world, cluster, how.timeout, scope.cluster_flags)
         if sentences:
-            world.say("kubectl-edl is ready: kubectl edl status -A")
+            world.say(f"kubectl-edl is ready: kubectl edl status -A{scope.cluster_flags}")
 
 
 def _told(world: CliContext, one: Applied, how: InstallOptions) -> Applied:

@@ -67,9 +67,13 @@ def remove(cluster: PluginCluster, targets: Sequence[ObjectRef]) -> Iterator[Obj
 
 
 def wait_until_gone(
-    world: CliContext, cluster: PluginCluster, targets: Sequence[ObjectRef], timeout: timedelta
+    world: CliContext,
+    cluster: PluginCluster,
+    targets: Sequence[ObjectRef],
+    timeout: timedelta,
+    flags: str,
 ) -> None:
-    """Raise TimedOut, naming what is still there."""
+    """Raise TimedOut, naming what is still there; `flags` reach it by the suggested command."""
     if left := waited_gone(world, targets, lambda one: find(cluster, one) is not None, timeout):
         names = ", ".join(f"{target.kind} {target.name}" for target in left)
         first = left[0]
@@ -77,6 +81,7 @@ def wait_until_gone(
         raise TimedOut(
             f"{names} still there after {duration_text(timeout)}; its finalizers and "
             f"conditions say why: kubectl get {first.kind.lower()} {first.name}{place} -o yaml"
+            f"{flags}"
         )
 
 

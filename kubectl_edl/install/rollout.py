@@ -21,18 +21,23 @@ _CRASHES: Final = 3
 _CONFIGURATION: Final = ObjectRef("MutatingWebhookConfiguration", "", "edl")
 
 
-def wait(world: CliContext, cluster: PluginCluster, timeout: timedelta) -> None:
-    """Raise Refused for what will not come by itself, TimedOut for what has not come yet."""
+def wait(world: CliContext, cluster: PluginCluster, timeout: timedelta, flags: str) -> None:
+    """Raise Refused for what will not come by itself, TimedOut for what has not come yet.
+
+    `flags` reach the same cluster by the commands that are suggested.
+    """
 
     def missing() -> str:
         waiting = _missing(cluster)
-        for reason in _hopeless(cluster) if waiting else ():
+        for reason in _hopeless(cluster, flags) if waiting else ():
             raise Refused(reason)
         return waiting
 
     if waiting := waited(world, missing, timeout):
         why = "; ".join([waiting, *_pending(cluster)])
-        raise TimedOut(f"not ready after {duration_text(timeout)}: {why}; kubectl edl doctor")
+        raise TimedOut(
+            f"not ready after {duration_text(timeout)}: {why}; kubectl edl doctor{flags}"
+        )
 
 
 def _missing(cluster: PluginCluster) -> str:
@@ -55,33 +60,33 @@ def _rolled_out(cluster: PluginCluster, name: str) -> bool:
     return bool(seen and all(status.get(count, 0) == wanted for count in counts))
 
 
-def _hopeless(cluster: PluginCluster) -> Iterator[str]:
+def _hopeless(cluster: PluginCluster, flags: str) -> Iterator[str]:
     for pod in _pods(cluster):
         for status in (pod.get("status") or {}).get("containerStatuses") or ():
             waiting = (status.get("state") or {}).get("waiting") or {}
             name = pod["metadata"]["name"]
             if waiting.get("reason") in NO_IMAGE:
-                yield _no_image(status["image"], waiting)
+                yield _no_image(status["image"], waiting, flags)
             if status.get("restartCount", 0) >= _CRASHES and waiting:
                 yield (
                     f"pod {name} crashes again and again: "
-                    f"kubectl logs -n {cluster.system_namespace} {name} --previous"
+                    f"kubectl logs -n {cluster.system_namespace} {name} --previous{flags}"
                 )
 
 
-def _no_image(image: str, waiting: Json) -> str:
+def _no_image(image: str, waiting: Json, flags: str) -> str:
     said = " ".join(str(waiting.get("message", waiting["reason"])).split())
-    return f"no node gets the image {image} ({said}); {image_remedy('upgrade')}"
+    return f"no node gets the image {image} ({said}); {image_remedy('upgrade', flags)}"
 
 
-def image_remedy(verb: str) -> str:
+def image_remedy(verb: str, flags: str) -> str:
     """How nodes get an image: loaded on kind, pulled from a registry elsewhere."""
     local, pulled = values.DEFAULTS.image, f"REGISTRY/{values.DEFAULTS.image}"
+    then = f"kubectl edl {verb}{flags} --image"
     return (
         f"build it from kubectl-edl's sources and load it on kind: docker build -t {local} . && "
-        f"kind load docker-image {local} && kubectl edl {verb} --image {local}; or push it to a "
-        f"registry of the cluster: docker build -t {pulled} . && docker push {pulled} && "
-        f"kubectl edl {verb} --image {pulled}"
+        f"kind load docker-image {local} && {then} {local}; or push it to a registry of the "
+        f"cluster: docker build -t {pulled} . && docker push {pulled} && {then} {pulled}"
     )
 
 

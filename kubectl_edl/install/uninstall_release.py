@@ -38,7 +38,7 @@ def uninstall(world: CliContext, scope: Scope, how: UninstallOptions) -> None:
     if not targets:
         world.say("nothing of kubectl-edl is installed in this cluster")
         return
-    for sentence in uninstall_summary.sentences(cluster):
+    for sentence in uninstall_summary.sentences(cluster, scope.cluster_flags):
         world.warn(sentence)
     if how.dry_run == "client":
         for target in targets:
@@ -51,14 +51,14 @@ def uninstall(world: CliContext, scope: Scope, how: UninstallOptions) -> None:
         return
     webhooks = [target for target in targets if target.kind in prune.WEBHOOKS]
     _remove(world, cluster, webhooks)
-    _give_back(world, cluster)
+    _give_back(world, cluster, scope.cluster_flags)
     _remove(world, cluster, installed[len(webhooks) :])
     # Once more, and last: until its rights were gone the reconciler may have made others.
     targets = tuple(dict.fromkeys((*targets, *created(cluster))))
     _remove(world, cluster, targets[len(installed) :])
     if how.wait:
         ours = [target for target in targets if _is_ours(cluster, target)]
-        prune.wait_until_gone(world, cluster, ours, how.timeout)
+        prune.wait_until_gone(world, cluster, ours, how.timeout, scope.cluster_flags)
 
 
 def _remove(world: CliContext, cluster: PluginCluster, targets: Sequence[ObjectRef]) -> None:
@@ -77,9 +77,9 @@ def _is_ours(cluster: PluginCluster, target: ObjectRef) -> bool:
     return target.namespace in ("", cluster.system_namespace)
 
 
-def _give_back(world: CliContext, cluster: PluginCluster) -> None:
+def _give_back(world: CliContext, cluster: PluginCluster, flags: str) -> None:
     """Jobs have their own times to live and gates again: nothing else would give them back."""
     for job in filter(job_restore.asked_fields, uninstall_summary.elastic_jobs(cluster)):
         seen, why = job_restore.give_back(cluster, job, world.sleep)
         if why:
-            world.warn(uninstall_summary.kept(seen, why))
+            world.warn(uninstall_summary.kept(seen, why, flags))

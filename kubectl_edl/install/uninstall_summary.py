@@ -20,8 +20,8 @@ _UNLESS: Final = "unless the API server lets their templates change, "
 _FIELDS: Final = {held_ttl.FIELD: contract.TTL, "template": "its scheduling gates"}
 
 
-def sentences(cluster: PluginCluster) -> list[str]:
-    """For the user, before the answer."""
+def sentences(cluster: PluginCluster, flags: str) -> list[str]:
+    """For the user, before the answer; `flags` reach the same cluster by suggested commands."""
     elastic = elastic_jobs(cluster)
     jobs = [job for job in elastic if not has_ended(job)]
     queued = [job for job in jobs if job["spec"].get("suspend")]
@@ -29,7 +29,7 @@ def sentences(cluster: PluginCluster) -> list[str]:
     held = _held(elastic)
     if not jobs:
         return ["No elastic Job is queued or running.", *held]
-    return [*_running(running), *_queued(queued), *_gated(jobs), *held]
+    return [*_running(running), *_queued(queued, flags), *_gated(jobs, flags), *held]
 
 
 def _running(count: int) -> list[str]:
@@ -38,26 +38,26 @@ def _running(count: int) -> list[str]:
     return [f"{_jobs(count)} on at the size of now, neither resized nor ended any more."]
 
 
-def _queued(jobs: Sequence[Json]) -> list[str]:
+def _queued(jobs: Sequence[Json], flags: str) -> list[str]:
     if not jobs:
         return []
-    start = _patch(jobs[0], '{"spec":{"suspend":false}}')
+    start = _patch(jobs[0], '{"spec":{"suspend":false}}', flags)
     return [f"{len(jobs)} suspended ({_names(jobs)}): not started any more. By hand: {start}"]
 
 
-def _gated(jobs: Sequence[Json]) -> list[str]:
+def _gated(jobs: Sequence[Json], flags: str) -> list[str]:
     """Jobs that have run: pods behind the gates would wait for the reconciler, and so for ever."""
     gated = list(job_restore.with_gates(jobs))
     stopped = [job for job in gated if job["spec"].get("suspend")]
     running = [job for job in gated if job not in stopped]
-    return [*_behind(running, "", ""), *_behind(stopped, "suspended ", _UNLESS)]
+    return [*_behind(running, "", "", flags), *_behind(stopped, "suspended ", _UNLESS, flags)]
 
 
-def _behind(gated: Sequence[Json], state: str, unless: str) -> list[str]:
+def _behind(gated: Sequence[Json], state: str, unless: str, flags: str) -> list[str]:
     if not gated:
         return []
     what = f"{len(gated)} {state}with scheduling gates ({_names(gated)})"
-    return [f"{what}: {unless}{_BEHIND}: {REMOVE_GATES}"]
+    return [f"{what}: {unless}{_BEHIND}: {REMOVE_GATES}{flags}"]
 
 
 def _held(elastic: Sequence[Json]) -> list[str]:
@@ -70,16 +70,16 @@ def _held(elastic: Sequence[Json]) -> list[str]:
     ]
 
 
-def kept(job: Json, why: str) -> str:
+def kept(job: Json, why: str, flags: str) -> str:
     """For the user, where a Job's own fields could not be given back."""
     fields, own = job_restore.asked_fields(job), job_restore.own_fields(job)
     kept = " and ".join(_FIELDS[field] for field in fields)
     said = [f"{_name(job)} keeps {kept}: {why}"]
     if own:
         body = msgspec.json.encode({"spec": own}).decode()
-        said.append(f"By hand: {_patch(job, body, ' --type=merge')}")
+        said.append(f"By hand: {_patch(job, body, flags, ' --type=merge')}")
     if fields.keys() - own.keys():
-        said.append(f"{_BEHIND.capitalize()}: {REMOVE_GATES}")
+        said.append(f"{_BEHIND.capitalize()}: {REMOVE_GATES}{flags}")
     return ". ".join(said)
 
 
@@ -88,9 +88,9 @@ def _names(jobs: Sequence[Json]) -> str:
     return shown + (f" and {len(jobs) - _SHOWN} more" if len(jobs) > _SHOWN else "")
 
 
-def _patch(job: Json, body: str, kind: str = "") -> str:
+def _patch(job: Json, body: str, flags: str, kind: str = "") -> str:
     named = job["metadata"]
-    return f"kubectl patch job {named['name']} -n {named['namespace']}{kind} -p '{body}'"
+    return f"kubectl patch job {named['name']} -n {named['namespace']}{kind} -p '{body}'{flags}"
 
 
 def _jobs(count: int) -> str:

@@ -127,7 +127,9 @@ def _changed(
         state = what_if.with_setting(state, setting, connection.namespace or "default")
     if asked.add_nodes:
         _check_like(asked.like)
-        state = what_if.with_nodes(state, asked.add_nodes, asked.like)
+        state = what_if.with_nodes(
+            state, asked.add_nodes, asked.like, connection.scope.cluster_flags
+        )
     return state
 
 

@@ -29,12 +29,12 @@ _SET: Final = re.compile(r"job/((?P<namespace>[^/.]+)/)?(?P<name>.+)\.(?P<field>
 _SET_FORM: Final = "job/NAME.max=40, job/NAMESPACE/NAME.min=2, .priority=10, .replicas=8"
 
 
-def with_nodes(state: ClusterState, count: int, like: str) -> ClusterState:
+def with_nodes(state: ClusterState, count: int, like: str, flags: str = "") -> ClusterState:
     """`count` empty nodes more: as a node of that name, of these amounts, or as most are.
 
-    Raises Refused for what is neither.
+    Raises Refused for what is neither; `flags` follow the command that is suggested.
     """
-    pattern = _pattern(state, like)
+    pattern = _pattern(state, like, flags)
     known = {node.name for node in state.nodes}
     fresh = (name for name in map("what-if-{}".format, range(count + len(known))))
     names = [name for name in fresh if name not in known][:count]
@@ -46,12 +46,12 @@ def with_nodes(state: ClusterState, count: int, like: str) -> ClusterState:
     return replace(state, nodes=(*state.nodes, *added))
 
 
-def _pattern(state: ClusterState, like: str) -> Node:
+def _pattern(state: ClusterState, like: str, flags: str) -> Node:
     if "=" in like:
         return _node_of(like, state)
     found = next((node for node in state.nodes if node.name == like), None)
     if like and found is None:
-        raise Missing(f'no node "{like}"; all of them: kubectl get nodes')
+        raise Missing(f'no node "{like}"; all of them: kubectl get nodes{flags}')
     usable = [node for node in state.nodes if node.schedulable]
     if not (found or usable):
         raise Refused("the cluster has no node to add more of: --like cpu=16,memory=64Gi")

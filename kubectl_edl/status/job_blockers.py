@@ -125,7 +125,7 @@ def _of_pods(view: JobView, now: datetime) -> Iterator[Obstacle]:
         if late and view.phase not in _OVER:
             yield Obstacle(
                 f"{_pods(len(late))} of {role.role.name} {are} not ready: {late[0].name}",
-                f"kubectl describe pod {late[0].name} -n {view.job.key.namespace}",
+                f"kubectl describe pod {late[0].name} {_there(view)}",
             )
 
 
@@ -145,7 +145,7 @@ def _of_missing_pods(
             continue
         yield Obstacle(
             f"{role.job}: {said[-1].reason}: {said[-1].message}",
-            f"kubectl describe job/{role.job} resourcequota -n {view.job.key.namespace}",
+            f"kubectl describe job/{role.job} resourcequota {_there(view)}",
         )
 
 

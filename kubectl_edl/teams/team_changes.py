@@ -48,7 +48,7 @@ def change_teams(
             world.warn(
                 f"hint: the document has lost {len(comments)} of its comments: {comments[0]}"
             )
-        return _write(cluster, how, found, new)
+        return _write(cluster, how, found, new, scope.cluster_flags)
 
     return with_fresh_state(once, world.sleep)
 
@@ -75,22 +75,26 @@ def _text(found: Json | None) -> str:
     return str(data.get(contract.TEAMS_KEY, ""))
 
 
-def _write(cluster: PluginCluster, how: TeamWriting, found: Json | None, text: str) -> str:
+def _write(
+    cluster: PluginCluster, how: TeamWriting, found: Json | None, text: str, flags: str
+) -> str:
     data, target = {contract.TEAMS_KEY: text}, _document(cluster)
     if found is None:
         if how.dry_run != "client":
             manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": target.name}}
             whole = as_applied(manifest | {"data": data}, target.namespace)
-            _create(cluster, target, whole, how)
+            _create(cluster, target, whole, how, flags)
         return f"written{REMARKS[how.dry_run]}"
     patcher = Patcher(cluster, how.dry_run)
     patcher.patch(Patch(target, found["metadata"]["resourceVersion"], {"data": data}))
     return f"written{patcher.remark}"
 
 
-def _create(cluster: PluginCluster, target: ObjectRef, whole: Json, how: TeamWriting) -> None:
+def _create(
+    cluster: PluginCluster, target: ObjectRef, whole: Json, how: TeamWriting, flags: str
+) -> None:
     try:
         cluster.create(target, whole, dry_run=how.dry_run == "server")
     except NotFound as error:  # of its namespace
-        way = "kubectl edl install --image IMAGE"
+        way = f"kubectl edl install --image IMAGE{flags}"
         raise Refused(f"kubectl-edl is not installed here: {error}; {way}") from error

@@ -195,7 +195,8 @@ def _nodes(world: CliContext, connection: ClusterConnection, name: str | None) -
     if name is not None:
         found = tuple(one for one in found if one.node.name == name.removeprefix("node/"))
         if not found:
-            raise Missing(f'no node "{name}"; all of them: kubectl get nodes')
+            flags = connection.scope.cluster_flags
+            raise Missing(f'no node "{name}"; all of them: kubectl get nodes{flags}')
     return nodes_report(found).hinting(hints)
 
 

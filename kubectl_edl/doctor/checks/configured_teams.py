@@ -68,7 +68,7 @@ def _above_nodes(patient: Patient, found: Teams) -> Iterator[Diagnosis]:
             have = amount_text(resource, there.get(resource, 0))
             yield warning(
                 f"teams are guaranteed {amount_text(resource, amount)}, and the nodes have {have}",
-                "kubectl edl teams; lower a guarantee, or add nodes",
+                f"kubectl edl teams{patient.flags}; lower a guarantee, or add nodes",
             )
 
 

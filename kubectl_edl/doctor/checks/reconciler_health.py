@@ -48,7 +48,7 @@ def leads(patient: Patient) -> Diagnoses:
         ahead = duration(-lease.silence)
         yield warning(
             f"{lease.holder} leads, its clock {ahead} ahead of the API server's",
-            "date -u; kubectl get nodes  # set the clocks by NTP",
+            f"date -u; kubectl get nodes{patient.flags}  # set the clocks by NTP",
         )
     elif lease.overdue:
         ago, lasts = duration(lease.silence), duration(lease.lasts)

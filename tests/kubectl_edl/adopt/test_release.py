@@ -67,10 +67,11 @@ def test_a_role_that_never_ends_by_itself_is_named(stage: Stage) -> None:
 
 def test_of_what_runs_new_pods_wait_for_their_user(stage: Stage) -> None:
     """A template does not change while its Job runs: its gates stay."""
-    found = stage.run("release", "mnist")
+    found = stage.run("release", "mnist", "--context", "prod")
     assert found.err.splitlines()[0] == (
         "hint: new pods of mnist-chief, mnist-ps, mnist-worker wait until you let them go: "
-        """kubectl patch pod POD --type=merge -p '{"spec":{"schedulingGates":null}}'"""
+        """kubectl patch pod POD --type=merge -p '{"spec":{"schedulingGates":null}}' """
+        "--context prod"
     )
 
 

@@ -132,7 +132,7 @@ def test_a_server_dry_run_changes_nothing() -> None:
 def test_installing_twice_names_upgrade() -> None:
     on = stage()
     install(on)
-    run = install(on)
+    run = on.run("install")
     assert run.code == 1
     assert run.err == (
         "error: kubectl-edl is installed already; another image or other values: "
@@ -218,7 +218,7 @@ def test_beside_what_runs_outside_the_cluster_nothing_is_installed() -> None:
     assert run.err == (
         "error: kubectl-edl is installed already: the webhook is served from "
         "https://127.0.0.1:8443, by no Deployment of this cluster; to run it in the cluster, "
-        "kubectl edl uninstall first\n"
+        "first: kubectl edl uninstall\n"
     )
     assert find(on.cluster, ObjectRef("ConfigMap", "edl-system", "edl-values")) is None
 
@@ -334,7 +334,7 @@ def test_one_cluster_has_one_installation(verb: str) -> None:
     on.cluster.system_namespace = "team-x"
     install(on, "--image", IMAGE)
     on.cluster.system_namespace = SYSTEM
-    assert on.run(verb, "--no-wait", "--image", IMAGE).err == (
+    assert on.run(verb, "--no-wait").err == (
         "error: kubectl-edl is installed in namespace team-x: "
         "export EDL_SYSTEM_NAMESPACE=team-x, then kubectl edl upgrade\n"
     )
@@ -479,11 +479,11 @@ def test_a_wait_that_times_out_says_which_component_is_late_and_why() -> None:
     install(on)
     on.create(ours(on, conditions=[unscheduled("0/3 nodes are available: 3 Insufficient cpu.")]))
     ready(on, "edl-reconciler")
-    run = on.run("upgrade", "--timeout", "0")
+    run = on.run("upgrade", "--timeout", "0", "--context", "prod")
     assert run.code == 5
     assert run.err == (
         "error: not ready after 0s: edl-webhook is not rolled out; pod edl-webhook-1: "
-        "0/3 nodes are available: 3 Insufficient cpu.; kubectl edl doctor\n"
+        "0/3 nodes are available: 3 Insufficient cpu.; kubectl edl doctor --context prod\n"
     )
 
 
@@ -497,11 +497,17 @@ def test_an_image_that_no_node_gets_is_said_at_once_with_how_to_push_it() -> Non
     on.create(
         ours(on, containerStatuses=[{"image": "kubectl-edl:0.1.0", "state": {"waiting": waiting}}])
     )
-    run = on.run("upgrade", "--timeout", "0")
+    run = on.run("upgrade", "--timeout", "0", "--context", "prod")
     assert run.code == 1
     assert "no node gets the image kubectl-edl:0.1.0 (Back-off pulling" in run.err
-    assert "kind load docker-image kubectl-edl:0.1.0 && kubectl edl upgrade --image " in run.err
-    assert "docker push REGISTRY/kubectl-edl:0.1.0 && kubectl edl upgrade --image " in run.err
+    assert (
+        "kind load docker-image kubectl-edl:0.1.0 && kubectl edl upgrade --context prod --image "
+        in run.err
+    )
+    assert (
+        "docker push REGISTRY/kubectl-edl:0.1.0 && kubectl edl upgrade --context prod --image "
+        in run.err
+    )
 
 
 def test_what_was_wrong_with_the_pods_of_before_does_not_count() -> None:
@@ -521,9 +527,9 @@ def test_a_webhook_that_crashes_is_said_at_once_with_its_log() -> None:
     install(on)
     crash = {"waiting": {"reason": "CrashLoopBackOff"}}
     on.create(ours(on, containerStatuses=[{"image": "x", "restartCount": 3, "state": crash}]))
-    run = on.run("upgrade", "--timeout", "0")
+    run = on.run("upgrade", "--timeout", "0", "--context", "prod")
     assert run.code == 1
-    assert "kubectl logs -n edl-system edl-webhook-1 --previous" in run.err
+    assert "kubectl logs -n edl-system edl-webhook-1 --previous --context prod\n" in run.err
 
 
 def ours(on: Stage, **status: object) -> Json:

@@ -205,6 +205,18 @@ def test_a_pod_that_never_becomes_ready_is_named(stage: Stage) -> None:
     ]
 
 
+def test_the_way_out_of_a_blocker_reaches_the_same_cluster(stage: Stage) -> None:
+    quota = event("poor", "FailedCreate", "exceeded quota: team", minutes_ago=2, warning=True)
+    stage.put(job("poor", framework="none"), suspend=False)
+    stage.create(quota)
+    poor = stage.run("status", "poor", "--context", "prod").out
+    assert "kubectl describe job/poor resourcequota -n default --context prod\n" in poor
+    owner = stage.put(job("slow", framework="none"), suspend=False)
+    stage.create(pod(owner, 0, conditions=[]))
+    slow = stage.run("status", "slow", "--context", "prod").out
+    assert "kubectl describe pod slow-0-x0 -n default --context prod\n" in slow
+
+
 def test_pods_that_cannot_be_made_are_named_by_the_event(stage: Stage) -> None:
     stage.put(job("poor", framework="none", min="1", max="2"), suspend=False)
     quota = "pods is forbidden: exceeded quota: team"

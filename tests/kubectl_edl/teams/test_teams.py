@@ -307,6 +307,6 @@ def test_explain_names_the_setting_by_which_a_guarantee_would_make_room(
     stage.put(job("owns", framework="none", min="4", max="4"))
     said = (
         "Reclaims:    only replicas above borrowers' minimum; whole jobs too, which makes room for "
-        "it, with: kubectl edl teams set vision --reclaim jobs\n"
+        "it, with: kubectl edl teams set vision --reclaim jobs --context prod\n"
     )
-    assert stage.run("explain", "owns").out.count(said) == times
+    assert stage.run("explain", "owns", "--context", "prod").out.count(said) == times
