@@ -106,7 +106,7 @@ class DeviceInventory:
         if held:
             self._pods[name] = held
             self._expect(name, held, comes=not self._is_covered(name))
-        if (before is None) != (held is None):
+        if (before and before.node) != (held and held.node):
             for claim in self._claims_of.get(name, ()):
                 self._touch(self._claims[claim].devices)
 
@@ -160,8 +160,9 @@ class DeviceInventory:
         leaving: Tally[str] = Tally()
         parts: list[Partition] = []
         for device, found in self._usable(node):
-            holders = self._held.get(device, ())
-            leaves = bool(holders) and all(self._leaves(self._claims[one]) for one in holders)
+            claims = map(self._claims.__getitem__, self._held.get(device, ()))
+            holders = [claim for claim in claims if not self._is_asked_for(claim)]
+            leaves = bool(holders) and all(map(self._leaves, holders))
             if found.takes:
                 parts.append(Partition(found.group.resources, found.takes, bool(holders), leaves))
                 continue
@@ -281,6 +282,11 @@ class DeviceInventory:
         for device in devices:
             if found := self._pools.get((device.driver, device.pool), _NONE).get(device):
                 self._mark(found)
+
+    def _is_asked_for(self, claim: ResourceClaimFacts) -> bool:
+        """Whether its pod is yet to be bound, and asks for these devices itself until then."""
+        pods = (self._pods.get(pod) for pod in holders_of(claim)) if claim.owner else ()
+        return any(pod and not pod.node for pod in pods)
 
     def _leaves(self, claim: ResourceClaimFacts) -> bool:
         """Its pods have ended or do so: the controller of claims takes its devices back."""

@@ -213,6 +213,20 @@ def test_a_bound_pod_holds_what_it_asked_for_until_its_claim_is_heard_of() -> No
     assert cluster.figures("n1") == (4, 1, 1)
 
 
+def test_devices_of_a_pod_that_is_yet_to_be_bound_are_asked_for_once() -> None:
+    """kube-scheduler allocates the claim, and binds its pod a moment later."""
+    cluster = Cluster(devices.template("one", asking(1)))
+    cluster.node("n1", *gpus(2))
+    cluster.pod("late", claiming("one"), phase="Pending")
+    mine = devices.claim("late-c0", asking(1), owner="late")
+    cluster.tell(devices.allocated(mine, "n1", "gpu-0", pods=("late",)))
+    assert (cluster.figures("n1"), cluster.asked()) == ((2, 0, 0), {GPU: 1})
+    cluster.pod("late", claiming("one"), phase="Pending", node="n1")
+    assert (cluster.figures("n1"), cluster.state.demands) == ((2, 1, 0), ())
+    cluster.gone("Pod", "late")
+    assert cluster.figures("n1") == (2, 1, 1)
+
+
 def test_devices_for_administrators_are_not_taken() -> None:
     cluster = Cluster()
     cluster.node("n1", *gpus(1))
