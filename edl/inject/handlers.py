@@ -223,9 +223,8 @@ def _update(request: AdmissionRequest, old: Json, *, trusted: bool) -> Admission
         return AdmissionVerdict(manifest)
     if update_policy.is_handed_back(manifest, old):
         return AdmissionVerdict(scheduling_gates.give_back(held_ttl.give_back(manifest, old), old))
-    if update_policy.is_defaulted(manifest, old):
-        bare, said = update_policy.released(manifest)
-        return AdmissionVerdict(bare, (*said, *unknown_keys.unheeded(bare)))
+    if update_policy.is_released(old):
+        return AdmissionVerdict(*update_policy.still_released(manifest))
     if contract.KUEUE_QUEUE not in labels(old):
         update_policy.refuse_other_queues(manifest)
     update_policy.check_identity(manifest, old)

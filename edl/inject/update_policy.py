@@ -92,27 +92,32 @@ def is_handed_back(new: Json, old: Json) -> bool:
     return contract.FRAMEWORK in labels(old) and not stays
 
 
-def is_defaulted(new: Json, old: Json) -> bool:
-    """Whether the labels of a released Job came back from its pod template, by no change of a user.
+def is_released(job: Json) -> bool:
+    """Whether the Job was ours: what we wrote on its pod template, which is immutable, stays."""
+    written = (contract.FRAMEWORK, contract.ROLE)
+    return contract.FRAMEWORK not in labels(job) and all(
+        name in labels(template(job)) for name in written
+    )
 
-    A Job that is sent without labels has all of its pods' (batch/v1, SetDefaults_Job), and ours
-    stay on the immutable template.
+
+def still_released(job: Json) -> tuple[Json, tuple[str, ...]]:
+    """An update of a released Job that brings our labels back: without them, and what to say.
+
+    A Job that is sent without labels has all of its pods' (batch/v1, SetDefaults_Job). A file with
+    our labels may come to the same, so both have one answer.
     """
-    came_back = contract.FRAMEWORK in labels(template(old)) and contract.FRAMEWORK not in labels(
-        old
-    )
-    return came_back and labels(new) == labels(template(new))
-
-
-def released(job: Json) -> tuple[Json, tuple[str, ...]]:
-    """The Job without our labels again, and what its user should know."""
     metadata = job.get("metadata") or {}
+    kept = {
+        place: {name: text for name, text in found.items() if not name.startswith(contract.PREFIX)}
+        for place, found in (("labels", labels(job)), ("annotations", annotations(job)))
+    }
+    kept["labels"] = kept["labels"] or {contract.JOB_NAME_LABEL: metadata["name"]}
     warning = (
-        f"{metadata.get('name', '')} stays an ordinary Job: without labels of its own it would "
-        f"have those of its pods; kubectl edl adopt {metadata.get('name', '')} --recreate … makes "
-        "it elastic again"
+        f"{metadata['name']} was released and stays an ordinary Job, without names of "
+        f"{contract.PREFIX}: kubectl edl release -f FILE takes them out of its file, "
+        f"{_adoption(job)} makes it elastic again"
     )
-    return job | {"metadata": metadata | {"labels": others_labels(job)}}, (warning,)
+    return job | {"metadata": metadata | kept}, (warning,)
 
 
 def others_labels(job: Json) -> dict[str, str]:
@@ -122,13 +127,19 @@ def others_labels(job: Json) -> dict[str, str]:
     return kept or {contract.JOB_NAME_LABEL: job["metadata"]["name"]}
 
 
+def _adoption(job: Json) -> str:
+    metadata = job.get("metadata") or {}
+    where = f" -n {metadata['namespace']}" if metadata.get("namespace") else ""
+    return f"kubectl edl adopt {metadata.get('name', '')}{where} --recreate …"
+
+
 def check_identity(new: Json, old: Json) -> None:
     """Raises Denied where a label or annotation changed from which the pods were made."""
     if contract.FRAMEWORK not in labels(old):
         path = f"metadata.labels[{contract.FRAMEWORK}]"
-        name = (old.get("metadata") or {}).get("name", "")
         what = "an existing Job cannot be completed any more, its pod template is immutable"
-        raise Denied([Finding(path, what, f"kubectl edl adopt {name} --recreate …")])
+        ways = f"{_adoption(old)}, or take the names of {contract.PREFIX} out of its file"
+        raise Denied([Finding(path, what, ways)])
     findings = [
         Finding(
             f"metadata.{place}[{name}]",

@@ -145,6 +145,10 @@ def test_an_unlabelled_job_runs_on_and_is_its_users_own_again(shell: Shell) -> N
     patch = '{"spec":{"parallelism":2}}'
     own = shell.kubectl("patch", "job", "sweep", "-n", shell.namespace, "-p", patch)
     assert (own.returncode, own.stderr) == (0, "")
+    label = ("label", "job", "sweep", "-n", shell.namespace, f"{contract.FRAMEWORK}=none")
+    again = shell.kubectl(*label)
+    assert again.returncode == 0
+    assert "sweep was released and stays an ordinary Job" in again.stderr
     assert shell.edl("status", "sweep").returncode == 1
 
 

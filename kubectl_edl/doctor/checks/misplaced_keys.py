@@ -46,10 +46,14 @@ def _said(patient: Patient, kind: str, labels: str) -> Iterator[Diagnosis]:
     for manifest in _listed(patient, kind, labels):
         told = unknown_keys.unheeded(manifest)
         if told and not has_ended(manifest) and not controller_of(manifest):
-            again = "apply" if _may_change(manifest) else "replace --force"
-            yield _slip(
-                kind, manifest, told, f"correct its manifest, then: kubectl {again} -f FILE"
-            )
+            yield _slip(kind, manifest, told, _mend(manifest))
+
+
+def _mend(manifest: Json) -> str:
+    if update_policy.is_released(manifest):
+        return "take them out of its manifest: kubectl edl release -f FILE | kubectl apply -f -"
+    again = "apply" if _may_change(manifest) else "replace --force"
+    return f"correct its manifest, then: kubectl {again} -f FILE"
 
 
 def _may_change(manifest: Json) -> bool:

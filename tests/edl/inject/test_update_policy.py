@@ -255,8 +255,12 @@ def test_the_reconciler_may_do_all_that() -> None:
 
 def test_labelling_an_existing_job_says_how_to_do_it() -> None:
     new = job("train", framework="tensorflow")
-    with pytest.raises(Denied, match=re.escape("kubectl edl adopt train --recreate")):
+    with pytest.raises(Denied) as refused:
         update(new, job("train"))
+    (finding,) = refused.value.findings
+    assert finding.allowed == (
+        "kubectl edl adopt train -n lab --recreate …, or take the names of edl.dev/ out of its file"
+    )
 
 
 def test_a_completed_job_cannot_join_another_queue() -> None:
@@ -350,34 +354,33 @@ def test_a_released_job_that_is_applied_without_labels_stays_an_ordinary_one() -
     assert labels(verdict.manifest) == {"job-name": "mnist-worker"}
     assert verdict.manifest["spec"] == old["spec"]
     (warning,) = verdict.warnings
-    assert warning.startswith("mnist-worker stays an ordinary Job: ")
+    assert warning.startswith("mnist-worker was released and stays an ordinary Job")
     assert update(verdict.manifest, old).manifest == verdict.manifest
 
 
-def test_annotations_of_ours_on_a_released_job_are_told_to_do_nothing() -> None:
+@pytest.mark.parametrize("more", [{}, {"role": "worker"}, {"min": "1", "max": "4"}])
+def test_a_released_job_whose_old_file_is_applied_stays_an_ordinary_one(more: Json) -> None:
+    old = changed(released(), "metadata namespace", "lab")
+    file = {"team": "vision", contract.FRAMEWORK: "tensorflow"}
+    file |= {f"edl.dev/{name}": text for name, text in more.items()}
+    verdict = update(changed(old, "metadata labels", {"job-name": "x"} | file), old)
+    assert labels(verdict.manifest) == {"job-name": "x", "team": "vision"}
+    (warning,) = verdict.warnings
+    assert "kubectl edl adopt mnist-worker -n lab --recreate …" in warning
+
+
+def test_annotations_of_ours_go_from_a_released_job_with_the_labels() -> None:
     old = released()
     new = changed(old, "metadata labels", template(old)["metadata"]["labels"])
     ours = {contract.ROLES: "ps=1,worker=1..4", contract.PAUSED: "true", "team": "vision"}
-    new = changed(new, "metadata annotations", ours)
-    verdict = update(new, old)
-    assert verdict.warnings[1:] == (
-        "edl.dev/paused, edl.dev/roles do nothing without the label edl.dev/framework",
-    )
-    assert verdict.manifest["metadata"]["annotations"] == ours
+    verdict = update(changed(new, "metadata annotations", ours), old)
+    assert verdict.manifest["metadata"]["annotations"] == {"team": "vision"}
 
 
 def test_a_released_job_has_a_label_at_least_lest_ours_come_back() -> None:
     old = released()
     verdict = update(changed(old, "metadata labels", template(old)["metadata"]["labels"]), old)
     assert labels(verdict.manifest) == {"batch.kubernetes.io/job-name": "mnist-worker"}
-
-
-@pytest.mark.parametrize("more", [{}, {"team": "vision"}])
-def test_labels_that_a_user_adds_to_a_released_job_are_refused(more: Json) -> None:
-    old = released()
-    new = changed(old, "metadata labels", {contract.FRAMEWORK: "tensorflow", **more})
-    with pytest.raises(Denied, match="cannot be completed any more"):
-        update(new, old)
 
 
 def test_all_labels_of_its_pods_on_a_job_that_was_never_ours_are_refused() -> None:

@@ -587,6 +587,18 @@ def test_slips_in_our_names_are_found_on_jobs_and_bare_pods(stage: Stage) -> Non
     ]
 
 
+def test_a_released_job_is_not_killed_for_an_annotation_that_was_left(stage: Stage) -> None:
+    stage.put(job("sweep", framework="none", min="1", max="4"))
+    stage.run("release", "sweep")
+    assert "keys" not in checked(stage)
+    stage.patch("sweep", {"metadata": {"annotations": {contract.PAUSED: "true"}}})
+    assert only(stage, "keys") == (
+        "warning",
+        "Job default/sweep: edl.dev/paused does nothing without the label edl.dev/framework",
+        "take them out of its manifest: kubectl edl release -f FILE | kubectl apply -f -",
+    )
+
+
 def test_slips_are_looked_for_where_jobs_may_be_listed(stage: Stage) -> None:
     stage.create(named("Job", "mnist", spec={}))
     inner = stage.wrapped
