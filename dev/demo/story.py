@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -144,7 +145,7 @@ class Story:
     def _edl(self, command: str) -> None:
         found = subprocess.run(
             [self.sandbox.kubectl_path, "edl", command, "-n", NAMESPACE],
-            env={**self.sandbox.kubectl_environment(), "PATH": os.environ["PATH"]},
+            env={**self.sandbox.kubectl_environment(), "PATH": plugin_path()},
             capture_output=True,
             text=True,
             check=False,
@@ -162,6 +163,11 @@ class Story:
             if time.monotonic() > deadline:
                 raise SceneFailed(f"not within {_PATIENCE:.0f} s: {what}")
             time.sleep(0.1)
+
+
+def plugin_path() -> str:
+    """PATH with this interpreter's folder first: kubectl finds the plugin there."""
+    return f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 
 def _running(look: Look, name: str) -> int:
