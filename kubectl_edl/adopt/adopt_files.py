@@ -11,6 +11,7 @@ from kubectl_edl.cli.context import CliContext
 from kubectl_edl.output.yaml_writer import joined
 from kubectl_edl.resources.manifest_items import JOB_KINDS, misshapen, name_of
 from kubectl_edl.resources.manifest_sources import Named, sources
+from kubectl_edl.resources.source_manifest import as_written
 from kubectl_edl.resources.yaml_rewriter import Rewritten, hints, rewrite
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class _Labeller:
             self.findings += wrong
             return None
         try:
-            return labelled(manifest, self._labels)
+            return labelled(as_written(manifest), self._labels)
         except Denied as denied:
             self.findings.extend(denied.findings)
             return None

@@ -56,6 +56,19 @@ def source_of(manifest: Json) -> Json:
     return _with_settings(json.loads(applied), manifest)
 
 
+def as_written(manifest: Json) -> Json:
+    """A Job, CronJob or pod of a file: where it was read from the cluster, as its user wrote it."""
+    metadata = manifest.get("metadata") or {}
+    if "uid" not in metadata:
+        return manifest
+    if manifest["kind"] == "Job":
+        return source_of(manifest)
+    kept = {name: value for name, value in metadata.items() if name not in _SERVER_METADATA}
+    return {name: value for name, value in manifest.items() if name != "status"} | {
+        "metadata": kept
+    }
+
+
 def has_ended(manifest: Json) -> bool:
     """Whether a Job is complete or has failed, or a pod has ended."""
     status = manifest.get("status") or {}

@@ -346,3 +346,31 @@ def test_other_manifests_of_a_file_may_look_as_they_like(tmp_path: Path, text: s
     found = Stage().run("release", "-f", write(tmp_path, f"{text}---\n{ours}"))
     assert found.code == 0
     assert found.out.startswith(text)
+
+
+def test_a_job_that_was_read_from_the_cluster_can_be_created_again(tmp_path: Path) -> None:
+    owned = {"controller-uid": "1-2", "batch.kubernetes.io/controller-uid": "1-2"}
+    live = job("p5")
+    live["metadata"] |= {"uid": "1-2", "resourceVersion": "7", "generation": 1}
+    live["spec"]["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": "1-2"}}
+    live["spec"]["template"]["metadata"] = {"labels": owned | {"app": "mine"}}
+    file = write(tmp_path, dump(live | {"status": {"active": 1}}))
+    found = Stage().run("adopt", "-f", file, "--framework", "none", "--max", "4")
+    assert (found.code, found.err) == (0, "")
+    (fresh,) = documents(found.out)
+    assert not {"uid", "resourceVersion", "generation"} & fresh["metadata"].keys()
+    assert "status" not in fresh
+    assert "selector" not in fresh["spec"]
+    assert fresh["spec"]["template"]["metadata"] == {"labels": {"app": "mine"}}
+
+
+def test_a_cron_job_that_was_read_from_the_cluster_loses_what_the_server_set(
+    tmp_path: Path,
+) -> None:
+    spec = {"schedule": "@daily", "jobTemplate": {"spec": job("x")["spec"]}}
+    metadata = {"name": "nightly", "uid": "1-2", "resourceVersion": "7"}
+    live = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": metadata, "spec": spec}
+    file = write(tmp_path, dump(live | {"status": {}}))
+    found = Stage().run("adopt", "-f", file, "--framework", "none", "--max", "4")
+    (fresh,) = documents(found.out)
+    assert (fresh["metadata"], fresh.keys() & {"status"}) == ({"name": "nightly"}, set())
