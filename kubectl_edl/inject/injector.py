@@ -9,6 +9,7 @@ from typing import Final
 
 from edl.errors import Denied, Finding
 from edl.inject.handlers import AdmissionRequest, Context, advise, mutate, validate
+from edl.inject.manifest_parts import labels, template
 from edl.inject.warnings import unknown_keys
 from edl.parsing import namespace_policy
 from edl.parsing.namespace_policy import NamespacePolicy
@@ -165,8 +166,14 @@ def _policies(found: Iterable[Document]) -> Mapping[str, NamespacePolicy]:
 
 
 def _as_sent(manifest: Json, namespace: str) -> Json:
-    """With its namespace: addresses hold it."""
+    """With its namespace, which addresses hold, and the labels that the API server defaults.
+
+    A Job without labels has those of its pods (batch/v1, SetDefaults_Job).
+    """
     metadata = manifest.get("metadata") or {}
+    if manifest["kind"] == "Job" and not labels(manifest) and labels(template(manifest)):
+        metadata = metadata | {"labels": labels(template(manifest))}
+        manifest = manifest | {"metadata": metadata}
     return manifest if metadata.get("namespace") else _with_namespace(manifest, namespace)
 
 

@@ -6,7 +6,9 @@ from typing import Final
 
 from edl import contract
 from edl.contract.registry import ENTRIES, EntryKind, Setter
+from edl.inject.manifest_parts import labels, template
 from edl.inject.manifest_types import is_labelled
+from edl.inject.update_policy import is_released
 from edl.writes import Json
 
 _PLACES: Final = {"labels": EntryKind.LABEL, "annotations": EntryKind.ANNOTATION}
@@ -52,7 +54,7 @@ def warnings(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
 
 def unheeded(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
     """The same, and of an object without `edl.dev/framework` that no name of ours does anything."""
-    said = warnings(manifest, old)
+    said = (*warnings(manifest, old), *(_in_template(manifest) if old is None else ()))
     new = _ours(manifest).items() - _ours(old or {}).items()
     names = sorted(name for (name, kind), _ in new if name in _WISHES[kind])
     if not names or is_labelled(manifest):
@@ -92,6 +94,18 @@ def on_cron_job(manifest: Json) -> str:
         return ""
     told, verb = _listed(names)
     return f"{told} {verb} nothing on a CronJob itself: its Jobs get spec.jobTemplate.metadata"
+
+
+def _in_template(manifest: Json) -> tuple[str, ...]:
+    """Labels of its pods alone, where a Job has others and gets none of theirs."""
+    found = template(manifest)
+    names = sorted(name for name, kind in _ours(found) if name in _WISHES[kind])
+    if contract.FRAMEWORK not in labels(found) or not labels(manifest):
+        return ()
+    if is_labelled(manifest) or is_released(manifest):
+        return ()
+    told, verb = _listed(names)
+    return (f"{told} {verb} nothing in spec.template: write this on the Job's own metadata",)
 
 
 def _listed(names: Sequence[str]) -> tuple[str, str]:

@@ -1,4 +1,3 @@
-import re
 from collections.abc import Mapping
 
 import pytest

@@ -176,6 +176,17 @@ def test_a_slip_in_our_label_is_a_warning(tmp_path: Path) -> None:
     )
 
 
+def test_labels_of_the_pod_template_are_the_jobs_only_where_it_has_none(tmp_path: Path) -> None:
+    bare = job("plain")
+    bare["metadata"].pop("labels", None)
+    bare["spec"]["template"]["metadata"] = {"labels": {"edl.dev/framework": "pytorch"}}
+    found = inject("-f", written(tmp_path, bare))
+    assert "edl.dev/max: '" in found.out
+    bare["metadata"]["labels"] = {"team": "x"}
+    found = inject("-f", written(tmp_path, bare))
+    assert "edl.dev/framework does nothing in spec.template" in found.err
+
+
 def test_slips_are_told_beside_what_is_refused(tmp_path: Path) -> None:
     file = written(tmp_path, job("plain", framwork="none"), job("bad", framework="caffe"))
     found = inject("-f", file)

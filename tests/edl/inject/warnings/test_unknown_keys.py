@@ -145,6 +145,24 @@ def test_names_without_the_label_that_makes_an_object_ours_do_nothing() -> None:
     )
 
 
+def test_the_label_in_the_pod_template_instead_of_on_the_job_is_told() -> None:
+    ours = {"edl.dev/framework": "pytorch", "edl.dev/max": "4"}
+    manifest = changed(job(), "spec template metadata", {"labels": ours})
+    labelled = changed(manifest, "metadata labels", {"team": "vision"})
+    assert advised(labelled) == (
+        (
+            "edl.dev/framework, edl.dev/max do nothing in spec.template: "
+            "write this on the Job's own metadata"
+        ),
+    )
+    assert advised(changed(labelled, "metadata labels edl.dev/framework", "pytorch")) == ()
+
+
+def test_labels_on_the_template_of_a_released_job_are_expected() -> None:
+    stored = created(job(framework="none"))
+    assert unknown_keys.unheeded(changed(stored, "metadata labels", {"team": "vision"})) == ()
+
+
 def test_an_object_that_is_ours_or_opts_out_or_is_misshapen_is_advised_of_nothing() -> None:
     assert advised(job(framework="none", maxx="4")) == ()
     assert advised(job(injection="disabled")) == ()
