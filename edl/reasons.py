@@ -17,6 +17,7 @@ from edl.model.reason_codes import (
     ForeignJob,
     Growth,
     Load,
+    LostPods,
     Minimum,
     NodesAsked,
     OffNodes,
@@ -96,6 +97,11 @@ def room_for_job(key: JobKey) -> Reason:
 
 def room_for_minimum(key: JobKey) -> Reason:
     return Reason(Code.RECLAIMED, Minimum(key))
+
+
+def missing(lost: int, of: int, back_off: timedelta) -> Reason:
+    """Pods of a minimum were lost, and the Job controller is in its back-off."""
+    return Reason(Code.PODS_MISSING, LostPods(lost, of, back_off.total_seconds()))
 
 
 def minimum_pending(key: JobKey) -> Reason:

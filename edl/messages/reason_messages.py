@@ -41,6 +41,7 @@ from edl.model.reason_codes import (
     ForeignJob,
     Growth,
     Load,
+    LostPods,
     Minimum,
     NodesAsked,
     OffNodes,
@@ -143,6 +144,14 @@ def _(about: Pods, code: Code) -> _Sentence:  # noqa: ARG001
     what = "manual size" if about.manual else "minimum"
     one = f"the pod of its {what} fits"
     return _Sentence(one if about.count == 1 else f"all {about.count} pods of its {what} fit")
+
+
+@_about.register
+def _(about: LostPods, code: Code) -> _Sentence:  # noqa: ARG001
+    are = "is" if about.count == 1 else "are"
+    missing = f"{about.count} of {about.of} pods of its minimum {are} missing"
+    then = f"the Job controller creates them again after its back-off, up to {about.seconds:g} s"
+    return _Sentence(f"{missing}: {then}")
 
 
 @_about.register

@@ -123,6 +123,14 @@ class Pods(msgspec.Struct, frozen=True, tag=True):
     manual: bool = False
 
 
+class LostPods(msgspec.Struct, frozen=True, tag=True):
+    """Its own: of its minimum, and not made again yet. `seconds`: the Job controller's back-off."""
+
+    count: int
+    of: int
+    seconds: float
+
+
 class Awaiting(msgspec.Struct, frozen=True, tag=True):
     """`count` pods wait until others have terminated. `givers`: jobs that yield to them now."""
 
@@ -236,6 +244,7 @@ About: TypeAlias = (
     | ForeignJob
     | PendingPods
     | Pods
+    | LostPods
     | Awaiting
     | PodNames
     | Roles

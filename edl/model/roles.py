@@ -179,6 +179,8 @@ class RoleRecord(msgspec.Struct, frozen=True):
     """Which nodes were cleared of its replicas for other pods, lately."""
     refusal: StartRefusal | None = None
     """The last start that the API server refused."""
+    failures_at_start: int = 0
+    """`RoleStatus.failures` when it was last started."""
     consumed: str = ""
     """The ProvisioningRequest that its template names, since a start on the nodes of that."""
 

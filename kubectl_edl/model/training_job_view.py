@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from edl import reasons
+from edl.lost_pods import why_missing
 from edl.messages import message
 from edl.model import Code, Phase, Pod, PodPhase, Reason, ResizePolicy, Role, TrainingJob
 from edl.phases import ending, phase, unready
@@ -102,12 +103,14 @@ class Why(NamedTuple):
 
 
 def why(job: TrainingJob) -> Why:
-    """The first of: how it ended, what is wrong or missing, why it waits, a role's size."""
+    """The first of: its end, what is wrong or missing, lost pods, why it waits, a role's size."""
     end = ending(job)
     if end is not None:
         return why_of(reasons.ended(job.key, end))
     if found := unready(job):
         return why_of(found)
+    if lost := why_missing(job):
+        return why_of(lost)
     said = min(_said(job), key=lambda found: found[0], default=None)
     if said is not None:
         return said[1]

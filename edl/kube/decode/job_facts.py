@@ -214,6 +214,7 @@ def _noted(role: Role, spec: JobSpec, notes: Mapping[str, str]) -> Role:
         cleared=clearings.read(notes.get(contract.CLEARED, "")),
         refusal=attempt_backoff.read(notes.get(contract.START_REFUSED, ""), StartRefusal),
         consumed=notes.get(contract.CONSUMED_REQUEST, ""),
+        failures_at_start=whole(notes.get(contract.FAILURES_AT_START, "")) or 0,
     )
 
 

@@ -100,7 +100,9 @@ _CHANGES: Final[Mapping[str, _Change]] = {
     contract.ASSIGNED_NODES: lambda role, text: role.changed(assigned=assignments.read(text or "")),
     contract.CLEARED: lambda role, text: role.changed(cleared=clearings.read(text or "")),
     contract.HISTORY: lambda role, text: role.changed(history=text or ""),
-    contract.FAILURES_AT_START: lambda role, _: role.changed(lost=False),
+    contract.FAILURES_AT_START: lambda role, text: role.changed(
+        lost=False, failures_at_start=int(text or 0)
+    ),
     contract.REMOVE: lambda role, _: role.changed(removing=frozenset()),
     contract.REPLICAS: lambda role, text: role.changed(replicas=int(text) if text else None),
     contract.SCALING: _scaling,

@@ -6,6 +6,8 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from edl import contract
+from edl.lost_pods import longest_wait, why_missing
+from edl.messages import message
 from edl.model import Phase, TrainingJob
 from edl.phases import ending, phase
 from kubectl_edl.doctor.checks.check import Diagnosis, FixCommand, failure, warning
@@ -21,6 +23,10 @@ _NOTICED: Final = timedelta(minutes=1)
 _SLOW: Final = timedelta(minutes=10)
 
 
+_GANG_LIMIT: Final = timedelta(minutes=2)
+"""The reconciler's default."""
+
+
 StuckRule: TypeAlias = Callable[[TrainingJob, datetime], Diagnosis | None]
 
 
@@ -32,6 +38,7 @@ def stuck_rules(log: str) -> tuple[StuckRule, ...]:
         partial(_unnoticed, log),
         _unprovisioned,
         _half_started,
+        _lacking_lost_pods,
         _starting,
         _scaling,
         partial(_finishing, log),
@@ -110,6 +117,14 @@ def _half_started(job: TrainingJob, now: datetime) -> Diagnosis | None:
         f"{duration(now - since)}",
         explanation(job),
     )
+
+
+def _lacking_lost_pods(job: TrainingJob, now: datetime) -> Diagnosis | None:
+    del now
+    lacks = why_missing(job)
+    if lacks is None or ending(job) or longest_wait(job) <= _GANG_LIMIT:
+        return None
+    return warning(f"{job.key}: {message(lacks)}", explanation(job))
 
 
 def _starting(job: TrainingJob, now: datetime) -> Diagnosis | None:

@@ -708,6 +708,20 @@ def test_a_gang_that_is_half_started_is_a_failure(stage: Stage) -> None:
     assert one["message"] == "default/mnist is half started: worker still suspended after 20m"
 
 
+@pytest.mark.parametrize(("failures", "result"), [(4, "ok"), (5, "warning")])
+def test_a_minimum_that_lacks_lost_pods_for_longer_than_the_gang_limit_is_a_warning(
+    stage: Stage, failures: int, result: str
+) -> None:
+    stage.put(job("half", framework="none"), suspend=False)
+    notes = {contract.FAILURES_AT_START: "0", contract.STARTED_AT: NOW.isoformat()}
+    status = {"failed": failures}
+    stage.patch("half", {"metadata": {"annotations": notes}, "status": status})
+    (one,) = checked(stage)["stuck"]
+    assert one["result"] == result
+    lacks = "default/half: 1 of 1 pods of its minimum is missing: the Job controller"
+    assert one["message"].startswith(lacks) == (result == "warning")
+
+
 def test_a_start_that_takes_too_long_is_a_warning(stage: Stage) -> None:
     chief = stage.put(job("slow", framework="none"), suspend=False)
     started = (NOW - timedelta(minutes=20)).isoformat()

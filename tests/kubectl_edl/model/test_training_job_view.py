@@ -45,3 +45,10 @@ def test_a_size_that_a_job_has_grown_to_and_that_is_held_then_is_a_manual_one() 
     assert why(running(3, 3)) == (Code.MANUAL_SIZE, "manual size")
     for other in (running(None, 3), running(4, 3)):
         assert why(other) == (Code.IDLE_CAPACITY, "idle room: 3 of 4 fit")
+
+
+def test_a_minimum_that_lacks_lost_pods_comes_before_the_reason_of_its_start() -> None:
+    told = {"reason": Code.ADMITTED, "message": "all 2 pods of its minimum fit"}
+    found = training(role("worker", 2, 4, size=2, failures=1, pods=(), **told))
+    assert why(found).reason is Code.PODS_MISSING
+    assert why(found).message.startswith("2 of 2 pods of its minimum are missing: ")

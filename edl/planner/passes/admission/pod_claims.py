@@ -6,6 +6,7 @@ from typing import Final
 
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
+from edl.lost_pods import why_missing
 from edl.model import Demand, Pod, TrainingJob
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
@@ -92,7 +93,7 @@ def place_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
     for found, node in zip(lacking, nodes, strict=False):
         allocation.assign(found.position, Placement(node, holds_idle=False, is_new=False))
     sources.drop_suspended()
-    sources.decisions.hold(job.key, reasons.minimum_pending(job.key))
+    sources.decisions.hold(job.key, why_missing(job) or reasons.minimum_pending(job.key))
 
 
 def _starts_without_room(allocation: RoleAllocation, found: Unscheduled) -> bool:

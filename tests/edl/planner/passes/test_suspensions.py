@@ -349,3 +349,15 @@ def test_the_room_of_a_start_that_is_taken_back_goes_to_the_queue() -> None:
     plan = plan_for(cluster(node("a", 1), _half_started(600, shape=shape(50)), waiting))
     assert [one.job.name for one in plan.suspensions] == ["half"]
     assert held(plan)["next"] == reasons.leaving(1)
+
+
+def _lacking(lost: int, **fields: Any) -> TrainingJob:  # noqa: ANN401 - of a role
+    """A gang of four that has lost so many pods, and its Job controller is in its back-off."""
+    pods = tuple(pod(index, "a") for index in range(4 - lost))
+    usual = {"suspended": False, "size": 4, "pods": pods, "failures": 5, "priority": -5}
+    return worker("low", 4, 4, **(usual | fields))
+
+
+def test_a_gang_without_room_for_its_lost_pods_says_that_they_are_missing() -> None:
+    plan = plan_for(cluster(node("a", 2), _lacking(2)))
+    assert told(plan)["low"].startswith("2 of 4 pods of its minimum are missing: ")

@@ -1,0 +1,60 @@
+"""Pods of a minimum that the Job controller has yet to make again."""
+
+from datetime import timedelta
+
+import pytest
+
+from edl.lost_pods import longest_wait, lost_pods, recreated_within, why_missing
+from edl.messages import message
+from edl.model import PodPhase
+from tests.edl.planner.states import pod, role, worker
+
+
+def test_lost_pods_of_the_minimum_are_missing_until_they_are_made_again() -> None:
+    there = (pod(0, "a"), pod(2), pod(5, "a"))
+    lacking = role("worker", 3, 9, suspended=False, size=6, pods=there, failures=3)
+    assert lost_pods(lacking) == 1
+    assert lost_pods(lacking.changed(pods=(*there, pod(1)))) == 0
+
+
+@pytest.mark.parametrize("left", [{"terminating": True}, {"phase": PodPhase.FAILED}])
+def test_failed_and_terminating_pods_are_lost(left: dict[str, object]) -> None:
+    pods = (pod(0, "a"), pod(1, "a", **left))
+    assert lost_pods(role("worker", 2, 2, suspended=False, pods=pods, failures=1)) == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"failures": 0},
+        {"failures": 7, "failures_at_start": 7},
+        {"completed_indexes": frozenset({1})},
+        {"suspended": True},
+        {"indexed": False, "remaining": 1},
+    ],
+    ids=["being started", "lost before its start", "done", "suspended", "no work left"],
+)
+def test_other_pods_that_are_not_there_are_not_lost(fields: dict[str, object]) -> None:
+    usual = {"suspended": False, "size": 2, "pods": (pod(0, "a"),), "failures": 1}
+    assert lost_pods(role("worker", 2, 2, **(usual | fields))) == 0
+
+
+@pytest.mark.parametrize(("failures", "seconds"), [(1, 10), (4, 80), (5, 160), (7, 600), (99, 600)])
+def test_the_job_controller_waits_twice_as_long_after_each_failure(
+    failures: int, seconds: int
+) -> None:
+    found = role("worker", 2, 2, failures=failures + 3, failures_at_start=3)
+    assert recreated_within(found) == timedelta(seconds=seconds)
+
+
+def test_a_job_says_how_many_pods_of_its_minimum_are_missing() -> None:
+    pods = tuple(pod(index, "a") for index in range(46))
+    lacking = worker("low", 60, 72, suspended=False, size=60, pods=pods, failures=14)
+    assert longest_wait(lacking) == timedelta(minutes=10)
+    said = why_missing(lacking)
+    assert said is not None
+    assert message(said) == (
+        "14 of 60 pods of its minimum are missing: the Job controller creates them again after "
+        "its back-off, up to 600 s"
+    )
+    assert why_missing(worker("low", 1, 2, on=["a"])) is None
