@@ -85,7 +85,14 @@ class Reservation:
             ]
             useful = reduce(np.logical_or, helps).tolist()
             choice = RemovalChoice(self.capacity, reclaimable, scope)
-            self._pass(reclaimable, scope, lambda found: _on(found, useful), self.complete, choice)
+            least = reclaimable.min_replicas
+            self._pass(
+                reclaimable,
+                scope,
+                lambda found: _on(found, least(found), useful),
+                self.complete,
+                choice,
+            )
         if not self.complete():
             self._pass(reclaimable, scope, self._in_the_way(), self.complete)
         self._reprieve(reclaimable)
@@ -197,13 +204,11 @@ class _Taken:
         )
 
 
-def _on(allocation: RoleAllocation, useful: Sequence[bool]) -> bool:
-    """Whether the replica that leaves first is on such a node."""
-    leaves = slice(allocation.min_replicas, None) if leaves_by_name(allocation) else slice(-1, None)
-    return any(
-        placement.node != NO_NODE and useful[placement.node]
-        for placement in allocation.placements[leaves]
-    )
+def _on(allocation: RoleAllocation, least: int, useful: Sequence[bool]) -> bool:
+    """Whether a replica that may leave first is on such a node."""
+    first = least if leaves_by_name(allocation) else allocation.size - 1
+    nodes = (allocation.placements[position].node for position in range(first, allocation.size))
+    return any(node != NO_NODE and useful[node] for node in nodes)
 
 
 def reserve_capacity(

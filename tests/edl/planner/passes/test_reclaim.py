@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import timedelta
+from typing import SupportsIndex
 
 import pytest
 
@@ -9,8 +10,14 @@ from edl.messages import message
 from edl.model import ClusterState, ResizePolicy, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
+from edl.planner.packing.pod_class import PodSetRequest
+from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
+from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order
+from edl.planner.snapshot.role_allocation import Placement
+from edl.planner.snapshot.take_snapshot import take_snapshot
+from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import sizes
 from tests.edl.planner.states import (
@@ -158,7 +165,8 @@ def test_a_started_job_that_lost_a_node_takes_room_for_its_minimum() -> None:
 
 def items(name: str, low: int, on: list[str], **fields: object) -> TrainingJob:
     """Interchangeable pods: the Job controller ends the last ones when the Job shrinks."""
-    return worker(name, low, 99, on=on, resizing=ResizePolicy.ITEMS, indexed=False, **fields)
+    given = {"high": 99, "on": on, "resizing": ResizePolicy.ITEMS, "indexed": False}
+    return worker(name, low, **(given | fields))
 
 
 SPREAD = [node(name, 4) for name in "abcd"]
@@ -193,3 +201,53 @@ def test_work_items_of_two_jobs_leave_the_same_node_for_a_gang() -> None:
     plan = plan_for(cluster(*SPREAD, one, two, worker("gang", 1, 1, shape=shape(4))))
     left = Counter(sizes(plan))
     assert left.total() == 12
+
+
+def test_work_items_leave_by_name_also_where_their_role_grows_elsewhere_afterwards() -> None:
+    """Each node has room for two more, and the larger pod needs that of four."""
+    roomy = [node(name, 6) for name in "abcd"]
+    state = cluster(*roomy, items("sweep", 1, ROUND_ROBIN), demand("api", shape(4)))
+    plan = plan_for(state)
+    assert sizes(plan) == {"sweep": 14}
+    (drain,) = plan.drains
+    on = {pod.name: pod.node for pod in state.jobs[0].roles[0].status.pods}
+    assert len({on[name] for name in drain.pods}) == 1
+    assert not act(state, plan, after=timedelta(seconds=1)).demands
+
+
+def test_items_that_are_done_leave_before_those_that_run() -> None:
+    """A Job makes a deleted item again while its size allows one for each that is left."""
+    pods = [pod(place, on) for place, on in enumerate(["a", "b", "c", "d", "a", "b"])]
+    sweep = items("sweep", 1, [], size=20, suspended=False, pods=pods, remaining=6)
+    state = cluster(*SPREAD, sweep, demand("api", shape(4)))
+    plan = plan_for(state)
+    assert sizes(plan) == {"sweep": 5}
+    (drain,) = plan.drains
+    on = {pod.name: pod.node for pod in pods}
+    assert [on[name] for name in drain.pods] in (["c"], ["d"])
+
+
+class Reads(list[Placement]):
+    """Placements that count how many of them are read."""
+
+    count = 0
+
+    def __getitem__(self, key: SupportsIndex | slice) -> Placement | list[Placement]:
+        found = super().__getitem__(key)
+        self.count += len(found) if isinstance(key, slice) else 1
+        return found
+
+
+def test_the_work_of_a_removal_is_in_proportion_to_the_items() -> None:
+    on = [f"n{place % 40}" for place in range(320)]
+    nodes = [node(f"n{place}", 8) for place in range(40)]
+    state = cluster(*nodes, items("sweep", 1, on, high=999), demand("api", shape(8), count=20))
+    snapshot = take_snapshot(state, POLICIES["fair"], PATIENT)
+    (allocation,) = snapshot.allocations
+    allocation.placements = reads = Reads(allocation.placements)
+    request = PodSetRequest(snapshot.pod_class(state.demands[0].shape), 20)
+    reservation = Reservation(snapshot.capacity, [request])
+    reclaimable = Reclaimable(snapshot, [allocation], reclaim_order(snapshot))
+    assert reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True)
+    assert allocation.size == 160
+    assert reads.count < 10 * 320
