@@ -1,9 +1,9 @@
 """The capacity that replicas above minimums hold, and that claims may have."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,8 +15,16 @@ from edl.planner.teams.reclaim_priority import NONE_RECLAIMABLE, ReclaimPriority
 _node: Final = attrgetter("node")
 Extras: TypeAlias = Iterable[tuple[RoleAllocation, Sequence[Placement]]]
 """Roles with their placements above the minimum."""
-_Kind: TypeAlias = tuple[ReclaimPriority, PodClass, int]
-"""What comes into reach alike; 1 for extras, -1 for those that are none any more."""
+_Kind: TypeAlias = tuple[ReclaimPriority, PodClass]
+"""What comes into reach alike."""
+
+
+class _NodesOfKind(NamedTuple):
+    """A node for each extra, as it was at first, and what has changed since."""
+
+    nodes: list[int]
+    changed: Counter[int]
+    """By node; claims take and give back the same replicas many times, which leaves no trace."""
 
 
 class ReclaimableCapacity:
@@ -28,22 +36,22 @@ class ReclaimableCapacity:
 
     def __init__(self, capacity: NodeCapacity, extras: Extras) -> None:
         self._capacity = capacity
-        self._nodes: defaultdict[int, defaultdict[_Kind, list[int]]] = defaultdict(
-            lambda: defaultdict(list)
+        self._nodes: defaultdict[int, defaultdict[_Kind, _NodesOfKind]] = defaultdict(
+            lambda: defaultdict(lambda: _NodesOfKind([], Counter()))
         )
-        """By team and kind, a node for each."""
+        """By team and kind."""
         self._reached = np.zeros_like(capacity.future_idle)
         self._read: tuple[ReclaimScope, int] | None = None
         """What `_reached` is of: the scope, and the version of its balance."""
         self._most: dict[int, ReclaimPriority] = {}
         """By team, the highest priority of replicas that are counted in `_reached`."""
         for allocation, placements in extras:
-            kind = (allocation.reclaim_priority, allocation.pod_class, 1)
-            self._nodes[allocation.team][kind] += map(_node, placements)
+            kind = (allocation.reclaim_priority, allocation.pod_class)
+            self._nodes[allocation.team][kind].nodes.extend(map(_node, placements))
 
     def add(self, allocation: RoleAllocation, placement: Placement, sign: int) -> None:
         priority, pod_class = allocation.reclaim_priority, allocation.pod_class
-        self._nodes[allocation.team][priority, pod_class, sign].append(placement.node)
+        self._nodes[allocation.team][priority, pod_class].changed[placement.node] += sign
         if priority <= self._most.get(allocation.team, NONE_RECLAIMABLE):
             pod_class.release_from(self._reached, (placement.node,), sign)
 
@@ -67,8 +75,10 @@ class ReclaimableCapacity:
                 continue
             self._most[team] = most
             low, high, into = min(before, most), max(before, most), 1 if most > before else -1
-            for (priority, pod_class, sign), nodes in kinds.items():
+            for (priority, pod_class), held in kinds.items():
                 if low < priority <= high:
-                    changes[pod_class, into * sign] += nodes
+                    changes[pod_class, into] += held.nodes
+                    changes[pod_class, into] += held.changed.elements()
+                    changes[pod_class, -into] += (-held.changed).elements()
         for (pod_class, sign), nodes in changes.items():
             pod_class.release_from(self._reached, nodes, sign)

@@ -1,0 +1,46 @@
+"""The room that extras hold, while claims take replicas and give them back."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from edl.planner.decision_limits import Limits
+from edl.planner.packing.node_capacity import Ints
+from edl.planner.packing.pod_class import PodClass
+from edl.planner.policies import POLICIES
+from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order
+from edl.planner.snapshot.take_snapshot import take_snapshot
+from edl.planner.teams.reclaim_priority import ALL_IN_REACH
+from tests.edl.planner.states import cluster, node, worker
+
+
+def test_claims_that_take_nothing_in_the_end_leave_no_more_to_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = cluster(node("a", 4), worker("running", 1, 4, on=["a"] * 4))
+    snapshot = take_snapshot(state, POLICIES["fair"], Limits())
+    reclaimable = Reclaimable(snapshot, snapshot.allocations, reclaim_order(snapshot))
+    (allocation,) = snapshot.allocations
+    for _ in range(50):
+        reclaimable.restore(allocation, reclaimable.evict(allocation))
+    counted: list[int] = []
+    release_from = PodClass.release_from
+
+    def counting(found: PodClass, room: Ints, nodes: Iterable[int], sign: int = 1) -> None:
+        counted.extend(nodes)
+        release_from(found, room, nodes, sign)
+
+    monkeypatch.setattr(PodClass, "release_from", counting)
+    room = reclaimable.capacity.with_idle(ALL_IN_REACH)
+    assert room[snapshot.capacity.resources.index("cpu"), 0] == 3000
+    assert len(counted) == 3
+
+
+def test_a_replica_that_was_taken_is_no_room_for_the_next_claim() -> None:
+    state = cluster(node("a", 4), worker("running", 1, 4, on=["a"] * 4))
+    snapshot = take_snapshot(state, POLICIES["fair"], Limits())
+    reclaimable = Reclaimable(snapshot, snapshot.allocations, reclaim_order(snapshot))
+    (allocation,) = snapshot.allocations
+    reclaimable.evict(allocation)
+    room = reclaimable.capacity.with_idle(ALL_IN_REACH)
+    assert room[snapshot.capacity.resources.index("cpu"), 0] == 3000
