@@ -36,7 +36,7 @@ def test_claims_that_take_nothing_in_the_end_leave_no_more_to_count(
     assert len(counted) == 3
 
 
-def test_a_replica_that_was_taken_is_no_room_for_the_next_claim() -> None:
+def test_the_next_claim_does_not_count_a_replica_that_was_taken() -> None:
     state = cluster(node("a", 4), worker("running", 1, 4, on=["a"] * 4))
     snapshot = take_snapshot(state, POLICIES["fair"], Limits())
     reclaimable = Reclaimable(snapshot, snapshot.allocations, reclaim_order(snapshot))
