@@ -95,9 +95,9 @@ def logs(world: CliContext, job: str, asked: LogOptions, scope: Scope) -> None:
     style = Style(asked.prefix, asked.timestamps, coloured)
     wanted = asked.wanted(job, found)
     if asked.follow:
-        connection = _watching(world, connection, found.key.namespace)
-        looking = partial(_look, world, connection, found.key, wanted)
-        _follow(world, connection, looking, asked.part, style)
+        watching = _watching(world, connection, found.key.namespace)
+        looking = partial(_look, world, watching, found.key, wanted, connection)
+        _follow(world, watching, looking, asked.part, style)
         return
     sources = find(connection, found, wanted)
     if not sources:
@@ -114,14 +114,19 @@ def _watching(
 
 
 def _look(
-    world: CliContext, connection: ClusterConnection, key: JobKey, wanted: LogSelection
+    world: CliContext,
+    connection: ClusterConnection,
+    key: JobKey,
+    wanted: LogSelection,
+    unwatched: ClusterConnection,
 ) -> FollowedPods:
+    """The last look lists the pods itself: their watch may be behind that of the Jobs."""
     job = only(key, survey_jobs(connection, world.now()))
     if job is None:
         return FollowedPods((), f"{key.name} is gone", over=True)
-    sources = find(connection, job, wanted)
     if phase(job) in _OVER:
-        return FollowedPods(sources, why(job).message, over=True)
+        return FollowedPods(find(unwatched, job, wanted), why(job).message, over=True)
+    sources = find(connection, job, wanted)
     if not sources:
         return FollowedPods((), f"{no_pods(job, wanted)}; waiting for them")
     return FollowedPods(sources, _not_begun(sources))

@@ -1,21 +1,25 @@
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from typing import cast as typed
 
 import pytest
 
 from edl import contract
 from edl.errors import Forbidden, Unreachable
-from edl.kube.cluster import Cluster, Log, LogRequest
+from edl.kube.cluster import Cluster, ListOptions, Log, LogRequest, RawList
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.completion_main import answer
 from kubectl_edl.logs.follow_logs import MOST, FollowedPods, Follower, Output
 from kubectl_edl.logs.log_targets import LogTarget
+from kubectl_edl.logs.read_logs import elastic_pods
 from kubectl_edl.main import run
 from tests.kubectl_edl.fenced import Behind
 from tests.kubectl_edl.stage import Stage, cast, job, mnist, pod
+
+if TYPE_CHECKING:
+    import io
 
 
 def target(name: str) -> ObjectRef:
@@ -286,6 +290,24 @@ def test_following_takes_in_pods_that_come_and_ends_with_the_job(stage: Stage) -
     chief = [line for line in lines if line.startswith("[chief-0]")]
     assert chief == ["[chief-0] step 1", "[chief-0] step 2", "[chief-0] step 3"]
     assert "[worker-3] I come late" in lines
+
+
+def test_the_log_of_a_pod_that_the_watch_has_not_seen_is_read_at_the_end(stage: Stage) -> None:
+    pods = stage.cluster.list(elastic_pods("default"))
+
+    class Late(Behind):
+        def list(self, selection: ListOptions) -> RawList:
+            return pods if selection.kind == "Pod" else self.cluster.list(selection)
+
+    def runs() -> None:
+        started(stage, "mnist-worker-3-x3")
+        write(stage, "mnist-worker-3-x3", "I come late")
+        over(stage)
+
+    stage.between = [runs]
+    world = replace(stage.world(), watched=lambda cluster, _: typed("Cluster", Late(cluster)))
+    assert run(["logs", "mnist", "-f", "--role", "worker"], world, {}) == 0
+    assert "[worker-3] I come late\n" in typed("io.StringIO", world.out).getvalue()
 
 
 def test_the_tail_is_of_what_was_there_and_what_comes_later_is_whole(stage: Stage) -> None:
