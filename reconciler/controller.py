@@ -108,15 +108,15 @@ class Controller:
         self._leave_out(steps.errors)
         begun = self._clocks.monotonic()
         ends = begun + _acting(decided)
-        finished = self._act(steps.steps, lambda: ended() or self._clocks.monotonic() > ends)
+        report = self._act(steps.steps, lambda: ended() or self._clocks.monotonic() > ends)
         self._rest = max(self._rest - (self._clocks.monotonic() - begun), 0.0)
-        if not finished:
+        if report.left:
             self._rest = 0.0
             return 0.0
         asked = steps.recheck_after.total_seconds() if steps.recheck_after else None
         retry = self._postponed.next(self._clocks.monotonic())
-        if retry is not None:  # a conflict's back-off is short, and an owner may wait for the write
-            self._rest = min(self._rest, retry)
+        if report.conflicts:  # their back-off is short, and an owner may wait for the write
+            self._rest = min(self._rest, AFTER_CONFLICT.first)
         again = SOONEST if self._refusals.unseen else RESYNC
         soonest = min(time for time in (again, asked, retry) if time is not None)
         return max(soonest, SOONEST, self._rest)
@@ -142,13 +142,12 @@ class Controller:
         self._errors = 0
         return pause
 
-    def _act(self, steps: Sequence[Step], enough: Callable[[], bool]) -> bool:
-        """False if it stopped before the last one."""
+    def _act(self, steps: Sequence[Step], enough: Callable[[], bool]) -> StepReport:
         begun = self._clocks.monotonic()
         report = self._executor.act(steps, enough)
         self._remember(report)
         self._decisions.acted(report, self._clocks.monotonic() - begun)
-        return not report.left
+        return report
 
     def _remember(self, report: StepReport) -> None:
         now = self._clocks.monotonic()
