@@ -148,10 +148,10 @@ def _(about: Pods, code: Code) -> _Sentence:  # noqa: ARG001
 
 @_about.register
 def _(about: LostPods, code: Code) -> _Sentence:  # noqa: ARG001
-    are = "is" if about.count == 1 else "are"
-    missing = f"{about.count} of {about.of} pods of its minimum {are} missing"
+    one = f"1 of {about.of} pods of its minimum is missing"
+    many = f"{about.count} of {about.of} pods of its minimum are missing"
     then = f"the Job controller creates them again after its back-off, up to {about.seconds:g} s"
-    return _Sentence(f"{missing}: {then}")
+    return _Sentence(f"{one if about.count == 1 else many}: {then}")
 
 
 @_about.register
