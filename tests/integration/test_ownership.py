@@ -160,7 +160,7 @@ def test_an_existing_job_cannot_be_labelled(installed: Stage) -> None:
     del plain["metadata"]["labels"]
     installed.apply(plain)
     said = installed.kubectl_refused("label", "job", "plain", f"{contract.FRAMEWORK}=none")
-    assert "kubectl edl adopt plain --recreate" in said
+    assert f"kubectl edl adopt plain -n {installed.namespace} --recreate" in said
 
 
 def _meaning(job: Json) -> Json:
