@@ -107,13 +107,9 @@ def still_released(job: Json) -> tuple[Json, tuple[str, ...]]:
     our labels may come to the same, so both have one answer.
     """
     metadata = job.get("metadata") or {}
-    kept = {
-        place: {name: text for name, text in found.items() if not name.startswith(contract.PREFIX)}
-        for place, found in (("labels", labels(job)), ("annotations", annotations(job)))
-    }
-    kept["labels"] = kept["labels"] or {contract.JOB_NAME_LABEL: metadata["name"]}
+    kept = {"labels": _some_label(job, labels(job)), "annotations": _foreign(annotations(job))}
     warning = (
-        f"{metadata['name']} was released and stays an ordinary Job, without names of "
+        f"{metadata.get('name', '')} was released and stays an ordinary Job, without names of "
         f"{contract.PREFIX}: kubectl edl release -f FILE takes them out of its file, "
         f"{_adoption(job)} makes it elastic again"
     )
@@ -122,9 +118,17 @@ def still_released(job: Json) -> tuple[Json, tuple[str, ...]]:
 
 def others_labels(job: Json) -> dict[str, str]:
     """Labels that the API server would default on a Job without labels, except ours."""
-    found = labels(template(job)).items()
-    kept = {name: text for name, text in found if not name.startswith(contract.PREFIX)}
-    return kept or {contract.JOB_NAME_LABEL: job["metadata"]["name"]}
+    return _some_label(job, labels(template(job)))
+
+
+def _some_label(job: Json, found: Mapping[str, str]) -> dict[str, str]:
+    """These without ours; where none is left, one that keeps those of its pods from coming back."""
+    own = {contract.JOB_NAME_LABEL: (job.get("metadata") or {}).get("name", "")}
+    return _foreign(found) or own
+
+
+def _foreign(found: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in found.items() if not name.startswith(contract.PREFIX)}
 
 
 def _adoption(job: Json) -> str:

@@ -482,6 +482,17 @@ def test_a_conflict_waits_for_its_own_back_off_and_no_rest(world: World) -> None
     assert bell.waited == (pytest.approx(AFTER_CONFLICT.first), pytest.approx(AFTER_CONFLICT.first))
 
 
+def test_the_back_off_of_a_failed_write_does_not_shorten_the_rest(world: World) -> None:
+    """Those of many jobs end at all times: they would leave no rest at all."""
+    world.hand.fails[A] = Invalid("refused", 422)
+    world.loop.round()
+    world.time.seconds += 0.7
+    world.deciding = 0.1
+    bell = Bell()
+    world.loop.run(bell, AlwaysLeader())
+    assert bell.waited[1] == pytest.approx(0.4)
+
+
 def test_a_plan_that_was_cut_goes_on_without_a_rest(world: World) -> None:
     world.deciding = LONGEST_ACT * MOST_DECIDING
     world.hand.seconds = 2 * LONGEST_ACT

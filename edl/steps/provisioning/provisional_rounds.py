@@ -70,7 +70,7 @@ def _without_moved(
         for one in plan.drains
         if one.job == job.key and one.reason.code is Code.NODE_UNSCHEDULABLE
     }
-    pods = ((role, count - moved.get(role, 0)) for role, count in request.pods)
+    pods = ((role, max(count - moved.get(role, 0), 0)) for role, count in request.pods)
     return replace(request, pods=tuple(pods)) if moved else request
 
 

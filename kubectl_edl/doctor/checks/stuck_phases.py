@@ -10,6 +10,7 @@ from edl.lost_pods import longest_wait, why_missing
 from edl.messages import message
 from edl.model import Phase, TrainingJob
 from edl.phases import ending, phase
+from edl.planner.decision_limits import Limits
 from kubectl_edl.doctor.checks.check import Diagnosis, FixCommand, failure, warning
 from kubectl_edl.model.training_job_view import why
 from kubectl_edl.output.age import duration
@@ -23,7 +24,7 @@ _NOTICED: Final = timedelta(minutes=1)
 _SLOW: Final = timedelta(minutes=10)
 
 
-_GANG_LIMIT: Final = timedelta(minutes=2)
+_GANG_LIMIT: Final = Limits().gang_limit
 """The reconciler's default."""
 
 
