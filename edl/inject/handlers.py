@@ -169,21 +169,21 @@ def _unlabelled(request: AdmissionRequest, context: Context) -> AdmissionVerdict
 
 
 def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> AdmissionVerdict:
-    update_policy.refuse_other_queues(manifest)
     clean, warnings = namespace_defaults.given(
         update_policy.without_ours(held_ttl.hold(manifest)), policy
     )
-    unreadable = namespace_limits.unreadable(policy)
+    queued, unreadable = update_policy.other_queues(manifest), namespace_limits.unreadable(policy)
     try:
         spec = parse(clean)
     except Denied as denied:
-        raise Denied([*denied.findings, *unreadable]) from None
+        made = bare_pod_warnings.made_by(manifest)
+        raise Denied([*queued, *denied.findings, *made, *unreadable]) from None
+    _refuse(queued)
     if _is_to_be_paused(manifest):
         clean = update_policy.paused(clean)
     done = release_skew.marked(complete(clean, spec, context.image), context.release)
     own = [*index_rules.findings(clean, spec), *gpus.findings(_pod(clean), spec.resources.gpu)]
-    if findings := [*unreadable, *own, *namespace_limits.exceeded(manifest, done, spec, policy)]:
-        raise Denied(findings)
+    _refuse([*unreadable, *own, *namespace_limits.exceeded(manifest, done, spec, policy)])
     lost = kubeshare.warnings(clean, spec)
     return AdmissionVerdict(
         done,
@@ -199,6 +199,12 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
             *topology_warnings.warnings(done, spec),
         ),
     )
+
+
+def _refuse(findings: list[Finding]) -> None:
+    """Raises Denied where there are any."""
+    if findings:
+        raise Denied(findings)
 
 
 def _pod(manifest: Json) -> Json:
@@ -226,7 +232,7 @@ def _update(request: AdmissionRequest, old: Json, *, trusted: bool) -> Admission
     if update_policy.is_released(old):
         return AdmissionVerdict(*update_policy.still_released(manifest))
     if contract.KUEUE_QUEUE not in labels(old):
-        update_policy.refuse_other_queues(manifest)
+        _refuse(update_policy.other_queues(manifest))
     update_policy.check_identity(manifest, old)
     held, warnings = update_policy.held(held_ttl.hold(manifest, old), old)
     update_policy.check(held, old, request.policy)

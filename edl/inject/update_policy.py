@@ -27,8 +27,8 @@ def manager(manifest: Json) -> str:
     return "" if owner == contract.JOB_CONTROLLER else owner
 
 
-def refuse_other_queues(manifest: Json) -> None:
-    """Raises Denied for a Job that another controller runs or queues, or that opts out of us."""
+def other_queues(manifest: Json) -> list[Finding]:
+    """Why a labelled Job is refused that another controller runs or queues, or that opts out."""
     findings = []
     if owner := manager(manifest):
         what = f'this Job belongs to "{owner}"'
@@ -41,8 +41,7 @@ def refuse_other_queues(manifest: Json) -> None:
         path = f"metadata.labels[{contract.INJECTION}]"
         what = f'"{labels(manifest)[contract.INJECTION]}" beside {contract.FRAMEWORK}'
         findings.append(Finding(path, what, "remove one of them"))
-    if findings:
-        raise Denied(findings)
+    return findings
 
 
 def without_ours(manifest: Json) -> Json:

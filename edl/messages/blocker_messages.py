@@ -1,8 +1,6 @@
 """What users read of a cause: what is in the way, and what would change it."""
 
-from collections.abc import Mapping
 from functools import singledispatch
-from typing import Final
 
 from edl.messages.reason_messages import message, precedence
 from edl.messages.scarcity_messages import SCARCE, kept_to, listed, node_rule, resource, scarce
@@ -25,11 +23,6 @@ from edl.model.blockers import (
 from edl.model.reason_codes import Roles
 from edl.model.topology_domains import is_one_node
 from edl.quantities import Resources, amount_text, told
-
-_REMEDIES: Final[Mapping[JobCondition, str]] = {
-    JobCondition.PAUSED: "resuming it (kubectl edl resume)",
-    JobCondition.PROBLEM: "putting this right",
-}
 
 
 @singledispatch
@@ -91,7 +84,8 @@ def _(found: OwnCondition) -> str:
     if found.what is JobCondition.MISSING and isinstance(found.reason.about, Roles):
         names = found.reason.about.names
         return f"kubectl apply the Job{'s' if len(names) > 1 else ''} of {', '.join(names)}"
-    return _REMEDIES.get(found.what, "")
+    # A problem says itself what puts it right.
+    return "resuming it (kubectl edl resume)" if found.what is JobCondition.PAUSED else ""
 
 
 @cause.register

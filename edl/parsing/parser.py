@@ -175,10 +175,11 @@ def _check_role(
     if seat.max > 1 and (limit := framework.only_one(seat.role, mode)):
         form.found(path, f"{seat.max} × {seat.role}", limit)
     completions = form.completions
+    default = "" if "completions" in form.job else ", the default"
     if mode.resizing is ResizePolicy.ITEMS and completions is not None and seat.max > completions:
         form.found(
             path,
-            f"max {seat.max} is above spec.completions {completions}",
+            f"max {seat.max} is above spec.completions {completions}{default}",
             "framework none counts work items: set completions to their number, or leave it out "
             "with spec.parallelism for a work queue",
         )

@@ -9,7 +9,7 @@ from kubectl_edl.cli.candidates import plain
 from kubectl_edl.cli.command_errors import Refused, no_such_job_in
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.output.yaml_writer import joined
-from kubectl_edl.resources.manifest_items import JOB_KINDS, misshapen, name_of
+from kubectl_edl.resources.manifest_items import JOB_KINDS, misshapen, name_of, prefixed
 from kubectl_edl.resources.manifest_sources import Named, sources
 from kubectl_edl.resources.source_manifest import as_written
 from kubectl_edl.resources.yaml_rewriter import Rewritten, hints, rewrite
@@ -74,5 +74,5 @@ class _Labeller:
         try:
             return labelled(as_written(manifest), self._labels)
         except Denied as denied:
-            self.findings.extend(denied.findings)
+            self.findings += prefixed(f"{where}: ", denied.findings)
             return None

@@ -8,12 +8,13 @@ from typing import Final
 import click
 
 from edl import contract
-from edl.errors import Denied, Finding
+from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS
 from edl.parsing.parser import parse
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.options import option, option_group
+from kubectl_edl.resources.manifest_items import JOB_TEMPLATE, made_job, name_of, prefixed
 
 _LABELS: Final[Mapping[str, str]] = {
     "framework": contract.FRAMEWORK,
@@ -100,26 +101,12 @@ def _put(metadata: Json, place: str, values: Mapping[str, str]) -> None:
 
 
 def _check(target: Json, whole: Json) -> None:
-    name = (whole.get("metadata") or {}).get("name") or "(no name)"
+    name = name_of(whole) or "(no name)"
     if contract.FRAMEWORK not in (target["metadata"].get("labels") or {}):
         raise Refused(f'"{name}" needs a framework: add --framework, e.g. --framework tensorflow')
+    of_cron_job = target is not whole
+    place = f"{name}: {JOB_TEMPLATE}." if of_cron_job else f"{name}: "
     try:
-        parse(_as_job(target, whole))
+        parse(made_job(whole) if of_cron_job else whole)
     except Denied as denied:
-        raise Denied(
-            [Finding(f"{name}: {one.path}", one.what, one.allowed) for one in denied.findings]
-        ) from None
-
-
-def _as_job(target: Json, whole: Json) -> Json:
-    """The Job as the webhook will see it: with the API server's defaults, and a CronJob's names."""
-    if whole.get("kind") == "Pod":
-        return whole
-    spec = target.get("spec") or {}
-    # batch/v1 SetDefaults_Job: a Job that says neither is one run of one pod.
-    if spec.get("completions") is None and spec.get("parallelism") is None:
-        spec = {**spec, "completions": 1, "parallelism": 1}
-    metadata = target["metadata"]
-    if target is not whole:
-        metadata = {"name": f"{whole['metadata']['name']}-00000000", **metadata}
-    return {"kind": "Job", "metadata": metadata, "spec": spec}
+        raise Denied(prefixed(place, denied.findings)) from None

@@ -104,7 +104,9 @@ def _say_created(world: CliContext, name: str, fresh: Json, flags: str) -> None:
             "is the webhook of kubectl-edl installed in this cluster?"
         )
     job = (metadata.get("labels") or {}).get(contract.JOB) or name
-    world.say(f"{name}: created again with labels: kubectl edl status {job}{flags}")
+    paused = (metadata.get("annotations") or {}).get(contract.PAUSED) == contract.TRUE
+    then = ", and paused: kubectl edl resume" if paused else ": kubectl edl status"
+    world.say(f"{name}: created again with labels{then} {job}{flags}")
 
 
 def _plan(connection: ClusterConnection, target: ObjectRef, labels: LabelOptions) -> Rebirth:

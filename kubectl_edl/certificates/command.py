@@ -116,7 +116,6 @@ _COMMANDS: Final = {"show": show, "verify": verify, "renew": renew}
 certs: Final = Listed(
     _VERBS,
     title="Commands",
-    noun="command",
     load=_COMMANDS.__getitem__,
     order=command_first,
     name="certs",

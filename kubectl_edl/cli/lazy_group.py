@@ -1,10 +1,13 @@
 """Commands listed by name and summary, and imported only when they run."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import click
 from click.shell_completion import CompletionItem
+
+_FEW: Final = 12
+"""Names that an error lists; `--help` shows more of them better."""
 
 
 class Listed(click.Group):
@@ -21,7 +24,7 @@ class Listed(click.Group):
         lines: Mapping[str, str],
         *,
         title: str,
-        noun: str,
+        noun: str = "command",
         load: Callable[[str], click.Command],
         order: Callable[[list[str]], list[str]],
         **settings: Any,  # noqa: ANN401 (click's own)
@@ -49,8 +52,9 @@ class Listed(click.Group):
             from difflib import get_close_matches  # noqa: PLC0415 (only for mistakes)
 
             close = get_close_matches(args[0], self._lines, n=1)
-            way_out = f"did you mean {close[0]}?" if close else f"one of {', '.join(self._lines)}"
-            ctx.fail(f'there is no {self._noun} "{args[0]}"; {way_out}')
+            few = f"; one of {', '.join(self._lines)}" if len(self._lines) <= _FEW else ""
+            meant = f"; did you mean {close[0]}?" if close else few
+            ctx.fail(f'unknown {self._noun} "{args[0]}" for "{ctx.command_path}"{meant}')
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 (click's signature)
@@ -64,7 +68,9 @@ class Listed(click.Group):
             raise
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, self._order(args))
+        """`help COMMAND` is `COMMAND --help`, as in kubectl."""
+        helped = [*args[1:], "--help"] if args[:1] == ["help"] else args
+        return super().parse_args(ctx, self._order(helped))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
         return [

@@ -74,11 +74,13 @@ def _load(name: str) -> click.Command:
 def command_first(args: list[str], with_value: Collection[str] = WITH_VALUE) -> list[str]:
     """`-n team status` → `status -n team`: kubectl takes its flags on either side.
 
+    `--version` is `version`.
+
     Raises click.BadOptionUsage for a flag without its value: click would not know it.
     """
     flags: list[str] = []
-    rest = list(args)
-    while rest and rest[0].startswith("-") and rest[0] not in ("-h", "--help", "--version"):
+    rest = ["version", *args[1:]] if args[:1] == ["--version"] else list(args)
+    while rest and rest[0].startswith("-") and rest[0] not in ("-h", "--help"):
         flag = rest.pop(0)
         flags.append(flag)
         if flag in with_value:
@@ -95,7 +97,6 @@ class _Commands(Listed):
 CLI: Final = _Commands(
     COMMANDS,
     title="Commands",
-    noun="command",
     load=_load,
     order=command_first,
     name="edl",

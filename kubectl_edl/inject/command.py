@@ -37,8 +37,7 @@ says that something was refused. To test for them: kubectl edl inject -f FILE --
 
 _YAML: Final = "yaml"
 _NOTHING: Final = (
-    "hint: no Job or pod here carries edl.dev/framework, or all of them are complete already; "
-    "a CronJob's Jobs are completed when it makes them"
+    "hint: no Job or pod here carries edl.dev/framework, or all of them are complete already"
 )
 
 
@@ -96,4 +95,9 @@ def inject(world: CliContext, asked: InjectOptions) -> None:
         world.warn(_NOTHING)
     for hint in hints(stream.documents) if asked.form == _YAML else ():
         world.warn(hint)
+    for name in stream.cron_jobs if asked.form == asked.output else ():
+        world.warn(
+            f"hint: {name} stays as it is: its Jobs are completed when it makes them; "
+            "--explain shows how"
+        )
     world.out.write(view.FORMS[asked.form](stream, Layout(width=world.width)))

@@ -5,19 +5,31 @@ Defaults and limits of a namespace apply if the Namespace itself is among the ma
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from edl.errors import Denied, Finding
+from edl.errors import Denied
 from edl.inject.handlers import AdmissionRequest, Context, advise, mutate, validate
 from edl.inject.manifest_parts import labels, template
+from edl.inject.manifest_types import is_labelled
 from edl.inject.warnings import unknown_keys
 from edl.parsing import namespace_policy
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.writes import Json
-from kubectl_edl.resources.manifest_items import changed, misshapen
+from kubectl_edl.resources.manifest_items import (
+    JOB_TEMPLATE,
+    changed,
+    job_template,
+    made_job,
+    misshapen,
+    name_of,
+    prefixed,
+)
 from kubectl_edl.resources.manifest_sources import ManifestSource
 from kubectl_edl.resources.yaml_reader import Document, documents
 from kubectl_edl.resources.yaml_rewriter import Rewritten, rewritten
+
+if TYPE_CHECKING:
+    from edl.errors import Finding
 
 _USER: Final = "kubectl-edl inject"
 _NAMES: Final = {"Job": "job.batch", "Pod": "pod", "Namespace": "namespace"}
@@ -50,11 +62,13 @@ class Injection:
 class InjectedStream:
     """All documents of some files, in order.
 
-    `injections` are those of them, and of their Lists' items, that were completed.
+    `injections` are those of them, and of their Lists' items, that were completed, and the Jobs of
+    `cron_jobs`, which themselves stay as they are.
     """
 
     documents: tuple[Rewritten, ...]
     injections: tuple[Injection, ...]
+    cron_jobs: tuple[str, ...]
 
     @property
     def values(self) -> tuple[Json, ...]:
@@ -84,7 +98,7 @@ def inject(
         warn(warning)
     if injector.findings:
         raise Denied(injector.findings)
-    return InjectedStream(documented, tuple(injector.injections))
+    return InjectedStream(documented, tuple(injector.injections), tuple(injector.cron_jobs))
 
 
 class _Injector:
@@ -95,6 +109,7 @@ class _Injector:
         self._policies = policies
         self._context = Context(frozenset(), setting.image)
         self.injections: list[Injection] = []
+        self.cron_jobs: list[str] = []
         self.findings: list[Finding] = []
         self.warnings: list[str] = []
 
@@ -106,7 +121,7 @@ class _Injector:
         """None where nothing is to be done."""
         kind = manifest.get("kind")
         if kind == "CronJob":
-            self._remark(manifest, where)
+            self._cron_job(manifest, where)
         if kind not in _NAMES:
             return None
         if wrong := misshapen(manifest, where):
@@ -115,37 +130,42 @@ class _Injector:
         if kind == "Namespace":
             self._judge(manifest, where)
             return None
+        return self._completed(manifest, where, f"{where}: {named(manifest)}: ")
+
+    def _completed(self, manifest: Json, where: str, place: str) -> Json | None:
+        """A Job or pod as it will be stored; findings and warnings begin with `place`."""
         before = _as_sent(manifest, self._namespace)
         try:
             mutate(self._creation(_defaulted(before)), self._context)
             verdict = mutate(self._creation(before), self._context)
         except Denied as denied:
-            self.findings.extend(_placed(denied.findings, f"{where}: {named(manifest)}"))
+            self.findings += prefixed(place, denied.findings)
             return None
-        if verdict.manifest == before:
-            self._warn(where, manifest, advise(self._creation(before), self._context).warnings)
+        changed = verdict.manifest != before
+        said = verdict if changed else advise(self._creation(before), self._context)
+        self.warnings += [f"{place}{warning}" for warning in said.warnings]
+        if not changed:
             return None
-        self._warn(where, before, verdict.warnings)
         after = _in_order_of(before, verdict.manifest)
         self.injections.append(Injection(where, before, after))
         return after
 
-    def _warn(self, where: str, manifest: Json, warnings: Iterable[str]) -> None:
-        self.warnings += [f"{where}: {named(manifest)}: {warning}" for warning in warnings]
-
-    def _remark(self, manifest: Json, where: str) -> None:
+    def _cron_job(self, manifest: Json, where: str) -> None:
+        """What becomes of its Jobs; it is stored as it is."""
+        at = f"{where}: cronjob.batch/{name_of(manifest)}"
         if said := unknown_keys.on_cron_job(manifest):
-            name = manifest["metadata"].get("name", "")
-            self.warnings.append(
-                f"{where}: cronjob.batch/{name}: {said}; kubectl edl adopt -f FILE puts them there"
-            )
+            self.warnings.append(f"{at}: {said}; kubectl edl adopt -f FILE puts them there")
+        if wrong := misshapen(manifest, where):
+            self.findings += wrong if is_labelled(job_template(manifest)) else ()
+        elif self._completed(made_job(manifest), at, f"{at}: {JOB_TEMPLATE}."):
+            self.cron_jobs.append(at)
 
     def _judge(self, manifest: Json, where: str) -> None:
         """A Namespace is validated, never mutated."""
         try:
             validate(AdmissionRequest("CREATE", manifest, None, _USER), self._context)
         except Denied as denied:
-            self.findings.extend(_placed(denied.findings, f"{where}: {named(manifest)}"))
+            self.findings += prefixed(f"{where}: {named(manifest)}: ", denied.findings)
 
     def _creation(self, manifest: Json) -> AdmissionRequest:
         policy = self._policies.get(manifest["metadata"]["namespace"], namespace_policy.SILENT)
@@ -216,7 +236,3 @@ def _name(item: object) -> str:
     """Empty for what has none."""
     name = item.get("name") if isinstance(item, dict) else None
     return name if isinstance(name, str) else ""
-
-
-def _placed(findings: Iterable[Finding], where: str) -> list[Finding]:
-    return [Finding(f"{where}: {one.path}", one.what, one.allowed) for one in findings]

@@ -3,16 +3,19 @@
 The API server checks types before it calls the webhook; the manifests of a file are checked here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from edl.errors import Denied, Finding
 from edl.inject import manifest_types
+from edl.parsing.parser import parse
 from edl.writes import Json
 from kubectl_edl.resources.yaml_reader import Document
 
 JOB_KINDS: Final = ("Job", "CronJob", "Pod")
 """The kinds on which our labels and annotations do something."""
+JOB_TEMPLATE: Final = "spec.jobTemplate"
+"""Where a CronJob has the metadata and the spec of its Jobs."""
 
 
 def changed(document: Document, change: Callable[[Json, str], Json | None]) -> Json | None:
@@ -46,18 +49,42 @@ def name_of(manifest: Json) -> str:
     return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
 
 
+def job_template(cron_job: Json) -> Json | None:
+    """A CronJob's, None where it has none that is an object."""
+    spec = cron_job.get("spec")
+    found = spec.get("jobTemplate") if isinstance(spec, dict) else None
+    return found if isinstance(found, dict) else None
+
+
+def made_job(cron_job: Json) -> Json:
+    """A Job as the CronJob makes it, named as the one of the first minute of 1970."""
+    template = cron_job["spec"]["jobTemplate"]
+    above, own = cron_job.get("metadata") or {}, template.get("metadata") or {}
+    metadata = {"name": f"{name_of(cron_job)}-00000000", "namespace": above.get("namespace")}
+    metadata |= {place: own.get(place) for place in ("labels", "annotations")}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {name: value for name, value in metadata.items() if value},
+        "spec": template.get("spec") or {},
+    }
+
+
+def prefixed(place: str, findings: Iterable[Finding]) -> list[Finding]:
+    """The findings with their place before each path."""
+    return [Finding(f"{place}{one.path}", one.what, one.allowed) for one in findings]
+
+
 def misshapen(manifest: Json, where: str) -> list[Finding]:
     """What `edl.inject.manifest_types` finds, of a CronJob also in the Jobs that it makes."""
     if manifest.get("kind") != "CronJob":
         return _findings(manifest, f"{where}: ")
     own: Json = {"kind": "Job", "metadata": manifest.get("metadata")}
-    spec = manifest.get("spec")
-    made = spec.get("jobTemplate") if isinstance(spec, dict) else None
-    if not isinstance(made, dict):
-        allowed = "a template of Jobs belongs here"
-        what = "is missing" if made is None else "not an object"
-        return [Finding(f"{where}: spec.jobTemplate", what, allowed)]
-    template = _findings({**made, "kind": "Job"}, f"{where}: spec.jobTemplate.")
+    made = job_template(manifest)
+    if made is None:
+        what, allowed = "is missing, or not an object", "a template of Jobs belongs here"
+        return [Finding(f"{where}: {JOB_TEMPLATE}", what, allowed)]
+    template = _findings({**made, "kind": "Job"}, f"{where}: {JOB_TEMPLATE}.")
     return [*_findings(own, f"{where}: "), *template]
 
 
@@ -65,5 +92,16 @@ def _findings(manifest: Json, place: str) -> list[Finding]:
     try:
         manifest_types.check(manifest)
     except Denied as denied:
-        return [Finding(f"{place}{one.path}", one.what, one.allowed) for one in denied.findings]
+        return prefixed(place, [*denied.findings, *_others(manifest, denied.findings)])
+    return []
+
+
+def _others(manifest: Json, found: Iterable[Finding]) -> list[Finding]:
+    """What is wrong with the labels of the same manifest, at other places."""
+    known = {one.path for one in found}
+    try:
+        if manifest_types.is_labelled(manifest):
+            parse(manifest)
+    except Denied as denied:
+        return [one for one in denied.findings if one.path not in known]
     return []

@@ -57,13 +57,17 @@ def source_of(manifest: Json) -> Json:
 
 
 def as_written(manifest: Json) -> Json:
-    """A Job, CronJob or pod of a file: where it was read from the cluster, as its user wrote it."""
+    """A Job, CronJob or pod of a file: where it was read from the cluster, as its user wrote it.
+
+    Without owners: the garbage collector would delete it with them, or at once where they are gone.
+    """
     metadata = manifest.get("metadata") or {}
     if "uid" not in metadata:
         return manifest
+    ownerless = {name: value for name, value in metadata.items() if name != "ownerReferences"}
     if manifest["kind"] == "Job":
-        return source_of(manifest)
-    kept = {name: value for name, value in metadata.items() if name not in _SERVER_METADATA}
+        return source_of(manifest | {"metadata": ownerless})
+    kept = {name: value for name, value in ownerless.items() if name not in _SERVER_METADATA}
     return {name: value for name, value in manifest.items() if name != "status"} | {
         "metadata": kept
     }

@@ -10,7 +10,7 @@ from kubectl_edl.model import topology_view
 from kubectl_edl.model.training_job_view import job_names
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.report import Report
-from kubectl_edl.output.table import Column, Table, in_namespaces
+from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 from kubectl_edl.simulate.run_variants import Run
 from kubectl_edl.simulate.view import bounds, time_cell
 
@@ -29,7 +29,7 @@ def what_if_report(jobs: Sequence[TrainingJob], runs: Sequence[Run], namespace: 
         objects=tuple(_what_if_document(job, found) for job in jobs),
         names=tuple(map(job_names, jobs)),
         list_kind="WhatIfList",
-        nothing="No training jobs found.",
+        nothing=nothing_in(namespace, "training jobs found"),
     )
 
 

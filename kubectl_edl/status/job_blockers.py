@@ -17,13 +17,13 @@ _SOON: Final = timedelta(seconds=30)
 """So long nothing is stuck: pods come, images are pulled."""
 _LATELY: Final = timedelta(minutes=10)
 _DOCTOR: Final = "kubectl edl doctor"
-_CORRECT: Final = "correct it; Jobs that are wrong themselves are deleted and applied again"
+_CORRECT: Final = "correct its file and apply it again; where that is refused, delete the Job first"
 _CONFIG: Final = frozenset({"CreateContainerConfigError", "CreateContainerError"})
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """One blocker in a sentence, and the user's remedy."""
+    """One blocker in a sentence, and the user's remedy; empty where the sentence has it."""
 
     what: str
     way_out: str
@@ -43,7 +43,7 @@ def obstacles(
     found: Iterable[Obstacle] = _OF_PHASE.get(view.phase, _of_pods)(view, now)
     if view.phase is Phase.QUEUED and lead.stalled:
         doctor = f"{_DOCTOR}{view.flags}"
-        found = [one if one.way_out == _CORRECT else Obstacle(one.what, doctor) for one in found]
+        found = [Obstacle(one.what, doctor) if one.way_out else one for one in found]
     missing = _of_missing_pods(view, changes, now)
     return (*_problem(view), *found, *missing, *_of_waiting(view, waiting, now))
 
@@ -51,7 +51,8 @@ def obstacles(
 def in_the_way(found: Iterable[Obstacle]) -> str:
     """A section of a screen, empty for none."""
     lines = [
-        f"  {number}. {harmless(one.what)}\n     fix: {harmless(one.way_out)}\n"
+        f"  {number}. {harmless(one.what)}\n"
+        + (f"     fix: {harmless(one.way_out)}\n" if one.way_out else "")
         for number, one in enumerate(found, 1)
     ]
     return "".join(("Blockers:\n", *lines)) if lines else ""
@@ -67,7 +68,8 @@ def _there(view: JobView) -> str:
 
 def _problem(view: JobView) -> Iterator[Obstacle]:
     if view.job.problem:
-        yield Obstacle(view.job.problem, _CORRECT)
+        # Where no label can be read the findings say what is allowed, not how it gets there.
+        yield Obstacle(view.job.problem, "" if view.job.roles else _CORRECT)
     if view.job.refusal and view.job.refused:
         yield Obstacle(str(view.job.refusal), "change what refuses it: its start is tried again")
 
@@ -100,7 +102,7 @@ def _queued(view: JobView, now: datetime) -> Iterator[Obstacle]:
     unseen = why.reason is Code.UNOBSERVED and not new
     way = f"{_DOCTOR}{view.flags}" if unseen else f"kubectl edl explain {_flags(view)}"
     # What is wrong with a job says itself what puts it right.
-    yield Obstacle(why.message, _CORRECT if why.reason is Code.INVALID else way)
+    yield Obstacle(why.message, "" if why.reason is Code.INVALID else way)
 
 
 def _paused(view: JobView, now: datetime) -> Iterator[Obstacle]:

@@ -135,7 +135,6 @@ teams: Final = click.command(
     cls=Listed,
     lines=_VERBS,
     title="Commands",
-    noun="command",
     load=_COMMANDS.__getitem__,
     order=command_first,
     help=_HELP,

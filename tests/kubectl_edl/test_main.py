@@ -161,11 +161,9 @@ def test_ctrl_c_is_130() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["statu"], 'there is no command "statu"; did you mean status?'),
-        (
-            ["fly"],
-            f'there is no command "fly"; one of {", ".join(COMMANDS)}',
-        ),
+        (["statu"], 'unknown command "statu" for "kubectl edl"; did you mean status?'),
+        (["fly"], 'unknown command "fly" for "kubectl edl"'),
+        (["help", "fly"], 'unknown command "fly" for "kubectl edl"'),
     ],
 )
 def test_an_unknown_command_is_wrong_usage(arguments: list[str], words: str) -> None:
@@ -216,6 +214,15 @@ def test_without_a_command_the_overview_is_printed() -> None:
     assert all(f"  {name} " in found.out for name in COMMANDS)
 
 
+@pytest.mark.parametrize("line", ["", "status", "teams", "teams set"])
+def test_help_is_a_command_too_as_in_kubectl(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = line.split()
+    flag = Stage().run(*words, "--help").code, capsys.readouterr().out
+    assert (Stage().run("help", *words).code, capsys.readouterr().out) == flag
+    assert flag[0] == 0
+    assert flag[1].startswith(f"Usage: {' '.join(['kubectl edl', *words])} ")
+
+
 def test_flags_may_stand_before_the_command(stage: Stage) -> None:
     assert stage.run("-n", "empty", "status").err == stage.run("status", "-n", "empty").err
     assert command_first(["-n", "a", "--output=json", "-A", "status", "x"]) == [
@@ -236,6 +243,7 @@ def test_the_overview_lists_each_command_as_the_command_describes_itself() -> No
 def test_version_is_the_packages() -> None:
     assert Stage().run("version").out.startswith("kubectl-edl 0.")
     assert '"clientVersion": "0.' in Stage().run("version", "-o", "json").out
+    assert Stage().run("--version") == Stage().run("version")
 
 
 def test_help_loads_neither_the_cluster_nor_the_planner() -> None:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from edl import contract
+from edl.errors import Finding
 from edl.inject.manifest_parts import annotations
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
@@ -21,6 +22,12 @@ OF_JOBS: Final = (
     contract.TTL,
 )
 """Annotations that no bare pod heeds."""
+_WORKLOADS: Final = {
+    "ReplicaSet": "Deployment",
+    "StatefulSet": "StatefulSet",
+    "DaemonSet": "DaemonSet",
+}
+"""Controllers of apps/v1, and what their users write."""
 _JOBS: Final = "neither queued nor resized: use a Job"
 
 
@@ -43,3 +50,18 @@ def warnings(manifest: Json, done: Json, spec: JobSpec) -> tuple[str, ...]:
         verb = "does" if len(names) == 1 else "do"
         found.append(f"{', '.join(names)} {verb} nothing on bare pods, which are {_JOBS}")
     return tuple(found)
+
+
+def made_by(manifest: Json) -> tuple[Finding, ...]:
+    """For a refused pod of a Deployment or the like: its user has no file of the pod itself."""
+    owners = (manifest.get("metadata") or {}).get("ownerReferences") or ()
+    return tuple(
+        Finding(
+            f"metadata.labels[{contract.FRAMEWORK}]",
+            f"{owner['kind']} {owner.get('name', '')} makes this pod, and only Jobs and bare pods "
+            "train",
+            f"take it out of the pod template of the {_WORKLOADS[owner['kind']]}",
+        )
+        for owner in owners
+        if owner.get("apiVersion") == "apps/v1" and owner.get("kind") in _WORKLOADS
+    )

@@ -40,7 +40,8 @@ _TRIED: Final = 20
 def stuck(patient: Patient) -> Diagnoses:
     """Jobs stuck by phase and reason: an unmet wait, a partial start, an end that does not come."""
     jobs = _jobs(patient).jobs
-    rules = stuck_rules(reconciler_health.way_out(patient))
+    by = deciding(patient.connection, SettingsOverrides(), patient.now)
+    rules = stuck_rules(reconciler_health.way_out(patient), by.settings.limits.gang_limit)
     bad = [said for job in jobs if (said := _stuck(job, rules, patient.now))]
     yield from first(bad, _ALL)
     if not bad:

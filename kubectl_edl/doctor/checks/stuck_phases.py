@@ -10,7 +10,6 @@ from edl.lost_pods import longest_wait, why_missing
 from edl.messages import message
 from edl.model import Phase, TrainingJob
 from edl.phases import ending, phase
-from edl.planner.decision_limits import Limits
 from kubectl_edl.doctor.checks.check import Diagnosis, FixCommand, failure, warning
 from kubectl_edl.model.training_job_view import why
 from kubectl_edl.output.age import duration
@@ -24,22 +23,21 @@ _NOTICED: Final = timedelta(minutes=1)
 _SLOW: Final = timedelta(minutes=10)
 
 
-_GANG_LIMIT: Final = Limits().gang_limit
-"""The reconciler's default."""
-
-
 StuckRule: TypeAlias = Callable[[TrainingJob, datetime], Diagnosis | None]
 
 
-def stuck_rules(log: str) -> tuple[StuckRule, ...]:
-    """The first that holds speaks: the others say the same less well."""
+def stuck_rules(log: str, gang_limit: timedelta) -> tuple[StuckRule, ...]:
+    """The first that holds speaks: the others say the same less well.
+
+    `log` is where to look for a reconciler that does nothing, `gang_limit` is its setting.
+    """
     return (
         _unreadable,
         _incomplete,
         partial(_unnoticed, log),
         _unprovisioned,
         _half_started,
-        _lacking_lost_pods,
+        partial(_lacking_lost_pods, gang_limit),
         _starting,
         _scaling,
         partial(_finishing, log),
@@ -120,10 +118,10 @@ def _half_started(job: TrainingJob, now: datetime) -> Diagnosis | None:
     )
 
 
-def _lacking_lost_pods(job: TrainingJob, now: datetime) -> Diagnosis | None:
+def _lacking_lost_pods(gang_limit: timedelta, job: TrainingJob, now: datetime) -> Diagnosis | None:
     del now
     lacks = why_missing(job)
-    if lacks is None or ending(job) or longest_wait(job) <= _GANG_LIMIT:
+    if lacks is None or ending(job) or longest_wait(job) <= gang_limit:
         return None
     return warning(f"{job.key}: {message(lacks)}", explanation(job))
 

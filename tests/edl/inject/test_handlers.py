@@ -77,6 +77,30 @@ def test_a_job_in_another_queue_is_refused() -> None:
         create(cast("worker", **{contract.KUEUE_QUEUE: "team"}))
 
 
+def test_another_queue_hides_no_other_finding() -> None:
+    wrong = job("a", framework="Tensorflow")
+    wrong["metadata"]["labels"][contract.KUEUE_QUEUE] = "team"
+    with pytest.raises(Denied) as found:
+        create(wrong)
+    assert [one.path for one in found.value.findings] == [
+        f"metadata.labels[{contract.KUEUE_QUEUE}]",
+        f"metadata.labels[{contract.FRAMEWORK}]",
+    ]
+
+
+def test_a_refused_pod_of_a_deployment_names_what_its_user_wrote() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "controller": True}
+    metadata = {"generateName": "web-1-", "ownerReferences": [owner]}
+    metadata["labels"] = {contract.FRAMEWORK: "pytorch"}
+    pod = {"kind": "Pod", "metadata": metadata, "spec": {"containers": [{"name": "main"}]}}
+    with pytest.raises(Denied) as found:
+        create(pod)
+    assert str(found.value.findings[-1]) == (
+        "metadata.labels[edl.dev/framework]: ReplicaSet web-1 makes this pod, and only Jobs and "
+        "bare pods train; take it out of the pod template of the Deployment"
+    )
+
+
 def test_a_cronjobs_job_works() -> None:
     manifest = job("nightly-29001", framework="tensorflow")
     manifest["metadata"]["ownerReferences"] = [{"kind": "CronJob", "name": "nightly"}]

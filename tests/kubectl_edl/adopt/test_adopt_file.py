@@ -165,6 +165,16 @@ def test_a_cron_job_labels_the_jobs_that_it_makes(tmp_path: Path) -> None:
     }
 
 
+def test_what_is_wrong_with_the_jobs_of_a_cron_job_stands_at_its_template(tmp_path: Path) -> None:
+    spec = {"schedule": "0 3 * * *", "jobTemplate": {"spec": job("x")["spec"]}}
+    nightly = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"}}
+    file = write(tmp_path, dump(nightly | {"spec": spec}))
+    found = Stage().run("adopt", "-f", file, "--framework", "none", "--min", "5", "--max", "3")
+    assert found.err.startswith(
+        f"error: {file}: document 1: nightly: spec.jobTemplate.metadata.labels[edl.dev/min]: "
+    )
+
+
 def test_labels_on_the_cron_job_itself_are_moved_to_where_they_work(tmp_path: Path) -> None:
     own = {contract.FRAMEWORK: "none", contract.MAX: "8", "team": "vision"}
     nightly = {
@@ -191,7 +201,7 @@ def test_every_finding_is_told_at_once(tmp_path: Path) -> None:
     assert found.code == 1
     assert found.out == ""
     lines = found.err.splitlines()
-    assert all(line.startswith("error: mnist: metadata.") for line in lines)
+    assert all(line.startswith(f"error: {file}: document 1: mnist: metadata.") for line in lines)
     for label in (contract.MIN, contract.GPU, contract.ROLE):
         assert any(f"metadata.labels[{label}]: " in line for line in lines)
 
@@ -199,7 +209,10 @@ def test_every_finding_is_told_at_once(tmp_path: Path) -> None:
 def test_the_findings_of_all_documents_are_told_at_once(tmp_path: Path) -> None:
     file = write(tmp_path, "---\n".join(dump(job(name)) for name in ("one", "two")))
     found = Stage().run("adopt", "-f", file, "--framework", "none", "--min", "x")
-    assert [line.split(":")[1] for line in found.err.splitlines()] == [" one", " two"]
+    places = [line.partition(": metadata.")[0] for line in found.err.splitlines()]
+    assert places == [
+        f"error: {file}: document {n}: {name}" for n, name in [(1, "one"), (2, "two")]
+    ]
 
 
 def test_the_api_servers_defaults_are_checked_too(tmp_path: Path) -> None:
@@ -208,7 +221,7 @@ def test_the_api_servers_defaults_are_checked_too(tmp_path: Path) -> None:
     file = write(tmp_path, dump(manifest))
     found = Stage().run("adopt", "-f", file, "--framework", "none", "--max", "3")
     assert found.code == 1
-    assert "max 3 is above spec.completions 1" in found.err
+    assert "max 3 is above spec.completions 1, the default; " in found.err
     assert Stage().run("adopt", "-f", file, "--framework", "tensorflow").code == 0
 
 
@@ -351,14 +364,16 @@ def test_other_manifests_of_a_file_may_look_as_they_like(tmp_path: Path, text: s
 def test_a_job_that_was_read_from_the_cluster_can_be_created_again(tmp_path: Path) -> None:
     owned = {"controller-uid": "1-2", "batch.kubernetes.io/controller-uid": "1-2"}
     live = job("p5")
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": "9"}
     live["metadata"] |= {"uid": "1-2", "resourceVersion": "7", "generation": 1}
+    live["metadata"]["ownerReferences"] = [owner | {"controller": True}]
     live["spec"]["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": "1-2"}}
     live["spec"]["template"]["metadata"] = {"labels": owned | {"app": "mine"}}
     file = write(tmp_path, dump(live | {"status": {"active": 1}}))
     found = Stage().run("adopt", "-f", file, "--framework", "none", "--max", "4")
     assert (found.code, found.err) == (0, "")
     (fresh,) = documents(found.out)
-    assert not {"uid", "resourceVersion", "generation"} & fresh["metadata"].keys()
+    assert fresh["metadata"].keys() == {"name", "labels"}
     assert "status" not in fresh
     assert "selector" not in fresh["spec"]
     assert fresh["spec"]["template"]["metadata"] == {"labels": {"app": "mine"}}
@@ -368,7 +383,7 @@ def test_a_cron_job_that_was_read_from_the_cluster_loses_what_the_server_set(
     tmp_path: Path,
 ) -> None:
     spec = {"schedule": "@daily", "jobTemplate": {"spec": job("x")["spec"]}}
-    metadata = {"name": "nightly", "uid": "1-2", "resourceVersion": "7"}
+    metadata = {"name": "nightly", "uid": "1-2", "resourceVersion": "7", "ownerReferences": [{}]}
     live = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": metadata, "spec": spec}
     file = write(tmp_path, dump(live | {"status": {}}))
     found = Stage().run("adopt", "-f", file, "--framework", "none", "--max", "4")

@@ -63,6 +63,14 @@ def test_recreating_makes_a_new_job_of_what_its_user_wrote(stage: Stage) -> None
     assert fresh["spec"]["template"]["metadata"] == {"labels": {"app": "resnet"}}
 
 
+def test_a_job_that_is_paused_says_so_when_it_is_made_anew(stage: Stage) -> None:
+    stage.patch("resnet", {"metadata": {"annotations": {contract.PAUSED: "true"}}})
+    found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "--yes", "-n", "default")
+    assert found.out == (
+        "resnet: created again with labels, and paused: kubectl edl resume resnet -n default\n"
+    )
+
+
 def test_what_the_new_job_needs_of_its_namespace_is_a_hint(stage: Stage) -> None:
     stage.wrapped = completing()
     launcher = job("ring-launcher")

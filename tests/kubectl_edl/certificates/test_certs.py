@@ -154,4 +154,4 @@ def test_verify_fails_when_the_api_server_does_not_reach_the_webhook(stage: Stag
 def test_an_unknown_verb_names_the_known_ones() -> None:
     found = Stage().run("certs", "shwo")
     assert found.code == 2
-    assert 'there is no command "shwo"; did you mean show?' in found.err
+    assert 'unknown command "shwo" for "kubectl edl certs"; did you mean show?' in found.err

@@ -313,7 +313,10 @@ def test_a_command_that_no_role_would_run_is_refused() -> None:
 
 
 def test_an_unknown_framework_is_wrong_usage() -> None:
-    assert 'no framework "tensorflo"; did you mean tensorflow?' in created("tensorflo", "x").err
+    assert (
+        'unknown framework "tensorflo" for "kubectl edl create"; did you mean tensorflow?'
+        in created("tensorflo", "x").err
+    )
     found = created("caffe", "x")
     assert found.code == 2
     assert f"one of {', '.join(FRAMEWORKS)}" in found.err

@@ -708,10 +708,16 @@ def test_a_gang_that_is_half_started_is_a_failure(stage: Stage) -> None:
     assert one["message"] == "default/mnist is half started: worker still suspended after 20m"
 
 
-@pytest.mark.parametrize(("failures", "result"), [(4, "ok"), (5, "warning")])
+@pytest.mark.parametrize(
+    ("failures", "gang_limit", "result"),
+    [(4, 120, "ok"), (5, 120, "warning"), (5, 300, "ok"), (4, 60, "warning")],
+)
 def test_a_minimum_that_lacks_lost_pods_for_longer_than_the_gang_limit_is_a_warning(
-    stage: Stage, failures: int, result: str
+    stage: Stage, failures: int, gang_limit: int, result: str
 ) -> None:
+    """The limit is the reconciler's own, as its Lease says it."""
+    limits = Limits(gang_limit=timedelta(seconds=gang_limit))
+    lease(stage, render(Settings(limits=limits)))
     stage.put(job("half", framework="none"), suspend=False)
     notes = {contract.FAILURES_AT_START: "0", contract.STARTED_AT: NOW.isoformat()}
     status = {"failed": failures}

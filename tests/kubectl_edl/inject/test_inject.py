@@ -159,6 +159,50 @@ def test_labels_on_a_cron_job_are_warned_of_whatever_the_types_of_others() -> No
     assert "cronjob.batch/a: edl.dev/framework does nothing on a CronJob itself" in found.err
 
 
+def nightly(**labels: str) -> Json:
+    made = job("x", **labels)
+    template = {"metadata": {"labels": made["metadata"]["labels"]}, "spec": made["spec"]}
+    spec = {"schedule": "@daily", "jobTemplate": template}
+    return {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "n"}, "spec": spec}
+
+
+def test_the_jobs_of_a_cron_job_are_judged_where_their_template_stands(tmp_path: Path) -> None:
+    file = written(tmp_path, nightly(framework="none", min="5", max="3", maxx="4"))
+    found = inject("-f", file)
+    assert (found.code, found.out) == (1, "")
+    place = f"{file}: document 2: cronjob.batch/n: spec.jobTemplate."
+    assert f"error: {place}metadata.labels[edl.dev/min]: min 5 is above max 3" in found.err
+    slip = inject("-f", written(tmp_path, nightly(framwork="none")))
+    assert f"warning: {place}edl.dev/framwork is unknown" in slip.err
+    short = nightly(framework="none")
+    short["spec"]["jobTemplate"]["spec"]["parallelism"] = "2"
+    assert f"{place}spec.parallelism: " in inject("-f", written(tmp_path, short)).err
+
+
+def test_the_jobs_of_a_cron_job_are_explained_and_the_cron_job_stays(tmp_path: Path) -> None:
+    file = written(tmp_path, nightly(framework="none", max="3"))
+    found = inject("-f", file)
+    at = f"{file}: document 2: cronjob.batch/n"
+    assert (found.code, found.out) == (0, Path(file).read_text())
+    assert found.err == (
+        f"hint: {at} stays as it is: its Jobs are completed when it makes them; "
+        "--explain shows how\n"
+    )
+    explained = inject("-f", file, "--explain")
+    assert explained.out.startswith(f"job.batch/n-00000000 ({at})\nPATH ")
+    assert explained.err == ""
+
+
+def test_wrong_types_hide_no_other_finding(tmp_path: Path) -> None:
+    bad = job("bad", framework="none", min="5", max="3")
+    bad["spec"]["parallelism"] = "2"
+    said = inject("-f", written(tmp_path, bad)).err.splitlines()
+    assert [line.split(": ")[3].partition(";")[0] for line in said] == [
+        "spec.parallelism",
+        "metadata.labels[edl.dev/min]",
+    ]
+
+
 def test_unlabelled_manifests_pass_and_a_hint_says_so(tmp_path: Path) -> None:
     file = written(tmp_path, job("plain"))
     found = inject("-f", file)
@@ -245,7 +289,7 @@ def test_the_api_servers_defaults_are_judged_and_not_printed(tmp_path: Path) -> 
     assert "completions" not in stored["spec"]
     short["metadata"]["labels"][contract.MAX] = "3"
     refused = inject("-f", written(tmp_path, short))
-    assert "max 3 is above spec.completions 1" in refused.err
+    assert "max 3 is above spec.completions 1, the default; " in refused.err
 
 
 def test_a_job_without_a_restart_policy_is_refused_as_the_api_server_defaults_it(

@@ -396,7 +396,8 @@ def test_an_empty_cluster_is_said_to_be_empty() -> None:
     stage.create(job("plain"))
     found = stage.run("simulate", "--live")
     assert (found.code, found.out) == (0, "")
-    assert "No training jobs found." in found.err
+    assert "No training jobs found in default namespace.\n" in found.err
+    assert "No training jobs found.\n" in stage.run("simulate", "--live", "-A").err
 
 
 RACKS = """

@@ -173,9 +173,7 @@ def test_a_message_that_names_its_remedy_is_the_remedy(stage: Stage) -> None:
     allow = "kubectl label namespace default edl.dev/kubexec=enabled"
     stage.put(job("queued", framework="none"))
     stage.patch("queued", notes(reason="Invalid", message=f"launchers may not exec: {allow}"))
-    ((what, way_out),) = in_the_way(stage, "queued")
-    assert what.endswith(allow)
-    assert way_out.startswith("correct it")
+    assert in_the_way(stage, "queued") == [(f"launchers may not exec: {allow}", "")]
 
 
 def test_pods_with_one_reason_are_one_obstacle(stage: Stage) -> None:
@@ -269,7 +267,10 @@ def test_what_is_wrong_with_a_job_comes_first(stage: Stage) -> None:
     stage.create(bad)
     what, way_out = in_the_way(stage, "broken")[0]
     assert "min 9 is above max 2" in what
-    assert way_out == "correct it; Jobs that are wrong themselves are deleted and applied again"
+    assert (
+        way_out
+        == "correct its file and apply it again; where that is refused, delete the Job first"
+    )
 
 
 def test_a_missing_priority_class_is_to_be_created(stage: Stage) -> None:
@@ -278,8 +279,13 @@ def test_a_missing_priority_class_is_to_be_created(stage: Stage) -> None:
     waits = job("waits", framework="none")
     waits["spec"]["template"]["spec"]["priorityClassName"] = "nope"
     stage.put(waits)
-    what, _ = in_the_way(stage, "waits")[0]
+    what, way_out = in_the_way(stage, "waits")[0]
     assert what.startswith('there is no PriorityClass "nope": create it (kubectl create ')
+    assert way_out == ""
+    assert stage.run("status", "waits").out.endswith(f"Blockers:\n  1. {what}\n")
+    first, _, others = stage.run("explain", "waits").out.partition("  1. ")[2].partition("  2. ")
+    assert others
+    assert "would help" not in first
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(1, 50))
