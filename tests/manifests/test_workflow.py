@@ -81,13 +81,6 @@ def test_every_make_target_exists() -> None:
     assert called <= targets
 
 
-def test_each_file_of_real_pods_is_in_one_shard() -> None:
-    shards = JOBS["e2e"]["strategy"]["matrix"]["include"]
-    folder = ROOT / "tests" / "e2e"
-    chosen = [path for shard in shards for path in folder.glob(shard["tests"])]
-    assert sorted(chosen) == sorted(folder.glob("test_*.py"))
-
-
 def test_every_module_that_is_run_exists() -> None:
     modules = {
         module for command in COMMANDS for module in re.findall(r"python -m ([\w.]+)", command)

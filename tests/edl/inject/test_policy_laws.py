@@ -18,6 +18,7 @@ from edl.writes import Json
 from tests.edl.inject.drawn import CASTS, manifests
 from tests.edl.inject.policies import create, look_again, update
 from tests.edl.manifests import changed, job, labels, pod_spec, refusals
+from tests.edl.reached import Reached, drawn
 
 LAW = settings(deadline=None, max_examples=60)
 GPUS = st.sampled_from([{}, {"gpu": "2"}, {"gpu": "0.5"}])
@@ -61,6 +62,9 @@ def unlabelled(manifest: Json) -> Json:
     return manifest | {"metadata": manifest["metadata"] | rest}
 
 
+counted = drawn(60, manifest=jobs(), policy=policies())
+
+
 def without_ceilings(policy: NamespacePolicy) -> NamespacePolicy:
     return replace(policy, largest_max=None, gpu_budget=None)
 
@@ -73,10 +77,13 @@ def accepted(manifest: Json, policy: NamespacePolicy) -> AdmissionVerdict | None
 
 
 @pytest.mark.slow
-@LAW
-@given(jobs(), policies())
-def test_twice_is_once_in_every_namespace(manifest: Json, policy: NamespacePolicy) -> None:
-    if verdict := accepted(manifest, policy):
+@counted
+def test_twice_is_once_in_every_namespace(
+    reached: Reached, manifest: Json, policy: NamespacePolicy
+) -> None:
+    verdict = accepted(manifest, policy)
+    reached(verdict)
+    if verdict:
         stored = json.loads(json.dumps(verdict.manifest))
         again = create(stored, policy)
         assert again.manifest == stored
@@ -84,12 +91,13 @@ def test_twice_is_once_in_every_namespace(manifest: Json, policy: NamespacePolic
 
 
 @pytest.mark.slow
-@LAW
-@given(jobs(), policies(), policies())
+@drawn(60, manifest=jobs(), policy=policies(), later=policies())
 def test_defaults_changed_between_mutation_and_validation_are_accepted(
-    manifest: Json, policy: NamespacePolicy, later: NamespacePolicy
+    reached: Reached, manifest: Json, policy: NamespacePolicy, later: NamespacePolicy
 ) -> None:
-    if verdict := accepted(manifest, policy):
+    verdict = accepted(manifest, policy)
+    reached(verdict)
+    if verdict:
         assert refusals(look_again, verdict.manifest, without_ceilings(later)) == []
 
 
@@ -103,12 +111,12 @@ def test_what_went_in_is_never_changed(manifest: Json, policy: NamespacePolicy) 
 
 
 @pytest.mark.slow
-@LAW
-@given(jobs(), policies())
+@counted
 def test_what_a_user_says_himself_wins_over_every_default(
-    manifest: Json, policy: NamespacePolicy
+    reached: Reached, manifest: Json, policy: NamespacePolicy
 ) -> None:
     verdict = accepted(manifest, policy)
+    reached(verdict)
     if verdict is None:
         return
     own, stored = labels(manifest), labels(verdict.manifest)
@@ -118,24 +126,31 @@ def test_what_a_user_says_himself_wins_over_every_default(
 
 
 @pytest.mark.slow
-@LAW
-@given(jobs(), policies())
-def test_a_default_never_makes_a_good_job_bad(manifest: Json, policy: NamespacePolicy) -> None:
+@counted
+def test_a_default_never_makes_a_good_job_bad(
+    reached: Reached, manifest: Json, policy: NamespacePolicy
+) -> None:
     """Only a ceiling refuses what the contract alone lets in."""
-    if accepted(manifest, SILENT):
+    good = accepted(manifest, SILENT)
+    reached(good)
+    if good:
         assert accepted(manifest, without_ceilings(replace(policy, adopts=False)))
 
 
 @pytest.mark.slow
-@LAW
-@given(jobs(), policies())
-def test_nothing_is_ever_above_a_ceiling(manifest: Json, policy: NamespacePolicy) -> None:
+@drawn(60, manifest=jobs(), policy=policies(), most=st.sampled_from([3, 4, 8]))
+def test_nothing_is_ever_above_a_ceiling(
+    reached: Reached, manifest: Json, policy: NamespacePolicy, most: int
+) -> None:
+    policy = replace(policy, largest_max=most)
     verdict = accepted(manifest, policy)
-    if verdict is None or contract.FRAMEWORK not in labels(verdict.manifest):
+    ours = verdict is not None and contract.FRAMEWORK in labels(verdict.manifest)
+    reached(ours)
+    if verdict is None or not ours:
         return
-    most = parse(verdict.manifest).scaling.max
-    assert policy.largest_max is None or most <= policy.largest_max
-    used = most * namespace_limits.gpus(verdict.manifest)
+    size = parse(verdict.manifest).scaling.max
+    assert size <= most
+    used = size * namespace_limits.gpus(verdict.manifest)
     assert policy.gpu_budget is None or used <= policy.gpu_budget
 
 

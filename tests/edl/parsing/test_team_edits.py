@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from edl.errors import Denied
 from edl.parsing.team_document import parse_teams
 from edl.parsing.team_edits import taken_away, with_team, without_team
+from tests.edl.manifests import refusals
+from tests.edl.reached import Reached, drawn
 
 TEXT = """\
 # Who may use what
@@ -118,18 +119,17 @@ CHANGES = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@given(NAMES, CHANGES, NAMES)
+@drawn(100, name=NAMES, changes=CHANGES)
 def test_an_edit_is_whole_and_touches_one_team(
-    name: str, changes: dict[str, Any], other: str
+    reached: Reached, name: str, changes: dict[str, Any]
 ) -> None:
-    try:
-        new = parse_teams(with_team(TEXT, name, changes))
-    except Denied:
-        return
-    before = parse_teams(TEXT)
-    if other != name:
-        assert (other in new) == (other in before)
-        assert other not in new or new[other] == before[other]
+    refused = refusals(with_team, TEXT, name, changes)
+    reached(not refused)
+    if not refused:
+        new, before = parse_teams(with_team(TEXT, name, changes)), parse_teams(TEXT)
+        assert {one.name: one for one in new if one.name != name} == {
+            one.name: one for one in before if one.name != name
+        }
 
 
 def test_what_is_taken_away_is_named() -> None:

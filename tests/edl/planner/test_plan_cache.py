@@ -33,9 +33,9 @@ from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import states
-from tests.edl.planner.reached import Reached, law
 from tests.edl.planner.states import at, cluster, job, node, role, room, shape, worker
-from tests.edl.planner.ways import Way
+from tests.edl.planner.ways import Way, law
+from tests.edl.reached import Reached
 
 pytestmark = pytest.mark.laws
 

@@ -3,7 +3,6 @@ import re
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
@@ -11,6 +10,7 @@ from edl.planner.decision_limits import Autoscaler, Limits, Provisioner, Provisi
 from edl.planner.policies import POLICIES
 from edl.planner.published_settings import Settings, read, render
 from tests.edl.planner.states import at
+from tests.edl.reached import Reached, drawn
 
 ALL = Settings(
     policy="throughput",
@@ -101,22 +101,26 @@ def test_what_cannot_be_is_refused_by_its_name(text: str, says: str) -> None:
     assert len(str(refused.value)) < 200
 
 
+_NUMBERS = st.integers(0, 100) | st.floats(0.01, 1)
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=9)),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_NAMES, inner, max_size=3),
     max_leaves=5,
 )
+_SETTINGS = st.dictionaries(_NAMES, _NUMBERS | _JSON, max_size=2)
 
 
 @pytest.mark.laws
-@given(st.dictionaries(_NAMES, _JSON, max_size=4), st.dictionaries(_NAMES, _JSON, max_size=4))
+@drawn(100, given=_SETTINGS, limits=_SETTINGS)
 def test_whatever_is_read_can_decide_and_be_written_again(
-    given: dict[str, object], limits: dict[str, object]
+    reached: Reached, given: dict[str, object], limits: dict[str, object]
 ) -> None:
     try:
         found = read(json.dumps(given | {"limits": limits}))
     except ValueError:
+        reached(False)  # noqa: FBT003 - it was not
         return
+    reached(found)
     longest = max(found.limits.queue_patience, found.value().reclaim_delay)
     assert at(0) + longest >= at(0) - longest
     assert read(render(found)) == replace(found, unknown=())

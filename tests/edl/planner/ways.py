@@ -1,8 +1,11 @@
 """Ways to decide, under all of which the laws hold: every policy, weights, preemption."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Code
@@ -11,6 +14,7 @@ from edl.planner.decision_limits import GrowthMode, Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES, Policy, weighted
 from tests.edl.planner.acting import quiet
+from tests.edl.reached import Law, drawn
 
 LIMITS = Limits()
 
@@ -30,6 +34,14 @@ WAYS = {name: Way(policy) for name, policy in POLICIES.items()}
 WAYS["weighted"] = Way(weighted(POLICIES["fair"], {1: 3, 2: 0.5}))
 WAYS["needed nodes"] = Way(POLICIES["fair"], replace(LIMITS, growth=GrowthMode.NEEDED_NODES))
 WAYS["preempting"] = Way(POLICIES["fair"], replace(LIMITS, preempt=True))
+
+
+def law(
+    state: st.SearchStrategy[ClusterState],
+    **strategies: Any,  # noqa: ANN401 (of any type)
+) -> Callable[[Law], Law]:
+    """A law of `state`, under any way to decide (`way`)."""
+    return drawn(way=st.sampled_from(list(WAYS.values())), state=state, **strategies)
 
 
 def scheduled_otherwise(plans: list[Plan]) -> bool:

@@ -1,6 +1,7 @@
 """What others may have written into a ConfigMap is bounded before it is believed."""
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -122,8 +123,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 @pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(list(WHOLE)), JSON))
 def test_any_document_is_read_or_refused(changes: dict[str, Any]) -> None:
-    try:
+    found = None
+    with suppress(ValueError):
         found = parse(json.dumps(WHOLE | changes))
-    except ValueError:
-        return
-    assert found.kind == "NamespaceQueue"
+    assert found is None or parse(render(found)) == found

@@ -213,7 +213,11 @@ def test_amounts_have_one_figure_and_one_unit() -> None:
 
 
 @settings(max_examples=25)
-@given(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=6), serial=st.floats(0, 1))
+@given(
+    sizes=st.lists(st.integers(1, 9) | st.just(9), min_size=1, max_size=6)
+    | st.lists(st.just(9), min_size=1, max_size=6),
+    serial=st.floats(0, 1),
+)
 def test_at_the_maximum_all_the_time_nothing_is_saved_and_below_it_never_lost(
     sizes: list[int], serial: float
 ) -> None:

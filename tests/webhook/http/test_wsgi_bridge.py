@@ -174,6 +174,7 @@ class Waiting(Seen):
         super().__init__()
         self.bodies: list[bytes] = []
         self.threads: list[str] = []
+        self.kept: list[int] = []
         self.goes_on = threading.Event()
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
@@ -185,6 +186,7 @@ class Waiting(Seen):
 
     def _wait(self) -> None:
         self.threads.append(threading.current_thread().name)
+        self.kept.append(len(self.environ["wsgi.input"].getvalue()))
         self.goes_on.wait(wire.SECONDS)
 
 
@@ -206,6 +208,7 @@ def test_an_app_that_leaves_a_deferred_call_is_called_again_without_the_body() -
         app.goes_on.set()
         assert await listener.ask(LARGE) == (200, b"ab")
         assert app.bodies == [b"x" * 5 * SMALL, b""]
+        assert app.kept == [0], "the body is given back while it waits"
 
     waiting(test)
 

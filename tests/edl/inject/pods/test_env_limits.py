@@ -77,6 +77,13 @@ def test_hosts_that_no_variable_holds_are_not_written(count: int) -> None:
         addresses.hosts(parse(cast("worker")), "worker", count)
 
 
+def test_hosts_of_roles_that_no_variable_holds_together_are_not_written() -> None:
+    spec = parse(cast("worker", "chief=1,ps=3000,worker=3000"))
+    assert len(addresses.hosts(spec, "ps", 3000)) == 3000
+    with pytest.raises(Denied, match="the list of hosts in a variable"):
+        addresses.members(spec)
+
+
 def test_host_variables_in_too_many_containers_are_refused() -> None:
     containers = [{"name": f"c{n}", "image": "busybox"} for n in range(900)]
     given = cast("worker", "chief=1,ps=1000,worker=1..2")

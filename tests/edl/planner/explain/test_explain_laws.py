@@ -17,8 +17,8 @@ from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.policies import POLICIES
 from tests.edl.planner.clusters import states
 from tests.edl.planner.laws.test_topology_laws import racks
-from tests.edl.planner.reached import Reached, drawn
 from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
+from tests.edl.reached import Reached, drawn
 
 pytestmark = pytest.mark.laws
 

@@ -48,6 +48,7 @@ from tests.edl.planner.states import (
     shape,
     worker,
 )
+from tests.edl.reached import Reached, drawn
 
 ZONE, HOST = "zone", "host"
 
@@ -346,17 +347,20 @@ def test_pods_are_placed_exactly_where_the_scheduler_would_let_them(
 
 
 @pytest.mark.laws
-@settings(max_examples=80, deadline=None)
-@given(streets(), st.lists(any_rules(), min_size=2, max_size=2), st.integers(1, 6))
+@drawn(
+    80, street=streets(), both=st.lists(any_rules(), min_size=2, max_size=2), pods=st.integers(1, 6)
+)
 def test_what_is_undone_leaves_no_trace(
-    street: Street, both: list[PodConstraints], pods: int
+    reached: Reached, street: Street, both: list[PodConstraints], pods: int
 ) -> None:
     shapes = [shape(1, constraints=found) for found in both]
     cast = job("train", *(role(f"role-{n}", pods, pods, shape=s) for n, s in enumerate(shapes)))
     snapshot = board_of(state_of(street, cast))
     found = gang_to_start(snapshot, snapshot.jobs[0])
     before = counted(snapshot)
-    if reserve_idle(found.requests) is None:
+    fails = reserve_idle(found.requests) is None
+    reached(fails)
+    if fails:
         assert counted(snapshot) == before
         assert reserve_idle(found.requests) is None
 

@@ -26,9 +26,9 @@ from tests.edl.planner.laws.test_constant_cluster import (
     restart_for_as_much_of_a_manual_size_as_fits,
     restarting_job_that_can_block_its_chief,
 )
-from tests.edl.planner.reached import Reached, drawn, law
 from tests.edl.planner.states import cluster, node, shape, worker
-from tests.edl.planner.ways import WAYS, Way, scheduled_otherwise, wait
+from tests.edl.planner.ways import WAYS, Way, law, scheduled_otherwise, wait
+from tests.edl.reached import Reached, drawn
 
 pytestmark = pytest.mark.laws
 

@@ -20,8 +20,8 @@ from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.acting import act
 from tests.edl.planner.clusters import one_of, states
 from tests.edl.planner.plans import plan_for
-from tests.edl.planner.reached import Reached, drawn
 from tests.edl.planner.snapshot.test_quota_balance import PODS, gpu_budget, quota
+from tests.edl.reached import Reached, drawn
 
 pytestmark = pytest.mark.laws
 

@@ -14,9 +14,9 @@ from edl.planner.passes.drain import CORDONED
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import ALL_RUN, states
-from tests.edl.planner.reached import Reached, drawn
 from tests.edl.planner.states import at, busy, cluster, demand, job, node, role, room, shape, worker
 from tests.edl.planner.ways import WAYS, scheduled_otherwise, wait
+from tests.edl.reached import Reached, drawn
 
 pytestmark = pytest.mark.laws
 

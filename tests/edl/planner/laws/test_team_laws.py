@@ -25,9 +25,9 @@ from tests.edl.planner import teams as teamed
 from tests.edl.planner.acting import act
 from tests.edl.planner.clusters import ALL_RUN, ROOMY, states
 from tests.edl.planner.plans import ALL, plan_for
-from tests.edl.planner.reached import Reached, drawn, law
 from tests.edl.planner.states import cluster, node, worker
-from tests.edl.planner.ways import Way, wait
+from tests.edl.planner.ways import Way, law, wait
+from tests.edl.reached import Reached, drawn
 
 if TYPE_CHECKING:
     from edl.planner.snapshot.role_allocation import RoleAllocation

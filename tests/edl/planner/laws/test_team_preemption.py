@@ -14,10 +14,10 @@ from edl.quantities import Resources
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import one_of
 from tests.edl.planner.plans import ALL, plan_for
-from tests.edl.planner.reached import Reached, drawn
 from tests.edl.planner.states import cluster, node, shape, worker
 from tests.edl.planner.teams import of, team
 from tests.edl.planner.ways import wait
+from tests.edl.reached import Reached, drawn
 
 pytestmark = pytest.mark.laws
 

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from edl.model import ClusterState, Node, Topology, TrainingJob
 from tests.edl.planner.acting import act
 from tests.edl.planner.clusters import MOST_WAIT, ROOMY, one_of, states
-from tests.edl.planner.reached import Reached, law
-from tests.edl.planner.ways import Way
+from tests.edl.planner.ways import Way, law
+from tests.edl.reached import Reached
 
 pytestmark = pytest.mark.laws
 

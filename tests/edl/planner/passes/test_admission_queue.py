@@ -153,6 +153,14 @@ def test_a_gang_that_does_not_fit_is_told_so_of_its_own_role() -> None:
     assert "9 x 1 CPU (chief)" in told(plan_for(cluster(node("a", 4), one, two)))["two"]
 
 
+def test_equal_gangs_are_told_each_what_its_own_priority_could_take() -> None:
+    runs = worker("runs", 1, 2, on=["a", "a"], priority=1)
+    high, low = worker("high", 4, 4, priority=1), worker("low", 4, 4)
+    found = told(plan_for(cluster(node("a", 4), runs, high, low)))
+    assert found["high"].endswith("3 of 4 pods fit")
+    assert found["low"].endswith("2 of 4 pods fit")
+
+
 def test_no_job_overtakes_a_queue_head_beyond_its_patience() -> None:
     running = worker("running", 2, 2, on=["a", "a"])
     big, small = worker("big", 4, 4, queued=-400), worker("small", 1, 1, queued=-1)

@@ -1,10 +1,10 @@
-"""What the planner's laws share."""
+"""What laws share."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.edl.planner.reached import LEAST, Reached
+from tests.edl.reached import LEAST, Reached
 
 
 @pytest.fixture
