@@ -1,0 +1,76 @@
+"""Figures that README and the documentation repeat are those of the records."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BENCHMARKS = (ROOT / "benchmarks" / "README.md").read_text()
+PERFORMANCE = (ROOT / "docs" / "performance.md").read_text()
+BIG_RELEASE = "after a big release"
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def decisions() -> dict[str, float]:
+    """Median seconds by situation, at the largest size."""
+    section = BENCHMARKS.partition("<!-- decide -->")[2].partition("<!-- end of decide -->")[0]
+    rows = re.findall(r"^ *10000 +100000 +5000  (.+?) +([\d.]+) ", section, re.MULTILINE)
+    return {situation: float(median) / 1000 for situation, median in rows}
+
+
+def stalls(framework: str) -> dict[str, float]:
+    rows = re.findall(rf"^\| {framework} \| (.+?) \| ([\d.]+) ", PERFORMANCE, re.MULTILINE)
+    return {event: float(seconds) for event, seconds in rows}
+
+
+def ratio(to: str) -> float:
+    (found,) = re.findall(rf"^kubectl-edl ÷ {to}: ([\d.]+)", BENCHMARKS, re.MULTILINE)
+    return float(found)
+
+
+def test_what_a_decision_takes_is_what_was_measured() -> None:
+    found = decisions()
+    usual = found[BIG_RELEASE]
+    plain, racks = (
+        max(median for name, median in found.items() if ("rack" in name) == asked)
+        for asked in (False, True)
+    )
+    assert (
+        f"a full decision takes {usual:.1f} s of one core, {plain:.1f} s in the worst situation "
+        f"without a topology and {racks:.1f} s in the worst with one"
+    ) in words((ROOT / "README.md").read_text())
+    assert (
+        f"a full decision takes {usual:.1f} s of one core's processor time, and {plain:.1f} s in "
+        "the slowest situation without a topology"
+    ) in words(PERFORMANCE)
+    assert f"and {racks:.1f} s where they prefer few racks" in words(PERFORMANCE)
+    assert f"take {racks:.1f} s of processor time at 10,000 nodes" in words(
+        (ROOT / "docs" / "limitations.md").read_text()
+    )
+
+
+def test_what_decisions_take_after_a_change_is_what_was_measured() -> None:
+    found = decisions()
+    changes = {name: seconds for name, seconds in found.items() if name.startswith("then one ")}
+    made_anew = {f"{one:.1f}" for one in changes.values() if one > 0.01}
+    assert made_anew == {"0.3"}
+    page = words((ROOT / "docs" / "migration" / "paddle-edl.md").read_text())
+    assert f"0.3 s of processor time after one change, {found[BIG_RELEASE]:.1f} s after" in page
+
+
+def test_what_a_resize_costs_is_what_was_measured() -> None:
+    live, torchrun = stalls("tensorflow"), stalls("pytorch")
+    resized = sorted(torchrun[event] for event in ("2 → 4", "4 → 2"))
+    assert (
+        f"{max(live['1 → 3'], live['3 → 2']):.1f} s without a step for TensorFlow with ps, "
+        f"{resized[0]:.0f} to {resized[1]:.0f} s for torchrun"
+    ) in words((ROOT / "README.md").read_text())
+
+
+def test_how_fast_jobs_are_released_is_what_was_measured() -> None:
+    assert (
+        f"at {ratio('bare pool'):.2f} times the rate of a bare pool of patching clients, and "
+        f"{ratio('Kueue'):.1f} times Kueue's"
+    ) in words(PERFORMANCE)
