@@ -31,9 +31,10 @@ from edl.planner.teams.team_balance import NO_TEAM
 def decide(
     state: ClusterState, policy: Policy, limits: Limits, memory: PlanCache | None = None
 ) -> Plan:
-    """What to do now, and why each job that waits does. The same with or without `memory`.
+    """The actions to take now, and a reason for each waiting job; `memory` only saves time.
 
-    Doing it, and deciding again where no other client changes anything, soon finds nothing to do.
+    Plans converge: when a plan is executed and no other client changes anything, a later plan soon
+    contains no action.
     """
     memory = memory or PlanCache()
     if known := memory.get(state, policy, limits):
@@ -47,7 +48,7 @@ def decide(
 
 
 def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> Decision:
-    """The decision before it becomes a plan; `edl.planner.explain` reads it too."""
+    """Run every pass, without building a plan; `edl.planner.explain` reads the result too."""
     snapshot, decisions = take_snapshot(departed(state), policy, limits), Decisions()
     ceiling = GrowthCeiling(snapshot)
     allocate(snapshot, decisions, ceiling)
@@ -62,7 +63,7 @@ def _evacuations(decided: Decision, busy: frozenset[JobKey]) -> tuple[Drain, ...
 
 
 def _busy(plan: Plan) -> frozenset[JobKey]:
-    """Jobs that start, stop or move in this plan."""
+    """Jobs that this plan starts, stops or resizes."""
     return (
         frozenset(one.job for one in plan.admissions)
         | {one.job for one in plan.suspensions}
@@ -71,7 +72,7 @@ def _busy(plan: Plan) -> frozenset[JobKey]:
 
 
 def allocate(snapshot: Snapshot, decisions: Decisions, ceiling: GrowthCeiling) -> None:
-    """Give every replica of the plan its place, in the order of the queue."""
+    """Run the passes in order; each reserves or releases capacity in the snapshot."""
     vacating = Vacating(snapshot, decisions)
     decisions.unneeded = vacating.names
     suspend_jobs(snapshot, decisions)

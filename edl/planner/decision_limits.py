@@ -15,45 +15,45 @@ ATOMIC_CLASS: Final = "best-effort-atomic-scale-up.autoscaling.x-k8s.io"
 _PARAMETER: Final = r"[-a-zA-Z0-9._/]+=[^,=\s]*"
 PARAMETERS: Final = rf"({_PARAMETER}(,{_PARAMETER})*)?"
 LONGEST_PARAMETERS: Final = 4096
-"""Counts inside the pattern would be too many for Helm's regular expressions."""
+"""A separate length, because a bounded repeat this large exceeds Helm's regular expressions."""
 
 
 class Autoscaler(StrEnum):
     """Whether something adds nodes for pending pods."""
 
     DETECT = "detect"
-    """Where the API server serves what an autoscaler brings along."""
+    """Yes if the API server serves resources that an autoscaler installs."""
     PRESENT = "present"
     NONE = "none"
 
 
 class Provisioner(StrEnum):
-    """By what queued gangs ask an autoscaler for nodes."""
+    """The kind of object by which queued gangs request nodes from an autoscaler."""
 
     PODS = "provisional-pods"
-    """By pods that run nothing: any autoscaler makes nodes for them."""
+    """Placeholder pods that run nothing; any autoscaler adds nodes for them."""
     REQUEST = "provisioning-request"
-    """By a ProvisioningRequest: cluster-autoscaler makes all nodes or none."""
+    """A ProvisioningRequest; cluster-autoscaler adds all of its nodes or none."""
 
 
 class GrowthMode(StrEnum):
-    """On which nodes replicas above the minimum run."""
+    """The nodes on which replicas above the minimum may run."""
 
     AUTOSCALER = "autoscaler"
-    """On needed nodes where there is an autoscaler (`Limits.autoscaler`), else on any."""
+    """Needed nodes if the cluster has an autoscaler (`Limits.autoscaler`), else any node."""
     NEEDED_NODES = "needed-nodes"
-    """On those that minimums or pods of other owners need anyway: extras keep no node alive."""
+    """Nodes that run minimums or other owners' pods anyway, so that extras keep no node alive."""
     ANY_NODE = "any-node"
 
 
 class ProvisionerSettings(msgspec.Struct, frozen=True):
-    """How queued gangs ask an autoscaler for nodes."""
+    """How queued gangs request nodes from an autoscaler."""
 
     provisioner: Provisioner = Provisioner.PODS
     provisioning_class: str = ATOMIC_CLASS
     """The class of ProvisioningRequests."""
     provisioning_parameters: str = ""
-    """What that class takes besides, as `NAME=VALUE,NAME=VALUE`."""
+    """Parameters of that class, as `NAME=VALUE,NAME=VALUE`."""
     provisional_image: str = "rancher/mirrored-pause:3.10"
     """Image of provisional pods. They are deleted once bound, so it need not start."""
 
@@ -72,46 +72,47 @@ class ProvisionerSettings(msgspec.Struct, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """Limits on growth and waiting times under every policy.
+    """Limits on growth, and waiting times, under every policy.
 
     `load_ceiling` bounds growth beyond the minimum only: a minimum or a gang's start may use the
-    last core. It counts cpu and memory over all schedulable nodes (Fluid's `max_load_desired`);
-    GPUs and other extended resources may be used to the last one.
+    last core. It is a fraction of the CPU and memory of all schedulable nodes (Fluid's
+    `max_load_desired`); GPUs and other extended resources may be used completely.
     """
 
     load_ceiling: float = 0.97
     growth_cooldown: timedelta = timedelta(seconds=10)
-    """Growth after a start or resize waits so long, and so does giving for an equal share.
-    Shrinks that make room for others never wait."""
+    """How long after its start or last resize a role neither grows nor donates a replica to
+    rebalancing. Scale-downs that free capacity for claims do not wait."""
     restart_cooldown: timedelta = timedelta(minutes=5)
-    """The same for those who take a new size by a restart: each one costs them work."""
+    """The same for roles that restart to resize: each restart costs them work."""
     loss_patience: timedelta = timedelta(seconds=30)
-    """A start lasts so long at least before a lost pod restarts them all: crashes do not spin."""
+    """Least time from a start until a lost pod restarts the whole job: limits crash loops."""
     queue_patience: timedelta = timedelta(minutes=5)
     """Once the head of the queue has waited this long, no job behind it starts before it."""
     pending_limit: timedelta = timedelta(seconds=30)
-    """Extras that stay unbound for so long are given back, and not asked for again for twice it;
-    by roles that restart for a new size, for six of their cooldowns, and longer each time."""
+    """Extras that stay unbound for this long are removed, and their role does not grow again for
+    twice this time. A role that restarts to resize waits six of its cooldowns, doubled after each
+    further failure."""
     gang_limit: timedelta = timedelta(seconds=120)
-    """A started gang whose minimum stays unbound for so long is suspended again."""
+    """A started gang whose minimum stays unbound for this long is suspended again."""
 
     nearly_done: float = 0.9
-    """From this part of its work on a job keeps its size, but for minimums, others' pods and
-    higher priorities. Above 1: never."""
+    """A job that has done this fraction of its work keeps its size; only minimums, other owners'
+    pods and higher priorities still take its replicas. Above 1: never."""
     preempt: bool = False
-    """Whether whole gangs of a lower priority are suspended for a job without room."""
+    """Whether gangs of lower priority are suspended for a queued job that does not fit."""
 
     autoscaler: Autoscaler = Autoscaler.DETECT
     provisioning_timeout: timedelta = timedelta(minutes=10)
-    """Nodes that a gang asks for must come so soon; cluster-autoscaler waits 15 min for a node
+    """How long requested nodes may take to join. cluster-autoscaler waits 15 min for a node
     (`--max-node-provision-time`), Karpenter as long for its registration."""
     provisioning_parallelism: int = 5
-    """The most queued gangs that ask for nodes at once, the first of the queue."""
+    """The most gangs, from the head of the queue, that request nodes at the same time."""
     asks: ProvisionerSettings = ProvisionerSettings()
     growth: GrowthMode = GrowthMode.AUTOSCALER
     idle_node_after: timedelta = timedelta(minutes=10)
-    """Extras leave a node that they alone keep so long; cluster-autoscaler's default for nodes that
-    it finds unneeded."""
+    """How long extras alone may keep a node before they are moved off it: cluster-autoscaler's
+    default for unneeded nodes."""
 
     def __post_init__(self) -> None:
         if self.provisioning_parallelism < 1:

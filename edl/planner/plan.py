@@ -8,22 +8,22 @@ from edl.model import JobKey, Reason
 
 
 class Admission(msgspec.Struct, frozen=True):
-    """Start these roles of a queued training job, all in this plan, at these sizes."""
+    """Start these roles of a queued training job together, at these sizes."""
 
     job: JobKey
     sizes: tuple[tuple[str, int], ...]
-    """(role, replicas) of each role that is to be started."""
+    """(role, replicas) of each role to start."""
     reason: Reason
     grown: tuple[Reason, ...] = ()
     """The reasons of roles that start above their minimum."""
     nodes: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """(role, nodes) of gated roles: the node of each replica, in the order of their indexes."""
+    """(role, nodes) of gated roles: the node of each replica, by completion index."""
 
 
 class Resize(msgspec.Struct, frozen=True):
-    """Move one role from `before` to `after` replicas.
+    """Resize one role from `before` to `after` replicas.
 
-    `restart`: by suspending the whole training job, which the next plans start again.
+    `restart`: the whole training job is suspended, and a later plan starts it at the new size.
     """
 
     job: JobKey
@@ -33,40 +33,40 @@ class Resize(msgspec.Struct, frozen=True):
     reason: Reason
     restart: bool = False
     nodes: tuple[str, ...] = ()
-    """The nodes of the new replicas of a gated role, in the order of their indexes."""
+    """The nodes of a gated role's new replicas, by completion index."""
 
 
 class Suspension(msgspec.Struct, frozen=True):
-    """Take a started training job off the nodes, back into the queue (or to rest, if paused)."""
+    """Suspend a started training job: it returns to the queue, or stays suspended if paused."""
 
     job: JobKey
     reason: Reason
 
 
 class Drain(msgspec.Struct, frozen=True):
-    """Pods of one role that leave their nodes; the Job makes their indexes again elsewhere."""
+    """Evict pods of one role from their nodes; the Job controller recreates their indexes."""
 
     job: JobKey
     role: str
     pods: tuple[str, ...]
     reason: Reason
     cleared_nodes: tuple[str, ...] = ()
-    """The nodes that they are moved off for a pod that may use few nodes."""
+    """Nodes that these pods leave so that a pod with few eligible nodes fits there."""
 
 
 class NodeAssignment(msgspec.Struct, frozen=True):
-    """The nodes of pods that wait behind the gate `edl.dev/placement`, all of one role."""
+    """Nodes for pods of one role that the scheduling gate `edl.dev/placement` holds back."""
 
     job: JobKey
     role: str
     nodes: tuple[tuple[str, str], ...]
-    """(pod, node); "" where kube-scheduler binds the pod once an autoscaler has made a node."""
+    """(pod, node); "" leaves the choice to kube-scheduler, once an autoscaler has added a node."""
     replaced_pods: tuple[str, ...] = ()
-    """Pods that were given a node and cannot be bound to it: they are ended, and made again."""
+    """Pods that cannot be bound to their assigned node: they are deleted and recreated."""
 
 
 class RequestClass(msgspec.Struct, frozen=True):
-    """What a ProvisioningRequest says besides its pods."""
+    """The class of a ProvisioningRequest and its parameters."""
 
     name: str
     parameters: tuple[tuple[str, str], ...] = ()
@@ -74,38 +74,41 @@ class RequestClass(msgspec.Struct, frozen=True):
 
 
 class ProvisioningRequest(msgspec.Struct, frozen=True):
-    """The pods of which a queued training job asks nodes for, by role."""
+    """The pods for which a queued training job requests nodes, by role."""
 
     job: JobKey
     pods: tuple[tuple[str, int], ...]
-    """(role, pods), with those that are there already. A role that is not named has none."""
+    """(role, pods): the desired totals, existing provisional pods included; 0 for other roles."""
     image: str = ""
     timeout: timedelta = timedelta(minutes=10)
-    """Within which nodes are to come."""
+    """How long the nodes may take to join."""
     by_request: RequestClass | None = None
-    """It asks by one ProvisioningRequest of this class; None: by provisional pods."""
+    """The class of the one ProvisioningRequest that is made; None: provisional pods instead."""
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A training job that gets less than it could use, and why.
+    """A training job that has fewer replicas than it could use, and why.
 
-    `position` counts from 1 in the queue and is 0 for a running job that may not grow, and where
-    `never`. `reason` carries no clock readings: the same situation always has the same.
+    `position` is the place in the queue, from 1; it is 0 for a running job that may not grow, and
+    if `never`. `reason` contains no clock readings, so an unchanged situation keeps its reason.
     """
 
     job: JobKey
     reason: Reason
     position: int = 0
     ahead: tuple[JobKey, ...] = ()
-    """The first of those who come before it in the queue, at most eight."""
+    """The first jobs of the queue before this one, at most eight."""
     until: datetime | None = None
-    """The end of a cooldown or back-off, where `reason` is one."""
+    """The end of the cooldown or back-off, if `reason` is one."""
     never: bool = False
-    """It is queued and cannot start, whichever job ends: no job waits behind it."""
+    """A queued job that could not start even if every other job ended; it blocks no job."""
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """One decision about the whole cluster. `recheck_after`: when time alone may change it."""
+    """One decision about the whole cluster.
+
+    `recheck_after`: the time until the clock alone may change it; None: it never does.
+    """
 
     admissions: tuple[Admission, ...] = ()
     resizes: tuple[Resize, ...] = ()
@@ -115,8 +118,8 @@ class Plan(msgspec.Struct, frozen=True):
     drains: tuple[Drain, ...] = ()
     node_assignments: tuple[NodeAssignment, ...] = ()
     requests: tuple[ProvisioningRequest, ...] = ()
-    """All that ask for nodes: what is there of jobs that are not named goes."""
+    """Every request for nodes; provisional pods and requests of other jobs are deleted."""
     unprovisioned: tuple[JobKey, ...] = ()
     """Jobs whose nodes were not provisioned in time."""
     unneeded: tuple[str, ...] = ()
-    """Nodes that an autoscaler could remove, if replicas above the minimum left them."""
+    """Nodes that an autoscaler could remove if replicas above the minimum left them."""

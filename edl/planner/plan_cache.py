@@ -1,6 +1,6 @@
 """The last plan, which stays valid while none of its inputs changes.
 
-A plan depends on the clock by `Snapshot.has_passed` alone, which notes when that changes.
+A plan depends on the clock only through `Snapshot.has_passed`, which records when that changes.
 """
 
 from collections.abc import Iterable
@@ -32,12 +32,12 @@ class _Decision(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class PlanCache:
-    """Cache of a loop of decisions. It affects cost, never results."""
+    """Cache for repeated decisions. It affects cost, never results."""
 
     _last: _Decision | None = None
 
     def get(self, state: ClusterState, policy: Policy, limits: Limits) -> Plan | None:
-        """The last plan, if it is the one for this state, too."""
+        """The last plan, if `decide` would return it for this state too; else None."""
         last = self._last
         if last is None or (last.policy, last.limits) != (policy, limits):
             return None
@@ -54,9 +54,10 @@ class PlanCache:
     def put(
         self, state: ClusterState, plan: Plan, snapshot: Snapshot, *, waits: bool = False
     ) -> None:
-        """A plan is of use again only if it does nothing: what it does changes the state.
+        """Keep a plan without actions; a plan with actions changes the state it was made for.
 
-        `waits`: a replica is to move, perhaps once another is ready, which a view leaves out.
+        `waits`: a replica is to move. That may depend on the readiness of another pod, which the
+        comparison of states ignores, so the plan is not kept.
         """
         self._last = None
         acts = (
@@ -73,7 +74,7 @@ class PlanCache:
 
 
 def _is_alike(last: _Decision, state: ClusterState) -> bool:
-    """Whether two states differ in nothing that a plan is made from."""
+    """Whether two states are equal in all fields that a plan depends on."""
     before, draining = last.state, last.draining_nodes
     return (
         len(before.jobs) == len(state.jobs)
@@ -90,14 +91,14 @@ def _beside_jobs(state: ClusterState) -> ClusterState:
 
 
 def _view(job: TrainingJob, draining: frozenset[str]) -> _View:
-    """All of a job but what only its own life is about, never its place in the plan."""
+    """The fields of a job on which the plan depends."""
     seen = any(pod.node in draining for role in job.roles for pod in role.status.pods)
     roles = tuple(_role(role, seen=seen) for role in job.roles)
     return replace(job, roles=(), surroundings={}), roles
 
 
 def _role(role: Role, *, seen: bool) -> _View:
-    """Readiness matters where pods move off their nodes, and where they have no ranks."""
+    """Readiness counts if pods are drained, and if pods have no index: unready ones go first."""
     ranked = role.spec.indexed and all(pod.index >= 0 for pod in role.status.pods)
     pods = role.status.pods if seen or not ranked else _alike(role.status.pods)
     return role.changed(pods=(), version="", history=""), tuple(map(_pod, pods))

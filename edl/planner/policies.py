@@ -23,46 +23,48 @@ class Claimant(Protocol):
 
     @property
     def queue_rank(self) -> int:
-        """Its job's place in the total order: priority, then first come first served."""
+        """The job's place in the total order: priority, then first come first served."""
 
     @property
     def cluster_fraction(self) -> float:
-        """The part of the cluster that one replica takes, 0..1, averaged over its resources."""
+        """The fraction of the cluster that one replica uses, 0..1, averaged over resources."""
 
 
 Satisfaction = Callable[[Claimant, int], float]
-"""How satisfied a role is with a number of replicas. It must not fall as their number grows."""
+"""How satisfied a role is with a number of replicas. It must not fall with more replicas."""
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """Which role grows, which yields, and how soon; not room, gangs, limits or reasons.
+    """Which role grows next, which yields next, and how soon.
 
     The least satisfied role grows next, the most satisfied yields next. Among equals the total
-    order decides: priority, then first come first served.
+    order decides: priority, then first come first served. Capacity, gangs, limits and reasons are
+    the same under every policy.
     """
 
     name: str
     satisfaction: Satisfaction
     balances: bool = True
-    """In a full cluster replicas move from one role to another. Only if the donor stays more
-    satisfied than the recipient was before: so no move is ever undone."""
+    """Whether replicas move between roles in a full cluster. A donor must stay more satisfied than
+    the recipient was before, so no move is ever undone."""
     rebalance_code: Code = Code.FAIR_SHARING
-    """The reason of a role that gives a replica to another job."""
+    """The reason code of a role that donates a replica to another job."""
     only_if_larger: bool = False
-    """One replica moves only where the one that comes takes more room than those that go."""
+    """Rebalance only if the new replica uses more capacity than the donated ones did."""
     reclaim_delay: timedelta = timedelta()
-    """So long a queued job waits before running ones of its own priority shrink for it."""
+    """How long a job must have been queued before running jobs of equal priority scale down for
+    it."""
     quiet_period: timedelta = timedelta()
-    """No job may have waited, started or changed its size for this long before any role grows."""
+    """Growth starts once no job has waited, started or been resized for this long."""
     colocate: bool = False
-    """All pods of a job on one node if possible: it starts and grows near what it cannot do
-    without, and a role with its highest index elsewhere yields first."""
+    """Pods of a job share one node if possible: a job starts and grows on the nodes of its servers
+    and leader, and a role whose highest index is on another node yields first."""
 
 
 def fulfilment(claimant: Claimant, size: int) -> float:
-    """(size - min) / (max - min), Fluid's fulfilment; at one size the distance to it.
+    """(size - min) / (max - min), Fluid's fulfilment; size - min if min = max.
 
-    Below 0 under a minimum that was raised: it comes first.
+    Negative if the minimum was raised above the current size: such a role comes first.
     """
     role = claimant.role
     return (size - role.spec.min) / (role.spec.max - role.spec.min or 1)
@@ -79,19 +81,19 @@ THROUGHPUT: Final = Policy(
     quiet_period=timedelta(seconds=60),
     colocate=True,
 )
-"""As much work as possible, with few interruptions: the rules and the figures of DRAGON's
-scheduler (`SchedulingAlgorithm`).
+"""Most throughput with few interruptions: the rules and figures of DRAGON's scheduler
+(`SchedulingAlgorithm`).
 
-Speed grows more slowly than the number of workers, so that the next one helps the smallest job
-most. Where DRAGON gave it to the oldest, one job had 13 workers and another 1.
+Speed grows more slowly than the number of workers, so another worker helps the smallest job most.
+DRAGON gave it to the oldest job instead: one job had 13 workers and another 1.
 """
 
 FIFO: Final = Policy(
     "fifo", lambda claimant, _size: claimant.queue_rank, rebalance_code=Code.FIFO_ORDER
 )
-"""First come, first served: the oldest gets its max, then the next one; priorities first.
+"""First come, first served within a priority: the oldest job grows to its max, then the next one.
 
-The same at every size: replicas go to the role that came first, however many it has.
+Satisfaction does not depend on the size, so the order of the jobs alone decides.
 """
 
 _TIE: Final = 1e-9
@@ -99,14 +101,14 @@ _TIE: Final = 1e-9
 
 
 def large_first(claimant: Claimant, size: int) -> float:
-    """Pods of one size share equally: that costs no room."""
+    """Larger pods first; pods of one size share equally, as that leaves no capacity unused."""
     return _TIE * fulfilment(claimant, size) - claimant.cluster_fraction
 
 
 UTILISATION: Final = Policy(
     "utilisation", large_first, rebalance_code=Code.UTILIZATION, only_if_larger=True
 )
-"""The largest sum of used capacity: large pods first, small ones into the gaps."""
+"""Most used capacity: large pods first, then small pods in the gaps."""
 
 POLICIES: Final[Mapping[str, Policy]] = MappingProxyType(
     {policy.name: policy for policy in (FAIR, THROUGHPUT, FIFO, UTILISATION)}
@@ -115,11 +117,10 @@ POLICIES: Final[Mapping[str, Policy]] = MappingProxyType(
 
 
 def weighted(policy: Policy, weights: Mapping[int, float]) -> Policy:
-    """The policy with weights by priority, a PriorityClass's value.
+    """The policy with weights by priority (the value of a PriorityClass).
 
-    A class with twice the weight is as satisfied with twice as much.
-
-    Each holds from its own priority up to the next one; below the first it is 1.
+    A role of twice the weight is as satisfied with twice as much. A weight applies from its
+    priority up to the next one that has a weight; below the first, the weight is 1.
     Raises ValueError for a weight that is not above 0.
     """
     if not weights:
@@ -133,7 +134,7 @@ def weighted(policy: Policy, weights: Mapping[int, float]) -> Policy:
 
     def share(claimant: Claimant, size: int) -> float:
         found = policy.satisfaction(claimant, size)
-        # Below 0 a minimum is not met: the heavier, the more it lacks.
+        # Below 0 the minimum is not met: a larger weight makes the role less satisfied.
         factor = factors[bisect_right(bounds, claimant.job.priority)]
         return found / factor if found > 0 else found * factor
 

@@ -1,4 +1,4 @@
-"""The settings by which a reconciler decides, as text that it publishes for clients."""
+"""The settings of a reconciler, as text that it publishes for clients."""
 
 import json
 import re
@@ -15,24 +15,25 @@ from edl.planner.decision_limits import Limits, ProvisionerSettings
 from edl.planner.policies import POLICIES, Policy, weighted
 
 _WAITS: Final = ("patience", "idle")
-"""The policies' own numbers that a reconciler may set."""
+"""Published names of the policy's durations that a reconciler may set."""
 LONGEST: Final = 3650 * 24 * 3600
-"""Seconds, ten years: a moment so much later is still a date."""
+"""In seconds, ten years: adding it to a date stays within what datetime represents."""
 _MOST: Final = 2**53
-"""Numbers stay below it: every one has a float of its own."""
+"""Numbers stay below this, so that a float represents every integer exactly."""
 _ASKS: Final = "asks"
 _USUAL: Final = {
     **{name: value for name, value in asdict(Limits()).items() if name != _ASKS},
     **asdict(ProvisionerSettings()),
 }
-"""Each limit that is published, and what it usually is."""
+"""Default value of each published limit, by name."""
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """A policy by its name, with what was asked of it, and the limits.
+    """A policy by name, with its weights and durations, and the limits.
 
-    `waits` are fields of `Policy` by name; `weights` are by priority (`policies.weighted`).
-    `unknown` names settings that this version does not know: a newer reconciler wrote them.
+    `waits` are durations of the policy by published name; `weights` are by priority
+    (`policies.weighted`). `unknown` names settings of a newer reconciler that this version does
+    not know.
     """
 
     policy: str = next(iter(POLICIES))
@@ -42,7 +43,7 @@ class Settings(msgspec.Struct, frozen=True):
     unknown: tuple[str, ...] = ()
 
     def value(self) -> Policy:
-        """The policy that decides. Raises ValueError for an unknown name, or a wrong weight."""
+        """The policy to decide with. Raises ValueError for an unknown name or a wrong weight."""
         found = POLICIES.get(self.policy)
         if found is None:
             raise ValueError(f'policy: unknown "{self.policy}"; one of {", ".join(POLICIES)}')
@@ -55,7 +56,7 @@ class Settings(msgspec.Struct, frozen=True):
         return weighted(timed, dict(self.weights))
 
     def __str__(self) -> str:
-        """`policy fair, load ceiling 97 %`: what users know it by."""
+        """As users see it: `policy fair, load ceiling 97 %`."""
         share = f"load ceiling {self.limits.load_ceiling * 100:g} %"
         preempts = ", preempting" if self.limits.preempt else ""
         weighs = ", weighted by priority" if self.weights else ""
@@ -63,7 +64,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 def render(settings: Settings) -> str:
-    """JSON, times in seconds; `read` takes it."""
+    """The settings as JSON for `read`, with durations in seconds."""
     found: dict[str, object] = {"policy": settings.policy}
     if settings.weights:
         found["weights"] = {str(priority): weight for priority, weight in settings.weights}
@@ -81,7 +82,7 @@ _LONGEST_NAME: Final = 63
 
 
 class _Kind(NamedTuple):
-    """What a setting may be, in words too, and what it is read as."""
+    """How a setting is validated, described in errors, and converted from JSON."""
 
     accepts: Callable[[Any], object]
     expected: str
@@ -89,7 +90,7 @@ class _Kind(NamedTuple):
 
 
 def _is_number(value: object) -> bool:
-    """Finite, and no bool, which Python takes for a number."""
+    """Whether it is a finite number; bool, a subclass of int, does not count."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return abs(value) < _MOST
@@ -111,14 +112,14 @@ _KINDS: Final[Mapping[type, _Kind]] = {
     int: _Kind(lambda value: _is_number(value) and value == int(value), "a whole number", int),
     float: _Kind(_is_number, "a number"),
 }
-"""What a limit may be, by the type of its usual value."""
+"""How a limit is read, by the type of its default value."""
 
 
 def read(text: str) -> Settings:
-    """What `render` wrote, perhaps of another version: what it does not say has its default.
+    """The settings in text of `render`, perhaps of another version; missing ones have defaults.
 
-    Raises ValueError, with the field's name, where that cannot be: no JSON, a policy or a value
-    that is not known. Any client that may write the Lease can write the text.
+    Raises ValueError, with the field's name, for malformed JSON, an unknown policy or an invalid
+    value: any client that may write the Lease can write this text.
     """
     given = _read("settings", _decoded(text), _OBJECT)
     limits = _read("limits", given.get("limits", {}), _OBJECT)
@@ -152,7 +153,7 @@ def _decoded(text: str) -> object:
 
 
 def _limits(given: Mapping[str, Any]) -> Limits:
-    """The settings of the provisioner stand among the limits."""
+    """The limits from one flat object, which contains the provisioner's settings as well."""
     said = {
         name: _read(name, given[name], _kind(_USUAL[name]))
         for name in sorted(_USUAL.keys() & given.keys())
@@ -170,7 +171,7 @@ def _kind(usual: object) -> _Kind:
 
 
 def _read(name: str, value: object, kind: _Kind) -> Any:  # noqa: ANN401 (of the kind's type)
-    """Raises ValueError with the value cut to what a line holds."""
+    """The converted value. Raises ValueError with the value shortened to fit on one line."""
     if not kind.accepts(value):
         raise ValueError(f"{name}: {reprlib.repr(value)}; {kind.expected}")
     return kind.convert(value)
