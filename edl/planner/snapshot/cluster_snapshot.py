@@ -1,4 +1,4 @@
-"""The working state of one decision: node capacity, placements of roles, and the time."""
+"""The working state of one decision: node capacity, role allocations, quotas and the time."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,10 +33,10 @@ from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 
 @dataclass
 class Snapshot:
-    """Mutable within one decision. `jobs` are those that it plans, in their total order."""
+    """Mutable within one decision. `jobs` are the jobs to plan, in the total order."""
 
     state: ClusterState
-    """The cluster's state that it was built from."""
+    """The cluster state from which the snapshot was built."""
     policy: Policy
     limits: Limits
     capacity: NodeCapacity
@@ -48,17 +48,18 @@ class Snapshot:
     unsettled: list[RoleAllocation] = field(default_factory=list)
     """Roles not in steady state: pods missing, surplus or paused, or on a draining node."""
     growth_limit: float = inf
-    """While replicas move for equal shares, only roles less satisfied than every donor grow.
+    """The least satisfaction of roles that just donated a replica: only roles below it grow.
 
-    Others would have to give next; and the scheduler might put their pods where the donor's were.
+    A more satisfied role would have to donate next, and kube-scheduler might bind its new pod to
+    capacity that was freed for the recipient.
     """
     any_nearly_done: bool = False
     """Whether any running role is nearly finished."""
     rechecks: list[timedelta] = field(default_factory=list)
-    """How long until time alone may change the plan."""
+    """Durations after which the clock alone may change the plan."""
     _pod_classes: dict[Shape, PodClass] = field(default_factory=dict)
     _known: dict[int, PodClass] = field(default_factory=dict)
-    """The same by the identity of their shapes."""
+    """`_pod_classes` by the identity of the shape, because hashing a shape is slow."""
 
     def __post_init__(self) -> None:
         self.domains = NodeDomains(self.capacity, self.eligibility)
@@ -82,24 +83,24 @@ class Snapshot:
 
     @property
     def autoscaled(self) -> bool:
-        """Whether something adds nodes for pods that find none."""
+        """Whether an autoscaler adds nodes for unschedulable pods."""
         told = self.limits.autoscaler
         return told is Autoscaler.PRESENT or (told is Autoscaler.DETECT and self.state.autoscaled)
 
     @property
     def takes_requests(self) -> bool:
-        """Whether nodes may be asked for as `Limits.provisioner` says."""
+        """Whether nodes can be requested in the configured way (`ProvisionerSettings`)."""
         wanted = self.limits.asks.provisioner is Provisioner.REQUEST
         return self.autoscaled and (self.state.takes_requests or not wanted)
 
     def free_provisional(self, pods: Iterable[ProvisionalPod], sign: int = 1) -> None:
-        """The room that provisional pods hold is there for their training job; -1: no more."""
+        """Release the capacity that provisional pods hold; sign -1 reserves it again."""
         for pod in pods:
             if (node := self.capacity.index.get(pod.node)) is not None:
                 self.capacity.add(node, self.capacity.amounts(pod.requests), sign)
 
     def pod_class(self, shape: Shape) -> PodClass:
-        """The class of the pods of a shape, on all nodes that they may use."""
+        """The pod class of a shape, on all of its eligible nodes."""
         known = self._known.get(id(shape))
         if known is not None and known.shape is shape:
             return known
@@ -112,11 +113,11 @@ class Snapshot:
         return found
 
     def satisfaction(self, allocation: RoleAllocation, more: int = 0) -> float:
-        """How satisfied the policy finds this role, with `more` replicas."""
+        """The policy's satisfaction of a role with `more` replicas than it has now."""
         return self.policy.satisfaction(allocation, len(allocation.placements) + more)
 
     def demand_charge(self, demand: Demand, pods: int) -> TeamCharge:
-        """What `pods` of these pods count in their team. Only where teams are configured."""
+        """What `pods` pods of a demand count in their team. ValueError without teams."""
         if self.teams is None:
             raise ValueError("no teams are configured")
         amounts = (demand.shape.requests * pods).items
@@ -129,9 +130,9 @@ class Snapshot:
         requests: Sequence[PodSetRequest] = (),
         pods: int = 1,
     ) -> ReclaimScope:
-        """The replicas that `pods` pods with this charge may take.
+        """The replicas that a claim for `pods` pods with this charge may take.
 
-        `requests`: what room is looked for. `pods` is 0 where they count already.
+        `requests`: the pods that need capacity. `pods` is 0 if the team is already charged.
         """
         if charge is None:
             return ReclaimScope(priority)
@@ -141,7 +142,10 @@ class Snapshot:
         return ReclaimScope(priority, TeamRight(charge.balance, charge.team, covered, scarce))
 
     def has_passed(self, since: datetime | None, wait: timedelta) -> bool:
-        """Whether `wait` is over. If it is not, the plan is looked at again when it is."""
+        """Whether `wait` has passed since `since`; otherwise the plan is rechecked when it has.
+
+        False for None.
+        """
         if since is None:
             return False
         left = wait - (self.observed_at - since)
@@ -168,7 +172,7 @@ class Snapshot:
 
     @cached_property
     def capacity_without_training_jobs(self) -> Ints:
-        """The room if none of our training jobs ran; int64[resources, nodes]."""
+        """Idle capacity if no training job ran; int64[resources, nodes]."""
         room, index = self.capacity.observed_idle.copy(), self.capacity.index
         nodes: defaultdict[PodClass, list[int]] = defaultdict(list)
         for job in self.all_jobs:

@@ -1,4 +1,4 @@
-"""Pods of one job near each other: on one node if possible (`Policy.colocate`)."""
+"""Pods of one job on the same node where possible (`Policy.colocate`)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -38,11 +38,11 @@ class AnchorNodes:
             ]
 
     def last_is_elsewhere(self, allocation: RoleAllocation) -> bool:
-        """Whether its highest index, the next to go, is elsewhere."""
+        """Whether the role's last replica, which is removed first, is on none of these nodes."""
         return allocation.placements[-1].node not in self._nodes[allocation.job.key]
 
     def node_for(self, allocation: RoleAllocation, horizon: Horizon) -> int:
-        """A node of these where one more replica fits; NO_NODE if there is none."""
+        """A node of the job's indispensable pods where one more replica fits, or NO_NODE."""
         pod_class, view = allocation.pod_class, allocation.pod_class.at(horizon)
         for node in self._nodes[allocation.job.key]:
             if pod_class.eligible[node] and view.fits(node):
@@ -53,9 +53,12 @@ class AnchorNodes:
 def place_on_one_node(
     snapshot: Snapshot, requests: Sequence[PodSetRequest]
 ) -> list[list[int]] | None:
-    """Room for all pods on one node that is free now, where most is left; None, and no change."""
+    """Reserve idle capacity for all pods on the node with the most of it.
+
+    The nodes of each request's pods; None, and nothing is reserved, if they fit on no single node.
+    """
     node = _roomiest(snapshot, requests)
-    # Rules about neighbours are the cursors' to keep.
+    # Spread and affinity need a search of their own (ConstrainedView): not tried here.
     if node == NO_NODE or any(request.pod_class.constraints for request in requests):
         return None
     placed = [[node] * request.pods for request in requests]
@@ -63,7 +66,7 @@ def place_on_one_node(
 
 
 def _roomiest(snapshot: Snapshot, requests: Sequence[PodSetRequest]) -> int:
-    """The node that holds the gang most often."""
+    """The node whose idle capacity could hold the most copies of the gang, or NO_NODE."""
     total: defaultdict[int, int] = defaultdict(int)
     for pod_class, pods in requests:
         for resource, amount in pod_class.amounts:

@@ -1,4 +1,4 @@
-"""Decisions so far, before they become a plan."""
+"""Decisions of the passes so far, from which the plan is built."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,13 +19,13 @@ class PipelinedPods(NamedTuple):
 
     requests: Sequence[PodSetRequest]
     nodes: Sequence[Sequence[int]]
-    """The nodes of each request, where they are taken off the room."""
+    """For each request, the nodes on which its capacity is reserved."""
     admitted_before: int
-    """How many starts had been decided before."""
+    """How many jobs had been admitted before."""
 
 
 class ReplicaMove(NamedTuple):
-    """One replica leaves a node; `at_once`: its new node has idle capacity for it already."""
+    """A replica that leaves `node`; `at_once`: its new node has idle capacity already."""
 
     allocation: RoleAllocation
     node: int
@@ -35,25 +35,25 @@ class ReplicaMove(NamedTuple):
 
 @dataclass(slots=True)
 class Decisions:
-    """`admitted`, `suspended` and `held` by job, in the order in which they were decided."""
+    """Mutable within one decision. Mappings by job keep the order in which they were decided."""
 
     admitted: dict[JobKey, tuple[Reason, list[RoleAllocation]]] = field(default_factory=dict)
     suspended: dict[JobKey, Reason] = field(default_factory=dict)
     held: dict[JobKey, Reason] = field(default_factory=dict)
     held_until: dict[JobKey, datetime] = field(default_factory=dict)
-    """When what holds a job ends, where time alone ends it."""
+    """When the hold of a job ends, if time alone ends it."""
     queue: list[JobKey] = field(default_factory=list)
-    """Keys of `held` that wait in the queue, in order."""
+    """The keys in `held` of queued jobs, in queue order."""
     pipelined: list[PipelinedPods] = field(default_factory=list)
     moves: list[ReplicaMove] = field(default_factory=list)
-    """Replicas that leave a node for pods which may use few nodes, or so that it can be removed."""
+    """Replicas that leave a node, to free it for pods with few eligible nodes or for removal."""
     leaving: dict[RoleAllocation, Sequence[Pod]] = field(default_factory=dict)
-    """Pods to make anew on other nodes, where their room is taken already: theirs are to go."""
+    """Pods to evict whose replacements already have capacity reserved on other nodes."""
     unneeded: tuple[str, ...] = ()
-    """Nodes that nothing but extras needs."""
+    """Nodes that only extras use."""
 
     requests: dict[JobKey, dict[str, int]] = field(default_factory=dict)
-    """Pods that jobs ask for nodes of, by role."""
+    """By job and role, the pods for which nodes are requested."""
     unprovisioned: list[JobKey] = field(default_factory=list)
 
     def hold(self, key: JobKey, reason: Reason, until: datetime | None = None) -> None:
@@ -70,7 +70,7 @@ class Decisions:
         self.pipelined.append(PipelinedPods(requests, placed, len(self.admitted)))
 
     def held_jobs(self) -> tuple[Held, ...]:
-        """The queue first, in its order; `ahead` names the first few of it that may start."""
+        """Queued jobs in queue order, then running jobs; `ahead` omits jobs that never start."""
         queued, waiting, ahead = [], set(self.queue), list[JobKey]()
         for key in self.queue:
             never = reasons.is_never(self.held[key])
@@ -89,7 +89,7 @@ class Decisions:
 
 
 def record_eviction(allocations: Iterable[RoleAllocation], reason: Reason) -> None:
-    """Write down why these roles yield; what yields in this plan does not grow in it."""
+    """Record why these roles yield replicas; they do not grow again in this plan."""
     for allocation in allocations:
         allocation.reason = allocation.reason or reason
         allocation.hold.reason = allocation.hold.reason or reason

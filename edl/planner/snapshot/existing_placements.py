@@ -17,7 +17,7 @@ _DONE: Final = Placement(NO_NODE, holds_idle=False, is_new=False, counts_in_quot
 
 
 class ExistingPlacements(NamedTuple):
-    """A placement for each replica of a role, and the replicas without a node."""
+    """One placement per replica of a role, and the replicas that have no node."""
 
     placements: list[Placement]
     unscheduled: list[Unscheduled]
@@ -37,22 +37,22 @@ class PlacementByNode(dict[str, Placement]):
 
 
 class PodsOnNodes:
-    """Reads pods: the placements of those that stay, and the nodes of those that leave."""
+    """Reads pods: placements of those that stay, and nodes of those that are to be deleted."""
 
     def __init__(self, nodes: Mapping[str, int]) -> None:
         self._nodes = nodes
         self.placements = PlacementByNode(nodes)
         self.leaving: defaultdict[Shape, list[int]] = defaultdict(list)
-        """By shape, the nodes of pods that are about to leave."""
+        """By shape, the nodes of active pods that will be deleted."""
 
     def release(self, role: Role, pods: Iterable[Pod]) -> None:
-        """These of its pods leave, as far as they have not yet."""
+        """Record the nodes of these pods of a role as leaving; inactive pods do not count."""
         if nodes := [self._nodes.get(pod.node, NO_NODE) for pod in pods if pod.node and pod.active]:
             self.leaving[role.template.shape] += nodes
 
 
 def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> ExistingPlacements:
-    """The placements of a started role: `role.size` of them, the last one is given up first."""
+    """One placement per replica of a started role, in the order in which replicas are kept."""
     if home := _home(job, role):
         return ExistingPlacements(list(map(pods.placements.__getitem__, home)), [])
     live = [pod for pod in role.status.pods if pod.active]
@@ -61,13 +61,13 @@ def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> Exis
 
 
 def _home(job: TrainingJob, role: Role) -> tuple[str, ...]:
-    """The usual case, quickly: the nodes of all replicas in their order, or nothing."""
+    """The nodes of all replicas in order, if the state knows them (the usual case); else ()."""
     anchors = (home for one, home in zip(job.roles, job.homes, strict=True) if one is role)
     return next(anchors, ())
 
 
 def _ranked(job: TrainingJob, role: Role, live: list[Pod], pods: PodsOnNodes) -> ExistingPlacements:
-    """Placement i is index i: a shrink in tandem removes the highest indexes."""
+    """Placements by completion index, since a scale-down removes the highest indexes."""
     found = ExistingPlacements([], [])
     by_index = {pod.index: pod for pod in live if pod.index < role.status.size}
     pods.release(role, (pod for pod in live if pod.index >= role.status.size))
@@ -94,7 +94,7 @@ def _unranked(
     found, size = ExistingPlacements([], []), role.status.size
     live = keeping_order(live)
     pods.release(role, live[size:])
-    # A pod that has ended is replaced once the Job controller has looked: a second later.
+    # The Job controller replaces an ended pod within about a second.
     lost = any(pod.ended or pod.terminating for pod in role.status.pods)
     expected = with_work(role, size)
     for place in range(size):
@@ -110,7 +110,10 @@ def _unranked(
 
 
 def keeping_order(pods: Iterable[Pod]) -> list[Pod]:
-    """The Job controller gives up unbound pods first, then unready ones, then the youngest."""
+    """Active pods in the order in which the Job controller keeps them.
+
+    It deletes unbound pods first, then unready ones, then the youngest.
+    """
     return sorted(
         (pod for pod in pods if pod.active),
         key=lambda pod: (not pod.node, not pod.ready, pod.created_at, pod.index, pod.name),
@@ -118,11 +121,10 @@ def keeping_order(pods: Iterable[Pod]) -> list[Pod]:
 
 
 def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> datetime | None:
-    """Since when a replica waits for a node of the plan, or for the scheduler.
+    """Since when a replica waits for a node, or None if it does not wait for scheduling.
 
-    A pod behind another gate waits for that, and one that was lost for its end and for the Job
-    controller's back-off (which counts also what nothing else does): None. A pod that was never
-    made (a quota) waits since the size was set.
+    None: a pod that another gate holds back, and a lost pod, which the Job controller recreates
+    after its back-off. A pod that was never created (a quota) waits since the size was set.
     """
     if pod is None and (lost or role.status.failures or role.status.ignores):
         return None

@@ -1,4 +1,4 @@
-"""How far a started role may be resized in one plan: bounds, cooldowns, sizes that failed."""
+"""How far a plan may resize a started role: bounds, cooldowns and sizes that failed."""
 
 from datetime import datetime, timedelta
 
@@ -22,7 +22,7 @@ from edl.planner.snapshot.started_domains import restricted_to_started
 def started_role(
     snapshot: Snapshot, job: TrainingJob, role: Role, rank: int, pods: PodsOnNodes
 ) -> RoleAllocation:
-    """A started role with its pods."""
+    """The allocation of a started role, with the placements of its pods."""
     allocation = RoleAllocation(job, role, rank, snapshot.pod_class(role.template.shape))
     allocation.pod_class = restricted_to_started(snapshot, allocation)
     allocation.placements, allocation.unscheduled = existing_placements(job, role, pods)
@@ -32,7 +32,7 @@ def started_role(
 
 
 def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
-    """Set how far a started role may move in this plan, and why not further."""
+    """Set the smallest and largest size of a started role in this plan, and its hold."""
     role = allocation.role
     if not allocation.resizable:
         allocation.min_replicas = allocation.max_replicas = role.status.size
@@ -51,7 +51,7 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
 
 
 def has_succeeded_pods(job: TrainingJob) -> bool:
-    """Whether pods have succeeded, which would be missing after a restart."""
+    """Whether any pod has succeeded; a restart would leave the others without it."""
     return any(
         role.status.completed_indexes
         or any(pod.phase is PodPhase.SUCCEEDED for pod in role.status.pods)
@@ -60,7 +60,7 @@ def has_succeeded_pods(job: TrainingJob) -> bool:
 
 
 def _finishing(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
-    """Whether its job is nearly done; user requests come first (manual size, min, lower max)."""
+    """Whether its job is nearly done; a manual size or an unmet minimum takes precedence."""
     done, role = allocation.job.progress, allocation.role
     return (
         done is not None
@@ -80,7 +80,7 @@ def _cool(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         return
     _set_cooldown(snapshot, allocation, changed)
     if not allocation.manual and any(one.since is None for one in allocation.unscheduled):
-        # In the Job controller's back-off more of it would only stand empty.
+        # During the Job controller's back-off, further replicas would get no pods either.
         allocation.hold.reason, allocation.hold.reserves_capacity = reasons.REPLICAS_MISSING, False
         allocation.hold.until = None
 
@@ -96,9 +96,9 @@ def _set_cooldown(snapshot: Snapshot, allocation: RoleAllocation, changed: datet
         and (left := _left(snapshot, allocation, changed)) > timedelta()
     ):
         snapshot.rechecks.append(left)
-        # Whatever its user asks for: room is kept for it no longer than the flags say.
+        # A user's longer cooldown reserves capacity for no longer than the flags' cooldown.
         allocation.hold.reserves_capacity = left <= _usual(snapshot, allocation)
-        # A role that made room by a restart would take it back before the claim has started.
+        # A role restarted smaller for a claim would retake the capacity before the claim starts.
         at_once = allocation.manual and not last_resizes.was_reclaimed(role)
         _rest(snapshot, allocation, None if at_once else reasons.COOLDOWN)
         allocation.hold.until = None if at_once else snapshot.observed_at + left
@@ -107,9 +107,10 @@ def _set_cooldown(snapshot: Snapshot, allocation: RoleAllocation, changed: datet
 
 
 def _still_gives(snapshot: Snapshot, allocation: RoleAllocation, changed: datetime) -> bool:
-    """Whether a replica that it gave still holds its node; some pods never leave.
+    """Whether a pod of a donated replica is still terminating; ignored after `queue_patience`.
 
-    The job that waits for that room has no pod yet: new pods of this one would take it.
+    The recipient has no pod yet, so a new pod of this role would take the freed capacity. Some
+    pods never terminate.
     """
     role = allocation.role
     return (
@@ -126,9 +127,9 @@ def _rest(snapshot: Snapshot, allocation: RoleAllocation, held: Reason | None) -
 
 
 def cool_down_after_restart(snapshot: Snapshot, allocation: RoleAllocation) -> None:
-    """A role that its job's restart brings back keeps room for more, as in the next plan.
+    """Start the cooldown of a restarted role, which reserves capacity for its later growth.
 
-    Else another job takes all of that by a restart, and gives it back by more of them.
+    Otherwise another job would restart to take that capacity, and restart again to return it.
     """
     job, role = allocation.job, allocation.role
     if allocation.restarts_to_resize and not (
@@ -146,12 +147,15 @@ def default_cooldown(limits: Limits, role: Role) -> timedelta:
 
 
 def _usual(snapshot: Snapshot, allocation: RoleAllocation) -> timedelta:
-    """The same, after restarts one soon after another."""
+    """The flags' cooldown of a role, doubled for each of its recent restarts."""
     return doubled_cooldown(default_cooldown(snapshot.limits, allocation.role), allocation)
 
 
 def _left(snapshot: Snapshot, allocation: RoleAllocation, changed: datetime) -> timedelta:
-    """Remaining cooldown; after a start without a resize the flags' cooldown counts."""
+    """The remaining cooldown.
+
+    The job's own cooldown counts from a resize; after a start it is cut to the flags' cooldown.
+    """
     job, role = allocation.job, allocation.role
     usual = _usual(snapshot, allocation)
     least, resized = cooldown(job, usual).least, resized_at(job, role)

@@ -1,4 +1,4 @@
-"""What a plan derives from the reason of a role's last resize."""
+"""Facts about a role's last resize, read from its recorded reason."""
 
 from typing import TypeAlias
 
@@ -10,7 +10,7 @@ JobReference: TypeAlias = JobKey | str
 
 
 def stopped_to_resize(role: Role) -> bool:
-    """Whether a role was stopped in order to start again at the size that it has now."""
+    """Whether the role is stopped and will restart at its current size."""
     return role.restart is Restart.STOPPED
 
 
@@ -19,28 +19,28 @@ def _code(role: Role) -> Code | None:
 
 
 def was_admitted(role: Role) -> bool:
-    """Whether its last change was a start from the queue."""
+    """Whether the last change was a start from the queue."""
     return _code(role) is Code.ADMITTED
 
 
 def gang_was_unschedulable(role: Role) -> bool:
-    """Whether its last start came to nothing, because the scheduler placed its pods otherwise."""
+    """Whether the last start failed because kube-scheduler did not place the whole gang."""
     return _code(role) is Code.GANG_UNSCHEDULABLE
 
 
 def nodes_were_taken(role: Role) -> bool:
-    """Whether its last start came to nothing, because pods of others came first to its nodes."""
+    """Whether the last start failed because other owners' pods took the planned nodes first."""
     last = role.record.last
     return last is not None and last.about == Attempt(Attempted.PLACEMENT)
 
 
 def was_unschedulable(role: Role) -> bool:
-    """Whether a role's last change gave back what no node took, by a restart or without one."""
+    """Whether the last resize removed unschedulable replicas, with or without a restart."""
     return _code(role) is Code.UNSCHEDULABLE
 
 
 def growth_failed(key: JobKey, role: Role) -> bool:
-    """Whether this job came back smaller than it had grown, or in the way of its own minimum."""
+    """Whether a restart undid growth: it was unschedulable, or took capacity of its own minimum."""
     last = role.record.last
     if last is None or last.restart is Restart.NONE:
         return False
@@ -49,17 +49,17 @@ def growth_failed(key: JobKey, role: Role) -> bool:
 
 
 def stopped_for_manual_size(role: Role) -> bool:
-    """Whether a role was stopped because its user had asked for another size."""
+    """Whether the role is stopped to restart at a size that its user requested."""
     return stopped_to_resize(role) and _code(role) is Code.MANUAL_SIZE
 
 
 def was_reclaimed(role: Role) -> bool:
-    """Whether a role came back smaller because a claim needed the room."""
+    """Whether the role restarted smaller because a claim needed its capacity."""
     return role.restart is Restart.STARTED and _code(role) is Code.RECLAIMED
 
 
 def preempted_for(role: Role) -> JobReference | None:
-    """The job for which a role's whole training job was stopped."""
+    """The job for which the role's whole training job was preempted."""
     last = role.record.last
     if last is None or last.code not in (Code.PREEMPTED, Code.GUARANTEE_RECLAIMED):
         return None
@@ -67,7 +67,7 @@ def preempted_for(role: Role) -> JobReference | None:
 
 
 def reclaimed_for(gives: Code, role: Role) -> JobReference | None:
-    """The job for which a role came back smaller: for its claim, or what the policy balances."""
+    """The job for which the role restarted smaller: for its claim, or by rebalancing (`gives`)."""
     last = role.record.last
     if last is None or last.restart is not Restart.STARTED:
         return None
@@ -84,10 +84,10 @@ def _job(about: About | None) -> JobReference | None:
 
 
 def stopped_to_grow(role: Role) -> bool:
-    """Whether a role was stopped because there was room for more of it."""
+    """Whether the role is stopped to restart with more replicas on idle capacity."""
     return stopped_to_resize(role) and _code(role) is Code.IDLE_CAPACITY
 
 
 def gave_replica(gives: Code, role: Role) -> bool:
-    """Whether a role gave a replica, without a restart, for what the policy balances."""
+    """Whether the role last donated a replica to rebalancing (`gives`), without a restart."""
     return role.restart is Restart.NONE and _code(role) is gives

@@ -1,7 +1,7 @@
-"""The least demand on a cluster: all minimums at once, and the pods of other owners.
+"""The least demand on a cluster: the sum of all jobs' minimums and of other owners' pods.
 
 It does not depend on which jobs run, so it stays the same while jobs start and stop. A training job
-that could not even run alone asks for nothing.
+that does not fit into the empty cluster is left out.
 """
 
 from collections import Counter, defaultdict
@@ -15,7 +15,7 @@ from edl.planner.snapshot.role_allocation import start_size
 def least_demand(
     state: ClusterState, totals: Mapping[str, int], largest: Mapping[str, int]
 ) -> Mapping[str, int]:
-    """Amounts by resource. `totals`: what schedulable nodes have; `largest`: the most of a node."""
+    """Amounts by resource. `totals`: sums of schedulable nodes; `largest`: maximum of any node."""
     found: Counter[str] = Counter()
     for shape, pods in _pods_by_shape(state, totals, largest):
         for resource, amount in shape.requests:
@@ -29,7 +29,7 @@ def least_demand(
 def _pods_by_shape(
     state: ClusterState, totals: Mapping[str, int], largest: Mapping[str, int]
 ) -> Iterable[tuple[Shape, int]]:
-    # By identity: most pods of one shape share the value, and to hash one costs far more.
+    # By identity: most pods of one shape share the object, and hashing a shape is slow.
     pods: defaultdict[int, int] = defaultdict(int)
     shapes: dict[int, Shape] = {}
     for job in state.jobs:
@@ -43,7 +43,7 @@ def _pods_by_shape(
 
 
 def _could_run(job: TrainingJob, largest: Mapping[str, int], totals: Mapping[str, int]) -> bool:
-    """Whether a node has room for each of its pods, and all nodes for its minimum."""
+    """Whether each pod fits on the largest node, and the minimum into all nodes, by amounts."""
     left = dict(totals)
     for role in job.live:
         for resource, amount in role.template.shape.requests:

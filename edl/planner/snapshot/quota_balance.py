@@ -1,7 +1,7 @@
 """Remaining quota of namespaces while a plan is made.
 
-As with nodes, a plan decides on the future remainder; replicas that the present remainder allows
-too start in this plan: quotas count pods until they are gone.
+Quotas count pods until they are deleted. As with nodes, a plan decides by the future remainder;
+replicas that also fit into the present remainder are created now.
 """
 
 from collections.abc import Sequence
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class QuotaLine:
-    """One quota. Below 0 it is exceeded: then nothing that counts in it starts or grows."""
+    """One quota, without what other pods use; below 0 no role that counts in it starts or grows."""
 
     spec: Quota
     remaining: int
     future_remaining: int
     head: JobKey | None = None
-    """The job that has waited for it so long that none behind starts on it first."""
+    """The job for which it is reserved: a queue head that has waited `queue_patience`."""
     refused: tuple[int, "ReclaimScope"] | None = None
-    """An amount that a claim of this scope could not have, since something was given back."""
+    """An amount that a claim of this scope did not get; cleared when usage is released."""
 
     def left(self, horizon: Horizon) -> int:
-        """Quota that is not reserved for any pod."""
+        """The amount at this horizon that is reserved for no pod."""
         if horizon is IDLE and self.remaining < self.future_remaining:
             return self.remaining
         return self.future_remaining
@@ -43,16 +43,16 @@ class QuotaLine:
 
 
 class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
-    """What pods count in the quotas of their namespace: one pod of a role, or a whole gang."""
+    """What one pod of a role, or a whole gang, counts in the quotas of its namespace."""
 
     amounts: tuple[tuple[QuotaLine, int], ...]
     team: TeamCharge | None = None
     """What the pods count in their team; None without teams."""
     unlent: QuotaLine | None = None
-    """Stands for what teams keep that lend nothing."""
+    """The quota that stands for guaranteed capacity that teams do not lend."""
 
     def exceeded(self, horizon: Horizon, pods: int = 1) -> QuotaLine | None:
-        """The first quota that does not allow `pods` more."""
+        """The first quota that does not allow `pods` more, or None."""
         for quota, cost in self.amounts:
             if quota.left(horizon) < cost * pods:
                 return quota
@@ -60,26 +60,26 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def never_allowed_by(self) -> QuotaLine | None:
-        """The first quota that is smaller than this request."""
+        """The first quota whose hard limit is smaller than this request, or None."""
         return next((quota for quota, cost in self.amounts if cost > quota.spec.hard), None)
 
     @property
     def fits_beside_others(self) -> bool:
-        """Whether it is within every quota once no training job counts in them."""
+        """Whether it is within every quota if no training job used any of it."""
         return all(cost <= quota.spec.hard - quota.spec.others for quota, cost in self.amounts)
 
     def lends(self, pods: int = 1) -> bool:
-        """Whether `pods` more leave what teams keep that lend nothing."""
+        """Whether `pods` more stay clear of the capacity that teams do not lend."""
         if self.unlent is None or self.team is None:
             return True
         return self.team.covered_by(pods) >= 0 or self.team.lends(pods)
 
     def allows(self, horizon: Horizon, pods: int = 1) -> bool:
-        # Mostly no budget counts them: growth asks this of each replica.
+        # Fast path: growth calls this per replica, and most replicas count in no quota.
         return not (self.amounts or self.unlent) or self.exceeded(horizon, pods) is None
 
     def within_quota(self) -> bool:
-        """Whether what was taken is there."""
+        """Whether none of its quotas is exceeded once terminating pods are gone."""
         return all(quota.future_remaining >= 0 for quota, _ in self.amounts)
 
     def reserve(self, horizon: Horizon, pods: int = 1) -> None:
@@ -96,16 +96,16 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
             quota.refused = None
 
     def count_terminating(self, pods: int) -> None:
-        """Pods that are leaving count until they are gone."""
+        """Count pods that are terminating: the present remainder only."""
         for quota, cost in self.amounts:
             quota.remaining -= cost * pods
 
     def amount(self, quota: QuotaLine) -> int:
-        """What one pod or gang counts in this quota."""
+        """What the request counts in this quota, or 0."""
         return next((cost for found, cost in self.amounts if found is quota), 0)
 
     def is_relieved_by(self, allocation: "RoleAllocation") -> bool:
-        """Whether one replica less of this role counts less in an exceeded quota."""
+        """Whether removing a replica of this role lowers an exceeded quota of the request."""
         return any(
             quota.future_remaining < 0 and allocation.quota_request.amount(quota)
             for quota, _ in self.amounts
@@ -113,23 +113,23 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def head(self) -> JobKey | None:
-        """The job that goes first on one of these quotas."""
+        """The job for which one of these quotas is reserved, or None."""
         return next((quota.head for quota, _ in self.amounts if quota.head), None)
 
 
 NOT_COUNTED: Final = QuotaRequest(())
-"""That of pods which count in no quota and no team."""
+"""The request of pods that count in no quota and no team."""
 
 
 @dataclass(slots=True)
 class QuotaUsage:
-    """All quotas of one plan, including teams' limits. Without any, no pod is charged."""
+    """All quotas of one plan, including teams' limits, by (namespace, source, resource)."""
 
     state: ClusterState
     teams: TeamBalance | None
     lines: dict[tuple[str, str, str], QuotaLine] = field(init=False)
     _limits: dict[int, list[tuple[str, str, str]]] = field(default_factory=dict)
-    """By team, its limits and those of the teams above it, as keys of `lines`."""
+    """By team, the keys in `lines` of its limits and of the limits of the teams above it."""
     _unlent: QuotaLine | None = None
     _requests: dict[object, QuotaRequest] = field(default_factory=dict)
 
@@ -145,10 +145,10 @@ class QuotaUsage:
             self._unlent = _line(teams.unlent) if teams.keepers else None
 
     def pod_request(self, job: TrainingJob, role: Role) -> QuotaRequest:
-        """What one pod of this role counts."""
+        """What one pod of this role counts in quotas and in its team."""
         key: tuple[object, ...]
         if self.teams:
-            # By identity: the state keeps the shape, and to hash one costs far more.
+            # By identity: the state keeps the shape alive, and hashing a shape is slow.
             key = (job.key.namespace, role.template.charges, id(role.template.shape))
         elif role.template.charges and self.lines:
             key = (job.key.namespace, role.template.charges)
@@ -159,7 +159,7 @@ class QuotaUsage:
         return self._requests[key]
 
     def request_of(self, job: TrainingJob, pods: Sequence[tuple[Role, int]]) -> QuotaRequest:
-        """What these numbers of pods of each role count together."""
+        """What these (role, pods) of a job count together."""
         if not (self.lines or self.teams):
             return NOT_COUNTED
         costs: dict[tuple[str, str, str], int] = {}
@@ -179,7 +179,7 @@ class QuotaUsage:
         return QuotaRequest(found) if found else NOT_COUNTED
 
     def count_role(self, allocation: "RoleAllocation") -> None:
-        """Count a started role: its replicas, those to come too, and its pods that leave."""
+        """Count a started role: all of its replicas, and its pods that are terminating."""
         allocation.quota_request = quota_request = self.pod_request(allocation.job, allocation.role)
         if quota_request is not NOT_COUNTED:
             counted = [placement.counts_in_quota for placement in allocation.placements]
@@ -188,7 +188,7 @@ class QuotaUsage:
                 quota_request.count_terminating(_leaving(allocation.role))
 
     def count_pods(self, job: TrainingJob, role: Role, *, leaving: bool) -> None:
-        """Count the pods of a role that takes no part in the plan any more."""
+        """Count the pods of a role that is not planned: it is suspended or its job is ending."""
         quota_request = self.pod_request(job, role)
         if quota_request is not NOT_COUNTED:
             pods = sum(not pod.ended for pod in role.status.pods)
@@ -205,7 +205,7 @@ def _line(quota: Quota) -> QuotaLine:
 
 
 def _leaving(role: Role) -> int:
-    """Pods of a started role that count besides its replicas."""
+    """The number of a started role's pods that count in addition to its replicas."""
     live = [pod for pod in role.status.pods if not pod.ended]
     staying = [pod for pod in live if not pod.terminating]
     return len(live) - _kept(role, staying)

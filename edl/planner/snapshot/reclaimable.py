@@ -1,8 +1,8 @@
-"""Replicas above a minimum, which claims may take: their order, and the capacity they hold.
+"""Replicas above the minimum that claims may take: their order, and the capacity they hold.
 
-The lowest priority first, then the role that the policy finds most satisfied, and its last
-replica. Between teams, what is borrowed returns to its owner first, from the team furthest above
-its guarantee.
+Roles of the lowest priority yield first, among these the role with the highest satisfaction, from
+its last replica. Between teams, borrowed capacity returns to its owner first, from the team
+furthest above its guarantee.
 """
 
 from collections import defaultdict
@@ -28,12 +28,12 @@ from edl.planner.teams.reclaim_priority import (
 from edl.planner.teams.team_balance import NO_TEAM
 
 YieldKey: TypeAlias = tuple[ReclaimPriority, bool, float]
-"""Reclaim priority, near its others, satisfaction turned round."""
+"""(reclaim priority, whether its last replica is near its job's anchors, negated satisfaction)"""
 _Rank: TypeAlias = tuple[bool, ReclaimPriority, tuple[float, ...], bool, float, int]
 
 
 class ReclaimOrder(msgspec.Struct, frozen=True):
-    """Which replicas may be taken: how far down each role goes, and which role yields first."""
+    """The size down to which each role yields, and the order in which roles yield."""
 
     min_replicas: Callable[[RoleAllocation], int]
     key: Callable[[RoleAllocation], YieldKey]
@@ -41,9 +41,10 @@ class ReclaimOrder(msgspec.Struct, frozen=True):
 
 
 def reclaim_order(snapshot: Snapshot) -> ReclaimOrder:
-    """Demands, gangs and minimums take extras down to the floor, the lowest priority first.
+    """The order for demands, gangs and minimums: down to the minimum, lowest priority first.
 
-    Under a policy that keeps jobs together then whose highest index is elsewhere.
+    If the policy colocates pods, roles whose highest index is away from their job yield first
+    within a priority.
     """
     anchors = AnchorNodes(snapshot.allocations) if snapshot.policy.colocate else None
 
@@ -55,7 +56,11 @@ def reclaim_order(snapshot: Snapshot) -> ReclaimOrder:
 
 
 def reclaim_priority_of(snapshot: Snapshot, job: TrainingJob) -> ReclaimPriority:
-    """The extras that a waiting job may take; one that has just come, only of lower priorities."""
+    """The reclaim priority of a waiting job's claim.
+
+    Before `reclaim_delay` it takes from lower priorities only; after `queue_patience` also from
+    nearly finished jobs.
+    """
     patience = snapshot.policy.reclaim_delay
     if patience and not snapshot.has_passed(job.queued_at, patience):
         return ReclaimPriority(job.priority, Margin.DELAYED)
@@ -69,7 +74,7 @@ def reclaim_priority_of(snapshot: Snapshot, job: TrainingJob) -> ReclaimPriority
 class _Entry(NamedTuple):
     key: YieldKey
     last: int
-    """Among equals the last in the total order yields first: its rank turned round."""
+    """Negated rank: among equals the last in the total order yields first."""
     serial: int
     allocation: RoleAllocation
 
@@ -84,20 +89,20 @@ class Reclaimable:
         self._teams = snapshot.teams
         self.allocations = self._unsorted = allocations
         self._heaps: defaultdict[int, list[_Entry]] = defaultdict(list)
-        """By team; one where no teams are configured."""
+        """By team; only NO_TEAM if no teams are configured."""
         self._latest: dict[RoleAllocation, int] = {}
         self._scope: ReclaimScope | None = None
         self._turns: list[tuple[_Rank, int]] = []
-        """Teams in the order in which they yield to `_scope`, perhaps out of date."""
+        """Heap of teams in the order in which they yield to `_scope`; entries may be outdated."""
         self._queued: dict[int, _Rank] = {}
         self._common = 0
-        """How many levels all of `_heaps` share."""
+        """The number of levels of the team tree that all teams of `_heaps` have in common."""
         least = rules.min_replicas
         extras = [(one, found) for one in allocations if (found := one.placements[least(one) :])]
         self.capacity = ReclaimableCapacity(snapshot.capacity, extras)
 
     def next(self, scope: ReclaimScope) -> RoleAllocation | None:
-        """The role that yields next to a claim; it leaves the heap."""
+        """Remove and return the role that yields next to a claim, or None."""
         if self._unsorted:
             self._sort()
         if self._teams is not None:
@@ -132,7 +137,7 @@ class Reclaimable:
         return None
 
     def _rank(self, team: int, scope: ReclaimScope) -> _Rank | None:
-        """When a team yields; None if it has nothing, or nothing for this claim."""
+        """Sort key of a team's turn to yield; None if this claim may take nothing from it."""
         heap = self._heaps[team]
         while heap and self._is_past(heap[0]):
             heappop(heap)
@@ -142,18 +147,18 @@ class Reclaimable:
         (priority, near, satisfied), last = heap[0].key, heap[0].last
         if reach is Reach.BY_PRIORITY and priority > scope.priority:
             return None
-        # Without what all have in common: it changes with each replica, and decides nothing.
+        # Shares of common levels are left out: equal for all teams, they only outdate entries.
         above = tuple(-share for share in self._teams.shares(team)[self._common :])
         owned = reach is Reach.ALL
         return not owned, NONE_RECLAIMABLE if owned else priority, above, near, satisfied, last
 
     def _is_past(self, entry: "_Entry") -> bool:
-        """Whether the role was queued again since, or has nothing more to give."""
+        """Whether the entry is outdated, or its role is down to the minimum."""
         one = entry.allocation
         return self._latest[one] != entry.serial or one.size <= self._order.min_replicas(one)
 
     def _sort(self) -> None:
-        """Most claims take nothing: only now the order of yielding matters."""
+        """Build the heaps. This is done on first use, because most claims take nothing."""
         latest, least = self._latest, self._order.min_replicas
         latest |= {allocation: latest.get(allocation, 0) + 1 for allocation in self._unsorted}
         for allocation in self._unsorted:
@@ -168,7 +173,7 @@ class Reclaimable:
         return _Entry(self._order.key(allocation), -allocation.rank, serial, allocation)
 
     def requeue(self, allocation: RoleAllocation) -> None:
-        """Into the heap again, as it stands now; an older entry counts no more."""
+        """Queue a role with its current key; its older entry becomes outdated."""
         self._latest[allocation] = self._latest.get(allocation, 0) + 1
         if allocation.size > self._order.min_replicas(allocation):
             heappush(self._heaps[allocation.team], self._entry(allocation))
@@ -179,7 +184,7 @@ class Reclaimable:
                     self._queued[allocation.team] = rank
 
     def exceeded_quota(self, quota_request: QuotaRequest, scope: ReclaimScope) -> QuotaLine | None:
-        """The first quota that stays short although all extras within reach were gone."""
+        """The first quota that stays exceeded even if all extras within reach were evicted."""
         short = (
             quota for quota, cost in quota_request.amounts if not self._allows(quota, cost, scope)
         )
@@ -201,11 +206,11 @@ class Reclaimable:
         return left >= cost
 
     def min_replicas(self, allocation: RoleAllocation) -> int:
-        """How many replicas of this role are not extras."""
+        """The size down to which this role yields."""
         return self._order.min_replicas(allocation)
 
     def move(self, allocation: RoleAllocation, position: int, to: Placement) -> None:
-        """An extra goes to another node; its own gives its room back soon."""
+        """Move an extra replica to another node."""
         placement = allocation.placements[position]
         allocation.move(position, to)
         self.capacity.add(allocation, placement, -1)

@@ -1,4 +1,4 @@
-"""The capacity that replicas above minimums hold, and that claims may have."""
+"""The capacity that replicas above their minimum hold and that claims may take."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -16,22 +16,23 @@ _node: Final = attrgetter("node")
 Extras: TypeAlias = Iterable[tuple[RoleAllocation, Sequence[Placement]]]
 """Roles with their placements above the minimum."""
 _Kind: TypeAlias = tuple[ReclaimPriority, PodClass]
-"""What comes into reach alike."""
+"""Extras of one kind come into reach of a claim together."""
 
 
 class _NodesOfKind(NamedTuple):
-    """A node for each extra, as it was at first, and what has changed since."""
+    """One node per extra at the start, and the changes since."""
 
     nodes: list[int]
     changed: Counter[int]
-    """By node; claims take and give back the same replicas many times, which leaves no trace."""
+    """Count by node. Claims evict and restore the same replicas many times, which cancels out."""
 
 
 class ReclaimableCapacity:
-    """The nodes of extras by team: a table for each of hundreds of teams would be too large.
+    """The nodes of extras by team, and one array of the capacity that the last claim could reach.
 
-    One table has what the last claim could reach: claims that follow each other reach nearly the
-    same, so that only what differs is added and taken away. Without teams all extras are of one.
+    Consecutive claims reach nearly the same extras, so only the difference is added or subtracted;
+    an array per team would be too large with hundreds of teams. Without teams, all extras belong to
+    NO_TEAM.
     """
 
     def __init__(self, capacity: NodeCapacity, extras: Extras) -> None:
@@ -42,9 +43,9 @@ class ReclaimableCapacity:
         """By team and kind."""
         self._reached = np.zeros_like(capacity.future_idle)
         self._read: tuple[ReclaimScope, int] | None = None
-        """What `_reached` is of: the scope, and the version of its balance."""
+        """The scope for which `_reached` was computed, and the version of its balance."""
         self._most: dict[int, ReclaimPriority] = {}
-        """By team, the highest priority of replicas that are counted in `_reached`."""
+        """By team, the highest priority of replicas that `_reached` contains."""
         for allocation, placements in extras:
             kind = (allocation.reclaim_priority, allocation.pod_class)
             self._nodes[allocation.team][kind].nodes.extend(map(_node, placements))
@@ -56,7 +57,7 @@ class ReclaimableCapacity:
             pod_class.release_from(self._reached, (placement.node,), sign)
 
     def with_idle(self, scope: ReclaimScope) -> Ints:
-        """The future idle capacity if all reclaimable replicas within reach were evicted."""
+        """Future idle capacity if all extras within reach were evicted; int64[resources, nodes]."""
         read = (scope, scope.right.balance.version if scope.right else 0)
         if read != self._read:
             self._read = read
@@ -65,13 +66,13 @@ class ReclaimableCapacity:
         return found
 
     def _reach(self, scope: ReclaimScope) -> None:
-        """Count what comes into reach, and what leaves it."""
+        """Add the extras that come into reach to `_reached`, and subtract those that leave it."""
         highest = scope.right.highest(scope.priority) if scope.right and self._nodes else None
         changes: defaultdict[tuple[PodClass, int], list[int]] = defaultdict(list)
         for team, kinds in self._nodes.items():
             most = highest[team] if highest else scope.priority
             before = self._most.get(team, NONE_RECLAIMABLE)
-            if most == before:  # mostly: asked of all teams for each claim
+            if most == before:  # fast path: the loop runs over all teams for each claim
                 continue
             self._most[team] = most
             low, high, into = min(before, most), max(before, most), 1 if most > before else -1

@@ -1,14 +1,14 @@
 """Back-off of restarts, and of gangs that failed to start (`gang_backoff_until`).
 
-Until the next restart is due a training job keeps its size.
-The reason of the last change counts them (`Reason.attempts`): each one doubles the time. A restart
-that failed waits six times as long, and counts whenever the next one comes: the job came back
-smaller than planned, its pods were unschedulable, or the job for which it gave up replicas has not
-taken their capacity. A size that has lasted for two such times ends the count.
+A job that restarts to resize keeps its size for a cooldown, which doubles with each restart; the
+reason of the last resize counts them (`Reason.attempts`). A failed restart waits six cooldowns, and
+counts however long ago it was. A restart failed if the job came back smaller than planned, its pods
+were unschedulable, or the job for which it gave up replicas has not used their capacity. Any other
+size that has lasted for two (doubled) cooldowns resets the count.
 
-Growth and giving for an equal share wait so long. What takes precedence, so that nothing starves:
-gangs, minimums and others' pods of its priority and above take its extras at any time; a lower max,
-quotas, lost pods and pods that found no node never wait either.
+Only growth and donations to rebalancing wait. Gangs, minimums and other owners' pods of equal or
+higher priority take extras at any time, so that none of them starves; a lower max, quotas, lost
+pods and unschedulable pods do not wait either.
 """
 
 from collections.abc import Iterable
@@ -24,21 +24,21 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
 
 _FAILED_FACTOR: Final = 6
-"""In cooldowns, after a restart that reached nothing: to find out takes two restarts."""
+"""Wait after a failed restart, in cooldowns: each attempt costs two restarts."""
 _LASTING: Final = 2
-"""In cooldowns: a size that has lasted so long was worth its restart."""
+"""In cooldowns: a size that has lasted this long was worth its restart."""
 _MOST: Final = 4
-"""Doublings at most after a restart that reached nothing: 8 hours, with a cooldown of 5 minutes."""
+"""Most doublings after failed restarts: 8 hours with a cooldown of 5 minutes."""
 _GANG_LASTING: Final = 3
-"""In gang limits: a gang that came to less than its minimum so late has run before."""
+"""In gang limits: a gang that falls below its minimum later than this has run before."""
 _TAKEN: Final = timedelta(seconds=10)
-"""After the first start whose nodes went to pods of others: there was room a moment before."""
+"""Wait after the first start whose nodes other owners' pods took: capacity existed just before."""
 _MOST_WORTHWHILE: Final = 2
-"""Doublings at most after any other: 20 minutes."""
+"""Most doublings after other restarts: 20 minutes with a cooldown of 5 minutes."""
 
 
 def backoff_of(snapshot: Snapshot, allocation: RoleAllocation) -> tuple[Reason, datetime] | None:
-    """Why, and until when, a role keeps its size after a change that reached nothing."""
+    """Why, and until when, a role keeps its size after a failed resize; None if it need not."""
     job, role = allocation.job, allocation.role
     why, changed = failed_change(snapshot, job, role), last_change_time(job, role)
     if why is None or changed is None:
@@ -52,13 +52,13 @@ def backoff_of(snapshot: Snapshot, allocation: RoleAllocation) -> tuple[Reason, 
 
 
 def doubled_cooldown(cooldown: timedelta, allocation: RoleAllocation) -> timedelta:
-    """How long it keeps its size after any other change, where the flags say so much."""
+    """The flags' cooldown, doubled for each recent restart of a role that restarts to resize."""
     times = min(_before(allocation.role), _MOST_WORTHWHILE) if allocation.restarts_to_resize else 0
     return cooldown * (1 << times)
 
 
 def last_change_time(job: TrainingJob, role: Role) -> datetime | None:
-    """When it was started or resized."""
+    """When the job was started or the role resized, whichever was later; None if neither."""
     return max(filter(None, (job.started_at, role.record.resized_at)), default=None)
 
 
@@ -78,7 +78,10 @@ def failed_change(snapshot: Snapshot, job: TrainingJob, role: Role) -> Reason | 
 def gang_failure(
     snapshot: Snapshot, job: TrainingJob, reason: Reason = reasons.GANG_PENDING
 ) -> Reason:
-    """Why a gang is suspended that did not come together, with how often that was so before."""
+    """The reason to suspend a gang that was not scheduled whole, with the failed starts before.
+
+    A gang that has run for `_GANG_LASTING` gang limits starts from 0 attempts again.
+    """
     if snapshot.has_passed(job.started_at, _GANG_LASTING * snapshot.limits.gang_limit):
         return reason
     starts = (
@@ -90,7 +93,7 @@ def gang_failure(
 
 
 def gang_backoff_until(snapshot: Snapshot, job: TrainingJob) -> datetime | None:
-    """Until when a gang waits that did not come together; None if it does not."""
+    """The end of the back-off after failed starts of a gang; None if it need not wait."""
     failed = failed_starts(job.live)
     if not failed or job.started_at is None:
         return None
@@ -100,13 +103,13 @@ def gang_backoff_until(snapshot: Snapshot, job: TrainingJob) -> datetime | None:
 
 
 def failed_starts(roles: Iterable[Role]) -> int:
-    """How many starts of a gang in a row came to nothing."""
+    """The number of failed starts of a gang in a row, at most `_MOST` + 1."""
     failed = (role.record.last for role in roles if last_resizes.gang_was_unschedulable(role))
     return max((min(last.attempts, _MOST) + 1 for last in failed if last), default=0)
 
 
 def with_attempts(snapshot: Snapshot, job: TrainingJob, reason: Reason) -> Reason:
-    """The reason of a job's next restart, with how many came before it."""
+    """The reason of a job's next restart, with the count of restarts before it."""
     return replace(reason, attempts=max(_attempts(snapshot, job, role) for role in job.live))
 
 
@@ -120,7 +123,7 @@ def _attempts(snapshot: Snapshot, job: TrainingJob, role: Role) -> int:
 
 
 def _before(role: Role) -> int:
-    """Others may write the annotation, too: any number up to 100 may stand there."""
+    """The recorded attempts, capped: any client may write the annotation, with up to 100."""
     return min(role.record.last.attempts, _MOST) if role.record.last else 0
 
 
@@ -129,7 +132,7 @@ def _rest(snapshot: Snapshot, role: Role) -> timedelta:
 
 
 def _waits(job: TrainingJob) -> bool:
-    """Whether it has not started, or not for long."""
+    """Whether some role of a job that is not paused is suspended."""
     return not job.paused and any(role.status.suspended for role in job.live)
 
 

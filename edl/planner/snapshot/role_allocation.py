@@ -1,4 +1,4 @@
-"""One role while a plan is made: its placements, and how far it may be resized."""
+"""One role while a plan is made: its placements, and how far the plan may resize it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,36 +16,36 @@ from edl.planner.teams.team_balance import NO_TEAM
 
 NO_NODE = -1
 ROLES_PER_JOB: Final = 1000
-"""More roles than a cast has: a role's rank is its job's place times this, plus its own."""
+"""Above the roles of any job: a role's rank is its job's queue rank times this, plus its index."""
 RESIZABLE = (ResizePolicy.LIVE, ResizePolicy.ITEMS, ResizePolicy.RESTART)
-"""Roles that take a new size: while they run, or by a restart of their training job."""
+"""Roles that a plan may resize: while they run, or by a restart of their training job."""
 
 
 class Placement(NamedTuple):
-    """The placement of one replica; NO_NODE takes no capacity."""
+    """The placement of one replica; on NO_NODE it uses no capacity."""
 
     node: int
     holds_idle: bool
-    """It takes idle capacity too; that of a bound pod comes back once the pod is gone."""
+    """Evicting it frees idle capacity at once; False: future idle capacity only."""
     is_new: bool
-    """Given in this plan: the replica does not exist yet."""
+    """The replica is created by this plan."""
     counts_in_quota: bool = True
-    """Whether it counts in quotas; not a replica that has succeeded or has no work left."""
+    """Whether it counts in quotas; False if it has succeeded or has no work left."""
 
     @property
     def horizon(self) -> Horizon:
-        """From when its room is there."""
+        """The horizon from which its capacity is reserved, and to which eviction returns it."""
         return IDLE if self.holds_idle else FUTURE_IDLE
 
     @property
     def quota_horizon(self) -> Horizon:
-        """From when it counts no more once it is taken away: a pod counts until it is gone."""
+        """The horizon to which eviction returns its quota: an existing pod counts until deleted."""
         return IDLE if self.is_new and self.holds_idle else FUTURE_IDLE
 
 
 @lru_cache(maxsize=2**17)
 def _new_placement(node: int, horizon: Horizon) -> Placement:
-    """A plan may give a hundred thousand: one value a node."""
+    """A new placement; cached, because a plan may create 100,000 of them."""
     return Placement(node, holds_idle=horizon is IDLE, is_new=True)
 
 
@@ -54,7 +54,7 @@ def first_placement(
     nodes: Sequence[int] | None = None,
     horizons: Sequence[Horizon] = (IDLE, FUTURE_IDLE),
 ) -> Placement | None:
-    """Where a replica that exists goes, of these nodes: at once, else when pods have left."""
+    """The first of `nodes` (None: any) that fits an existing replica, at the first horizon."""
     for horizon in horizons:
         view = pod_class.at(horizon)
         node = view.find() if nodes is None else next(filter(view.fits, nodes), NO_NODE)
@@ -64,41 +64,42 @@ def first_placement(
 
 
 class Unscheduled(NamedTuple):
-    """A replica without a node; `since` is None if it does not wait for scheduling."""
+    """A replica without a node; `since` is None while it does not wait for scheduling."""
 
     position: int
     since: datetime | None
     pod: Pod | None = None
-    """Its pod, if that is made."""
+    """Its pod, if it exists."""
 
 
 @dataclass(slots=True)
 class GrowthHold:
-    """What holds a role at its size in this plan."""
+    """Why a role keeps its size in this plan."""
 
     reason: Reason | None = None
-    """Why it may not grow; None where it may."""
+    """Why it may not grow; None if it may."""
     until: datetime | None = None
-    """When the hold ends, where time alone ends it."""
+    """When the hold ends, if time alone ends it."""
     reserves_capacity: bool = True
-    """While held, room for its growth is kept for it (a cooldown ends soon)."""
+    """While held, capacity for its growth stays reserved (a cooldown ends soon)."""
     cooling_down: bool = False
-    """It gives no replica for an equal share either."""
+    """It donates no replica to rebalancing either."""
     nearly_done: bool = False
-    """It is nearly finished: it keeps its size, unless a job above it needs the room."""
+    """It is nearly finished: it keeps its size unless a job of higher priority needs capacity."""
 
 
 @dataclass(slots=True, eq=False)
 class RoleAllocation:
     """Mutable within one decision.
 
-    `placements` in the order of keeping: the last one is removed first, new ones are appended.
+    `placements` are in the order in which they are kept: the last is evicted first, new ones are
+    appended.
     """
 
     job: TrainingJob
     role: Role
     rank: int
-    """Its place in the total order of all roles; unique."""
+    """Unique place in the total order of all roles."""
     pod_class: PodClass
     placements: list[Placement] = field(default_factory=list)
     unscheduled: list[Unscheduled] = field(default_factory=list)
@@ -106,27 +107,27 @@ class RoleAllocation:
     max_replicas: int = 0
     hold: GrowthHold = field(default_factory=GrowthHold)
     starts: bool = False
-    """It is started by this plan."""
+    """This plan starts it."""
     reason: Reason | None = None
     """Why its size changes in this plan."""
     created: int = 0
-    """Replicas that this plan makes: new placements whose room is taken now."""
+    """New placements on idle capacity: replicas that this plan creates."""
     pipelined: int = 0
-    """Replicas for which room is reserved that leaving pods will free: the other new ones."""
+    """New placements on capacity that terminating pods will free."""
     changed: bool = False
-    """Its placements were changed in this plan, perhaps changed back."""
+    """This plan has changed its placements, perhaps back again."""
     quota_request: QuotaRequest = NOT_COUNTED
-    """What one more replica counts in quotas."""
+    """What one replica counts in quotas."""
 
     @property
     def team(self) -> int:
-        """The number of its team, where teams are configured."""
+        """The number of its team; NO_TEAM if no teams are configured."""
         charge = self.quota_request.team
         return charge.team if charge else NO_TEAM
 
     @property
     def cluster_fraction(self) -> float:
-        """The part of the cluster that one replica takes."""
+        """The fraction of the cluster that one replica uses."""
         return self.pod_class.cluster_fraction
 
     @property
@@ -135,30 +136,30 @@ class RoleAllocation:
 
     @property
     def extras(self) -> int:
-        """Replicas that claims may take: none of a role that takes no new size."""
+        """The number of replicas that claims may take; 0 if it is not resizable."""
         return max(self.size - self.min_replicas, 0) if self.resizable and not self.starts else 0
 
     @property
     def queue_rank(self) -> int:
-        """Its job's place in the total order."""
+        """Its job's place in the total order of jobs."""
         return self.rank // ROLES_PER_JOB
 
     @property
     def allocated(self) -> int:
-        """Replicas after this plan: without those that wait for room to come."""
+        """Replicas after this plan, without pipelined ones."""
         return len(self.placements) - self.pipelined
 
     @property
     def gave_replicas(self) -> bool:
-        """Whether a replica leaves its node: what it takes in this plan comes after that one.
+        """Whether the plan evicts a replica of it: new ones are pipelined behind that.
 
-        Else its size would be the same, and no replica would leave.
+        Otherwise its size would stay the same and the Job controller would delete no pod.
         """
         return not self.starts and len(self.placements) - self.pipelined < self.role.status.size
 
     @property
     def planned_size(self) -> int:
-        """Its Job's size in the plan: one restart for a whole scale-up, once capacity is free."""
+        """The size to write to its Job; a restart to grow waits until all capacity is idle."""
         lasting, before = self.allocated, self.role.status.size
         waits = self.restarts_to_resize and not self.starts and lasting > before and self.pipelined
         return before if waits else lasting
@@ -169,55 +170,53 @@ class RoleAllocation:
 
     @property
     def resizable(self) -> bool:
-        """A job with a problem stays as it is: no step would be taken for it."""
+        """Whether a plan may resize it; not if its job has a problem, as no step would run."""
         return self.role.spec.resizing in RESIZABLE and not self.job.problem
 
     @property
     def may_donate(self) -> bool:
-        """Whether it may give a replica for an equal share.
-
-        A job that cannot be planned keeps what it has, and so does one that is nearly finished.
-        """
+        """Whether it may donate a replica to rebalancing."""
         held = self.hold.cooling_down or self.hold.nearly_done
         return self.resizable and not (self.manual or held or self.job.missing)
 
     @property
     def restarts_to_resize(self) -> bool:
-        """Its whole training job is stopped for a new size."""
+        """Whether its whole training job restarts for a new size."""
         return self.role.spec.resizing is ResizePolicy.RESTART
 
     @property
     def reclaim_priority(self) -> ReclaimPriority:
-        """Claims of this and above may take its extras; manual sizes: only a priority above.
+        """The least priority of claims that may take its extras.
 
-        A nearly finished job leaves soon: a queued job of its priority waits a while for that.
+        A queued job of equal priority takes none of a manual size, and those of a nearly finished
+        job only after `queue_patience`, as that job frees its capacity soon anyway.
         """
         margin = Margin.NEARLY_DONE if self.hold.nearly_done else Margin.NONE
         return ReclaimPriority(self.job.priority, Margin.MANUAL if self.manual else margin)
 
     def place(self, node: int, horizon: Horizon) -> None:
-        """One replica more."""
+        """Add a replica, and reserve capacity and quota for it."""
         self.changed = True
         self.pod_class.at(horizon).reserve(node)
         self.placements.append(_new_placement(node, horizon))
         self.created += horizon is IDLE
         self.pipelined += horizon is not IDLE
-        if self.quota_request is not NOT_COUNTED:  # mostly, and growth places a hundred thousand
+        if self.quota_request is not NOT_COUNTED:  # fast path: growth may place 100,000 replicas
             self.quota_request.reserve(horizon)
 
     def place_pipelined(self, node: int) -> None:
-        """One replica more, for which a claim has taken the room."""
+        """Add a pipelined replica whose capacity a claim has reserved already."""
         self.changed = True
         self.placements.append(_new_placement(node, FUTURE_IDLE))
         self.pipelined += 1
 
     def assign(self, position: int, placement: Placement) -> None:
-        """A replica on its way is expected there; its room is taken already."""
+        """Set the placement of an existing replica, whose capacity is reserved already."""
         self.changed = True
         self.placements[position] = placement
 
     def move(self, position: int, to: Placement) -> None:
-        """One replica goes to another node; the room that it leaves is there once it is gone."""
+        """Move a replica's reservation to another node."""
         placement = self.placements[position]
         self.pod_class.at(placement.horizon).release(placement.node)
         self.pod_class.at(to.horizon).reserve(to.node)
@@ -225,7 +224,7 @@ class RoleAllocation:
 
     @property
     def growth(self) -> int:
-        """How many replicas it takes now, above its min; negative if it has fewer than it had."""
+        """Replicas beyond both its current size and its min; negative if it scales down."""
         return self.allocated - max(self.role.status.size, self.role.spec.min)
 
     @property
@@ -233,7 +232,7 @@ class RoleAllocation:
         return self.growth > 0
 
     def defer(self, count: int) -> None:
-        """Turn the last replicas that it takes now into room that is kept for them."""
+        """Turn the last `count` created replicas into pipelined ones."""
         placements, count, nodes = self.placements, max(min(count, self.created), 0), []
         self.created -= count
         self.pipelined += count
@@ -251,7 +250,7 @@ class RoleAllocation:
             self.pipelined += pods
 
     def evict(self) -> Placement:
-        """One replica less: the last placement's room comes back."""
+        """Remove the last replica, and release its capacity and quota."""
         self.changed = True
         placement = self.placements.pop()
         self._count(placement, -1)
@@ -262,11 +261,11 @@ class RoleAllocation:
         return placement
 
     def forget_evicted_pods(self) -> None:
-        """Replicas that yielded wait for no node."""
+        """Drop evicted replicas from `unscheduled`."""
         self.unscheduled = [one for one in self.unscheduled if one.position < self.size]
 
     def restore(self, placement: Placement) -> None:
-        """Undo `evict` where nothing has taken its place: it stays, whatever constraints say."""
+        """Undo `evict` while its capacity is unused; placement constraints are not checked."""
         if placement.node != NO_NODE:
             self.pod_class.at(placement.horizon).reserve(placement.node)
         if placement.counts_in_quota:
@@ -276,25 +275,25 @@ class RoleAllocation:
 
 
 def manual_size(role: Role) -> int | None:
-    """The manual size, within the bounds."""
+    """The manual size, clamped to min and max; None if there is none."""
     wanted = role.request.replicas
     return None if wanted is None else min(max(wanted, role.spec.min), role.spec.max)
 
 
 def start_size(role: Role) -> int:
-    """Replicas that a gang needs of this role before anything starts."""
+    """Replicas of this role that must fit before its gang starts."""
     wanted = manual_size(role)
     size = role.spec.min if wanted is None else wanted
     return max(with_work(role, size), 1) if role.status.remaining is not None else size
 
 
 def most_replicas(role: Role) -> int:
-    """Its manual size, else its max."""
+    """The manual size, else the max."""
     wanted = manual_size(role)
     return role.spec.max if wanted is None else wanted
 
 
 def with_work(role: Role, replicas: int) -> int:
-    """As many of these replicas as have work: no more than items are left."""
+    """`replicas`, but no more than work items remain."""
     remaining = role.status.remaining
     return replicas if remaining is None else min(replicas, remaining)

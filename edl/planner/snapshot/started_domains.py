@@ -1,4 +1,4 @@
-"""Started roles and the domains that they require or prefer."""
+"""Topology domains that started roles require or prefer."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 
 
 def domain_of(snapshot: Snapshot, job: TrainingJob, role: str, label: str) -> int:
-    """The domain where most pods of a started role are, "" for those of all; NO_NODE without."""
+    """The number of the domain with most pods of a started role, "" for all roles; or NO_NODE."""
     nodes, numbers = snapshot.capacity.index, snapshot.domains.by_label(label).of_nodes
     started = _started(job, role)
     pods = [
@@ -25,12 +25,12 @@ def domain_of(snapshot: Snapshot, job: TrainingJob, role: str, label: str) -> in
 
 
 def restricted_to_started(snapshot: Snapshot, allocation: RoleAllocation) -> PodClass:
-    """The shape of a started role on the nodes of the domains that its pods are to stay in."""
+    """The role's pod class, restricted to the domains in which its pods must stay."""
     pod_class = allocation.pod_class
     for role, label in allocation.job.topology.required:
         if role in ("", allocation.role.name):
             number = domain_of(snapshot, allocation.job, role, label)
-            if number == NO_NODE:  # none of its pods has a node, and no plan for them is known
+            if number == NO_NODE:  # no pod has a node, and none was assigned
                 number = _best(snapshot, allocation.job, role, label)
             pod_class = (
                 pod_class
@@ -41,7 +41,7 @@ def restricted_to_started(snapshot: Snapshot, allocation: RoleAllocation) -> Pod
 
 
 def _best(snapshot: Snapshot, job: TrainingJob, role: str, label: str) -> int:
-    """The domain that fits a started role best, "" for all of them; NO_NODE without."""
+    """The tightest domain with idle capacity for a started role, "" for all roles; or NO_NODE."""
     requests = [
         PodSetRequest(snapshot.pod_class(one.template.shape), one.status.size)
         for one in _started(job, role)
@@ -56,9 +56,10 @@ def _started(job: TrainingJob, role: str) -> list[Role]:
 def node_in_preferred_domain(
     snapshot: Snapshot, allocation: RoleAllocation, horizon: Horizon
 ) -> int:
-    """A node for one more, in a preferred domain of its role, the narrowest first; or NO_NODE.
+    """A node for one more replica in a preferred domain of its role, narrowest first, or NO_NODE.
 
-    Where that begins another narrower domain, it is one with room for what may follow.
+    If no narrower domain that the role uses has capacity, the replica opens another one, chosen
+    for the role's further growth.
     """
     labels = allocation.job.topology.preferred
     taken = sorted(
@@ -84,14 +85,14 @@ def _begun(
     labels: Sequence[str],
     horizon: Horizon,
 ) -> int:
-    """A node in the domain that fits its growth best, else in the roomiest one; or NO_NODE."""
+    """A node in the tightest domain for the role's growth, else in the roomiest, or NO_NODE."""
     requests = [
         PodSetRequest(pod_class, max(allocation.max_replicas - len(allocation.placements), 1))
     ]
     for label in labels:
         domains = snapshot.domains.by_label(label)
         if len(domains.values) == len(domains.of_nodes):
-            break  # of single nodes the fullest comes first, as everywhere
+            break  # each domain is one node: best fit picks the fullest
         ranking = snapshot.domains.ranking(label, requests, horizon)
         for number in islice(chain(ranking.tightest(requests), ranking.roomiest(requests)), 1):
             requests = [
@@ -104,7 +105,7 @@ def _begun(
 
 
 def in_domain_order(snapshot: Snapshot, allocation: RoleAllocation, nodes: list[int]) -> list[int]:
-    """Nodes of its replicas in the order of their domains: neighbours in rank are near."""
+    """Nodes sorted by domain, so that replicas with adjacent indexes are near each other."""
     labels = allocation.job.topology.labels
     if not labels:
         return nodes

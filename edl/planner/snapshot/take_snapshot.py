@@ -16,7 +16,7 @@ from edl.planner.snapshot.role_allocation import ROLES_PER_JOB, RoleAllocation, 
 
 
 def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapshot:
-    """Read the state, independent of its order."""
+    """The snapshot of a state; the order of the state's nodes and jobs does not matter."""
     nodes = sorted(state.nodes, key=lambda node: node.name)
     eligibility = Eligibility(nodes)
     capacity = NodeCapacity(nodes, _asked(state), topology_state_of(state, nodes, eligibility))
@@ -26,7 +26,7 @@ def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapsh
     for place, job in enumerate(snapshot.all_jobs):
         _stand(snapshot, job, place, pods)
     for job in snapshot.all_jobs:
-        # Any pod comes before them; for their job the queue takes this room, when its turn comes.
+        # Any pod may use the capacity of provisional pods; their job claims it in its queue turn.
         snapshot.free_provisional(job.provisioning.held)
     snapshot.any_nearly_done = any(one.hold.nearly_done for one in snapshot.allocations)
     _release_leaving(snapshot, pods)
@@ -34,7 +34,7 @@ def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapsh
 
 
 def _release_leaving(snapshot: Snapshot, pods: PodsOnNodes) -> None:
-    """Pods that are on their way out free their room soon."""
+    """Add the capacity of pods that will be deleted to the future idle capacity."""
     leaving = {snapshot.pod_class(shape): nodes for shape, nodes in pods.leaving.items()}
     for pod_class, nodes in leaving.items():
         pod_class.release_from(snapshot.capacity.future_idle, nodes)
@@ -46,7 +46,7 @@ def _release_leaving(snapshot: Snapshot, pods: PodsOnNodes) -> None:
 
 
 def _stand(snapshot: Snapshot, job: TrainingJob, place: int, pods: PodsOnNodes) -> None:
-    """The started roles of a job; what is left of the others."""
+    """Add a job's started roles to the snapshot; release and count the pods of the others."""
     over = phases.ending(job) is not None
     stays_on = job.clean_up is CleanUp.NONE
     allocations = []
@@ -67,7 +67,7 @@ def _stand(snapshot: Snapshot, job: TrainingJob, place: int, pods: PodsOnNodes) 
 
 
 def _is_whole(allocation: RoleAllocation) -> bool:
-    """Whether neither its size nor what happened to its pods asks for anything."""
+    """Whether neither the role's size nor the state of its pods requires an action."""
     job, role = allocation.job, allocation.role
     if allocation.unscheduled:
         return False
@@ -76,8 +76,8 @@ def _is_whole(allocation: RoleAllocation) -> bool:
 
 
 def _asked(state: ClusterState) -> set[str]:
-    """The resources that any pod asks for."""
-    # By identity: most pods of one shape share the value, and to hash one costs far more.
+    """The names of all resources that any pod requests."""
+    # By identity: most pods of one shape share the object, and hashing a shape is slow.
     shapes = {
         id(role.template.shape): role.template.shape for job in state.jobs for role in job.roles
     }
