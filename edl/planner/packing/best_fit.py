@@ -1,4 +1,4 @@
-"""Best fit: nodes for the next pod of a shape, the fullest first, and the room that it takes."""
+"""Best fit: the fullest node that still fits the next pod of a shape, and its reservation."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 NO_NODE: Final = -1
 _MANY: Final = 256
-"""The nodes that are looked at in one go."""
+"""Nodes that are examined in one batch."""
 
 _SCANNED: Final = 64
-"""With at most this many nodes, none is remembered as full."""
+"""Up to this many nodes, every search examines all of them."""
 
 CursorPosition: TypeAlias = tuple[int, ...]
-"""Where a search stands."""
+"""The position of a search, opaque to callers."""
 
 
 class CapacityView:
-    """The room for pods of one class at one horizon: a cursor over its nodes, fullest first.
+    """A cursor over the nodes with capacity for one pod class at one horizon, fullest first.
 
-    Room only shrinks while pods are placed, so a node that was full is never looked at again,
-    unless room came back to it (`NodeCapacity.freed_nodes`). Few nodes are looked at anew.
-    Nodes stay in the order that they have at the first look.
+    Capacity only shrinks while pods are placed, so a node that was full is examined again only
+    after capacity was freed on it (`NodeCapacity.freed_nodes`). If the nodes are few (`_SCANNED`),
+    all are examined each time. The first search fixes the order of the nodes.
     """
 
     __slots__ = (
@@ -62,19 +62,19 @@ class CapacityView:
             pod_class.amounts, nodes if few else self._among(nodes), capacity.future_idle
         )
         self._all: list[int] = self._order.tolist() if few else []
-        """All of its nodes, where they are few."""
+        """All eligible nodes, if they are few; else empty."""
         self._ahead: list[int] = []
-        """The next nodes that had room, the last one first."""
+        """The rest of the current batch of nodes with capacity, in reverse order."""
         self._at = 0
-        """Where in order those end."""
+        """The place in the order after the current batch."""
         self._seen = len(capacity.freed_nodes)
 
     def _among(self, nodes: Ints) -> Ints:
-        """Its nodes to try, in order."""
+        """Those of `nodes` to try, in the same order."""
         return nodes_that_fit(self._capacity, self._pod_class.amounts, self.horizon, nodes)
 
     def find(self) -> int:
-        """The next node that takes one more pod, the fullest first; -1 if there is none."""
+        """The fullest node on which one more pod fits, or NO_NODE."""
         if self._order is None:
             self._start()
         fits = self._has_room if self._pod_class.share_allocator is None else self.fits
@@ -93,7 +93,7 @@ class CapacityView:
         return NO_NODE
 
     def _look_ahead(self) -> bool:
-        """Whether any node is left; of many at once it takes less time than of each."""
+        """Read the next batch of nodes with capacity; False if no node is left."""
         order = self._order
         while order is not None and not self._ahead and self._at < len(order):
             nodes = order[self._at : self._at + _MANY]
@@ -102,7 +102,7 @@ class CapacityView:
         return bool(self._ahead)
 
     def position(self) -> CursorPosition:
-        """Where the search stands, for `restore` when reservations are undone."""
+        """The position of the search, for `restore` when reservations are undone."""
         if self._order is None:
             self._start()
         return max(self._at - _MANY, 0), self._seen
@@ -118,7 +118,10 @@ class CapacityView:
         return True
 
     def allows(self, node: int) -> bool:
-        """Whether rules and devices let one more pod come to this node, whatever its sums."""
+        """Whether placement constraints and shared GPUs allow one more pod on this node.
+
+        Resource amounts are not compared.
+        """
         pod_class = self._pod_class
         if pod_class.constraints and not pod_class.constraints.allows(node, self.horizon):
             return False
@@ -126,13 +129,13 @@ class CapacityView:
         return allocator is None or allocator.allows(node, self.horizon)
 
     def fits(self, node: int) -> bool:
-        """Whether a node that it may use has the room, and rules let it come there."""
+        """Whether one more pod fits on this node, which must be eligible."""
         return self._has_room(node) and self.allows(node)
 
     def readmits(self, node: int, *, bound: bool) -> bool:
-        """Whether a node to which others came has room for a pod that has left it.
+        """Whether a replica that was released from this node still fits on it.
 
-        `bound`: its pod is bound to the node.
+        Placement constraints are not checked. `bound`: its pod is bound to the node.
         """
         allocator = self._pod_class.share_allocator
         returns = allocator is None or allocator.readmits(node, self.horizon, bound=bound)
@@ -142,16 +145,16 @@ class CapacityView:
         self._capacity.reserve(node, self._pod_class, self.horizon)
 
     def unreserve(self, node: int) -> None:
-        """Undo a `reserve` that no search has seen since."""
+        """Undo a `reserve` after which no search has run."""
         self._capacity.reserve(node, self._pod_class, self.horizon, -1)
 
     def release(self, node: int) -> None:
-        """The opposite of `reserve`; a bound pod's capacity is idle again only once it is gone."""
+        """Free a pod's capacity at this horizon; searches examine the node again."""
         self.unreserve(node)
         self._capacity.freed_nodes.append(node)
 
     def reserve_pods(self, pods: int) -> list[int]:
-        """Reserve room for as many pods as fit, at most this many; the node of each."""
+        """Reserve capacity for as many pods as fit, at most `pods`; the node of each."""
         nodes: list[int] = []
         while len(nodes) < pods and (node := self.find()) >= 0:
             self.reserve(node)
@@ -159,7 +162,7 @@ class CapacityView:
         return nodes
 
     def unreserve_pods(self, nodes: Sequence[int]) -> None:
-        """Undo `reserve_pods`; the search must be brought back to where it stood (`restore`)."""
+        """Undo `reserve_pods`; the caller must also `restore` the position of the search."""
         for node in nodes:
             self.unreserve(node)
 
@@ -167,7 +170,7 @@ class CapacityView:
 def nodes_that_fit(
     capacity: NodeCapacity, amounts: ResourceAmounts, horizon: Horizon, nodes: Ints
 ) -> Ints:
-    """The nodes among these with room for one more pod."""
+    """Those of `nodes` with capacity for one more pod, by resource amounts."""
     for resource, amount in amounts:
         nodes = nodes[capacity.future_idle[resource, nodes] >= amount]
         if horizon is IDLE:

@@ -1,4 +1,4 @@
-"""Best fit for pods with rules about their neighbours: spread, affinity, ports."""
+"""Best fit for pods with placement constraints: topology spread, pod affinity, host ports."""
 
 from collections.abc import Iterator
 from operator import itemgetter
@@ -12,28 +12,29 @@ from edl.planner.packing.best_fit import NO_NODE, CapacityView, CursorPosition
 from edl.planner.packing.node_capacity import Ints
 
 _FEW: Final = 16
-"""Nodes are looked at apart by labels with at most as many values (zones)."""
+"""Nodes are grouped by the labels that have at most this many values (zones)."""
 
 _least: Final = itemgetter(0)
 
 
 class _NodeGroup:
-    """Nodes that share the domains of all rules over few domains, as places in the order."""
+    """Nodes in the same domains of all coarse constraints, as ascending places in the order."""
 
     __slots__ = ("at", "back", "ease", "next", "places")
 
     def __init__(self, places: list[int]) -> None:
         self.places = places
         self.at = 0
-        """All before have no room."""
+        """Places before this one have no capacity."""
         self.next = 0
-        """All before have no room, or other rules forbid them as long as `ease` stands."""
+        """Before this one, nodes have no capacity or fine constraints forbid them at `ease`."""
         self.ease = -1
+        """The version of the fine constraints (`eased`) for which `next` holds."""
         self.back: set[int] = set()
-        """Earlier nodes that have room again."""
+        """Earlier places on which capacity was freed."""
 
     def least(self, ease: int) -> int:
-        """A place before which none of its own is found."""
+        """A lower bound of the place that a search of this group finds."""
         at = self.next if self.ease == ease else self.at
         at = min((at, *self.back)) if self.back else at
         return self.places[min(at, len(self.places) - 1)]
@@ -45,10 +46,11 @@ class _NodeGroup:
 
 
 class ConstrainedView(CapacityView):
-    """The same for a shape with rules: what they forbid now they may allow after a later pod.
+    """A `CapacityView` for a shape with constraints, which a later pod may relax again.
 
-    Only nodes without room are passed for good. A node that rules forbid is looked at again once
-    one of them has eased; what forbids a zone is asked of the zone, not of each of its nodes.
+    Only nodes without capacity are skipped for good. A node that constraints forbid is examined
+    again once a constraint has eased. Coarse constraints (over few domains, such as zones) are
+    checked once per group of nodes, fine ones per node.
     """
 
     __slots__ = ("_coarse", "_fine", "_group_of", "_groups", "_nodes")
@@ -62,7 +64,7 @@ class ConstrainedView(CapacityView):
         self._group_of: dict[int, tuple[_NodeGroup, int]] = {}
 
     def _among(self, nodes: Ints) -> Ints:
-        """All nodes, also full ones: capacity may be released on them."""
+        """All nodes, also full ones, since capacity may be freed on them."""
         return nodes
 
     def _parted(self) -> list[_NodeGroup]:
@@ -103,7 +105,7 @@ class ConstrainedView(CapacityView):
             group.start(at)
 
     def _first(self, group: _NodeGroup, ease: int) -> int:
-        """The first place of a group that takes one more pod; -1 if there is none."""
+        """The first place of a group on which one more pod fits, or NO_NODE."""
         places, order, count = group.places, self._nodes, len(group.places)
         while group.at < count and not self._has_room(order[places[group.at]]):
             group.at += 1
@@ -122,11 +124,11 @@ class ConstrainedView(CapacityView):
         return places[group.next] if group.next < count else NO_NODE
 
     def fits(self, node: int) -> bool:
-        # Rules first: what they forbid mostly has the room.
+        # Constraints first: most of the nodes that they forbid do have capacity.
         return self.allows(node) and self._has_room(node)
 
     def _return_freed(self) -> None:
-        """Room came back to nodes."""
+        """Note the places of nodes on which capacity was freed."""
         if not self._group_of:
             self._group_of = {
                 self._nodes[place]: (group, at)
@@ -143,7 +145,7 @@ class ConstrainedView(CapacityView):
                 group.start(min(group.back))
 
     def _most_room_first(self, near: AffinityConstraint) -> Iterator[int]:
-        """Where the first pod decides for all others: the domain with the most room first."""
+        """Nodes of the domain with most capacity first, as the first pod fixes the domain."""
         domains = near.counts[0].domains
         room = self._capacity.idle if self.horizon is IDLE else self._capacity.future_idle
         capacity = self._pod_class.pods_per_node(room, self.horizon)

@@ -1,4 +1,4 @@
-"""Domains of nodes by a label, and which of them have room for pods that stay together."""
+"""Topology domains, and which of them have capacity for pods that must stay together."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
@@ -13,14 +13,14 @@ from edl.planner.packing.node_capacity import ALL_NODES, Ints, NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 
 ReadCapacity: TypeAlias = Callable[[Ints | slice], Ints]
-"""The room of some nodes; int64[resources, rows]."""
+"""Reads the capacity of these nodes; int64[resources, nodes read]."""
 _FEW: Final = 4
-"""Nodes whose changes are added one by one, as numpy is slow with few."""
+"""Up to this many changed nodes are added in a Python loop, which is faster than numpy."""
 _RANKED: Final = 2**20
-"""Nodes that rankings remember together: some 50 MiB."""
+"""Most nodes in all cached rankings together: about 50 MiB."""
 _TIGHTEST: Final = 12
 _ROOMIEST: Final = 4
-"""That many domains are tried from each end of those whose sums have room."""
+"""Of the domains whose sums suffice, this many from each end of the order are tried."""
 
 
 class TopologyDomains(NamedTuple):
@@ -29,14 +29,13 @@ class TopologyDomains(NamedTuple):
     label: str
     values: tuple[str, ...]
     of_nodes: Ints
-    """The place of each node's value in `values`, -1 without the label; int64[nodes]."""
+    """The index in `values` of each node's value, -1 without the label; int64[nodes]."""
 
 
 class DomainRanking:
-    """Domains in the order in which pods of some shapes use them, by the room of their nodes.
+    """Orders domains for pods of some shapes by the capacity of their nodes.
 
-    A node is read again where pods came to it or left it since (`changed_nodes`): a plan reads
-    all nodes once for each set of shapes.
+    All nodes are read once; later only nodes whose capacity has changed (`changed_nodes`).
     """
 
     __slots__ = (
@@ -67,28 +66,30 @@ class DomainRanking:
         present = np.bincount(own, minlength=len(domains.values)) > 0
         self._numbers = np.flatnonzero(present)
         self._at: Ints = (np.cumsum(present) - 1)[own]
-        """The place of each node's domain in `_numbers`."""
+        """The index in `_numbers` of each node's domain."""
         self._pod_classes, self._capacity, self._horizon = pod_classes, room, horizon
         self._resources = sorted(
             {resource for pod_class in pod_classes for resource, _ in pod_class.amounts}
         )
         kinds = 2 * len(pod_classes) + len(self._resources)
         self._known: Ints = np.zeros((kinds, len(self._nodes)), dtype=np.int64)
-        """For each node the pods that it takes of each shape, their squares, and its room."""
+        """int64[kinds, nodes]: how many pods of each shape fit, their squares, idle amounts."""
         self._sums: Ints = np.zeros((kinds, len(self._numbers)), dtype=np.int64)
+        """`_known` summed by domain; int64[kinds, domains]."""
         self._changed_nodes, self._seen = touched, len(touched)
         self._read(np.arange(len(self._nodes)))
 
     @property
     def size(self) -> int:
-        """How many nodes it remembers."""
+        """The number of nodes whose capacity it caches."""
         return len(self._nodes)
 
     def tightest(self, requests: Sequence[PodSetRequest]) -> Iterator[int]:
-        """Domains that seem to have room for all, the one with the least room to spare first.
+        """Domains whose sums suffice for all pods, the one with the least to spare first.
 
-        Of equal ones, the one whose room is on fewer nodes. Shapes together may find less room than
-        their sums say: placing them shows it. If there are many, those between are left out.
+        Among equals, the one whose capacity is on fewer nodes comes first. Several shapes together
+        may still not fit, which only placing them shows. Of many domains, only the tightest
+        `_TIGHTEST` and the roomiest `_ROOMIEST` are tried.
         """
         self._follow()
         count, asked = len(requests), dict.fromkeys(self._resources, 0)
@@ -108,7 +109,7 @@ class DomainRanking:
                 yield int(self._numbers[enough[place]])
 
     def roomiest(self, requests: Sequence[PodSetRequest]) -> Iterator[int]:
-        """Domains with room for any of these pods, the one with room for most of them first."""
+        """Domains with capacity for any of these pods, the one for most of them first."""
         self._follow()
         totals = self._sums[: len(requests)]
         pods = np.array([[request.pods] for request in requests], dtype=np.int64)
@@ -134,7 +135,7 @@ class DomainRanking:
             self._known[:, columns] = amounts
 
     def _add(self, at: Ints, more: Ints) -> None:
-        """More of each kind in these domains, of which one may be there several times."""
+        """Add int64[kinds, nodes] to the sums of the nodes' domains; `at` may repeat a domain."""
         if at.size <= _FEW:
             for place, column in zip(at.tolist(), more.T, strict=True):
                 self._sums[:, place] += column
@@ -155,7 +156,7 @@ class DomainRanking:
 
 
 def _ascending(by: NDArray[np.float64] | Ints, then: Ints) -> Iterator[int]:
-    """Places in this order; they are sorted only where the first of them does not do."""
+    """Indexes in ascending order of `by`, then `then`; sorted only if more than one is read."""
     if by.size:
         least = np.flatnonzero(by == by.min())
         yield int(least[np.argmin(then[least])])
@@ -163,7 +164,7 @@ def _ascending(by: NDArray[np.float64] | Ints, then: Ints) -> Iterator[int]:
 
 
 def topology_domains(label: str, values: Sequence[str | None]) -> TopologyDomains:
-    """values: of each node, None without the label."""
+    """The domains of a label. `values`: each node's value, None without the label."""
     names = sorted({value for value in values if value is not None})
     numbers: dict[str | None, int] = {name: number for number, name in enumerate(names)}
     nodes = np.array([numbers.get(value, -1) for value in values], dtype=np.int64)
@@ -171,24 +172,24 @@ def topology_domains(label: str, values: Sequence[str | None]) -> TopologyDomain
 
 
 class NodeDomains:
-    """The domains of one plan's nodes, and rankings of them, worked out once."""
+    """The domains of one plan's nodes, with cached rankings."""
 
     def __init__(self, capacity: NodeCapacity, eligibility: Eligibility) -> None:
         self._capacity, self._eligibility = capacity, eligibility
         self._by_label: dict[str, TopologyDomains] = {}
         self._rankings: dict[tuple[str, tuple[PodClass, ...], Horizon], DomainRanking] = {}
         self._ranked = 0
-        """The nodes in all of `_rankings`."""
+        """The number of nodes in all of `_rankings`."""
         self._within: dict[tuple[PodClass, str, int], PodClass] = {}
-        """Shapes that are kept to a domain: by label, and by the domain's number."""
+        """Pod classes restricted to one domain, by (pod class, label, number of the domain)."""
         self._kept_to: dict[PodClass, tuple[Domain, ...]] = {}
 
     def forget_rankings(self) -> None:
-        """Capacity has changed as a whole."""
+        """Drop cached rankings, after a change of capacity that `changed_nodes` does not list."""
         self._rankings.clear()
 
     def by_label(self, label: str) -> TopologyDomains:
-        """The nodes by the value of a label."""
+        """The domains of a label."""
         found = self._by_label.get(label)
         if found is None:
             found = self._by_label[label] = topology_domains(label, self._eligibility.values(label))
@@ -197,7 +198,7 @@ class NodeDomains:
     def ranking(
         self, label: str, requests: Sequence[PodSetRequest], horizon: Horizon
     ) -> DomainRanking:
-        """The domains by their room that is promised to no pod."""
+        """The ranking of a label's domains by capacity that is reserved for no pod."""
         pod_classes = tuple(request.pod_class for request in requests)
         found = self._rankings.get((label, pod_classes, horizon))
         if found is None:
@@ -207,7 +208,7 @@ class NodeDomains:
             )
             if all(
                 pod_class.is_unconstrained for pod_class in pod_classes
-            ):  # else what fits depends on more than its node
+            ):  # else the pods that fit on a node depend on other nodes too
                 self._ranked += found.size
                 if self._ranked > _RANKED:
                     self._rankings.clear()
@@ -216,7 +217,7 @@ class NodeDomains:
         return found
 
     def within(self, pod_class: PodClass, label: str, number: int) -> PodClass:
-        """The same shape on the nodes of one domain."""
+        """The pod class, restricted to the nodes of one domain."""
         key = (pod_class, label, number)
         found = self._within.get(key)
         if found is None:
@@ -229,5 +230,5 @@ class NodeDomains:
         return found
 
     def kept_to(self, pod_class: PodClass) -> tuple[Domain, ...]:
-        """The domains that `within` restricts a pod class to."""
+        """The domains to which `within` has restricted this pod class."""
         return self._kept_to.get(pod_class, ())

@@ -1,6 +1,6 @@
 """The nodes' capacity as two arrays, resources x nodes: idle, and idle after terminations.
 
-A plan decides on `future_idle`; replicas that `idle` holds as well start in this plan.
+A plan decides by `future_idle`; replicas that fit into `idle` too are created by this plan.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,23 +24,21 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 ResourceAmounts = tuple[tuple[int, int], ...]
-"""(row of the grid, amount) of each resource that a pod asks for; never an amount of 0."""
+"""(row of the arrays, amount) of each resource that a pod requests; amounts are above 0."""
 
 ResourceCells = tuple["memoryview[int]", "memoryview[int]", int, int]
 """Future idle and idle capacity of one resource by node, its row in the arrays, and an amount."""
 
 ALL_NODES: Final = slice(None)
-"""All nodes."""
-
 _MOST: Final = 2**48
-"""Cells stay below 2^48 (256 TiB of memory a node), so that sums over nodes stay in int64."""
+"""Amounts are capped at 2^48 (256 TiB of memory per node), so that sums over nodes fit in int64."""
 
 
 class NodeCapacity:
     """`idle` and `future_idle` are int64[resources, nodes]; nodes are sorted by name.
 
-    Changing one value of an array through a memoryview costs a tenth of doing it through numpy,
-    and growth changes a hundred thousand of them; both see the same memory.
+    Single cells are read and written through memoryviews of the same memory, at a tenth of numpy's
+    cost: growth changes 100,000 of them.
     """
 
     def __init__(
@@ -61,13 +59,13 @@ class NodeCapacity:
         self._idle = [memoryview(resource) for resource in self.idle]
         self._future_idle = [memoryview(resource) for resource in self.future_idle]
         self.topology = topology
-        """The pods in each domain, where rules ask."""
+        """The pods in each domain, if any pod has placement constraints."""
         self.gpu_shares: GpuShares | None = None
-        """GPUs one by one, where pods share them."""
+        """Single GPUs, if any pod shares them."""
         self.changed_nodes: list[int] = []
-        """Nodes whose room changed, one after another."""
+        """Nodes whose capacity changed, in order of the changes; repeated."""
         self.freed_nodes: list[int] = []
-        """Nodes to which room came back, in order: cursors look at them again."""
+        """Nodes on which capacity was freed, in order: cursors examine them again."""
         self.total_idle: list[int] = []
         self.total_future_idle: list[int] = []
         self.sum_idle()
@@ -78,17 +76,17 @@ class NodeCapacity:
         return _within(table).reshape(len(self.resources), len(by_node))
 
     def sum_idle(self) -> None:
-        """Sum what is idle on schedulable nodes, after changing the arrays as a whole."""
+        """Recompute the totals of schedulable nodes after the arrays were changed directly."""
         self.total_idle = self.idle[:, self.schedulable].sum(axis=1).tolist()
         self.total_future_idle = self.future_idle[:, self.schedulable].sum(axis=1).tolist()
 
     def available(self, nodes: Ints | slice = ALL_NODES) -> Ints:
-        """The room that is free now and promised to no pod; int64[resources, rows]."""
+        """Idle capacity that is reserved for no pod; int64[resources, nodes read]."""
         found: Ints = np.minimum(self.idle[:, nodes], self.future_idle[:, nodes])
         return found
 
     def future_available(self, nodes: Ints | slice = ALL_NODES) -> Ints:
-        """The room that will be free, promised to no pod; int64[resources, rows]."""
+        """Future idle capacity that is reserved for no pod; int64[resources, nodes read]."""
         found: Ints = self.future_idle[:, nodes]
         return found
 
@@ -101,7 +99,7 @@ class NodeCapacity:
         )
 
     def cells_to_change(self, amounts: ResourceAmounts) -> list[ResourceCells]:
-        """A pod's requests with the array cells of each resource."""
+        """For each requested resource, the cells that a reservation changes, and the amount."""
         return [
             (self._future_idle[resource], self._idle[resource], resource, amount)
             for resource, amount in amounts
@@ -110,7 +108,7 @@ class NodeCapacity:
     def cells_to_compare(
         self, amounts: ResourceAmounts, horizon: Horizon
     ) -> list[tuple["memoryview[int]", int]]:
-        """The lines that a pod's need is compared with, each with its amount."""
+        """The cells by node to compare at this horizon, each with the requested amount."""
         soon = [(self._future_idle[resource], amount) for resource, amount in amounts]
         if horizon is not IDLE:
             return soon
@@ -122,7 +120,7 @@ class NodeCapacity:
         )
 
     def reserve(self, node: int, pod_class: "PodClass", horizon: Horizon, pods: int = 1) -> None:
-        """Reserve room for pods of this shape, or free it (a negative number of pods)."""
+        """Reserve capacity for `pods` pods of this class on a node; free it if negative."""
         is_idle = horizon is IDLE
         counts, idle_soon, idle_now = (
             self._schedulable[node],
@@ -145,7 +143,7 @@ class NodeCapacity:
             pod_class.share_allocator.change(node, pods, horizon)
 
     def add(self, node: int, amounts: ResourceAmounts, sign: int) -> None:
-        """Room that others' pods hold comes, or goes again (-1): in `before` as well."""
+        """Add capacity to a node, or subtract it (sign -1), also in `observed_idle`."""
         counted = self._schedulable[node]
         for resource, amount in amounts:
             more = sign * amount
@@ -163,7 +161,7 @@ class NodeCapacity:
         """Give back the idle capacity of pods; their future idle capacity stays reserved."""
         self.freed_nodes += nodes
         self.changed_nodes += nodes
-        if not pod_class.is_unconstrained:  # shapes that count pods count them again
+        if not pod_class.is_unconstrained:  # constraints and GPU shares must count the pods too
             for node in nodes:
                 self.reserve(node, pod_class, IDLE, -1)
                 self.reserve(node, pod_class, FUTURE_IDLE)
@@ -176,7 +174,7 @@ class NodeCapacity:
             self.total_idle[resource] += amount * counted
 
     def idle_to_keep(self, ceiling: float) -> dict[int, int]:
-        """By line: how much of all schedulable cpu and memory growth must leave idle."""
+        """By row: the CPU and memory of all schedulable nodes that growth must leave idle."""
         lines = [self.resources.index(name) for name in (CPU, MEMORY)]
         return {
             resource: self.totals[resource] - int(self.totals[resource] * Fraction(str(ceiling)))
@@ -185,20 +183,20 @@ class NodeCapacity:
 
 
 def by_scarcest_resource(pods: Iterable[Ints]) -> Ints:
-    """How many each node takes, by how many each resource is enough for; int64[nodes]."""
-    # Ten times as fast as np.min over a list, which it would first make into one array.
+    """Pods that fit per node, from the pods that each resource suffices for; int64[nodes]."""
+    # Ten times as fast as np.min, which would first copy the list into one array.
     return reduce(np.minimum, pods)
 
 
 def resource_names(names: Iterable[str]) -> tuple[str, ...]:
-    """The resources of a grid on which these are asked for."""
+    """The rows of the arrays: CPU, memory and these resources, sorted."""
     return tuple(sorted({CPU, MEMORY, *names}))
 
 
 def _within(table: list[list[int]]) -> Ints:
     try:
         found: Ints = np.array(table, dtype=np.int64)
-    except OverflowError:  # no node has that much; what is read may be any number
+    except OverflowError:  # a node's status may contain any number
         table = [[max(min(amount, _MOST), -_MOST) for amount in resource] for resource in table]
         found = np.array(table, dtype=np.int64)
     return np.clip(found, -_MOST, _MOST)

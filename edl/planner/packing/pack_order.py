@@ -1,4 +1,4 @@
-"""Places for a gang's shapes, in several orders: one may take all that another could use."""
+"""Places a gang's shapes in several orders: one shape may use up the nodes of another."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice, permutations
@@ -9,11 +9,11 @@ from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest, pack
 
 _ORDERS: Final = 6
-"""All of them for three shapes."""
+"""Most orders that are tried: all permutations of three shapes."""
 
 
 def pack_orders(requests: Sequence[PodSetRequest]) -> Iterator[tuple[int, ...]]:
-    """In which they are tried, as given first; requests that follow others stay behind them."""
+    """The orders to try, the given one first; requests with pod affinity to others stay last."""
     if len(requests) == 1:
         return iter([(0,)])
 
@@ -27,7 +27,7 @@ def pack_orders(requests: Sequence[PodSetRequest]) -> Iterator[tuple[int, ...]]:
 def pack_in_best_order(
     room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon
 ) -> list[int]:
-    """How many pods of each request find a place, in the best of these orders."""
+    """How many pods of each request fit into `room`, in the order that places the most."""
     every, best = sum(request.pods for request in requests), [0] * len(requests)
     for order in pack_orders(requests):
         found = pack(room, [requests[at] for at in order], horizon)
@@ -39,7 +39,10 @@ def pack_in_best_order(
 
 
 def reserve_idle(requests: Sequence[PodSetRequest]) -> list[list[int]] | None:
-    """Room for all pods at once that is free now and promised to no pod; None, and no change."""
+    """Reserve idle capacity for all pods; the nodes of each request's pods.
+
+    None, and nothing is reserved, if they do not all fit.
+    """
     for order in pack_orders(requests):
         found = _place_in_order([requests[at] for at in order])
         if found is not None:
@@ -48,7 +51,10 @@ def reserve_idle(requests: Sequence[PodSetRequest]) -> list[list[int]] | None:
 
 
 def reserve_nodes(requests: Sequence[PodSetRequest], nodes: Sequence[Sequence[int]]) -> bool:
-    """Idle room for the pods of each request on just these nodes; False, and no change."""
+    """Reserve idle capacity for each request's pods on these nodes.
+
+    False, and nothing is reserved, if one of them does not fit.
+    """
     pairs = zip(requests, nodes, strict=True)
     pods = [(request.pod_class, node) for request, there in pairs for node in there]
     for count, (pod_class, node) in enumerate(pods):

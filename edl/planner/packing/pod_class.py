@@ -1,4 +1,4 @@
-"""Where pods of one shape fit: worked out once a shape, then followed pod by pod."""
+"""The nodes on which pods of one shape fit, computed once per shape and updated pod by pod."""
 
 from collections.abc import Iterable, Sequence, Sized
 from copy import copy
@@ -15,7 +15,7 @@ from edl.planner.packing.node_capacity import Ints, NodeCapacity, by_scarcest_re
 
 
 class PodClass:
-    """One shape on the grid: its need, the nodes it may use, and its cursors."""
+    """Pods of one shape: their requests, their eligible nodes, and a cursor per horizon."""
 
     __slots__ = (
         "_capacity",
@@ -39,24 +39,24 @@ class PodClass:
         self.cluster_fraction = sum(amount / total for amount, total in parts if total) / len(
             capacity.totals
         )
-        """The part of the schedulable nodes' room that one pod takes, averaged over resources."""
+        """The fraction of all schedulable nodes that one pod uses, averaged over resources."""
         self.eligible = eligible
         self.constraints = (
             capacity.topology.constraints_of(shape)
             if capacity.topology and shape.constraints
             else None
         )
-        """Rules about its neighbours, if it has or meets any."""
+        """Its placement constraints (spread, pod affinity, ports), if any apply to it."""
         self.share_allocator = (
             capacity.gpu_shares.allocator_of(shape) if capacity.gpu_shares else None
         )
-        """The devices that its pods share, if they do."""
+        """Assigns its pods to shared GPUs, if they request GPU shares."""
         self._capacity = capacity
         self._large: Mask | None = None
         self.reset_cursors()
 
     def within(self, nodes: Mask) -> "PodClass":
-        """The same shape on some of its nodes only; bool[nodes]."""
+        """The same pod class, restricted to these nodes; bool[nodes]."""
         found = copy(self)
         found.eligible = self.eligible & nodes
         found.reset_cursors()
@@ -67,7 +67,7 @@ class PodClass:
 
     @property
     def large_enough(self) -> Mask:
-        """Nodes that are large enough for one of its pods, whatever runs there; bool[nodes]."""
+        """Eligible nodes on which one pod would fit if they were empty; bool[nodes]."""
         if self._large is None:
             self._large = self.eligible.copy()
             for resource, amount in self.amounts:
@@ -75,21 +75,21 @@ class PodClass:
         return self._large
 
     def competes_with(self, other: "PodClass") -> bool:
-        """Whether pods of the other shape may take a place that pods of this one could have."""
+        """Whether pods of the other class may use capacity, or break constraints, of this one."""
         if (self.large_enough & other.large_enough).any():
             return True
         counted = other.constraints.carried if other.constraints else ()
         return self.constraints is not None and not self.constraints.counts.isdisjoint(counted)
 
     def reset_cursors(self) -> None:
-        """Look for room from the first node again."""
+        """Let searches begin at the first node again."""
         view = CapacityView if self.constraints is None else ConstrainedView
         self.idle = view(self._capacity, self, IDLE)
         self.future_idle = view(self._capacity, self, FUTURE_IDLE)
         self._large = None
 
     def is_full(self) -> bool:
-        """Whether no node has room for one more, also when all pods that leave are gone."""
+        """Whether no node has future idle capacity for one more; False if constrained."""
         nodes = np.flatnonzero(self.eligible)
         return (
             self.is_unconstrained
@@ -97,14 +97,14 @@ class PodClass:
         )
 
     def release_from(self, room: Ints, nodes: Iterable[int], sign: int = 1) -> None:
-        """Give `room` what pods on these nodes take, or take it away (-1); NO_NODE takes nothing.
+        """Add the requests of one pod per entry of `nodes` to `room`; sign -1 subtracts them.
 
-        room: int64[resources, nodes].
+        NO_NODE is skipped. room: int64[resources, nodes].
         """
         found = np.fromiter(nodes, dtype=np.int64)
         there = found[found != NO_NODE]
         for resource, amount in self.amounts:
-            # Mostly few of the nodes: to count the pods of all would take longer.
+            # `nodes` are usually few, so a bincount over all nodes would take longer.
             np.add.at(room[resource], there, sign * amount)
 
     def defer(self, nodes: Sequence[int]) -> None:
@@ -112,7 +112,7 @@ class PodClass:
         self._capacity.defer(nodes, self)
 
     def count_leaving(self, nodes: Sequence[int]) -> None:
-        """Pods of this shape that are on their way out count soon no more."""
+        """Remove terminating pods from the future counts of constraints and GPU shares."""
         for found in (self.constraints, self.share_allocator):
             for node in nodes if found else ():
                 if found and node != NO_NODE:
@@ -120,16 +120,16 @@ class PodClass:
 
     @property
     def follows_others(self) -> bool:
-        """Whether others must be placed before it (pod affinity to them)."""
+        """Whether other pods must be placed first, because it has pod affinity to them."""
         return self.constraints is not None and self.constraints.follows_others
 
     def pods_per_node(self, room: Ints, horizon: Horizon) -> Ints:
-        """How many pods of this shape each node takes; int64[nodes] for int64[resources, nodes]."""
+        """How many pods fit per node; int64[nodes] for int64[resources, nodes]."""
         found = self.pods_by_capacity(room, horizon)
         return found if self.constraints is None else self.constraints.pods_per_node(found)
 
     def pods_by_capacity(self, room: Ints, horizon: Horizon) -> Ints:
-        """The same, whatever rules about other pods say."""
+        """`pods_per_node` without placement constraints."""
         found = self.pods_by_resources(room)
         return (
             found
@@ -138,7 +138,7 @@ class PodClass:
         )
 
     def pods_by_resources(self, room: Ints, nodes: Ints | None = None) -> Ints:
-        """The same, whatever other pods are there; `room` may be that of some nodes only."""
+        """`pods_per_node` by resource amounts alone; `room` has the columns of `nodes`."""
         eligible = self.eligible if nodes is None else self.eligible[nodes]
         if not self.amounts:
             return np.where(eligible, _UNBOUNDED, 0)
@@ -147,7 +147,7 @@ class PodClass:
 
     @property
     def is_unconstrained(self) -> bool:
-        """Whether nothing but sums decides where its pods fit."""
+        """Whether resource amounts alone decide where its pods fit."""
         return self.constraints is None and self.share_allocator is None
 
 
@@ -155,7 +155,7 @@ _UNBOUNDED = 2**31
 
 
 class PodSetRequest(NamedTuple):
-    """Pods of one shape that ask for room together."""
+    """A number of pods of one class, part of a gang."""
 
     pod_class: PodClass
     pods: int
@@ -164,16 +164,16 @@ class PodSetRequest(NamedTuple):
 def still_missing(
     requests: Iterable[PodSetRequest], placed: Iterable[Sized | int]
 ) -> list[PodSetRequest]:
-    """The requests without the pods that have a place; `placed`: their number or their nodes."""
+    """The requests less the pods that are placed; `placed`: per request their count or nodes."""
     counts = (found if isinstance(found, int) else len(found) for found in placed)
     pairs = zip(requests, counts, strict=True)
     return [PodSetRequest(pod_class, max(pods - count, 0)) for (pod_class, pods), count in pairs]
 
 
 def pack(room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon) -> list[int]:
-    """How many pods of each request fit into `room` (left as it was), the first request first.
+    """How many pods of each request fit into `room`, placing requests in order; `room` is kept.
 
-    Exact for one request. For several: tightest node first, which may miss a packing that exists.
+    Exact for one request. Several are packed tightest node first, which may miss a packing.
     """
     left = room.copy() if len(requests) > 1 else room
     placed = []
@@ -189,9 +189,9 @@ def pack(room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon) -> lis
 
 
 def lacking_resources(room: Ints, requests: Sequence[PodSetRequest]) -> set[int]:
-    """The rows of `room` that are too small for some pods, on nodes that are large enough for them.
+    """The rows of `room` that lack capacity for some request, on its large enough nodes.
 
-    All that they need where each is enough, but not on the same nodes.
+    If each row suffices by itself, but not on the same nodes: all rows of that request.
     """
     found: set[int] = set()
     for pod_class, pods in requests:

@@ -1,1 +1,1 @@
-"""Capacity between teams: usage, guarantees, lending, and what a claim may reclaim from others."""
+"""Capacity between teams: usage, guarantees, lending, and what claims may reclaim from others."""

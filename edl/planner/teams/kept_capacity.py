@@ -1,14 +1,14 @@
-"""Capacity that teams keep from others while they do not use it (`lend: false`).
+"""Unused guaranteed capacity that teams do not lend (`lend: false`).
 
-A team keeps what is unused of its guarantee, or what the teams below it keep if that is more. A pod
-changes this for its team and those above it alone, so that is all that is worked out again.
+A team keeps the unused part of its guarantee, or the sum that the teams below it keep, if that is
+more. A pod changes only the figures of its team and of the teams above, so only they are updated.
 """
 
 from collections.abc import Mapping, Sequence
 
 
 class KeptCapacity:
-    """Amounts by team and by the place of the resource; parents have smaller numbers."""
+    """Kept amounts by team number and resource index; parents have smaller numbers."""
 
     def __init__(
         self,
@@ -17,20 +17,20 @@ class KeptCapacity:
         owed: Sequence[Mapping[int, int]],
         used: Sequence[Sequence[int]],
     ) -> None:
-        """`used`: by reference, nothing so far."""
+        """`used` is read by reference, and must be all zeros now."""
         self._paths, self._keepers, self._owed, self._used = paths, set(keepers), owed, used
         places = range(len(used[0]) if used else 0)
         self._kept = [[0 for _ in places] for _ in paths]
         self._below = [[0 for _ in places] for _ in paths]
-        """By team, the sum of what the teams right below it keep."""
+        """By team, the sum that its child teams keep."""
         self.taken = [0 for _ in places]
-        """Capacity that all teams use or keep."""
+        """By resource, the amount that all teams together use or keep."""
         for team in reversed(range(len(paths) if keepers else 0)):
             for at in places:
                 self._follow(team, at, 0)
 
     def count(self, team: int, amounts: Sequence[tuple[int, int]], pods: int) -> None:
-        """After `pods` more were counted in a team's path."""
+        """Update the figures after `pods` more were counted in `used` of a team's path."""
         for at, amount in amounts:
             self._follow(team, at, amount * pods)
 

@@ -1,4 +1,4 @@
-"""Whose replicas a claim may take: by priority inside a team, by guarantees between teams."""
+"""Which replicas a claim may take: by priority within a team, by guarantees between teams."""
 
 from collections.abc import Sequence
 from enum import Enum, IntEnum, auto
@@ -8,19 +8,19 @@ from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 
 
 class Margin(IntEnum):
-    """Within one priority: less urgent claims, and roles that keep replicas longer."""
+    """Refines one priority: for claims what they may take, for roles when they yield."""
 
     DELAYED = -2
-    """A claim that has just come takes of lower priorities alone."""
+    """A claim of a job queued for less than `reclaim_delay`: takes from lower priorities only."""
     NONE = 0
     NEARLY_DONE = 1
-    """A job that ends soon; claims that may take its replicas all the same."""
+    """A nearly finished job; a claim that may take its replicas nevertheless."""
     MANUAL = 2
-    """A size that its user asked for."""
+    """A role with a manual size."""
 
 
 class ReclaimPriority(NamedTuple):
-    """Ordered: a claim takes replicas of its own reclaim priority and below."""
+    """Totally ordered: a claim takes replicas of its own reclaim priority and below."""
 
     priority: int
     margin: Margin = Margin.NONE
@@ -31,12 +31,12 @@ ALL_RECLAIMABLE: Final = ReclaimPriority(2**63)
 
 
 class Reach(Enum):
-    """What a claim may take of a team's replicas."""
+    """Which of a team's extra replicas a claim may take."""
 
     NONE = auto()
     BY_PRIORITY = auto()
     ALL = auto()
-    """Borrowed capacity returns to its owner, whatever the borrower's priority is."""
+    """At any priority: borrowed capacity returns to its owner."""
 
 
 class Holder(Protocol):
@@ -50,10 +50,10 @@ class Holder(Protocol):
 
 
 class TeamRight(NamedTuple):
-    """What a claim of one team may take of others.
+    """What a claim of one team may take from other teams.
 
-    `covered_by` is the lowest team of its path within whose guarantee it stays, NO_TEAM if it
-    borrows. `scarce` are the resources, by their place in the balance, that it lacks.
+    `covered_by`: the lowest team of its path whose guarantee covers it; NO_TEAM if it borrows.
+    `scarce`: indexes in the balance of the resources that it lacks.
     """
 
     balance: TeamBalance
@@ -63,11 +63,11 @@ class TeamRight(NamedTuple):
 
     @property
     def reclaims_jobs(self) -> bool:
-        """Whether whole jobs may go that borrow what it is guaranteed."""
+        """Whether it may preempt whole jobs that borrow its guaranteed capacity."""
         return self.covered_by in self.balance.reclaims_jobs
 
     def reach(self, team: int) -> Reach:
-        """As the balance is now."""
+        """Which extras of a team it may take, by the current balance."""
         if team == self.team:
             return Reach.BY_PRIORITY
         if not self.balance.all_borrow(self.team, team, self.scarce):
@@ -75,7 +75,7 @@ class TeamRight(NamedTuple):
         return Reach.ALL if self._owns(team) else Reach.BY_PRIORITY
 
     def highest(self, priority: ReclaimPriority) -> Sequence[ReclaimPriority]:
-        """By team, the highest priority of replicas that a claim of this one may take."""
+        """By team, the highest reclaim priority that a claim of this priority may take."""
         borrowing = self.balance.borrowing_beside(self.team, self.scarce)
         of_others = ALL_RECLAIMABLE if self._owns_what_it_lacks else priority
         found = [of_others if borrows else NONE_RECLAIMABLE for borrows in borrowing]
@@ -90,14 +90,15 @@ class TeamRight(NamedTuple):
         return covered >= 0 and all(at in self.balance.owed[covered] for at in self.scarce)
 
     def _owns(self, team: int) -> bool:
-        """Whether what it lacks is guaranteed to it, and not to another team as well."""
+        """Whether a guarantee that the other team has no part in covers what it lacks."""
         return self._owns_what_it_lacks and self.covered_by not in self.balance.paths[team]
 
     def stops(self, job: TeamCharge, *, lower: bool) -> bool:
-        """Whether a whole job may go, which has just been counted out of its team.
+        """Whether it may preempt a whole job, whose charge the team has just released.
 
-        What decides is what it would be if it asked again: the order of claims is the same, so
-        that the claim for which it went comes before it. `lower`: its priority is, and that counts.
+        The job is judged as if it claimed its capacity anew, so that afterwards this claim comes
+        before it in the order of claims. `lower`: the job has a lower priority, and preemption by
+        priority is enabled.
         """
         if job.team == self.team:
             return lower
@@ -131,7 +132,7 @@ class ReclaimScope(NamedTuple):
         return self.right is not None and self.right.reclaims_jobs
 
     def within(self, other: "ReclaimScope") -> bool:
-        """Whether it takes nothing that another could not."""
+        """Whether the other scope includes everything that this one does."""
         mine, others = self.right and self.right[1:], other.right and other.right[1:]
         return mine == others and self.priority <= other.priority
 

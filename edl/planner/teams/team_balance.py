@@ -1,8 +1,7 @@
 """Usage, borrowing and lending of teams while a plan is made.
 
-As quotas, they count on the future: pods that terminate count no more. A team's figures hold what
-the teams below it use. Only resources that some team is guaranteed are compared; where none is,
-those of all nodes.
+Terminating pods do not count. A team's figures include those of the teams below it. Only resources
+that are guaranteed to some team are compared; if none is, all resources of the nodes.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -17,13 +16,13 @@ from edl.quantities import PODS, Resources
 NO_TEAM: Final = -1
 
 Amounts: TypeAlias = tuple[tuple[int, int], ...]
-"""(place of the resource in a balance, amount)"""
+"""(index of the resource in the balance, amount)"""
 Parts: TypeAlias = tuple[tuple[int, int, float], ...]
-"""By resource: its place, what a team is guaranteed, and the share of one unit more."""
+"""Per resource: its index, the team's guarantee, and the share that one more unit adds."""
 
 
 def dominant_share(used: Sequence[int], parts: Parts) -> float:
-    """The largest part of the cluster of any resource that is used beyond a guarantee."""
+    """The largest weighted fraction of any resource that is used beyond the guarantee; from 0."""
     found = 0.0
     for at, owed, weight in parts:
         if (part := (used[at] - owed) * weight) > found:
@@ -32,7 +31,7 @@ def dominant_share(used: Sequence[int], parts: Parts) -> float:
 
 
 class TeamCharge(msgspec.Struct, frozen=True, eq=False):
-    """What pods of one team count: one pod of a role, or a whole gang."""
+    """What one pod of a role, or a whole gang, counts in its team and the teams above."""
 
     balance: "TeamBalance"
     team: int
@@ -48,9 +47,9 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
             balance.kept.count(self.team, amounts, pods)
 
     def is_within(self, team: int, pods: int = 1) -> bool:
-        """Whether `pods` more stay within the guarantee of a team of its path.
+        """Whether the guarantee of a team on its path covers `pods` more.
 
-        Contended resources that the guarantee does not name are borrowed.
+        False if they need a contended resource that the guarantee does not name.
         """
         owed, used = self.balance.owed[team], self.balance.used[team]
         if not owed:
@@ -66,9 +65,9 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
         return named
 
     def is_borrowed(self, team: int) -> bool:
-        """Whether nothing of one more is within a team's guarantee of what is contended.
+        """Whether a team's guarantee covers no contended resource of one more.
 
-        Between the two are pods of which a part is within it.
+        A pod that it covers in part is neither `is_within` nor `is_borrowed`.
         """
         owed, used = self.balance.owed[team], self.balance.used[team]
         beyond = named = False
@@ -84,21 +83,21 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
         return beyond or not named
 
     def covered_by(self, pods: int = 1) -> int:
-        """The lowest team within whose guarantee `pods` more stay; NO_TEAM if they borrow."""
+        """The lowest team on its path whose guarantee covers `pods` more, or NO_TEAM."""
         teams = (team for team in self.balance.paths[self.team] if self.is_within(team, pods))
         return next(teams, NO_TEAM)
 
     def is_covered(self) -> bool:
-        """Whether as many more stay within the guarantee of a team of its path."""
+        """Whether the guarantee of a team on its path covers one more."""
         return self.covered_by() != NO_TEAM
 
     def places(self, resources: Container[str]) -> tuple[int, ...]:
-        """Indexes in the balance of those of these resources that teams count."""
+        """Indexes in the balance of the charged resources among these."""
         names = self.balance.resources
         return tuple(at for at, _ in self.amounts if names[at] in resources)
 
     def lends(self, pods: int = 1) -> bool:
-        """Whether `pods` more leave what teams keep that lend nothing."""
+        """Whether `pods` more stay clear of the capacity that teams do not lend."""
         return not self.balance.keepers or self.balance.lends(self, pods)
 
 
@@ -112,9 +111,9 @@ class TeamBalance:
         totals: Mapping[str, int],
         asked: Mapping[str, int] | None = None,
     ) -> None:
-        """`usage`: what others hold, by team; `totals`: what schedulable nodes have.
+        """`usage`: what other workloads use, by team; `totals`: sums of schedulable nodes.
 
-        `asked`: what all training jobs and pods need at least, those that wait included.
+        `asked`: the least demand of all training jobs and pods, including waiting ones.
         """
         self.names = teams.top_down
         self.numbers = {name: number for number, name in enumerate(self.names)}
@@ -124,18 +123,18 @@ class TeamBalance:
         self.resources = tuple(sorted(governed or set(totals) - {PODS}))
         self._places = {resource: at for at, resource in enumerate(self.resources)}
         self.owed = [self._placed(teams.guaranteed[name]) for name in self.names]
-        """By team, what it is guaranteed by the place of the resource."""
+        """By team, its guarantee by resource index; resources without one are absent."""
         self.contended = self._contended(asked or {}, totals)
-        """Resources of which more is asked for than nodes have: the same however they are given."""
+        """Resources of which the least demand exceeds the nodes: independent of what runs."""
         self._owed = [[owed.get(at, 0) for at in range(len(self.resources))] for owed in self.owed]
         self.used = [[0] * len(self.resources) for _ in self.names]
         self.version = 0
-        """How often what teams hold has changed."""
+        """Incremented whenever usage changes."""
         self._totals = [totals.get(resource, 0) for resource in self.resources]
         self._read_tree(teams)
         self._read_shares(teams)
         self.changes = 0
-        """How often replicas were taken for a claim: what teams hold only grows between."""
+        """Incremented when a claim takes replicas; between two increments usage only grows."""
         self._common: dict[tuple[int, int], tuple[int, ...]] = {}
         for name, amounts in sorted(usage.items()):
             self.charge(self.number(name), amounts).reserve(1)
@@ -144,12 +143,12 @@ class TeamBalance:
         self.keepers = tuple(
             number for number, name in enumerate(self.names) if not teams[name].lend
         )
-        """Teams that lend nothing."""
+        """Teams with `lend: false`."""
         self.kept = KeptCapacity(self.paths, self.keepers, self.owed, self.used)
         self.reclaims_jobs = frozenset(
             number for number, name in enumerate(self.names) if teams[name].reclaim is Reclaim.JOBS
         )
-        """Teams whose guarantee may take whole jobs of borrowers."""
+        """Teams whose claims may preempt whole jobs of borrowers."""
 
     def _read_shares(self, teams: Teams) -> None:
         weights = [
@@ -161,7 +160,7 @@ class TeamBalance:
             for each in zip(self._owed, weights, strict=True)
         ]
         self.accounts = [tuple(self.used[one] for one in path) for path in self.paths]
-        """By team, what each team of its path holds."""
+        """By team, the entries of `used` of all teams on its path."""
 
     def _contended(self, asked: Mapping[str, int], totals: Mapping[str, int]) -> frozenset[int]:
         return frozenset(
@@ -172,14 +171,14 @@ class TeamBalance:
 
     @property
     def unlent(self) -> Quota:
-        """The quota that stands for capacity that teams do not lend."""
+        """A quota that stands for capacity that teams do not lend, to report it as exceeded."""
         kept = (at for team in self.keepers for at in self.owed[team])
         at = next(kept, 0)
         source = f"capacity that team {self.names[self.keepers[0]]} does not lend"
         return Quota("", source, self.resources[at], self._totals[at], self._totals[at])
 
     def number(self, name: str) -> int:
-        """The number of a team; that of `default` for an unknown one."""
+        """The number of a team; an unknown team counts as `default`."""
         return self.numbers.get(name, self.numbers["default"])
 
     def charge(self, team: int, amounts: Iterable[tuple[str, int]]) -> TeamCharge:
@@ -190,11 +189,11 @@ class TeamBalance:
         return {places[name]: amount for name, amount in amounts if name in places}
 
     def below(self, team: int) -> Iterable[int]:
-        """The team itself, and those below it."""
+        """The team itself and all teams below it."""
         return (one for one, path in enumerate(self.paths) if team in path)
 
     def below_common(self, team: int, other: int) -> tuple[int, ...]:
-        """The teams of the path of `other` below the lowest that both belong to."""
+        """The teams on the path of `other` below the lowest common ancestor of both teams."""
         found = self._common.get((team, other))
         if found is None:
             mine = set(self.paths[team])
@@ -203,16 +202,16 @@ class TeamBalance:
         return found
 
     def common_levels(self, teams: Iterable[int]) -> int:
-        """How many levels, from the top, are the same for all of these teams."""
+        """The number of levels, from the top, at which all of these teams share their path."""
         levels = zip(*(reversed(self.paths[team]) for team in teams), strict=False)
         return next((at for at, level in enumerate(levels) if len(set(level)) > 1), 0)
 
     def all_borrow(self, team: int, other: int, scarce: Sequence[int] = ()) -> bool:
-        """Whether the path of `other` borrows below the lowest team that both belong to."""
+        """Whether all teams on the path of `other` below the common ancestor borrow."""
         return all(self.borrows(one, scarce) for one in self.below_common(team, other))
 
     def borrowing_beside(self, team: int, scarce: Sequence[int]) -> list[bool]:
-        """The same for every team."""
+        """`all_borrow` for every team, by number."""
         path, found = self.paths[team], list[bool]()
         for one, parent in enumerate(self._parents):
             beside = parent == NO_TEAM or found[parent]
@@ -220,43 +219,45 @@ class TeamBalance:
         return found
 
     def borrows(self, team: int, scarce: Sequence[int] = ()) -> bool:
-        """Whether a team holds more than its guarantee, of these resources if there are any.
+        """Whether a team uses more than its guarantee of any of these resources.
 
-        Of what its guarantee does not name it is guaranteed 0: all that it holds is borrowed.
+        Without `scarce`: of any resource of its guarantee; True if it has none. The guarantee of a
+        resource that it does not name is 0, so any use of that is borrowed.
         """
         used, owed = self.used[team], self._owed[team]
         if not (scarce or self.owed[team]):
             return True
-        for at in scarce or self.owed[team]:  # noqa: SIM110 - asked of all teams for each claim
+        for at in scarce or self.owed[team]:  # noqa: SIM110 - runs for all teams for each claim
             if used[at] > owed[at]:
                 return True
         return False
 
     def has_left(self, team: int) -> bool:
-        """Whether anything of its guarantee is not used."""
+        """Whether any part of its guarantee is unused."""
         used = self.used[team]
         return any(used[at] < owed for at, owed in self.owed[team].items())
 
     def share(self, team: int) -> float:
-        """Its weighted dominant share of what is borrowed.
+        """Its weighted dominant share of borrowed capacity.
 
-        The largest part of the cluster of any resource that it uses beyond its guarantee.
+        That is the largest fraction of the cluster, over all resources, that it uses beyond its
+        guarantee, divided by its weight.
         """
         return dominant_share(self.used[team], self.parts[team])
 
     def share_with(self, team: int, amounts: Amounts, pods: int) -> float:
-        """The same, with `pods` more that count so much each."""
+        """`share` with `pods` more pods of these amounts each."""
         used = self.used[team].copy()
         for at, amount in amounts:
             used[at] += amount * pods
         return dominant_share(used, self.parts[team])
 
     def shares(self, team: int) -> tuple[float, ...]:
-        """Shares of the teams on its path, the top first: the order in which teams are compared."""
+        """Shares of the teams on its path, top first: teams are compared level by level."""
         return tuple(map(self.share, reversed(self.paths[team])))
 
     def lends(self, charge: TeamCharge, pods: int) -> bool:
-        """Whether what all use, and what is kept from others, stays below what nodes have."""
+        """Whether used plus kept capacity stays within the nodes, or at most as far above them."""
         before = self.kept.taken.copy()
         charge.reserve(pods)
         after = self.kept.taken.copy()
@@ -265,7 +266,7 @@ class TeamBalance:
 
 
 def team_limits(teams: Teams, usage: Mapping[str, Resources]) -> Mapping[str, Sequence[Quota]]:
-    """Each team's limits as quotas of all its namespaces, with what others hold in them."""
+    """Each team's limits as quotas over its namespaces, less what other workloads use there."""
     held: dict[str, Resources] = {}
     for name, amounts in usage.items():
         for team in teams.path(name if name in teams else "default"):

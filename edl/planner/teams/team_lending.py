@@ -1,10 +1,10 @@
-"""From which teams capacity comes that a team uses beyond its guarantee.
+"""The teams from which borrowed capacity comes.
 
-A team's own guarantee is its guarantee less those of the teams below it. What its namespaces use
-beyond that is borrowed. Beside the teams of one parent, what they borrow comes first from the idle
-part of the parent's own guarantee (at the top: of capacity that no team is guaranteed), then from
-the teams that lend, in proportion to what each leaves idle, and last from where the parent itself
-borrows. Each borrower has its part of every source.
+A team's own guarantee is its guarantee less those of the teams below it; its own namespaces borrow
+what they use beyond that. Teams of one parent borrow first from the idle part of the parent's own
+guarantee (at the top: from capacity that is guaranteed to no team), then from those siblings that
+lend, in proportion to what each leaves idle, and last from the sources of the parent itself. Every
+borrower gets a proportional part of each source.
 """
 
 from collections import Counter, defaultdict
@@ -17,14 +17,14 @@ from edl.model import Teams
 from edl.quantities import Resources
 
 NO_OWNER: Final = ""
-"""The source of what is taken from no team: capacity that none is guaranteed."""
+"""The source of capacity that is guaranteed to no team."""
 
 
 def apportion(amount: int, weights: Mapping[str, int]) -> dict[str, int]:
-    """`amount` in proportion to `weights`, which sum up to as much at least; without zeros.
+    """Split `amount` in proportion to `weights`, whose sum must not be smaller; zeros are left out.
 
-    What rounding leaves goes to the largest remainders, among equals by name: no part is above
-    its weight, and the parts sum up.
+    The rest from rounding goes to the largest remainders, among equals by name, so that parts sum
+    up to `amount` and none exceeds its weight.
     """
     total = sum(weights.values())
     if not amount or not total:
@@ -38,12 +38,12 @@ def apportion(amount: int, weights: Mapping[str, int]) -> dict[str, int]:
 
 
 class ResourceLending:
-    """All teams, and one resource of theirs."""
+    """Lending between all teams, of one resource."""
 
     def __init__(
         self, teams: Teams, owed: Mapping[str, int], own: Mapping[str, int], capacity: int
     ) -> None:
-        """`owed`: what each is guaranteed; `own`: what its own namespaces use, by team."""
+        """By team, `owed`: its guarantee; `own`: what its own namespaces use."""
         self._teams = teams
         self._owed = owed
         self._own = own
@@ -65,7 +65,7 @@ class ResourceLending:
 
     @cached_property
     def lent(self) -> Mapping[str, int]:
-        """Usage by others of each team's guarantee."""
+        """By team, how much of its guarantee other teams use."""
         found: dict[str, int] = {}
         for parent in (NO_OWNER, *self._teams.top_down):
             needed = sum(self._borrowers(parent).values()) + found.get(parent, 0)
@@ -76,7 +76,7 @@ class ResourceLending:
         return found
 
     def own_sources(self, team: str) -> Mapping[str, int]:
-        """Where the team's own namespaces borrow, by team; NO_OWNER for what is of none."""
+        """What the team's own namespaces borrow, by source: a team or NO_OWNER."""
         return self._split(team, team)
 
     def _children(self, parent: str) -> tuple[str, ...]:
@@ -86,21 +86,21 @@ class ResourceLending:
         return max(self.used[team] - self._owed.get(team, 0), 0)
 
     def _idle(self, parent: str) -> int:
-        """What the parent's own guarantee leaves; at the top, what no team is guaranteed."""
+        """The unused part of the parent's own guarantee; at the top, what no team is guaranteed."""
         if parent == NO_OWNER:
             owed = sum(self._owed.get(name, 0) for name in self._children(parent))
             return max(self._capacity - owed, 0)
         return max(self.own_guarantee(parent) - self._own.get(parent, 0), 0)
 
     def _borrowers(self, parent: str) -> dict[str, int]:
-        """By team, the parent first: its own namespaces borrow beside the teams below it."""
+        """Amounts borrowed by the parent's own namespaces and by its child teams."""
         own = self._own.get(parent, 0) - self.own_guarantee(parent) if parent else 0
         found = {parent: own} | {name: self._borrowed(name) for name in self._children(parent)}
         return {name: amount for name, amount in found.items() if amount > 0}
 
     @cached_property
     def _lendable(self) -> Mapping[str, int]:
-        """Idle guarantee that each team lends to teams outside its subtree."""
+        """By team, the idle guarantee that it lends to teams outside its subtree."""
         found: dict[str, int] = {}
         for name in reversed(self._teams.top_down):
             left = self._idle(name) + sum(found[child] for child in self._children(name))
@@ -109,7 +109,7 @@ class ResourceLending:
         return found
 
     def _split(self, parent: str, borrower: str) -> Mapping[str, int]:
-        """The sources of one of the parent's borrowers."""
+        """The sources of what one of the parent's borrowers borrows."""
         borrowers = self._borrowers(parent)
         if borrower not in borrowers:
             return {}
@@ -122,7 +122,7 @@ class ResourceLending:
         return {}
 
     def _level_sources(self, parent: str) -> Mapping[str, int]:
-        """All that borrowers beside each other take, and from where."""
+        """By source, what all borrowers below one parent take together."""
         found = self._sources.get(parent)
         if found is None:
             found = self._sources[parent] = self._found_sources(parent)
@@ -141,7 +141,7 @@ class ResourceLending:
 
 
 class TeamLending:
-    """The same of every resource that some team is guaranteed."""
+    """Lending between all teams, of every resource that is guaranteed to some team."""
 
     def __init__(self, teams: Teams, own: Mapping[str, Resources], capacity: Resources) -> None:
         names = sorted({name for owed in teams.guaranteed.values() for name, _ in owed})
@@ -157,7 +157,7 @@ class TeamLending:
 
     @property
     def resources(self) -> Iterable[str]:
-        """Resources that some team is guaranteed."""
+        """Resources that are guaranteed to some team."""
         return self._by_resource.keys()
 
     def lent(self, team: str) -> Resources:
@@ -169,7 +169,7 @@ class TeamLending:
         return Resources.of(found)
 
     def own_sources(self, team: str) -> Mapping[str, Resources]:
-        """Where its own namespaces borrow, by team; NO_OWNER for what is of none."""
+        """What its own namespaces borrow, by source: a team or NO_OWNER."""
         found: defaultdict[str, dict[str, int]] = defaultdict(dict)
         for name, one in self._by_resource.items():
             for source, amount in one.own_sources(team).items():

@@ -1,8 +1,8 @@
-"""Which team's claim comes next, compared at each level of the hierarchy.
+"""Which team's claim comes next, decided level by level of the team tree.
 
-Below one team, those teams come first that stay within a guarantee of their own subtree, then
-those furthest below their share. What one team gets changes its own path alone: however many teams
-there are, the next turn costs as many comparisons as there are levels.
+Among the children of one team, those whose next claim a guarantee of their own subtree covers come
+first, then those with the smallest share of borrowed capacity. A served claim changes only the
+figures of its own path, so the cost of the next turn depends on the depth of the tree.
 """
 
 from collections.abc import Iterable
@@ -13,11 +13,12 @@ from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge
 
 TeamPrecedence: TypeAlias = tuple[object, ...]
-"""All of one kind, so that they compare."""
+"""A sort key; all keys of one run have the same element types."""
 
 FIRST_COVERED: Final = 0
-"""The first claim that waits stays within a guarantee."""
+"""A guarantee covers the first waiting claim."""
 LATER_COVERED: Final = 1
+"""A guarantee covers some later claim."""
 NONE_COVERED: Final = 2
 
 
@@ -32,27 +33,27 @@ class TeamQueue(Protocol):
 
     @property
     def first(self) -> tuple[TeamPrecedence, TeamPrecedence]:
-        """Sort keys of the first waiting claim, before and after the teams' shares."""
+        """Two sort keys of the first waiting claim: the teams' shares are compared in between."""
 
     @property
     def charge(self) -> TeamCharge:
-        """What the first waiting claim counts in its team."""
+        """The first waiting claim's charge to its team."""
 
     def any_is_within(self, team: int) -> bool:
-        """Whether any waiting claim stays within a team's guarantee: the team has a turn for it.
+        """Whether a team's guarantee covers any waiting claim, which gives the team precedence.
 
-        Once none does, it stays so until teams come to hold less.
+        Once False, it stays False until a team's usage falls.
         """
 
 
 Queue = TypeVar("Queue", bound=TeamQueue)
 _Turn: TypeAlias = "tuple[int, TeamPrecedence, float, TeamPrecedence, int, _Branch[Queue]]"
-"""Sort key of a branch: covered or not, before the share, the share, after it; its team; itself."""
+"""Sort key of a branch: coverage, key before the share, share, key after it, team; the branch."""
 
 
 @dataclass(slots=True, eq=False)
 class _Branch(Generic[Queue]):
-    """A team with what waits in it and below it, the next first."""
+    """A team with the queues in it and below it; `below` is a heap of its children's turns."""
 
     balance: TeamBalance
     team: int
@@ -60,14 +61,14 @@ class _Branch(Generic[Queue]):
     own: Queue | None = None
     below: "list[_Turn[Queue]]" = field(default_factory=list)
     hopeful: list[Queue] = field(default_factory=list)
-    """Queues in it and below it in which something may stay within its guarantee."""
+    """Queues in it and below it with a claim that its guarantee may cover."""
     chosen: Queue | None = None
-    """The queue that was first when the turn was read."""
+    """The queue that was first when the turn was last computed."""
     through: "_Branch[Queue] | None" = None
-    """The branch below in which that is; None where it is the team's own."""
+    """The child branch that contains `chosen`; None if it is the team's own queue."""
 
     def turn(self) -> "_Turn[Queue] | None":
-        """Its sort key as teams are now; None if nothing waits."""
+        """Its sort key by the current usage of teams; None if no claim waits."""
         own, team, covered = self.own, self.team, NONE_COVERED
         if own is not None and not own.waiting:
             own = None
@@ -94,13 +95,13 @@ class _Branch(Generic[Queue]):
         return NONE_COVERED, before, self.balance.share(self.team), after
 
     def any_is_within(self) -> bool:
-        """Whether anything that waits in it or below it stays within its guarantee."""
+        """Whether its guarantee covers any claim that waits in it or below it."""
         while self.hopeful and not self.hopeful[-1].any_is_within(self.team):
             self.hopeful.pop()
         return bool(self.hopeful)
 
     def replace(self, branch: "_Branch[Queue]", turn: "_Turn[Queue] | None") -> None:
-        """A branch below it has another turn, or none any more."""
+        """Replace the turn of a child branch; None removes it."""
         if self.below[0][-1] is branch and not turn:
             heappop(self.below)
             return
@@ -110,7 +111,7 @@ class _Branch(Generic[Queue]):
 
 
 class TeamTurns(Generic[Queue]):
-    """Queues of teams; one is `first` until something of it is taken."""
+    """The queues of all teams, of which `first` is served next; call `renew` after each change."""
 
     def __init__(self, balance: TeamBalance, queues: Iterable[Queue]) -> None:
         self._balance = balance
@@ -120,11 +121,11 @@ class TeamTurns(Generic[Queue]):
         self.rebuild()
 
     def rebuild(self) -> None:
-        """After teams have come to hold less."""
+        """Compute all turns anew: required after the usage of a team has fallen."""
         root: _Branch[Queue] = _Branch(self._balance, NO_TEAM)
         branches = self._branches = {}
         for queue in self._queues:
-            # From the top down, so that each finds the one above it.
+            # From the top down, so that each branch finds its parent.
             above = root
             for team in reversed(self._balance.paths[queue.team]) if queue.waiting else ():
                 if team not in branches:
@@ -147,24 +148,24 @@ class TeamTurns(Generic[Queue]):
 
     @property
     def contested(self) -> bool:
-        """Whether what waits in other teams than the first's stays within a guarantee, too."""
+        """Whether a guarantee covers a claim of another branch than the first one's, too."""
         branch: _Branch[Queue] | None = self._root.below[0][-1] if self._root.below else None
         while branch and branch.parent:
-            # The second of a heap is one of these.
+            # The second smallest element of a heap is at index 1 or 2.
             if any(turn[0] < NONE_COVERED for turn in branch.parent.below[1:3]):
                 return True
             branch = branch.through
         return False
 
     def within(self, team: int) -> list[Queue]:
-        """Queues of a team and of those below it with something that stays within its guarantee."""
+        """Queues in a team and below it with a waiting claim that the team's guarantee covers."""
         branch = self._branches[team]
         if not branch.any_is_within():
             return []
         return [queue for queue in branch.hopeful if queue.any_is_within(team)]
 
     def renew(self, queue: Queue) -> None:
-        """Something of a queue was taken, or its team holds more."""
+        """Update the turns above a queue after it was served or its team's usage has grown."""
         branch = self._branches[queue.team]
         while parent := branch.parent:
             turn, below = branch.turn(), parent.below
@@ -176,7 +177,7 @@ class TeamTurns(Generic[Queue]):
 
 
 def _where_teams_part(root: _Branch[Queue]) -> _Branch[Queue]:
-    """The highest branch with several turns to compare; above it, one team is alone."""
+    """The highest branch with several turns to compare: above it there is nothing to decide."""
     while len(root.below) == 1 and root.below[0][-1].own is None:
         root = root.below[0][-1]
         root.parent = None
