@@ -1,4 +1,4 @@
-"""From placements to a plan: sizes before and after, and why roles that could use more wait."""
+"""Builds the plan from the snapshot: sizes before and after, and why roles do not grow further."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -42,7 +42,7 @@ class Decision:
             self._explain(allocation)
         return Plan(
             admissions=tuple(self._admissions()),
-            # Shrinks first: they free the room that growth needs.
+            # Scale-downs first: they free the capacity that growth needs.
             resizes=tuple(sorted(resizes, key=lambda resize: resize.after > resize.before)),
             suspensions=tuple(Suspension(key, reason) for key, reason in suspended.items()),
             held=self.decisions.held_jobs(),
@@ -82,7 +82,7 @@ class Decision:
             yield Admission(key, found, why, tuple(grown), nodes)
 
     def _assigned(self, allocation: RoleAllocation) -> tuple[str, ...]:
-        """The nodes of the replicas that it gets in this plan, in the order of their indexes."""
+        """The nodes of the replicas that this plan creates, by completion index."""
         names = self.snapshot.capacity.node_names
         nodes = [
             placement.node
@@ -122,7 +122,7 @@ class Decision:
             self.decisions.hold(key, reason, allocation.hold.until)
 
     def why_no_more(self, allocation: RoleAllocation) -> Reason:
-        """The reason why a role that could use more, and is not held, gets no more."""
+        """The reason why a role below its max, which is not held, does not grow further."""
         if allocation.pipelined and self._waits_for_rebalancing(allocation):
             return reasons.MOVING
         if allocation.pipelined:
@@ -158,7 +158,7 @@ class Decision:
 
 
 def _growth_reverted(allocations: Iterable[RoleAllocation]) -> bool:
-    """Whether they were stopped to grow, and start smaller: they would be stopped again soon."""
+    """Whether a role was stopped to grow and starts smaller: it would soon be stopped again."""
     return any(
         last_resizes.stopped_to_grow(found.role) and found.allocated < found.role.status.size
         for found in allocations
@@ -166,7 +166,10 @@ def _growth_reverted(allocations: Iterable[RoleAllocation]) -> bool:
 
 
 def _request_class(limits: Limits) -> RequestClass | None:
-    """cluster-autoscaler is told how long it may go on trying; other classes know no such word."""
+    """The class of ProvisioningRequests; None if provisional pods are configured.
+
+    Only cluster-autoscaler's atomic class has `ValidUntilSeconds`, how long it may keep trying.
+    """
     if limits.asks.provisioner is not Provisioner.REQUEST:
         return None
     pairs = (one.split("=", 1) for one in limits.asks.provisioning_parameters.split(",") if one)

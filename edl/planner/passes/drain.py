@@ -1,10 +1,10 @@
 """Workers move off a node before it is removed.
 
-Where a node is taken away (a spot interruption, a scale-down, a taint that ends its pods) they
-leave at once. Where it is only cordoned, a machine that may stay for hours, one moves after the
-other, and only if nodes and quotas let its replacement in; for a pod of a minimum extras make room
-(`pod_claims.place_replacements`). So a drain comes to its end although PodDisruptionBudgets hold
-it back.
+From a node that is about to be removed (a spot interruption, a scale-down, a NoExecute taint) they
+leave at once. A node that is only cordoned may stay for hours: its pods move one after the other,
+and only if nodes and quotas admit the replacement; extras yield for a pod of a minimum
+(`pod_claims.place_replacements`). So `kubectl drain` completes although PodDisruptionBudgets block
+its evictions.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -36,18 +36,18 @@ INTERRUPTED: Final = frozenset(
         "node.kubernetes.io/out-of-service",
     }
 )
-"""Taints of nodes that are taken away, NoSchedule or NoExecute, as their makers document them."""
+"""Taints that announce the removal of a node, of any effect, as documented by their owners."""
 _MAY_COME_BACK: Final = frozenset(
     {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
 )
-"""No process can tell a pod there to leave, and its node may be back at any moment."""
+"""A pod on such a node cannot be terminated gracefully, and the node may return at any moment."""
 
 
 class NodesThatGo(NamedTuple):
-    """Nodes whose pods may be taken off them."""
+    """Nodes that pods are to leave."""
 
     going: Mapping[str, str]
-    """Nodes that are taken away, each with the taint that does so."""
+    """Nodes about to be removed, each with the taint that announces it."""
     cordoned: frozenset[str]
 
 
@@ -59,7 +59,7 @@ def nodes_that_go(nodes: Iterable[Node]) -> NodesThatGo:
 
 
 def drains(snapshot: Snapshot, decisions: Decisions, busy: frozenset[JobKey]) -> tuple[Drain, ...]:
-    """Pods that are to be made anew elsewhere; `busy` jobs have something else to do."""
+    """The pods to evict from such nodes, except those of `busy` jobs, which change otherwise."""
     if not decisions.leaving:
         return ()
     going = nodes_that_go(snapshot.state.nodes).going
@@ -76,13 +76,13 @@ def drains(snapshot: Snapshot, decisions: Decisions, busy: frozenset[JobKey]) ->
 
 
 def draining_nodes(nodes: Iterable[Node]) -> frozenset[str]:
-    """The names of all of them."""
+    """The names of all nodes that pods are to leave."""
     going, cordoned = nodes_that_go(nodes)
     return cordoned.union(going)
 
 
 def movable_allocations(snapshot: Snapshot) -> list[RoleAllocation]:
-    """Started roles of which one pod may go and come back while the others train."""
+    """Started roles of which one pod may be replaced while the others train."""
     return [
         one
         for one in snapshot.allocations
@@ -91,7 +91,7 @@ def movable_allocations(snapshot: Snapshot) -> list[RoleAllocation]:
 
 
 def _interruption(node: Node) -> str:
-    """The taint that takes this node away, or nothing."""
+    """The taint that announces the removal of this node, or ""."""
     keys = (
         taint.key
         for taint in node.taints
@@ -106,7 +106,7 @@ def _is_cordoned(node: Node) -> bool:
 
 
 def roles_with_movable_pods(job: TrainingJob) -> Iterator[Role]:
-    """Roles of which one pod may go and come back while the others train."""
+    """Roles of a job of which one pod may be replaced while the others train."""
     framework = FRAMEWORKS[job.framework]
     names = [role.name for role in job.roles]
     if resizing(job.framework, job.mode, names) is not ResizePolicy.LIVE:
@@ -121,14 +121,14 @@ def roles_with_movable_pods(job: TrainingJob) -> Iterator[Role]:
 def pods_that_must_leave(
     snapshot: Snapshot, allocation: RoleAllocation, going: Collection[str]
 ) -> Sequence[Pod]:
-    """Its pods on nodes that are taken away, but for the last ready one of the role."""
+    """The role's pods on nodes about to be removed, except its last ready one."""
     return keeping_one_ready(allocation.role, _unwelcome(snapshot, allocation, going))
 
 
 def pods_that_may_leave(
     snapshot: Snapshot, allocation: RoleAllocation, cordoned: Collection[str]
 ) -> Sequence[Pod]:
-    """Its pods on nodes that are only cordoned; the highest index first: extras before others."""
+    """The role's pods on cordoned nodes, highest index first: extras before the minimum."""
     return _unwelcome(snapshot, allocation, cordoned)[::-1]
 
 
@@ -143,7 +143,10 @@ def _unwelcome(
 
 
 def keeping_one_ready(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
-    """One ready worker stays until another is there: without any, in-memory state is lost."""
+    """`lost` without its first ready pod if no other is ready: it holds the in-memory state.
+
+    The only pod of a role leaves nevertheless.
+    """
     names = {pod.name for pod in lost}
     alone = role.status.size - sum(pod.ended for pod in role.status.pods) <= 1
     if alone or any(pod.ready and pod.name not in names for pod in _bound(role)):
@@ -153,9 +156,10 @@ def keeping_one_ready(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
 
 
 def _in_turn(snapshot: Snapshot, allocations: Iterable[RoleAllocation]) -> set[RoleAllocation]:
-    """Roles that the plan places, and then others: never both where they might meet.
+    """The roles whose pods may be recreated now: gated roles first, then ungated ones.
 
-    kube-scheduler would put an ungated pod wherever there is room, also where a gated one is to go.
+    Gated and ungated pods that compete for nodes never come in one plan, because kube-scheduler
+    may bind the ungated pod to the capacity that is assigned to the gated one.
     """
     found: set[RoleAllocation] = set()
     gated, ungated = [*pending_gated_pods(snapshot)], [*pending_ungated_pods(snapshot)]
@@ -171,7 +175,7 @@ def _in_turn(snapshot: Snapshot, allocations: Iterable[RoleAllocation]) -> set[R
 
 
 def quota_allows_replacement(snapshot: Snapshot, job: TrainingJob, role: Role) -> bool:
-    """Its replacement counts what it counts itself, which an overdrawn quota refuses."""
+    """Whether quotas admit a replacement: it counts as much as the pod, unless already exceeded."""
     return snapshot.quotas.pod_request(job, role).allows(IDLE, 0)
 
 
@@ -180,7 +184,10 @@ def _bound(role: Role) -> list[Pod]:
 
 
 def is_whole(allocation: RoleAllocation, last: Pod) -> bool:
-    """All others are there, and listed: one goes when the one before has come back."""
+    """Whether all pods but `last` are ready and in their launcher's host list.
+
+    So a pod leaves only once the replacement of the one before has joined.
+    """
     job, role = allocation.job, allocation.role
     whole = len(role.status.pods) == role.status.size and others_are_ready(role, last)
     return whole and all(
@@ -193,20 +200,20 @@ def is_whole(allocation: RoleAllocation, last: Pod) -> bool:
 
 
 def others_are_ready(role: Role, last: Pod) -> bool:
-    """Whether all of its size are there; others may be about to leave."""
+    """Whether as many pods as its size, except `last`, are ready; terminating pods do not count."""
     others = (pod for pod in role.status.pods if pod is not last and not pod.terminating)
     return sum(pod.ready for pod in others) == role.status.size - 1
 
 
 def _lists_others(launcher: Pod, role: Role, last: Pod) -> bool:
-    """`last` itself may be off the list already: it leaves in two steps."""
+    """Whether the launcher lists all others; `last` leaves the list before it is deleted."""
     own = f"{addresses.hostname(role.job, last.index)}."
     listed = [host for host in (launcher.published.hosts or "").split() if not host.startswith(own)]
     return len(listed) == role.status.size - 1
 
 
 def _moved(allocation: RoleAllocation, pods: Sequence[Pod], going: Mapping[str, str]) -> Drain:
-    """`going`: by node, the taint that takes it away."""
+    """The eviction of these pods. `going`: by node, the taint that announces its removal."""
     job, role = allocation.job, allocation.role
     nodes = {pod.node for pod in pods}
     taints = {going[node] for node in nodes if node in going}

@@ -1,6 +1,6 @@
-"""Why pods cannot be placed, as far as the plan's own message needs it.
+"""Why pods cannot be placed, in the detail of the plan's own reasons.
 
-`edl.planner.explain.explanation` says more about one job.
+`edl.planner.explain.explanation` explains one job in more detail.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 
 
 def gang_fit_error(snapshot: Snapshot, found: Gang, reach: Ints) -> Reason:
-    """Why a gang does not fit, or never can.
+    """Why a gang does not fit now, or never can.
 
-    `reach`: the future idle capacity, and that of replicas that it may reclaim.
+    `reach`: future idle capacity including replicas that it may reclaim; int64[resources, nodes].
     """
     needs = tuple(
         ResourceNeed(role.name, request.pods, request.pod_class.shape.requests)
@@ -36,7 +36,7 @@ def gang_fit_error(snapshot: Snapshot, found: Gang, reach: Ints) -> Reason:
         (snapshot.capacity_without_training_jobs, Horizon.EMPTY) if never else (reach, FUTURE_IDLE)
     )
     near = closest_fit(snapshot, found, room, horizon)
-    if near and near[1] == found.pods and not never:  # rules or quotas keep it from extras
+    if near and near[1] == found.pods and not never:  # constraints or quotas exclude the extras
         room = snapshot.capacity.future_idle
         near = closest_fit(snapshot, found, room, horizon)
     if near is None:
@@ -49,13 +49,13 @@ def gang_fit_error(snapshot: Snapshot, found: Gang, reach: Ints) -> Reason:
 
 
 def no_domain_error(found: Gang, needs: tuple[ResourceNeed, ...] = ()) -> NoEligibleNode:
-    """No node that a gang may use has the labels that it requires."""
+    """The error that no eligible node has the topology labels that a gang requires."""
     labels = tuple((label, "") for _, label in found.job.topology.required)
     return NoEligibleNode(NodeRule.TOPOLOGY, labels, needs)
 
 
 def no_node_error(snapshot: Snapshot, pod_class: PodClass) -> NoEligibleNode:
-    """Which rule keeps a shape off every node."""
+    """The node rule that excludes a pod class from every node."""
     eligibility, shape = snapshot.eligibility, pod_class.shape
     if not snapshot.capacity.schedulable.any():
         return NoEligibleNode(NodeRule.UNSCHEDULABLE)
@@ -70,8 +70,8 @@ def no_node_error(snapshot: Snapshot, pod_class: PodClass) -> NoEligibleNode:
 def scarcest(
     snapshot: Snapshot, room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon
 ) -> Lack:
-    """The scarcest resource, counted in pods of the request that fits worst."""
-    placed = pack(room, requests, horizon) if len(requests) > 1 else [0]  # one is the worst anyway
+    """The resource that admits the fewest pods of the request that fits worst into `room`."""
+    placed = pack(room, requests, horizon) if len(requests) > 1 else [0]  # one needs no comparison
     worst = min(zip(requests, placed, strict=True), key=lambda pair: pair[1] / max(pair[0].pods, 1))
     pod_class = worst[0].pod_class
     if not pod_class.amounts:

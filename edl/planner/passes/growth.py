@@ -1,4 +1,4 @@
-"""Idle room goes to the least satisfied role, one replica at a time, onto real nodes."""
+"""Growth: idle capacity goes to the least satisfied role, one replica at a time."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ from edl.planner.snapshot.started_domains import node_in_preferred_domain
 
 @dataclass(slots=True)
 class GrowthCeiling:
-    """How much cpu and memory growth leaves idle (`Limits.load_ceiling`)."""
+    """The CPU and memory that growth must leave idle (`Limits.load_ceiling`)."""
 
     snapshot: Snapshot
     _idle_to_keep: dict[int, int] = field(init=False)
@@ -31,7 +31,7 @@ class GrowthCeiling:
         self._least = _Least(self._idle_to_keep)
 
     def allows(self, pod_class: PodClass, horizon: Horizon) -> bool:
-        """Whether one more pod stays below it."""
+        """Whether one more pod stays below the ceiling."""
         capacity = self.snapshot.capacity
         soon, at_once = (
             capacity.total_future_idle,
@@ -43,20 +43,23 @@ class GrowthCeiling:
         return True
 
     def exceeded(self, pod_class: PodClass, idle: list[int]) -> str:
-        """The resource that one more pod would take above the ceiling, or nothing."""
+        """The resource of which one more pod would exceed the ceiling, or "".
+
+        `idle`: amounts of all schedulable nodes, by resource.
+        """
         for resource, least in self._least[pod_class]:
             if idle[resource] < least:
                 return self.snapshot.capacity.resources[resource]
         return ""
 
     def holds(self) -> bool:
-        """Whether the ceiling holds as it is."""
+        """Whether the future usage is below the ceiling."""
         idle = self.snapshot.capacity.total_future_idle
         return all(idle[resource] >= least for resource, least in self._idle_to_keep.items())
 
 
 class _Least(dict[PodClass, ResourceAmounts]):
-    """Idle capacity needed for one more pod of a shape below the load ceiling."""
+    """By pod class, the idle CPU and memory that one more pod needs to stay below the ceiling."""
 
     def __init__(self, kept: dict[int, int]) -> None:
         self._kept = kept
@@ -73,14 +76,14 @@ class _Least(dict[PodClass, ResourceAmounts]):
 
 
 def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
-    """Give idle room away; the roles that could take more, and found none."""
+    """Grow roles on idle capacity. Returns the roles below their max that got no replica."""
     asking = [
         allocation
         for allocation in snapshot.allocations
         if len(allocation.placements) < allocation.max_replicas
         and (allocation.hold.reserves_capacity or not allocation.hold.reason)
     ]
-    # Room only gets less while it is given away: a role that finds none now will find none.
+    # Idle capacity only shrinks during this pass, so a class without capacity now stays without.
     full = {
         pod_class
         for pod_class in {allocation.pod_class for allocation in asking}
@@ -100,7 +103,7 @@ def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
 def _grow_least_satisfied(
     snapshot: Snapshot, asking: Iterable[RoleAllocation], add: Callable[[RoleAllocation], bool]
 ) -> list[RoleAllocation]:
-    """One replica at a time to the least satisfied role; those that found no room."""
+    """Add one replica at a time to the least satisfied role. Returns roles that `add` refused."""
     by_share: defaultdict[float, list[RoleAllocation]] = defaultdict(list)
     for allocation in asking:
         by_share[snapshot.satisfaction(allocation)].append(allocation)
@@ -130,8 +133,11 @@ def add_replica(
     allocation: RoleAllocation,
     anchors: AnchorNodes | None,
 ) -> bool:
-    """One replica more: now, or as room that is kept for it until leaving pods have freed it."""
-    # What is allowed and found at once is so soon, too: the usual case asks once.
+    """Add a replica to the role: on idle capacity, or pipelined onto capacity of terminating pods.
+
+    False if quotas, the ceiling or all nodes refuse both.
+    """
+    # Fast path: a replica that is admitted now needs no check of the future.
     at_once = _comes_at_once(snapshot, ceiling, allocation)
     if not (at_once or _is_allowed(ceiling, allocation)):
         return False
@@ -139,7 +145,7 @@ def add_replica(
     if at_once and (node := _row(snapshot, allocation, anchors, IDLE)) != NO_NODE:
         allocation.place(node, IDLE)
         return True
-    # What restarts takes its size when it starts: it would restart at once for room to come.
+    # A starting job that restarts to resize takes no pipelined replica: it would soon restart.
     restarts = allocation.starts and allocation.restarts_to_resize and not allocation.hold.reason
     if restarts or soon.find() == NO_NODE:
         return False
@@ -151,7 +157,7 @@ def add_replica(
 
 
 def could_reserve(ceiling: GrowthCeiling, allocation: RoleAllocation, room: Ints) -> bool:
-    """Whether quotas, ceiling and a node allow one more where this room is free."""
+    """Whether quotas, the ceiling and a node admit one more replica if `room` is idle."""
     if not allocation.quota_request.allows(FUTURE_IDLE):
         return False
     idle = room[:, ceiling.snapshot.capacity.schedulable].sum(axis=1).tolist()
@@ -163,7 +169,7 @@ def could_reserve(ceiling: GrowthCeiling, allocation: RoleAllocation, room: Ints
 
 
 def _is_allowed(ceiling: GrowthCeiling, allocation: RoleAllocation) -> bool:
-    """Whether quotas and ceiling have room for one more, when leaving pods are gone."""
+    """Whether quotas and the ceiling admit one more replica once terminating pods are gone."""
     if not allocation.quota_request.allows(FUTURE_IDLE):
         return False
     return len(allocation.placements) < allocation.role.spec.min or ceiling.allows(
@@ -172,7 +178,7 @@ def _is_allowed(ceiling: GrowthCeiling, allocation: RoleAllocation) -> bool:
 
 
 def _comes_at_once(snapshot: Snapshot, ceiling: GrowthCeiling, allocation: RoleAllocation) -> bool:
-    """Whether nothing but room keeps one more from coming now."""
+    """Whether one more replica may be created now, provided that a node has idle capacity."""
     if (
         allocation.hold.reason
         or allocation.gave_replicas
@@ -192,7 +198,7 @@ def _comes_at_once(snapshot: Snapshot, ceiling: GrowthCeiling, allocation: RoleA
 def _row(
     snapshot: Snapshot, allocation: RoleAllocation, anchors: AnchorNodes | None, horizon: Horizon
 ) -> int:
-    """Near the others where its user or the policy says so, else the fullest node."""
+    """A node near the job's other pods if its topology or the policy wants that, else best fit."""
     near = allocation.job.topology.preferred
     if near and (node := node_in_preferred_domain(snapshot, allocation, horizon)) != NO_NODE:
         return node

@@ -1,9 +1,9 @@
-"""Replicas leave a node by name for pods that may use few nodes.
+"""Extras are moved off chosen nodes for pods that have few eligible nodes.
 
-A Job drops its highest indexes, wherever they run: to free one node that way would end most of a
-role. So a replica moves from the node to one that has room for it. Where none has, its role gives
-up the highest index, and the replica takes that room once it is free. A role that restarts for a
-new size is placed anew, so only its number of replicas matters.
+A smaller Job loses its highest indexes, wherever they run, so freeing one node that way could evict
+most of a role. Instead the plan moves a replica from the node to another node with capacity. If
+there is none, the role gives up its highest index, and the replica moves to that capacity once it
+is free. A role that restarts to resize is placed anew, so only its size matters.
 """
 
 from collections import Counter
@@ -44,7 +44,7 @@ class Displacement:
     moves: list[ReplicaMove] = field(default_factory=list)
 
     def run(self) -> list[ReplicaMove]:
-        """Place what can be placed by clearing nodes one at a time; what moves for it."""
+        """Place missing pods of the claim by clearing one node at a time. Returns the moves."""
         for (pod_class, count), nodes in zip(
             self.reservation.requests, self.reservation.nodes, strict=True
         ):
@@ -60,14 +60,14 @@ class Displacement:
         return self.moves
 
     def _target(self, pod_class: PodClass) -> int:
-        """The node that lacks least for one more pod, of those that extras can make room on."""
+        """The node that lacks least for one more pod, if evicting extras suffices, or NO_NODE."""
         room = self.reclaimable.capacity.with_idle(self.scope)
         nodes = np.flatnonzero(pod_class.pods_per_node(room, Horizon.EMPTY) > 0)
         lacks = lack(self.snapshot.capacity, pod_class, nodes)
         return int(nodes[np.argmin(lacks)]) if nodes.size else NO_NODE
 
     def _blocking(self, pod_class: PodClass, node: int) -> list[tuple[RoleAllocation, int]]:
-        """The extras to clear from this node, each with its position; none if not enough leave."""
+        """The extras to clear from this node, as (role, position); [] if they do not suffice."""
         soon = self.snapshot.capacity.future_idle
         lacking = {
             resource: amount - int(soon[resource, node]) for resource, amount in pod_class.amounts
@@ -89,7 +89,7 @@ class Displacement:
         return [] if _short(lacking) else found
 
     def _positions(self, allocation: RoleAllocation, node: int) -> Iterator[int]:
-        """Extras of a role on this node that may leave it, the highest first."""
+        """Positions of a role's extras on this node that may leave it, highest first."""
         if not allocation.restarts_to_resize and not self._may_move(allocation, node):
             return
         for position in reversed(range(self.reclaimable.min_replicas(allocation), allocation.size)):
@@ -97,7 +97,10 @@ class Displacement:
                 yield position
 
     def _may_move(self, allocation: RoleAllocation, node: int) -> bool:
-        """Not where replicas of this role came back whenever one was moved off this node."""
+        """Whether its replicas may be moved off this node.
+
+        Not if earlier moves were undone, because replacements were bound to the node again.
+        """
         if allocation.role not in roles_with_movable_pods(allocation.job):
             return False
         nodes = self.snapshot.capacity.index
@@ -114,7 +117,7 @@ class Displacement:
             else self._elsewhere(allocation, ~pod_class.eligible)
         )
         if to is None:
-            # The highest index goes, and this replica gets the room that it leaves.
+            # The highest index is evicted, and this replica gets its placement.
             move_last(allocation, position)
             risen = self.reclaimable.evict(allocation)
             self.reservation.evicted.setdefault(allocation, []).append(risen)
@@ -124,7 +127,7 @@ class Displacement:
             self.moves.append(ReplicaMove(allocation, placement.node, to.holds_idle, self.reason))
 
     def _elsewhere(self, allocation: RoleAllocation, allowed: Mask) -> Placement | None:
-        """The fullest node with room for this replica, one with room at once before others."""
+        """The fullest allowed node for this replica, idle capacity first; None if none fits."""
         snapshot, pod_class = self.snapshot, allocation.pod_class
         if not quota_allows_replacement(snapshot, allocation.job, allocation.role):
             return None
@@ -139,7 +142,7 @@ def _short(lacking: dict[int, int]) -> bool:
 
 
 def _is_narrow(snapshot: Snapshot, pod_class: PodClass) -> bool:
-    """Whether only some nodes will do, and no rule or device but room keeps the pod off them."""
+    """Whether only some schedulable nodes are eligible, and resource amounts alone decide there."""
     plain = pod_class.constraints is None and pod_class.share_allocator is None
     return plain and bool((snapshot.capacity.schedulable & ~pod_class.eligible).any())
 
@@ -147,7 +150,7 @@ def _is_narrow(snapshot: Snapshot, pod_class: PodClass) -> bool:
 def drains_of_moves(
     snapshot: Snapshot, moves: Sequence[ReplicaMove], busy: frozenset[JobKey]
 ) -> tuple[Drain, ...]:
-    """What moves at once; what waits for room, or whose job changes its size, moves later."""
+    """Evictions for moves onto idle capacity; those of `busy` jobs are left to later plans."""
     names = list(snapshot.capacity.index)
     due = [move for move in moves if move.at_once and move.allocation.job.key not in busy]
     allocations = dict.fromkeys(move.allocation for move in due)

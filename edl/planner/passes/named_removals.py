@@ -1,8 +1,8 @@
-"""Replicas that leave by name: work items are alike, so those leave whose nodes a claim can use.
+"""Pods that a scale-down deletes by name, on the nodes that a claim can use.
 
-A Job that shrinks ends its youngest pods, wherever they run: for one larger pod most of a role
-would have to go. So the plan chooses the node, its replicas there are deleted, and the smaller
-size keeps the Job from making them again.
+A scaled-down Job loses its youngest pods, wherever they run, so making room for one large pod could
+evict most of a role. Replicas that process work items are interchangeable: the plan chooses the
+node, the pods there are deleted, and the smaller size keeps the Job from recreating them.
 """
 
 from collections import Counter
@@ -25,20 +25,20 @@ from edl.planner.teams.reclaim_priority import ReclaimScope
 
 
 def leaves_by_name(allocation: RoleAllocation) -> bool:
-    """Whether any of its replicas may leave, not only the last: all are bound, and alike."""
+    """Whether any replica may be removed, not only the last: interchangeable and all bound."""
     return allocation.role.spec.resizing is ResizePolicy.ITEMS and not allocation.unscheduled
 
 
 def move_last(allocation: RoleAllocation, position: int) -> None:
-    """This replica leaves first from now on."""
+    """Make the replica at this position the last one, which is evicted next."""
     placements = allocation.placements
     placements[position], placements[-1] = placements[-1], placements[position]
 
 
 def lack(capacity: NodeCapacity, pod_class: PodClass, nodes: Ints) -> NDArray[np.float64]:
-    """What each of these nodes lacks for one more pod, in parts of it, once leaving pods are gone.
+    """How much future idle capacity each node lacks for one more pod, in fractions of the pod.
 
-    nodes: int64[nodes]; float64[nodes].
+    The fractions are summed over resources. int64[nodes] -> float64[nodes].
     """
     soon, found = capacity.future_idle, np.zeros(len(nodes))
     for row, amount in pod_class.amounts:
@@ -47,43 +47,43 @@ def lack(capacity: NodeCapacity, pod_class: PodClass, nodes: Ints) -> NDArray[np
 
 
 class _Extras(dict[int, dict[int, None]]):
-    """By node, the positions of a role's extras there, while some of them leave."""
+    """By node, the positions of a role's extras; updated while extras are removed."""
 
     def __init__(self, placements: Sequence[Placement], least: int) -> None:
         for position in range(least, len(placements)):
             self.setdefault(placements[position].node, {})[position] = None
 
     def leave(self, position: int, node: int) -> None:
-        """This one does, from its node."""
+        """Remove the extra at `position`, which is on `node`."""
         del self[node][position]
         if not self[node]:
             del self[node]
 
     def move(self, position: int, node: int, to: int) -> None:
-        """The one at `position`, on this node, has another position now."""
+        """Renumber the extra at `position`, which is on `node`."""
         self[node][to] = None
         del self[node][position]
 
 
 @dataclass(slots=True)
 class RemovalChoice:
-    """Which replica of a role leaves next for the pods of one claim."""
+    """Chooses which replica of a role is removed next for the pods of one claim."""
 
     capacity: NodeCapacity
     reclaimable: Reclaimable
     scope: ReclaimScope
     _extras: dict[RoleAllocation, _Extras] = field(default_factory=dict)
-    """By role, worked out once: thousands of its replicas may leave."""
+    """Cached by role, since a claim may remove thousands of its replicas."""
     _node: int = NO_NODE
     """The node that is being cleared."""
     _request: PodSetRequest | None = None
-    """The pods for which it is."""
+    """The pods for which `_node` is being cleared."""
 
     def bring_last(self, allocation: RoleAllocation, missing: PodSetRequest) -> None:
-        """Make the replica the last one whose node then lacks least for one of the missing pods.
+        """Reorder so that the last replica is on the node that lacks least for a missing pod.
 
-        The last one stays where it is if its leaving makes enough room, or if it has no work left:
-        its Job makes a pod again that leaves before.
+        Nothing changes if removing the current last replica suffices. Nor if it has no work left:
+        the Job would recreate another pod that is deleted before it.
         """
         last = allocation.placements[-1]
         if not last.counts_in_quota:
@@ -102,7 +102,7 @@ class RemovalChoice:
     def _leaves(
         self, allocation: RoleAllocation, last: int, extras: _Extras, missing: PodSetRequest
     ) -> int:
-        """The node that one leaves; that of the last one if no other is better."""
+        """The node from which to remove a replica; `last` if no other is better."""
         pod_class = missing.pod_class
         if last != NO_NODE and self._makes_room(allocation, pod_class, last):
             return last
@@ -118,7 +118,7 @@ class RemovalChoice:
         )
 
     def _best(self, pod_class: PodClass, extras: _Extras) -> int:
-        """The node that lacks least, if extras can make room on any."""
+        """The node that lacks least for one more pod, if evicting extras suffices, or NO_NODE."""
         room = self.reclaimable.capacity.with_idle(self.scope)
         helps = pod_class.pods_per_node(room, Horizon.EMPTY) > 0
         nodes = np.array(sorted(extras.keys() - {NO_NODE}), dtype=np.int64)
@@ -129,7 +129,7 @@ class RemovalChoice:
 
 
 def drains_of_removals(snapshot: Snapshot) -> Iterator[Drain]:
-    """The pods of roles that shrink, where they are not those that the Job controller would end."""
+    """Pods to delete for scale-downs where the Job controller would delete others."""
     names = snapshot.capacity.index
     for allocation in snapshot.allocations:
         if not (leaves_by_name(allocation) and allocation.reason and allocation.size > 0):
@@ -143,7 +143,7 @@ def drains_of_removals(snapshot: Snapshot) -> Iterator[Drain]:
 
 
 def _beyond(pods: Iterable[Pod], stays: Counter[int], names: dict[str, int]) -> Iterator[Pod]:
-    """Pods on each node above the number that stays there, the youngest of them."""
+    """The pods on each node beyond the number that stays there; `pods` in keeping order."""
     for pod in pods:
         node = names.get(pod.node, NO_NODE)
         if stays[node] > 0:

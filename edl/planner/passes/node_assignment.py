@@ -1,7 +1,7 @@
-"""Where pods without a node go: the plan places those of gated roles, kube-scheduler all others.
+"""Placements of pods without a node: the plan binds gated pods, kube-scheduler all others.
 
-A gated pod that was given a node keeps it. If others have taken the room there, the pod is ended
-and made again, and this plan places the replica as if it had no pod.
+A gated pod keeps the node that it was assigned. If other pods have taken its capacity there, the
+pod is deleted and recreated, and this plan places the replica as if it had no pod.
 """
 
 from collections import Counter
@@ -30,18 +30,18 @@ _Search: TypeAlias = Callable[[Snapshot, RoleAllocation, Unscheduled], Placement
 
 
 def assign_gated_pods(snapshot: Snapshot) -> None:
-    """Give gated replicas without a node their room: what is decided already first."""
+    """Place gated replicas that have no node; earlier assignments come first."""
     for search in _SEARCHES:
         _place(snapshot, [one for one in _waiting(snapshot) if one[0].role.template.gated], search)
 
 
 def assign_pending_pods(snapshot: Snapshot) -> None:
-    """And all others, also those of which kube-scheduler alone knows where it will put them."""
+    """Reserve capacity for remaining replicas; kube-scheduler may bind ungated ones elsewhere."""
     _place(snapshot, _waiting(snapshot), _anywhere)
 
 
 def _waiting(snapshot: Snapshot) -> list[tuple[RoleAllocation, Unscheduled]]:
-    """Replicas without room, minimums first."""
+    """Replicas without a placement, minimums first."""
     found = [
         (one, unbound)
         for one in snapshot.unsettled
@@ -64,9 +64,9 @@ def _place(
 def node_assignments(
     snapshot: Snapshot, allocations: Iterable[RoleAllocation]
 ) -> tuple[NodeAssignment, ...]:
-    """The node of each pod behind the gate whose room is free, and the pods that lost theirs.
+    """Nodes of gated pods whose capacity is idle, and pods that lost their assigned node.
 
-    No pod of a gang goes first: until all of its minimum are made and have room, none holds a node.
+    The pods of a starting gang are assigned only once all pods of its minimum exist and fit.
     """
     names, found = snapshot.capacity.node_names, []
     gated = [one for one in allocations if one.role.template.gated and one.unscheduled]
@@ -86,7 +86,7 @@ def node_assignments(
 
 
 def _order(waiting: tuple[RoleAllocation, Unscheduled]) -> tuple[bool, int, float]:
-    """Extras last; of one job the largest pods first, which find the fewest nodes."""
+    """Sort key: minimums first, then by queue; of one job the largest pods, as fewest nodes fit."""
     allocation, found = waiting
     return (
         found.position >= allocation.min_replicas,
@@ -96,7 +96,7 @@ def _order(waiting: tuple[RoleAllocation, Unscheduled]) -> tuple[bool, int, floa
 
 
 def _given(snapshot: Snapshot, allocation: RoleAllocation, found: Unscheduled) -> Placement | None:
-    """At the node that its pod has been given."""
+    """On the node that is assigned to its pod."""
     node = found.pod.planned.name if found.pod else ""
     return _at(snapshot, allocation, node, (IDLE, FUTURE_IDLE)) if node else None
 
@@ -104,7 +104,7 @@ def _given(snapshot: Snapshot, allocation: RoleAllocation, found: Unscheduled) -
 def _planned(
     snapshot: Snapshot, allocation: RoleAllocation, found: Unscheduled
 ) -> Placement | None:
-    """At the node that the plan of its start or growth had for it."""
+    """On the node that the plan of its start or growth recorded for its index."""
     ranked = allocation.role.template.gated and allocation.role.spec.indexed
     node = allocation.role.record.assigned.node(found.position) if ranked else ""
     cleared = node in _cleared(snapshot, allocation)
@@ -112,7 +112,7 @@ def _planned(
 
 
 def _near(snapshot: Snapshot, allocation: RoleAllocation, _found: Unscheduled) -> Placement | None:
-    """Where most of its role are, or in a domain that it prefers."""
+    """On the node with most replicas of its role that fits, else in a preferred domain."""
     if not allocation.role.template.gated:
         return None
     nodes = Counter(
@@ -130,7 +130,7 @@ def _near(snapshot: Snapshot, allocation: RoleAllocation, _found: Unscheduled) -
 def _elsewhere(
     snapshot: Snapshot, allocation: RoleAllocation, _found: Unscheduled
 ) -> Placement | None:
-    """On no node that its role has left for another pod, where there is one."""
+    """On any node from which its role was not recently cleared, if it was cleared from some."""
     if not (allocation.role.template.gated and _cleared(snapshot, allocation)):
         return None
     return _first(snapshot, allocation, map(int, np.flatnonzero(allocation.pod_class.eligible)))
@@ -150,7 +150,7 @@ def _first(
 
 
 def _cleared(snapshot: Snapshot, allocation: RoleAllocation) -> set[str]:
-    """Nodes that its replicas were lately moved off for a pod that may use few nodes."""
+    """Nodes from which its replicas were recently moved, for a pod with few eligible nodes."""
     return {
         one.node
         for one in allocation.role.record.cleared
@@ -182,7 +182,7 @@ def _at(
 
 
 def _is_short(allocation: RoleAllocation) -> bool:
-    """Whether a replica of its minimum has no pod yet, or no room now."""
+    """Whether a replica of its minimum has no pod yet, or no idle capacity."""
     least = min(allocation.min_replicas, allocation.size)
     found = [one for one in allocation.unscheduled if one.position < least]
     placements = (allocation.placements[one.position] for one in found)
@@ -192,18 +192,18 @@ def _is_short(allocation: RoleAllocation) -> bool:
 
 
 def _is_starting(job: TrainingJob) -> bool:
-    """Whether one of its Jobs is still to start: the API server takes them one by one."""
+    """Whether one of its Jobs is still suspended, since each is started by its own request."""
     return any(role.status.suspended for role in job.live)
 
 
 def _has_begun(job: TrainingJob) -> bool:
-    """Whether any of its pods has a node, or has been given one."""
+    """Whether any of its pods is bound or has an assigned node."""
     pods = (pod for role in job.live for pod in role.status.pods if pod.active)
     return any(pod.node or pod.planned.name for pod in pods)
 
 
 def _placed(allocation: RoleAllocation) -> Iterator[tuple[str, int]]:
-    """The pods that may have their nodes now, each with its row."""
+    """(pod, node) of gated pods that have a placement on idle capacity."""
     for position, _, pod in allocation.unscheduled:
         if pod and pod.unplaced and position < allocation.size:
             placement = allocation.placements[position]
@@ -212,9 +212,10 @@ def _placed(allocation: RoleAllocation) -> Iterator[tuple[str, int]]:
 
 
 def _awaiting_nodes(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[str]:
-    """Pods of its minimum that no node has room for: an autoscaler makes nodes for pending ones.
+    """Gated pods of its minimum that fit on no node, to ungate for an autoscaler.
 
-    kube-scheduler binds them, as far as it knows the rules that they are placed by.
+    An autoscaler adds nodes for pending pods only, not for gated ones. kube-scheduler then binds
+    them; pods with rules that it does not know (required topology, GPU shares) stay gated.
     """
     job, template = allocation.job, allocation.role.template
     if (
@@ -235,7 +236,7 @@ def _awaiting_nodes(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[
 
 
 def _replaced(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[str]:
-    """Pods whose node has no room for them any more."""
+    """Pods that no longer fit on their assigned node."""
     for position, _, pod in allocation.unscheduled:
         if pod and pod.planned.name and position < allocation.size:
             node = snapshot.capacity.index.get(pod.planned.name)

@@ -1,8 +1,8 @@
-"""Ungated pods wait a moment while they might take room that the plan has for others.
+"""Starts and growth of ungated pods are deferred if they could take capacity reserved for others.
 
-kube-scheduler puts ungated pods wherever there is room. It knows neither of claims, whose pods do
-not exist, nor of the nodes that gated pods are about to be given; and of several shapes, small pods
-may take the nodes that a large one needs. What starts goes before what grows.
+kube-scheduler binds an ungated pod to any node that fits. It does not know of claims, whose pods do
+not exist yet, nor of the nodes that gated pods are about to be assigned; and of several shapes,
+small pods may take the nodes that a large one needs. Starts take precedence over growth.
 """
 
 from collections import Counter
@@ -23,16 +23,16 @@ from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, Unsche
 
 @dataclass(slots=True)
 class SchedulingTurns:
-    """Goes through a plan's starts and growth, after every replica has its placement."""
+    """Checks the plan's starts and growth in order, once every replica has its placement."""
 
     snapshot: Snapshot
     decisions: Decisions
     _ahead: Counter[PodClass] = field(default_factory=Counter)
-    """Ungated pods that kube-scheduler places meanwhile."""
+    """Ungated pods, by class, that kube-scheduler has yet to bind."""
     _capacity: dict[PodClass, int] = field(default_factory=dict)
     _costs: dict[tuple[PodClass, PodClass], int] = field(default_factory=dict)
     _postponed: list[PipelinedPods] = field(default_factory=list)
-    """Starts that wait, with the room that stays taken for them."""
+    """Deferred starts, with the capacity that stays reserved for them."""
 
     def run(self) -> None:
         growing = _growing(self.snapshot)
@@ -50,7 +50,7 @@ class SchedulingTurns:
     def _start(
         self, starts: Sequence[tuple[int, JobKey, list[RoleAllocation]]], gated: Counter[PodClass]
     ) -> None:
-        # Without preemption it costs a claim time, but no job what was done already.
+        # Without preemption, losing its capacity only delays a claim; no job loses work.
         claims = self.decisions.pipelined if self.snapshot.limits.preempt else []
         kept = Precedence(self.snapshot, [*claims], gated, self._cost)
         for number, key, allocations in starts:
@@ -69,7 +69,7 @@ class SchedulingTurns:
         promises = [one._replace(admitted_before=0) for one in (*claims, *self._postponed)]
         kept = Precedence(self.snapshot, promises, gated, self._cost)
         refused: dict[PodClass, int] = {}
-        """The fewest pods of a shape that wait: pods only come, so as many more will wait, too."""
+        """Per class, the smallest deferred growth: `_ahead` only grows, so larger ones wait too."""
         for one in self._in_turn(growing):
             pods = Counter({one.pod_class: one.created})
             waits = one.created >= refused.get(one.pod_class, one.created + 1)
@@ -80,10 +80,10 @@ class SchedulingTurns:
                 self._ahead += pods
 
     def _in_turn(self, growing: Sequence[RoleAllocation]) -> list[RoleAllocation]:
-        """Pods that find room beside all others wait for those that may not.
+        """The order of growth: first roles whose pods may not fit beside all others.
 
-        Of these the least satisfied role comes first, to which others would give replicas in the
-        next plan. A role that gave a replica a moment ago comes after the roles for which it gave.
+        Among these the least satisfied comes first, as rebalancing would give it replicas in the
+        next plan. Roles that have just donated a replica come last, after their recipients.
         """
         policy, together = self.snapshot.policy, self._ahead.copy()
         for one in growing:
@@ -100,7 +100,7 @@ class SchedulingTurns:
         return sorted(growing, key=turn)
 
     def _collides(self, pods: Counter[PodClass]) -> bool:
-        """Whether these, or pods ahead of them, may find no node if all come together."""
+        """Whether these pods, or pods ahead of them, may stay pending if all are created."""
         after = self._ahead + pods
         met = (
             pod_class for pod_class in after if any(self._cost(pod_class, other) for other in pods)
@@ -113,7 +113,7 @@ class SchedulingTurns:
         return harm > 0 and self._room(pod_class) - harm < coming[pod_class]
 
     def _room(self, pod_class: PodClass) -> int:
-        """How many pods of a shape find a node, if no others come."""
+        """How many pods of a class fit if no other pods are created."""
         if pod_class not in self._capacity:
             room = pod_class.pods_by_capacity(
                 self.snapshot.capacity.observed_idle, Horizon.OBSERVED
@@ -122,7 +122,7 @@ class SchedulingTurns:
         return self._capacity[pod_class]
 
     def _cost(self, pod_class: PodClass, other: PodClass) -> int:
-        """How many pods of a shape one pod of another may keep from a node at most."""
+        """The most pods of a class that one pod of another class may displace."""
         pair = (pod_class, other)
         if pair not in self._costs:
             meet = pod_class is other or bool((pod_class.eligible & other.eligible).any())
@@ -130,7 +130,7 @@ class SchedulingTurns:
         return self._costs[pair]
 
     def _postpone(self, key: JobKey, allocations: Sequence[RoleAllocation], number: int) -> None:
-        """Its room stays taken: what this plan gave of it to others would be in its way."""
+        """Defer a start: the job is queued again, and its capacity stays reserved in this plan."""
         del self.decisions.admitted[key]
         nodes = [
             [placement.node for placement in one.placements if placement.holds_idle]
@@ -147,26 +147,29 @@ class SchedulingTurns:
 
 
 def _growing(snapshot: Snapshot) -> list[RoleAllocation]:
-    """Ungated roles that run, and get more than their minimum now."""
+    """Started, ungated roles for which this plan creates replicas above their minimum."""
     return [
         one
         for one in snapshot.allocations
         if one.changed
         and one.grows
         and not (one.starts or one.role.template.gated)
-        # One restart for all of a growth, once its room is free: until then no pod comes.
+        # A role that restarts to resize gets no pods until all of its growth fits.
         and one.planned_size > one.role.status.size
     ]
 
 
 def defer_growth(allocation: RoleAllocation) -> None:
-    """Keep the room of its extras for it, until the jobs that come first have their nodes."""
+    """Turn its growth into pipelined replicas, until jobs with precedence have their nodes."""
     allocation.hold.reason = allocation.hold.reason or reasons.PLACED_FIRST
     allocation.defer(allocation.growth)
 
 
 def pending_ungated_pods(snapshot: Snapshot) -> Counter[PodClass]:
-    """Pods that kube-scheduler has yet to place; those that wait for long wait for room."""
+    """Pods that kube-scheduler has yet to bind, by class.
+
+    Pods pending for longer than `pending_limit` wait for capacity, and are left out.
+    """
     limit = snapshot.limits.pending_limit
     coming: Counter[PodClass] = Counter()
     for one in snapshot.unsettled:
@@ -178,7 +181,7 @@ def pending_ungated_pods(snapshot: Snapshot) -> Counter[PodClass]:
 
 
 def pending_gated_pods(snapshot: Snapshot) -> Counter[PodClass]:
-    """Gated pods that come, or have yet to be bound."""
+    """Gated pods on idle capacity that do not exist yet or are not bound, by class."""
     found: Counter[PodClass] = Counter()
     for one in snapshot.allocations:
         if one.role.template.gated and (one.starts or one.unscheduled):
@@ -191,9 +194,10 @@ def pending_gated_pods(snapshot: Snapshot) -> Counter[PodClass]:
 
 
 def _is_placed(allocation: RoleAllocation, found: Unscheduled) -> bool:
-    """Whether the plan says where a replica goes; a pod of a gated role may be left to others.
+    """Whether the plan chooses the replica's node.
 
-    Its gate was taken off without a node, so that an autoscaler sees it pending.
+    False for ungated roles, and for a gated role's pod that was ungated without a node, so that an
+    autoscaler sees it pending.
     """
     pod = found.pod
     return allocation.role.template.gated and (
@@ -202,7 +206,10 @@ def _is_placed(allocation: RoleAllocation, found: Unscheduled) -> bool:
 
 
 def _is_on_its_way(snapshot: Snapshot, decisions: Decisions) -> bool:
-    """Whether some role makes room, or did so a while ago: some pods never leave."""
+    """Whether capacity is being freed for claims: in this plan, or by one of recent resizes.
+
+    After `queue_patience` the answer is False again, because some pods never terminate.
+    """
     if decisions.suspended or any(one.reason for one in snapshot.allocations):
         return True
     last = max(change_times(snapshot), default=None)

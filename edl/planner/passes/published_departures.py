@@ -1,7 +1,7 @@
-"""Workers that were removed from their launcher's host list: a plan treats them as gone.
+"""Workers that were removed from their launcher's host list count as gone.
 
-Horovod restarts all workers whenever its list changes. So a published removal is carried out even
-if the next plan would decide otherwise; the plan sees the role as it will be in a few seconds.
+Horovod restarts all workers whenever its list changes. So a removal that was published is carried
+out even if the next plan would decide otherwise: the plan sees the role without these workers.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from edl.planner.plan import Drain, Plan, Resize
 
 
 def departed(state: ClusterState) -> ClusterState:
-    """The state as it will be without them; itself where there are none."""
+    """The state without departing workers; the same object if there are none."""
     if not any(job.leaving for job in state.jobs):
         return state
     jobs = (_departed(job, job.leaving) if job.leaving else job for job in state.jobs)
@@ -30,7 +30,7 @@ def _concerns(leaving: Leaving, role: Role) -> bool:
 
 
 def _without(role: Role, leaving: Leaving) -> Role:
-    """Pods above the size leave by it; those below it come again, under the same index."""
+    """The role at its new size; departing pods below that size are terminating, to be recreated."""
     size = _size(role, leaving)
     pods = (
         replace(pod, terminating=True) if _again(pod, leaving, size) else pod
@@ -41,7 +41,7 @@ def _without(role: Role, leaving: Leaving) -> Role:
 
 
 def _size(role: Role, leaving: Leaving) -> int:
-    """Any user who may patch pods may write it: not below the minimum, not above the size now."""
+    """The published size, clamped to min and current size, as any user may patch the annotation."""
     return min(max(leaving.size, role.spec.min), role.status.size)
 
 
@@ -50,7 +50,7 @@ def _again(pod: Pod, leaving: Leaving, size: int) -> bool:
 
 
 def with_departures(plan: Plan, state: ClusterState) -> Plan:
-    """The plan for `departed(state)` as one for `state`: they leave in it."""
+    """The plan for `departed(state)`, with the resizes and deletions that `state` still needs."""
     stopped = {entry.job for entry in plan.suspensions}
     found = [
         (job, role, job.leaving)
@@ -82,7 +82,7 @@ def _with(plan: Plan, job: TrainingJob, role: Role, leaving: Leaving) -> Plan:
 
 
 def _to_end(role: Role, leaving: Leaving, after: int) -> Iterator[str]:
-    """Pods to delete that neither the new size nor a user's removal ends."""
+    """Departing pods to delete: below the new size, and not removed by a user already."""
     for pod in role.status.pods:
         if _again(pod, leaving, after) and pod.name not in role.request.removing:
             yield pod.name

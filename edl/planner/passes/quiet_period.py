@@ -1,4 +1,4 @@
-"""Growth waits for a period without starts and resizes (`Policy.quiet_period`)."""
+"""Growth is held until a period without starts and resizes has passed (`Policy.quiet_period`)."""
 
 from datetime import datetime
 
@@ -7,10 +7,9 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 
 
 def hold_growth_until_quiet(snapshot: Snapshot, *, asked: bool) -> None:
-    """No role grows until nothing has been started or resized for a while.
+    """Hold the growth of all roles, except manual sizes and unmet minimums.
 
-    `asked`: a job waits for which running jobs will shrink in a moment. Manual sizes and
-    minimums never wait.
+    `asked`: running jobs will soon scale down for a queued job.
     """
     idle = snapshot.policy.quiet_period
     asked = asked or any(allocation.starts for allocation in snapshot.allocations)
@@ -28,7 +27,7 @@ def _moved(snapshot: Snapshot) -> bool:
 
 
 def change_times(snapshot: Snapshot) -> list[datetime]:
-    """When jobs were started and resized: read from the cluster, as the next decision will."""
+    """Times of starts and resizes of planned jobs, as recorded in the cluster."""
     found = [job.started_at for job in snapshot.jobs]
     found += [allocation.role.record.resized_at for allocation in snapshot.allocations]
     return [moment for moment in found if moment is not None]

@@ -1,4 +1,4 @@
-"""Jobs above a reclaiming quota give up extra replicas; minimums stay."""
+"""Extras yield while a quota that takes capacity back is exceeded; minimums stay."""
 
 from edl import reasons
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -8,7 +8,7 @@ from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 
 
 def reclaim_quotas(snapshot: Snapshot) -> None:
-    """Shrink the roles that count in an overdrawn quota, in the order in which extras yield."""
+    """Scale down the roles that count in an exceeded quota, in the order in which extras yield."""
     for quota in snapshot.quotas.lines.values():
         if quota.spec.takes_back and quota.future_remaining < 0:
             counting = [

@@ -1,9 +1,9 @@
-"""Reclaim: the replicas that roles give up for a claim.
+"""Reclaim: extras that roles give up for a claim.
 
-Extras yield to claims of their own priority and above, in their order
-(`edl.planner.snapshot.reclaimable`). No replica yields for nothing: one whose place no pod of the
-claim has taken is put back, also on a node that has too many pods, and where rules came later than
-the pods that they forbid.
+Extras yield to claims of their own priority and above, in the order of
+`edl.planner.snapshot.reclaimable`. Afterwards every evicted replica whose capacity no pod of the
+claim uses is restored (reprieved), even on an overcommitted node, or if constraints that are newer
+than its pod forbid it.
 """
 
 from collections import defaultdict
@@ -34,10 +34,10 @@ def _always() -> bool:
 
 @dataclass(slots=True)
 class Reservation:
-    """Pods that need future idle capacity: placed as far as they fit, then by reclaiming replicas.
+    """Future idle capacity for the pods of one claim, completed by reclaiming replicas.
 
-    `condition` must hold too (the load ceiling). `quota_request` is what all of them count in
-    quotas: reserved at once, and within quota when enough has been released.
+    Pods that fit are placed at once. `condition` must hold too (the load ceiling). `quota_request`,
+    of all pods together, is reserved at once even if it exceeds a quota: reclaiming releases it.
     """
 
     capacity: NodeCapacity
@@ -47,7 +47,7 @@ class Reservation:
     nodes: list[list[int]] = field(init=False)
     """For each request, the nodes of its pods."""
     evicted: dict[RoleAllocation, list[Placement]] = field(default_factory=dict)
-    """The roles that yielded, and their placements, the last one first."""
+    """Evicted placements by role, in the order of eviction: the last replica first."""
     _positions: list[CursorPosition] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,7 +72,11 @@ class Reservation:
         return self.quota_request.within_quota() and self.condition()
 
     def reclaim(self, reclaimable: Reclaimable, scope: ReclaimScope) -> None:
-        """Take extras until all is placed or nothing is left; first those that help."""
+        """Evict extras until the reservation is complete or none is left.
+
+        First extras that relieve an exceeded quota, then those on nodes where missing pods would
+        fit, then any other.
+        """
         quota = self.quota_request
         if not quota.within_quota():
             self._pass(reclaimable, scope, quota.is_relieved_by, quota.within_quota)
@@ -98,9 +102,9 @@ class Reservation:
         self._reprieve(reclaimable)
 
     def _in_the_way(self) -> Callable[[RoleAllocation], bool]:
-        """Whether a role has extras on nodes that its pods may use.
+        """Whether a role has extras on nodes that are eligible for missing pods.
 
-        All have where rules about other pods decide, or sums over the cluster.
+        All roles count if placement constraints, quotas or the load ceiling block the claim.
         """
         missing = [request.pod_class for request in self.missing if request.pods]
         if not self._allowed() or any(pod_class.constraints for pod_class in missing):
@@ -135,7 +139,7 @@ class Reservation:
             reclaimable.requeue(allocation)
 
     def _place_missing(self, node: int) -> None:
-        """Place what is missing where room came back."""
+        """Place missing pods on a node from which a replica was evicted."""
         for (pod_class, count), nodes in zip(self.requests, self.nodes, strict=True):
             if node == NO_NODE or not pod_class.eligible[node]:
                 continue
@@ -144,7 +148,7 @@ class Reservation:
                 nodes.append(node)
 
     def _reprieve(self, reclaimable: Reclaimable) -> None:
-        """The role that yielded last gets back first, its lowest replica before others."""
+        """Restore evicted replicas that the claim does not need, last evicted role first."""
         met, taken = self.complete(), _Taken(self.requests, self.nodes)
         for allocation, placements in reversed(list(self.evicted.items())):
             while placements and self._reprieves(reclaimable, allocation, taken, met=met):
@@ -166,7 +170,7 @@ class Reservation:
         return True
 
     def discard(self, reclaimable: Reclaimable) -> None:
-        """All as it was before the claim."""
+        """Undo the reservation: release its pods and restore all evicted replicas."""
         for request, nodes, mark in zip(self.requests, self.nodes, self._positions, strict=True):
             request.pod_class.future_idle.unreserve_pods(nodes)
             request.pod_class.future_idle.restore(mark)
@@ -180,7 +184,7 @@ class Reservation:
 
 
 class _Taken:
-    """The places of a claim's pods: nothing else has come since its first replica yielded."""
+    """The nodes and domains that the claim's pods use."""
 
     def __init__(self, requests: Sequence[PodSetRequest], placed: Sequence[Sequence[int]]) -> None:
         self._nodes = {node for nodes in placed for node in nodes}
@@ -192,7 +196,7 @@ class _Taken:
                 self._domains[count].update(at for node in nodes if (at := count.of[node]) >= 0)
 
     def keeps_off(self, pod_class: PodClass, placement: Placement) -> bool:
-        """Whether a replica that has yielded may not come back to its node."""
+        """Whether the claim's pods prevent restoring an evicted replica on its node."""
         if placement.node == NO_NODE:
             return False
         if pod_class.constraints is not None and pod_class.constraints.is_repelled_by(
@@ -205,7 +209,7 @@ class _Taken:
 
 
 def _on(allocation: RoleAllocation, least: int, useful: Sequence[bool]) -> bool:
-    """Whether a replica that may leave first is on such a node."""
+    """Whether the replica to evict next (any extra, if removable by name) is on a useful node."""
     first = least if leaves_by_name(allocation) else allocation.size - 1
     nodes = (allocation.placements[position].node for position in range(first, allocation.size))
     return any(node != NO_NODE and useful[node] for node in nodes)
@@ -214,9 +218,10 @@ def _on(allocation: RoleAllocation, least: int, useful: Sequence[bool]) -> bool:
 def reserve_capacity(
     reservation: Reservation, reclaimable: Reclaimable, scope: ReclaimScope, *, whole: bool
 ) -> bool:
-    """Complete a reservation, if need be by reclaiming replicas within its scope.
+    """Complete a reservation, if necessary by reclaiming replicas within `scope`.
 
-    `whole`: all pods or none (a gang), and whether it was all; else as many as can be had.
+    `whole`: place all pods, or discard the reservation and return False. Otherwise as many pods as
+    possible are placed, and the result is True.
     """
     if reservation.complete():
         return True

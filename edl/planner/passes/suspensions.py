@@ -1,4 +1,7 @@
-"""Before capacity is assigned: pauses, failed starts, manual sizes, unschedulable extras."""
+"""Suspensions and scale-downs that precede all claims.
+
+Causes: pauses, failed starts, lost pods, manual sizes, a lowered max and unschedulable extras.
+"""
 
 from datetime import datetime, timedelta
 
@@ -15,7 +18,7 @@ from edl.planner.snapshot.role_allocation import RoleAllocation, most_replicas
 
 
 def suspend_jobs(snapshot: Snapshot, decisions: Decisions) -> None:
-    """Take paused jobs, and gangs that did not come together, out of the plan."""
+    """Suspend paused jobs, failed starts and jobs that lost a pod; they leave the plan."""
     for job in snapshot.jobs:
         if job.paused:
             decisions.hold(job.key, reasons.PAUSED)
@@ -36,7 +39,7 @@ def suspend_jobs(snapshot: Snapshot, decisions: Decisions) -> None:
 
 
 def drop_suspended(snapshot: Snapshot, decisions: Decisions) -> None:
-    """Take suspended training jobs out of the plan; their room comes back."""
+    """Remove suspended training jobs from the plan, and release their capacity."""
     gone = decisions.suspended
     for allocation in snapshot.unsettled if gone else ():
         while allocation.job.key in gone and allocation.placements:
@@ -48,14 +51,15 @@ def drop_suspended(snapshot: Snapshot, decisions: Decisions) -> None:
 
 
 def _refused(allocation: RoleAllocation) -> Reason | None:
-    """Why the rest of a start that is half written cannot be: it gives its room back."""
+    """Why the API server refused the rest of a partial start, which is then undone."""
     return phases.blocked(allocation.job) if allocation.job.refused else None
 
 
 def _half_stopped(allocation: RoleAllocation) -> Reason | None:
-    """Why the other roles of its training job were stopped, where a crash left this one running.
+    """Why other roles of its job were stopped to resize while this one still runs.
 
-    Where it began after they were stopped, their start is what the crash left half done.
+    The reconciler failed between the two writes. A role that was resized after they were stopped
+    does not count: then it is their start that is incomplete.
     """
     began = allocation.role.record.resized_at
     stopped = (role for role in allocation.job.live if role.status.suspended)
@@ -69,10 +73,13 @@ def _half_stopped(allocation: RoleAllocation) -> Reason | None:
 
 
 def _lost(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:
-    """Frameworks that cannot go on without one of them start again, all together."""
+    """The reason to restart the whole job after a lost pod or a container that restarted alone.
+
+    Only for frameworks whose pods cannot continue without one of them.
+    """
     job, limits = allocation.job, snapshot.limits
     again = None if allocation.role.status.lost or not restarts_together(job) else _began_alone(job)
-    # Most have lost no pod: only then all pods are looked at.
+    # Fast path: most jobs have lost no pod, so the pods of all roles are read after this only.
     if not (allocation.role.status.lost or again) or job.problem or has_succeeded_pods(job):
         return None
     if again is None:
@@ -81,15 +88,15 @@ def _lost(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:
             if snapshot.has_passed(job.started_at, limits.loss_patience)
             else None
         )
-    # The Job counts no failure then: only time stops a job that crashes at every start.
+    # The Job counts no failure then, so only time limits a job that crashes at every start.
     due = snapshot.has_passed(again, limits.loss_patience)
     due = snapshot.has_passed(job.started_at, limits.restart_cooldown) and due
     return with_attempts(snapshot, job, reasons.restart(reasons.RESTARTED_ALONE)) if due else None
 
 
 def _began_alone(job: TrainingJob) -> datetime | None:
-    """When a container began again while others went on; None where all did, or none."""
-    # Most jobs are through here: nothing began again.
+    """When a container last restarted while others did not; None if all did, or none."""
+    # Fast path for most jobs.
     if not job.began_again:
         return None
     pods = [pod for role in job.live for pod in role.status.pods]
@@ -99,9 +106,9 @@ def _began_alone(job: TrainingJob) -> datetime | None:
 
 
 def _minimum_pending(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
-    """Whether a pod of the minimum has waited for the scheduler beyond the gang limit.
+    """Whether a pod of the minimum has waited for scheduling longer than its limit (`_patience`).
 
-    A running gang that lost a node is half a gang too: counted from the new pod's creation.
+    This includes replacements of a running gang's lost pods, from the new pod's creation.
     """
     return not allocation.job.problem and any(
         since is not None and snapshot.has_passed(since, _patience(snapshot, allocation.job, pod))
@@ -111,9 +118,10 @@ def _minimum_pending(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
 
 
 def _patience(snapshot: Snapshot, job: TrainingJob, pod: Pod | None) -> timedelta:
-    """A gang that ran waits as long as an autoscaler may take for a node, where there is one.
+    """How long a pod of the minimum may wait: the gang limit.
 
-    It ran where the pod was made long after its start; a node may be given to any pod late.
+    With an autoscaler, a replacement in a gang that has run waits `provisioning_timeout` if that is
+    longer. The gang has run if the pod was created more than the gang limit after the start.
     """
     limits, began = snapshot.limits, job.started_at
     ran = pod is not None and began is not None and pod.created_at - began > limits.gang_limit
@@ -124,7 +132,7 @@ def _patience(snapshot: Snapshot, job: TrainingJob, pod: Pod | None) -> timedelt
 
 
 def shrink_to_limits(snapshot: Snapshot) -> None:
-    """Shrinks at once: manual sizes, a lowered max, extras that stayed pending."""
+    """Scale down to manual sizes and a lowered max, and remove extras that stayed pending."""
     for allocation in snapshot.unsettled:
         if allocation.resizable:
             reason = reasons.MANUAL if allocation.manual else reasons.ABOVE_MAX
@@ -143,10 +151,10 @@ def _shrink_to(allocation: RoleAllocation, size: int, reason: Reason) -> None:
 
 
 def _pending_extras(snapshot: Snapshot, allocation: RoleAllocation) -> int:
-    """How many replicas above the minimum have waited beyond the pending limit.
+    """The number of replicas above the minimum that have waited longer than the pending limit.
 
-    Whichever they are, the highest index goes: a pending pod takes its place. A growth that must
-    come in a time of its own has that time.
+    The highest indexes are removed, whichever is pending; a pending pod then uses their capacity.
+    0 while a scale request with its own timeout is in progress.
     """
     if allocation.role.request.scaling and allocation.role.request.scaling.timeout:
         return 0

@@ -1,7 +1,7 @@
-"""Idle capacity between teams: growth within a guarantee first, then by weighted dominant share.
+"""Growth between teams: within guarantees first, then by weighted dominant share (DRF).
 
-The team furthest below its share gets the next replica (DRF), compared at each level of the
-hierarchy; inside a team the least satisfied role does, as everywhere.
+At each level of the team tree, the team with the smallest share gets the next replica; inside a
+team it goes to the least satisfied role, as without teams.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,21 +14,19 @@ from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, dominant_share
 
 _Entry: TypeAlias = tuple[float, int, RoleAllocation]
-"""Satisfaction, rank, the role. Ranks differ, so entries compare by these two alone."""
+"""(satisfaction, rank, role). Ranks are unique, so roles themselves are never compared."""
 _Turn: TypeAlias = "tuple[bool, float, _Entry, _Branch]"
-"""Whether its growth is borrowed, its share, the role that grows; the branch. Smallest first."""
+"""(whether the growth is borrowed, share, entry of the role, branch); the smallest is first."""
 _BORROWS: Final = True
 
 
 def growth_order(
     balance: TeamBalance, policy: Policy, asking: Mapping[RoleAllocation, float]
 ) -> Iterator[RoleAllocation]:
-    """The role that grows next, again and again; one that got no replica comes no more.
+    """Yields the role that may grow next; a role that did not grow when yielded is dropped.
 
-    `asking`: how satisfied each role is.
-
-    What one role gets changes the path of its team alone: however many teams there are, the next
-    turn costs as many comparisons as there are levels.
+    `asking`: the roles, with their satisfaction. A replica changes only the shares on the path of
+    its team, so the cost of a turn depends on the depth of the tree.
     """
     top = _Branch(balance, policy, NO_TEAM)
     branches = {NO_TEAM: top}
@@ -42,7 +40,7 @@ def growth_order(
         above.roles.append((satisfied, role.rank, role))
     parted = top.below
     while len(parted) == 1 and not parted[0].roles:
-        parted = parted[0].below  # above, one team is alone
+        parted = parted[0].below  # skip levels with a single team
     turns = _first_turns(parted)
     while turns:
         yield turns[0][2][2]
@@ -64,10 +62,11 @@ class _Branch:
         self.turns = self._turns()
 
     def _turns(self) -> "Iterator[_Turn]":
-        """Each turn as teams are when it is asked for; the role of the last one has grown, or not.
+        """Yields the branch's next turn by the current usage of teams.
 
-        Growth only adds to what teams hold: a guarantee that is used up stays so. Iterators nest
-        as deep as teams do, 32 levels at most (`edl.parsing.team_document`).
+        Whether the last yielded role has grown is seen from its placements. Growth only adds usage,
+        so a used-up guarantee is not checked again. Iterators nest as deep as teams do, at most 32
+        levels (`edl.parsing.team_document`).
         """
         balance, team, own, below = self.balance, self.team, self.roles, _first_turns(self.below)
         used, parts, may_cover = balance.used[team], balance.parts[team], bool(balance.owed[team])
@@ -92,14 +91,14 @@ class _Branch:
 
 
 def _first_turns(branches: Iterable[_Branch]) -> list[_Turn]:
-    """A heap of what comes first in each."""
+    """A heap of the first turn of each branch."""
     found = [next(branch.turns) for branch in branches]
     heapify(found)
     return found
 
 
 def _renew_first(turns: list[_Turn]) -> None:
-    """What was first has had its turn."""
+    """Replace the first turn of the heap by the next one of its branch."""
     if turn := next(turns[0][3].turns, None):
         heapreplace(turns, turn)
     else:

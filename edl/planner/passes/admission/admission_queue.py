@@ -1,4 +1,4 @@
-"""The order of claims to capacity: started roles, then other owners' pods and the queue."""
+"""Serves claims to capacity: started roles first, then other owners' pods and queued gangs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ from edl.planner.teams.team_balance import TeamCharge
 
 @dataclass(slots=True)
 class AdmissionQueue:
-    """Serves the claims of one plan in their order, so that room only gets less meanwhile."""
+    """Serves the claims of one plan in order; idle capacity only shrinks in the process."""
 
     snapshot: Snapshot
     decisions: Decisions
@@ -40,7 +40,7 @@ class AdmissionQueue:
 
     @property
     def expects_shrinks(self) -> bool:
-        """Whether a job waits for which running jobs will shrink in a moment."""
+        """Whether running jobs will soon scale down for a queued job (`Policy.reclaim_delay`)."""
         return self._gangs.expects_shrinks
 
     def run(self) -> None:
@@ -93,7 +93,7 @@ class AdmissionQueue:
             self._gangs.serve(gang_to_start(self.snapshot, claim.job) if again else claim)
 
     def _charge(self, claim: Claim) -> TeamCharge:
-        """What it counts in its team as a whole."""
+        """What the whole claim counts in its team."""
         if isinstance(claim, Demand):
             return self.snapshot.demand_charge(claim, claim.count)
         request = claim.quota_request

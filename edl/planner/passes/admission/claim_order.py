@@ -1,13 +1,15 @@
 """The order in which claims are served.
 
-Priority, then pods of others, then first come first served. With teams it is so inside each of
-them; between teams, one with a claim within its guarantee comes before those that borrow, and of
-these, within one priority, the one furthest below its fair share. A team's own guarantee comes
-before what is unused of those above it. A team's own order holds where it takes nothing from the
-others: what comes first in it is served first, even if a later claim is the one within the
-guarantee. Where other teams wait for theirs, the claim within the guarantee is served alone.
+Claims are ordered by priority, then other owners' pods, then first come first served. With teams,
+this is the order within each team. Between teams, a team with a claim that a guarantee covers comes
+before teams that borrow; among borrowers of one priority, the smallest share comes first. A team's
+own guarantee comes before the unused guarantees of the teams above it.
 
-What a claim may stop comes after it here (`TeamRight.stops`): else both would start by turns.
+A team whose turn is due to a covered claim serves its first claim instead, as long as that takes
+nothing from other teams. If other teams wait for their guarantees, the covered claim is served.
+
+A job that a claim may preempt comes after that claim (`TeamRight.stops`). Otherwise the two would
+preempt each other in turns.
 """
 
 from collections import defaultdict, deque
@@ -31,7 +33,7 @@ _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def claim_order(claim: Claim) -> _Order:
-    """Priority, then others' pods, then first come first served."""
+    """Sort key: priority, then other owners' pods, then first come first served."""
     if isinstance(claim, Demand):
         return (-claim.priority, False, _FIRST, (claim.example, repr(claim.shape)))
     return (-claim.job.priority, True, claim.job.queued_at, claim.job.key)
@@ -40,7 +42,10 @@ def claim_order(claim: Claim) -> _Order:
 def in_team_order(
     balance: TeamBalance, claims: Iterable[Claim], charge: Callable[[Claim], TeamCharge]
 ) -> Iterator[Claim]:
-    """Each claim once; what was served since the last one counts. `charge`: of all its pods."""
+    """Yields each claim once, by the usage of teams after the last one was served.
+
+    `charge`: the charge of a whole claim to its team.
+    """
     by_team: defaultdict[int, list[tuple[Claim, TeamCharge]]] = defaultdict(list)
     for claim in sorted(claims, key=claim_order):
         found = charge(claim)
@@ -51,7 +56,7 @@ def in_team_order(
     while first := order.turns.first:
         claim, queue = order.pop(first)
         yield claim
-        if changes != balance.changes:  # some hold less than before: they may come earlier
+        if changes != balance.changes:  # usage of some teams fell, so they may come earlier
             changes = balance.changes
             for one in queues:
                 one.forget()
@@ -61,7 +66,7 @@ def in_team_order(
 
 
 class TeamOrder:
-    """Which claim is served when a team has its turn."""
+    """Chooses the claim to serve when a team has its turn."""
 
     def __init__(self, turns: "TeamTurns[ClaimingTeam]", queues: Iterable["ClaimingTeam"]) -> None:
         self.turns = turns
@@ -74,10 +79,11 @@ class TeamOrder:
         }
 
     def pop(self, queue: "ClaimingTeam") -> tuple[Claim, "ClaimingTeam"]:
-        """The claim that is served next, and its team: the first one, or one within a guarantee.
+        """Remove the next claim: the first of the queue, or one that a guarantee covers.
 
-        A first claim that borrows all that it needs could go for a claim of another team, and come
-        back before it. One that borrows a part could take what is guaranteed to others that wait.
+        The covered one is served if the first would borrow all that it needs: another team's claim
+        could preempt it, and it would then be served before that claim again. Also if the first
+        would borrow a part while other teams wait for their guarantees.
         """
         queue, place = self._turn(queue)
         claim = queue.pop(place)
@@ -101,7 +107,10 @@ class TeamOrder:
     def _first(
         self, team: int, within: Iterable["ClaimingTeam"]
     ) -> tuple["ClaimingTeam", int] | None:
-        """The first of the claims within a guarantee; not what made room for one that waits."""
+        """The first claim that the guarantee of `team` covers.
+
+        Gangs that were preempted for a job that still waits are skipped.
+        """
         found = []
         for queue in within:
             place = queue.first_within(team)
@@ -125,18 +134,18 @@ class ClaimingTeam:
 
     team: int
     path: tuple[int, ...]
-    """The team itself, and those above it."""
+    """The team and its ancestors, bottom up."""
     claims: list[tuple[Claim, TeamCharge]]
-    """The first first; those that were served stay."""
+    """All claims in order, served ones included."""
     head: int = 0
-    """The place of the first that waits."""
+    """The index of the first waiting claim."""
     _served: set[int] = field(default_factory=set)
-    """Places after the head."""
+    """Indexes of served claims after the head."""
     _alike: defaultdict[_Amounts, deque[int]] = field(init=False)
-    """The places of the claims that count the same."""
+    """By charged amounts, the indexes of the waiting claims with that charge."""
     _hopeful: dict[int, list[tuple[int, _Amounts]]] = field(default_factory=dict)
-    """By team, what may still be within its guarantee, with the place of the first such claim:
-    teams hold more and more. A heap."""
+    """By team, a heap of (index of the first such claim, amounts) that its guarantee may cover.
+    Amounts that it does not cover are dropped, as usage only grows until `forget`."""
 
     def __post_init__(self) -> None:
         self._alike = defaultdict(deque)
@@ -149,7 +158,7 @@ class ClaimingTeam:
 
     @property
     def charge(self) -> TeamCharge:
-        """The charge of the first."""
+        """The charge of the first waiting claim."""
         return self.claims[self.head][1]
 
     @property
@@ -161,7 +170,7 @@ class ClaimingTeam:
         return self.first_within(team) is not None
 
     def first_within(self, team: int) -> int | None:
-        """The place of the first claim that stays within the guarantee of a team of the path."""
+        """The index of the first waiting claim that the guarantee of a team on the path covers."""
         hopeful = self._hopeful.get(team)
         if hopeful is None:
             places = ((alike[0], amounts) for amounts, alike in self._alike.items() if alike)
@@ -178,7 +187,7 @@ class ClaimingTeam:
         return None
 
     def pop(self, place: int) -> Claim:
-        """Take the claim of this place, the first of those that count the same."""
+        """Remove the claim at this index, which must be the first of those with its charge."""
         claim, charge = self.claims[place]
         self._served.add(place)
         self._alike[charge.amounts].popleft()
@@ -188,5 +197,5 @@ class ClaimingTeam:
         return claim
 
     def forget(self) -> None:
-        """Teams hold less than before: what was not within may be."""
+        """Drop cached coverage, after the usage of a team has fallen."""
         self._hopeful.clear()

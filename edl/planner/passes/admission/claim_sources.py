@@ -1,4 +1,4 @@
-"""What claims may reclaim from running jobs in one plan: extra replicas, and whole gangs."""
+"""What claims may take from running jobs in one plan: extra replicas, and whole gangs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from edl.planner.teams.reclaim_priority import ReclaimScope
 
 @dataclass(slots=True)
 class ClaimSources:
-    """Shared by all claims of a plan: most plans never look at what could be reclaimed."""
+    """Shared by all claims of a plan, and built on first use, which most plans do not need."""
 
     snapshot: Snapshot
     decisions: Decisions
@@ -34,7 +34,7 @@ class ClaimSources:
         return self._reclaimable
 
     def forget_reclaimable(self) -> None:
-        """The roles have changed otherwise than by a claim: they are read anew."""
+        """Rebuild `reclaimable` on next use, after roles changed in another way than by a claim."""
         self._reclaimable = None
 
     @property
@@ -44,7 +44,7 @@ class ClaimSources:
         return self._preempting
 
     def preempt(self, preemptor: Preemptor) -> list[int]:
-        """Nodes for as many pods as gangs of a lower priority can make room for."""
+        """Preempt gangs for as many pods of the first request as possible; their nodes."""
         if not (self.may_preempt(preemptor.scope) and preemptor.requests[0].pods):
             return []
         return self.preemption.as_many_as_possible(preemptor)
@@ -53,7 +53,7 @@ class ClaimSources:
         return self.snapshot.limits.preempt or scope.reclaims_jobs
 
     def drop_suspended(self) -> None:
-        """Jobs that were suspended leave the plan; what the others hold is read anew."""
+        """Remove preempted jobs from the plan; the next preemption reads the others anew."""
         if self._preempting is not None:
             snapshot, gone = self.snapshot, self.decisions.suspended
             self._preempting = None
@@ -61,18 +61,18 @@ class ClaimSources:
             snapshot.jobs = [job for job in snapshot.jobs if job.key not in gone]
 
     def record_evicted(self, evicted: Iterable[RoleAllocation], reason: Reason) -> None:
-        """Replicas that yield to a claim: their teams hold less than before."""
+        """Record the roles that yield to a claim, and that usage of teams has fallen."""
         found = list(evicted)
         record_eviction(found, reason)
         if self.snapshot.teams and found:
             self.snapshot.teams.changes += 1
 
     def scope_of(self, found: Gang) -> ReclaimScope:
-        """The scope of its claim, for what it lacks now."""
+        """The scope of a gang's claim, for the resources that it lacks now."""
         return self._scope(found, found.requests)
 
     def standing_of(self, found: Gang) -> ReclaimScope:
-        """The same whatever it lacks: by its priority and its team's guarantee."""
+        """The scope of a gang's claim by priority and guarantee alone, whatever it lacks."""
         return self._scope(found, ())
 
     def _scope(self, found: Gang, requests: Sequence[PodSetRequest]) -> ReclaimScope:

@@ -1,4 +1,4 @@
-"""Whether a gang fits a cluster without training jobs: only then does the queue wait for it."""
+"""Whether a gang fits a cluster without training jobs; if not, no job waits behind it."""
 
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 
 
 def fits_without_training_jobs(snapshot: Snapshot, found: Gang) -> bool:
-    """By room; and where rules about other pods decide, by placing it, for they add up nowhere."""
+    """Whether the gang could start if no training job ran.
+
+    By capacity; a gang with placement constraints is also placed in a snapshot of such a cluster,
+    because constraints cannot be decided by sums.
+    """
     if not fits_empty_cluster(snapshot, found):
         return False
     binds = any(request.pod_class.constraints for request in found.requests)
-    # Devices that would be free are not seen there, nor are the neighbours that it needs.
+    # That snapshot lacks the GPU shares that would be free, and training pods to be near.
     if not binds or snapshot.capacity.gpu_shares or _follows_ours(snapshot, found):
         return True
     there = take_snapshot(
@@ -31,7 +35,7 @@ def fits_without_training_jobs(snapshot: Snapshot, found: Gang) -> bool:
 
 
 def _follows_ours(snapshot: Snapshot, found: Gang) -> bool:
-    """Whether it is to be near pods of another of our jobs."""
+    """Whether it has pod affinity to pods of another training job."""
     rules = filter(None, (request.pod_class.shape.constraints for request in found.requests))
     terms = [term for one in rules for term in one.affinity]
     others = (job for job in snapshot.state.jobs if job.key != found.job.key)
@@ -44,7 +48,7 @@ def _follows_ours(snapshot: Snapshot, found: Gang) -> bool:
 
 
 def _without_ours(state: ClusterState, job: TrainingJob) -> ClusterState:
-    """The cluster with this training job alone, and without its pods."""
+    """The cluster with only this training job, suspended and without pods."""
     roles = tuple(role.changed(suspended=True, pods=()) for role in job.roles)
     held = _held(state)
     nodes = (
@@ -54,7 +58,7 @@ def _without_ours(state: ClusterState, job: TrainingJob) -> ClusterState:
 
 
 def _held(state: ClusterState) -> dict[str, Resources]:
-    """What pods of training jobs hold, by node."""
+    """What pods of training jobs request, by node name."""
     pods: Counter[tuple[str, Shape]] = Counter(
         (pod.node, role.template.shape)
         for job in state.jobs

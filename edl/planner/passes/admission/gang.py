@@ -1,4 +1,4 @@
-"""A gang: the suspended roles of a training job, which start all at once or not at all."""
+"""A gang: the suspended roles of a training job, which start together or not at all."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -25,13 +25,13 @@ from edl.planner.snapshot.role_allocation import (
 
 
 class Gang(msgspec.Struct, frozen=True):
-    """`roles` and `requests` in the same order, the hardest to place first."""
+    """`roles` and `requests` have the same order, the hardest to place first."""
 
     job: TrainingJob
     roles: tuple[Role, ...]
     requests: tuple[PodSetRequest, ...]
     is_restarting: bool = False
-    """It was stopped to start again, at the sizes that its roles have."""
+    """It was stopped to resize, and its roles start at the sizes that they have now."""
     quota_request: QuotaRequest = NOT_COUNTED
     """What the whole gang counts in quotas."""
     domains: tuple[Domain, ...] = ()
@@ -43,17 +43,17 @@ class Gang(msgspec.Struct, frozen=True):
 
     @property
     def partial(self) -> bool:
-        """Other roles of the job are started already."""
+        """Whether other roles of the job are started already."""
         return len(self.roles) < len(self.job.live)
 
     @property
     def failed_before(self) -> bool:
-        """Its last start came to nothing."""
+        """Whether its last start failed."""
         return failed_starts(self.roles) > 0
 
     @property
     def preemptor(self) -> last_resizes.JobReference | None:
-        """The job for which it was stopped."""
+        """The job for which it was preempted, or None."""
         for role in self.roles:
             if found := last_resizes.preempted_for(role):
                 return found
@@ -61,7 +61,7 @@ class Gang(msgspec.Struct, frozen=True):
 
     @property
     def stop_reason(self) -> Reason | None:
-        """Why it was stopped to start again."""
+        """Why it was stopped to resize, or None."""
         return next(
             (role.record.last for role in self.roles if last_resizes.stopped_to_resize(role)), None
         )
@@ -77,28 +77,28 @@ class Gang(msgspec.Struct, frozen=True):
 
     @property
     def signature(self) -> "GangSignature":
-        """Equal for gangs for which room is looked for alike, and that are told the same."""
+        """Equal for gangs whose searches for capacity have the same result and reason."""
         names = tuple(role.name for role in self.roles)
         costs = self.quota_request.amounts
         return GangSignature(self.requests, names, costs, self.failed_before, self.job.topology)
 
 
 class GangSignature(NamedTuple):
-    """All that decides whether a gang fits, except what it may reclaim from others."""
+    """Everything that decides whether a gang fits, except what it may reclaim."""
 
     requests: tuple[PodSetRequest, ...]
     roles: tuple[str, ...]
     quota_amounts: tuple[tuple[QuotaLine, int], ...]
     """What it counts in quotas."""
     failed_before: bool
-    """Its last start came to nothing, so no other gang is suspended for it."""
+    """Its last start failed, so it preempts no other gang."""
     topology: Topology
 
 
 def gang_to_start(snapshot: Snapshot, job: TrainingJob, *, returns: bool = False) -> Gang:
-    """What is missing to start this job: every suspended role at its start size.
+    """The gang of a job's suspended roles, at their start sizes.
 
-    `returns`: at the size for which it was stopped.
+    `returns`: at the sizes for which the job was stopped.
     """
     roles = [role for role in job.live if role.status.suspended]
     size = _size_of_return if returns else start_size
@@ -120,7 +120,7 @@ def gang_to_start(snapshot: Snapshot, job: TrainingJob, *, returns: bool = False
 
 
 def is_restarting(snapshot: Snapshot, job: TrainingJob) -> bool:
-    """Whether this job was stopped a moment ago, to start again at other sizes."""
+    """Whether this job was stopped to resize, no longer ago than the gang limit."""
     return any(
         role.status.suspended
         and last_resizes.stopped_to_resize(role)
@@ -130,13 +130,16 @@ def is_restarting(snapshot: Snapshot, job: TrainingJob) -> bool:
 
 
 def _size_of_return(role: Role) -> int:
-    """What it was stopped for: there is room for so much."""
+    """The size for which the role was stopped, within its bounds and a smaller manual size."""
     wanted, size = manual_size(role), min(max(role.status.size, role.spec.min), role.spec.max)
     return size if wanted is None else min(wanted, size)
 
 
 def _hardness(snapshot: Snapshot, pod_class: PodClass) -> float:
-    """The largest part of an average node that one pod asks for (first fit decreasing)."""
+    """The largest fraction of the cluster, over resources, that one pod requests.
+
+    The largest pods are placed first (first fit decreasing).
+    """
     return max(
         (
             amount / (snapshot.capacity.totals[resource] or 1)
@@ -149,7 +152,7 @@ def _hardness(snapshot: Snapshot, pod_class: PodClass) -> float:
 def admit_roles(
     snapshot: Snapshot, found: Gang, placed: Sequence[Sequence[int]]
 ) -> list[RoleAllocation]:
-    """The roles of a gang that starts in this plan; they may grow at once."""
+    """The allocations of a gang that starts in this plan; they may grow in the same plan."""
     allocations = []
     numbers = {role.name: number for number, role in enumerate(found.job.roles)}
     for role, request, nodes in zip(found.roles, found.requests, placed, strict=True):
@@ -169,17 +172,17 @@ def admit_roles(
 
 def _most_at_start(found: Gang, role: Role, size: int) -> int:
     if role.request.replicas is not None or role.spec.resizing is ResizePolicy.FIXED:
-        # A manual size that is larger by now comes at once, as far as there is room.
+        # A manual size that was raised during the restart applies at once, if it fits.
         return start_size(role) if last_resizes.stopped_for_manual_size(role) else size
-    # A job that was stopped for a size has grown to it, or made room: more would be taken again.
+    # A job stopped for a size has grown to it or yielded replicas: more would be taken again.
     most = min(role.status.size, role.spec.max) if found.stop_reason else role.spec.max
     return max(size, with_work(role, most))
 
 
 def has_previous_pods(snapshot: Snapshot, found: Gang) -> bool:
-    """Whether pods of an earlier start still hold nodes.
+    """Whether pods of an earlier start still use nodes.
 
-    On a node that is lost a pod may terminate for ever, and its room is of no use anyway.
+    Terminating pods on a lost node do not count: they may never be deleted.
     """
     return any(
         pod.node and not pod.ended and not (pod.terminating and _is_lost(snapshot, pod.node))
@@ -194,10 +197,10 @@ def _is_lost(snapshot: Snapshot, node: str) -> bool:
 
 
 def delays(found: Gang, head: Gang) -> bool:
-    """Whether a gang that starts first may keep another one from starting, for as long as it runs.
+    """Whether a gang that starts before `head` may keep it from starting while it runs.
 
-    By a place on a node that both could use, or by what it leaves of a quota that both count in
-    (as Kueue's StrictFIFO holds back a flavor's queue, not the others').
+    It may if both could use the same node, or if it leaves too little of a quota of both. As in
+    Kueue's StrictFIFO, a gang waits only for a head that uses the same capacity.
     """
     if any(
         own.pod_class.competes_with(other.pod_class)

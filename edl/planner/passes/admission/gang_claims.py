@@ -1,4 +1,4 @@
-"""Claims of gangs: each starts on idle capacity, or reserves what will be idle, or waits."""
+"""Claims of gangs: each starts on idle capacity, reserves future idle capacity, or waits."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,7 +33,7 @@ from edl.planner.snapshot.restart_backoff import gang_backoff_until, gang_failur
 from edl.planner.teams.reclaim_priority import NONE_IN_REACH, ReclaimPriority, ReclaimScope
 
 _Question: TypeAlias = tuple[GangSignature, ReclaimPriority, tuple[int, int] | None]
-"""What a gang asks for, and what it may take of others for it."""
+"""(what a gang needs, priority of its claim, its team and the guarantee that covers it)"""
 
 
 @dataclass(slots=True)
@@ -42,15 +42,15 @@ class GangClaims:
 
     sources: ClaimSources
     expects_shrinks: bool = False
-    """A job waits for which running jobs will shrink in a moment (`Policy.reclaim_delay`)."""
+    """Running jobs will soon scale down for a queued job (`Policy.reclaim_delay`)."""
     snapshot: Snapshot = field(init=False)
     decisions: Decisions = field(init=False)
     _heads: list[Gang] = field(default_factory=list)
-    """Gangs that have waited so long that no gang behind starts first if it could delay them."""
+    """Gangs that have waited `queue_patience`: no later gang that could delay them starts first."""
     _refused: dict[_Question, Reason] = field(default_factory=dict)
-    """What did not fit at a level, and why: asking for the same again would find no more room."""
+    """Searches that failed, and why: an equal gang later in the queue cannot fit either."""
     _fits_without_jobs: dict[GangSignature, bool] = field(default_factory=dict)
-    """Whether it would fit in a cluster without training jobs."""
+    """Whether such a gang fits a cluster without training jobs."""
     nodes: NodeRequests = field(init=False)
 
     def __post_init__(self) -> None:
@@ -58,7 +58,10 @@ class GangClaims:
         self.nodes = NodeRequests(self.snapshot, self.decisions)
 
     def complete(self, found: Gang) -> bool:
-        """A half-done start comes before pods of which only kube-scheduler knows where they go."""
+        """Start the remaining roles of a partial start on idle capacity; False if they do not fit.
+
+        This precedes the placement of ungated pods, whose nodes only kube-scheduler knows.
+        """
         may = found.quota_request.allows(IDLE)
         placed = topology_placement.place_gang(self.snapshot, found) if may else None
         if placed is not None:
@@ -66,16 +69,16 @@ class GangClaims:
         return placed is not None
 
     def take_back(self, found: Gang) -> bool:
-        """Whether a half-done start is suspended, because its rest did not come in time."""
+        """Suspend a partial start that was not completed within the gang limit; whether it was."""
         late = self.snapshot.has_passed(found.job.started_at, self.snapshot.limits.gang_limit)
         if late:
             self.decisions.suspended[found.job.key] = gang_failure(self.snapshot, found.job)
         return late
 
     def restart(self, found: Gang) -> bool:
-        """A restart comes before the queue: the job ran, and its room is free for this.
+        """Start a restarting job, before the queue: its capacity was freed for this start.
 
-        False where that room is gone; then it queues for its minimum as any other job.
+        False if that capacity is gone; the job then queues for its minimum like any other.
         """
         key = found.job.key
         if not has_previous_pods(self.snapshot, found):
@@ -98,7 +101,7 @@ class GangClaims:
         return there or self._placed(found)
 
     def _off_vacated(self, found: Gang) -> Gang:
-        """Kept off the nodes that it was stopped to leave."""
+        """The gang without the overdue unneeded nodes, if it was stopped to leave those."""
         if found.stop_reason is None or found.stop_reason.code is not Code.NODE_UNNEEDED:
             return found
         stays = ~overdue(self.snapshot)
@@ -126,7 +129,7 @@ class GangClaims:
             self._start(found)
 
     def _start(self, found: Gang) -> None:
-        """Where its provisional pods hold room, it comes in their place."""
+        """Start or reserve; the gang may use the capacity that its provisional pods hold."""
         self.nodes.provisioner.free(found)
         patient = self.nodes.is_patient(found)
         if (
@@ -140,7 +143,10 @@ class GangClaims:
         self.nodes.provisioner.free(found, -1)
 
     def _waits_for(self, found: Gang, head: Gang) -> bool:
-        """Not within its guarantee for a gang of another team that would borrow."""
+        """Whether a gang waits for a queue head.
+
+        A gang that its team's guarantee covers does not wait for another team's head that borrows.
+        """
         mine, theirs = found.quota_request.team, head.quota_request.team
         if mine and theirs and mine.team != theirs.team and mine.is_covered():
             return theirs.is_covered() and delays(found, head)
@@ -156,9 +162,9 @@ class GangClaims:
         return (found, at_one) if at_one else topology_placement.place_gang(self.snapshot, found)
 
     def reserve(self, found: Gang, *, patient: bool = False) -> bool:
-        """Future idle capacity for all pods, or none; they start when it is idle.
+        """Reserve future idle capacity for all pods, which start once it is idle; else pass over.
 
-        `patient`: it waits for nodes for more pods first, as long as its quotas allow it at all.
+        `patient`: if its quotas admit it, the gang is passed over while nodes for extras are due.
         """
         job, scope = found.job, self.sources.scope_of(found)
         request = found.quota_request
@@ -191,20 +197,26 @@ class GangClaims:
         return False
 
     def _reach(self, found: Gang, scope: ReclaimScope | None = None) -> Ints:
-        """The room on `soon`, with what extras hold that yield to a gang now."""
+        """Future idle capacity including the extras within the gang's reach.
+
+        Its own priority counts even during `reclaim_delay`. int64[resources, nodes].
+        """
         scope, usual = scope or self.sources.scope_of(found), ReclaimPriority(found.job.priority)
         most = scope._replace(priority=max(scope.priority, usual))
         return self.sources.reclaimable.capacity.with_idle(most)
 
     def _pass_over(self, found: Gang, reason: Reason) -> None:
-        """Held for want of room; a gang that has waited long is passed no more (backfill)."""
+        """Enqueue a gang that does not fit; others may start before it (backfill).
+
+        After `queue_patience` it becomes a head, which later gangs may not delay.
+        """
         reason, until = self.nodes.ask(found, reason, partial(self._reach, found))
         counts = found.quota_request is not NOT_COUNTED
         if counts and found.job.key in self.decisions.requests:
-            self._refused.clear()  # its pods count now: quotas may refuse others before room does
+            self._refused.clear()  # requested pods count in quotas, so others' reasons may change
         self.decisions.enqueue(found.job.key, reason, until)
         patience = self.snapshot.limits.queue_patience
-        # Time makes no head of what fits nowhere: no plan is looked at again for it.
+        # A gang that fits nowhere never becomes a head, and needs no recheck by time.
         if self._fits_alone(found) and self.snapshot.has_passed(found.job.queued_at, patience):
             self._heads.append(found)
 
@@ -216,10 +228,13 @@ class GangClaims:
         return self._fits_without_jobs[found.signature]
 
     def _above_budget(self, found: Gang, request: QuotaRequest, quota: QuotaLine) -> None:
-        """Other jobs pass it; those that count in the same quota do so for a while only."""
+        """Enqueue a gang that exceeds a quota; after `queue_patience` the quota is reserved for it.
+
+        Until then, other jobs that count in the same quota may start before it.
+        """
         key, needs = found.job.key, request.amount(quota)
         self.decisions.enqueue(key, reasons.in_budget(quota.spec, needs, quota.used))
-        # What others hold is not ours to wait for.
+        # Usage by other workloads may never fall, so the quota is not reserved because of it.
         may = request.fits_beside_others and (self._fits_alone(found) or self.nodes.may_ask(found))
         if may and self.snapshot.has_passed(
             found.job.queued_at, self.snapshot.limits.queue_patience

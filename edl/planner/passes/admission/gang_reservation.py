@@ -1,4 +1,4 @@
-"""Future capacity for a whole gang: of extras first, then of whole jobs where that is allowed."""
+"""Future idle capacity for a whole gang: from extras first, then from preempted jobs if allowed."""
 
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
@@ -16,9 +16,10 @@ from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ReclaimScope
 def reserve_for_gang(
     snapshot: Snapshot, reclaimable: Reclaimable, found: Gang, scope: ReclaimScope
 ) -> Reservation | None:
-    """Room that is idle, or that extras within this level hold; None, and no change.
+    """Reserve future idle capacity, reclaiming extras within `scope`, for the whole gang.
 
-    In the domains that the gang requires, and near each other where it prefers that.
+    Required domains are respected, preferred ones tried first. None, and no change, if it does not
+    fit.
     """
     asks = found.job.topology
     reach = reclaimable.capacity.with_idle(scope) if asks else snapshot.capacity.future_idle
@@ -33,7 +34,7 @@ def reserve_for_gang(
 
 
 def claim_capacity(sources: ClaimSources, found: Gang, scope: ReclaimScope) -> Reservation | None:
-    """Room for all its pods, of extras, then of whole gangs; None, and no change."""
+    """Reserve for all pods, from extras, then by preemption; None, and no change, if that fails."""
     snapshot = sources.snapshot
     if found.partial and (reservation := _reserve_own(sources, found)):
         return reservation
@@ -43,7 +44,7 @@ def claim_capacity(sources: ClaimSources, found: Gang, scope: ReclaimScope) -> R
     if reservation := reserve_for_gang(snapshot, sources.reclaimable, found, scope):
         sources.record_evicted(reservation.evicted, reason)
         return reservation
-    # A gang whose last start failed would suspend them for nothing, and again.
+    # A gang whose last start failed might preempt jobs for nothing, again and again.
     if found.failed_before or not sources.may_preempt(scope):
         return None
     room = (
@@ -60,7 +61,10 @@ def claim_capacity(sources: ClaimSources, found: Gang, scope: ReclaimScope) -> R
 
 
 def _reserve_own(sources: ClaimSources, found: Gang) -> Reservation | None:
-    """The rest of a start takes first what its own job has restarted for: it did not get it."""
+    """Reserve for the rest of a partial start from extras of the job's own started roles.
+
+    Only those of roles that restart to resize: the job restarted for a size that did not fit.
+    """
     snapshot = sources.snapshot
     own = [
         one
@@ -77,6 +81,6 @@ def _reserve_own(sources: ClaimSources, found: Gang) -> Reservation | None:
         whole=True,
     ):
         return None
-    sources.forget_reclaimable()  # it knows these roles as they were
+    sources.forget_reclaimable()  # its entries of these roles are outdated
     record_eviction(reservation.evicted, reasons.room_for_minimum(found.job.key))
     return reservation
