@@ -1,4 +1,4 @@
-"""The first blocker of a start, or of one more replica, as a value."""
+"""The blockers of a start, or of one more replica, found in one decision."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -27,13 +27,13 @@ from edl.planner.snapshot.role_allocation import RESIZABLE, RoleAllocation, manu
 
 _KEEPING: Final = frozenset({Code.PODS_SUCCEEDED, Code.NEARLY_DONE})
 Subject = tuple[JobKey, str]
-"""A role of a training job."""
+"""(training job, role); role "" stands for the whole job."""
 Read = Callable[[Decision], Reason | None]
-"""Reads the plan's reason why a role or job gets no more; None if there is none."""
+"""Reads from a decision the reason why a role or job gets no more; None if there is none."""
 
 
 def start_blockers(now: DecisionInput, found: Decision, key: JobKey) -> Sequence[Blocker]:
-    """Blockers of a waiting training job's start."""
+    """The blockers of a waiting training job's start."""
     job = now.job(key)
     if job is None:
         return ()
@@ -57,7 +57,7 @@ def start_blockers(now: DecisionInput, found: Decision, key: JobKey) -> Sequence
 def growth_blockers(
     now: DecisionInput, found: Decision, allocation: RoleAllocation
 ) -> Sequence[Blocker]:
-    """Blockers of one more replica for a role that is started, or starts in this plan."""
+    """The blockers of one more replica for a role that is started, or starts in this plan."""
     if itself := _itself(allocation.job) or _fixed(allocation):
         return [itself]
     if allocation.planned_size >= allocation.max_replicas:
@@ -71,7 +71,7 @@ def growth_blockers(
 
 
 def _lack(found: Decision, allocation: RoleAllocation) -> Blocker:
-    """The insufficient resource for one more replica, or that capacity is reserved for others."""
+    """The capacity that one more replica lacks; a rule of the plan if it lacks none."""
     lack = shortage.growth_shortage(found.snapshot, found.ceiling, allocation)
     if not isinstance(lack, InsufficientResources) or lack.missing:
         return lack
@@ -81,7 +81,7 @@ def _lack(found: Decision, allocation: RoleAllocation) -> Blocker:
 
 
 def allocation_of(found: Decision, key: JobKey, role: str) -> RoleAllocation | None:
-    """A role that is started, or starts in this plan."""
+    """The allocation of a role that is started, or starts in this plan; else None."""
     allocations = (one for one in found.snapshot.allocations if one.job.key == key)
     return next((one for one in allocations if one.role.name == role), None)
 
@@ -106,7 +106,7 @@ def _fixed(allocation: RoleAllocation) -> OwnCondition | None:
 
 
 def _bound(role: Role) -> AtBound:
-    """Which of its bounds a role has reached: the smallest."""
+    """The smallest upper bound of a role, which it has reached."""
     manual = manual_size(role)
     bounds = [
         (role.status.remaining, SizeBound.ITEMS),
@@ -119,7 +119,7 @@ def _bound(role: Role) -> AtBound:
 
 
 def _said(reason: Reason) -> Blocker | None:
-    """The blocker that a reason of the plan stands for, if it names jobs or a reservation."""
+    """The blocker for a plan's reason that names other jobs or a reservation; else None."""
     if reasons.promises(reason):
         return InProgress(reason)
     match reason.about:
@@ -133,7 +133,7 @@ def _said(reason: Reason) -> Blocker | None:
 
 
 def _timed(now: DecisionInput, found: Decision, read: Read) -> Blocker:
-    """A rule that time ends, with the moment; a rule of the plan where time does not."""
+    """A hold that ends at a known time, found by deciding at the rechecks; else a rule."""
     known = read(found)
     wakes = sorted(set(found.snapshot.rechecks))
 

@@ -1,8 +1,8 @@
-"""Why a training job has its size, and what stops one more replica: for one job.
+"""Why one training job has its size, and what blocks its start or one more replica.
 
-A decision gives one reason per job at no extra cost. This module repeats the decision with that
-blocker removed, and so on until the job gets more: the removed blockers are the complete
-explanation, and each explanation has been verified by a decision before it is given.
+A decision gives one reason per job. This module removes that blocker from the input and decides
+again, until the job gets more. The removed blockers are the complete explanation: the last decision
+has verified that removing them suffices.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,9 +35,9 @@ from edl.planner.plan import Plan
 from edl.planner.snapshot.role_allocation import RoleAllocation
 
 _Shortage: TypeAlias = InsufficientResources | NoUsableNode | ConstraintsUnsatisfied | TooLarge
-"""Blockers of a role that room on nodes would remove."""
+"""Blockers of a role that more capacity on nodes would remove."""
 _ROUNDS: Final = 16
-"""Reasons that are looked for one behind the other."""
+"""Most decisions to search for one explanation."""
 _FIRST: Final = Code.NOT_PLANNED
 _LAST: Final = frozenset({JobCondition.FIXED, JobCondition.NEARLY_DONE, JobCondition.RULE})
 
@@ -45,7 +45,7 @@ _LAST: Final = frozenset({JobCondition.FIXED, JobCondition.NEARLY_DONE, JobCondi
 class Blockers(msgspec.Struct, frozen=True):
     """Blockers in the order found: the job gets more once all of them are removed.
 
-    `complete` is False if there may be further blockers, or none that a user can remove.
+    `complete` is False if there may be more blockers, or if removing them does not help.
     """
 
     blockers: tuple[Blocker, ...] = ()
@@ -55,8 +55,8 @@ class Blockers(msgspec.Struct, frozen=True):
 class RoleExplanation(msgspec.Struct, frozen=True):
     """One role: its size now (0 while it is suspended) and after the plan.
 
-    `why` is None where what its Job says of its size still holds. `stops` is None for a role that
-    waits with its whole training job, or has ended.
+    `reason` is None if the reason recorded on its Job still holds. `blockers` is None for a role
+    that waits with its whole training job, or has ended.
     """
 
     role: str
@@ -67,10 +67,9 @@ class RoleExplanation(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """`start` is what stops a waiting training job from starting, None where it is started.
+    """One training job. `start_blockers` is None unless it waits.
 
-    `reclaiming_team`: the team with whose `reclaim: jobs` it would get room; empty where it would
-    not.
+    `reclaiming_team`: the team whose `reclaim: jobs` would give it capacity; "" if none would.
     """
 
     job: JobKey
@@ -82,13 +81,13 @@ class Explanation(msgspec.Struct, frozen=True):
     reclaiming_team: str = ""
 
     def unplanned(self) -> "Explanation":
-        """Without the sizes that the plan gives its roles, and why they are not larger."""
+        """The explanation without the roles' planned sizes, reasons and blockers."""
         roles = tuple(RoleExplanation(one.role, one.before, one.before) for one in self.roles)
         return replace(self, roles=roles)
 
 
 def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
-    """About one training job, None if there is none of this key."""
+    """The explanation of one training job; None if no job has this key."""
     job = given.job(key)
     if job is None:
         return None
@@ -110,7 +109,7 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
 
 @dataclass(frozen=True)
 class _Case:
-    """One training job in one situation, and what is decided there."""
+    """One training job, an input, and the decision on that input."""
 
     situation: DecisionInput
     job: TrainingJob
@@ -118,7 +117,7 @@ class _Case:
 
     @cached_property
     def waits(self) -> bool:
-        """Whether it, or a part of it, does not run after this plan."""
+        """Whether any role of the job is still suspended after this plan."""
         over = phases.ending(self.job) is not None or not self.job.live
         stopped = self.job.key in self.decided.decisions.suspended
         suspended = any(role.status.suspended for role in self.job.live)
@@ -156,7 +155,7 @@ class _Case:
 
         def find(now: DecisionInput, found: Decision) -> Sequence[Blocker]:
             there = allocation_of(found, key, role.name)
-            # A job that starts in this plan may no longer start when it asks for more.
+            # A job that starts in this plan may no longer start if a bound is raised.
             return growth_blockers(now, found, there) if there else start_blockers(now, found, key)
 
         return self._search(role.name, grown, find)
@@ -174,7 +173,7 @@ class _Case:
             if gained(found):
                 return Blockers(self._needed(blockers, gained))
             first = self._first(role, _recipients(before, found))
-            # A job that is named already keeps its room: what it leaves is looked at anew.
+            # If the jobs that gained are known blockers, they hold no more; diagnose again.
             new = first if merged(blockers, first) != blockers else find(now, found)
             if (not new or _asks_again(blockers, new)) and (pods := _pending(now)):
                 new = [Outranked(_FIRST, (), pods)]
@@ -194,7 +193,7 @@ class _Case:
     def _needed(
         self, blockers: tuple[Blocker, ...], gained: Callable[[Decision], bool]
     ) -> tuple[Blocker, ...]:
-        """Without those that need not change if the others do."""
+        """The blockers without those that need not be removed if the others are."""
         for blocker in reversed(blockers[1:]):
             others = tuple(one for one in blockers if one is not blocker)
             if gained(without_blockers(self.situation, self.job.key, others).decided()):
@@ -202,7 +201,10 @@ class _Case:
         return blockers
 
     def _first(self, role: str, recipients: Mapping[Subject, int]) -> Sequence[Blocker]:
-        """The job that got what was put right, if it was another role (none: the whole job)."""
+        """The jobs or sibling roles that got the capacity which removing blockers freed.
+
+        `role` "" stands for the whole job.
+        """
         key = self.job.key
         own = tuple((name, size) for (job, name), size in recipients.items() if job == key)
         siblings = tuple(one for one in own if role not in ("", one[0]))
@@ -211,7 +213,7 @@ class _Case:
 
 
 def _recipients(before: Decision | None, now: Decision) -> Mapping[Subject, int]:
-    """Roles that have more now than before, with what they had."""
+    """Roles that have more replicas now than before, with their sizes before."""
     if before is None:
         return {}
     had, have = _holdings(before), _holdings(now)
@@ -219,12 +221,12 @@ def _recipients(before: Decision | None, now: Decision) -> Mapping[Subject, int]
 
 
 def _pending(now: DecisionInput) -> tuple[str, ...]:
-    """Examples of other owners' pods that ask for room."""
+    """Example pods of other owners' pending demands."""
     return tuple(sorted(demand.example for demand in now.state.demands))
 
 
 def _asks_again(blockers: Sequence[Blocker], new: Sequence[Blocker]) -> bool:
-    """Whether room was given to it already, and it is short of room again."""
+    """Whether a role lacks capacity although a known blocker has already added some for it."""
     had = {one.role for one in blockers if isinstance(one, _Shortage)}
     return any(isinstance(one, _Shortage) and one.role in had for one in new)
 
@@ -236,9 +238,9 @@ def _is_last(blocker: Blocker) -> bool:
 
 
 def _holdings(found: Decision) -> dict[Subject, int]:
-    """Replicas by role: those it has, and those that room is promised for.
+    """Replicas by role, including pipelined ones.
 
-    A training job that waits for pods to leave has its room, too, as a whole.
+    A queued job that has reserved capacity counts 1 as a whole, under role "".
     """
     held = found.decisions.held
     waiting: dict[Subject, int] = {(key, ""): 1 for key in held if reasons.promises(held[key])}
@@ -246,7 +248,7 @@ def _holdings(found: Decision) -> dict[Subject, int]:
 
 
 def _why(plan: Plan, job: TrainingJob, role: Role) -> Reason | None:
-    """The reason of what this plan changes, else of a size of which its Job says nothing."""
+    """The reason of this plan's change; else a default, if its Job records no reason."""
     key = job.key
     moved = (one.reason for one in plan.resizes if (one.job, one.role) == (key, role.name))
     stopped = (one.reason for one in plan.suspensions if one.job == key)
@@ -259,7 +261,7 @@ def _why(plan: Plan, job: TrainingJob, role: Role) -> Reason | None:
 
 
 def _usual(role: Role) -> Reason | None:
-    """Where nothing was ever written about its size."""
+    """The default reason of a role whose Job records none."""
     if role.spec.resizing is ResizePolicy.FIXED:
         return reasons.FIXED
     return (

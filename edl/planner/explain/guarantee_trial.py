@@ -1,4 +1,4 @@
-"""Tries whether a waiting job would start if its team preempted whole jobs of borrowers."""
+"""Decides again as if a waiting job's team had `reclaim: jobs`, to see whether it would start."""
 
 from msgspec.structs import replace
 
@@ -9,9 +9,9 @@ from edl.planner.passes.decision import Decision
 
 
 def reclaiming_team(given: DecisionInput, decided: Decision, job: TrainingJob) -> str:
-    """The team whose guarantee makes room for this waiting job with `reclaim: jobs`, and only so.
+    """The job's team if only `reclaim: jobs` would give the job capacity, else "".
 
-    `decided` is the decision as things are. Empty where another setting changes nothing.
+    `decided`: the decision on the unchanged input.
     """
     state, name = given.state, given.state.team_of(job.key.namespace)
     team = state.teams.by_name.get(name)

@@ -1,4 +1,4 @@
-"""Removes blockers from the input of a decision, and merges equal ones into one."""
+"""Removes blockers from the input of a decision, and merges blockers of one kind."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -32,20 +32,20 @@ _MENDED: Final[Mapping[JobCondition, Callable[[TrainingJob], TrainingJob]]] = {
     JobCondition.PROBLEM: lambda job: replace(job, problem="", refusal=None),
     JobCondition.MISSING: lambda job: replace(job, missing=()),
 }
-"""Alone, so that what else is wrong with the job is told next."""
+"""Each clears one condition only, so that the next one is reported as well."""
 
 
 def without_blockers(
     given: DecisionInput, key: JobKey, blockers: Sequence[Blocker]
 ) -> DecisionInput:
-    """As it would be if none of these were in the way of this training job."""
+    """The input changed so that none of these blockers affects this training job."""
     for blocker in blockers:
         given = _mended(blocker, given, key)
     return given
 
 
 def _mended(cause: Blocker, given: DecisionInput, key: JobKey) -> DecisionInput:
-    """Without one blocker. The same situation where nothing can be put right."""
+    """The input without one blocker; unchanged if no change of the input removes it."""
     found = given
     match cause:
         case AtBound():
@@ -91,7 +91,7 @@ def _without_rivals(blocker: Outranked, given: DecisionInput, key: JobKey) -> De
 
 
 def _content(job: TrainingJob) -> TrainingJob | None:
-    """A training job that asks for nothing: it keeps what it has; gone if it has nothing."""
+    """The job fixed at its current sizes, so that it claims nothing; None if it has not started."""
     if all(role.status.suspended for role in job.live):
         return None
     kept = (
@@ -108,7 +108,7 @@ def _at_most(size: int, role: Role) -> Role:
 def _with_room(
     blocker: InsufficientResources | TooLarge, given: DecisionInput, key: JobKey
 ) -> DecisionInput:
-    """More of a node for one pod, or where no other would do; else more such nodes."""
+    """A larger node, if one pod lacks capacity or only this node is eligible; else more nodes."""
     like, short = given.node(blocker.node), isinstance(blocker, InsufficientResources)
     if like is None or (short and blocker.pods == 1) or _is_pinned(given, key, blocker):
         first = blocker.missing if isinstance(blocker, InsufficientResources) else blocker.requests
@@ -122,7 +122,7 @@ def _with_usable_nodes(blocker: NoUsableNode, given: DecisionInput, key: JobKey)
         return given
     node = node_for(role.template.shape, "node")
     labels = dict(node.labels or {}) | {one.label: one.value for one in blocker.domains}
-    if blocker.rule.rule is NodeRule.TOPOLOGY:  # all of them in one new domain of each label
+    if blocker.rule.rule is NodeRule.TOPOLOGY:  # all new nodes are in one new domain per label
         labels |= {label: "new" for label, _ in blocker.rule.selector}
     return given.with_nodes(replace(node, labels=labels), blocker.requests, blocker.pods)
 
@@ -130,7 +130,7 @@ def _with_usable_nodes(blocker: NoUsableNode, given: DecisionInput, key: JobKey)
 def _is_pinned(
     given: DecisionInput, key: JobKey, blocker: InsufficientResources | TooLarge
 ) -> bool:
-    """Whether a role is kept to nodes by their names: no other would do."""
+    """Whether a role is restricted to nodes by name, so that new nodes would not help."""
     if is_one_node(blocker.domains, blocker.node):
         return True
     role = _role(given, key, blocker.role)
@@ -144,7 +144,7 @@ def _role(given: DecisionInput, key: JobKey, name: str) -> Role | None:
 
 
 def merged(blockers: Sequence[Blocker], more: Sequence[Blocker]) -> tuple[Blocker, ...]:
-    """These and those, one of each kind for the same thing."""
+    """Both lists of blockers; those of one kind about the same thing become one."""
     found = list(blockers)
     for new in more:
         for place, old in enumerate(found):
@@ -158,7 +158,7 @@ def merged(blockers: Sequence[Blocker], more: Sequence[Blocker]) -> tuple[Blocke
 
 def _both(old: Blocker, new: Blocker) -> Blocker | None:
     """One blocker that covers both; None if they are about different things."""
-    # Room that was put right and is lacking again, in the same words, went elsewhere: one more.
+    # An equal shortage found again, after capacity was added for the first, adds to it.
     if more := _more_room(old, new):
         return more
     return old if old == new else _more_leave(old, new)
@@ -197,5 +197,5 @@ def _more_leave(old: Blocker, new: Blocker) -> Blocker | None:
 
 
 def _is_same(old: Quota, new: Quota) -> bool:
-    """Whether both limit one resource of one source; what was put right has another limit."""
+    """Whether both are the same quota, whose hard limit may have been raised."""
     return replace(new, hard=old.hard) == old

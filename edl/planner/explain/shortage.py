@@ -1,4 +1,4 @@
-"""Insufficient capacity in figures, read from the snapshot after all decisions."""
+"""Shortages of capacity in figures, read from the snapshot after all passes."""
 
 from collections.abc import Iterator
 from math import ceil
@@ -32,11 +32,11 @@ from edl.planner.teams.reclaim_priority import ReclaimPriority
 from edl.quantities import Resources
 
 _PRECISION = 10_000
-"""Load ceilings are told in hundredths of a percent."""
+"""Load ceilings are reported in hundredths of a percent."""
 
 
 def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
-    """Blockers of a gang's start, by role; as many pods as fit are counted as placed."""
+    """The blockers of a gang's start, by role; pods that fit count as placed."""
     if first := gang.quota_request.exceeded(FUTURE_IDLE):
         yield _gang_quota_shortage(snapshot, gang.quota_request, first, gang.job.priority)
     room = _reachable_capacity(snapshot, gang)
@@ -62,7 +62,7 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
 
 
 def _unlabelled(gang: Gang) -> Iterator[Blocker]:
-    """No node that its pods may use has the labels of the topology that it requires."""
+    """The blockers of a gang for which no eligible node has its required topology labels."""
     rule = no_domain_error(gang)
     for role, request in zip(gang.roles, gang.requests, strict=True):
         yield NoUsableNode(role.name, request.pods, request.pod_class.shape.requests, rule)
@@ -85,7 +85,10 @@ def growth_shortage(
 
 
 def _reachable_capacity(snapshot: Snapshot, gang: Gang) -> Ints:
-    """The future idle capacity, and that of replicas that a waiting job may reclaim."""
+    """Future idle capacity including replicas that the gang may reclaim; int64[resources, nodes].
+
+    Its own priority counts even during `reclaim_delay`.
+    """
     movable = [found for found in snapshot.allocations if found.resizable]
     priority = max(reclaim_priority_of(snapshot, gang.job), ReclaimPriority(gang.job.priority))
     scope = snapshot.reclaim_scope(priority, gang.quota_request.team, gang.requests)
@@ -93,7 +96,7 @@ def _reachable_capacity(snapshot: Snapshot, gang: Gang) -> Ints:
 
 
 def quota_shortage(quota: QuotaLine, quota_request: QuotaRequest, comes: int) -> QuotaExceeded:
-    """A quota that is too small, also when `comes` is given back to it."""
+    """The blocker of an exceeded quota; `comes` is the amount that extras would release."""
     needed, left = quota_request.amount(quota), quota.future_remaining + comes
     return QuotaExceeded(
         quota.spec,
@@ -107,9 +110,9 @@ def quota_shortage(quota: QuotaLine, quota_request: QuotaRequest, comes: int) ->
 def _gang_quota_shortage(
     snapshot: Snapshot, quota_request: QuotaRequest, first: QuotaLine, priority: int
 ) -> QuotaExceeded:
-    """The first quota that stays too small when extras yield; `first` where none does.
+    """The first quota that stays exceeded even if extras yield; `first` if none does.
 
-    Extras that would be enough for one quota yield only when the gang fits into all of them.
+    Extras yield only if the gang then fits into all of its quotas.
     """
     comes = {quota: _given_back(snapshot, quota, priority) for quota, _ in quota_request.amounts}
     short = (
@@ -122,7 +125,7 @@ def _gang_quota_shortage(
 
 
 def _given_back(snapshot: Snapshot, quota: QuotaLine, priority: int) -> int:
-    """What extras count in a quota that yield to a claim of this priority."""
+    """The amount of a quota that extras yielding to a claim of this priority would release."""
     return sum(
         (allocation.size - allocation.min_replicas) * allocation.quota_request.amount(quota)
         for allocation in snapshot.allocations
@@ -131,7 +134,7 @@ def _given_back(snapshot: Snapshot, quota: QuotaLine, priority: int) -> int:
 
 
 def _fill_all(room: Ints, pod_class: PodClass) -> None:
-    """Take every place for a pod of this shape: what is left on each node is less than one."""
+    """Subtract from `room` as many pods of this class as fit, so that no node fits one more."""
     capacity = pod_class.pods_per_node(room, FUTURE_IDLE)
     for resource, amount in pod_class.amounts:
         room[resource] -= capacity * amount
@@ -178,7 +181,7 @@ def _room(
 
 
 def _too_large(snapshot: Snapshot, role: Role, pod_class: PodClass, pods: int) -> TooLarge | None:
-    """A pod for which no node that it may use is large enough, however empty."""
+    """The blocker of a role for whose pod no eligible node is large enough; None if one is."""
     if pod_class.large_enough.any():
         return None
     nodes = np.flatnonzero(pod_class.eligible)
@@ -199,7 +202,10 @@ def _too_large(snapshot: Snapshot, role: Role, pod_class: PodClass, pods: int) -
 
 
 def _least_missing(snapshot: Snapshot, room: Ints, pod_class: PodClass, nodes: Ints) -> int:
-    """The position in `nodes` of the node that lacks the smallest part of what a pod asks for."""
+    """The index in `nodes` of the node that lacks least for one pod.
+
+    What a node lacks is the largest fraction, over resources, of the cluster's total.
+    """
     totals = snapshot.capacity.totals
     lacks = np.zeros(len(nodes))
     for resource, amount in pod_class.amounts:
@@ -226,5 +232,5 @@ def _ceiling(snapshot: Snapshot, allocation: RoleAllocation, resource: str) -> L
 
 
 def _enough(total: int, left: int) -> float:
-    """The smallest load ceiling, in steps, at which so much may be left idle."""
+    """The smallest reportable load ceiling at which only `left` of `total` must stay idle."""
     return min(ceil((total - left) * _PRECISION / max(total, 1)) / _PRECISION, 1.0)

@@ -1,4 +1,4 @@
-"""The input of one decision, and copies of it with one thing changed."""
+"""The input of one decision, and changed copies of it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ from edl.quantities import Resources
 
 
 class DecisionInput(msgspec.Struct, frozen=True):
-    """The arguments of `decide`. Each `with_*` returns a copy with one thing changed."""
+    """The arguments of `decide`. Each `with_*` returns a changed copy."""
 
     state: ClusterState
     policy: Policy
@@ -27,7 +27,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
         return run_passes(self.state, self.policy, self.limits)
 
     def changed(self, **fields: Any) -> "DecisionInput":  # noqa: ANN401 (of any type)
-        """With these fields of the state."""
+        """A copy with these fields of the state replaced."""
         return replace(self, state=replace(self.state, **fields))
 
     def job(self, key: JobKey) -> TrainingJob | None:
@@ -39,7 +39,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
     def with_job(
         self, key: JobKey, change: Callable[[TrainingJob], TrainingJob | None]
     ) -> "DecisionInput":
-        """One training job changed, or gone where `change` says None."""
+        """One training job changed, or removed if `change` returns None."""
         changed = (change(job) if job.key == key else job for job in self.state.jobs)
         return self.changed(jobs=tuple(job for job in changed if job is not None))
 
@@ -51,7 +51,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
         return self.with_job(key, changed)
 
     def with_more(self, name: str, more: Resources) -> "DecisionInput":
-        """A node with so much more of its resources."""
+        """One node with `more` allocatable resources."""
         nodes = (
             replace(node, allocatable=node.allocatable + more) if node.name == name else node
             for node in self.state.nodes
@@ -59,7 +59,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
         return self.changed(nodes=tuple(nodes))
 
     def with_nodes(self, like: Node, room: Resources, count: int) -> "DecisionInput":
-        """`count` more nodes like this one, empty and with this much room each."""
+        """`count` more nodes like this one, empty and with `room` allocatable each."""
         taken = {node.name for node in self.state.nodes}
         names = (f"{like.name}-more-{number}" for number in range(len(taken) + count))
         new = [name for name in names if name not in taken][:count]
@@ -78,7 +78,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
         return self.changed(nodes=(*self.state.nodes, *nodes))
 
     def with_quota(self, quota: Quota, more: int) -> "DecisionInput":
-        """With one quota of a namespace raised by an amount."""
+        """One quota raised by `more`."""
         name = (quota.namespace, quota.source, quota.resource)
         quotas = (
             replace(one, hard=one.hard + more)
@@ -90,13 +90,13 @@ class DecisionInput(msgspec.Struct, frozen=True):
 
 
 def _labels(like: Node, name: str) -> dict[str, str]:
-    """The same, but for those that name the node itself."""
+    """The labels of `like`; values that are its name become the new name."""
     labels = (like.labels or {}).items()
     return {key: name if text == like.name else text for key, text in labels} | {HOSTNAME: name}
 
 
 def node_for(shape: Shape, name: str) -> Node:
-    """An empty node that pods of this shape may use: the first of their alternatives met."""
+    """An empty node that is eligible for a shape, by the first of its node affinity terms."""
     labels = dict(shape.node_selector)
     for wanted in shape.affinity[0] if shape.affinity else ():
         value = wanted.values[0] if wanted.values else ""

@@ -1,8 +1,8 @@
-"""How a gang asks an autoscaler for nodes: by one request for all of them, or by provisional pods.
+"""Requests nodes for gangs by ProvisioningRequests; `ProvisionalRoom` uses provisional pods.
 
-An autoscaler makes all nodes of a ProvisioningRequest, or none. It looks for idle room itself: so a
-gang asks for its whole minimum, and idle room is kept for it while it waits. It asks for no
-maximum: a gang would wait for extras.
+An autoscaler adds all nodes of a ProvisioningRequest or none, and counts idle capacity itself. So a
+gang requests its whole minimum, and idle capacity is reserved for it while it waits. It does not
+request its maximum, since its start would wait for the extras.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,29 +18,32 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 
 @dataclass(slots=True)
 class NodeProvisioner:
-    """By a ProvisioningRequest: nothing of the gang is on a node. Pods are counted by role."""
+    """By one ProvisioningRequest per gang, which holds no capacity on nodes.
+
+    Mappings are pods by role name.
+    """
 
     snapshot: Snapshot
 
     def hold(self, found: Gang) -> Mapping[str, int]:
-        """What it has asked for, whose room is taken; empty where it has not."""
+        """The pods of its existing request; reserves the capacity that they hold."""
         return _pods(found) if found.job.provisioning.requests else {}
 
     def held(self, found: Gang) -> Mapping[str, int]:
-        """What an autoscaler has made nodes for, as far as it has asked."""
+        """The requested pods for which an autoscaler has added nodes."""
         return _pods(found) if found.job.provisioning.provisioned else {}
 
     def free(self, _found: Gang, _sign: int = 1) -> None:
-        """The room that is held for it is there for it; -1: it is held again."""
+        """Release the capacity held for the gang, so that it can start there; -1 holds it again."""
 
     def is_awaited(self, _found: Gang) -> bool:
-        """Whether more pods than its minimum are to have nodes first."""
+        """Whether its start waits for nodes for more than its minimum."""
         return False
 
     def deadline(self, found: Gang) -> datetime | None:
-        """When what it has asked for must be there; None where it has not asked.
+        """When the requested nodes must have joined; None without a request.
 
-        Once they are provisioned, nodes have as long again to be ready.
+        After the request is provisioned, nodes have the same time again to become ready.
         """
         request, limit = found.job.provisioning.request, self.snapshot.limits.provisioning_timeout
         if request is None:
@@ -49,20 +52,20 @@ class NodeProvisioner:
         return request.created_at + times[request.state] * limit
 
     def place(self, _found: Gang) -> tuple[Gang, NodesByRequest] | None:
-        """Where nodes are held for it, and wherever there is room for its other pods."""
+        """Reserve the held capacity, and idle capacity for its other pods; None if not possible."""
         return None
 
     def wanted(self, found: Gang, _reach: Callable[[], Ints]) -> list[int]:
-        """For how many pods of each of its requests it asks for nodes."""
+        """Per pod set of the gang, the number of pods for which to request nodes."""
         return [request.pods for request in found.requests]
 
     def claim(self, found: Gang) -> None:
-        """No gang behind it may take the nodes that come for it, one by one, nor idle room."""
+        """Reserve idle capacity, also on nodes as they join, against later gangs."""
         for request in found.requests if not found.job.topology.required else ():
             request.pod_class.idle.reserve_pods(request.pods)
 
     def reserve(self, _found: Gang, _asked: Mapping[str, int]) -> None:
-        """Take idle room from growth, after the last gang."""
+        """Reserve idle capacity against growth, after the last gang."""
 
 
 def _pods(found: Gang) -> Mapping[str, int]:

@@ -1,9 +1,9 @@
-"""Queued gangs that fit on no existing nodes ask an autoscaler for nodes.
+"""Queued gangs that do not fit on existing nodes request nodes from an autoscaler.
 
-When an autoscaler has made them the gang is started there. How it is asked, and what holds the
-room meanwhile, is up to a `NodeProvisioner`: provisional pods, or a ProvisioningRequest.
+Once the nodes have joined, the gang is started there. A `NodeProvisioner` makes the request and
+holds the capacity meanwhile: by provisional pods, or by a ProvisioningRequest.
 
-Pods of a minimum on cordoned nodes ask as well, by provisional pods alone.
+Replacements of minimum pods on cordoned nodes are requested too, always by provisional pods.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -28,12 +28,12 @@ from edl.quantities import DEVICE_CLASS
 
 @dataclass(slots=True)
 class NodeRequests:
-    """Provisioning requests of one plan's queued gangs. Does nothing without an autoscaler."""
+    """The requests for nodes of one plan; none are made without an autoscaler."""
 
     snapshot: Snapshot
     decisions: Decisions
     _left: int = field(init=False)
-    """How many gangs more may begin to ask."""
+    """How many more gangs may request nodes (`Limits.provisioning_parallelism`)."""
     provisioner: NodeProvisioner = field(init=False)
     _asking: list[Gang] = field(default_factory=list)
 
@@ -44,13 +44,13 @@ class NodeRequests:
         self.provisioner = (NodeProvisioner if by_request else ProvisionalRoom)(self.snapshot)
 
     def hold(self, found: Gang) -> None:
-        """What it has asked for stays, as long as nothing else is decided; its room is taken."""
+        """Keep a gang's existing request, unless a later step replaces it, and its capacity."""
         if not found.job.provisioning.asks or not self.may_ask(found) or self._is_late(found):
             return
         self._keep(found, self.provisioner.hold(found))
 
     def keep_held(self, found: Gang) -> None:
-        """What has nodes stays; it asks for no more."""
+        """Keep only the part of a gang's request for which there are nodes."""
         if found.job.key in self.decisions.requests:
             self._keep(found, self.provisioner.held(found))
 
@@ -61,17 +61,18 @@ class NodeRequests:
         self.decisions.requests.pop(found.job.key, None)
 
     def is_patient(self, found: Gang) -> bool:
-        """Whether more pods than its minimum are to have nodes first, and may still get them."""
+        """Whether a gang's start waits, within the deadline, for nodes beyond its minimum."""
         awaited = self.provisioner.is_awaited(found)
         return awaited and self.may_ask(found) and not self._is_late(found)
 
     def ask(
         self, found: Gang, reason: Reason, reach: Callable[[], Ints]
     ) -> tuple[Reason, datetime | None]:
-        """Why it waits, and until when where time ends that, with what it asks for.
+        """Request nodes for a gang that does not fit, if it may.
 
-        `reason`: why it does not fit. `reach`: the room on `soon`, with what extras hold that
-        yield to it, and with what its own provisional pods hold.
+        Returns why it waits, and until when if time ends that. `reason`: why it does not fit.
+        `reach`: future idle capacity including the extras that yield to it and its own provisional
+        pods; int64[resources, nodes].
         """
         job = found.job
         self.drop(found)
@@ -97,15 +98,16 @@ class NodeRequests:
         return reasons.waits_for_nodes(waiting, job.provisioning.said), until
 
     def reserve(self) -> None:
-        """kube-scheduler binds provisional pods where there is idle room: it is not for growth."""
+        """Keep growth off idle capacity to which kube-scheduler may bind provisional pods."""
         for found in self._asking:
             self.provisioner.reserve(found, self.decisions.requests.get(found.job.key, {}))
 
     def ask_for_replacements(self, one: RoleAllocation, pods: int, *, begins: bool) -> None:
-        """Room for pods of a started role that leave cordoned nodes, by a provisional pod for each.
+        """Request capacity for `pods` pods of a started role that leave cordoned nodes.
 
-        Those that have a node hold its room. Those that have none after the time-out stay, and
-        keep no gang from asking. `begins`: it may ask where it has not.
+        There is one provisional pod per pod; those that are bound hold their capacity. After the
+        timeout unbound ones stay, but no longer count in `provisioning_parallelism`. `begins`: the
+        first request may be made.
         """
         job, by_pods = one.job, self.snapshot.limits.asks.provisioner is Provisioner.PODS
         asked = [pod for pod in job.provisioning.pods if pod.role == one.role.name and not pod.gone]
@@ -131,14 +133,14 @@ class NodeRequests:
         return node != NO_NODE and self.snapshot.capacity.fits(node, amounts, IDLE)
 
     def _takes_turn(self, job: TrainingJob) -> bool:
-        """Whether one more job may ask; one that has asked goes on."""
+        """Whether a job may request nodes: within the parallelism, or if it has a request."""
         if self._left <= 0 and not job.provisioning.asks:
             return False
         self._left -= 1
         return True
 
     def may_ask(self, found: Gang) -> bool:
-        """Whether nodes may be made for it."""
+        """Whether an autoscaler may add nodes for a gang, all of whose job is suspended."""
         return found.job.suspended and self._may_ask(found.job, found.roles)
 
     def _may_ask(self, job: TrainingJob, roles: Iterable[Role]) -> bool:
@@ -149,13 +151,13 @@ class NodeRequests:
         )
 
     def _is_late(self, found: Gang) -> bool:
-        """Whether the nodes that it asked for should be there by now."""
+        """Whether the deadline of a gang's requested nodes has passed."""
         return self.snapshot.has_passed(self.provisioner.deadline(found), timedelta())
 
     def _rests_until(self, job: TrainingJob) -> datetime | None:
-        """Until when nothing is asked for, after nodes that did not come.
+        """The end of the back-off after nodes that did not join; None if it may request again.
 
-        A time that lies still further ahead was written by a clock that is wrong.
+        A failure more than a minute in the future is ignored: a wrong clock wrote it.
         """
         failure = job.provisioning.failure
         if failure is None or failure.at > self.snapshot.observed_at + timedelta(minutes=1):
@@ -165,9 +167,9 @@ class NodeRequests:
 
 
 def is_provisionable(shape: Shape) -> bool:
-    """Whether a pod without more than these requests asks for the same node.
+    """Whether a provisional pod of this shape makes an autoscaler add a suitable node.
 
-    Devices of a DeviceClass and shares of GPUs are there only once their node is.
+    Not with device claims or GPU shares: these resources appear only after the node has joined.
     """
     named = (name for name, _ in shape.requests)
     return not (shape.share or shape.claims or any(name.startswith(DEVICE_CLASS) for name in named))

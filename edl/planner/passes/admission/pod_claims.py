@@ -1,4 +1,4 @@
-"""Claims of single pods: of other owners, and of started roles whose minimum lacks nodes."""
+"""Claims of single pods: other owners' pods, and minimum pods of started roles without a node."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -36,11 +36,11 @@ from edl.planner.snapshot.role_allocation import (
 from edl.planner.teams.reclaim_priority import Margin, ReclaimPriority
 
 _STARTS: Final = timedelta(seconds=30)
-"""After its start the pods of a gang are made, and again where their nodes were taken."""
+"""Within this time after a start, a new pod belongs to the start and replaces no lost pod."""
 
 
 def place_demand(sources: ClaimSources, demand: Demand) -> None:
-    """Pods of other owners that are pending come to idle capacity, then take extras."""
+    """Reserve for other owners' pending pods: idle capacity, then extras, then preemption."""
     snapshot = sources.snapshot
     pod_class = snapshot.pod_class(demand.shape)
     nodes = pod_class.idle.reserve_pods(demand.count)
@@ -65,9 +65,9 @@ def place_demand(sources: ClaimSources, demand: Demand) -> None:
 
 
 def place_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
-    """A started role without a node for its minimum takes extras, its own among them.
+    """Reserve for minimum pods without a node: extras, the role's own included, then preemption.
 
-    A gang that has only begun to start takes none: it gives its nodes back, and queues again.
+    A gang that has just been started is suspended and queued again instead.
     """
     snapshot, job = sources.snapshot, allocation.job
     lacking = [
@@ -97,10 +97,10 @@ def place_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
 
 
 def _starts_without_room(allocation: RoleAllocation, found: Unscheduled) -> bool:
-    """Whether this pod was made for its gang's start, and another has come first to its node.
+    """Whether this gated pod belongs to its gang's start, and other pods have taken its node.
 
-    Not one that has been given a node: that may be away for a moment. A pod that is made long
-    after the start replaces another, or a user has raised the minimum.
+    Not if it has an assigned node, which may be absent only briefly. A pod created long after the
+    start replaces another one, or a user has raised the minimum.
     """
     started, pod = allocation.job.started_at, found.pod
     return (
@@ -114,10 +114,10 @@ def _starts_without_room(allocation: RoleAllocation, found: Unscheduled) -> bool
 
 
 def place_replacements(sources: ClaimSources, nodes: NodeRequests) -> None:
-    """A pod of a minimum on a cordoned node has room elsewhere before any job starts or grows.
+    """Reserve for replacements of minimum pods on cordoned nodes, before any job starts or grows.
 
-    Where no node has any, extras that leave without a restart make it: a cordon may last for hours.
-    Where these make none, an autoscaler is asked for it, for all that are to move at once.
+    If no node fits one, extras of roles that resize without a restart yield, as a cordon may last
+    for hours. If that fails, nodes are requested, for all of the role's pods that are to move.
     """
     going, cordoned = nodes_that_go(sources.snapshot.state.nodes)
     for one in movable_allocations(sources.snapshot) if cordoned else ():
@@ -125,14 +125,14 @@ def place_replacements(sources: ClaimSources, nodes: NodeRequests) -> None:
         least = [pod for pod in pods if pod.index < one.min_replicas]
         if not least or not (len(least) == len(pods) or sources.snapshot.autoscaled):
             continue
-        # First the pods that must leave.
+        # Pods that must leave nodes about to be removed come first.
         may = not going and _may_be_replaced(sources.snapshot, one, least[0])
         lacks = may and not _place_replacement(sources, one, least[0])
         nodes.ask_for_replacements(one, len(least), begins=lacks)
 
 
 def _place_replacement(sources: ClaimSources, allocation: RoleAllocation, pod: Pod) -> bool:
-    """Whether there is room for it, or some is on its way."""
+    """Reserve for the replacement of a pod, now or later; False if nothing can be reserved."""
     snapshot, job, pod_class = sources.snapshot, allocation.job, allocation.pod_class
     if pod_class.idle.reserve_pods(1):
         sources.decisions.leaving[allocation] = (pod,)
@@ -152,9 +152,9 @@ def _place_replacement(sources: ClaimSources, allocation: RoleAllocation, pod: P
 
 
 def reserve_replacements(sources: ClaimSources) -> None:
-    """After the last claim, and before any role grows: room for the other pods that leave.
+    """Reserve for the remaining pods that leave, after the last claim and before growth.
 
-    First those that must: what they need is not there for those that only may.
+    Pods on nodes about to be removed come before pods on cordoned nodes.
     """
     snapshot, leaving = sources.snapshot, sources.decisions.leaving
     going, cordoned = nodes_that_go(snapshot.state.nodes)
@@ -170,27 +170,27 @@ def reserve_replacements(sources: ClaimSources) -> None:
 
 
 def _may_be_replaced(snapshot: Snapshot, allocation: RoleAllocation, pod: Pod) -> bool:
-    """Whether nothing but room keeps it from moving, now or once pods that leave are gone."""
+    """Whether a pod may move, provided that its replacement fits on a node."""
     job, role = allocation.job, allocation.role
     return others_are_ready(role, pod) and quota_allows_replacement(snapshot, job, role)
 
 
 def _priority(job: TrainingJob) -> ReclaimPriority:
-    """For pods of a minimum that has started."""
+    """The reclaim priority of claims for a started job's minimum."""
     return ReclaimPriority(job.priority, Margin.NEARLY_DONE)
 
 
 def below_minimum(snapshot: Snapshot) -> Iterator[RoleAllocation]:
-    """Roles that run with fewer replicas than they should."""
+    """Resizable roles that have fewer replicas than their minimum."""
     return (one for one in snapshot.allocations if one.size < one.role.spec.min and one.resizable)
 
 
 def raise_to_minimum(
     snapshot: Snapshot, reclaimable: Reclaimable, allocation: RoleAllocation
 ) -> None:
-    """One replica at a time, of room that is free, and of extras of its priority and below.
+    """Add replicas up to the minimum, one at a time: on idle capacity, then by reclaiming extras.
 
-    After a user raises a minimum, the missing replicas come first under every policy.
+    So a minimum that a user has raised is reached before other growth, under every policy.
     """
     job, pod_class, quota_request = allocation.job, allocation.pod_class, allocation.quota_request
     while allocation.size < allocation.role.spec.min and not (
@@ -205,7 +205,7 @@ def raise_to_minimum(
             return
         record_eviction(reservation.evicted, reasons.room_for_minimum(job.key))
         ((node,),) = reservation.nodes
-        # The claim took it for soon only.
+        # The reservation is of future idle capacity; `place` reserves anew, idle if possible.
         pod_class.future_idle.release(node)
         at_once = pod_class.idle.fits(node) and quota_request.allows(IDLE)
         allocation.place(node, IDLE if at_once else FUTURE_IDLE)

@@ -1,8 +1,9 @@
 """Jobs that start after a claim do not take the capacity that the claim waits for.
 
-A claim has no pods yet, so the scheduler does not know of it: pods that start meanwhile may land
-in its room, wherever the plan places them. Where gangs are preempted another one would then go for
-it again: the first victim fits elsewhere by now, starts, lands in the claim's room, and so on.
+A claim has no pods yet, so kube-scheduler does not know of it and may bind newly started pods to
+its capacity, wherever the plan places them. With preemption this could repeat for ever: another
+gang is preempted for the claim, while the first victim starts elsewhere and is bound to the claim's
+capacity.
 """
 
 from collections import defaultdict
@@ -25,20 +26,20 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Precedence:
-    """Protects the reservations of one plan once all replicas have their placements."""
+    """Checks starts against the reservations of one plan, once all replicas have placements."""
 
     snapshot: Snapshot
     pipelined: list[PipelinedPods]
     gated: Mapping[PodClass, int]
-    """Gated pods that have no node yet."""
+    """Gated pods that are not bound yet, by class."""
     cost: Callable[[PodClass, PodClass], int]
-    """How many pods of a shape one pod of another may keep from a node at most."""
+    """The most pods of the first class that one pod of the second class may displace."""
     _open: "Ints" = field(init=False)
-    """The future idle capacity, and that of all pods which the scheduler has yet to place."""
+    """Future idle capacity if no unbound pod were placed; int64[resources, nodes]."""
 
     _capacities: dict[int, list[int]] = field(default_factory=dict)
     _spare: dict[PodClass, int] = field(default_factory=dict)
-    """Room besides that of the gated pods, by shape: where they are kept to domains, the least."""
+    """By pod class, how many more than the gated pods fit; the least over restricted domains."""
 
     def __post_init__(self) -> None:
         self._open = self.snapshot.capacity.future_idle.copy()
@@ -57,9 +58,9 @@ class Precedence:
     def hinders(
         self, number: int, starts: Mapping[PodClass, int], ahead: Mapping[PodClass, int]
     ) -> bool:
-        """Whether the start with this number may take room that was promised before it.
+        """Whether the start with this number may take capacity that was reserved before it.
 
-        `starts` are its pods, `ahead` those that others are about to place; by shape.
+        `starts`: its pods by class. `ahead`: ungated pods by class that are not bound yet.
         """
         for index, pipelined in enumerate(self.pipelined):
             for position, request in enumerate(
@@ -82,14 +83,14 @@ class Precedence:
         return sum(count * self.cost(pod_class, other) for other, count in pods)
 
     def _room(self, pod_class: PodClass) -> int:
-        """How many pods of a shape there is room for, if no other pod were placed any more."""
+        """How many pods of a class fit if no other unbound pod is placed."""
         if pod_class.share_allocator is not None:
             return int(pod_class.pods_by_capacity(self._open, Horizon.EMPTY).sum())
         nodes = np.flatnonzero(pod_class.eligible)
         return int(pod_class.pods_by_resources(self._open[:, nodes], nodes).sum())
 
     def _capacity(self, index: int) -> list[int]:
-        """How many pods of each request there is room for, if no other pod were placed any more."""
+        """By request of a reservation, how many pods fit if no other unbound pod is placed."""
         if index not in self._capacities:
             pipelined, room = self.pipelined[index], self._open.copy()
             for request, nodes in zip(pipelined.requests, pipelined.nodes, strict=False):
@@ -103,7 +104,7 @@ class Precedence:
 
 
 def max_displaced(pod_class: PodClass, other: PodClass) -> int:
-    """How many pods of a shape one pod of another keeps from a node at most, by their sums."""
+    """The most pods of a class that one pod of another class displaces, by resource amounts."""
     if pod_class is other:
         return 1
     amounts = dict(pod_class.amounts)
@@ -118,7 +119,7 @@ def max_displaced(pod_class: PodClass, other: PodClass) -> int:
 
 
 def _loose(allocation: RoleAllocation) -> list[Placement]:
-    """Seats of pods that the scheduler has yet to place."""
+    """Placements of replicas whose pods are not bound yet."""
     waiting = [
         allocation.placements[at] for at, _, _ in allocation.unscheduled if at < allocation.size
     ]

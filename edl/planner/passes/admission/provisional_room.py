@@ -1,10 +1,11 @@
-"""The room of provisional pods: an autoscaler makes nodes for those that find none.
+"""Requests nodes for gangs by provisional pods.
 
-On the others, kube-scheduler holds idle room for the gang. When all have their nodes the gang is
-started there, and they go.
+An autoscaler adds nodes for provisional pods that are unschedulable; the others, once bound, hold
+idle capacity for the gang. When all are bound, the gang is started in their place and they are
+deleted.
 
-What extras of others hold, and the gang may take, is not asked for: so a gang asks for as many pods
-as fit neither in idle room nor there, besides those that hold room for it already.
+A gang requests nodes only for pods that fit neither on idle capacity nor on that of extras which it
+may reclaim; provisional pods that hold capacity for it already are kept.
 """
 
 from bisect import bisect_left
@@ -27,20 +28,21 @@ from edl.planner.snapshot.quota_balance import QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, RESIZABLE
 
 MOST_PODS: Final = 1000
-"""Most replicas to ask nodes for beyond the minimum, which is asked for as a whole."""
+"""Most pods per role for which nodes are requested; a larger minimum is requested as a whole."""
 
 
 @dataclass(slots=True)
 class ProvisionalRoom(NodeProvisioner):
-    """By provisional pods."""
+    """Requests nodes by provisional pods."""
 
     _kept: dict[JobKey, list[ProvisionalPod]] = field(default_factory=dict)
-    """Provisional pods that hold room for their gang."""
+    """By job, the bound provisional pods whose capacity is reserved for the gang."""
 
     def hold(self, found: Gang) -> Mapping[str, int]:
-        """Pods whose room went to others that come first hold none: these pods will preempt them.
+        """The provisional pods of a gang; reserves the capacity of those that are bound.
 
-        Nor do those on a node that takes no pods of their role any more: it is drained, or gone.
+        Not if pods with precedence have taken that capacity, which will preempt the provisional
+        pod, nor on a node that no longer accepts pods of the role: it is drained or gone.
         """
         kept = self._kept[found.job.key] = []
         for pod in found.job.provisioning.held:
@@ -71,7 +73,7 @@ class ProvisionalRoom(NodeProvisioner):
         return first + self.snapshot.limits.provisioning_timeout if first else None
 
     def place(self, found: Gang) -> tuple[Gang, NodesByRequest] | None:
-        """Where its provisional pods are, and wherever there is room for the others."""
+        """Reserve the nodes of its provisional pods, and idle capacity for the rest."""
         held = [
             nodes[: request.pods]
             for nodes, request in zip(self._nodes(found), found.requests, strict=True)
@@ -87,25 +89,26 @@ class ProvisionalRoom(NodeProvisioner):
         return None
 
     def wanted(self, found: Gang, reach: Callable[[], Ints]) -> list[int]:
-        """How many provisional pods there are to be for each request.
+        """The number of provisional pods per pod set of the gang.
 
-        Those that hold no room stay until they are preempted: others would be bound in their place.
+        Bound ones that hold no capacity are counted on top until they are preempted: if they were
+        deleted, new ones would be bound in their place.
         """
         held, requests = [len(nodes) for nodes in self._nodes(found)], list(self._requests(found))
         bound = Counter(
             pod.role for pod in found.job.provisioning.held if not self._stands_by(found, pod)
         )
         idle = [bound[role.name] - kept for role, kept in zip(found.roles, held, strict=True)]
-        # Where it needs a domain, nothing says in which one nodes come.
+        # With a required domain, the domain in which nodes will join is unknown.
         fitting = held
         if not found.job.topology.required:
             rest = still_missing(requests, held)
-            self.free(found, -1)  # what pods of one role hold is not there for another
+            self.free(found, -1)  # capacity held for one role is not available to another
             more = pack(reach(), rest, FUTURE_IDLE)
             self.free(found)
             fitting = [count + found for count, found in zip(held, more, strict=True)]
         missing = [request.pods for request in still_missing(requests, fitting)]
-        if not any(missing):  # by their sums they fit, and rules are in the way
+        if not any(missing):  # they fit by amounts, but constraints exclude them
             missing = [request.pods for request in requests]
         return [
             min(count + more, request.pods) + lost
@@ -113,7 +116,7 @@ class ProvisionalRoom(NodeProvisioner):
         ]
 
     def _requests(self, found: Gang) -> Iterator[PodSetRequest]:
-        """Its pods, or those of its maximum as far as quotas allow besides these."""
+        """Its pods; with `Provision.MAXIMUM`, up to each role's max as far as quotas allow."""
         most = found.job.provisioning.wish is Provision.MAXIMUM
         taken = [(found.quota_request, 1)]
         _count(taken)
@@ -129,9 +132,9 @@ class ProvisionalRoom(NodeProvisioner):
         _count(taken, -1)
 
     def _stands_by(self, found: Gang, pod: ProvisionalPod) -> bool:
-        """Whether it is on a node that takes no pods, and its role tolerates that.
+        """Whether it is on an unschedulable node that its role tolerates.
 
-        Another pod in its place would be bound there again.
+        A new pod in its place would be bound there again.
         """
         node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
         return (
@@ -141,20 +144,20 @@ class ProvisionalRoom(NodeProvisioner):
         )
 
     def _is_tolerated(self, found: Gang, pod: ProvisionalPod, node: int) -> bool:
-        """Whether its role tolerates the taints of the node."""
+        """Whether the pod's role tolerates the taints of the node."""
         return any(
             role.name == pod.role and self.snapshot.eligibility.tolerated(role.template.shape)[node]
             for role in found.roles
         )
 
     def _nodes(self, found: Gang) -> list[list[int]]:
-        """The nodes that provisional pods hold for it, by request."""
+        """The nodes on which provisional pods hold capacity for the gang, by pod set."""
         index, pods = self.snapshot.capacity.index, self._kept.get(found.job.key, ())
         nodes = [(pod.role, index[pod.node]) for pod in pods]
         return [[node for name, node in nodes if name == role.name] for role in found.roles]
 
     def claim(self, _found: Gang) -> None:
-        """kube-scheduler does, with the pods."""
+        """Nothing to reserve: kube-scheduler does it by binding the provisional pods."""
 
     def reserve(self, found: Gang, asked: Mapping[str, int]) -> None:
         held = self.held(found)
@@ -164,12 +167,12 @@ class ProvisionalRoom(NodeProvisioner):
 
 
 def allowed_pods(one: QuotaRequest, most: int) -> int:
-    """How many pods more the quotas allow, at most `most`."""
+    """How many more pods the quotas admit, at most `most`."""
     counts = range(1, most + 1)
     return bisect_left(counts, 1, key=lambda pods: int(not one.allows(IDLE, pods)))
 
 
 def _count(taken: Iterable[tuple[QuotaRequest, int]], sign: int = 1) -> None:
-    """In quotas, or -1: no more."""
+    """Reserve these pods in quotas; sign -1 releases them."""
     for request, pods in taken:
         request.reserve(IDLE, sign * pods)

@@ -1,7 +1,7 @@
-"""Topology of gangs: placed in required domains, and in as few preferred domains as possible.
+"""Topology of gangs: placement in required domains, and in as few preferred domains as possible.
 
-As in Kueue's topology-aware scheduling, the domain with the least room that is enough comes first
-(best fit), so that large ones stay free for large gangs.
+As in Kueue's topology-aware scheduling, the tightest domain that suffices is tried first (best
+fit), so that large domains stay free for large gangs.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,21 +23,21 @@ from edl.planner.snapshot.role_allocation import NO_NODE
 from edl.planner.snapshot.started_domains import domain_of
 
 _COMBINED: Final = 32
-"""Combinations of domains that are tried where several roles require one of their own."""
+"""Most combinations of domains to try if several roles require a domain each."""
 
 NodesByRequest: TypeAlias = list[list[int]]
-"""For each request the nodes of its pods."""
+"""For each request, the nodes of its pods."""
 _Required: TypeAlias = Sequence[tuple[str, str]]
 _Search: TypeAlias = Callable[[Sequence[PodSetRequest], str], Iterator[int]]
 """Domains of a label for some requests, the best first."""
 _Reach: TypeAlias = tuple[Ints | None, Horizon]
-"""Room by node, None for what is idle and followed as pods are placed."""
+"""Capacity, int64[resources, nodes]; None: current idle capacity, through the cached ranking."""
 
 
 def place_gang(snapshot: Snapshot, found: Gang) -> tuple[Gang, NodesByRequest] | None:
-    """Room for all pods that is free now and promised to no pod; None, and no change.
+    """Reserve idle capacity for all pods. Returns the gang restricted to its domains, and nodes.
 
-    The gang is kept to the domains that it requires, also when it grows.
+    The restriction applies to its later growth as well. None, and no change, if it does not fit.
     """
     for gang in restricted_to_domains(snapshot, found):
         nodes = _close(snapshot, gang.requests, found.job.topology.preferred)
@@ -47,9 +47,9 @@ def place_gang(snapshot: Snapshot, found: Gang) -> tuple[Gang, NodesByRequest] |
 
 
 def place_on_previous_nodes(snapshot: Snapshot, found: Gang) -> tuple[Gang, NodesByRequest] | None:
-    """The nodes of its last start, where they have room for all pods; None, and no change.
+    """Reserve the nodes of the gang's last start; None, and no change, if not all pods fit there.
 
-    A job that gave replicas by its restart thereby leaves their nodes to the job that takes them.
+    So a job that restarts smaller frees just the nodes of the replicas that it gave up.
     """
     wanted = [
         [
@@ -65,9 +65,9 @@ def place_on_previous_nodes(snapshot: Snapshot, found: Gang) -> tuple[Gang, Node
 def restricted_to_domains(
     snapshot: Snapshot, found: Gang, room: Ints | None = None, horizon: Horizon = IDLE
 ) -> Iterator[Gang]:
-    """The gang kept to domains that seem to have room for it, the best fit first.
+    """The gang restricted to domains whose sums suffice, tightest first.
 
-    As it is where it requires no topology. Without `room`, in what is idle.
+    Unrestricted if it requires no topology. Without `room`, current idle capacity counts.
     """
 
     def fitting(requests: Sequence[PodSetRequest], label: str) -> Iterator[int]:
@@ -77,7 +77,7 @@ def restricted_to_domains(
 
 
 def _kept(snapshot: Snapshot, gang: Gang, required: _Required, search: _Search) -> Iterator[Gang]:
-    """Kept to the domain of what is started, else to one that is found, for each label."""
+    """The gang restricted, per required label, to the domain of started pods or to a found one."""
     if not required:
         yield gang
         return
@@ -103,7 +103,7 @@ def _ranking(
 
 
 def kept_at(snapshot: Snapshot, found: Gang, nodes: Sequence[Sequence[int]]) -> Gang | None:
-    """The gang kept to the domains of these nodes; None where they are not what it requires."""
+    """The gang restricted to the domains of these nodes; None if they violate its topology."""
     gang = found
     for role, label in found.job.topology.required:
         of_nodes = snapshot.domains.by_label(label).of_nodes
@@ -120,9 +120,9 @@ def kept_at(snapshot: Snapshot, found: Gang, nodes: Sequence[Sequence[int]]) -> 
 def closest_fit(
     snapshot: Snapshot, found: Gang, room: Ints, horizon: Horizon
 ) -> tuple[Gang, int] | None:
-    """The gang kept to the domains where most of its pods fit, and how many do.
+    """The gang restricted to the domains in which most of its pods fit, and how many fit.
 
-    None where no node that it may use is in such a domain.
+    None if no eligible node is in a required domain.
     """
 
     def closest(requests: Sequence[PodSetRequest], label: str) -> Iterator[int]:
@@ -135,7 +135,7 @@ def closest_fit(
 
 
 def fits_empty_cluster(snapshot: Snapshot, found: Gang) -> bool:
-    """Whether it could start if none of our training jobs ran."""
+    """Whether the gang would fit, by capacity, if no training job ran."""
     room = snapshot.capacity_without_training_jobs
     every = restricted_to_domains(snapshot, found, room, Horizon.EMPTY)
     return any(
@@ -146,7 +146,7 @@ def fits_empty_cluster(snapshot: Snapshot, found: Gang) -> bool:
 def in_preferred_domains(
     snapshot: Snapshot, found: Gang, room: Ints
 ) -> Iterator[tuple[PodSetRequest, ...]]:
-    """Its pods in one domain of those that it prefers, the narrowest first; at last as they are."""
+    """Its pods restricted to one preferred domain, narrowest label first; then unrestricted."""
     for label in reversed(found.job.topology.preferred):
         domains = snapshot.domains.by_label(label)
         ranking = _ranking(snapshot, label, found.requests, (room, FUTURE_IDLE))
@@ -158,9 +158,10 @@ def in_preferred_domains(
 def _close(
     snapshot: Snapshot, requests: Sequence[PodSetRequest], labels: Sequence[str]
 ) -> NodesByRequest | None:
-    """All pods in the fewest domains of each label, that of the widest first; None: no change.
+    """Reserve idle capacity in as few domains as possible, of the widest label first.
 
-    One domain of a narrow label is one of the wider ones, so that the narrowest are tried first.
+    One domain of a narrow label lies in one domain of each wider label, so narrow ones are tried
+    first. None, and no change, if the pods do not fit.
     """
     for depth in range(len(labels), 0, -1):
         label = labels[depth - 1]
@@ -175,7 +176,7 @@ def _close(
 def _spread(
     snapshot: Snapshot, requests: Sequence[PodSetRequest], labels: Sequence[str]
 ) -> NodesByRequest | None:
-    """In several domains of each label, the fewest of the widest first; None: no change."""
+    """Reserve idle capacity over several domains, as few of the widest label as possible."""
     if not labels:
         return reserve_idle(requests)
     domains = snapshot.domains.by_label(labels[0])
@@ -188,7 +189,10 @@ def _spread(
 def _fewest(
     snapshot: Snapshot, requests: Sequence[PodSetRequest], domains: TopologyDomains
 ) -> Sequence[PodSetRequest]:
-    """The pods kept to the fewest domains that hold all of them; as they are without such."""
+    """The pods restricted to a small set of domains that fits them; unrestricted if none does.
+
+    Greedy: the roomiest domain first, or the tightest that fits the rest.
+    """
     room, left, chosen = snapshot.capacity.available(), [*requests], list[int]()
     ranking = snapshot.domains.ranking(domains.label, requests, IDLE)
     for number in ranking.roomiest(requests):
@@ -208,7 +212,10 @@ def _fewest(
 def _over(
     snapshot: Snapshot, requests: Sequence[PodSetRequest], domains: TopologyDomains
 ) -> NodesByRequest | None:
-    """In several domains: the roomiest first, and the rest in the one that fits it best."""
+    """Reserve in several domains: the roomiest first, and the rest in the tightest that fits it.
+
+    None, and no change, if the pods do not fit.
+    """
     nodes: NodesByRequest = [[] for _ in requests]
     left = [*requests]
     ranking = snapshot.domains.ranking(domains.label, requests, IDLE)
@@ -231,13 +238,13 @@ def _over(
 
 
 def _wants(gang: Gang, role: str) -> list[PodSetRequest]:
-    """Those of one role, "" for all."""
+    """The requests of one role, "" for all roles."""
     pairs = zip(gang.roles, gang.requests, strict=True)
     return [request for one, request in pairs if role in ("", one.name)]
 
 
 def _keep(snapshot: Snapshot, gang: Gang, role: str, label: str, number: int) -> Gang:
-    """With a role, "" for all, kept to one domain."""
+    """The gang with one role ("" for all roles) restricted to one domain."""
     domains = snapshot.domains.by_label(label)
     requests = [
         _within(snapshot, (request,), domains, number)[0] if role in ("", one.name) else request
@@ -258,7 +265,7 @@ def _within(
 
 
 def _usable(requests: Sequence[PodSetRequest], domains: TopologyDomains) -> list[int]:
-    """A domain with nodes that the pods may use, full as it is."""
+    """At most one domain that has eligible nodes, however full they are."""
     usable = np.all([request.pod_class.eligible for request in requests], axis=0) & (
         domains.of_nodes != NO_NODE
     )

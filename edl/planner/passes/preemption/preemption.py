@@ -1,8 +1,8 @@
-"""Preemption of whole gangs for a higher priority, if the administrator enabled it.
+"""Preemption of whole gangs by claims of higher priority, if the administrator enabled it.
 
-Only where extras do not suffice, and only if the claim then fits: the lowest priority first, of
-one priority those that are not nearly finished, then the youngest. A victim keeps its place in
-the queue, and its room is the claim's, so it starts again when there is room for both.
+Gangs are preempted only if extras do not suffice and the claim then fits. Victims are taken by
+lowest priority, then those that are not nearly finished, then the youngest. A victim keeps its
+place in the queue, and the claim keeps its capacity, so it starts again once both fit.
 """
 
 from bisect import bisect_left
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 
 class Preemptor(NamedTuple):
-    """A claim that finds no room, although all extras in its scope would go.
+    """A claim that does not fit even if all extras in its scope are evicted.
 
-    With `reclaim: jobs`, jobs that borrow its team's guarantee may be victims too.
+    With `reclaim: jobs`, jobs that borrow its team's guarantee may be victims at any priority.
     """
 
     requests: tuple[PodSetRequest, ...]
@@ -58,16 +58,16 @@ class Preemptor(NamedTuple):
 
 @dataclass(slots=True)
 class Preemption:
-    """Suspends gangs for the claims of one plan. Jobs that start now stay."""
+    """Suspends gangs for the claims of one plan; jobs that this plan starts are no candidates."""
 
     snapshot: Snapshot
     decisions: Decisions
     reclaimable: Reclaimable
     _resizable: set[RoleAllocation] = field(init=False)
     _victims: list[Victim] = field(init=False)
-    """Remaining candidates, in order."""
+    """Remaining candidates, the first to preempt first."""
     _freed: dict[int, Ints] = field(default_factory=dict)
-    """Capacity that candidates below each priority hold; int64[resources, nodes]."""
+    """By priority, the capacity of all candidates below it; int64[resources, nodes]."""
 
     def __post_init__(self) -> None:
         self._resizable = set(self.reclaimable.allocations)
@@ -75,7 +75,7 @@ class Preemption:
         self._victims = sorted(found, key=lambda victim: victim.order)
 
     def run(self, preemptor: Preemptor) -> Reservation | None:
-        """Room for all that is asked for, or nothing and no change."""
+        """Preempt victims and reserve capacity for the whole claim; None, and no change, if not."""
         victims = self._within_reach(preemptor)
         pods = [request.pods for request in preemptor.requests]
         if not victims:
@@ -90,9 +90,9 @@ class Preemption:
         return self._made_room(self._tried(victims, preemptor), preemptor)
 
     def _tried(self, victims: list[Victim], preemptor: Preemptor) -> list[Victim]:
-        """Victims that are enough, by trying; none if all are not.
+        """Victims that suffice when tried in the snapshot; [] if all together do not.
 
-        A team's extras count as room for `_most`, and yield only while it borrows.
+        With teams, `_most` may count too much: extras of a team yield only while it borrows.
         """
 
         def change(victim: Victim, sign: int) -> None:
@@ -127,7 +127,7 @@ class Preemption:
         return reservation
 
     def as_many_as_possible(self, preemptor: Preemptor) -> list[int]:
-        """Room for as many pods of the one want as can be had; their nodes."""
+        """Preempt for as many pods of the claim's only request as possible; their nodes."""
         (request,) = preemptor.requests
         room = self._most(preemptor, self._within_reach(preemptor))
         most = pack(room, [request], Horizon.EMPTY)[0]
@@ -139,7 +139,10 @@ class Preemption:
         return reservation.nodes[0] if reservation else []
 
     def _most(self, preemptor: Preemptor, victims: Iterable[Victim]) -> Ints:
-        """The room if all extras and all these victims, those within reach, were gone."""
+        """Capacity if all extras in scope and all these victims were evicted.
+
+        int64[resources, nodes]; cached by priority if no teams are configured.
+        """
         freed = None if preemptor.scope.right else self._freed.get(preemptor.priority)
         if freed is None:
             freed = np.zeros_like(self.snapshot.capacity.future_idle)
@@ -151,7 +154,7 @@ class Preemption:
         return found
 
     def _within_reach(self, preemptor: Preemptor) -> list[Victim]:
-        """Jobs that may go, in their order; of a team no more than what it borrows."""
+        """Candidates that this claim may preempt, in order; of a team only as far as it borrows."""
         scope = preemptor.scope
         if scope.right is None:
             priority = preemptor.priority
@@ -167,7 +170,7 @@ class Preemption:
                 charges[victim].reserve(-1)
                 if not self._may_stop(victim, preemptor, scope.right):
                     charges.pop(victim).reserve(1)
-        # Where those after it go as well, it may be within the guarantee.
+        # With later candidates evicted too, its team may no longer borrow.
         for victim in list(charges):
             if not self._may_stop(victim, preemptor, scope.right):
                 charges.pop(victim).reserve(1)
@@ -177,7 +180,10 @@ class Preemption:
         return list(charges)
 
     def _count_extras(self, sign: int) -> None:
-        """In their teams, as if all had gone (-1), or again: they go before any job does."""
+        """Subtract all extras from their teams' usage (-1), or add them again (1).
+
+        Extras are evicted before any job is preempted.
+        """
         for one in self.reclaimable.allocations:
             if one.extras and one.quota_request.team:
                 one.quota_request.team.reserve(sign * one.extras)
@@ -187,7 +193,7 @@ class Preemption:
         return right.stops(victim.charge_of_return(right.balance), lower=lower)
 
     def _is_lower(self, victim: Victim, preemptor: Preemptor) -> bool:
-        """Whether it may go by its priority; jobs that borrow from the claim's team go anyway."""
+        """Whether a candidate may be preempted because of its lower priority."""
         return self.snapshot.limits.preempt and victim.job.priority < preemptor.priority
 
     def _evict(self, chosen: Iterable[Victim]) -> None:

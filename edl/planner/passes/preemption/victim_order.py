@@ -1,4 +1,4 @@
-"""Started training jobs that may stop for a claim, and what each of them holds."""
+"""Started training jobs that claims may preempt, and the capacity of each."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 
 
 class PodsByNode(NamedTuple):
-    """Pods of one shape by node; int64[nodes that hold some]."""
+    """Pods of one class on their nodes; both arrays are int64[distinct nodes]."""
 
     pod_class: PodClass
     nodes: Ints
@@ -26,17 +26,17 @@ class PodsByNode(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Victim:
-    """One started training job, which may be taken off its nodes."""
+    """One started training job, a candidate for preemption."""
 
     job: TrainingJob
     allocations: list[RoleAllocation]
     holdings: list[PodsByNode]
-    """What it holds without extras, which claims may reclaim anyway."""
+    """Its pods without extras, which claims may reclaim anyway."""
     evicted: list[tuple[RoleAllocation, Placement, bool]] = field(default_factory=list)
     """Evicted replicas in order; the flag says whether it was an extra."""
 
     def charge(self, balance: TeamBalance) -> TeamCharge:
-        """What it counts in its team without extras."""
+        """What it counts in its team, without extras."""
         return self._charge(balance, [one.size - one.extras for one in self.allocations])
 
     def charge_of_return(self, balance: TeamBalance) -> TeamCharge:
@@ -60,7 +60,7 @@ class Victim:
 def victim_candidates(
     allocations: Iterable[RoleAllocation], movable: AbstractSet[RoleAllocation]
 ) -> Iterator[Victim]:
-    """Started jobs; a start that is half done is completed first."""
+    """Completely started jobs, in the total order."""
     started = [found for found in allocations if not (found.starts or found.job.problem)]
     started.sort(key=lambda found: found.rank)
     for _, group in groupby(started, key=lambda found: found.queue_rank):
@@ -82,7 +82,7 @@ def _held(allocation: RoleAllocation, *, reclaimable: bool) -> PodsByNode:
 
 
 def add_holdings(room: Ints, victim: Victim, sign: int) -> None:
-    """Give what a victim holds to this room, or take it back (-1)."""
+    """Add a victim's capacity to `room`, int64[resources, nodes]; sign -1 subtracts it."""
     for held in victim.holdings:
         for resource, amount in held.pod_class.amounts:
             room[resource, held.nodes] += sign * amount * held.pods

@@ -1,4 +1,4 @@
-"""The fewest victims that make room for a claim, the least important first."""
+"""Selects few victims that suffice for a claim, lowest in order first."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -10,9 +10,9 @@ from edl.planner.passes.preemption.victim_order import Victim, add_holdings
 
 
 class FreedCapacity:
-    """Room for some wants, while victims leave their nodes one by one, or come back.
+    """Whether requests fit while victims are evicted or restored one by one.
 
-    What one victim changes is counted on its own nodes, so that many victims cost no more each.
+    A change recounts only the victim's own nodes, so its cost does not depend on other victims.
     """
 
     def __init__(self, room: Ints, requests: Sequence[PodSetRequest]) -> None:
@@ -33,7 +33,7 @@ class FreedCapacity:
                 capacity[held.nodes] = found
 
     def may_suffice(self) -> bool:
-        """Whether there is room for each want alone, by sums."""
+        """Whether each request by itself fits: necessary, and cheap to check."""
         return all(
             total >= request.pods
             for total, request in zip(self._total, self._requests, strict=True)
@@ -47,7 +47,7 @@ class FreedCapacity:
 
 
 class TriedCapacity(NamedTuple):
-    """Room that shows only when victims leave their nodes in the snapshot itself."""
+    """Checks the claim by evicting and restoring victims in the snapshot itself."""
 
     change: Callable[[Victim, int], None]
     suffices: Callable[[], bool]
@@ -57,9 +57,9 @@ class TriedCapacity(NamedTuple):
 
 
 def select_victims(found: Sequence[Victim], relief: FreedCapacity | TriedCapacity) -> list[Victim]:
-    """The first victims that are enough together, but those that can be reprieved.
+    """The shortest sufficient prefix of the victims, less those that can be reprieved.
 
-    Those that matter most are reprieved first, as by kube-scheduler's preemption.
+    The highest in order are reprieved first, as in kube-scheduler's preemption.
     """
     chosen = found[: _prefix(found, relief)]
     kept: list[Victim] = []
@@ -80,7 +80,7 @@ def select_victims(found: Sequence[Victim], relief: FreedCapacity | TriedCapacit
 
 
 def _prefix(found: Sequence[Victim], relief: FreedCapacity | TriedCapacity) -> int:
-    """How many must go, in their order; just those have left when it returns."""
+    """The length of the shortest prefix that suffices; on return, just that prefix is evicted."""
     at, count, step = 0, len(found), 1
     while at < count and not (at and relief.may_suffice()):
         at = _move(found, relief, at, at + 1)

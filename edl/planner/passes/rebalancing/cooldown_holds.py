@@ -1,7 +1,8 @@
-"""Roles in their cooldown: no replica moves for capacity that the next plan would keep for them.
+"""Prevents moves whose freed capacity the next plan would reserve for roles in their cooldown.
 
-The recipient would not get what the donors give up, and would ask again. The next plan assigns
-anew all capacity without a pod: what growth reserves in this plan, and what its moves free.
+The next plan assigns anew all capacity without a pod: what growth reserves in this plan, and what
+its moves free. A role in its cooldown that is less satisfied than the recipient would come first,
+so the recipient would get nothing and another donor would yield.
 """
 
 from collections.abc import Iterator
@@ -18,12 +19,12 @@ from edl.planner.snapshot.role_allocation import RoleAllocation
 
 @dataclass(slots=True)
 class CooldownHolds:
-    """One role per shape and quota, each less satisfied than all later recipients."""
+    """One held role per pod class and quota, each less satisfied than all later recipients."""
 
     snapshot: Snapshot
     ceiling: GrowthCeiling
     _found: dict[tuple[PodClass, int], tuple[RoleAllocation, Ints]] = field(default_factory=dict)
-    """With the room that this plan keeps for roles after it; int64[resources, nodes]."""
+    """Also the capacity pipelined in this plan for roles after it; int64[resources, nodes]."""
 
     def add(self, one: RoleAllocation) -> None:
         kind = (one.pod_class, id(one.quota_request))
@@ -40,12 +41,12 @@ class CooldownHolds:
         return room
 
     def keep(self, pod_class: PodClass, node: int) -> None:
-        """A recipient's pod comes to this node once the donors' have left."""
+        """Count a recipient's pipelined replica on this node."""
         for _, room in self._found.values():
             pod_class.release_from(room, (node,))
 
     def would_reserve(self) -> bool:
-        """Whether the next plan would reserve room for one of them."""
+        """Whether the next plan would reserve capacity for one of the held roles."""
         soon = self.snapshot.capacity.future_idle
         return any(
             could_reserve(self.ceiling, one, soon + kept) for one, kept in self._found.values()
@@ -53,7 +54,7 @@ class CooldownHolds:
 
 
 def _kept(allocation: RoleAllocation) -> Iterator[tuple[int, int]]:
-    """Its replicas that wait for room to come, the last one first: their places and nodes."""
+    """(position, node) of its pipelined replicas, the last one first."""
     for place in reversed(range(allocation.size)):
         placement = allocation.placements[place]
         if not placement.is_new:

@@ -1,7 +1,7 @@
-"""One more replica, by moving placements of this plan that have no pods yet.
+"""Fits one more replica by moving this plan's new placements, which have no pods yet.
 
-Growth places one replica after the other, each on the fullest node, so that small ones may leave
-gaps that no large one fits. Here all of them are placed anew, the largest first.
+Growth places one replica after the other on the fullest node, so small ones may leave gaps too
+small for a large one. Here all new placements are placed anew, the largest first.
 """
 
 from typing import Final
@@ -15,13 +15,14 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 
 _MOST: Final = 64
-"""Seats that are moved together: with more of them gaps hardly matter."""
+"""Most placements to move; with more of them, gaps hardly matter."""
 
 
 def defragment_for(snapshot: Snapshot, ceiling: GrowthCeiling, recipient: RoleAllocation) -> bool:
-    """Whether the recipient found a place so; if not, nothing has changed.
+    """Add a replica to the recipient by moving new placements; False, and no change, if not.
 
-    Smaller ones of this plan wait until the scheduler has placed it: else they would take its room.
+    Growth of smaller replicas is deferred until kube-scheduler has bound the recipient's pod, as
+    they might take its capacity.
     """
     given = _given(snapshot)
     may = (
@@ -51,7 +52,7 @@ def defragment_for(snapshot: Snapshot, ceiling: GrowthCeiling, recipient: RoleAl
     for (allocation, place), node in zip(asked, found, strict=True):
         if place < allocation.size:
             allocation.placements[place] = allocation.placements[place]._replace(node=node)
-    # It was reserved with the others: `place` reserves it again, quotas included.
+    # `_place_all` has reserved the recipient's node; `place` reserves it anew, with its quota.
     node = found[asked.index((recipient, recipient.size))]
     recipient.pod_class.idle.release(node)
     recipient.place(node, IDLE)
@@ -63,9 +64,9 @@ Replica = tuple[RoleAllocation, int]
 
 
 def _given(snapshot: Snapshot) -> list[Replica]:
-    """The placements that replicas of running jobs take now; rules and reserved room stay.
+    """New placements of running jobs on idle capacity, without placement constraints.
 
-    Of more than `_MOST` only the first few: more are not moved.
+    Collection stops above `_MOST`, because so many are not moved at all.
     """
     given: list[Replica] = []
     for allocation in snapshot.allocations:
@@ -85,7 +86,7 @@ def _given(snapshot: Snapshot) -> list[Replica]:
 
 
 def _fresh(placements: list[Placement]) -> int:
-    """How many of the last placements are new, and taken now."""
+    """The number of new placements on idle capacity at the end of the list."""
     count = 0
     while (
         count < len(placements)
@@ -97,7 +98,7 @@ def _fresh(placements: list[Placement]) -> int:
 
 
 def _place_all(snapshot: Snapshot, asked: list[Replica]) -> list[int] | None:
-    """A node for each, in this order, the fullest that takes it; None, and no change."""
+    """Reserve the fullest node that fits for each, in this order; None, and no change, if not."""
     nodes: list[int] = []
     for allocation, _ in asked:
         node = _tightest(snapshot, allocation.pod_class)
@@ -118,7 +119,7 @@ def _tightest(snapshot: Snapshot, pod_class: PodClass) -> int:
         for resource, _ in pod_class.amounts
     ]
     order = np.argsort(np.sum(parts, axis=0), kind="stable") if parts else np.arange(len(nodes))
-    # Sums may have room that no device has.
+    # Amounts may suffice on a node where no single GPU does.
     fullest = (int(nodes[place]) for place in order)
     return next((node for node in fullest if pod_class.idle.allows(node)), NO_NODE)
 

@@ -1,4 +1,4 @@
-"""Roles that may give up a replica, as arrays: one vectorised search finds the best donor."""
+"""Roles that may donate a replica, as arrays, so that one vectorised search finds the best."""
 
 from collections.abc import Sequence
 from math import inf
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Donors:
-    """Shares, last nodes and requests of the donors; updated whenever one of them changes."""
+    """Satisfaction, last node and requests of each donor; call `refresh` after a change."""
 
     def __init__(self, snapshot: Snapshot, allocations: Sequence[RoleAllocation]) -> None:
         self._snapshot = snapshot
@@ -38,10 +38,10 @@ class Donors:
         self._places = {allocation: place for place, allocation in enumerate(allocations)}
         self._helpful: dict[PodClass, Ints] = {}
         self._most: dict[tuple[PodClass | None, int], float] = {}
-        """The most satisfied that a donor for a shape stays (None: any donor), by priority."""
+        """By (pod class or None for any, priority), the highest satisfaction that a donor keeps."""
 
     def _needs(self) -> Ints:
-        """Requests of one replica of each role; int64[resources, roles]."""
+        """The requests of one replica of each role; int64[resources, roles]."""
         numbers = {
             pod_class: number
             for number, pod_class in enumerate({one.pod_class for one in self.allocations})
@@ -63,12 +63,12 @@ class Donors:
             self._node[place] = allocation.placements[-1].node if gives else NO_NODE
 
     def forget_searches(self) -> None:
-        """Room has moved: the donors of each recipient are to be found anew."""
+        """Drop cached searches, because capacity has changed."""
         self._helpful.clear()
         self._most.clear()
 
     def any_for(self, recipient: RoleAllocation, pod_class: PodClass | None = None) -> bool:
-        """Whether a donor, for this shape, stays more satisfied than the recipient is."""
+        """Whether a donor (that helps this pod class) stays more satisfied than the recipient."""
         key = (pod_class, recipient.job.priority)
         most = self._most.get(key)
         if most is None:
@@ -88,12 +88,12 @@ class Donors:
         return found
 
     def candidates(self, recipient: RoleAllocation) -> Ints:
-        """Places of the donors that stay more satisfied than the recipient is now."""
+        """Indexes of donors that stay more satisfied than the recipient is now."""
         fair = self._after > self._snapshot.satisfaction(recipient)
         return np.flatnonzero(fair & (self._priority <= recipient.job.priority))
 
     def helpful(self, pod_class: PodClass, places: Ints) -> Ints:
-        """Donors whose last replica frees room for one pod of this shape on its node."""
+        """Those of the donors `places` whose last replica frees its node for one such pod."""
         places = places[self._node[places] != NO_NODE]
         nodes = self._node[places]
         helps: NDArray[np.bool_] = pod_class.eligible[nodes]
@@ -108,7 +108,10 @@ class Donors:
     def relieving_quotas(
         self, quota_request: QuotaRequest, places: Ints, *, together: bool
     ) -> Ints:
-        """Donors whose last replica frees enough of the insufficient quotas, or a part of it."""
+        """Those of the donors `places` whose last replica relieves all insufficient quotas.
+
+        Sufficiently by itself, or, with `together`, at least a part of what is missing.
+        """
         pays: NDArray[np.bool_] = np.ones(len(places), dtype=np.bool_)
         for quota, cost in quota_request.amounts:
             if quota.future_remaining < cost:
@@ -123,7 +126,7 @@ class Donors:
         return self._by_quota[quota]
 
     def most_satisfied(self, places: Ints) -> RoleAllocation:
-        """Among equals the one that is last in the total order."""
+        """The most satisfied of these donors; among equals the last in the total order."""
         share = self._share[places]
         best = places[share == share.max()]
         return self.allocations[int(best[np.argmax(self._rank[best])])]

@@ -1,11 +1,10 @@
-"""Equal shares in a full cluster: a replica moves from the most to the least satisfied role.
+"""Rebalancing in a full cluster: replicas move from the most to the least satisfied role.
 
-What strictly improves with each resize that no claim asks for is the sorted list of all roles'
-satisfactions (leximin). Growth raises one of them. A move needs donors that stay more satisfied
-than the recipient was before it, and it needs the recipient, or a less satisfied role, to get the
-room: so there is no move whose room the next plan would keep for a role in its cooldown, and none
-whose room a donor might take when it comes back from its restart. Sizes are finite, so resizes end,
-and none is undone.
+Growth and moves strictly improve the sorted list of all roles' satisfactions (leximin). Growth
+raises one of them. A move requires that every donor stays more satisfied than the recipient was
+before, and that the recipient, or a less satisfied role, gets the capacity. So a move is not made
+if the next plan would reserve its capacity for a role in its cooldown, or if a donor might retake
+it on coming back from its restart. As sizes are finite, resizes come to an end, and none is undone.
 """
 
 from bisect import bisect_left, bisect_right
@@ -35,31 +34,31 @@ from edl.planner.teams.reclaim_priority import ALL_IN_REACH, NONE_RECLAIMABLE
 from edl.planner.teams.team_balance import NO_TEAM
 
 _LOOKS: Final = 8_192
-"""Donors that one plan looks at in searches for several to one recipient; the next goes on."""
+"""Donors that one plan examines in searches for several donors at once; the next plan continues."""
 _REPACKS: Final = 4
-"""A plan's vain tries to move its new placements."""
+"""Failed attempts per plan to move its new placements (`defragment_for`)."""
 
 
 @dataclass(slots=True)
 class Rebalance:
-    """Moves replicas until no move is fair, or none helps."""
+    """Moves replicas until no allowed move helps a recipient."""
 
     snapshot: Snapshot
     ceiling: GrowthCeiling
     team: int = NO_TEAM
-    """That of donors and recipients, where teams are configured."""
+    """The team of donors and recipients; NO_TEAM if no teams are configured."""
     donors: Donors = field(init=False)
     _looks: int = _LOOKS
     _repacks: int = _REPACKS
     _gave_up: list[RoleAllocation] = field(default_factory=list)
     _hopeless: set[PodClass] = field(default_factory=set)
-    """Shapes for which a search among several donors found nothing."""
+    """Pod classes for which a search for several donors failed."""
     _deferred: CooldownHolds = field(init=False)
     _took: bool = False
-    """Whether anything has moved."""
+    """Whether any replica has moved."""
     _failed_shares: dict[tuple[PodClass, int], float] = field(default_factory=dict)
-    """The least satisfied that found nothing since the last move, by shape and priority: a role
-    that is as satisfied finds nothing, too."""
+    """By (pod class, priority), the lowest satisfaction at which a search has failed since the last
+    move; it fails at any higher one too."""
 
     def run(self, stuck: Sequence[RoleAllocation]) -> None:
         share = self.snapshot.policy.satisfaction
@@ -84,7 +83,7 @@ class Rebalance:
                     heappush(heap, (self.snapshot.satisfaction(recipient), rank, recipient))
             elif recipient.hold.reason:
                 self._deferred.add(recipient)
-        # Without what a donor takes elsewhere once its replica has left: so the next plan sees it.
+        # By allocated replicas, without pipelined ones: so the next plan computes it as well.
         less = (share(donor, donor.allocated) for donor in self._gave_up if donor.gave_replicas)
         self.snapshot.growth_limit = min(self.snapshot.growth_limit, *less, inf)
         if self.snapshot.growth_limit < inf:
@@ -92,7 +91,7 @@ class Rebalance:
         self._let_recipients_go_first()
 
     def _takes_what_is_left(self, recipient: RoleAllocation) -> bool:
-        """A donor may have freed more than is needed: the next plan would hand that out."""
+        """Add a replica on capacity that donors freed beyond need, as the next plan would."""
         if not (self._took and add_replica(self.snapshot, self.ceiling, recipient, None)):
             return False
         self.donors.refresh(recipient)
@@ -105,8 +104,8 @@ class Rebalance:
             self._deferred.keep(recipient.pod_class, placement.node)
 
     def _serve(self, recipient: RoleAllocation) -> bool:
-        """One replica more for the least satisfied, if there is a way."""
-        # A role that gave meanwhile is less satisfied than when it was put into the heap.
+        """Add a replica to the recipient by a repack or a move; whether that was possible."""
+        # A role that has donated since is less satisfied than when it was put into the heap.
         kind, share = (
             (recipient.pod_class, recipient.job.priority),
             self.snapshot.satisfaction(recipient),
@@ -121,18 +120,18 @@ class Rebalance:
         return served
 
     def _gives_up(self, recipient: RoleAllocation) -> bool:
-        """Whether there is no search left for this shape whose result may differ."""
+        """Whether every search for this pod class has been made and failed."""
         return self._repacks_no_more() and (
             self._looks <= 0 or recipient.pod_class in self._hopeless
         )
 
     def _repack(self, recipient: RoleAllocation) -> bool:
-        """Room among the placements of this plan costs no role anything."""
+        """Fit the recipient by moving this plan's placements, which costs no role a replica."""
         if self._repacks_no_more():
             return False
         if defragment_for(self.snapshot, self.ceiling, recipient):
             self.donors.refresh(recipient)
-            # New placements of others may be on other nodes now.
+            # New placements of other roles may be on other nodes now.
             for moved in (one for one in self.donors.allocations if one.changed):
                 self.donors.refresh(moved)
             return True
@@ -143,9 +142,10 @@ class Rebalance:
         return not self._repacks or self.snapshot.growth_limit < inf or bool(self._gave_up)
 
     def _let_recipients_go_first(self) -> None:
-        """A role that gave a moment ago grows again once the roles have grown that it gave to.
+        """Defer growth of recent donors while their recipients grow.
 
-        Else the scheduler might put its pods where theirs are to go, and all would begin anew.
+        Otherwise kube-scheduler might bind the donors' pods to the capacity freed for recipients,
+        and the moves would repeat.
         """
         growing = [
             one for one in self.snapshot.allocations if one.changed and one.grows and not one.starts
@@ -156,7 +156,7 @@ class Rebalance:
             defer_growth(allocation)
 
     def _wait(self) -> None:
-        """Growth beyond the donors waits until the moves are done (`Snapshot.growth_limit`)."""
+        """Defer growth beyond the donors' satisfaction (`Snapshot.growth_limit`)."""
         share, calm = self.snapshot.policy.satisfaction, self.snapshot.growth_limit
         for allocation in self.snapshot.allocations:
             if allocation.grows and not allocation.starts:
@@ -213,7 +213,7 @@ class Rebalance:
         return moved
 
     def _take_several(self, recipient: RoleAllocation, places: Ints) -> bool:
-        """One pod may need the room of several, and so may the load ceiling."""
+        """Take replicas from several donors: one pod, or the load ceiling, may require that."""
         snapshot, before = self.snapshot, self.snapshot.satisfaction(recipient)
         donors = [self.donors.allocations[place] for place in places]
         least = {donor: self._least(donor, before) for donor in donors}
@@ -271,7 +271,7 @@ class Rebalance:
 
 
 def _weight(reservation: Reservation) -> float:
-    """The part of the cluster that those who gave had there."""
+    """The fraction of the cluster that the donated replicas used."""
     return sum(
         donor.cluster_fraction * len(placements)
         for donor, placements in reservation.evicted.items()

@@ -1,8 +1,8 @@
-"""Replicas move between teams in a full cluster: what is borrowed returns to its owner.
+"""Rebalancing between teams in a full cluster: borrowed capacity returns to its owner.
 
-A replica moves to the team that is furthest below its share, from one that stays above it. So what
-strictly improves is the sorted list of the teams' shares (leximin), and no move is undone. A team
-within its guarantee has the share 0: it takes of all that borrow, and nothing is taken of it.
+A replica moves to the team with the smallest share, from one whose share stays larger. Each move
+strictly improves the sorted list of the teams' shares (leximin), so no move is undone. A team
+within its guarantee has the share 0: it takes from all teams that borrow, and donates nothing.
 """
 
 from collections import defaultdict
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from edl.planner.packing.pod_class import PodClass
 
 _Kind: TypeAlias = tuple[int, Amounts]
-"""A team, and what one replica counts in it."""
+"""(team, what one replica counts in it)"""
 _TRIES: Final = 4
-"""Searches of one plan; the next one goes on."""
+"""Searches per plan; the next plan continues."""
 
 
 @dataclass(slots=True)
 class TeamRebalance:
-    """Moves replicas to the first team of those that could grow, until no move is fair."""
+    """Moves replicas to the team with the smallest share that could grow, while moves are fair."""
 
     snapshot: Snapshot
     ceiling: GrowthCeiling
     balance: TeamBalance
     _teams: set[int] = field(init=False)
-    """Teams with roles."""
+    """Teams that have started roles."""
     _donors: defaultdict[_Kind, list[RoleAllocation]] = field(init=False)
-    """Roles that may give a replica."""
+    """Roles that may donate a replica."""
 
     def __post_init__(self) -> None:
         self._teams = {one.team for one in self.snapshot.allocations}
@@ -52,10 +52,10 @@ class TeamRebalance:
                 self._donors[charge.team, charge.amounts].append(one)
 
     def run(self, stuck: Sequence[RoleAllocation]) -> int:
-        """The team that is furthest below its share of those that could grow, after all moves."""
-        # A role without quota takes nothing from any donor: it holds back no other role.
+        """Make the moves. Returns the team with the smallest share that could still grow."""
+        # A role without remaining quota can take no replica, and must not hold back other roles.
         stuck = [one for one in stuck if one.quota_request.allows(FUTURE_IDLE)]
-        # A role that gives keeps its place: else it would take back what it has given.
+        # A donor keeps its satisfaction of before: a lower one would make it retake its replica.
         waiting = {
             one: self.snapshot.satisfaction(one)
             for one in stuck
@@ -85,7 +85,7 @@ class TeamRebalance:
         return first.team if first else NO_TEAM
 
     def _may_take(self, recipient: RoleAllocation) -> bool:
-        """Whether it may grow now, and some team has a larger share."""
+        """Whether the recipient may grow now, and some team has a larger share than its own."""
         if recipient.hold.reason or not recipient.quota_request.allows(FUTURE_IDLE):
             return False
         return any(map(TeamDonors(self.balance, recipient.team).have_more, self._teams))
@@ -119,36 +119,39 @@ class TeamRebalance:
 
 @dataclass(slots=True)
 class TeamDonors:
-    """What other teams may give to one, as the balance is now.
+    """Which teams may donate to one team, by the current balance.
 
-    Thousands of roles are asked about, but paths part in few places: each of these is compared
-    once, until teams hold something else.
+    Thousands of roles are checked, but only few pairs of teams are compared, so results are cached
+    until the balance changes.
     """
 
     balance: TeamBalance
     team: int
     _version: int = -1
     _beside: dict[int, int] = field(default_factory=dict)
-    """The team at which the path of another parts, NO_TEAM if that one may lose nothing."""
+    """By donor team, the highest team on its path that is not on this team's path.
+
+    NO_TEAM if the donor's team may donate nothing.
+    """
     _stays_above: dict[_Kind, bool] = field(default_factory=dict)
-    """Whether a team that gives such a replica still has more afterwards."""
+    """Whether such a team's share stays larger after it has donated such a replica."""
 
     def have_more(self, other: int) -> bool:
-        """Whether another team has more, where their paths part."""
+        """Whether another team's share is larger, compared just below the common ancestor."""
         pair = self._parted(other)
         return pair is not None and self.balance.share(pair[1]) > self.balance.share(pair[0])
 
     def min_replicas(self, donor: RoleAllocation) -> int:
-        """How many replicas a donor keeps at least: all, where its team would fall below."""
+        """The size down to which a donor yields: its current size if its team may not donate."""
         charge = donor.quota_request.team
         if charge is None or not self.give(charge.team, charge.amounts):
             return donor.size
         return donor.min_replicas
 
     def give(self, other: int, amounts: Amounts) -> bool:
-        """Whether another team may give such a replica, and still has more afterwards.
+        """Whether another team may donate a replica of these amounts.
 
-        It borrows at each level at which it is beside the team.
+        Its share must stay larger, and all teams on its path below the common ancestor must borrow.
         """
         if self._version != self.balance.version:
             self._beside.clear()
@@ -175,7 +178,10 @@ class TeamDonors:
         return NO_TEAM
 
     def _parted(self, other: int) -> tuple[int, int] | None:
-        """Where the paths of two teams part, each one's own; None where one is above the other."""
+        """The children of the common ancestor on the path of this team and of the other one.
+
+        None if one team is an ancestor of the other.
+        """
         mine = self.balance.below_common(other, self.team)
         theirs = self.balance.below_common(self.team, other)
         return (mine[-1], theirs[-1]) if mine and theirs else None

@@ -1,1 +1,1 @@
-"""Nodes that an autoscaler removes: which are needed, and how extras leave the others."""
+"""Scale-down of nodes by an autoscaler: which nodes are needed, and how extras leave the others."""

@@ -1,8 +1,8 @@
-"""Nodes needed by more than replicas above a minimum; such replicas do not keep a node alive.
+"""Needed and unneeded nodes (cluster-autoscaler's words): extras do not keep a node alive.
 
-Unneeded is cluster-autoscaler's word: a node that could be removed. A node is needed
-by a pod of another owner but a DaemonSet, and by a replica that is not an extra. One that no
-autoscaler removes, or that it has left standing for long, may be used as any other.
+A node is needed by a replica that is not an extra, and by a pod of another owner that is not of a
+DaemonSet. A node that no autoscaler may remove, or has not removed for long (`REMOVED_WITHIN`), may
+be used like a needed one.
 """
 
 from collections import Counter
@@ -21,14 +21,14 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, manual_size
 
 REMOVED_WITHIN: Final = timedelta(minutes=20)
-"""A node that is there so long after its extras had to leave is not removed at all.
+"""A node that still exists this long after its extras had to leave counts as never removed.
 
 cluster-autoscaler takes 10 min by itself, and looks every 10 s.
 """
 
 
 def only_needed(snapshot: Snapshot) -> bool:
-    """Whether extras are kept to nodes that are needed anyway."""
+    """Whether extras may run only on needed nodes."""
     mode = snapshot.limits.growth
     return mode is GrowthMode.NEEDED_NODES or (
         mode is GrowthMode.AUTOSCALER and snapshot.autoscaled
@@ -36,14 +36,14 @@ def only_needed(snapshot: Snapshot) -> bool:
 
 
 def required(allocation: RoleAllocation) -> int:
-    """How many of its replicas, the first ones, need their nodes: the others are extras."""
+    """The number of replicas, from the first, that need their nodes; the others are extras."""
     if not allocation.resizable or allocation.hold.nearly_done:
         return allocation.size
     return max(allocation.min_replicas, allocation.role.spec.min, manual_size(allocation.role) or 0)
 
 
 def unneeded(snapshot: Snapshot) -> Mask:
-    """The nodes that nothing needs, as the snapshot stands; bool[nodes]."""
+    """The removable nodes that are not needed, by the current snapshot; bool[nodes]."""
     free = _removable(snapshot) & (_others(snapshot) <= 0)
     for allocation in snapshot.allocations:
         for placement in allocation.placements[: required(allocation)]:
@@ -53,12 +53,12 @@ def unneeded(snapshot: Snapshot) -> Mask:
 
 
 def given_up(snapshot: Snapshot) -> Mask:
-    """Nodes that their autoscaler keeps although they have been unneeded for long."""
+    """Nodes that no autoscaler has removed although they have been unneeded for long."""
     return _unneeded_for(snapshot, snapshot.limits.idle_node_after + REMOVED_WITHIN)
 
 
 def overdue(snapshot: Snapshot) -> Mask:
-    """Nodes unneeded for long enough that extras leave them, without those that were given up."""
+    """Nodes unneeded for so long that extras leave them, without `given_up` ones; bool[nodes]."""
     return _unneeded_for(snapshot, snapshot.limits.idle_node_after) & ~given_up(snapshot)
 
 
@@ -68,7 +68,7 @@ def _unneeded_for(snapshot: Snapshot, wait: timedelta) -> Mask:
 
 
 def _removable(snapshot: Snapshot) -> Mask:
-    """Where Karpenter has pools it removes their nodes; else an autoscaler may remove any."""
+    """Nodes that an autoscaler may remove: those of Karpenter's pools if it has any, else all."""
     nodes = snapshot.state.nodes
     pooled = snapshot.state.pooled or any(_is_pooled(node) for node in nodes)
     names = {node.name for node in nodes if not node.kept and (_is_pooled(node) or not pooled)}
@@ -80,7 +80,7 @@ def _is_pooled(node: Node) -> bool:
 
 
 def _others(snapshot: Snapshot) -> Ints:
-    """How many pods of other owners keep each node; int64[nodes]."""
+    """The number of other owners' pods that need each node; int64[nodes]."""
     ours = Counter(
         pod.node
         for job in snapshot.all_jobs

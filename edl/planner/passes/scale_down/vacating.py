@@ -1,8 +1,8 @@
-"""Replicas above the minimum leave nodes that nothing else needs, and grow only where nodes stay.
+"""Extras leave unneeded nodes, and grow only on needed ones.
 
-What leaves: the highest indexes of a role, as many as it has extras there. Where others of its
-replicas are on the node, these move to the room on needed nodes that is kept for them: pods that
-the plan places at once, others when the autoscaler drains the node.
+A role gives up its highest indexes, as many as it has extras on such nodes. If the replicas on the
+node are others, these move to capacity reserved on needed nodes: gated pods at once, other pods
+when the autoscaler drains the node.
 """
 
 from collections import defaultdict
@@ -23,19 +23,20 @@ from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocat
 
 @dataclass(slots=True)
 class Vacating:
-    """For one decision; it does nothing where extras may run on any node."""
+    """Mutable within one decision; does nothing if extras may run on any node."""
 
     snapshot: Snapshot
     decisions: Decisions
     unneeded: Mask = field(init=False)
-    """Nodes that nothing but extras needs, before anything is decided; bool[nodes]."""
+    """Nodes that only extras use, before any decision of this plan; bool[nodes]."""
     _given_up: Mask = field(init=False)
-    """Nodes that no autoscaler has removed in time: they may be used."""
+    """Nodes that no autoscaler has removed in time, which may be used."""
     _narrow: dict[PodClass, tuple[PodClass, PodClass]] = field(default_factory=dict)
-    """On the nodes that stay, and on the others."""
+    """The pod class restricted to nodes for extras, and to the other nodes."""
     _due: Mask = field(init=False)
-    """Nodes that extras have to leave, also those without any."""
+    """Nodes that extras must leave now, with or without extras on them."""
     _needed: dict[PodClass, tuple[PodClass, PodClass]] = field(default_factory=dict)
+    """The pod class restricted to needed nodes, and to all nodes that are not due."""
 
     def __post_init__(self) -> None:
         none = np.zeros(len(self.snapshot.capacity.index), dtype=np.bool_)
@@ -45,14 +46,15 @@ class Vacating:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Nodes that only extra replicas need."""
+        """Names of the nodes that only extras use."""
         names = self.snapshot.capacity.node_names
         return tuple(names[node] for node in np.flatnonzero(self.unneeded).tolist())
 
     def vacate(self) -> None:
-        """Take extras off the nodes whose time is over, the cheapest first.
+        """Move extras off the nodes that are due.
 
-        A restart costs work: of nodes that cost one, the cheapest goes when no other has to.
+        Restarts cost work: nodes that require none are vacated at once, and only if there are none
+        of these, one node that does, the cheapest.
         """
         self._due[list(self._overdue())] = True
         found = self._occupied(frozenset(np.flatnonzero(self._due).tolist()))
@@ -64,9 +66,10 @@ class Vacating:
             self._leave(allocation, nodes)
 
     def keep_growth_to_needed_nodes(self) -> None:
-        """Extras that come in this plan come where nodes stay.
+        """Restrict the growth of extras to needed nodes.
 
-        kube-scheduler knows nothing of that: pods that it places come when no other node is left.
+        kube-scheduler does not know this restriction, so ungated roles grow only while none of the
+        other nodes fits their pods.
         """
         schedulable = self.snapshot.capacity.schedulable
         free = self.unneeded & unneeded(self.snapshot) & ~self._given_up & schedulable
@@ -101,7 +104,7 @@ class Vacating:
                 yield node
 
     def _occupied(self, nodes: frozenset[int]) -> dict[int, list[RoleAllocation]]:
-        """The roles on each of these nodes; not where one of them may not restart yet."""
+        """By node, the roles on it; without nodes where a role that must restart cools down."""
         found: defaultdict[int, list[RoleAllocation]] = defaultdict(list)
         for allocation in self.snapshot.allocations if nodes else ():
             for node in sorted(nodes.intersection(one.node for one in allocation.placements)):
@@ -118,7 +121,10 @@ class Vacating:
                 self._take_off(allocation, position)
 
     def _take_off(self, allocation: RoleAllocation, position: int) -> None:
-        """End the highest index at once if kube-scheduler could bind it to the node again."""
+        """Move an extra off its node, or evict it if it cannot be moved.
+
+        An ungated highest index is evicted, since kube-scheduler could bind it to the node again.
+        """
         goes = allocation.restarts_to_resize or (
             position == allocation.size - 1 and not allocation.role.template.gated
         )
@@ -142,7 +148,7 @@ class Vacating:
             )
 
     def _elsewhere(self, allocation: RoleAllocation) -> Placement | None:
-        """Room on a node that is needed, else on one that extras need not leave yet."""
+        """A placement on a needed node, else on one that extras need not leave yet; or None."""
         snapshot, role = self.snapshot, allocation.role
         if role.template.gated and role not in roles_with_movable_pods(allocation.job):
             return None
@@ -161,5 +167,5 @@ def _restarted(roles: Iterable[RoleAllocation]) -> list[RoleAllocation]:
 
 
 def _cost(roles: Iterable[RoleAllocation]) -> int:
-    """The pods that stop."""
+    """The number of pods that restart."""
     return sum(role.status.size for one in _restarted(roles) for role in one.job.live)
