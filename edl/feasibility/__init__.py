@@ -1,1 +1,1 @@
-"""Where a pod may run: rules of kube-scheduler and KubeShare, for plans and simulations alike."""
+"""Where a pod may run, by the rules of kube-scheduler and KubeShare, for plans and simulations."""

@@ -1,4 +1,4 @@
-"""What rules say of one more pod of a shape on a node: from counts that follow every placement."""
+"""Whether placement constraints allow one more pod on a node, by counts updated per placement."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,20 +13,20 @@ from edl.feasibility.horizon import IDLE, Horizon
 
 
 class DomainIndex(NamedTuple):
-    """The domain of each node, -1 for none, and how many there are."""
+    """The number of each node's domain, -1 for none, and the number of domains."""
 
     of: list[int]
     of_nodes: Ints
-    """The same as an array; int64[nodes]."""
+    """`of` as an array; int64[nodes]."""
     size: int
 
 
 class ConstraintCount:
     """Pods that one constraint counts, by domain: now, and once terminating ones are gone.
 
-    Domains without any are not kept. `fixed` are those where pods of other owners stay. `eased`
-    and `joined` grow where a rule may allow what it forbade: fewer pods or a higher minimum, and
-    pods in another domain.
+    Domains without pods have no entry. `fixed` are domains with other owners' pods that stay.
+    `eased` and `joined` are incremented when the constraint may allow what it forbade before:
+    `eased` on fewer pods or a higher minimum, `joined` on pods in a new domain.
     """
 
     __slots__ = (
@@ -50,10 +50,10 @@ class ConstraintCount:
         self.eased = self.joined = 0
         self._least = 0
         self._tally: Counter[int] = Counter()
-        """The number of domains by their number of pods; empty until the fewest are asked for."""
+        """The number of domains by their number of pods; empty until `least` is read."""
 
     def add_existing(self, node: int, pods: int, leaving: int, *, others: bool) -> None:
-        """Pods that stand there before the decision."""
+        """Count pods that exist before the decision; `leaving` of them are terminating."""
         domain = self.of[node]
         if domain >= 0:
             _add(self.pods, domain, pods)
@@ -62,7 +62,7 @@ class ConstraintCount:
                 self.fixed.add(domain)
 
     def change(self, node: int, pods: int, horizon: Horizon) -> None:
-        """Pods that are placed, or go (negative)."""
+        """Count pods that are placed, or removed if negative."""
         domain = self.of[node]
         if domain < 0:
             return
@@ -77,7 +77,7 @@ class ConstraintCount:
 
     @property
     def least(self) -> int:
-        """The fewest pods soon in any domain."""
+        """The fewest future pods of any domain."""
         if not self._tally:
             self._tally.update(self.future_pods.values())
             self._tally[0] += self.domains.size - len(self.future_pods)
@@ -104,7 +104,10 @@ def _add(pods: dict[int, int], domain: int, more: int) -> None:
 
 
 class SpreadConstraint(NamedTuple):
-    """A spread: no domain gets more than `skew` ahead. `own` is 1 where the pod counts itself."""
+    """A topology spread constraint with its `maxSkew` and `minDomains`.
+
+    `own` is 1 if the constraint selects the pod itself, else 0.
+    """
 
     pod_count: ConstraintCount
     skew: int
@@ -112,7 +115,7 @@ class SpreadConstraint(NamedTuple):
     own: int
 
     def allows(self, node: int) -> bool:
-        # Pods that terminate do not count (kubernetes/kubernetes 87621): what will be soon does.
+        # Terminating pods do not count (kubernetes/kubernetes 87621), so future pods decide.
         domain = self.pod_count.of[node]
         least = 0 if self.pod_count.domains.size < self.domains else self.pod_count.least
         return (
@@ -122,19 +125,22 @@ class SpreadConstraint(NamedTuple):
 
 
 class AffinityConstraint(NamedTuple):
-    """Pod affinity, a count per term. `may_be_first`: of those that it looks for."""
+    """Pod affinity, with a count per term.
+
+    `may_be_first`: its terms select the pod itself, so it need not wait for a matching pod.
+    """
 
     counts: tuple[ConstraintCount, ...]
     may_be_first: bool
 
     def has_no_match(self, horizon: Horizon) -> bool:
-        """Whether none of the pods it looks for exists, and it need not wait for them."""
+        """Whether no matching pod exists, and the pod may be the first."""
         return self.may_be_first and not any(
             count.future_pods or (horizon is IDLE and count.pods) for count in self.counts
         )
 
     def allows(self, node: int, horizon: Horizon) -> bool:
-        """Whether it may come: next to pods that stay (pods that leave attract none)."""
+        """Whether the pod may run on this node; terminating pods do not satisfy affinity."""
         if any(count.of[node] < 0 for count in self.counts):
             return False
         soon = self._meets(node, [count.future_pods for count in self.counts])
@@ -143,7 +149,7 @@ class AffinityConstraint(NamedTuple):
         )
 
     def _meets(self, node: int, pods: Sequence[dict[int, int]]) -> bool:
-        """Whether all that it looks for are there, or none anywhere and it may be the first."""
+        """Whether all terms match pods in the node's domains, or the pod may be the first."""
         if all(count.of[node] in found for count, found in zip(self.counts, pods, strict=True)):
             return True
         return self.may_be_first and not any(pods)
@@ -151,9 +157,10 @@ class AffinityConstraint(NamedTuple):
 
 @dataclass(slots=True)
 class ConstraintState:
-    """The rules of one shape: it keeps out of the domains of `anti_affinity`.
+    """The placement constraints of one shape.
 
-    `carried` are the counts in which its own pods count, those of other shapes' rules among them.
+    `anti_affinity` counts pods that exclude it from their domain. `carried` are the counts that its
+    own pods change, including those of other shapes' constraints.
     """
 
     anti_affinity: Sequence[ConstraintCount] = ()
@@ -163,7 +170,7 @@ class ConstraintState:
 
     @property
     def counts(self) -> frozenset[ConstraintCount]:
-        """What decides where its pods may be."""
+        """All counts that decide where its pods may run."""
         near = self.affinity.counts if self.affinity else ()
         return frozenset(
             (
@@ -175,12 +182,12 @@ class ConstraintState:
 
     @property
     def follows_others(self) -> bool:
-        """Whether others must be placed before it: it may not be the first."""
+        """Whether pods that match its affinity must be placed first."""
         return self.affinity is not None and not self.affinity.may_be_first
 
     @property
     def eased(self) -> int:
-        """As long as it is the same, what is forbidden stays so."""
+        """A version: while it is unchanged, a node that was forbidden stays forbidden."""
         found = 0
         for count in self.anti_affinity:
             found += count.eased
@@ -191,7 +198,7 @@ class ConstraintState:
         return found
 
     def split_by_domains(self, few: int) -> tuple["ConstraintState", "ConstraintState"]:
-        """Those of its rules over at most `few` domains, and the others."""
+        """Its constraints over at most `few` domains, and its other constraints."""
 
         def coarse(count: ConstraintCount) -> bool:
             return count.domains.size <= few
@@ -206,16 +213,16 @@ class ConstraintState:
         return part(nears[0], is_coarse=True), part(nears[1], is_coarse=False)
 
     def allows(self, node: int, horizon: Horizon) -> bool:
-        """Whether one more pod may come to this node."""
+        """Whether one more pod may run on this node."""
         if self.anti_affinity and self.clashes(node, horizon):
             return False
-        for spread in self.spread:  # asked for each node: all() costs as much as its answer
+        for spread in self.spread:  # innermost loop: all() would double its cost
             if not spread.allows(node):
                 return False
         return self.affinity is None or self.affinity.allows(node, horizon)
 
     def clashes(self, node: int, horizon: Horizon) -> bool:
-        """Whether a pod is there that it must stay away from."""
+        """Whether anti-affinity, or a used host port, excludes it from this node."""
         for count in self.anti_affinity:
             domain = count.of[node]
             if domain >= 0 and (
@@ -225,7 +232,7 @@ class ConstraintState:
         return False
 
     def is_repelled_by(self, node: int, taken: Mapping[ConstraintCount, AbstractSet[int]]) -> bool:
-        """Whether pods in these domains, by the counts in which they count, are in its way."""
+        """Whether pods in the domains `taken`, by the counts that they change, exclude it here."""
         return any(count.of[node] in taken.get(count, ()) for count in self.anti_affinity)
 
     def change(self, node: int, pods: int, horizon: Horizon) -> None:
@@ -233,9 +240,9 @@ class ConstraintState:
             count.change(node, pods, horizon)
 
     def pods_per_node(self, pods: Ints) -> Ints:
-        """At most how many of these pods per node the rules allow; int64[nodes].
+        """An upper bound of `pods` per node by anti-affinity; int64[nodes].
 
-        Only what stands against it for good: others' pods, and its own beside each other.
+        Only permanent conflicts count: with other owners' pods, and among its own pods.
         """
         for count in self.anti_affinity:
             nodes = count.domains.of_nodes
@@ -246,7 +253,7 @@ class ConstraintState:
 
 
 def _one_each(pods: Ints, domains: Ints) -> Ints:
-    """At most one pod a domain, on the node of it that has most room."""
+    """At most one pod per domain, on its node with the most capacity."""
     order = np.argsort(-pods, kind="stable")
     _, first = np.unique(domains[order], return_index=True)
     best = order[first]

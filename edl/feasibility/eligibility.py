@@ -1,4 +1,4 @@
-"""Which nodes a pod may use, whatever their room: cordons, taints, selector, node affinity.
+"""Which nodes a pod may use, whatever their capacity: cordons, taints, selector, node affinity.
 
 The rules are kube-scheduler's (plugins NodeUnschedulable, TaintToleration and NodeAffinity).
 """
@@ -18,11 +18,11 @@ Mask = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 NAME_FIELD: Final = "metadata.name"
-"""The one matchFields key that Kubernetes knows; it stands among the requirements."""
+"""The only matchFields key of Kubernetes; shapes keep it among the label requirements."""
 
 
 class Eligibility:
-    """Masks over the nodes, in their order; each distinct rule is worked out once."""
+    """Masks over the nodes, in their order; each distinct rule is evaluated once."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._nodes = nodes
@@ -37,7 +37,7 @@ class Eligibility:
         return self._schedulable & self.tolerated(shape) & self.selected(shape)
 
     def tolerated(self, shape: Shape) -> Mask:
-        """Nodes whose taints this shape tolerates."""
+        """Nodes whose taints this shape tolerates; bool[nodes]."""
         found = self._tolerated.get(shape.tolerations)
         if found is None:
             verdicts = {
@@ -49,7 +49,7 @@ class Eligibility:
         return found
 
     def selected(self, shape: Shape) -> Mask:
-        """Nodes that the node selector and the required node affinity name."""
+        """Nodes that match the node selector and the required node affinity; bool[nodes]."""
         rule = (shape.node_selector, shape.affinity)
         if rule not in self._selected:
             self._selected[rule] = self._select(shape)
@@ -78,13 +78,13 @@ class Eligibility:
         return np.array([verdicts[value] for value in values], dtype=np.bool_)
 
     def _named(self, names: Sequence[str]) -> Mask:
-        """Pins name many nodes, one a term: each costs a look-up."""
+        """Nodes by name: a look-up per term, as pinned pods name many nodes, one per term."""
         found: Mask = np.zeros(len(self._nodes), dtype=np.bool_)
         found[[self._index[name] for name in names if name in self._index]] = True
         return found
 
     def values(self, key: str) -> list[str | None]:
-        """The value of a label on each node, None without it."""
+        """The value of a label on each node, None without the label."""
         if key not in self._values:
             self._values[key] = [
                 node.name if key == NAME_FIELD else (node.labels or {}).get(key)

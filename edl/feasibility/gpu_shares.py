@@ -1,7 +1,7 @@
-"""Shares of GPUs, device by device: a node may have the sum, and no GPU that has the part.
+"""Shares of GPUs, counted per device: a node may have the sum free, but no GPU the part.
 
-KubeShare's rules (pkg/scheduler/filter.go, pod.go): up to one GPU, a pod needs a single device with
-the compute and the memory; above it, as many devices that no pod has a share of.
+KubeShare's rules (pkg/scheduler/filter.go, pod.go): a pod of up to one GPU needs one device with
+the compute and the memory; a larger pod needs that many devices on which no pod has a share.
 """
 
 from collections import defaultdict
@@ -15,12 +15,12 @@ from edl.feasibility.horizon import IDLE, Horizon
 from edl.model import Device, GpuUsage, Node, Pod, Role, Shape, Share
 
 _MODEL_LABEL: Final = "nvidia.com/gpu.product"
-"""NVIDIA's GPU feature discovery writes it; a node without it may have any model."""
+"""Written by NVIDIA's GPU feature discovery; a node without it may have any model."""
 
 
 @dataclass(slots=True, eq=False)
 class _Gpu:
-    """What is free of one device; `alone`: if none of our training jobs held a share."""
+    """Free compute and memory of one device; `empty`: if no training job held a share."""
 
     memory: int
     observed: GpuUsage
@@ -41,7 +41,7 @@ class _Gpu:
                 return self.empty
 
     def part(self, share: Share) -> GpuUsage:
-        """What a pod with this share holds here."""
+        """What a pod with this share uses of this device."""
         return share.part(self.memory)
 
     def change(self, part: GpuUsage, sign: int, horizon: Horizon) -> None:
@@ -56,17 +56,17 @@ class _Place(NamedTuple):
 
     gpus: tuple[_Gpu, ...]
     holds_idle: bool = False
-    """Taken from `idle` too."""
+    """Reserved in `idle` as well."""
     bound: bool = False
-    """A pod is there in truth: if it comes back, then to these."""
+    """A pod exists that uses these devices; if it is restored, it must get the same ones."""
     before: tuple[GpuUsage, ...] = ()
-    """Once it has left, what was free of each then."""
+    """After its eviction, what was free of each device at that time."""
 
 
 class GpusByNode(dict[int, list[_Gpu]]):
-    """The devices of each node, by row of the grid: read at the first use.
+    """The devices of each node, by node index, read on first use.
 
-    `nodes` are those with devices; of the others the sums of resources decide.
+    `nodes` are those with devices; on other nodes resource amounts alone decide.
     """
 
     def __init__(self, nodes: Sequence[Node]) -> None:
@@ -78,7 +78,7 @@ class GpusByNode(dict[int, list[_Gpu]]):
 
 
 class GpuCheckpoint(NamedTuple):
-    """How the devices stood: the room of those that were read, and the places of each packing."""
+    """The state of all devices read so far, and of each allocator's pods."""
 
     room: dict[int, list[tuple[_Gpu, GpuUsage, GpuUsage]]]
     places: tuple[tuple["ShareAllocator", dict[int, list[_Place]], dict[int, list[_Place]]], ...]
@@ -91,36 +91,36 @@ class ShareAllocator:
     share: Share
     gpus: GpusByNode
     refused: frozenset[int]
-    """Nodes with another model of GPU."""
+    """Indexes of nodes with another GPU model."""
     places: defaultdict[int, list[_Place]] = field(default_factory=lambda: defaultdict(list))
     left: defaultdict[int, list[_Place]] = field(default_factory=lambda: defaultdict(list))
-    """Where bound pods were that have made room; a pod that comes back takes it again."""
+    """Devices of evicted bound pods, which a restored pod gets again."""
     _known: dict[tuple[Horizon, int], int] = field(default_factory=dict)
 
     def allows(self, node: int, horizon: Horizon) -> bool:
-        """Whether a node has devices for one more."""
+        """Whether a node has free devices for one more pod."""
         if node in self.refused:
             return False
         return node not in self.gpus.nodes or bool(self._choose(self.gpus[node], horizon))
 
     def readmits(self, node: int, horizon: Horizon, *, bound: bool) -> bool:
-        """Whether a pod that left may come back: a bound one only to where it still is."""
+        """Whether an evicted pod may be restored: a bound one only on its own devices."""
         if node in self.gpus.nodes and bound and self.left[node]:
             return self._left(node) is not None
         return self.allows(node, horizon)
 
     def change(self, node: int, pods: int, horizon: Horizon) -> None:
-        """Pods that are placed, or go (negative)."""
+        """Count pods that are placed, or removed if negative."""
         if node in self.gpus.nodes:
             for _ in range(abs(pods)):
                 self._come(node, horizon) if pods > 0 else self._go(node, horizon)
 
     def _left(self, node: int) -> int | None:
-        """Which of those that left may come back: the last whose devices still have its part."""
+        """The index in `left` of the last evicted pod that still fits on its devices, or None."""
         for at in reversed(range(len(self.left[node]))):
             place = self.left[node][at]
             pairs = zip(place.gpus, place.before, strict=True)
-            # An overcommitted device takes back what it held: that makes nothing worse.
+            # A pod may return to an overcommitted device if nothing was taken there since.
             if all(
                 gpu.future_idle.covers(gpu.part(self.share)) or gpu.future_idle.covers(before)
                 for gpu, before in pairs
@@ -138,7 +138,7 @@ class ShareAllocator:
         if horizon is not IDLE and (at := self._left(node)) is not None:
             return self.left[node].pop(at)
         found = self.gpus[node]
-        # No pod comes without room, but for a moment, while a plan is put back as it was.
+        # Pods are placed only where they fit, except briefly while reservations are undone.
         gpus = self._choose(found, horizon) or (max(found, key=lambda gpu: gpu.future_idle),)
         return _Place(gpus, holds_idle=horizon is IDLE)
 
@@ -148,7 +148,7 @@ class ShareAllocator:
             (at for at in reversed(range(len(places))) if places[at].holds_idle is idle), None
         )
         if at is None:
-            return  # a bound pod that names no device of this node: its part is in no book
+            return  # a bound pod that names no device of this node was never counted
         place = places.pop(at)
         for gpu in place.gpus:
             gpu.change(gpu.part(self.share), 1, horizon)
@@ -166,7 +166,7 @@ class ShareAllocator:
         return tuple([found[place] for place in places])
 
     def pods_per_node(self, pods: Ints, horizon: Horizon) -> Ints:
-        """At most how many of these pods per node the devices take; int64[nodes]."""
+        """`pods` per node, capped by how many the devices hold; int64[nodes]."""
         most = pods.copy()
         for node in self.gpus.nodes:
             if most[node] > 0:
@@ -175,7 +175,7 @@ class ShareAllocator:
         return most
 
     def _on(self, node: int, horizon: Horizon) -> int:
-        """How many pods the devices of one node take; what stays as it is is counted once."""
+        """How many pods fit on one node's devices; cached at horizons that never change."""
         known = self._known.get((horizon, node))
         if known is None:
             found = self.gpus[node]
@@ -190,22 +190,23 @@ class ShareAllocator:
 
 
 def best_fit(share: Share, free: Sequence[GpuUsage], memory: Sequence[int]) -> tuple[int, ...]:
-    """The places of a pod's devices, those with the least left; none where too few have its part.
+    """The indexes of the devices for one pod, those with least left first; () if too few fit.
 
     `free` and `memory` (bytes) are those of a node's devices.
     """
-    parts, rooms = {size: share.part(size) for size in set(memory)}, enumerate(free)  # mostly one
+    # The devices of one node mostly have one size of memory.
+    parts, rooms = {size: share.part(size) for size in set(memory)}, enumerate(free)
     fitting = sorted([(left, at) for at, left in rooms if left.covers(parts[memory[at]])])
     return tuple([at for _, at in fitting[: share.gpus]]) if len(fitting) >= share.gpus else ()
 
 
 def has_model(node: Node, share: Share) -> bool:
-    """Whether a node's GPUs are of the model that a pod asks for, or the node does not tell."""
+    """Whether a node's GPUs are of the requested model, or of unknown model."""
     return not share.model or (node.labels or {}).get(_MODEL_LABEL, "") in ("", share.model)
 
 
 def _both(one: GpuUsage, other: GpuUsage) -> GpuUsage:
-    """What both have."""
+    """The smaller amount of each."""
     if one == other:
         return one
     return GpuUsage(min(one.compute, other.compute), min(one.memory, other.memory))
@@ -218,7 +219,7 @@ def _times(free: GpuUsage, part: GpuUsage) -> int:
 
 
 class GpuShares:
-    """A `ShareAllocator` for each shape with a share; all of them follow each reservation."""
+    """A `ShareAllocator` per shape with a share; all of them use the same devices."""
 
     def __init__(self, nodes: Sequence[Node], roles: Iterable[Role]) -> None:
         self.gpus = GpusByNode(nodes)
@@ -228,7 +229,7 @@ class GpuShares:
             self._add_pods(role)
 
     def checkpoint(self) -> GpuCheckpoint:
-        """How all of them stand, for `restore` when reservations are undone."""
+        """The state of all allocators, for `restore` when reservations are undone."""
         packings = self._allocators.values()
         return GpuCheckpoint(
             {
@@ -239,7 +240,7 @@ class GpuShares:
         )
 
     def restore(self, mark: GpuCheckpoint) -> None:
-        """As it was, device by device: taken anew, pods might not find the same ones."""
+        """Restore a checkpoint exactly; placing the pods anew might choose other devices."""
         for node in self.gpus.keys() - mark.room.keys():
             del self.gpus[node]
         for gpu, now, soon in chain.from_iterable(mark.room.values()):
@@ -251,7 +252,7 @@ class GpuShares:
             allocator.left.update(_copied(left))
 
     def allocator_of(self, shape: Shape) -> ShareAllocator | None:
-        """Where pods of this shape are; None where they share no GPU."""
+        """The allocator of a shape; None if its pods share no GPU."""
         if shape.share is None:
             return None
         if shape not in self._allocators:
@@ -262,7 +263,7 @@ class GpuShares:
         return self._allocators[shape]
 
     def _add_pods(self, role: Role) -> None:
-        """Note on which devices a role's pods are, the highest index last: it goes first."""
+        """Record the devices of a role's pods, in index order: the last one is evicted first."""
         allocator = self.allocator_of(role.template.shape)
         if allocator is None:
             return
@@ -275,7 +276,7 @@ class GpuShares:
                     allocator.places[node].append(_Place(gpus, bound=True))
 
     def _of(self, pod: Pod) -> tuple[int, tuple[_Gpu, ...]]:
-        """The row of a pod's node, and those devices of it that the pod names."""
+        """The index of a pod's node, -1 if unknown, and the node's devices that the pod names."""
         node = self._index.get(pod.node, -1)
         if node < 0 or not pod.devices:
             return node, ()
@@ -289,7 +290,7 @@ def _copied(places: Mapping[int, list[_Place]]) -> dict[int, list[_Place]]:
 
 
 def gpu_shares_of(nodes: Sequence[Node], roles: Iterable[Role]) -> GpuShares | None:
-    """None where no node has devices that are shared: the usual case."""
+    """None if no node has shared devices, which is the usual case."""
     return GpuShares(nodes, roles) if any(node.devices for node in nodes) else None
 
 

@@ -1,20 +1,20 @@
-"""When capacity is counted: now, or once all pods that leave are gone (Volcano's two words)."""
+"""When capacity is counted: now, or once all terminating pods are gone (Volcano's two words)."""
 
 from enum import Enum, auto
 from typing import Final
 
 
 class Horizon(Enum):
-    """A moment at which capacity is counted."""
+    """The state of the cluster in which capacity is counted."""
 
     OBSERVED = auto()
-    """Idle before this plan placed anything."""
+    """Idle before this plan reserved anything."""
     IDLE = auto()
-    """Idle now: it is idle once pods have left, too, and whatever is taken is taken from both."""
+    """Idle now. A reservation of idle capacity also reserves it at FUTURE_IDLE."""
     FUTURE_IDLE = auto()
-    """Idle once all pods that leave are gone."""
+    """Idle once all terminating and evicted pods are gone."""
     EMPTY = auto()
-    """If no training job held anything: the most that taking replicas off nodes can free."""
+    """Idle if no training job used anything: the most that evicting replicas can free."""
 
 
 IDLE: Final = Horizon.IDLE

@@ -1,8 +1,8 @@
-"""Neighbours: pods counted by domain, as far as rules ask for it.
+"""Counts pods by topology domain, as far as placement constraints need it.
 
-The rules are kube-scheduler's (plugins PodTopologySpread, InterPodAffinity and NodePorts). What it
-knows and we do not counts as fitting: a namespaceSelector with terms, labels that number the pods
-of one template, pods of others that wait for a node. Preferences do not bind.
+The rules are those of kube-scheduler's plugins PodTopologySpread, InterPodAffinity and NodePorts.
+What is not modelled counts as fitting: a namespaceSelector with terms, labels that differ between
+pods of one template, other owners' pending pods. Preferences are ignored.
 """
 
 from collections import defaultdict
@@ -37,23 +37,23 @@ _SOME_ADDRESS: Final = ""
 
 
 class _Matching(NamedTuple):
-    """Pods that all of these select."""
+    """Pods that all of these selectors select."""
 
     selectors: tuple[Selector, ...]
 
 
 class _Repelling(NamedTuple):
-    """Pods with this anti-affinity: pods that it selects stay away from them."""
+    """Pods with this anti-affinity term, which excludes the pods that it selects."""
 
     term: PodAffinityTerm
 
 
 _Mark: TypeAlias = _Matching | _Repelling | HostPort
-"""What a pod has, and a rule counts. A port with _SOME_ADDRESS: whatever its address."""
+"""A property of pods that constraints count. A port with _SOME_ADDRESS stands for any address."""
 
 
 class TopologyState:
-    """A `ConstraintState` for each shape with constraints; its counts follow each reservation."""
+    """A `ConstraintState` per shape with constraints; reservations update the shared counts."""
 
     def __init__(
         self, nodes: Sequence[Node], eligibility: Eligibility, all_rules: Iterable[PodConstraints]
@@ -74,11 +74,11 @@ class TopologyState:
         self._states: dict[Shape, ConstraintState] = {}
 
     def constraints_of(self, shape: Shape) -> ConstraintState | None:
-        """What binds pods of this shape; it counts those that come and go."""
+        """The constraints of a registered shape, or None."""
         return self._states.get(shape)
 
     def register(self, shapes: Iterable[Shape]) -> None:
-        """Make what binds each shape; first the counts, then the pods that count in each."""
+        """Build the constraints of each shape: first all counts, then which of them it changes."""
         found = [(shape, shape.constraints) for shape in dict.fromkeys(shapes) if shape.constraints]
         for shape, rules in found:
             self._states[shape] = self._made(shape, rules)
@@ -86,7 +86,7 @@ class TopologyState:
             self._states[shape].carried = self.carried(rules)
 
     def carried(self, rules: PodConstraints) -> tuple[ConstraintCount, ...]:
-        """The counts in which a pod counts."""
+        """The counts that a pod with these constraints changes."""
         marks = self._marks(rules)
         return tuple(count for mark in marks for count in self._by_mark.get(mark, ()))
 
@@ -127,7 +127,7 @@ class TopologyState:
             yield SpreadConstraint(self._counted(mark, domains), spread.skew, spread.domains, own)
 
     def _count(self, mark: _Mark, key: str | None) -> ConstraintCount:
-        """By the domains of a label; without one, by node."""
+        """The count of a mark by the domains of a label; without a label, by node."""
         return self._counted(mark, self._by_label(key))
 
     def _counted(self, mark: _Mark | None, domains: DomainIndex) -> ConstraintCount:
@@ -147,7 +147,10 @@ class TopologyState:
     def _spread_over(
         self, shape: Shape, spread: TopologySpread, keys: tuple[str, ...]
     ) -> DomainIndex:
-        """Nodes with the labels of all of a pod's spreads, and that its policies honour."""
+        """Domains of nodes that have the labels of all of a pod's spread constraints.
+
+        Nodes that its nodeAffinityPolicy or nodeTaintsPolicy excludes are left out.
+        """
         affinity = (shape.node_selector, shape.affinity) if spread.by_affinity else None
         tolerations = shape.tolerations if spread.by_taints else None
         name = (spread.key, keys, affinity, tolerations)
@@ -191,7 +194,7 @@ def _held_by(port: HostPort) -> tuple[HostPort, ...]:
 
 
 def _taken_by(port: HostPort) -> tuple[HostPort, ...]:
-    """A pod that has one of these has taken it."""
+    """The marks of pods that conflict with this host port."""
     if port.address == _EVERY_ADDRESS:
         return (port._replace(address=_SOME_ADDRESS),)
     return (port, port._replace(address=_EVERY_ADDRESS))
@@ -200,7 +203,7 @@ def _taken_by(port: HostPort) -> tuple[HostPort, ...]:
 def topology_state_of(
     state: ClusterState, nodes: Sequence[Node], eligibility: Eligibility
 ) -> TopologyState | None:
-    """The pods as they stand, or nothing where no rule asks: the usual case."""
+    """The existing pods, counted; None if no shape has constraints, which is the usual case."""
     roles = [role for job in state.jobs for role in job.roles if role.template.shape.constraints]
     shapes = [role.template.shape for role in roles]
     shapes += [demand.shape for demand in state.demands if demand.shape.constraints]
@@ -225,7 +228,7 @@ def topology_state_of(
 
 
 def _stand(topology: TopologyState, role: Role, nodes: dict[str, int]) -> None:
-    """The pods of a role that hold a node; what the plan makes of them follows."""
+    """Count the bound pods of a role, as they are before the plan."""
     if not role.status.pods or role.template.shape.constraints is None:
         return
     carried = topology.carried(role.template.shape.constraints)

@@ -20,7 +20,7 @@ _RANKED: Final = 2**20
 """Most nodes in all cached rankings together: about 50 MiB."""
 _TIGHTEST: Final = 12
 _ROOMIEST: Final = 4
-"""Of the domains whose sums suffice, this many from each end of the order are tried."""
+"""How many domains to try, from each end of the order, of those whose sums suffice."""
 
 
 class TopologyDomains(NamedTuple):
@@ -88,8 +88,8 @@ class DomainRanking:
         """Domains whose sums suffice for all pods, the one with the least to spare first.
 
         Among equals, the one whose capacity is on fewer nodes comes first. Several shapes together
-        may still not fit, which only placing them shows. Of many domains, only the tightest
-        `_TIGHTEST` and the roomiest `_ROOMIEST` are tried.
+        may still not fit, which only placing them shows. If there are many domains, only the
+        `_TIGHTEST` first and the `_ROOMIEST` last ones are tried.
         """
         self._follow()
         count, asked = len(requests), dict.fromkeys(self._resources, 0)

@@ -58,7 +58,7 @@ class Preemptor(NamedTuple):
 
 @dataclass(slots=True)
 class Preemption:
-    """Suspends gangs for the claims of one plan; jobs that this plan starts are no candidates."""
+    """Suspends gangs for the claims of one plan, except jobs that this plan starts."""
 
     snapshot: Snapshot
     decisions: Decisions

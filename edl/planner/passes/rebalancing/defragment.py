@@ -66,7 +66,7 @@ Replica = tuple[RoleAllocation, int]
 def _given(snapshot: Snapshot) -> list[Replica]:
     """New placements of running jobs on idle capacity, without placement constraints.
 
-    Collection stops above `_MOST`, because so many are not moved at all.
+    Collection stops above `_MOST`, since more than that are not moved at all.
     """
     given: list[Replica] = []
     for allocation in snapshot.allocations:
