@@ -1,1 +1,1 @@
-"""When waiting training jobs start and running ones grow, as far as that can be known."""
+"""Estimates of when waiting training jobs start and running ones grow."""

@@ -1,4 +1,4 @@
-"""What may be said of a moment to come."""
+"""An estimate of a future time, rounded so that it suggests no false precision."""
 
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -8,7 +8,7 @@ import msgspec
 
 _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 HORIZON: Final = timedelta(days=30)
-"""Nothing is said of what is farther away."""
+"""Nothing is estimated beyond this."""
 _STEPS: Final = (
     (timedelta(minutes=1), timedelta(seconds=1)),
     (timedelta(minutes=2), timedelta(seconds=10)),
@@ -18,24 +18,24 @@ _STEPS: Final = (
     (timedelta(days=1), timedelta(hours=1)),
     (HORIZON, timedelta(days=1)),
 )
-"""Up to so far away, estimates are told in steps of so much: no false precision."""
+"""(distance up to which a step applies, step to which times are rounded)"""
 
 
 class Certainty(StrEnum):
-    """How much an estimate means."""
+    """How reliable an estimate is."""
 
     NOW = "Now"
     ABOUT = "About"
-    """If jobs end as they say, and no other job comes before it."""
+    """If jobs end when expected, and no job is queued before it."""
     LATEST = "AtTheLatest"
-    """The same; sooner if a job without a known end ends."""
+    """The same, but sooner if a job without a known end ends."""
     UNKNOWN = "Unknown"
     NEVER = "Never"
-    """Not on the present nodes and quotas, even if no other training job ran."""
+    """Not with the present nodes and quotas, even if no other training job ran."""
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """`at` is rounded, and None where it is unknown; `reason` says why, or what it hangs on."""
+    """`at` is rounded, and None if unknown; `reason` says why, or what it depends on."""
 
     certainty: Certainty
     at: datetime | None = None
@@ -43,9 +43,10 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 def rounded(now: datetime, wait: timedelta, *, up: bool) -> datetime:
-    """When it is so far away, on a clock whose steps suit the distance; later than now.
+    """`now + wait`, rounded to a multiple of the step for that distance; always after `now`.
 
-    On a clock, so that the same moment reads the same a little later.
+    Multiples of clock time, so that the same moment is rounded alike a little later. `up`: never
+    earlier than the exact time.
     """
     step = _step(wait)
     past = now + wait - _EPOCH
@@ -55,7 +56,7 @@ def rounded(now: datetime, wait: timedelta, *, up: bool) -> datetime:
 
 
 def coarse(wait: timedelta) -> timedelta:
-    """How far away it is, in such steps: one at least."""
+    """`wait`, rounded to its step; at least one step."""
     step = _step(wait)
     return max(round(wait / step), 1) * step
 

@@ -1,7 +1,7 @@
-"""Estimates of when: the cluster is simulated forward, and nothing is said that is not known.
+"""Estimates start and growth times by simulating the cluster forward.
 
-Jobs without a known end never end here, so that a start which does not need their room is found
-all the same, and one that does is not promised.
+Jobs without a known end never end in the simulation: so starts that do not need their capacity are
+found, and starts that do are reported as unknown.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,11 +23,11 @@ from edl.simulator import Elastic, Simulation, Watcher, from_state
 
 _NAMED: Final = 2
 _TRIED: Final = 20
-"""The most jobs without a simulated start that are tried alone: each costs a decision."""
+"""Most jobs without a simulated start to try in an empty cluster, at a decision each."""
 
 
 class Forecast(msgspec.Struct, frozen=True):
-    """`starts` of waiting training jobs, `grows` of started ones that could be larger."""
+    """Estimates of the starts of waiting jobs, and of the growth of started ones."""
 
     starts: Mapping[JobKey, Estimate]
     grows: Mapping[JobKey, Estimate]
@@ -35,9 +35,9 @@ class Forecast(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class _Seen:
-    """When each job first starts, and first grows, in seconds; and what was said of it last.
+    """The first start and growth of each job, in simulated seconds, and its last reason.
 
-    `never`: the reason of the first decision, of jobs that the present nodes and quotas rule out.
+    `never`: by the first decision, jobs that can never start with the present nodes and quotas.
     """
 
     start: dict[JobKey, float] = field(default_factory=dict)
@@ -62,7 +62,7 @@ def forecast(
     asked: Iterable[JobKey],
     enough: Callable[[], bool] = lambda: False,
 ) -> Forecast:
-    """For the jobs that are asked for. `enough` ends the simulation early: the rest is unknown."""
+    """The forecast of the jobs `asked`. `enough` ends the simulation early: the rest is unknown."""
     jobs = {job.key: job for job in state.jobs if job.live and ending(job) is None}
     keys = [key for key in asked if key in jobs]
     known = {key: left(job, state.observed_at) for key, job in jobs.items()}
@@ -70,7 +70,7 @@ def forecast(
     told = _Told(state.observed_at, jobs, known, seen, stopped)
     waiting = {key for key in keys if any(role.status.suspended for role in jobs[key].live)}
     unseen = [jobs[key] for key in keys if key in waiting and key not in seen.start]
-    if all(node.schedulable for node in state.nodes):  # a cordoned one may come back
+    if all(node.schedulable for node in state.nodes):  # a cordoned node may be uncordoned
         told.never.update((one.key, seen.never[one.key]) for one in unseen if one.key in seen.never)
     rest = [job for job in unseen if job.key not in told.never]
     told.never.update(_never(state, settings, rest, enough))
@@ -86,7 +86,7 @@ def _simulated(
     asked: tuple[list[JobKey], Mapping[JobKey, RemainingWork]],
     enough: Callable[[], bool],
 ) -> tuple[_Seen, bool]:
-    """What was seen, and whether it was stopped before everything was."""
+    """What the simulation saw, and whether `enough` stopped it early."""
     keys, known = asked
     seen = _Seen()
     world = from_state(state, lambda job: known[job.key].work if job.key in known else None)
@@ -108,7 +108,7 @@ def _never(
     unseen: list[TrainingJob],
     enough: Callable[[], bool],
 ) -> Iterator[tuple[JobKey, Reason]]:
-    """Those that nothing helps, of the first that were not seen to start; and why."""
+    """The jobs that would not start even in an empty cluster, and why; of the first `_TRIED`."""
     for job in unseen[:_TRIED]:
         if enough():
             return
@@ -117,7 +117,7 @@ def _never(
 
 
 class _Told(msgspec.Struct, frozen=True):
-    """From seconds to what may be said."""
+    """Turns simulated seconds into estimates."""
 
     now: datetime
     jobs: Mapping[JobKey, TrainingJob]
@@ -143,7 +143,7 @@ class _Told(msgspec.Struct, frozen=True):
         return Estimate(Certainty.ABOUT, at)
 
     def _endless(self, key: JobKey, before: float | None) -> list[JobKey]:
-        """Jobs without a known end that run until then, in the order of their names."""
+        """Jobs without a known end that run before that time, by name."""
         return [
             other
             for other, found in sorted(self.known.items())
@@ -164,7 +164,7 @@ class _Told(msgspec.Struct, frozen=True):
             return messages.lasting(self.seen.never[key])
         reason = self.seen.reason.get(key)
         if reason and reason.code is Code.QUOTA_EXCEEDED:
-            # Jobs of other namespaces take nothing of it.
+            # Running jobs of other namespaces do not use that quota.
             return self._said(key)
         overdue = [one for one in endless if self.known[one].basis is Basis.OVERDUE]
         if overdue:
@@ -176,7 +176,7 @@ class _Told(msgspec.Struct, frozen=True):
         return self._said(key) or "not before all that is known has ended"
 
     def _said(self, key: JobKey) -> str:
-        """Without figures: they are those of a moment to come."""
+        """The last reason, without figures, which would be those of a simulated time."""
         reason = self.seen.reason.get(key)
         return messages.lasting(reason) if reason else ""
 

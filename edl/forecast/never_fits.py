@@ -1,4 +1,4 @@
-"""Jobs that never start on the nodes that there are: not even with all of them, and all quotas."""
+"""Jobs that can never start on the present nodes: not even with all nodes and quotas empty."""
 
 from msgspec.structs import replace
 
@@ -10,15 +10,14 @@ from edl.quantities import Resources
 
 
 def hopeless(state: ClusterState, settings: Settings, job: TrainingJob) -> Reason | None:
-    """Why an empty cluster would not start it either; None where it would.
+    """Why an empty cluster would not start a job either; None if it would, or if unknown.
 
-    Where rules about other pods or shares of devices decide, that is not known: without the others
-    there is nothing to be near.
+    It is unknown for placement constraints and GPU shares, which depend on other pods.
     """
     if any(role.template.shape.constraints or role.template.shape.share for role in job.live):
         return None
     plan = decide(_emptied(state, job), settings.value(), settings.limits)
-    # What waits for time only may start later.
+    # A job that waits for time alone may start later.
     if plan.admissions or plan.recheck_after is not None:
         return None
     return next((held.reason for held in plan.held), reasons.UNKNOWN)

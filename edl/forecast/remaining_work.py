@@ -1,4 +1,4 @@
-"""What is still to do of a training job: from its own history, else from what its user declared."""
+"""The remaining work of a training job: from its progress and history, else as declared."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -12,40 +12,40 @@ from edl.simulator import LINEAR, Curve, Work, length
 from edl.simulator.scenario import counted, items
 
 SPEED: Final[Curve] = LINEAR
-"""How much faster more replicas are taken to be: benchmarks/planner/estimates.py measures it."""
+"""The assumed speed-up by replicas; benchmarks/planner/estimates.py measures its error."""
 _TOLD: Final = 0.02
-"""From this part of the work on, the time that it took says how long the rest takes."""
+"""From this progress on, the time so far is extrapolated to the rest."""
 _LONGEST: Final = timedelta(days=3650)
 _STOPS: Final = frozenset({Operation.SUSPENDED, Operation.ENDED})
 
 
 class Basis(StrEnum):
-    """How we know what is left."""
+    """What an estimate of remaining work is based on."""
 
     PROGRESS = "progress"
     ITEMS = "work items"
     DECLARED = "declared"
     OVERDUE = "overdue"
-    """It has run longer than its user declared."""
+    """The job has run longer than its user declared."""
     UNKNOWN = "unknown"
 
 
 class RemainingWork(msgspec.Struct, frozen=True):
-    """`work` is None where it is unknown; for work items it is that of each one."""
+    """`work` is None if unknown; for work items it is the work of each item."""
 
     work: Work | None
     basis: Basis
 
 
 class _Ran(msgspec.Struct, frozen=True):
-    """How long its counted role has been at work: seconds, and seconds times replicas."""
+    """How long the job's counted role has run: seconds, and replica-seconds."""
 
     seconds: float
     replicas: float
 
 
 def left(job: TrainingJob, now: datetime) -> RemainingWork:
-    """What this training job has still to do; all of it for one that was never started."""
+    """The remaining work of a training job; all of its work if it never started."""
     role, ran = counted(job), _ran(job, now)
     done = job.progress
     if done is not None and done >= _TOLD and ran.replicas > 0:
@@ -62,7 +62,7 @@ def left(job: TrainingJob, now: datetime) -> RemainingWork:
 
 
 def _from_progress(role: Role, ran: _Ran, done: float) -> RemainingWork:
-    """As much again as was done in the same time with as many replicas."""
+    """Extrapolates the work per replica-second so far to the rest."""
     rest = max(ran.replicas * (1 - done) / done, 1.0)
     if pieces := items(role):
         return RemainingWork(Work(rest / pieces, SPEED), Basis.ITEMS)
@@ -70,9 +70,10 @@ def _from_progress(role: Role, ran: _Ran, done: float) -> RemainingWork:
 
 
 def _ran(job: TrainingJob, now: datetime) -> _Ran:
-    """From its history; without one since its start, at the size that it has now.
+    """Its run time, by its history; without one, since the start at the current size.
 
-    The oldest entries of a long one are gone: then it counts from the start, at the size before.
+    The oldest entries of a long history are dropped: before the first known entry, the time since
+    the start counts at the size before that entry.
     """
     role = counted(job)
     told = [entry for entry in entries(role.record.history) if entry.at <= now]
@@ -91,5 +92,5 @@ def _ran(job: TrainingJob, now: datetime) -> _Ran:
 
 
 def _before(job: TrainingJob, first: HistoryEntry) -> float:
-    """Seconds that it ran before the first entry that is known."""
+    """Seconds from the start to the first known entry."""
     return max((first.at - job.started_at).total_seconds(), 0.0) if job.started_at else 0.0

@@ -1,4 +1,4 @@
-"""From a plan to writes: one step per training job, computed purely from the observed state."""
+"""Turns a plan into writes: a step per training job, a pure function of the observed state."""
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
@@ -25,24 +25,24 @@ from edl.steps.unchanged import UnchangedJobs
 from edl.writes import Action, Step
 
 MOST_EXPLAINED: Final = 50
-"""How many waiting Jobs get a new reason written in one round: a long queue must not flood."""
+"""Waiting jobs whose reason is written per round, so that a long queue does not flood the API."""
 
 _Due: TypeAlias = tuple[Step, timedelta | None]
-"""A job's step, and when to look at it again though nothing may have changed."""
+"""A job's step, and the time after which to check it again without a change in the cluster."""
 _Made = TypeVar("_Made")
 _Entry = TypeVar("_Entry", Resize, NodeAssignment)
 _Makers: TypeAlias = Iterable[tuple[JobKey, Callable[[], _Made]]]
 
 
 class StepError(msgspec.Struct, frozen=True):
-    """A job for which no step can be made: a mistake of ours, or an unforeseen manifest."""
+    """A job for which computing a step raised: a defect, or an unforeseen manifest."""
 
     job: JobKey
     error: Exception
 
 
 class Steps(msgspec.Struct, frozen=True):
-    """Writes to make now, and when to check again without a change in the cluster."""
+    """Writes to make now, and the time after which to check again without a change."""
 
     steps: tuple[Step, ...] = ()
     recheck_after: timedelta | None = None
@@ -59,10 +59,10 @@ def steps(
     quiet: UnchangedJobs | None = None,
     waits: Callable[[JobKey], bool] = _never,
 ) -> Steps:
-    """Every write that `plan` and the jobs' own lives ask for; stops first, starts after.
+    """All writes that the plan and the upkeep of jobs require: suspensions first, starts later.
 
-    The same with or without `quiet`, which is renewed. Nothing is made for a job that `waits`: its
-    writes failed, and are tried again later.
+    `quiet` only saves time, and is updated. A job that `waits` gets no step: its writes failed, and
+    are retried later.
     """
     broken: list[StepError] = []
 
@@ -100,7 +100,7 @@ def _made(makers: _Makers[_Made], broken: list[StepError]) -> Iterator[_Made]:
 
 
 def _lives(plan: Plan, state: ClusterState, quiet: UnchangedJobs) -> _Makers[_Due]:
-    """Step makers of jobs that this plan does not start: a suspension, or a round as usual."""
+    """Step makers of jobs that this plan does not start: suspension, resize or upkeep."""
     now, resizes = state.observed_at, _by_job(plan.resizes)
     jobs = {job.key: job for job in state.jobs}
     moved = {entry.job for entry in plan.suspensions} | {entry.job for entry in plan.admissions}
@@ -123,7 +123,7 @@ def _lives(plan: Plan, state: ClusterState, quiet: UnchangedJobs) -> _Makers[_Du
 
 
 def _placements(plan: Plan, state: ClusterState) -> _Makers[tuple[Step, ...]]:
-    """Step makers that assign nodes to pods of running jobs, whatever else happens to them."""
+    """Step makers that assign nodes to pods of running jobs, besides the jobs' other steps."""
     stopped = {entry.job for entry in plan.suspensions}
     stopped |= {resize.job for resize in plan.resizes if resize.restart}
     found, now = _by_job(plan.node_assignments), state.observed_at
@@ -169,9 +169,9 @@ def _by_job(entries: Iterable[_Entry]) -> dict[JobKey, list[_Entry]]:
 
 
 def _explanations(plan: Plan, state: ClusterState) -> Iterator[Step]:
-    """Why each waiting job waits, on its first Job, where `kubectl describe` shows it.
+    """Writes each waiting job's reason to its first Job, where `kubectl describe` shows it.
 
-    A refused start is said together with the refusal, and so are nodes that did not come.
+    Refused starts and nodes that did not join are left out: their own steps write the reason.
     """
     waiting = {job.key: job for job in state.jobs if _waits(job)}
     for held in plan.held:
@@ -194,9 +194,9 @@ def _waits(job: TrainingJob) -> bool:
 
 
 def bare(job: TrainingJob, now: datetime) -> tuple[Step, timedelta | None]:
-    """Writes that are due now, and when to check again without a change in the cluster."""
+    """Writes that are due now, and the time after which to check again without a change."""
     if job.problem:
         return Step(job.key, ()), None
     published = publish(job, (), now)
-    # Around first: a launcher whose gate is taken away needs its ServiceAccount.
+    # Dependents first: an ungated launcher needs its ServiceAccount.
     return Step(job.key, (*surroundings(job), *published.writes)), published.recheck

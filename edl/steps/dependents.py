@@ -1,4 +1,4 @@
-"""The dependents of a training job, owned by its Jobs so that deletion cleans up."""
+"""The dependents of a training job, owned by its Jobs, so that they are garbage collected."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ _Fields: TypeAlias = Callable[[], Mapping[str, Any]]
 
 
 def surroundings(job: TrainingJob) -> tuple[Write, ...]:
-    """Creates what is missing; removes a PodDisruptionBudget that a changed minimum left behind."""
+    """Creates missing dependents; deletes the PodDisruptionBudget of a former minimum."""
     wanted = dict(_wanted(job))
     missing = [
         Create(target, owned(job, target, fields()))
@@ -33,14 +33,14 @@ def surroundings(job: TrainingJob) -> tuple[Write, ...]:
 
 
 def _is_budget(job: TrainingJob, target: ObjectRef) -> bool:
-    """One of ours, by its name: users may create PodDisruptionBudgets with the same labels."""
+    """Whether it is a generated budget, by its name: users may create others with our labels."""
     owner, found, least = target.name.rpartition(_FIRST)
     named = found and least.isdecimal() and owner in {role.job for role in job.roles}
     return target.kind == "PodDisruptionBudget" and bool(named)
 
 
 def _wanted(job: TrainingJob) -> Iterator[tuple[ObjectRef, _Fields]]:
-    """Each object and how to make it: most rounds make none."""
+    """Each dependent, with a function that builds its fields, which most rounds never call."""
     namespace = job.key.namespace
     framework = FRAMEWORKS[job.framework]
     if framework.ranked:
@@ -77,9 +77,10 @@ def _claims(template: DeviceTemplate) -> Json:
 
 
 def _is_one_item(job: TrainingJob, role: Role) -> bool:
-    """One pod, a piece of work by itself: it has no extras to go before it, no peers to miss it.
+    """Whether the job is a single independent pod, which needs no PodDisruptionBudget.
 
-    Its Job makes it again, and such are the Jobs that come by the thousands.
+    It has no extras to evict first and no peers that would miss it, and its Job recreates it. Such
+    Jobs may come in thousands.
     """
     return not FRAMEWORKS[job.framework].ranked and role.spec.max == 1 and len(job.roles) == 1
 
@@ -89,21 +90,21 @@ def _headless(key: JobKey) -> Json:
 
 
 def _first(role: Role) -> Json:
-    """Pod 0 under the name that it has for itself: a Service's name needs no domain behind it."""
+    """A Service for pod 0 under its own hostname, which resolves without a subdomain."""
     return _service({contract.JOB_NAME_LABEL: role.job, contract.COMPLETION_INDEX_ANNOTATION: "0"})
 
 
 def _service(selector: Mapping[str, str]) -> Json:
-    """Peers find each other before they are ready: rendezvous is how they become ready."""
+    """Headless; publishes addresses of unready pods, as peers must meet to become ready."""
     spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": dict(selector)}
     return {"spec": spec}
 
 
 def _budget(role: Role) -> Json:
-    """No eviction of the minimum: the scheduler preempts extras first (docs/kubernetes.md 11).
+    """Protects the minimum, so that kube-scheduler preempts extras first (docs/kubernetes.md 11).
 
-    Ranks are protected by index, so that the budget never counts extras in their place. Only
-    `minAvailable` works: a Job has no scale subresource.
+    Pods of Indexed Jobs are selected by index, so that extras never count as part of the minimum.
+    Only `minAvailable` works, because a Job has no scale subresource.
     """
     selector: Json = {"matchLabels": {contract.JOB_NAME_LABEL: role.job}}
     if role.spec.indexed:
@@ -121,7 +122,7 @@ def _budget(role: Role) -> Json:
 def _rights(
     job: TrainingJob, roles: Sequence[Role], name: str, granted: str
 ) -> Iterator[tuple[ObjectRef, _Fields]]:
-    """Rights of these roles' pods; ServiceAccounts that the user chose are kept."""
+    """Grants a ClusterRole to these roles' pods, also to ServiceAccounts that the user chose."""
     namespace = job.key.namespace
     accounts = sorted({role.template.account or name for role in roles})
     if name in accounts:
@@ -153,7 +154,7 @@ _API_VERSIONS: Final = {
 
 
 def owned(job: TrainingJob, target: ObjectRef, fields: Mapping[str, Any]) -> Json:
-    """The manifest of `target` with these fields beside its metadata."""
+    """The manifest of `target`, owned by the job: its metadata plus these fields."""
     metadata = {
         "name": target.name,
         "namespace": target.namespace,
@@ -173,19 +174,18 @@ def _reference(owner: Owner) -> Json:
     }
 
 
-# The key pair of a training job whose launcher reaches its workers by ssh.
+# The SSH key pair of a training job whose launcher connects to its workers by ssh.
 #
-# The reconciler may not read Secrets, so it never sees whether one exists: it asks for one at
-# each start, and again while pods still wait for their volumes; asking for what exists changes
-# nothing.
+# The reconciler may not read Secrets, so it cannot see whether one exists. It creates one at each
+# start, and again while pods wait for their volumes; creating an existing one changes nothing.
 
 PATIENCE: Final = timedelta(seconds=5)
-"""A bound pod that is pending for longer may lack its volume: a job that is created again
-under the same name may have met the old job's Secret, a moment before it was collected."""
+"""A bound pod that is pending for longer may lack its volume: a recreated job of the same name may
+have found the old job's Secret just before it was garbage collected."""
 
 
 def keys(job: TrainingJob) -> tuple[CreateKeys, ...]:
-    """The Secret, for a training job whose mode needs one."""
+    """Creates the Secret of a training job whose mode needs one."""
     if not _needs_keys(job):
         return ()
     target = ObjectRef("Secret", job.key.namespace, addresses.ssh_secret(job.key.name))
@@ -193,7 +193,7 @@ def keys(job: TrainingJob) -> tuple[CreateKeys, ...]:
 
 
 def missed_keys(job: TrainingJob, now: datetime) -> tuple[CreateKeys, ...]:
-    """The same, while pods may be waiting for it."""
+    """Creates the Secret again, while pods may be waiting for it."""
     if not _needs_keys(job):
         return ()
     pods = (pod for role in job.live for pod in role.status.pods if not pod.terminating)

@@ -1,4 +1,4 @@
-"""After the leader role has ended, the others end as `edl.dev/clean-up` says."""
+"""Ends the other roles after the leader role has ended, as `edl.dev/clean-up` says."""
 
 from datetime import datetime
 
@@ -12,11 +12,11 @@ from edl.writes import Action, Delete, Json, Patch, Step
 
 
 def finish(job: TrainingJob, ending: JobEnd, now: datetime) -> Step:
-    """0/0 completes an Indexed Job at once and ends its pods (docs/kubernetes.md 10)."""
+    """Scale the remaining roles to 0/0, which completes their Jobs (docs/kubernetes.md 10)."""
     if job.clean_up is CleanUp.NONE:
         return Step(job.key, _times_to_live(job))
     why = reasons.ended(job.key, ending)
-    # A Job that is 0/0 already only waits for its controller.
+    # A Job that is 0/0 already needs no write: the Job controller completes it.
     others = [
         role
         for role in job.live
@@ -39,9 +39,10 @@ def _told(role: Role, why: Reason, now: datetime) -> dict[str, str]:
 
 
 def _end(role: Role) -> Json:
-    """A deciding role still lives only when another one has failed: it fails with it.
+    """The spec that ends a role: 0/0, or a deadline that has passed, which fails its Job.
 
-    So does one of which the API server refuses 0/0; our own successPolicy counts on an index, too.
+    A leader role still runs only if another role has failed, so it must fail too. The API server
+    refuses 0/0 for Jobs with a successPolicy or maxFailedIndexes.
     """
     if role.spec.is_leader or role.status.keeps_completions:
         return {"activeDeadlineSeconds": 0, "suspend": False}
@@ -49,9 +50,9 @@ def _end(role: Role) -> Json:
 
 
 def _times_to_live(job: TrainingJob) -> tuple[Patch, ...]:
-    """The users' `ttlSecondsAfterFinished` of these Jobs applies from now on.
+    """Restores the users' `ttlSecondsAfterFinished`, which had been held back until now.
 
-    The deciding one goes last: without it nothing says that the others have ended for good.
+    The leader's Job comes last: once it is deleted, nothing shows that the others have ended.
     """
     held = (role for role in job.roles if role.status.ending and role.spec.held_ttl is not None)
     return tuple(
@@ -63,7 +64,7 @@ def _times_to_live(job: TrainingJob) -> tuple[Patch, ...]:
 
 
 def _deletions(job: TrainingJob) -> tuple[Delete, ...]:
-    """`All` also removes the pods that have ended; their logs go with them."""
+    """With clean-up `All`, deletes ended pods too, and thereby their logs."""
     if job.clean_up is not CleanUp.ALL or job.live:
         return ()
     return tuple(
@@ -75,7 +76,7 @@ def _deletions(job: TrainingJob) -> tuple[Delete, ...]:
 
 
 def freed(job: TrainingJob) -> tuple[Patch, ...]:
-    """Not suspended any more they are finished at once, without a pod (docs/kubernetes.md 23)."""
+    """Resumes Jobs whose end is not recorded yet: they finish at once (docs/kubernetes.md 23)."""
     return tuple(
         preconditioned_patches.job(job.key, role, {"suspend": False}, {})
         for role in job.roles

@@ -1,7 +1,7 @@
-"""What is written into a namespace about jobs and pods of others: a team, and never a name.
+"""Replaces names of other namespaces' jobs and pods in reasons, before these are written.
 
-A namespace's users read the annotations, histories and Events of its Jobs. Later decisions read
-them, too: they find the other job by the uid of one of its Jobs.
+Users of a namespace can read the annotations, histories and Events of its Jobs, so a reason names
+only the other job's team. Later decisions identify the other job by the uid of one of its Jobs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ _Entry = TypeVar("_Entry", Admission, Drain, Held, Resize, Suspension)
 
 
 def without_foreign_names(plan: Plan, state: ClusterState) -> Plan:
-    """The plan with its reasons as each job's namespace may read them; else it is the same."""
+    """The plan, with only those reasons changed that name jobs or pods of another namespace."""
     names = _Names(state, {job.key: job.roles[0].uid for job in state.jobs if job.roles})
     return replace(
         plan,
@@ -32,7 +32,7 @@ def without_foreign_names(plan: Plan, state: ClusterState) -> Plan:
 
 
 class _Names(msgspec.Struct, frozen=True):
-    """What it takes to say whose a job is; `uids`: of one Job of each."""
+    """Looks up the teams of jobs. `uids`: the uid of one Job of each training job."""
 
     state: ClusterState
     uids: Mapping[JobKey, str]

@@ -1,8 +1,9 @@
-"""Host lists for launchers: published after growing, and before shrinking.
+"""Host lists for launchers: published after scale-ups, and before scale-downs.
 
-Horovod reads the list every second, must never see it empty, and blacklists a host that dies
-while it is listed. So a host is listed once its pod is ready, and not longer than it stays. It
-tells its first worker of a change, once: one that joins before that one listens is never used.
+Horovod reads the list every second, must never see it empty, and blacklists a host that dies while
+it is listed. So a host is listed once its pod is ready, and removed before the pod is deleted.
+Horovod notifies its first worker once per change: a host that is added before that worker listens
+is never used.
 """
 
 import re
@@ -23,21 +24,21 @@ from edl.steps.pod_removal import going, reason
 from edl.writes import Patch
 
 LEAVE: Final = timedelta(seconds=3)
-"""Time between a worker's removal from the list and its end; Horovod needs 1 s."""
+"""Time between a worker's removal from the list and its deletion; Horovod needs 1 s."""
 JOIN: Final = timedelta(seconds=30)
-"""How long those that are ready wait for those that are not, so that one list says it all."""
+"""How long ready workers wait for unready ones, so that one change of the list adds them all."""
 SETTLE: Final = timedelta(seconds=20)
-"""From a launcher that is ready to a first worker that listens; Horovod itself cannot say when."""
+"""Time from a ready launcher to a first worker that listens, which Horovod does not report."""
 CONFIRM: Final = timedelta(seconds=1.5)
-"""From a publication to the patch that reminds the kubelet of it (docs/kubernetes.md 8)."""
+"""Time from a publication to the patch that makes the kubelet sync it (docs/kubernetes.md 8)."""
 FORGET: Final = timedelta(seconds=90)
-"""After that long a kubelet looks at each of its pods anyway."""
+"""Within this time a kubelet syncs each of its pods anyway."""
 _NOW: Final = timedelta()
 _INDEX: Final = re.compile(r"[0-9]{1,9}")
 
 
 class Publication(msgspec.Struct, frozen=True):
-    """Host lists to publish to launchers, and how long a scale-down has to wait for them."""
+    """Patches of host lists, and how long a scale-down must wait for launchers to read them."""
 
     writes: tuple[Patch, ...] = ()
     wait: timedelta | None = None
@@ -45,12 +46,12 @@ class Publication(msgspec.Struct, frozen=True):
 
 
 class _Workers(msgspec.Struct, frozen=True):
-    """The published role: its ready pods among the first `size`, and how long others may join."""
+    """The listed role: the indexes of ready pods below `size`, and the time left to join."""
 
     role: Role
     size: int
     leaving: Leaving
-    """The pods that are to leave, whether or not a list says so yet."""
+    """The pods that are to leave, whether or not they are off the list already."""
     ready: frozenset[int]
     joining: timedelta | None
 
@@ -60,7 +61,7 @@ class _Workers(msgspec.Struct, frozen=True):
 
 
 def publish(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Publication:
-    """The launchers' lists as they should be when these resizes are done."""
+    """The launchers' host lists for the sizes after these resizes."""
     workers = _workers(job, resizes, now)
     if workers is None:
         return Publication()
@@ -119,7 +120,7 @@ def _published(job: TrainingJob) -> str:
 
 
 def _staying(job: TrainingJob, role: Role, size: int) -> list[Pod]:
-    """The pods that are there and shall be at this size, but none that a list has left out."""
+    """The active pods that stay at this size, except those that already left the list."""
     gone = {pod.name for pod in going(role)} | (job.leaving.pods if job.leaving else frozenset())
     return [
         pod
@@ -129,9 +130,9 @@ def _staying(job: TrainingJob, role: Role, size: int) -> list[Pod]:
 
 
 def leaves_no_worker(job: TrainingJob, resize: Resize) -> bool:
-    """Whether a shrink would end workers beside the named pods that are to go.
+    """Whether a scale-down, together with the named pods to delete, would leave no ready worker.
 
-    Then these go first, and it is decided again once their replacements are there.
+    Then only the named pods are deleted, and the resize waits for their replacements.
     """
     if _published(job) != resize.role or resize.after > resize.before:
         return False
@@ -146,10 +147,10 @@ def _is_gated(pod: Pod) -> bool:
 
 
 def _next_list(pod: Pod, workers: _Workers, now: datetime) -> frozenset[int] | None:
-    """The indexes that this launcher should read now, None where nothing is to be written.
+    """The indexes to list for this launcher now; None if its list need not change.
 
-    A worker that leaves goes at once; one that joins waits for the others that join,
-    and until the launcher takes note; the list is never empty.
+    Leaving workers are removed at once. Joining ones are added together, once the launcher
+    listens. The list never becomes empty.
     """
     if _is_gated(pod):
         complete = not workers.joining and len(workers.ready) >= workers.role.spec.min
@@ -161,7 +162,7 @@ def _next_list(pod: Pod, workers: _Workers, now: datetime) -> frozenset[int] | N
 
 
 def _ready_worker_wait(pod: Pod, workers: _Workers, now: datetime) -> timedelta | None:
-    """How long leaving workers may be needed: those that stay are yet to be ready, or listed."""
+    """How long to keep leaving workers while no remaining worker is both ready and listed."""
     held = workers.joining or _time_to_settle(pod, now)
     if _is_gated(pod) or workers.ready & _listed(pod):
         return None
@@ -169,14 +170,14 @@ def _ready_worker_wait(pod: Pod, workers: _Workers, now: datetime) -> timedelta 
 
 
 def _time_to_settle(pod: Pod, now: datetime) -> timedelta | None:
-    """How long a launcher may still be starting its workers, None before and after."""
+    """How much longer a ready launcher may be starting its workers; None before and after."""
     if _is_gated(pod) or pod.ready_since is None:
         return None
     return _left(SETTLE, pod.ready_since, now)
 
 
 def _time_to_confirm(pod: Pod, now: datetime) -> timedelta | None:
-    """How long until the kubelet is reminded of the last publication, None if it need not be."""
+    """The time until the kubelet needs the reminder of the last publication; None if not."""
     if _is_gated(pod) or pod.published.at is None or pod.published.confirmed_at == pod.published.at:
         return None
     age = now - pod.published.at
@@ -184,7 +185,7 @@ def _time_to_confirm(pod: Pod, now: datetime) -> timedelta | None:
 
 
 def _listed(pod: Pod) -> frozenset[int]:
-    """Nothing for a list that is not ours (users may patch pods): it is replaced."""
+    """The listed indexes; empty for a malformed list (users may patch pods), which is replaced."""
     hosts = (pod.published.hosts or "").split()
     indexes = [host.partition(".")[0].rpartition("-")[2] for host in hosts]
     if not all(_INDEX.fullmatch(index) for index in indexes):
@@ -193,17 +194,16 @@ def _listed(pod: Pod) -> frozenset[int]:
 
 
 def _time_to_leave(pod: Pod, published: frozenset[int] | None, now: datetime) -> timedelta | None:
-    """How long the pods that are no longer listed still need; None when they had their time."""
+    """How much longer unlisted pods must be kept (`LEAVE`); None if that has passed."""
     if published is not None or pod.published.at is None:
         return LEAVE
     return _left(LEAVE, pod.published.at, now)
 
 
 def _left(wait: timedelta, since: datetime, now: datetime) -> timedelta | None:
-    """Remaining wait; None when it is over.
+    """The rest of a wait; None when it is over.
 
-    So it is for a moment that lies still further ahead: one of two clocks is wrong, and the wait
-    would be too long.
+    Also None if `since` is further in the future than `wait`: then one of two clocks is wrong.
     """
     left = wait - (now - since)
     return left if _NOW < left <= 2 * wait else None
@@ -232,25 +232,25 @@ def _patch(
 
 
 def _reminder(job: TrainingJob, pod: Pod) -> Patch:
-    """Any change of a pod makes the kubelet write its files, with whatever it had missed."""
+    """A patch that makes the kubelet sync the pod's files, in case it missed the publication."""
     told = preconditioned_patches.timestamp(pod.published.at) if pod.published.at else ""
     return preconditioned_patches.pod(job.key, pod, {contract.CONFIRMED_AT: told})
 
 
-# NEW_WORKER: whether a worker joins a training that already runs, known before it starts.
+# NEW_WORKER says whether a worker joins a running training; it must be known before it starts.
 #
-# MXNet's elastic fork reads it from each worker's environment. A Job's pods are all alike, so
-# they wait behind their scheduling gate until the value is in an annotation of the pod.
+# MXNet's elastic fork reads it from each worker's environment. All pods of a Job have the same
+# template, so a scheduling gate holds them until the value is in an annotation of the pod.
 
 
 def role_of(job: TrainingJob) -> str:
-    """The role whose pods are told, empty where none are."""
+    """The role whose pods get NEW_WORKER; "" if none do."""
     mode = FRAMEWORKS[job.framework].mode(job.mode, [role.name for role in job.roles])
     return mode.newcomers if mode else ""
 
 
 def told(job: TrainingJob) -> tuple[Patch, ...]:
-    """For each worker that waits: whether it is new, and how many there are with it."""
+    """For each gated worker, a patch with NEW_WORKER and the number of workers."""
     name = role_of(job)
     deciders = [pod for role in job.roles if role.spec.is_leader for pod in role.status.pods]
     began = any(pod.published.hosts is not None for pod in deciders if not pod.terminating)

@@ -1,8 +1,7 @@
-"""Pods that wait behind the gate `edl.dev/placement`: one patch gives each its node.
+"""Assigns nodes to pods behind the scheduling gate `edl.dev/placement`, by one patch per pod.
 
-A pod whose node was taken by others is deleted, and its replacement waits behind the gate again.
-
-An assignment is stored on the pod itself, so the next round continues with the other pods.
+A pod whose node other pods have taken is deleted; its replacement is gated again. The assignment is
+stored on the pod itself, so the next round continues with the remaining pods.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,12 +17,12 @@ from edl.writes import Action, Patch, Step
 
 
 def placed(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> tuple[Step, ...]:
-    """A step a pod: none waits for another, and what one of them meets ends nothing but itself."""
+    """One step per pod, so that the failure of one stops no other."""
     return (*_replaced(job, found), *_given(job, found, now))
 
 
 def _replaced(job: TrainingJob, found: Sequence[NodeAssignment]) -> Iterator[Step]:
-    """Pods that lost their nodes to others end, uncounted; the Job controller makes them again."""
+    """Deletes pods that lost their nodes, uncounted; the Job controller recreates them."""
     names = {(one.role, pod) for one in found for pod in one.replaced_pods}
     for role in job.live:
         for pod in role.status.pods:
@@ -36,7 +35,7 @@ def _replaced(job: TrainingJob, found: Sequence[NodeAssignment]) -> Iterator[Ste
 def _given(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> tuple[Step, ...]:
     told = told_at_start(job, {role.name: role.status.size for role in job.roles})
     if told and any(role.status.suspended for role in job.live):
-        return ()  # A job that is yet to start may do so at another size.
+        return ()  # the rest of the job may still start at another size
     annotations = {**told, contract.PLACED_AT: preconditioned_patches.timestamp(now)}
     nodes = {(one.role, pod): node for one in found for pod, node in one.nodes}
     return tuple(
@@ -53,10 +52,10 @@ def _given(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> 
 
 
 def _own(job: TrainingJob, role: Role, pod: Pod, node: str) -> dict[str, str]:
-    """What autoscalers are told of a pod of the minimum.
+    """Annotations for autoscalers on a pod of the minimum; none on extras.
 
-    It uses the nodes that were made for it. None is to move it: its training job would lose work.
-    An extra may go at any time, and so may a work item. What its template says wins.
+    The pod consumes the nodes that were provisioned for its job. It must not be evicted, since its
+    job would lose work, unless it processes work items or its template says otherwise.
     """
     if pod.index >= role.spec.min:
         return {}
@@ -66,7 +65,7 @@ def _own(job: TrainingJob, role: Role, pod: Pod, node: str) -> dict[str, str]:
 
 
 def _patch(job: TrainingJob, role: Role, pod: Pod, node: str, told: dict[str, str]) -> Patch:
-    """All at once: a pod whose gate is gone has its node, and what its start needs."""
+    """One patch for the node, the annotations that the start needs, and the gate's removal."""
     annotations = told | _own(job, role, pod, node)
     given = {contract.ASSIGNED_NODE: node} if node else {}
     affinity = {"affinity": node_affinity.narrowed(pod.planned.own_affinity, node)} if node else {}

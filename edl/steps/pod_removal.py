@@ -1,8 +1,8 @@
-"""Removal of pods by name: their node is about to be removed, or a GPU fails.
+"""Removal of pods by name, e.g. because their node is about to be removed, or a GPU fails.
 
-A Job drops its highest index, never a chosen one. So the named pod is deleted, its index is
-recreated wherever there is room, and the smaller size ends the highest index. Pods are identified
-by name, so a replacement is never mistaken for a named pod, even after a crash.
+A smaller Job loses its highest index, never a chosen one. So the named pod is deleted, its index is
+recreated on another node, and the smaller size removes the highest index. Pods are identified by
+name, so a replacement is never mistaken for a named pod, even after a crash of the reconciler.
 """
 
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ from edl.writes import Delete, Patch, Write
 _MOVES: Final = frozenset(
     {Code.NODE_TERMINATING, Code.NODE_UNSCHEDULABLE, Code.NODE_UNNEEDED, Code.RECLAIMED}
 )
-"""Why pods move and come back at the same size."""
+"""Reasons for which pods are recreated on other nodes at the same size."""
 
 
 def evacuated(job: TrainingJob, evacuations: Mapping[tuple[JobKey, str], Drain]) -> TrainingJob:
-    """The job with the pods that the plan takes off their nodes, as if its user had named them."""
+    """The job with the pods that the plan drains, as if its user had named them for removal."""
     if not any((job.key, role.name) in evacuations for role in job.roles):
         return job
     return replace(job, roles=tuple(_evacuated(job, role, evacuations) for role in job.roles))
@@ -40,7 +40,7 @@ def _evacuated(
 
 
 def going(role: Role) -> tuple[Pod, ...]:
-    """The named pods that are still there."""
+    """The named pods that are still active."""
     return tuple(
         pod
         for pod in role.status.pods
@@ -49,10 +49,10 @@ def going(role: Role) -> tuple[Pod, ...]:
 
 
 def deletions(job: TrainingJob, role: Role, size: int) -> tuple[Write, ...]:
-    """Ends those that the new size does not end anyway.
+    """Deletes the named pods that the new size does not remove anyway.
 
-    A pod that the Job controller no longer tracks is not counted as failed when it goes: it costs
-    no retry, and its replacement waits for no back-off (docs/kubernetes.md 19).
+    The Job's tracking finalizer is removed first, so that the Job controller counts no failure: the
+    removal costs no retry, and the replacement waits for no back-off (docs/kubernetes.md 19).
     """
     return tuple(
         write
@@ -63,10 +63,10 @@ def deletions(job: TrainingJob, role: Role, size: int) -> tuple[Write, ...]:
 
 
 def untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
-    """Ends a pod such that its Job counts no failure.
+    """Deletes a pod so that its Job counts no failure.
 
-    One that is no longer tracked must end, whatever happens to it meanwhile: its Job would not
-    count its success either. Its name is its own.
+    The deletion has no precondition: once untracked, the pod must go whatever happens to it
+    meanwhile, because its Job would not count its success either. Pod names are never reused.
     """
     target = ObjectRef("Pod", job.key.namespace, pod.name)
     if contract.JOB_TRACKING not in pod.finalizers:
@@ -76,15 +76,12 @@ def untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
 
 
 def reason(role: Role) -> Reason:
-    """Why they go: their user named them, or the plan says so."""
+    """The reason of the removal: the plan's, or that the user named the pods."""
     return role.request.evacuated or reasons.removed(role.request.removing)
 
 
 def arrived(job: TrainingJob, role: Role) -> tuple[Patch, ...]:
-    """Once all pods that moved are ready again, the Job says again why its size is what it is.
-
-    A move changes no size, so the reason of the last change was kept.
-    """
+    """Restores the reason of the last resize on the Job, once all moved pods are ready again."""
     last = role.record.last
     if (
         role.record.reason not in _MOVES
@@ -103,5 +100,5 @@ def _whole(role: Role) -> bool:
 
 
 def _stays(pod: Pod) -> bool:
-    """One that the Job controller no longer tracks goes, though no watch has said so yet."""
+    """Whether a pod is ready and stays; an untracked one is being deleted by `untracked_end`."""
     return pod.ready and not pod.terminating and contract.JOB_TRACKING in pod.finalizers

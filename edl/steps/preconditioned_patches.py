@@ -1,4 +1,4 @@
-"""Merge patches for the objects of a training job, each with its precondition."""
+"""Merge patches for the objects of a training job, each preconditioned on a resourceVersion."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ def timestamp(moment: datetime) -> str:
 
 
 def size(role: Role, replicas: int) -> Json:
-    """A new size; `completions` follows it for ranks only (docs/kubernetes.md 1, 3)."""
+    """The spec of a new size: `completions` changes for Indexed roles only (kubernetes.md 1, 3)."""
     indexed = {"completions": replicas} if role.spec.indexed else {}
     return {"parallelism": replicas} | indexed
 
@@ -29,7 +29,7 @@ def size(role: Role, replicas: int) -> Json:
 def job(
     key: JobKey, role: Role, spec: Mapping[str, Any], annotations: Mapping[str, str | None]
 ) -> Patch:
-    """None removes an annotation."""
+    """A patch of a role's Job; an annotation of None is removed."""
     metadata = {"resourceVersion": role.version, "annotations": dict(annotations)}
     body = {"metadata": metadata} | ({"spec": dict(spec)} if spec else {})
     return Patch(job_target(key, role), role.version, body)
@@ -47,14 +47,14 @@ def pod(
 
 
 def ungated(found: Pod, gate: str) -> Json:
-    """Its scheduling gates without this one."""
+    """The pod's scheduling gates without `gate`."""
     return {"schedulingGates": [{"name": name} for name in found.gates if name != gate]}
 
 
 def assigned(role: Role, first: int, nodes: Sequence[str]) -> dict[str, str | None]:
-    """The annotation that keeps the plan's nodes for a gated role's replicas from an index on.
+    """The annotation with the planned nodes of a gated role's replicas, from index `first` on.
 
-    What is known of the replicas just before stays: some may be yet without their nodes.
+    Known nodes of the replicas just before are kept, as some may not be assigned yet.
     """
     if not role.template.gated:
         return {}
@@ -72,16 +72,16 @@ def job_target(key: JobKey, role: Role) -> ObjectRef:
 
 
 def note(key: JobKey, role: Role, action: Action, reason: Reason, text: str = "") -> Note:
-    """An Event about a role's Job; `text` is the reason's own sentence where it is empty."""
+    """An Event about a role's Job; without `text`, its message is the reason's."""
     said, warning = text or messages.message(reason), reason.code in _WARNINGS
     return Note(job_target(key, role), role.uid, action, reason.code, said, warning=warning)
 
 
 def told(reason: Reason, text: str = "") -> dict[str, str | None]:
-    """The annotations that say why a Job has its size, or why it waits."""
+    """The annotations with the reason for a Job's size, or for its waiting."""
     return {contract.REASON: reason.code, contract.MESSAGE: text or messages.message(reason)}
 
 
 def changed(reason: Reason, text: str = "") -> dict[str, str | None]:
-    """The same of a change, which later plans read off the Job."""
+    """`told` plus the annotation from which later plans read the last change."""
     return told(reason, text) | {contract.LAST_CHANGE: text_of(reason)}

@@ -1,6 +1,6 @@
-"""A training job whose start the API server refused: its Job says so, and the start is retried.
+"""Records and retries a start that the API server refused.
 
-A dry run asks first, before capacity is reserved for the start again.
+The retry is a dry run first, before capacity is reserved for the start again.
 """
 
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ from edl.writes import Patch, Step
 def refused(
     job: TrainingJob, refusal: StartRefusal, now: datetime
 ) -> tuple[Step, timedelta | None]:
-    """Writes that are due now, and when to check again without a change in the cluster."""
+    """Writes that are due now, and the time after which to check again without a change."""
     left = start_refusals.time_left(refusal, now)
     if job.roles[0].record.refusal != refusal:
         return Step(job.key, (_record(job, refusal),)), left
@@ -29,7 +29,7 @@ def refused(
 
 
 def _record(job: TrainingJob, refusal: StartRefusal) -> Patch:
-    """On its first Job, where `kubectl describe` shows it; so a next leader knows it, too."""
+    """Records the refusal on the first Job, where users and the next leader can read it."""
     role = job.roles[0]
     annotations: dict[str, str | None] = {contract.START_REFUSED: attempt_backoff.text(refusal)}
     said = preconditioned_patches.told(phases.blocked(job))
@@ -37,12 +37,12 @@ def _record(job: TrainingJob, refusal: StartRefusal) -> Patch:
 
 
 def _attempt(job: TrainingJob, refusal: StartRefusal, now: datetime) -> Step:
-    """Its start at the minimum, all but what stands around its Jobs as a dry run."""
+    """The start at the minimum: patches as dry runs, dependents for real."""
     sizes = tuple((role.name, role.spec.min) for role in job.live if role.status.suspended)
     begun = start(
         job, Admission(job.key, sizes, reasons.started(sum(size for _, size in sizes))), now
     )
-    if not begun.writes:  # its Jobs cannot change yet
+    if not begun.writes:  # the API server does not allow changes of its templates yet
         return begun
     lifted = {contract.START_REFUSED: attempt_backoff.text(replace(refusal, lifted=True))}
     writes = tuple(

@@ -1,4 +1,4 @@
-"""All changes of one role in one round, as one patch of its Job: size, results, history."""
+"""All changes of one role in one round, as one patch of its Job: size, outcomes and history."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -17,14 +17,14 @@ from edl.writes import Action, Note, Write
 
 
 class RoleChange(msgspec.Struct, frozen=True):
-    """Writes in order, and the Events about them."""
+    """Writes in the order to make them, and Events about them."""
 
     writes: tuple[Write, ...] = ()
     notes: tuple[Note, ...] = ()
 
 
 def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -> RoleChange:
-    """`resize` and the removal of named pods are due now: pods that leave have had their time."""
+    """The writes for a resize and the removal of named pods; leaving pods need no more time."""
     annotations = resized(role, resize, now)
     if not annotations:
         return RoleChange()
@@ -32,12 +32,12 @@ def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -
     spec = preconditioned_patches.size(role, size) if resize else {}
     patch = preconditioned_patches.job(job.key, role, spec, annotations)
     notes = (*_size_note(job, role, resize), *told(job, role, now))
-    # First the pods: their names must stand until they are gone.
+    # Pods first: the patch removes the annotation that names them.
     return RoleChange((*pod_removal.deletions(job, role, size), patch), notes)
 
 
 def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str | None]:
-    """The annotations that go with a new size, or with an answer alone; most rounds none."""
+    """The annotations for a resize, a removal or the outcome of a request; mostly none."""
     annotations = scale_deadline.notes(role, now)
     if role.request.removing:
         annotations[contract.REMOVE] = None
@@ -48,7 +48,7 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
     if done := _operation(role, resize, now):
         operation, before, after, reason = done
         entry = HistoryEntry(now, operation, before, after, reason.code, messages.message(reason))
-        # A role that is stopped for a restart returns before the queue, by that reason.
+        # A role stopped for a restart must keep that reason, by which it starts before the queue.
         returns = role.status.suspended and last_resizes.stopped_to_resize(role)
         if role.request.evacuated and not resize:
             annotations |= preconditioned_patches.told(reason)
@@ -65,7 +65,7 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
 
 
 def told(job: TrainingJob, role: Role, now: datetime) -> Iterator[Note]:
-    """Events about the outcome of removals and timed scale-ups of a role."""
+    """Events about the outcome of a role's removals and timed scale-ups."""
     if role.request.removing:
         yield preconditioned_patches.note(job.key, role, Action.REMOVED, pod_removal.reason(role))
     if scale_deadline.overdue(role, now):
@@ -87,7 +87,7 @@ class _Done(NamedTuple):
 
 
 def _operation(role: Role, resize: Resize | None, now: datetime) -> _Done | None:
-    """At most one: a removal with its shrink is one, and so is a growth that is taken back."""
+    """The operation of this round: at most one, as a removal includes its scale-down."""
     after = resize.after if resize else role.status.size
     if scale_deadline.overdue(role, now):
         before = role.status.size if role.request.replicas is None else role.request.replicas

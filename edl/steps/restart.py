@@ -1,4 +1,4 @@
-"""Resize by restart: the whole training job is suspended, and the next plans start it again."""
+"""Resize by restart: the whole training job is suspended, and a later plan starts it again."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,10 +13,9 @@ from edl.writes import Action, Step
 
 
 def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
-    """Suspend every role; a role that is resized has its new size already, and all have the reason.
+    """Suspend every role, with the new size on resized roles and the reason on all.
 
-    A crash in between leaves a role that is stopped for a restart beside roles that run: the next
-    plan stops them too.
+    If the reconciler crashes in between, the next plan suspends the roles that still run.
     """
     after = {resize.role: resize.after for resize in resizes}
     by_role = {resize.role: resize for resize in resizes}
@@ -24,7 +23,7 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
     moment = {
         contract.RESIZED_AT: preconditioned_patches.timestamp(now)
     } | preconditioned_patches.changed(why)
-    # A role that is resized goes first, so that the new size is never forgotten.
+    # Resized roles are suspended first, so that a crash never loses the new size.
     running = sorted(
         (role for role in job.live if not role.status.suspended),
         key=lambda role: role.name not in after,

@@ -21,7 +21,7 @@ from edl.writes import Patch, Step
 def live(
     job: TrainingJob, planned: Sequence[Resize], now: datetime
 ) -> tuple[Step, timedelta | None]:
-    """Writes that are due now, and when to check again without a change in the cluster."""
+    """Writes that are due now, and the time after which to check again without a change."""
     end = phases.ending(job)
     if end is not None:
         step = finish(job, end, now)
@@ -32,9 +32,9 @@ def live(
     resizes = [resize for resize in resizes if not leaves_no_worker(job, resize)]
     published = publish(job, resizes, now)
     changes = [_change(job, role, resizes, published, now) for role in job.live]
-    # The last Job to come must be an owner of what surrounds them, too.
+    # Dependents are owned by all Jobs, so they wait until the last Job exists.
     around = () if job.missing else (*surroundings(job), *missed_keys(job, now))
-    # Sizes first: other jobs wait for that room, and a quota may forbid what is missing around.
+    # Sizes first: other jobs wait for that capacity, and a quota may forbid dependents.
     writes = (*published.writes, *(write for found in changes for write in found.writes), *around)
     writes = (*host_file.told(job), *freed(job), *writes)
     notes = tuple(note for found in changes for note in found.notes)
@@ -48,7 +48,7 @@ def _change(
     published: Publication,
     now: datetime,
 ) -> RoleChange:
-    """A pod that leaves has its time first; growth never waits."""
+    """The change of one role; removals wait until launchers have read their lists."""
     resize = next((resize for resize in resizes if resize.role == role.name), None)
     leaves = role.request.removing or (resize and resize.after < resize.before)
     if leaves and published.wait is not None:
@@ -66,18 +66,17 @@ def _recheck(job: TrainingJob, published: Publication, now: datetime) -> timedel
     return min((time for time in times if time is not None and time > timedelta()), default=None)
 
 
-# Old failures do not count: a training job that runs for weeks survives many node failures.
+# Forgives old failures, so that a training job that runs for weeks survives many node failures.
 #
-# A Job counts its failed and deleted pods for as long as it lives, and fails beyond
-# `backoffLimit`. That limit may be raised at any time. A job that fails at every start never
-# gets that far.
+# A Job counts failed and deleted pods for its whole life, and fails beyond `backoffLimit`, which
+# may be raised at any time. A job that fails at every start never runs long enough for that.
 
 CALM: Final = timedelta(minutes=10)
-"""How long all pods have run without a failure; the kubelet forgets a container's after as long."""
+"""How long all pods must have been ready; the kubelet resets container back-offs after this too."""
 
 
 def forgive(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch, ...]:
-    """A limit that leaves all retries again, once nothing has failed for `CALM`."""
+    """Raises `backoffLimit` so that all retries are left, once nothing has failed for `CALM`."""
     limit = role.status.failures + role.spec.retries
     if not role.spec.retries or role.spec.backoff_limit >= limit or not _calm(role, now):
         return ()
@@ -85,7 +84,7 @@ def forgive(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch, ...]:
 
 
 def _calm(role: Role, now: datetime) -> bool:
-    """Whether every replica has been ready for that long."""
+    """Whether every replica has been ready for `CALM`."""
     ready = [pod.ready_since for pod in role.status.pods if pod.ready and not pod.terminating]
     return len(ready) >= role.status.size > 0 and all(
         since is not None and now - since >= CALM for since in ready

@@ -1,6 +1,6 @@
-"""A scale-up with a time limit: ready in time, or reverted to the previous size.
+"""Scale-ups with a timeout: ready in time, or reverted to the previous size.
 
-The clock starts when the reconciler first sees the request, and is stored on the Job, so it
+The time runs from when the reconciler first sees the request. That time is stored on the Job, so it
 survives a change of leader. et-operator's ScaleOut does the same, with 60 s.
 """
 
@@ -22,7 +22,7 @@ _ANSWERED: Final[Mapping[str, None]] = {
 
 
 def limited(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> list[Resize]:
-    """The plan's resizes; a role whose time is up goes back to its size before instead."""
+    """The plan's resizes; a role that is overdue returns to its previous size instead."""
     late = {role.name: role for role in job.live if role.request.scaling and overdue(role, now)}
     if not late:
         return list(resizes)
@@ -31,32 +31,32 @@ def limited(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> list[
 
 
 def _back(job: TrainingJob, role: Role) -> Resize:
-    # A job that is stopped for the restart at the new size need not be stopped again.
+    # A job already stopped for the restart need not be stopped again.
     restart = role.spec.resizing is ResizePolicy.RESTART and not role.status.suspended
     return Resize(job.key, role.name, role.status.size, before(role), failure(role), restart)
 
 
 def before(role: Role) -> int:
-    """The size to come back to: from when the clock was started, else the one now."""
+    """The size to revert to: as recorded with the start time, else the current one."""
     known = role.request.scaling.before if role.request.scaling else None
     return role.status.size if known is None else known
 
 
 def failure(role: Role) -> Reason:
-    """Why a growth is taken back."""
+    """The reason of reverting a scale-up."""
     timeout = role.request.scaling.timeout if role.request.scaling else None
     seconds = timeout.total_seconds() if timeout else None
     return reasons.scale_failed(Growth(role.request.replicas, before(role), seconds))
 
 
 def overdue(role: Role, now: datetime) -> bool:
-    """Whether its manual size did not come in time. Only growth can fail: a shrink always comes."""
+    """Whether a scale-up to its manual size has timed out; scale-downs cannot fail."""
     left = time_left(role, now)
     return left is not None and left <= timedelta()
 
 
 def time_left(role: Role, now: datetime) -> timedelta | None:
-    """How long its growth still has; None where no clock runs, or none need run any more."""
+    """The time left for a scale-up, negative if overdue; None if no time runs."""
     scaling = role.request.scaling
     if scaling is None or scaling.since is None or scaling.timeout is None:
         return None
@@ -66,7 +66,7 @@ def time_left(role: Role, now: datetime) -> timedelta | None:
 
 
 def came(role: Role) -> bool:
-    """Whether its manual size is there, with every pod ready."""
+    """Whether it has its manual size, with every pod ready."""
     ready = sum(pod.ready and not pod.terminating for pod in role.status.pods)
     return (
         not role.status.suspended
@@ -76,12 +76,12 @@ def came(role: Role) -> bool:
 
 
 def is_answered(role: Role) -> bool:
-    """Whether a limit was set, and nothing is left to watch."""
+    """Whether the scale request is settled: it has no timeout, or its size is ready."""
     return role.request.scaling is not None and (role.request.scaling.timeout is None or came(role))
 
 
 def notes(role: Role, now: datetime) -> dict[str, str | None]:
-    """Annotations that are due: the clock's start, or the answer."""
+    """The annotations that are due: the recorded start, or the removal of a settled request."""
     if role.request.scaling is None:
         return {}
     if overdue(role, now):

@@ -18,9 +18,9 @@ from edl.writes import Action, Json, Step
 
 
 def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
-    """One patch a Job: size, the nodes of the plan, `suspend: false` (docs/kubernetes.md 4).
+    """One patch per Job: size, planned nodes, `suspend: false` (docs/kubernetes.md 4).
 
-    What stands around the Jobs comes first: pods fail without their ServiceAccount.
+    Dependents come first, since pods fail without their ServiceAccount.
     """
     sizes, nodes, starting = dict(admission.sizes), dict(admission.nodes), _starting(job, admission)
     why = messages.messages((admission.reason, *admission.grown))
@@ -29,7 +29,7 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
     consumed = capacity_requests.consumption(job)
     changes = {role.name: _template(told, consumed, role) for role in starting}
     if any(changes[role.name] and not role.status.settled for role in starting):
-        return Step(job.key, ())  # A moment later: until then the API server refuses it.
+        return Step(job.key, ())  # the API server refuses template changes until pods are gone
     writes = [
         preconditioned_patches.job(
             job.key,
@@ -59,10 +59,10 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
 
 
 def _starting(job: TrainingJob, admission: Admission) -> list[Role]:
-    """The roles that start now.
+    """The roles to start, in order.
 
-    The role whose size the others are told goes first: if that fails none has started, and if
-    another fails, it is told the size that runs.
+    Roles that restart to resize come first, since other roles' pods are given their size: if that
+    write fails, none has started; if a later one fails, it is given the size that runs.
     """
     names = {name for name, _ in admission.sizes}
     starting = [role for role in job.live if role.name in names]
@@ -81,9 +81,9 @@ def _begun(role: Role, now: datetime, failure: FailedAttempt | None) -> dict[str
 
 
 def _template(told: Mapping[str, str], consumed: Mapping[str, str], role: Role) -> Json:
-    """Annotations of an ungated role's pods; gated pods get theirs at placement.
+    """The template's annotations of an ungated role; gated pods get theirs at placement.
 
-    The request of its last start is not there any more.
+    Those that name the ProvisioningRequest of an earlier start are removed.
     """
     if role.template.gated:
         return {}
@@ -93,7 +93,7 @@ def _template(told: Mapping[str, str], consumed: Mapping[str, str], role: Role) 
 
 
 def _consumed(role: Role, consumed: Mapping[str, str]) -> dict[str, str | None]:
-    """The request that its template names now."""
+    """Records on the Job the ProvisioningRequest that its template names now."""
     found = None if role.template.gated else consumed.get(contract.CONSUMES_REQUEST)
     return {contract.CONSUMED_REQUEST: found} if found or role.record.consumed else {}
 
@@ -102,7 +102,7 @@ def _told(
     job: TrainingJob, role: Role, size: int, why: tuple[Reason, str], now: datetime
 ) -> dict[str, str]:
     again = Operation.RESTARTED if last_resizes.stopped_to_resize(role) else Operation.RESUMED
-    # The other roles of a start that was left half done have begun before.
+    # `started_at` may be that of other roles, after a partial start: this role needs a history.
     operation = again if job.started_at and role.record.history else Operation.STARTED
     return job_history.annotation(
         role, [HistoryEntry(now, operation, size, size, why[0].code, why[1])]
@@ -110,7 +110,7 @@ def _told(
 
 
 def told_at_start(job: TrainingJob, sizes: Mapping[str, int]) -> Mapping[str, str]:
-    """Annotations of pods: these sizes' cluster, for frameworks that must know what runs."""
+    """Pod annotations that list all members at these sizes, for frameworks that need them."""
     framework = FRAMEWORKS[job.framework]
     mode = framework.mode(job.mode, tuple(sizes))
     if (
@@ -131,9 +131,9 @@ def _members(job: TrainingJob, role: Role, count: int) -> list[str]:
 
 
 def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
-    """Suspend every Job that runs; sizes stay, so that nothing is lost but the nodes.
+    """Suspend every running Job; sizes are kept.
 
-    What waits for a size in time waits anew after the next start.
+    The time of a timed scale-up runs anew after the next start.
     """
     running = [role for role in job.live if not role.status.suspended]
     writes = tuple(
@@ -159,7 +159,7 @@ def _stopped(role: Role, reason: Reason, now: datetime) -> dict[str, str]:
     entry = HistoryEntry(
         now, Operation.SUSPENDED, role.status.size, role.status.size, reason.code, said
     )
-    # A job that comes back at once says since when.
+    # A job that restarts at once needs the time of its suspension.
     again = reason.restart is Restart.STOPPED
     returns = {contract.RESIZED_AT: preconditioned_patches.timestamp(now)} if again else {}
     return job_history.annotation(role, [entry]) | returns

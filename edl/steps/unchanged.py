@@ -1,4 +1,4 @@
-"""Training jobs without pending work are skipped until something about them changes."""
+"""Skips training jobs without pending work until their state changes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,26 +9,26 @@ from edl.model import JobKey, Role, TrainingJob
 
 @dataclass(slots=True)
 class UnchangedJobs:
-    """Cache of a loop of rounds. It affects cost, never results."""
+    """Cache for repeated rounds. It affects cost, never results."""
 
     _known: dict[JobKey, TrainingJob] = field(default_factory=dict)
 
     def __contains__(self, job: TrainingJob) -> bool:
-        """Whether this very value, asked for its life, had nothing to do, and has nothing yet."""
+        """Whether this very object was noted: its upkeep required nothing, and still does."""
         return self._known.get(job.key) is job
 
     def note(self, job: TrainingJob) -> None:
-        """It had nothing to do, and no time was named to look at it again."""
+        """Remember a job whose upkeep required no write and no recheck."""
         if _stands_still(job):
             self._known[job.key] = job
 
     def keep(self, jobs: Iterable[TrainingJob]) -> None:
-        """Forget all others."""
+        """Forget jobs that are not among these objects."""
         self._known = {job.key: job for job in jobs if job in self}
 
 
 def _stands_still(job: TrainingJob) -> bool:
-    """Whether time alone asks for nothing: no pod comes or leaves, no failure is to be forgiven."""
+    """Whether time alone requires no write: pods are settled, and no failure is to be forgiven."""
     return phases.ending(job) is not None or all(map(_is_there, job.live))
 
 

@@ -1,1 +1,1 @@
-"""What asks an autoscaler for nodes: made, kept and taken away as a plan says."""
+"""Creates and deletes the objects that request nodes from an autoscaler, as planned."""

@@ -1,6 +1,6 @@
-"""ProvisioningRequests: a queued gang's nodes in one request, with a PodTemplate for each role.
+"""ProvisioningRequests: one per queued gang, with a PodTemplate per role.
 
-An autoscaler makes all of its nodes or none, and keeps them for pods that name the request.
+An autoscaler adds all of the nodes or none, and reserves them for pods that name the request.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ _TEMPLATE: Final = "PodTemplate"
 
 
 def name(job: TrainingJob, request: ProvisioningRequest, of: RequestClass) -> str:
-    """A name by the content: two rounds, also after a crash, make the same request."""
+    """The request's name, from its content, so that a repeated round makes no second request."""
     content = [(provisional_pods.content(job, role), pods) for role, pods in _asking(job, request)]
     return provisional_pods.named(job, of.name, of.parameters, content)
 
@@ -25,7 +25,7 @@ def name(job: TrainingJob, request: ProvisioningRequest, of: RequestClass) -> st
 def creations(
     job: TrainingJob, named: str, request: ProvisioningRequest, of: RequestClass
 ) -> Iterator[Create]:
-    """The PodTemplates come first: an autoscaler reads them as soon as it sees the request."""
+    """Creates the PodTemplates, then the request: an autoscaler reads both at once."""
     namespace, pod_sets = job.key.namespace, []
     for (role, pods), target in zip(
         _asking(job, request), _templates(namespace, named, len(request.pods)), strict=True
@@ -42,7 +42,7 @@ def creations(
 
 
 def deletions(job: TrainingJob, requests: Iterable[CapacityRequest]) -> Iterator[Delete]:
-    """After their PodTemplates, which are known by the request alone."""
+    """Deletes requests, each after its PodTemplates, whose names only the request tells."""
     namespace = job.key.namespace
     for one in requests:
         yield from map(Delete, _templates(namespace, one.name, one.pod_sets))
@@ -50,7 +50,7 @@ def deletions(job: TrainingJob, requests: Iterable[CapacityRequest]) -> Iterator
 
 
 def consumption(job: TrainingJob) -> dict[str, str]:
-    """The annotations of pods that use the nodes that were made for their job."""
+    """The annotations by which pods consume the nodes that were provisioned for their job."""
     found = job.provisioning.provisioned
     if found is None:
         return {}

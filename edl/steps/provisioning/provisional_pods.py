@@ -1,8 +1,8 @@
-"""The manifest of a provisional pod: what schedulers and autoscalers look at in a pod of a role.
+"""The manifest of a provisional pod: what schedulers and autoscalers read of a pod of a role.
 
-One container that runs nothing asks for all that the pod would. It has none of the pod's labels:
-Services, PodDisruptionBudgets and selectors of users must not match it. Constraints of the role
-about its own pods refer to its provisional pods instead.
+It has one container that runs nothing and requests what the whole pod would. It has none of the
+pod's labels, so that no Service, PodDisruptionBudget or user's selector matches it. Constraints of
+the role about its own pods select its provisional pods instead.
 """
 
 import hashlib
@@ -32,20 +32,20 @@ from edl.steps.dependents import owned
 from edl.writes import Create, Json
 
 OVERLAP: Final = timedelta(seconds=30)
-"""So long after a start its pods should be there; then provisional pods go in any case."""
+"""Within this time of a start its pods should exist; then provisional pods are deleted anyway."""
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _NODE_FIELD: Final = "metadata.name"
 _LONGEST: Final = 40
-"""Characters of a training job's name in those of its provisional pods."""
+"""Most characters of a training job's name within the names of its provisional pods."""
 
 
 def prefix(job: TrainingJob, role: Role) -> str:
-    """Names are this and an index: two rounds, also after a crash, ask for the same pod."""
+    """The names' common prefix, before an index; repeated rounds name the same pods."""
     return f"{named(job, content(job, role))}-"
 
 
 def named(job: TrainingJob, *contents: object) -> str:
-    """Another name for each other content, and after each failure."""
+    """A name that differs for each content, and after each failure."""
     failure = job.provisioning.failure
     what = [job.roles[0].uid, failure.attempts if failure else 0, *contents]
     digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:10]
@@ -53,24 +53,25 @@ def named(job: TrainingJob, *contents: object) -> str:
 
 
 def content(job: TrainingJob, role: Role) -> object:
-    """What is asked for by a pod of a role."""
+    """What determines the nodes that a provisional pod of a role requests."""
     return [role.name, _quantities(role.template.shape.requests), _scheduling(job, role)]
 
 
 def create(job: TrainingJob, role: Role, name: str, request: ProvisioningRequest) -> Create:
-    """Owned by the first Job of its training job alone: they go together.
+    """Creates a provisional pod.
 
-    It ends by itself where the reconciler does not delete it in time: no node is kept for ever.
+    Its deadline ends it even if the reconciler does not delete it, so that no node is kept for
+    ever.
     """
     target = ObjectRef("Pod", job.key.namespace, name)
     found = created(job, target, role.name, {"spec": _spec(job, role, request)})
-    # A node that is to be its gang's must not be taken away before all others have come.
+    # Its node must not be removed while the gang's other nodes are still awaited.
     metadata = found.manifest["metadata"] | {"annotations": contract.UNDISRUPTED}
     return Create(found.target, {**found.manifest, "metadata": metadata})
 
 
 def created(job: TrainingJob, target: ObjectRef, role: str, fields: Json) -> Create:
-    """An object with these fields by which a job asks for nodes; `role`: "" for all of them."""
+    """An object that requests nodes, owned by the job's first Job; `role` "": for all roles."""
     manifest = owned(job, target, fields)
     metadata = manifest["metadata"] | {
         "labels": _siblings(job.key, role) | {"app.kubernetes.io/managed-by": contract.MANAGED_BY},
@@ -80,7 +81,7 @@ def created(job: TrainingJob, target: ObjectRef, role: str, fields: Json) -> Cre
 
 
 def template(job: TrainingJob, role: Role, request: ProvisioningRequest) -> Json:
-    """The pod of a PodTemplate: what schedulers look at, at the priority of other pods."""
+    """The pod template of a ProvisioningRequest, with the default priority."""
     pod = _scheduling(job, role) | {"containers": [_container(role, request)]}
     return {"metadata": {"labels": _labels(job.key, role.name)}, "spec": pod}
 
@@ -122,7 +123,7 @@ def _spec(job: TrainingJob, role: Role, request: ProvisioningRequest) -> Json:
 
 
 def _scheduling(job: TrainingJob, role: Role) -> Json:
-    """Scheduling constraints of the pod, besides its requests."""
+    """The pod spec's scheduling constraints, without requests."""
     shape = role.template.shape
     found: Json = {
         "nodeSelector": dict(shape.node_selector),
@@ -154,7 +155,7 @@ def _affinity(job: TrainingJob, role: Role) -> Iterator[tuple[str, Json]]:
 
 
 def _siblings(key: JobKey, role: str) -> dict[str, str]:
-    """The labels of the provisional pods of one role, "" for all."""
+    """The labels that select the provisional pods of one role, "" for all roles."""
     return _labels(key, role) if role else {contract.PROVISIONAL: key.name}
 
 
@@ -226,10 +227,11 @@ def _port(port: HostPort) -> Json:
 
 
 def _resources(template: PodTemplate) -> Json:
-    """The limits are those of the role's pods, as quotas count them, at least the requests.
+    """Requests and limits; the limits are those of the role's pods, as quotas count them.
 
-    Each has one: extended resources demand it, and a LimitRange would give it a smaller one. What
-    has a limit alone says that it requests nothing: else the API server would take the limit.
+    Every request has a limit of at least its amount: extended resources require it, and a
+    LimitRange might default a smaller one. A resource with a limit only gets a request of 0, since
+    the API server would default the request to the limit.
     """
     requests, limits = template.shape.requests, _quantities(template.limits)
     return {
@@ -239,7 +241,7 @@ def _resources(template: PodTemplate) -> Json:
 
 
 def _quantities(requests: Resources) -> dict[str, str]:
-    """In Kubernetes' words."""
+    """Amounts as Kubernetes quantities."""
     return {
         resource: f"{amount}m" if resource == CPU else str(amount)
         for resource, amount in requests

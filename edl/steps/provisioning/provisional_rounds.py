@@ -1,9 +1,10 @@
-"""What a round creates and deletes by which jobs ask for nodes: provisional pods, or requests.
+"""Creates and deletes provisional pods and ProvisioningRequests in one round.
 
-Pods of a job go before kube-scheduler may place its pods: before the start, and of gated roles
-once all pods stand behind the gate. kube-scheduler must not preempt one for its own job: a victim
-that is deleted meanwhile leaves the preemptor Pending for minutes (kubernetes/kubernetes#141694).
-A request whose nodes have come stays until its job's pods are bound: its nodes are kept for these.
+Provisional pods are deleted before kube-scheduler may bind the job's own pods: before the start, or
+for gated roles once all pods exist behind the gate. kube-scheduler must not preempt a provisional
+pod for its own job: if the victim is deleted meanwhile, the preemptor stays Pending for minutes
+(kubernetes/kubernetes#141694). A provisioned request stays until the job's pods are bound, because
+its nodes are reserved for them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,16 +33,16 @@ from edl.steps.provisioning import capacity_requests, provisional_pods
 from edl.writes import Action, Delete, Step
 
 MOST_CREATED: Final = 100
-"""Pods that are made for one job in one round."""
+"""Most provisional pods that are created for one job in one round."""
 BINDING: Final = timedelta(minutes=2)
-"""So long after a start its pods should be bound; then a request goes in any case."""
+"""Within this time of a start its pods should be bound; then the request is deleted anyway."""
 _NEXT: Final = timedelta(seconds=1)
 _Round: TypeAlias = tuple[tuple[Step, ...], timedelta | None]
-"""Steps of one job, and when to look again though nothing may have changed."""
+"""Steps of one job, and the time after which to check again without a change."""
 
 
 def rounds(plan: Plan, state: ClusterState) -> Iterable[tuple[JobKey, Callable[[], _Round]]]:
-    """Step makers of jobs that ask for nodes, or have asked."""
+    """Step makers of jobs that request nodes, or have requested some."""
     requests = {request.job: request for request in plan.requests}
     starts = {entry.job for entry in plan.admissions}
     stopped = {entry.job for entry in plan.suspensions}
@@ -50,7 +51,7 @@ def rounds(plan: Plan, state: ClusterState) -> Iterable[tuple[JobKey, Callable[[
         if job.key in plan.unprovisioned:
             yield job.key, partial(_given_up, job, now)
         elif job.key in stopped and job.provisioning.requests:
-            # Its nodes are used by now: what it needs later it has to ask for again.
+            # The provisioned nodes are in use by now; a later start needs a new request.
             yield job.key, partial(_withdrawn, job)
         elif job.key in requests:
             yield job.key, partial(_asked, job, _without_moved(job, requests[job.key], plan))
@@ -63,7 +64,7 @@ def rounds(plan: Plan, state: ClusterState) -> Iterable[tuple[JobKey, Callable[[
 def _without_moved(
     job: TrainingJob, request: ProvisioningRequest, plan: Plan
 ) -> ProvisioningRequest:
-    """A pod that begins to leave a cordoned node comes in the place of a provisional one."""
+    """The request without the provisional pods whose place a drained pod takes in this plan."""
     begun = job.leaving.pods if job.leaving else frozenset[str]()
     moved = {
         one.role: len({*one.pods} - begun)
@@ -75,13 +76,13 @@ def _without_moved(
 
 
 def orphaned(state: ClusterState) -> Iterator[Step]:
-    """Deletions of what asks for training jobs that were released or deleted."""
+    """Deletes provisional pods and requests of training jobs that were released or deleted."""
     for target, uid in state.orphans:
         yield Step(JobKey(target.namespace, target.name), (Delete(target, uid=uid),))
 
 
 def _asked(job: TrainingJob, request: ProvisioningRequest) -> _Round:
-    """Makes what is missing, and takes away what is too much, or of the other kind."""
+    """Creates what is missing, and deletes surplus objects and those of the other kind."""
     if request.by_request is None:
         steps, again = _asked_by_pods(job, request)
         return (*_removed(job, (), job.provisioning.requests), *steps), again
@@ -95,7 +96,7 @@ def _asked(job: TrainingJob, request: ProvisioningRequest) -> _Round:
 
 
 def _asked_by_pods(job: TrainingJob, request: ProvisioningRequest) -> _Round:
-    """A step for each pod."""
+    """One step per created pod, and one for deletions."""
     wanted, kept, steps = dict(request.pods), set[str](), list[Step]()
     for role in job.live:
         there = {pod.name: pod for pod in job.provisioning.pods if pod.role == role.name}
@@ -104,7 +105,7 @@ def _asked_by_pods(job: TrainingJob, request: ProvisioningRequest) -> _Round:
         creates = (
             provisional_pods.create(job, role, name, request) for name in names if name not in there
         )
-        # While the API server refuses them, its start has no nodes: that is said, and backs off.
+        # A refusal by the API server counts as a refused start: it is recorded and backs off.
         steps += [Step(job.key, (create,), starts=job.suspended) for create in creates]
     surplus = [pod for pod in job.provisioning.pods if pod.name not in kept and not pod.gone]
     again = _NEXT if len(steps) > MOST_CREATED else None
@@ -114,12 +115,12 @@ def _asked_by_pods(job: TrainingJob, request: ProvisioningRequest) -> _Round:
 def _names(
     job: TrainingJob, role: Role, there: Mapping[str, ProvisionalPod], count: int
 ) -> list[str]:
-    """As many as are wanted, there or not: those with a node first, then by index.
+    """The names of the `count` provisional pods that a role should have, existing or new.
 
-    Of a job that runs, those with a node come last: its pods move there in their place.
-
-    Those that have ended stay and count: what ends all of them, a kubelet that rejects them, must
-    neither make pods without end nor begin the time-out anew.
+    Existing ones come first: those with a node first if the job is suspended, last if it runs, as
+    its own pods then replace those with a node. Ended pods are kept and count against new ones: if
+    a kubelet rejects every pod, neither may pods be created without end, nor may the timeout start
+    anew.
     """
     prefix = provisional_pods.prefix(job, role)
     alive = [pod for pod in there.values() if pod.name.startswith(prefix) and not pod.gone]
@@ -131,12 +132,12 @@ def _names(
 
 
 def _withdrawn(job: TrainingJob) -> _Round:
-    """It asks for nothing any more."""
+    """Deletes everything that requests nodes for the job."""
     return _removed(job, job.provisioning.pods, job.provisioning.requests), None
 
 
 def _given_up(job: TrainingJob, now: datetime) -> _Round:
-    """Nodes did not come: its first Job says so, and since when; then the pods go."""
+    """Records on the first Job that nodes did not join in time, then deletes the request."""
     asked, role = job.provisioning, job.roles[0]
     failure = attempt_backoff.failed(FailedAttempt, asked.failure, asked.said, now)
     reason = reasons.not_provisioned(failure.message)
@@ -153,8 +154,8 @@ def _given_up(job: TrainingJob, now: datetime) -> _Round:
 def removed_at_start(job: TrainingJob) -> tuple[Delete, ...]:
     """Deletions that precede a job's start, in the same step.
 
-    A gated role's keep their nodes until its pods are there. Without a node they hold nothing, and
-    an autoscaler would still make nodes for them. So it would for a request that is pending.
+    Bound provisional pods of gated roles stay until the role's pods exist. Unbound ones and pending
+    requests hold no capacity, and an autoscaler would still add nodes for them.
     """
     gated = {role.name for role in job.live if role.template.gated}
     pods, kept = job.provisioning.pods, job.provisioning.provisioned
@@ -166,9 +167,9 @@ def removed_at_start(job: TrainingJob) -> tuple[Delete, ...]:
 
 
 def removed_after_start(job: TrainingJob) -> tuple[Delete, ...]:
-    """What goes as soon as a job has started, in the same step: a quota counts both.
+    """Deletions that follow a job's start, in the same step, if a quota counts both kinds of pods.
 
-    Its pods wait behind the gate. Where the start meets a conflict the room is still held for it.
+    They come last, so that the capacity is still held if the start fails with a conflict.
     """
     if not _counts_twice(job):
         return ()
@@ -177,16 +178,16 @@ def removed_after_start(job: TrainingJob) -> tuple[Delete, ...]:
 
 
 def holds_nodes(job: TrainingJob, now: datetime) -> bool:
-    """Whether provisional pods are still on nodes of a started job, whose pods wait for that."""
+    """Whether bound provisional pods still exist, for whose deletion a started job's pods wait."""
     there = any(pod.node and not pod.gone for pod in job.provisioning.pods)
     return there and _overlap_left(job, now) > timedelta()
 
 
 def _replaced(job: TrainingJob, now: datetime) -> _Round:
-    """Deletions for a started job: pods once all of its own wait behind the gate.
+    """Deletions for a started job: provisional pods once all of its own pods exist.
 
-    Requests go once these are bound. Where a quota counts both, pods have gone with the start, or
-    go at once: the others could not be made.
+    Requests are deleted once its pods are bound. If a quota counts both kinds of pods, provisional
+    pods are deleted at once, as the job's own pods could not be created.
     """
     left, requests = _overlap_left(job, now), job.provisioning.requests
     if requests and not job.provisioning.pods:
@@ -204,13 +205,13 @@ def _is_bound(role: Role) -> bool:
 
 
 def _counts_twice(job: TrainingJob) -> bool:
-    """Whether a quota counts both a provisional pod and the pods that come in its place."""
+    """Whether a quota counts both a provisional pod and the pods that replace it."""
     counted = {charge[:2] for role in job.roles for charge in role.template.charges}
     return any(charge[:2] in counted for pod in job.provisioning.pods for charge in pod.charges)
 
 
 def _overlap_left(job: TrainingJob, now: datetime) -> timedelta:
-    """For how long provisional pods may stand beside the pods of their job."""
+    """How much longer provisional pods may exist beside the pods of their job."""
     return _until(job, now, provisional_pods.OVERLAP)
 
 
