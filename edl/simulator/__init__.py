@@ -1,6 +1,6 @@
 """A discrete-event simulator around the planner: the same `decide`, the same steps, no cluster.
 
-`simulate(world, Elastic(policy)) → Result`; `Plain()` in its place is the cluster without us.
+`simulate(world, Elastic(policy)) → Result`; with `Plain()` the cluster runs without kubectl-edl.
 """
 
 from edl.simulator.cluster.work import (

@@ -1,4 +1,4 @@
-"""What decides over the jobs: the planner as in the cluster, or kube-scheduler alone."""
+"""What controls the simulated jobs: the planner, as in a cluster, or kube-scheduler alone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,10 +24,10 @@ from edl.writes import Create, Delete, Patch, Step, Write
 
 @dataclass(slots=True)
 class ElasticControl:
-    """With us: observe, decide, take the steps. What it returns is when time alone asks again.
+    """The reconciler: observe, decide, apply the steps.
 
-    Nodes are asked for by provisional pods, also where a ProvisioningRequest would: they come as
-    late, within the same time-out, and are asked for again after the same back-off.
+    Nodes are always requested by provisional pods, which take as long as ProvisioningRequests, with
+    the same timeout and back-off.
     """
 
     env: Environment
@@ -45,18 +45,19 @@ class ElasticControl:
         self._since = self.env.world.around.unneeded_since
 
     def arrived(self, sim_job: SimulatedJob) -> None:
-        """It waits until the planner starts it."""
+        """Nothing to do: the job waits until the planner starts it."""
 
     def ended(self, sim_job: SimulatedJob) -> None:
-        """What still runs of it is ended by a step."""
+        """Nothing to do: a step ends its remaining pods."""
 
     def round(self) -> timedelta | None:
-        """One round of the reconciler."""
+        """One round of the reconciler; the time after which to run again without a change."""
         self.job_controller.tell()
         state = replace(self.observe(), unneeded_since=self._since)
         plan = self.elastic.decide(state, self.elastic.policy, self._limits, self._memory)
         self.env.timeline.decisions += 1
-        # Nodes that an unknown autoscaler may remove do not stay until they are taken to be kept.
+        # Without simulated pools, a real autoscaler would have removed unneeded nodes by then, so
+        # they must not age until they count as kept.
         if self.env.world.pools or not state.autoscaled:
             self._since = unneeded_nodes.noted(self._since, plan.unneeded, state.observed_at)
         self.watcher.decided(self.env.now, state, plan)
@@ -69,10 +70,10 @@ class ElasticControl:
         return self._again(plan, found.recheck_after)
 
     def _again(self, plan: Plan, recheck: timedelta | None) -> timedelta | None:
-        """When time alone asks for the next round.
+        """The time until the next round without a change.
 
-        A plan that has been done as it was made leaves nothing to do (the planner's own law), until
-        those that it moved may move again.
+        After a plan was executed, the next one has no action (a law of the planner) until the first
+        cooldown ends.
         """
         if not (plan.admissions or plan.resizes or plan.suspensions or plan.drains):
             return recheck
@@ -80,7 +81,7 @@ class ElasticControl:
         return cooled if recheck is None else min(recheck, cooled)
 
     def _concerned(self, plan: Plan) -> tuple[TrainingJob, ...]:
-        """Jobs of which there may be something to write."""
+        """Jobs that may need a write."""
         moved = [
             *(one.job for one in plan.admissions),
             *(one.job for one in plan.resizes),
@@ -167,7 +168,7 @@ class ElasticControl:
 
 @dataclass(slots=True)
 class NoControl:
-    """Without us: Jobs run from their arrival at one size, and the scheduler takes pod by pod."""
+    """Without kubectl-edl: Jobs run from their arrival at one size; pods are bound one by one."""
 
     env: Environment
     job_controller: JobController
@@ -188,7 +189,7 @@ class NoControl:
         self.job_controller.end_all(sim_job)
 
     def round(self) -> timedelta | None:
-        """Nothing is decided."""
+        """Nothing to decide."""
         return None
 
 
@@ -199,7 +200,7 @@ def _stopped(sim_job: SimulatedJob) -> bool:
 
 
 def _resized(before: Role, after: Role) -> bool:
-    """A new size of a job that goes on; neither a start nor an end is one."""
+    """Whether a running role was resized; neither a start nor an end counts."""
     stays = after.status.size and not before.status.suspended
     return bool(stays) and before.status.size != after.status.size
 

@@ -1,4 +1,4 @@
-"""The simulation itself: instant after instant, as long as something happens."""
+"""The simulation's main loop: instant after instant, while there are events."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -32,16 +32,16 @@ from edl.simulator.scenario import (
 )
 
 _ENOUGH: Final = 6
-"""A job that has asked for nodes so often waits for half an hour each time, the longest pause."""
+"""Failed requests for nodes after which a job counts as hopeless: its back-off is the longest."""
 _CORDON: Final = Taint(CORDONED, "", "NoSchedule")
 
 
 def simulate(
     world: Scenario, control_mode: ControlMode, until: float = inf, watcher: Watcher | None = None
 ) -> Result:
-    """What becomes of this world until then, or until nothing happens any more.
+    """Simulate a scenario until a time in seconds, or until there are no more events.
 
-    The same world and mode give the same result: random draws belong to the making of the world.
+    Deterministic: randomness belongs into the construction of the scenario.
     """
     simulation = Simulation(world, control_mode, watcher or Watcher())
     simulation.run(until)
@@ -49,7 +49,7 @@ def simulate(
 
 
 class Simulation:
-    """A simulation that can be run in pieces, and looked at in between."""
+    """A simulation that can be run in pieces, and inspected in between."""
 
     def __init__(self, world: Scenario, control_mode: ControlMode, watcher: Watcher) -> None:
         shapes = _shapes(world)
@@ -82,7 +82,7 @@ class Simulation:
 
     @property
     def next(self) -> float:
-        """When something happens next; inf if nothing will."""
+        """The time of the next event; inf if there is none."""
         return self.env.event_queue.next
 
     def state(self) -> ClusterState:
@@ -113,7 +113,7 @@ class Simulation:
         return usage
 
     def run(self, until: float = inf) -> None:
-        """On until then."""
+        """Continue until that time, inclusively."""
         while (moment := self.env.event_queue.next) <= until and moment < inf:
             if until == inf and self._is_hopeless():
                 break
@@ -123,7 +123,7 @@ class Simulation:
         self._until = self.env.now if until == inf else until
 
     def _is_hopeless(self) -> bool:
-        """Nothing is left but jobs that ask for nodes again and again, and get none."""
+        """Whether only jobs are left that request nodes again and again and get none."""
         sim_jobs = self.job_controller.sim_jobs.values() if self.env.now > self._given else ()
         return bool(sim_jobs) and all(map(_cannot_start, sim_jobs))
 
@@ -136,7 +136,7 @@ class Simulation:
         env = self.env
         env.event_queue.due(env.now)
         self._settle()
-        # Instants are rounded to milliseconds: the sum may lie a hair behind its own.
+        # Instants are rounded to milliseconds, so `now` may be slightly before the exact sum.
         while env.needs_decision and env.now >= self._last_round + env.world.settings.round - 1e-6:
             self._round()
             self._settle()
@@ -146,7 +146,7 @@ class Simulation:
         self._note()
 
     def _settle(self) -> None:
-        """Controllers, scheduler and programs react, until nothing is left to react to."""
+        """Let controllers, kube-scheduler and programs react until nothing changes any more."""
         job_controller, env = self.job_controller, self.env
         while job_controller.touched or env.unbound:
             touched, job_controller.touched = list(job_controller.touched.values()), {}
@@ -172,7 +172,7 @@ class Simulation:
         env.event_queue.add(self._wake, self._awake)
 
     def _awake(self) -> None:
-        """Only the last plan's recheck counts."""
+        """Request a decision, unless a later plan has set a later recheck."""
         if self.env.now >= self._wake:
             self.env.changed()
 
@@ -192,7 +192,7 @@ class Simulation:
             self._control.arrived(sim_job)
 
     def _happen(self, event: NodeEvent) -> None:
-        """To a node that is there; of one that is gone already nothing is left to change."""
+        """Apply a node event; events of nodes that no longer exist are ignored."""
         sim_nodes, name = self.env.sim_nodes, event.node.name
         known = sim_nodes.node(name)
         if event.change is Change.ADDED and known is None:
@@ -209,7 +209,7 @@ class Simulation:
 
 
 def _last(world: Scenario) -> float:
-    """When the last of what is given happens."""
+    """The time of the scenario's last given event."""
     times = [at for service in world.services for at, _ in service.steps]
     times += [training.at for training in world.trainings]
     times += [event.at for event in world.events]
@@ -247,13 +247,13 @@ _CHANGES: Final[Mapping[Change, Callable[[Node, NodeEvent], Node]]] = {
 
 
 def _shapes(world: Scenario) -> set[Shape]:
-    """Those of all pods that may come."""
+    """The shapes of all pods of the scenario."""
     shapes = {role.template.shape for training in world.trainings for role in training.job.roles}
     return shapes | {service.shape for service in world.services}
 
 
 def _names(world: Scenario, shapes: Iterable[Shape]) -> set[str]:
-    """Every resource that a node has or a pod asks for."""
+    """The names of all resources that a node has or a pod requests."""
     pools = (pool.node for pool in world.pools)
     nodes = (*world.nodes, *(event.node for event in world.events), *pools)
     amounts = [*(node.allocatable for node in nodes), *(shape.requests for shape in shapes)]
@@ -261,4 +261,4 @@ def _names(world: Scenario, shapes: Iterable[Shape]) -> set[str]:
 
 
 def _nothing() -> None:
-    """Only the time is waited for."""
+    """An event that only advances the time."""

@@ -1,4 +1,4 @@
-"""What all parts of a simulation share: the time, the nodes, the scheduler, what is planned."""
+"""The shared state of a simulation: time, nodes, kube-scheduler and event queue."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from edl.simulator.timeline import Timeline
 
 @dataclass(slots=True)
 class Environment:
-    """Mutable. `needs_decision`: something changed that a decision may depend on."""
+    """Mutable. `needs_decision`: a change may affect the next decision."""
 
     world: Scenario
     sim_nodes: SimulatedNodes
@@ -24,7 +24,7 @@ class Environment:
     now: float = 0
     needs_decision: bool = True
     unbound: bool = True
-    """A pod is new, or room came back: the scheduler has something to do."""
+    """kube-scheduler must run: a pod is new, or capacity was freed."""
     serial: int = 0
 
     @property
@@ -32,7 +32,7 @@ class Environment:
         return self.world.moment(self.now)
 
     def number(self) -> int:
-        """Another one each time: it orders what happens at one moment."""
+        """The next serial number, which orders pods that are created at one instant."""
         self.serial += 1
         return self.serial
 
@@ -43,10 +43,10 @@ class Environment:
         self.needs_decision = True
 
     def leaves(self, shape: Shape, place: Place) -> None:
-        """A pod there has been told to end: pods that spread count it no more."""
+        """A pod starts to terminate; topology spread no longer counts it."""
         self.sim_nodes.leave(shape, place)
         self.unbound |= shape.constraints is not None
 
     def freed(self) -> None:
-        """Room came back, or nodes changed."""
+        """Capacity was freed, or nodes changed."""
         self.needs_decision = self.unbound = True

@@ -1,4 +1,4 @@
-"""What happens when: things of one instant happen in the order in which they were planned."""
+"""The future event list; events of one instant run in the order in which they were added."""
 
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -6,16 +6,16 @@ from math import ceil, inf
 from typing import Final
 
 _TICKS: Final = 1000
-"""Instants are milliseconds: what happens within one happens at once."""
+"""Instants per second: events within one millisecond are simultaneous."""
 
 
 def instant(seconds: float) -> float:
-    """Not before `seconds`."""
+    """`seconds`, rounded up to the next instant."""
     return ceil(seconds * _TICKS - 1e-6) / _TICKS
 
 
 class EventQueue:
-    """Actions by their time."""
+    """Actions by time."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Callable[[], None]]] = []
@@ -28,11 +28,11 @@ class EventQueue:
 
     @property
     def next(self) -> float:
-        """The time of what comes next, `inf` when nothing does."""
+        """The time of the next action; inf if there is none."""
         return self._heap[0][0] if self._heap else inf
 
     def due(self, now: float) -> bool:
-        """Do all that is to happen until now; whether there was something."""
+        """Run all actions up to `now`; whether there were any."""
         found = False
         while self._heap and self._heap[0][0] <= now:
             heappop(self._heap)[2]()

@@ -1,4 +1,4 @@
-"""What-if: a world that begins as a cluster stands."""
+"""What-if: a scenario that begins with an observed cluster."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,10 +35,10 @@ def from_state(
 ) -> Scenario:
     """The cluster as observed, at second 0.
 
-    `remaining`: what is still to do of a job (all of it for one that waits); None where it
-    knows: it never ends. Other owners' pods stay where they are; those that wait go on waiting.
+    `remaining`: the remaining work of a job (all of it for a waiting one); None if unknown: the job
+    never ends. Other owners' pods stay on their nodes; pending ones keep waiting.
     """
-    # Pods of a job that is over may still leave.
+    # Pods of a finished job may still be terminating.
     jobs = [job for job in state.jobs if job.live or any(_bound([job]))]
     return Scenario(
         nodes=_without(state.nodes, jobs),
@@ -52,7 +52,7 @@ def from_state(
 
 
 def _unprovisioned(job: TrainingJob) -> TrainingJob:
-    """It asks for none: nothing is known of nodes to come, and what it has asked for holds none."""
+    """The job without provisioning: nothing is known about nodes that might be added."""
     return replace(job, provisioning=Provisioning(Provision.NEVER))
 
 
@@ -63,7 +63,7 @@ def _service(demand: Demand) -> Service:
 
 
 def _without(nodes: Iterable[Node], jobs: Sequence[TrainingJob]) -> tuple[Node, ...]:
-    """The nodes with what others hold there: our pods take their room themselves."""
+    """The nodes with other owners' usage only; simulated pods are added one by one."""
     held: defaultdict[str, Resources] = defaultdict(Resources)
     leaving: defaultdict[str, Resources] = defaultdict(Resources)
     shares: defaultdict[str, list[tuple[Share, Pod]]] = defaultdict(list)
@@ -94,7 +94,10 @@ def _without(nodes: Iterable[Node], jobs: Sequence[TrainingJob]) -> tuple[Node, 
 def _vacated(
     devices: tuple[Device, ...], shares: Iterable[tuple[Share, Pod]]
 ) -> tuple[Device, ...]:
-    """Without these shares. A pod that names no GPU was counted where most was left."""
+    """The devices without these shares.
+
+    The share of a pod that names no GPU is taken from devices whose usage contains it.
+    """
     found = list(devices)
     for share, pod in sorted(shares, key=lambda one: not one[1].devices):
         named = [at for at, device in enumerate(found) if device.uuid in pod.devices]
@@ -109,7 +112,7 @@ def _vacated(
 
 
 def _without_one(device: Device, share: Share, *, leaving: bool) -> Device:
-    """What a pod was told to hold may differ from what it asked for: never less than nothing."""
+    """The device without one share; clamped at 0, as the recorded usage may differ."""
     part = share.part(device.memory)
     used = device.used.minus(part).at_least(_NOTHING)
     left = device.releasing.minus(part) if leaving else device.releasing
@@ -125,5 +128,5 @@ def _bound(jobs: Iterable[TrainingJob]) -> Iterator[tuple[Shape, Pod]]:
 
 
 def _positive(amounts: Resources) -> Resources:
-    """Pods of one role may ask for unequal amounts: never less than nothing is left."""
+    """Amounts clamped at 0, as pods of one role may request different amounts."""
     return Resources.of({name: max(amount, 0) for name, amount in amounts})

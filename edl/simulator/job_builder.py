@@ -1,4 +1,4 @@
-"""Training jobs as the webhook would leave them, from a few words: for scenarios and traces."""
+"""Builds training jobs as the webhook would complete them, for scenarios and traces."""
 
 from collections.abc import Sequence
 from typing import Final, TypeAlias
@@ -24,7 +24,7 @@ NAMESPACE: Final = "default"
 
 
 class WorkloadRole(msgspec.Struct, frozen=True):
-    """One role of the cast: from `min` to `max` pods of one shape."""
+    """One role of a workload: `min` to `max` pods of one shape."""
 
     role: str
     min: int
@@ -33,12 +33,12 @@ class WorkloadRole(msgspec.Struct, frozen=True):
 
 
 class Workload(msgspec.Struct, frozen=True):
-    """What a training job runs: a framework, and one of its modes (empty: its default)."""
+    """What a training job runs: a framework, and one of its modes ("": its default)."""
 
     framework: str = "pytorch"
     mode: str = ""
     gated: bool = True
-    """Whether its pods wait for a node of the plan each, where the webhook has them do so."""
+    """Whether its pods have the placement gate if the webhook would add it."""
     topology: Topology = Topology()
 
 
@@ -53,9 +53,10 @@ def queued(
     priority: int = 0,
     items: int | None = None,
 ) -> TrainingJob:
-    """A training job whose Jobs are all there, suspended; `items` are a `none` job's work items.
+    """A training job whose Jobs all exist and are suspended.
 
-    `queued_at` is set when it arrives. Raises ValueError for what the webhook would refuse.
+    `items`: the number of work items (framework `none`). `queued_at` is set on arrival. Raises
+    ValueError for a job that the webhook would refuse.
     """
     framework, mode = _known(kind, cast)
     of = (framework, mode, cast)
@@ -73,7 +74,7 @@ def queued(
 
 
 def _role(kind: Workload, of: Cast, seat: WorkloadRole, job: str, items: int | None) -> Role:
-    """One suspended Job. `items` count where pods have no ranks."""
+    """One suspended Job. `items` apply only if its pods have no ranks."""
     framework, mode, cast = of
     names = [one.role for one in cast]
     return Role(

@@ -1,4 +1,4 @@
-"""What came of a simulation: figures, and the lines from which they are made."""
+"""Results of a simulation: figures, computed from the recorded time series."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf, nan
@@ -17,11 +17,11 @@ _HOUR: Final = 3600
 
 
 class JobResult(msgspec.Struct, frozen=True):
-    """One training job. Times are None where it never came to that before the end."""
+    """One training job. Times are None for events that did not occur before the end."""
 
     key: JobKey
     role: str
-    """The counted one; `min` and `max` are its bounds."""
+    """The counted role, which does the work; `min` and `max` are its bounds."""
     min: int
     max: int
     elastic: bool
@@ -50,13 +50,13 @@ class JobResult(msgspec.Struct, frozen=True):
 
     @property
     def below_min(self) -> float:
-        """Seconds in which it held nodes, and for some role fewer than its minimum."""
+        """Seconds in which it had bound pods, but some role fewer than its minimum."""
         spans = self.track.short.spans(self.track.arrived, self.until)
         return sum(end - begin for begin, end, short in spans if short)
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """Mean, median and largest of some seconds; nan for none."""
+    """Mean, median and maximum of durations in seconds; nan if there are none."""
 
     mean: float
     median: float
@@ -70,13 +70,13 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """`jobs` in the order of their arrival. `until`: when the simulation ended, in seconds."""
+    """`jobs` are in order of arrival. `until`: when the simulation ended, in seconds."""
 
     jobs: tuple[JobResult, ...]
     timeline: Timeline
     until: float
     prices: Mapping[str, float] = msgspec.field(default_factory=dict)
-    """The price of a node for an hour, by node pool."""
+    """The price of a node per hour, by node pool."""
 
     @property
     def ended(self) -> int:
@@ -84,12 +84,12 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def never(self) -> int:
-        """How many that arrived never ran: never all of their minimum at once."""
+        """The number of jobs that arrived but never had their whole minimum ready."""
         return sum(job.track.running is None for job in self.jobs)
 
     @property
     def waits(self) -> Summary:
-        """The waits of all that arrived; a job that never ran counts until the end."""
+        """The waits of all jobs that arrived; a job that never ran counts until the end."""
         return Summary.of([job.wait for job in self.jobs])
 
     @property
@@ -98,12 +98,12 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def completions(self) -> Summary:
-        """The times of all that ended."""
+        """The completion times of all jobs that ended."""
         return Summary.of([job.completion for job in self.jobs if job.completion is not None])
 
     @property
     def makespan(self) -> float:
-        """From the first arrival to the last end; inf if a job did not end."""
+        """Seconds from the first arrival to the last end; inf if a job did not end."""
         if self.ended < len(self.jobs):
             return inf
         ends = [job.track.ended for job in self.jobs if job.track.ended is not None]
@@ -111,18 +111,18 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def last(self) -> float:
-        """When the last job ended, or the simulation, if a job did not."""
+        """When the last job ended; the end of the simulation if a job did not."""
         ends = [job.track.ended for job in self.jobs]
         return max((self.until if end is None else end for end in ends), default=self.until)
 
     @property
     def node_hours(self) -> float:
-        """The hours of all nodes until `last`; of nodes of pools, until they were removed."""
+        """Node hours until `last`; pool nodes count until their removal."""
         return sum(self._hours(name) for name in self._pools())
 
     @property
     def cost(self) -> float:
-        """What the nodes of pools cost, in the unit of their prices."""
+        """The cost of pool nodes, in the unit of their prices."""
         return sum(self._hours(name) * price for name, price in self.prices.items())
 
     def _hours(self, pool: str) -> float:
@@ -133,16 +133,16 @@ class Result(msgspec.Struct, frozen=True):
         return {name for counts in self.timeline.nodes.values for name in counts}
 
     def utilisation(self, resource: str, since: float = 0, until: float | None = None) -> float:
-        """The mean part of a resource that bound pods asked for; by default until `last`."""
+        """The mean fraction of a resource that bound pods requested; by default until `last`."""
         until = self.last if until is None else until
         taken = _area(self.timeline.used.spans(since, until), resource)
         offered = _area(self.timeline.offered.spans(since, until), resource)
         return taken / offered if offered else 0.0
 
     def jain(self, at: float, *, fulfilment: bool = False) -> float:
-        """Jain's index over the sizes of the elastic jobs that hold their minimum; nan for none.
+        """Jain's index over the sizes of elastic jobs that have their minimum; nan if none has.
 
-        `fulfilment`: over (size - min) / (max - min) instead, 1 when no role has more than its min.
+        `fulfilment`: over (size - min) / (max - min) instead; 1 if no role exceeds its minimum.
         """
         running = [job for job in self.jobs if job.elastic and job.track.size.at(at) >= job.min]
         values = [float(job.track.size.at(at)) for job in running]
@@ -168,7 +168,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 def jain(values: Sequence[float]) -> float:
-    """(Σx)² / (n Σx²): 1 when all are equal, 1/n when one has everything; nan without any."""
+    """(Σx)² / (n Σx²): 1 if all are equal, 1/n if one has everything; nan without values."""
     if not values:
         return nan
     squares = sum(value * value for value in values)
@@ -180,7 +180,7 @@ def _area(spans: Iterable[tuple[float, float, Mapping[str, int]]], resource: str
 
 
 def finished(env: Environment, trainings: Iterable[Training], until: float) -> Result:
-    """What stands when a simulation ends; only of jobs that have arrived."""
+    """The result when a simulation ends, with only the jobs that have arrived."""
     tracks = env.timeline.tracks
     arrived = sorted((one.at, one.key, one) for one in trainings if one.key in tracks)
     world = env.world

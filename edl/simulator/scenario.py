@@ -1,6 +1,6 @@
-"""What is simulated: nodes, training jobs that arrive, services that come and go, and what decides.
+"""The input of a simulation: nodes, arriving training jobs, services, and the control mode.
 
-Times are seconds from the world's `start`, durations seconds.
+Times are seconds from the scenario's `start`; durations are seconds.
 """
 
 from collections.abc import Callable
@@ -31,28 +31,28 @@ START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Training(msgspec.Struct, frozen=True):
-    """A training job that arrives `at`, as the webhook leaves it: all of its Jobs suspended.
+    """A training job that arrives `at`, completed by the webhook: all of its Jobs are suspended.
 
-    One whose roles run at the start of the world, with their pods on its nodes, goes on.
+    A job whose roles run at the start, with pods on the scenario's nodes, continues.
     """
 
     job: TrainingJob
     work: Work
     at: float = 0
     counts: str = ""
-    """The role whose replicas do the work; empty: the first that can be resized, else the leader.
-    Of work items (framework `none`), `work` is that of each of the role's `remaining` ones."""
+    """The role whose replicas do the work; "": the first resizable one, else the leader. With work
+    items (framework `none`), `work` is the work of each of the role's `remaining` items."""
     checkpoint: float | None = None
-    """Seconds of training after which it saves what it has done: a stop loses what came after.
-    None: it saves when it is told to stop."""
+    """Seconds of training between checkpoints; a stop loses the work since the last one. None: it
+    saves its state whenever it is stopped."""
     start_up: float | None = None
-    """From a pod's node to its being ready; None: as `Timing` say."""
+    """Seconds from a pod's binding to its readiness; None: `Timing.start_up`."""
     shut_down: float | None = None
-    """From a pod's deletion to its end; None: as `Timing` say."""
+    """Seconds from a pod's deletion to its end; None: `Timing.shut_down`."""
     queued_at: datetime | None = None
-    """Its place in the queue; None: since its arrival."""
+    """The time that decides its place in the queue; None: its arrival."""
     tells: bool = False
-    """It says how far it is (`edl.dev/progress`)."""
+    """Whether it reports its progress (`edl.dev/progress`)."""
 
     @property
     def key(self) -> JobKey:
@@ -60,7 +60,7 @@ class Training(msgspec.Struct, frozen=True):
 
     @property
     def items(self) -> int:
-        """Work items to do, 0 where pods are ranks."""
+        """The number of work items to do; 0 if its pods are ranks."""
         return items(next(role for role in self.job.roles if role.name == self.counted))
 
     @property
@@ -70,21 +70,21 @@ class Training(msgspec.Struct, frozen=True):
 
 
 def counted(job: TrainingJob) -> Role:
-    """The first role that can be resized, else the one that decides."""
+    """The first role that can be resized, else the leader."""
     elastic = (role for role in job.roles if role.spec.resizing is not ResizePolicy.FIXED)
     deciding = (role for role in job.roles if role.spec.is_leader)
     return next(elastic, next(deciding, job.roles[0]))
 
 
 def items(role: Role) -> int:
-    """Work items that are still to do, 0 where its pods are ranks."""
+    """The number of remaining work items; 0 if its pods are ranks."""
     return 0 if role.spec.indexed else role.status.remaining or 0
 
 
 class Service(msgspec.Struct, frozen=True):
-    """Plain pods of other owners, as a Deployment makes them.
+    """Pods of another owner, like those of a Deployment.
 
-    `steps` are (time, replicas), ascending: how many there shall be from each time on.
+    `steps`: (time, replicas) in ascending order; the number of replicas from each time on.
     """
 
     name: str
@@ -97,18 +97,18 @@ class Service(msgspec.Struct, frozen=True):
 
 
 class Change(StrEnum):
-    """What happens to a node."""
+    """The kind of a node event."""
 
     ADDED = "added"
     LOST = "lost"
-    """It is gone with all pods on it."""
+    """The node disappears with all pods on it."""
     CORDONED = "cordoned"
     UNCORDONED = "uncordoned"
     TAINTED = "tainted"
 
 
 class NodeEvent(msgspec.Struct, frozen=True):
-    """Something happens to a node; `taint` with TAINTED. An added node counts as a whole."""
+    """An event of a node; `taint` with TAINTED. Only ADDED reads more of `node` than its name."""
 
     at: float
     change: Change
@@ -117,19 +117,19 @@ class NodeEvent(msgspec.Struct, frozen=True):
 
 
 class SimulatedNodePool(msgspec.Struct, frozen=True):
-    """Equal nodes that an autoscaler makes for pods that wait, and removes when unneeded."""
+    """Equal nodes that an autoscaler adds for pending pods, and removes when unneeded."""
 
     name: str
     node: Node
-    """What each of them is like; their names are made from the pool's."""
+    """The template of its nodes; their names are derived from the pool's."""
     limit: int
-    """Nodes at once."""
+    """The most nodes at one time."""
     start_up: float = 60
-    """From its being asked for to its being ready; it is paid for meanwhile."""
+    """Seconds from the request for a node to its readiness; it is paid for from the request."""
     price: float = 0
-    """The price of a node for an hour."""
+    """The price of a node per hour."""
     idle: float = 60
-    """Unneeded, and no pod has come or gone for so long: then it is removed."""
+    """Seconds without a change of its pods after which an unneeded node is removed."""
 
     def __post_init__(self) -> None:
         if self.limit < 1 or min(self.start_up, self.price, self.idle) < 0:
@@ -137,22 +137,22 @@ class SimulatedNodePool(msgspec.Struct, frozen=True):
 
 
 def first(_count: int) -> int:
-    """Always the same one."""
+    """Always the first one."""
     return 0
 
 
 class Timing(msgspec.Struct, frozen=True):
-    """How long things take."""
+    """How long processes take, in seconds."""
 
     start_up: float = 5
     shut_down: float = 3
     round: float = 1
-    """Decisions are at least so far apart."""
+    """The least time between two decisions."""
     autoscaler: float = 10
-    """An autoscaler waits so long for more pods before it makes nodes, as Karpenter does at most
-    (BATCH_MAX_DURATION), and cluster-autoscaler (`--scan-interval`)."""
+    """How long an autoscaler gathers pods before it adds nodes, as Karpenter (BATCH_MAX_DURATION)
+    and cluster-autoscaler (`--scan-interval`) do at most."""
     tie: Callable[[int], int] = first
-    """Which of several equally good nodes the scheduler takes, from 0 (it draws; here you do)."""
+    """The index of the node to take, by the number of equally good ones; kube-scheduler draws."""
 
     def __post_init__(self) -> None:
         if min(self.start_up, self.shut_down, self.autoscaler) < 0 or self.round <= 0:
@@ -160,7 +160,7 @@ class Timing(msgspec.Struct, frozen=True):
 
 
 class Scenario(msgspec.Struct, frozen=True):
-    """Everything that is given. `used` of a node is what pods outside the simulation hold."""
+    """The whole input. `used` of a node is the usage of pods outside the simulation."""
 
     nodes: tuple[Node, ...]
     trainings: tuple[Training, ...] = ()
@@ -168,10 +168,11 @@ class Scenario(msgspec.Struct, frozen=True):
     events: tuple[NodeEvent, ...] = ()
     settings: Timing = Timing()
     pools: tuple[SimulatedNodePool, ...] = ()
-    """With any, an autoscaler makes nodes and removes these."""
+    """With any pool, an autoscaler adds and removes its nodes."""
     around: ClusterState = ClusterState(START, (), ())
-    """What stays as it is: quotas, teams and what others' pods hold of them, pods of others that
-    rules of ours may count, and whether there is an autoscaler. Its nodes and jobs do not count."""
+    """What stays constant: quotas, teams, other owners' usage of them, other owners' pods that
+    placement constraints may count, and whether there is an autoscaler. Its nodes and jobs are
+    ignored."""
 
     @property
     def start(self) -> datetime:
@@ -182,7 +183,7 @@ class Scenario(msgspec.Struct, frozen=True):
 
 
 class Elastic(msgspec.Struct, frozen=True):
-    """With us: decided by the planner, or by another function in its place."""
+    """With kubectl-edl: the planner decides, or another function in its place."""
 
     policy: Policy
     limits: Limits = msgspec.field(default_factory=Limits)
@@ -190,9 +191,9 @@ class Elastic(msgspec.Struct, frozen=True):
 
 
 class Plain(msgspec.Struct, frozen=True):
-    """Without us: Jobs run from their arrival, at one size; the scheduler takes pod by pod.
+    """Without kubectl-edl: Jobs run from their arrival at one size; pods are bound one by one.
 
-    `size` maps (job, role's name) to replicas; None: each role's max.
+    `size` maps (job, role name) to replicas; None: each role's max.
     """
 
     size: Callable[[TrainingJob, str], int] | None = None
@@ -202,7 +203,7 @@ ControlMode = Elastic | Plain
 
 
 class Watcher(msgspec.Struct, frozen=True):
-    """An observer: at each decision with its state, and at the time as it passes."""
+    """Callbacks: `decided` after each decision, `passed` after each instant."""
 
     decided: Callable[[float, ClusterState, Plan], None] = lambda _now, _state, _plan: None
     passed: Callable[[float], None] = lambda _now: None

@@ -1,4 +1,4 @@
-"""What is written down while the simulation runs: steps in time, each valid until the next."""
+"""Records of a running simulation: time series of values that hold until the next one."""
 
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _Value = TypeVar("_Value")
 
 
 class StepSeries(Generic[_Value]):
-    """A value that changes at times; before its first entry it is `first`."""
+    """A piecewise constant value; `first` before the first entry."""
 
     __slots__ = ("first", "times", "values")
 
@@ -22,7 +22,7 @@ class StepSeries(Generic[_Value]):
         self.values: list[_Value] = []
 
     def put(self, at: float, value: _Value) -> None:
-        """From `at` on; of several values at one time the last counts."""
+        """Set the value from `at` on; of several values at one time the last counts."""
         if self.times and self.times[-1] == at:
             self.times.pop()
             self.values.pop()
@@ -35,7 +35,7 @@ class StepSeries(Generic[_Value]):
         return self.values[place - 1] if place else self.first
 
     def spans(self, since: float, until: float) -> list[tuple[float, float, _Value]]:
-        """(from, to, value) that cover all of it."""
+        """(from, to, value) of consecutive spans that cover `since` to `until`."""
         inner = [time for time in self.times if since < time < until]
         edges = [since, *inner, until]
         return [(begin, end, self.at(begin)) for begin, end in pairwise(edges) if end > begin]
@@ -43,57 +43,57 @@ class StepSeries(Generic[_Value]):
 
 @dataclass(slots=True)
 class Track:
-    """What became of one training job. Times are None where it never came to that."""
+    """The record of one training job. Times are None for events that have not occurred."""
 
     key: JobKey
     arrived: float
     admitted: float | None = None
-    """Its Jobs were first released."""
+    """When its Jobs were first resumed."""
     placed: float | None = None
-    """All roles had their minimum on nodes for the first time."""
+    """When the minimum of all roles was bound for the first time."""
     nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By role, the nodes of its pods then."""
+    """By role, the nodes of its pods at `placed`."""
     running: float | None = None
-    """The same, ready: its work begins."""
+    """When enough pods were ready for its work to begin."""
     ended: float | None = None
     size: StepSeries[int] = field(default_factory=lambda: StepSeries(0))
-    """Replicas of the counted role on nodes."""
+    """Bound replicas of the counted role."""
     wanted: StepSeries[int] = field(default_factory=lambda: StepSeries(0))
-    """What the counted role's Job asks for; 0 while it is suspended."""
+    """The size of the counted role's Job; 0 while it is suspended."""
     short: StepSeries[bool] = field(default_factory=lambda: StepSeries(first=False))
-    """Some of its pods are on nodes, and of some role fewer than its minimum."""
+    """Whether some of its pods are bound, but fewer than the minimum of some role."""
     speed: StepSeries[float] = field(default_factory=lambda: StepSeries(0.0))
-    """Work that is done in a second, in seconds of one replica; of work items, pods at work."""
+    """Work per second, in seconds of one replica; with work items, the number of working pods."""
     stops: int = 0
-    """How often it was suspended as a whole after it had started."""
+    """How often the whole job was suspended after it had started."""
     resizes: int = 0
     pod_stops: int = 0
-    """Pods that were ended, or lost, before the job's own end."""
+    """Pods that were deleted or lost before the job's end."""
     lost_work: float = 0
-    """Done and lost, in seconds of one replica."""
+    """Work that was done but lost, in seconds of one replica."""
     reason: str = ""
-    """Why it waits or does not grow, as the last plan said."""
+    """Why it waits or does not grow, by the last plan."""
 
 
 @dataclass(slots=True)
 class Timeline:
-    """The cluster's own lines; those of jobs are in `tracks`."""
+    """Time series of the cluster; those of jobs are in `tracks`."""
 
     tracks: dict[JobKey, Track] = field(default_factory=dict)
     queue: StepSeries[int] = field(default_factory=lambda: StepSeries(0))
-    """Jobs that have arrived and hold no minimum yet, or not any more."""
+    """The number of jobs that have arrived and do not have their minimum bound."""
     used: StepSeries[Mapping[str, int]] = field(
         default_factory=lambda: StepSeries[Mapping[str, int]]({})
     )
-    """Requests of bound pods over all nodes, by resource; what leaves counts until it is gone."""
+    """Requests of bound pods over all nodes, by resource; terminating pods count."""
     offered: StepSeries[Mapping[str, int]] = field(
         default_factory=lambda: StepSeries[Mapping[str, int]]({})
     )
-    """What all nodes have together."""
+    """Allocatable capacity of all nodes together, by resource."""
     nodes: StepSeries[Mapping[str, int]] = field(
         default_factory=lambda: StepSeries[Mapping[str, int]]({})
     )
-    """Nodes by pool, "" for those of none; of pools those that are on their way too."""
+    """Nodes by pool, requested ones included; "" for nodes of no pool."""
     services: dict[str, StepSeries[int]] = field(default_factory=dict)
-    """Replicas of each service that are ready."""
+    """Ready replicas of each service."""
     decisions: int = 0

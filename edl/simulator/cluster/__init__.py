@@ -1,1 +1,1 @@
-"""What a simulated cluster consists of: nodes, kube-scheduler, controllers, jobs."""
+"""The parts of a simulated cluster: nodes, kube-scheduler, controllers, autoscaler and jobs."""

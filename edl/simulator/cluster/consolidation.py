@@ -1,7 +1,7 @@
-"""Nodes whose pods may go elsewhere, and fit there, as Karpenter's consolidation finds them.
+"""Finds nodes whose pods may be evicted and fit on other nodes, as Karpenter's consolidation does.
 
-Pods that a PodDisruptionBudget covers stay: of a role that resizes these are its first replicas, as
-many as its minimum. Pods of others and work items are never moved.
+Pods that a PodDisruptionBudget covers stay: the first replicas of a resizable role, as many as its
+minimum. Other owners' pods and work items are never moved.
 """
 
 from collections import defaultdict
@@ -20,13 +20,13 @@ GOING: Final = Taint(DISRUPTED, "", "NoSchedule")
 
 @dataclass(slots=True)
 class Consolidation:
-    """Reads; one node after the other is given up."""
+    """Read-only; the autoscaler removes one found node at a time."""
 
     env: Environment
     job_controller: JobController
 
     def spare(self, names: Iterable[str]) -> str:
-        """The first of these nodes that is not needed, empty for none."""
+        """The first of these nodes that is not needed, or ""."""
         extras, sim_nodes = self._extras(), self.env.sim_nodes
         return next(
             (
@@ -38,7 +38,7 @@ class Consolidation:
         )
 
     def _extras(self) -> defaultdict[str, list[Shape]]:
-        """The shapes of pods beyond minimums, by node."""
+        """By node, the shapes of pods above their role's minimum."""
         found: defaultdict[str, list[Shape]] = defaultdict(list)
         for sim_job in self.job_controller.sim_jobs.values():
             for part in sim_job.parts.values():
@@ -57,7 +57,7 @@ class Consolidation:
         return all(self._placed(shape, free) for shape in shapes)
 
     def _placed(self, shape: Shape, free: Ints) -> bool:
-        """Takes room for a pod of this shape off the first node that has it."""
+        """Subtract a pod of this shape from the first node that fits it; False if none does."""
         need = self.env.sim_nodes.need(shape)
         asked = need > 0
         fits = (free[asked] >= need[asked, None]).all(axis=0) & self.env.sim_nodes.mask(shape)

@@ -1,4 +1,4 @@
-"""The training jobs of a simulation: what their Jobs' controller, kubelets and programs do."""
+"""The training jobs of a simulation: their Job controller, kubelets and programs."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,18 +18,18 @@ from edl.simulator.scenario import Training
 
 @dataclass(slots=True)
 class JobController:
-    """Mutable. `touched` are jobs whose Jobs or pods changed since their controller looked."""
+    """Mutable. `touched`: jobs whose Jobs or pods changed since the last `control`."""
 
     env: Environment
     gates: bool = True
-    """Pods wait behind gates of ours; without the reconciler they would stay closed."""
+    """Whether scheduling gates hold pods; without the reconciler nothing would remove them."""
     sim_jobs: dict[JobKey, SimulatedJob] = field(default_factory=dict)
     touched: dict[JobKey, SimulatedJob] = field(default_factory=dict)
     waiting: set[JobKey] = field(default_factory=set)
-    """Jobs that have arrived, and do not hold their minimum."""
+    """Jobs that have arrived and do not have their minimum bound."""
     provisioning: SimulatedProvisioning = field(init=False)
     restless: dict[JobKey, None] = field(default_factory=dict)
-    """Jobs that changed since their steps were last worked out."""
+    """Jobs that changed since their steps were last computed."""
 
     def __post_init__(self) -> None:
         self.provisioning = SimulatedProvisioning(self.env)
@@ -38,7 +38,7 @@ class JobController:
         return tuple(sim_job.value() for sim_job in self.sim_jobs.values())
 
     def arrive(self, training: Training) -> SimulatedJob:
-        """A training job is created, or was there from the start."""
+        """Add a training job, which may have pods if it exists from the start."""
         queued = training.queued_at or self.env.moment
         sim_job = self.sim_jobs[training.key] = cast(training, queued)
         sim_job.progress.since = self.env.now
@@ -52,7 +52,7 @@ class JobController:
         return sim_job
 
     def touch(self, sim_job: SimulatedJob, *, needs_decision: bool = True) -> None:
-        """Something of it changed; `needs_decision`: so that a decision may depend on it."""
+        """Note a change of a job; `needs_decision`: it may affect the next decision."""
         self.touched[sim_job.training.key] = sim_job
         self.restless[sim_job.training.key] = None
         if needs_decision or sim_job.attended:
@@ -61,7 +61,7 @@ class JobController:
     # -- the Job controller ------------------------------------------------------------------
 
     def control(self, sim_job: SimulatedJob) -> None:
-        """Make and end pods, as the sizes of its Jobs say."""
+        """Create and delete pods to match the sizes of the job's Jobs."""
         for part in sim_job.parts.values():
             if not part.unseen:
                 continue
@@ -79,7 +79,7 @@ class JobController:
             part.write(role.changed(ending=JobEnd.COMPLETE, ended_at=self.env.moment))
 
     def end(self, sim_job: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
-        """A pod is told to end; without a node it is gone at once."""
+        """Delete a pod; it terminates, or is gone at once if it has no node."""
         sim_job.worked.discard(pod.name)
         self.touch(sim_job)
         if not pod.node:
@@ -101,14 +101,14 @@ class JobController:
             self._remove(sim_job, part, name)
 
     def _remove(self, sim_job: SimulatedJob, part: SimulatedRole, name: str) -> None:
-        """It has ended: its room is free."""
+        """Remove an ended pod, and free its capacity."""
         pod = part.remove(name)
         self.env.sim_nodes.free(part.role.template.shape, _place(pod), leaving=pod.terminating)
         self.env.freed()
         self.touch(sim_job)
 
     def _queue(self, sim_job: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
-        """A pod without a node waits for the scheduler, or behind its gates for a plan."""
+        """Hand a pod without a node to kube-scheduler, unless it is gated."""
         env = self.env
         if pod.gates and self.gates:
             env.changed()
@@ -121,7 +121,7 @@ class JobController:
         env.unbound = True
 
     def _adopt(self, sim_job: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
-        """A pod that is there from the start goes on with what it was about to do."""
+        """Continue the life of a pod that exists from the start."""
         if pod.phase is PodPhase.SUCCEEDED:
             return
         if pod.ended or (pod.terminating and not pod.node):
@@ -146,7 +146,7 @@ class JobController:
         place = self.env.sim_nodes.take(part.role.template.shape, node)
         part.put(replace(pod, node=node, devices=place.devices))
         self._start(sim_job, part, name)
-        # Where the scheduler does at once what was planned, nothing has changed.
+        # A pod bound at its creation was planned so: no new decision is needed.
         self.touch(sim_job, needs_decision=pod.created_at != self.env.moment)
 
     def _start(self, sim_job: SimulatedJob, part: SimulatedRole, name: str) -> None:
@@ -158,11 +158,11 @@ class JobController:
         if pod is not None and not pod.terminating:
             moment = self.env.moment
             part.put(replace(pod, phase=PodPhase.RUNNING, ready=True, ready_since=moment))
-            # Plans are made of what is asked for and where, not of what is ready.
+            # Plans depend on readiness only if nodes are drained.
             self.touch(sim_job, needs_decision=not self.env.sim_nodes.calm)
 
     def lose(self, node: str) -> None:
-        """A node is gone: the Job controller counts its pods as failed, and makes them again."""
+        """Remove a lost node's pods, which the Job controller counts as failed and recreates."""
         self.provisioning.lose(node)
         for sim_job in self.sim_jobs.values():
             for part in sim_job.parts.values():
@@ -186,7 +186,7 @@ class JobController:
     # -- programs ----------------------------------------------------------------------------
 
     def work(self, sim_job: SimulatedJob) -> None:
-        """Its speed from now on, and when it will be done."""
+        """Update a job's speed, and schedule its end."""
         if sim_job.track.ended is None:
             (self._do_items if sim_job.items else self._do)(sim_job)
 
@@ -203,7 +203,7 @@ class JobController:
             self._done(sim_job)
 
     def tell(self) -> None:
-        """Jobs that report their progress do so now."""
+        """Let jobs that report their progress do so now."""
         for sim_job in self.sim_jobs.values():
             if sim_job.training.tells or sim_job.items:
                 part, told = sim_job.counted, sim_job.told(self.env.now)
@@ -228,7 +228,7 @@ class JobController:
             self._done(sim_job)
 
     def _done(self, sim_job: SimulatedJob) -> None:
-        """The deciding role ends by itself, its pods with it; the others are ended by us."""
+        """Complete the leader role with its pods; steps end the other roles."""
         sim_job.track.ended = self.env.now
         for part in sim_job.parts.values():
             if part.role.spec.is_leader:
@@ -244,7 +244,7 @@ class JobController:
         part.write(part.role.changed(ending=JobEnd.COMPLETE, ended_at=self.env.moment))
 
     def end_all(self, sim_job: SimulatedJob) -> None:
-        """End the pods that still run of a job that is done."""
+        """Complete all remaining roles of a job that has ended."""
         for part in sim_job.parts.values():
             if part.role.status.ending is None:
                 moment = self.env.moment
@@ -252,7 +252,7 @@ class JobController:
                 self.touch(sim_job)
 
     def note(self, sim_job: SimulatedJob) -> None:
-        """Write down how it stands; a job that has left nothing behind is forgotten."""
+        """Record the state of a job; forget it once no pod of it is left."""
         key = sim_job.training.key
         sim_job.note(self.env.now)
         if sim_job.track.ended is None and not sim_job.placed:
@@ -264,7 +264,7 @@ class JobController:
             self.restless.pop(key, None)
 
     def show(self, sim_job: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
-        """A pod after something was written on it; without its gate it goes to the scheduler."""
+        """Store a patched pod; if its gates were removed, hand it to kube-scheduler."""
         opened = part.pods[pod.name].gates and not pod.gates
         part.put(pod)
         if opened:

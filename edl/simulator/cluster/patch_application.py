@@ -1,6 +1,6 @@
-"""What the API server would store of our writes, on values of the model (see `edl.steps`).
+"""Applies the writes of `edl.steps` to values of the model, as the API server would store them.
 
-Only what a plan or a step reads again: sizes, suspension, our annotations, gates, deletions.
+Only fields that a plan or a step reads: sizes, suspension, annotations, gates, finalizers.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,18 +36,18 @@ def patched_role(role: Role, patch: Patch) -> Role:
 
 
 def started_at(patch: Patch) -> datetime | None:
-    """When its training job began, where this patch starts it."""
+    """The start time that this patch sets, or None."""
     return _time(patch.body.get("metadata", {}).get("annotations", {}).get(contract.STARTED_AT))
 
 
 def failure(patch: Patch) -> FailedAttempt | None:
-    """Where it says that nodes did not come."""
+    """The provisioning failure that this patch records, or None."""
     annotations = patch.body.get("metadata", {}).get("annotations") or {}
     return attempt_backoff.read(annotations.get(contract.PROVISIONING_FAILED) or "", FailedAttempt)
 
 
 def patched_pod(pod: Pod, patch: Patch) -> Pod:
-    """The pod after a merge patch: a host list, a reminder, a node, a gate or finalizer less."""
+    """The pod after a merge patch of its host list, node, gates or finalizers."""
     metadata = patch.body.get("metadata", {})
     annotations = metadata.get("annotations") or {}
     gates = (patch.body.get("spec") or {}).get("schedulingGates")
@@ -81,7 +81,7 @@ def _ignored(role: Role, _: str | None) -> Role:
 
 
 def _scaling(role: Role, text: str | None) -> Role:
-    """`TIME BEFORE WANTED`, the clock of a growth with a time limit."""
+    """`TIME BEFORE WANTED`: the start of a timed scale-up, with its sizes."""
     if role.request.scaling is None:
         return role
     since, before, _ = [*(text or "").split(" "), "", ""][:3]

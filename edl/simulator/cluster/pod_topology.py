@@ -1,4 +1,4 @@
-"""Which pods may share a domain: the planner's own rules, over the pods that have a node."""
+"""Placement constraints between pods: the planner's own rules, over bound pods."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -11,9 +11,9 @@ from edl.model import ForeignPods, Node, PodConstraints, Shape
 
 
 class PodRules:
-    """Mutable: it counts pods as they come, are told to end and are gone.
+    """Mutable: counts pods as they are bound, terminate and are gone.
 
-    `shapes` are those that are known to be asked for, `neighbours` pods of others that stay.
+    `shapes`: the shapes of pods that will be scheduled. `neighbours`: other owners' pods that stay.
     """
 
     def __init__(self, shapes: Iterable[Shape], neighbours: Sequence[ForeignPods]) -> None:
@@ -27,7 +27,7 @@ class PodRules:
         self._topology: TopologyState | None = None
 
     def stand_on(self, nodes: Sequence[Node], eligible: Eligibility) -> None:
-        """These nodes, from now on: pods on others are gone with them."""
+        """Replace the nodes; pods on removed nodes are gone."""
         self._nodes, self._eligible, self._topology = nodes, eligible, None
         self._rows = {node.name: row for row, node in enumerate(nodes)}
         for table in (self._pods, self._leaving):
@@ -35,7 +35,7 @@ class PodRules:
                 del table[key]
 
     def binding(self, shape: Shape) -> ConstraintState | None:
-        """What binds a pod of this shape; None where it has no rules."""
+        """The constraints of a pod of this shape; None if it has none."""
         if shape.constraints is None:
             return None
         if shape not in self._shapes:
@@ -47,11 +47,11 @@ class PodRules:
         self._change(rules, node, 1)
 
     def leave(self, rules: PodConstraints, node: str) -> None:
-        """A pod there has been told to end."""
+        """Count a pod there as terminating."""
         self._change(rules, node, 0, leaving=1)
 
     def go(self, rules: PodConstraints, node: str, *, leaving: bool) -> None:
-        """A pod there has ended; `leaving`: as it was told to."""
+        """Remove a pod there; `leaving`: it was terminating."""
         self._change(rules, node, -1, leaving=-int(leaving))
 
     def _change(self, rules: PodConstraints, node: str, pods: int, leaving: int = 0) -> None:

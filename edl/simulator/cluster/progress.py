@@ -1,4 +1,4 @@
-"""How far a training job is: work done at the speed of its replicas, saved at its checkpoints."""
+"""Progress of a training job: work done at the speed of its replicas, saved at checkpoints."""
 
 from dataclasses import dataclass
 from math import floor, inf
@@ -8,21 +8,21 @@ from edl.simulator.cluster.work import Work
 
 @dataclass(slots=True)
 class Progress:
-    """Mutable. `done` is in seconds of one replica, up to `since`; from then on at `speed`."""
+    """Mutable. `done`: the work up to `since`, in seconds of one replica; then `speed` applies."""
 
     work: Work
     checkpoint: float | None = None
     done: float = 0
     saved: float = 0
     lost: float = 0
-    """Done, and to be done again."""
+    """Work that was done and must be repeated."""
     speed: float = 0
     since: float = 0
     _unsaved: float = 0
     """Seconds of training since the last checkpoint."""
 
     def advance(self, now: float) -> None:
-        """Count what was done until now."""
+        """Add the work done until now."""
         passed, self.since = now - self.since, now
         if passed <= 0 or not self.speed:
             return
@@ -33,12 +33,12 @@ class Progress:
             self.saved = self.done - self._unsaved * self.speed
 
     def run(self, now: float, replicas: int) -> None:
-        """From now on with this many replicas; 0: it stands still."""
+        """Continue with this many replicas; with 0 no work is done."""
         self.advance(now)
         self.speed = self.work.curve(replicas)
 
     def fall_back(self, now: float) -> None:
-        """It stops: what came after the last checkpoint is lost."""
+        """Stop: the work since the last checkpoint is lost."""
         self.advance(now)
         if self.checkpoint is not None:
             self.lost += self.done - self.saved
@@ -46,6 +46,6 @@ class Progress:
 
     @property
     def end(self) -> float:
-        """When it is done if nothing changes."""
+        """When the work is done if nothing changes; inf without progress."""
         left = self.work.seconds - self.done
         return self.since + max(left, 0) / self.speed if self.speed else inf

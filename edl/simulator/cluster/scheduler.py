@@ -1,9 +1,9 @@
-"""kube-scheduler: pods one after another, each on the node that it scores highest.
+"""kube-scheduler: binds pods one after another, each to the node with the highest score.
 
-The queue's order is PrioritySort (priority, then time). Which nodes may take a pod is decided by
-the planner's own rules; among those NodeResourcesFit's LeastAllocated and
-NodeResourcesBalancedAllocation decide, both with weight 1 as by default; of equals the first node
-is taken, where kube-scheduler draws. A pod that a plan has placed has one node to go to.
+The queue's order is PrioritySort (priority, then time). The planner's own rules decide which nodes
+are feasible. The score is the sum of NodeResourcesFit's LeastAllocated and
+NodeResourcesBalancedAllocation, both with the default weight 1. Among equals the first node is
+taken; kube-scheduler draws one at random. A pod with an assigned node has that one candidate.
 """
 
 from bisect import insort
@@ -22,28 +22,28 @@ from edl.quantities import CPU, MEMORY
 from edl.simulator.cluster.simulated_nodes import SimulatedNodes
 
 _LEAST: Final = {CPU: 100, MEMORY: 200 * 2**20}
-"""What a pod that asks for nothing counts for in scores (schedutil, non-zero requests)."""
+"""Requests that scores assume for a pod without requests (schedutil, non-zero requests)."""
 _FULL: Final = 100
 
 
 class PendingPod(NamedTuple):
-    """A pod without a node, in its place in the queue: smaller goes first."""
+    """A pending pod; the one with the smallest rank is bound first."""
 
     rank: tuple[int, float, int]
-    """Priority (negative), time, serial number."""
+    """(negated priority, time, serial number)"""
     pod: str
     bind: Callable[[str], None]
-    """Puts it on the node of this name."""
+    """Binds it to the node of this name."""
     node: str = ""
-    """The only node to which it may go, where a plan has given it one."""
+    """The only node to which it may be bound, if a plan has assigned one."""
 
 
 @dataclass(slots=True)
 class Scheduler:
-    """Pods that wait for a node, a line for each shape: one that does not fit blocks all behind.
+    """Pending pods, one FIFO per shape: if its head does not fit, no pod behind it does.
 
-    Placed pods are in one line of their own: none stands for another, and each costs one look at
-    its node. `tie` picks one of several equally good nodes.
+    Pods with an assigned node are in one list of their own, each checked against its node. `tie`
+    picks one of several equally good nodes.
     """
 
     sim_nodes: SimulatedNodes
@@ -65,19 +65,19 @@ class Scheduler:
             line.append(pod)
 
     def drop(self, pod: str) -> None:
-        """It waits no more."""
+        """Remove a pending pod from the queue."""
         self._gone.add(pod)
 
     def run(self) -> bool:
-        """Bind whatever fits; whether anything was bound."""
+        """Bind all pods that fit; whether any was bound."""
         bound = again = self._bind()
-        # A pod that came may have made a place for others that follow it or spread with it.
+        # A bound pod may satisfy affinity or spread constraints of pods that did not fit before.
         while again and self._ruled():
             again = self._bind()
         return bound
 
     def _ruled(self) -> bool:
-        """Whether a pod that waits has rules about others."""
+        """Whether a pending pod has placement constraints."""
         placed = (shape for _, shape in self._placed)
         return any(shape.constraints for shape in (*self._lines, *placed))
 
@@ -105,7 +105,7 @@ class Scheduler:
         until: tuple[PendingPod, Shape] | None,
         scores: dict[Shape, "_Scores"],
     ) -> bool:
-        """Bind the placed pods whose turn is before `until`; those without room wait on."""
+        """Bind pods with an assigned node whose rank is below `until`; others stay pending."""
         bound = False
         while placed and (until is None or _rank(placed[0]) < _rank(until)):
             pod, shape = placed.popleft()
@@ -120,20 +120,20 @@ class Scheduler:
         return bound
 
     def heads(self) -> list[tuple[Shape, PendingPod]]:
-        """The first pod that waits of each shape, and all that a plan has placed, in order."""
+        """The first pending pod of each shape, and all with an assigned node, by rank."""
         firsts = [(head, shape) for shape in list(self._lines) for head in self._head(shape)]
         placed = [(pod, shape) for pod, shape in self._placed if pod.pod not in self._gone]
         return [(shape, pod) for pod, shape in sorted([*firsts, *placed], key=_rank)]
 
     def waiting(self) -> dict[Shape, int]:
-        """Pods that no plan has placed, by shape, in the order of their first ones."""
+        """Pending pods without an assigned node, by shape, in the order of their first ones."""
         shapes = [shape for shape, pod in self.heads() if not pod.node]
         return {
             shape: sum(pod.pod not in self._gone for pod in self._lines[shape]) for shape in shapes
         }
 
     def surprised(self) -> bool:
-        """Whether more pods wait now than after the last run."""
+        """Whether more pods are pending now than after the last run."""
         pods = chain(chain.from_iterable(self._lines.values()), (pod for pod, _ in self._placed))
         before, self._left = self._left, sum(pod.pod not in self._gone for pod in pods)
         return self._left > before
@@ -143,7 +143,7 @@ class Scheduler:
         return min(heads, key=_rank, default=None)
 
     def _head(self, shape: Shape) -> Iterator[PendingPod]:
-        """The first of a line that still waits, if any."""
+        """The first pod of a queue that is still pending, if any."""
         line = self._lines.get(shape, deque())
         while line and line[0].pod in self._gone:
             self._gone.discard(line.popleft().pod)
@@ -158,15 +158,15 @@ def _rank(waiting: tuple[PendingPod, Shape]) -> tuple[int, float, int]:
 
 
 def _look_at(column: int, scores: dict[Shape, "_Scores"]) -> None:
-    """Again at this node, after something went there."""
+    """Recompute all scores of a node, after a pod was bound to it."""
     for one in scores.values():
         one.look_at(column)
 
 
 class _Scores:
-    """The score of each node for one more pod of a shape; -1 where it has no room, or never may.
+    """The score of each node for one more pod of a shape; -1 if the pod does not fit there.
 
-    What other pods forbid is asked when a node is chosen: it changes with each pod that comes.
+    Placement constraints are checked when a node is chosen, as each bound pod changes them.
     """
 
     def __init__(self, sim_nodes: SimulatedNodes, shape: Shape) -> None:
@@ -182,7 +182,7 @@ class _Scores:
         self._scores = self._of(np.arange(len(sim_nodes.columns)))
 
     def best(self, tie: Callable[[int], int]) -> int | None:
-        """The node's column; None where none may take it."""
+        """The column of the best feasible node; None if there is none."""
         scores = self._scores
         while scores.size and (highest := scores.max()) >= 0:
             equal = [
@@ -197,7 +197,7 @@ class _Scores:
         return None
 
     def look_at(self, column: int) -> None:
-        """Again, after something went there."""
+        """Recompute the score of a node, after a pod was bound to it."""
         if self._scores[column] >= 0:
             self._scores[column] = self._of(np.array([column]))[0]
 

@@ -1,8 +1,8 @@
-"""An autoscaler of nodes: it makes those that pods wait for, and removes those that are not needed.
+"""A node autoscaler: adds nodes for pending pods, and removes unneeded nodes.
 
-It gathers pods for `Timing.autoscaler` seconds, and fills nodes that are on their way first. For a
-pod it takes the pool, of those whose nodes may take it, that costs least; the first of equals. It
-counts requests and asks for labels and taints, not for what pods say of each other.
+It gathers pods for `Timing.autoscaler` seconds, and fills requested nodes first. For a pod it takes
+the cheapest pool whose nodes fit it, the first among equals. It considers requests, labels and
+taints, but no constraints between pods.
 """
 
 from collections import Counter
@@ -22,17 +22,17 @@ from edl.simulator.environment import Environment
 from edl.simulator.scenario import SimulatedNodePool
 
 GIVEN: Final = ""
-"""Stands for a pool of the nodes that belong to none."""
+"""The pool name that stands for nodes of no pool."""
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _HAIR: Final = 1e-6
-"""Instants are rounded to milliseconds."""
+"""Tolerance in seconds, because instants are rounded to milliseconds."""
 
 
 @dataclass(slots=True, eq=False)
 class _ComingNode:
     pool: SimulatedNodePool
     free: Ints
-    """What is not filled by pods that wait; int64[resources]."""
+    """Capacity that no pending pod fills; int64[resources]."""
 
 
 @dataclass(slots=True)
@@ -42,22 +42,22 @@ class SimulatedAutoscaler:
     env: Environment
     pools: tuple[SimulatedNodePool, ...]
     consolidation: Consolidation | None = None
-    """Finds nodes that are not needed besides empty ones."""
+    """Finds unneeded nodes that are not empty; None: only empty nodes are removed."""
     _coming: list[_ComingNode] = field(default_factory=list)
     _pool_of: dict[str, SimulatedNodePool] = field(default_factory=dict)
-    """By the names of the nodes that it made and has not removed."""
+    """By node name, for the nodes that it added and has not removed."""
     _numbers: Counter[str] = field(default_factory=Counter)
     _calm: dict[str, tuple[bytes, float]] = field(default_factory=dict)
-    """What is used of each of them, and since when no pod has come or gone."""
+    """By node name, its usage, and since when that has not changed."""
     _used: bytes = b""
-    """What is used of all nodes."""
+    """The usage of all nodes."""
     _looks: bool = False
     _seen: tuple[int, int] = (-1, -1)
-    """What it saw when it last looked: it looks again when that is different."""
+    """The situation at the last scale-up check; another check needs a different one."""
     _room: dict[tuple[str, Shape], int] = field(default_factory=dict)
 
     def notice(self) -> None:
-        """After each instant: plans to look, where it might find something."""
+        """After each instant: schedule checks for scale-up and scale-down if useful."""
         if not self.pools:
             return
         env = self.env
@@ -66,7 +66,7 @@ class SimulatedAutoscaler:
             env.after(env.world.settings.autoscaler, self._look)
         for name in self._pool_of:
             self._note_use(name)
-        # Capacity that comes on any node may take the pods of one that is then not needed.
+        # Capacity freed on any node may fit the pods of another one, which is then unneeded.
         if (used := env.sim_nodes.used.tobytes()) != self._used:
             self._used = used
             for seconds in {pool.idle for pool in self._pool_of.values()}:
@@ -78,19 +78,19 @@ class SimulatedAutoscaler:
             self._calm[name] = used, self.env.now
 
     def counts(self) -> Mapping[str, int]:
-        """Nodes that are paid for, by pool: those on their way too, without those that are not."""
+        """Nodes by pool, requested ones included; zeros are left out."""
         found = Counter(pool.name for pool in self._pool_of.values())
         found.update(one.pool.name for one in self._coming)
         found[GIVEN] = len(self.env.sim_nodes.columns) - len(self._pool_of)
         return {name: count for name, count in sorted(found.items()) if count}
 
     def lose(self, name: str) -> None:
-        """A node is gone, not by its doing."""
+        """Forget a node."""
         self._pool_of.pop(name, None)
         self._calm.pop(name, None)
 
     def _situation(self) -> tuple[int, int]:
-        """Pods that there were so far, and nodes that there are: more wait when one has changed."""
+        """(pods created so far, nodes): only after a change may other pods be pending."""
         return self.env.serial, len(self.env.sim_nodes.columns)
 
     # -- up ----------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ class SimulatedAutoscaler:
                 self.env.after(pool.start_up, partial(self._add, one))
 
     def _fill(self, one: _ComingNode, shape: Shape, pods: int) -> int:
-        """How many of these pods it takes."""
+        """Place as many of these pods as fit on a requested node; their number."""
         need = self.env.sim_nodes.need(shape)
         asked = need > 0
         found = min(int((one.free[asked] // need[asked]).min(initial=pods)), pods)
@@ -119,7 +119,7 @@ class SimulatedAutoscaler:
         return found
 
     def _cheapest(self, shape: Shape) -> SimulatedNodePool | None:
-        """Per pod of this shape, of pools below their limit."""
+        """The pool below its limit with the least price per pod of this shape, or None."""
         made = self.counts()
         fitting = (
             (pool.price / most, place, pool)
@@ -129,7 +129,7 @@ class SimulatedAutoscaler:
         return min(fitting, key=lambda found: found[:2], default=(0, 0, None))[2]
 
     def _per_node(self, pool: SimulatedNodePool, shape: Shape) -> int:
-        """Pods of this shape that an empty node of the pool takes."""
+        """How many pods of this shape fit on an empty node of the pool."""
         key = (pool.name, shape)
         if key not in self._room:
             need, capacity = self.env.sim_nodes.need(shape), self._capacity(pool)
@@ -153,7 +153,7 @@ class SimulatedAutoscaler:
         self.env.freed()
 
     def _free_name(self, pool: str) -> str:
-        """The next of the pool that no other node has."""
+        """The pool's next node name that is not in use."""
         while True:
             name = f"{pool}-{self._numbers[pool]}"
             self._numbers[pool] += 1
@@ -163,7 +163,7 @@ class SimulatedAutoscaler:
     # -- down --------------------------------------------------------------------------------
 
     def _remove(self) -> None:
-        """Nodes that have been empty for long enough; one that is not needed is given up."""
+        """Remove nodes that have been empty for long enough, and start to drain an unneeded one."""
         env = self.env
         calm = [
             name
@@ -180,7 +180,7 @@ class SimulatedAutoscaler:
             self._give_up(spare)
 
     def _give_up(self, name: str) -> None:
-        """Its pods leave as the planner tells them to."""
+        """Taint a node; the planner then moves its pods."""
         node = self.env.sim_nodes.node(name)
         if node is not None and GOING not in node.taints:
             self.env.sim_nodes.change(replace(node, taints=(*node.taints, GOING)))

@@ -1,4 +1,4 @@
-"""One training job while it is simulated: its Jobs, its pods, and how far it is."""
+"""One simulated training job: its Jobs, its pods and its progress."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,7 +18,7 @@ from edl.steps import host_file
 
 @dataclass(slots=True)
 class SimulatedJob:
-    """Mutable. `job` is its value without what changed in its `parts`; read `value()`."""
+    """Mutable. `job` lacks the latest changes of `parts`; read `value()` instead."""
 
     training: Training
     job: TrainingJob
@@ -26,16 +26,16 @@ class SimulatedJob:
     progress: Progress
     track: Track
     attended: bool = False
-    """Its steps depend on time: host lists, limits of growth."""
+    """Its steps depend on time (host lists, timed scale-ups), so they are always computed."""
     together: bool = False
-    """A lost pod stops the others: they all begin again."""
+    """A lost pod restarts the whole job."""
     finish: float = inf
-    """When its end is planned, to find out plans that are out of date."""
+    """The scheduled end, by which outdated end events are recognised."""
     worked: set[str] = field(default_factory=set)
-    """Pods whose piece of work is under way."""
+    """Pods that are working on an item."""
 
     def value(self) -> TrainingJob:
-        """As it would be observed; the same value while nothing changes."""
+        """The job as it would be observed; the same object while nothing changes."""
         roles = tuple(part.value() for part in self.parts.values())
         if any(new is not old for new, old in zip(roles, self.job.roles, strict=True)):
             self.job = replace(self.job, roles=roles)
@@ -48,7 +48,7 @@ class SimulatedJob:
 
     @property
     def items(self) -> bool:
-        """Each pod does a piece of work."""
+        """Whether each pod processes a work item."""
         role = self.counted.role
         return not role.spec.indexed and role.status.remaining is not None
 
@@ -58,19 +58,19 @@ class SimulatedJob:
 
     @property
     def gone(self) -> bool:
-        """Nothing of it is left on the nodes."""
+        """Whether all roles have ended and no pod is left on a node."""
         pods = (pod for part in self.parts.values() for pod in part.pods.values())
         return self.over and not self.job.provisioning.pods and all(pod.ended for pod in pods)
 
     @property
     def complete(self) -> bool:
-        """Every role that has not ended has as many ready pods as it needs to train."""
+        """Whether every role that has not ended has the ready pods that training needs."""
         parts = self._left()
         return bool(parts) and all(part.runs and part.ready >= need(part) for part in parts)
 
     @property
     def placed(self) -> bool:
-        """Every role that has not ended has its minimum on nodes."""
+        """Whether every role that has not ended has its minimum bound."""
         parts = self._left()
         return bool(parts) and all(part.runs and part.bound >= least(part) for part in parts)
 
@@ -79,7 +79,7 @@ class SimulatedJob:
         return any(part.runs for part in self.parts.values())
 
     def told(self, now: float) -> float:
-        """The part of its work that is done, in hundredths, as it would say itself."""
+        """The fraction of its work that is done, rounded down to 0.01, as it would report it."""
         self.progress.advance(now)
         work = self.training.work.seconds
         if self.items:
@@ -87,7 +87,7 @@ class SimulatedJob:
         return floor(100 * self.progress.done / work) / 100
 
     def note(self, now: float) -> None:
-        """Write down how it stands from now on."""
+        """Record its state from now on."""
         track, counted, placed = self.track, self.counted, self.placed
         bound = sum(part.bound for part in self.parts.values())
         begins = self.complete if not self.items else counted.ready > 0
@@ -112,18 +112,18 @@ class SimulatedJob:
 
 
 def need(part: SimulatedRole) -> int:
-    """Ready pods that training needs: a job that resizes live goes on with its minimum."""
+    """Ready pods that training needs: its minimum if the role resizes live, else all."""
     live = part.role.spec.resizing in (ResizePolicy.LIVE, ResizePolicy.ITEMS)
     return (min(part.role.spec.min, part.wanted) if live else part.wanted) - part.count.done
 
 
 def least(part: SimulatedRole) -> int:
-    """Pods on nodes without which it is not what its user asked for at least."""
+    """The bound pods that make up its minimum."""
     return min(part.role.spec.min, part.wanted) - part.count.done
 
 
 def cast(training: Training, queued_at: datetime) -> SimulatedJob:
-    """A training job as it arrives."""
+    """The simulated job of a training job that arrives."""
     job, waiting = replace(training.job, queued_at=queued_at), _waiting(training.job)
     parts = {
         role.name: SimulatedRole(
@@ -151,7 +151,7 @@ def _gates(role: Role, waiting: frozenset[str]) -> tuple[str, ...]:
 
 
 def _waiting(job: TrainingJob) -> frozenset[str]:
-    """Roles whose pods wait for a host list, or to be told the members of their job."""
+    """Roles whose pods are gated until they have a host list or the job's members."""
     told = host_file.role_of(job)
     publishes = bool(FRAMEWORKS[job.framework].publishes or told)
     deciding = {role.name for role in job.roles if role.spec.is_leader and publishes}

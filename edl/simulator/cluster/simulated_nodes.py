@@ -1,6 +1,6 @@
-"""The nodes and what is taken on them, changed pod by pod, read as the planner's `Node` values.
+"""The nodes and their usage, changed pod by pod, and read as the planner's `Node` values.
 
-Whether a pod may come to a node is the planner's own answer: `Eligibility`, rules and devices.
+The planner's own code decides whether a pod may run on a node: `edl.feasibility`.
 """
 
 from collections import Counter
@@ -20,14 +20,14 @@ from edl.simulator.cluster.pod_topology import PodRules
 
 
 class Place(NamedTuple):
-    """Where a pod is: its node, and by name the GPUs there of which it has a share."""
+    """Where a pod runs: its node, and the UUIDs of the GPUs of which it has a share."""
 
     node: str
     devices: tuple[str, ...] = ()
 
 
 class SimulatedNodes:
-    """Room by node. `used` and `leaving` are int64[resources, nodes], `names` their lines."""
+    """Usage by node. `used` and `leaving` are int64[resources, nodes], `names` their rows."""
 
     def __init__(
         self, nodes: Sequence[Node], names: Iterable[str], rules: PodRules | None = None
@@ -38,12 +38,12 @@ class SimulatedNodes:
         self.allocatable = self.used
         self.columns: dict[str, int] = {}
         self.calm = True
-        """No node keeps pods away: no pod has to move."""
+        """No node is tainted or cordoned, so no pod has to move."""
         self._rules = rules or PodRules((), ())
         self._devices: dict[str, tuple[Device, ...]] = {}
-        """By node, named, and with what our pods hold."""
+        """By node name, its devices, each with a UUID and its current usage."""
         self._tenants: Counter[str] = Counter()
-        """Pods that came to each node and have not been told to end."""
+        """By node name, its simulated pods that are not terminating."""
         self._given: list[Node] = []
         self._nodes: list[Node] = []
         self._stale: set[int] = set()
@@ -55,14 +55,14 @@ class SimulatedNodes:
     # -- nodes -------------------------------------------------------------------------------
 
     def add(self, nodes: Sequence[Node]) -> None:
-        """Nodes that come; what they say is used stays used."""
+        """Add nodes; their given usage never changes."""
         self.used = np.hstack([self.used, self._columns([one.used for one in nodes])])
         self.leaving = np.hstack([self.leaving, self._columns([one.releasing for one in nodes])])
         self._devices |= {one.name: _named(one.devices) for one in nodes if one.devices}
         self._set([*self._given, *nodes])
 
     def remove(self, name: str) -> None:
-        """A node that is gone, with everything on it."""
+        """Remove a node with all of its pods."""
         column = self.columns[name]
         self.used = np.delete(self.used, column, axis=1)
         self.leaving = np.delete(self.leaving, column, axis=1)
@@ -71,7 +71,7 @@ class SimulatedNodes:
         self._set([one for one in self._given if one.name != name])
 
     def change(self, node: Node) -> None:
-        """Its labels, taints, or whether it may be used."""
+        """Change a node's labels, taints or schedulability."""
         self._set([node if one.name == node.name else one for one in self._given])
 
     def node(self, name: str) -> Node | None:
@@ -96,7 +96,7 @@ class SimulatedNodes:
     # -- pods --------------------------------------------------------------------------------
 
     def need(self, shape: Shape) -> Ints:
-        """What a pod of this shape asks for, by line."""
+        """The requests of a pod of this shape; int64[resources]."""
         found = self._needs.get(shape)
         if found is None:
             found = np.array([shape.requests.get(name) for name in self.names], dtype=np.int64)
@@ -104,7 +104,7 @@ class SimulatedNodes:
         return found
 
     def take(self, shape: Shape, node: str, devices: tuple[str, ...] = ()) -> Place:
-        """A pod comes there; `devices`: those that it already has a share of."""
+        """Bind a pod to a node; `devices`: the GPUs of which it already has a share."""
         place = Place(node, devices or self._chosen(shape, node))
         self._change(self.used, shape, node, 1)
         self._tenants[node] += 1
@@ -114,7 +114,7 @@ class SimulatedNodes:
         return place
 
     def leave(self, shape: Shape, place: Place) -> None:
-        """A pod there has been told to end."""
+        """Count a pod there as terminating."""
         self._change(self.leaving, shape, place.node, 1)
         self._tenants[place.node] -= 1
         self._hold(shape, place, leaving=1)
@@ -122,7 +122,7 @@ class SimulatedNodes:
             self._rules.leave(shape.constraints, place.node)
 
     def free(self, shape: Shape, place: Place, *, leaving: bool) -> None:
-        """A pod there has ended; `leaving`: as it was told to."""
+        """Remove a pod there; `leaving`: it was terminating."""
         self._change(self.used, shape, place.node, -1)
         if leaving:
             self._change(self.leaving, shape, place.node, -1)
@@ -152,7 +152,7 @@ class SimulatedNodes:
             )
 
     def _chosen(self, shape: Shape, node: str) -> tuple[str, ...]:
-        """The GPUs that a pod of this shape gets, as KubeShare's scheduler would write on it."""
+        """The GPUs that KubeShare's scheduler would assign to a pod of this shape."""
         found = self._devices.get(node, ())
         if shape.share is None or not found:
             return ()
@@ -162,14 +162,14 @@ class SimulatedNodes:
     # -- read --------------------------------------------------------------------------------
 
     def mask(self, shape: Shape) -> Mask:
-        """The nodes that a pod of this shape may use, whatever their room; bool[nodes]."""
+        """The nodes that are eligible for a shape, whatever their capacity; bool[nodes]."""
         found = self._masks.get(shape)
         if found is None:
             found = self._masks[shape] = self._eligible.mask(shape)
         return found
 
     def room(self, shape: Shape, name: str) -> int | None:
-        """The column of this node if it can take one more pod of this shape now, else None."""
+        """The column of this node if one more pod of this shape fits now, else None."""
         column = self.columns.get(name)
         if column is None or not self.mask(shape)[column]:
             return None
@@ -178,27 +178,27 @@ class SimulatedNodes:
         return column if fits and self.allows(shape, column) else None
 
     def allows(self, shape: Shape, column: int) -> bool:
-        """Whether other pods, and the node's GPUs, let one more pod of this shape come there."""
+        """Whether placement constraints and the node's GPUs allow one more pod of this shape."""
         binding = self._rules.binding(shape)
         allowed = binding is None or binding.allows(column, IDLE)
         return allowed and self._shares(shape, column)
 
     def _shares(self, shape: Shape, column: int) -> bool:
-        """Whether a node's GPUs have the share for one more pod; without any their sum decides."""
+        """Whether a node's GPUs have the share for one more pod; True if it has no devices."""
         node = self._given[column]
         if shape.share is None or node.name not in self._devices:
             return True
         return has_model(node, shape.share) and bool(self._chosen(shape, node.name))
 
     def tenants(self, name: str) -> int:
-        """Pods that came to this node and have not been told to end."""
+        """The number of simulated pods on this node that are not terminating."""
         return self._tenants[name]
 
     def name(self, column: int) -> str:
         return self._given[column].name
 
     def nodes(self) -> tuple[Node, ...]:
-        """As the planner sees them; a node on which nothing changed is the same value as before."""
+        """The nodes for the planner; an unchanged node is the same object as before."""
         for column in self._stale:
             self._nodes[column] = replace(
                 self._given[column],
@@ -215,13 +215,13 @@ class SimulatedNodes:
         return Resources(tuple(pair for pair in zip(self.names, amounts, strict=True) if pair[1]))
 
     def totals(self) -> tuple[dict[str, int], dict[str, int]]:
-        """What is used and what there is, by resource, over all nodes."""
+        """(used, allocatable) of all nodes together, by resource."""
         used, most = self.used.sum(axis=1).tolist(), self.allocatable.sum(axis=1).tolist()
         return dict(zip(self.names, used, strict=True)), dict(zip(self.names, most, strict=True))
 
 
 def _named(devices: Sequence[Device]) -> tuple[Device, ...]:
-    """Each with a name, which real ones get with their first pod."""
+    """The devices, each with a UUID; real ones are learnt from their first pod."""
     return tuple(
         one._replace(uuid=one.uuid or f"unnamed-{place}") for place, one in enumerate(devices)
     )

@@ -1,6 +1,6 @@
-"""Provisional pods as kube-scheduler sees them: below all others, and gone for any of these.
+"""Provisional pods in kube-scheduler: of the lowest priority, and preempted by any other pod.
 
-They keep no rules about other pods: where they go is decided by requests, labels and taints.
+Their constraints about other pods are not simulated: only requests, labels and taints count.
 """
 
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ PRIORITY: Final = -10
 
 
 class _Bound(NamedTuple):
-    """A provisional pod that holds room."""
+    """A bound provisional pod."""
 
     sim_job: SimulatedJob
     pod: ProvisionalPod
@@ -31,7 +31,7 @@ class _Bound(NamedTuple):
 
 @dataclass(slots=True)
 class SimulatedProvisioning:
-    """Mutable; `_bound` are those with a node, by namespace and uid."""
+    """Mutable; `_bound` is by namespace and uid."""
 
     env: Environment
     _bound: dict[str, _Bound] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class SimulatedProvisioning:
         env.freed()
 
     def delete(self, sim_job: SimulatedJob, target: ObjectRef) -> bool:
-        """Whether it was one of these pods; it is gone at once."""
+        """Delete a provisional pod at once; False if the target is none."""
         pods = sim_job.job.provisioning.pods
         pod = next((pod for pod in pods if pod.name == target.name), None)
         if pod is None:
@@ -64,14 +64,14 @@ class SimulatedProvisioning:
         return True
 
     def lose(self, node: str) -> None:
-        """A node is gone with those on it."""
+        """Remove the provisional pods of a lost node."""
         for path in [path for path, found in self._bound.items() if found.pod.node == node]:
             found = self._bound.pop(path)
             pods = found.sim_job.job.provisioning.pods
             _keep(found.sim_job, [pod for pod in pods if pod.uid != found.pod.uid])
 
     def preempt(self) -> bool:
-        """Whether some have made room for a pod that waits."""
+        """Preempt provisional pods for one pending pod; whether one then fits."""
         return bool(self._bound) and any(
             self._preempt(shape, pod) for shape, pod in self.env.scheduler.heads()
         )
@@ -83,7 +83,7 @@ class SimulatedProvisioning:
         return any(self._clear(shape, node) for node in nodes)
 
     def _clear(self, shape: Shape, node: str) -> bool:
-        """Takes as many off the node as this pod needs, if that is enough."""
+        """Delete provisional pods on a node until this shape fits; False if it cannot."""
         sim_nodes = self.env.sim_nodes
         column = sim_nodes.columns.get(node)
         if column is None or not sim_nodes.mask(shape)[column]:

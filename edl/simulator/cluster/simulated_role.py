@@ -1,4 +1,4 @@
-"""The Job controller for one role: which pods are missing, which are too many. And its pods."""
+"""One simulated role: its pods, and which of them the Job controller creates or deletes."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,31 +10,31 @@ from edl.model import Pod, PodPhase, Role
 
 
 class PodTally(NamedTuple):
-    """Pods that have neither ended nor been told to."""
+    """Counts of pods that have neither ended nor are terminating, and of succeeded pods."""
 
     live: int
     bound: int
     ready: int
     done: int
-    """Pods that have succeeded: their indexes are never made again."""
+    """Pods that have succeeded: their indexes are never recreated."""
 
 
 @dataclass(slots=True)
 class SimulatedRole:
-    """One role of a training job while it is simulated: its Job, and its pods by name."""
+    """One role of a simulated training job: its Job, and its pods by name."""
 
     role: Role
     gates: tuple[str, ...] = ()
-    """Behind which new pods wait."""
+    """The scheduling gates of new pods."""
     pods: dict[str, Pod] = field(default_factory=dict)
     unseen: bool = True
-    """Its controller may have pods to make or to end."""
+    """The Job controller may have pods to create or delete."""
     _made: int = 0
     _moved: bool = False
     _count: PodTally | None = None
 
     def value(self) -> Role:
-        """The role as it would be observed; the same value while nothing changes."""
+        """The role as it would be observed; the same object while nothing changes."""
         if self._moved:
             status = replace(self.role.status, pods=tuple(self.pods.values()))
             self.role = replace(self.role, status=status)
@@ -42,21 +42,21 @@ class SimulatedRole:
         return self.role
 
     def write(self, role: Role) -> None:
-        """Its Job was changed."""
+        """Store a change of its Job."""
         self.role, self.unseen = role, True
 
     def put(self, pod: Pod) -> None:
-        """A pod that is new, or changed."""
+        """Store a new or changed pod."""
         self.pods[pod.name] = pod
         self._moved, self._count = True, None
 
     def remove(self, name: str) -> Pod:
-        """A pod that is gone."""
+        """Remove and return a pod."""
         self._moved, self._count, self.unseen = True, None, True
         return self.pods.pop(name)
 
     def live(self) -> list[Pod]:
-        """Pods that have neither ended nor been told to."""
+        """Pods that have neither ended nor are terminating."""
         return [pod for pod in self.pods.values() if not (pod.terminating or pod.ended)]
 
     def done(self) -> list[Pod]:
@@ -84,14 +84,14 @@ class SimulatedRole:
 
     @property
     def wanted(self) -> int:
-        """Pods that the Job controller keeps."""
+        """The number of pods that the Job controller keeps."""
         if not self.runs:
             return 0
         left = self.role.status.remaining
         return self.role.status.size if left is None else min(self.role.status.size, left)
 
     def surplus(self) -> list[Pod]:
-        """The pods to end: the highest ranks, else in the order of the Job controller."""
+        """The pods to delete: the highest indexes, else in the Job controller's order."""
         live = self.live()
         if self.role.spec.indexed:
             return [pod for pod in live if pod.index >= self.wanted]
@@ -99,14 +99,14 @@ class SimulatedRole:
         return live[: max(len(live) - self.wanted, 0)]
 
     def missing(self) -> list[int]:
-        """The indexes of the pods that are to be made; -1 for those without ranks."""
+        """The indexes of pods to create; -1 for pods without an index."""
         if not self.role.spec.indexed:
             return [-1] * max(self.wanted - self.count.live, 0)
         there = {pod.index for pod in (*self.live(), *self.done())}
         return [index for index in range(self.wanted) if index not in there]
 
     def make(self, index: int, now: datetime) -> Pod:
-        """A new pod, without a node."""
+        """Create a pending pod."""
         self._made += 1
         number = "" if index < 0 else f"-{index}"
         pod = Pod(
@@ -125,5 +125,5 @@ class SimulatedRole:
 
 
 def _seconds(pod: Pod) -> float:
-    """The youngest first."""
+    """Sort key: the youngest first."""
     return -pod.created_at.timestamp()

@@ -1,4 +1,4 @@
-"""Plain pods of others: a service's replicas come, run and go as its steps say."""
+"""Pods of other owners: the replicas of a service, scaled by its steps."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class _Replica:
 
     @property
     def node(self) -> str:
-        """Empty until it is bound."""
+        """The node's name; "" until it is bound."""
         return self.place.node
 
 
@@ -45,7 +45,7 @@ class SimulatedService:
             self.env.event_queue.add(at, partial(self.scale, replicas))
 
     def demand(self) -> Iterator[Demand]:
-        """Its pods that wait for a node."""
+        """Its pending pods as one demand."""
         waiting = [one for one in self._staying() if not one.node]
         if waiting:
             example = f"{self.service.namespace}/{waiting[0].name}"
@@ -53,18 +53,18 @@ class SimulatedService:
             yield Demand(self.service.shape, self.service.priority, len(waiting), example, team)
 
     def held(self) -> Resources:
-        """What its bound pods hold until they terminate."""
+        """The requests of its bound pods that are not terminating."""
         return self.service.shape.requests * sum(1 for one in self._staying() if one.node)
 
     def neighbours(self) -> Iterator[ForeignPods]:
-        """Its bound pods, where rules may count them."""
+        """Its bound pods, if it has placement constraints."""
         rules = self.service.shape.constraints
         for one in self.replicas.values():
             if rules and one.node:
                 yield ForeignPods(one.node, rules, 1, int(one.leaving))
 
     def scale(self, replicas: int) -> None:
-        """A Deployment's ReplicaSet first ends pods that do not run, then the youngest."""
+        """Scale like a ReplicaSet: it deletes unbound pods first, then unready ones, then young."""
         self.wanted = replicas
         staying = sorted(self._staying(), key=lambda one: (not one.node, not one.ready, one.number))
         for one in staying[replicas:]:
@@ -74,7 +74,7 @@ class SimulatedService:
         self.env.changed()
 
     def lose(self, node: str) -> None:
-        """The node is gone; its pods are made again elsewhere."""
+        """Remove a lost node's pods, and create replacements."""
         for one in [one for one in self.replicas.values() if one.node == node]:
             del self.replicas[one.name]
         self._note()

@@ -1,4 +1,4 @@
-"""How much a training job has to do, and how much faster more replicas make it."""
+"""The amount of work of a training job, and its speed-up by replicas."""
 
 from bisect import bisect_left
 from math import inf
@@ -8,13 +8,13 @@ import msgspec
 
 
 class Curve(Protocol):
-    """How fast this many replicas are, relative to one."""
+    """The speed of this many replicas, relative to one."""
 
     def __call__(self, replicas: int) -> float: ...
 
 
 class Amdahl(msgspec.Struct, frozen=True):
-    """Amdahl's law: the part `serial` (0 to 1) of the work is not made faster by more replicas."""
+    """Amdahl's law: replicas do not speed up the fraction `serial` (0 to 1) of the work."""
 
     serial: float
 
@@ -28,13 +28,13 @@ class Amdahl(msgspec.Struct, frozen=True):
 
 LINEAR: Final = Amdahl(0)
 CONSTANT: Final = Amdahl(1)
-"""Any number of replicas is as fast as one: the job has a length."""
+"""Any number of replicas is as fast as one, so the job has a fixed duration."""
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """A table (replicas, relative speed), ascending; straight lines between, flat behind it.
+    """A table of (replicas, relative speed), ascending; interpolated linearly from (0, 0).
 
-    Before its first entry it comes from no replicas and no speed.
+    Constant after the last entry.
     """
 
     table: tuple[tuple[int, float], ...]
@@ -56,7 +56,7 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """`seconds` that one replica alone would need; `inf` for a job that never ends."""
+    """The `seconds` that one replica alone would need; inf for a job that never ends."""
 
     seconds: float
     curve: Curve = LINEAR
@@ -70,5 +70,5 @@ ENDLESS: Final = Work(inf, CONSTANT)
 
 
 def length(seconds: float) -> Work:
-    """A job that takes so long at any size, once it runs."""
+    """The work of a job that runs for this long at any size."""
     return Work(seconds, CONSTANT)
