@@ -1,1 +1,1 @@
-"""What users of one namespace are told of the queue: values, nothing is written here."""
+"""The queue as users of one namespace may see it, as values and writes without I/O."""

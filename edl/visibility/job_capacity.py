@@ -1,8 +1,8 @@
-"""What part of a training job is guaranteed to its team, what is borrowed, and from which teams.
+"""Which part of a training job's usage its team's guarantee covers, and the sources of the rest.
 
-Inside a team its own guarantee covers pods of other owners first, then the minimums of training
-jobs, by priority and age, then their replicas above these in the same order; what no longer fits is
-borrowed. Borrowers of one team have parts of each source of the team.
+A team's own guarantee covers other owners' pods first, then the minimums of training jobs by
+priority and age, then their extras in the same order. The rest is borrowed, and each borrower gets
+a proportional part of each of the team's sources.
 """
 
 from collections import Counter
@@ -20,10 +20,10 @@ _NONE: Final = Resources()
 
 
 class JobCapacity(msgspec.Struct, frozen=True):
-    """One training job's running pods, of the resources that some team is guaranteed.
+    """The usage of one training job's running pods, of resources guaranteed to some team.
 
-    `borrowed` has (team that lends, amounts) by name; an empty name stands for capacity that no
-    team is guaranteed, which comes first.
+    `borrowed`: (lending team, amounts), sorted by name; the name "" stands for capacity that is
+    guaranteed to no team.
     """
 
     team: str
@@ -32,14 +32,14 @@ class JobCapacity(msgspec.Struct, frozen=True):
 
 
 class _Holder(NamedTuple):
-    """What one training job holds as a part of the queue for the guarantee; None: other owners."""
+    """Usage that the guarantee covers in one step; `job` None stands for other owners' pods."""
 
     job: JobKey | None
     held: Resources
 
 
 def job_capacity(state: ClusterState, job: TrainingJob) -> JobCapacity | None:
-    """None where no team is guaranteed anything, and where the job holds nothing of that."""
+    """The capacity of a job; None without guarantees, or if it uses no guaranteed resource."""
     team = state.team_of(job.key.namespace)
     loans = lending(state, own_usage(state))
     if not team or not loans.resources:
@@ -70,7 +70,7 @@ def _split(
     guarantee: int,
     sources: Mapping[str, int],
 ) -> tuple[int, Mapping[str, int]]:
-    """One job: what is guaranteed, and what is borrowed by source."""
+    """(covered amount, borrowed amounts by source) of one job and resource."""
     left, covered = guarantee, 0
     sources, mine = Counter(sources), Counter[str]()
     for holder in holders:
@@ -86,7 +86,7 @@ def _split(
 
 
 def _holders(state: ClusterState, team: str) -> Iterator[_Holder]:
-    """All that holds capacity in a team's own namespaces, in the order of its guarantee."""
+    """Usage in a team's own namespaces, in the order in which its guarantee covers it."""
     yield _Holder(None, compared(state, state.team_usage.get(team, _NONE)))
     jobs = [job for job in state.jobs if state.team_of(job.key.namespace) == team]
     jobs.sort(key=lambda job: (-job.priority, job.queued_at, job.key))

@@ -1,7 +1,7 @@
-"""What the ConfigMap `edl-queue` of a namespace says: one JSON document, and how it is read back.
+"""The JSON document in the ConfigMap `edl-queue` of a namespace, written and read back.
 
-Its readers are users of that namespace, so it names no training job of another one. Others may
-write to the ConfigMap, too: what is read back is bounded, and may be anything until it is parsed.
+Users of that namespace read it, so it names no training job of another namespace. Users may also
+write to the ConfigMap, so what is read back is limited in size and validated.
 """
 
 from datetime import datetime
@@ -16,14 +16,14 @@ KEY: Final = "queue"
 """The only key of its data."""
 API_VERSION: Final = "edl.dev/v1alpha1"
 MOST_JOBS: Final = 100
-"""Training jobs of one namespace that are told of, by position; of the others only the number."""
+"""Most jobs listed per namespace, by position; the total number counts all."""
 MOST_TEAMS: Final = 8
-"""Teams that are counted apart among the jobs ahead of one."""
+"""Most teams that are counted separately among the jobs ahead of one."""
 MOST_BYTES: Final = 64 * 1024
-"""What jobs add to one document; where it is not enough, the last ones are left out."""
+"""Most bytes of all listed jobs of one document; the last ones are left out beyond that."""
 _MOST_CAUSES: Final = 16
 _LONGEST: Final = 1024 * 1024
-"""Characters of a document that is parsed at all: no ConfigMap is larger."""
+"""Most characters of a document to parse: no ConfigMap is larger."""
 
 _JSON_NAMES: Final = {
     "ahead": "blockedByTeam",
@@ -38,14 +38,14 @@ _Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class TeamCount(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Training jobs of one team; an empty `team` stands for all that are not counted apart."""
+    """A number of training jobs of one team; `team` "" stands for all other teams."""
 
     jobs: _Count
     team: _Name = ""
 
 
 class PublishedCause(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One blocker: a type of `edl.model.blockers.CauseKind`, and what users read of it."""
+    """One blocker: a type of `edl.model.blockers.CauseKind`, and messages for users."""
 
     type: _Name
     message: _Text
@@ -53,21 +53,21 @@ class PublishedCause(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PublishedStops(msgspec.Struct, frozen=True):
-    """What is in the way of a start; `complete` is False where there may be more."""
+    """The blockers of a start; `complete` is False if there may be more."""
 
     complete: bool
     blockers: Annotated[tuple[PublishedCause, ...], msgspec.Meta(max_length=_MOST_CAUSES)]
 
 
 class PublishedEstimate(msgspec.Struct, frozen=True, omit_defaults=True):
-    """When a training job starts; `time` is None where that is unknown, or never."""
+    """When a training job starts; `time` is None if that is unknown, now or never."""
 
     certainty: Certainty
     time: _Moment | None = None
 
 
 class PublishedJob(msgspec.Struct, frozen=True, rename=_JSON_NAMES, omit_defaults=True):
-    """One queued training job. `position` counts over the whole cluster; None: it has none."""
+    """One queued training job. `position` is its place in the cluster-wide queue, if any."""
 
     name: _Name
     reason: _Name
@@ -75,22 +75,22 @@ class PublishedJob(msgspec.Struct, frozen=True, rename=_JSON_NAMES, omit_default
     position: Annotated[int, msgspec.Meta(ge=1, le=10**9)] | None = None
     ahead: Annotated[tuple[TeamCount, ...], msgspec.Meta(max_length=MOST_TEAMS + 1)] = ()
     estimate: PublishedEstimate | None = None
-    """None where it was not worked out."""
+    """None if it was not computed."""
     start: PublishedStops | None = None
-    """None where it was not worked out: that takes its time in a large cluster."""
+    """None if it was not computed, which takes long in a large cluster."""
 
 
 class NamespaceQueue(msgspec.Struct, frozen=True, rename=_JSON_NAMES, omit_defaults=True):
-    """The queued training jobs of one namespace: their number `jobs`, and the first as `items`."""
+    """The queued training jobs of one namespace: their number `jobs`, the first ones in `items`."""
 
     changed_at: _Moment
-    """When the content became what it is; it may be right for much longer."""
+    """When the content last changed; it may be correct for much longer."""
     jobs: _Count
     items: Annotated[tuple[PublishedJob, ...], msgspec.Meta(max_length=10 * MOST_JOBS)]
     team: _Name = ""
-    """The namespace's; empty where no teams are configured."""
+    """The namespace's team; "" if no teams are configured."""
     share: Annotated[float, msgspec.Meta(ge=0, le=10**9)] | None = None
-    """Its team's weighted dominant share of what is borrowed, in steps of 0.001; None without."""
+    """The team's weighted dominant share of borrowed capacity, in steps of 0.001, if any."""
     api_version: Literal["edl.dev/v1alpha1"] = API_VERSION
     kind: Literal["NamespaceQueue"] = "NamespaceQueue"
 
@@ -105,7 +105,7 @@ def render(queue: NamespaceQueue) -> str:
 
 
 def parse(text: str) -> NamespaceQueue:
-    """Raises ValueError with the path of what is wrong; fields of later releases are ignored."""
+    """Raises ValueError with the path of the invalid field; unknown fields are ignored."""
     if len(text) > _LONGEST:
         raise ValueError(f"longer than {_LONGEST} characters")
     try:

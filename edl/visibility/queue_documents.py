@@ -1,4 +1,4 @@
-"""One decision as the queues of its namespaces: what waits, behind how many jobs, and why."""
+"""Turns a plan into one queue document per namespace: waiting jobs, jobs ahead and reasons."""
 
 import heapq
 from collections import Counter, defaultdict
@@ -31,11 +31,11 @@ from edl.visibility.usage_by_team import own_usage, weighted_shares
 _MOST_CAUSES: Final = 8
 _LONGEST_TEXT: Final = 512
 _SHARE_DIGITS: Final = 3
-"""As a table shows it; a document is written anew only for such a difference."""
+"""Digits of shares, as in tables; smaller changes do not rewrite a document."""
 
 
 class Insight(msgspec.Struct, frozen=True):
-    """What a plan does not say of a queued training job; None where it was not worked out."""
+    """Results on a queued training job beyond its plan; None if not computed."""
 
     estimate: Estimate | None = None
     start: Blockers | None = None
@@ -46,7 +46,7 @@ def documents(
     plan: Plan,
     insights: Mapping[JobKey, Insight],
 ) -> dict[str, NamespaceQueue]:
-    """By namespace, of each in which a training job waits."""
+    """The queue of each namespace in which a training job waits."""
     team_of = partial(_team, state)
     queued: dict[str, list[Held]] = defaultdict(list)
     ahead: dict[JobKey, tuple[TeamCount, ...]] = {}
@@ -71,12 +71,12 @@ _NOTHING: Final = Insight()
 
 
 def _team(state: ClusterState, namespace: str) -> str:
-    """Empty where no teams are configured."""
+    """The team of a namespace; "" if no teams are configured."""
     return state.namespace_teams.get(namespace, DEFAULT_TEAM if state.teams else "")
 
 
 def _counted(teams: Counter[str]) -> tuple[TeamCount, ...]:
-    """The teams with most jobs ahead, and how many jobs the others have."""
+    """The teams with most jobs ahead, and the number of all other teams' jobs."""
     named = ((jobs, team) for team, jobs in teams.items() if team)
     first = heapq.nsmallest(MOST_TEAMS, named, key=lambda one: (-one[0], one[1]))
     rest = teams.total() - sum(jobs for jobs, _ in first)
@@ -85,7 +85,7 @@ def _counted(teams: Counter[str]) -> tuple[TeamCount, ...]:
 
 
 def _bounded(jobs: Iterator[PublishedJob]) -> Iterator[PublishedJob]:
-    """The first that are not too much together."""
+    """The first jobs whose documents together stay within `MOST_BYTES`."""
     left = MOST_BYTES
     for job in jobs:
         left -= len(msgspec.json.encode(job))
@@ -113,7 +113,7 @@ def _job(
 
 
 def _estimate(found: Estimate | None) -> PublishedEstimate | None:
-    """Without its reason: that names other jobs. A moment is one only while it is to come."""
+    """The estimate without its reason, which names other jobs, and without a time for NOW."""
     if found is None:
         return None
     at = None if found.certainty is Certainty.NOW else found.at
@@ -131,5 +131,5 @@ def _stops(found: Blockers, reader: QueueReader) -> PublishedStops:
 
 
 def _text(told: str) -> str:
-    """A text that an API server quotes may be longer than all the rest."""
+    """The text, truncated: messages of an API server may be very long."""
     return told if len(told) <= _LONGEST_TEXT else f"{told[: _LONGEST_TEXT - 1]}…"

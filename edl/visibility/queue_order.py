@@ -1,4 +1,4 @@
-"""The queue in a plan."""
+"""The order of queued jobs in a plan."""
 
 from math import inf
 
@@ -8,7 +8,7 @@ from edl.planner.plan import Held, Plan
 
 
 def waiting(state: ClusterState, plan: Plan) -> tuple[Held, ...]:
-    """The queue after this plan, by position; at the end jobs without one."""
+    """The queue after this plan, by position; jobs without a position come last."""
     jobs = {job.key: job for job in state.jobs}
     held = (
         one

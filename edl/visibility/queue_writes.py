@@ -1,4 +1,4 @@
-"""What the ConfigMaps `edl-queue` say, and what they are to say: which writes it takes."""
+"""The writes that bring the ConfigMaps `edl-queue` to their wanted contents."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,26 +15,26 @@ LABELS: Final = {
     "app.kubernetes.io/managed-by": contract.MANAGED_BY,
     "app.kubernetes.io/component": CONFIG_MAP,
 }
-"""On each of them: an uninstallation finds them by these, in whatever namespace."""
+"""Labels of each of these ConfigMaps, by which an uninstallation finds them in all namespaces."""
 SELECTOR: Final = ",".join(f"{name}={value}" for name, value in sorted(LABELS.items()))
 
 
 class PublishedQueue(msgspec.Struct, frozen=True):
-    """A ConfigMap of ours as it stands; `queue` is None where others wrote what cannot be read."""
+    """A ConfigMap as it exists; `queue` is None if users made its content invalid."""
 
     version: str
     queue: NamespaceQueue | None
 
 
 def never_in(system_namespace: str) -> frozenset[str]:
-    """Namespaces in which the reconciler may write nothing."""
+    """Namespaces in which the reconciler must not write."""
     return frozenset({"kube-system", system_namespace})
 
 
 def queue_writes(
     published: Mapping[str, PublishedQueue], wanted: Mapping[str, NamespaceQueue]
 ) -> tuple[Write, ...]:
-    """What is no longer wanted goes first, then what was changed longest ago. By namespace."""
+    """Deletions of unwanted ConfigMaps first, then updates, the least recently changed first."""
     gone = sorted(published.keys() - wanted.keys())
     changed = [
         namespace for namespace in wanted if not _says(published.get(namespace), wanted[namespace])
@@ -47,7 +47,7 @@ def queue_writes(
 
 
 def _says(found: PublishedQueue | None, wanted: NamespaceQueue) -> bool:
-    """Whether it says so already, since whenever."""
+    """Whether its content is already the wanted one, apart from `changed_at`."""
     if found is None or found.queue is None:
         return False
     return structs.replace(found.queue, changed_at=wanted.changed_at) == wanted

@@ -1,4 +1,4 @@
-"""What each team is guaranteed, uses, borrows and lends: figures for people, of one state."""
+"""What each team is guaranteed, uses, borrows and lends in one state, for display."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,9 +14,9 @@ _NONE: Final = Resources()
 
 
 class TeamFigures(msgspec.Struct, frozen=True):
-    """One team, with the teams below it counted in. `level` is 0 at the top.
+    """One team, including the teams below it. `level` is 0 at the top.
 
-    Amounts are of the resources that some team is guaranteed; where none is, of all.
+    Amounts are of resources guaranteed to some team; without guarantees, of all resources.
     """
 
     team: Team
@@ -24,22 +24,22 @@ class TeamFigures(msgspec.Struct, frozen=True):
     guaranteed: Resources
     used: Resources
     waiting: int
-    """Its queued training jobs."""
+    """The number of its queued training jobs."""
     lent: Resources = _NONE
-    """Its part of what others use beyond their guarantees and beyond what no team is owed."""
+    """The part of its guarantee that other teams use."""
     share: float = 0.0
-    """Its weighted dominant share of what is borrowed: the smallest is next."""
+    """Its weighted dominant share of borrowed capacity; the smallest is served next."""
 
     @property
     def borrowed(self) -> Resources:
-        """What it uses beyond its guarantee."""
+        """Its usage beyond its guarantee."""
         return Resources.of(
             {name: max(amount - self.guaranteed.get(name), 0) for name, amount in self.used}
         )
 
 
 def team_figures(state: ClusterState, waiting: Iterable[JobKey]) -> tuple[TeamFigures, ...]:
-    """Every team, parents before their children, each child below its parent."""
+    """All teams in depth-first order, parents first."""
     teams = state.teams
     own = own_usage(state)
     used = _used(state, own)
@@ -69,7 +69,7 @@ def _in_tree(children: Mapping[str, tuple[str, ...]], parent: str) -> Iterator[s
 
 
 def _used(state: ClusterState, own: Mapping[str, Resources]) -> Mapping[str, Resources]:
-    """The usage of each team with that of the teams below it."""
+    """The usage of each team, including the teams below it."""
     total: dict[str, Resources] = {}
     for team, amounts in own.items():
         told = compared(state, amounts)

@@ -1,4 +1,4 @@
-"""Reasons and causes as users of one namespace may read them: nothing of another one has a name."""
+"""Removes names of other namespaces' jobs and pods from reasons and blockers."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +22,7 @@ class UnnamedJobs(JobKey):
 
     @classmethod
     def of(cls, team: str, count: int) -> "UnnamedJobs":
-        """`team` is empty where no teams are configured."""
+        """`team`: "" if no teams are configured."""
         return cls("", unnamed_jobs(team, count))
 
     def __str__(self) -> str:
@@ -30,13 +30,13 @@ class UnnamedJobs(JobKey):
 
 
 class QueueReader(msgspec.Struct, frozen=True):
-    """Users of one namespace; `team_of` says a namespace's team, empty where there are none."""
+    """The view of one namespace's users; `team_of` returns a namespace's team, "" without teams."""
 
     namespace: str
     team_of: Callable[[str], str]
 
     def allowed(self, told: T) -> T:
-        """A reason, what it is about, or a cause, without names of other namespaces' jobs."""
+        """A reason or a blocker without names of other namespaces' jobs and pods."""
         changed = {name: self._allowed(getattr(told, name)) for name in told.__struct_fields__}
         if isinstance(told, PendingPods):
             changed["example"] = self._pod(told.example)
@@ -52,7 +52,7 @@ class QueueReader(msgspec.Struct, frozen=True):
         return self.allowed(value) if isinstance(value, msgspec.Struct) else value
 
     def _jobs(self, keys: Iterable[JobKey]) -> Iterator[JobKey]:
-        """Those of this namespace, then the others by team."""
+        """The jobs of this namespace, then a count of the others per team."""
         others: Counter[str] = Counter()
         for key in keys:
             if key.namespace == self.namespace:
@@ -63,6 +63,6 @@ class QueueReader(msgspec.Struct, frozen=True):
             yield UnnamedJobs.of(team, count)
 
     def _pod(self, name: str) -> str:
-        """`namespace/name` of a pod."""
+        """The `namespace/name` of a pod, or a placeholder for another namespace's pod."""
         own = name.partition("/")[0] == self.namespace
         return name if own else UNNAMED_POD

@@ -1,4 +1,4 @@
-"""What pods hold now, by team, until they terminate; and what follows from that."""
+"""Current usage by team, without terminating pods, and the loans and shares that follow from it."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,12 +12,12 @@ _NONE: Final = Resources()
 
 
 def running_pods(role: Role) -> int:
-    """Those that hold capacity on a node."""
+    """The number of bound pods that are neither terminating nor ended."""
     return sum(1 for one in role.status.pods if one.node and not one.terminating and not one.ended)
 
 
 def own_usage(state: ClusterState) -> Mapping[str, Resources]:
-    """What pods in each team's own namespaces hold: not those of the teams below it."""
+    """Usage in each team's own namespaces, without the teams below it."""
     own: dict[str, Resources] = dict(state.team_usage)
     for job in state.jobs:
         team = state.team_of(job.key.namespace)
@@ -28,7 +28,7 @@ def own_usage(state: ClusterState) -> Mapping[str, Resources]:
 
 
 def compared(state: ClusterState, amounts: Resources) -> Resources:
-    """Those of resources that some team is guaranteed; where none is, of all."""
+    """The amounts of resources guaranteed to some team; without guarantees, all amounts."""
     governed = {name for owed in state.teams.guaranteed.values() for name, _ in owed}
     return Resources.of(
         {name: one for name, one in amounts if (name in governed if governed else name != PODS)}
@@ -42,9 +42,10 @@ def lending(state: ClusterState, own: Mapping[str, Resources]) -> TeamLending:
 
 
 def weighted_shares(state: ClusterState, own: Mapping[str, Resources]) -> Mapping[str, float]:
-    """By team, its weighted dominant share of what is borrowed: the smallest comes first.
+    """By team, its weighted dominant share of borrowed capacity; the smallest comes first.
 
-    That is the largest part of the cluster, of any resource, that it borrows, by its weight.
+    That is the largest fraction of the cluster, over resources, that it borrows, divided by its
+    weight.
     """
     if not state.teams:
         return {}

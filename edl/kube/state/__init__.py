@@ -1,1 +1,1 @@
-"""From objects to the state of the cluster that a decision sees."""
+"""Turns decoded Kubernetes objects into the `ClusterState` that a decision reads."""

@@ -1,4 +1,4 @@
-"""Pods of other owners that rules of our jobs may count, and which of our jobs rules speak of.
+"""Finds other owners' pods that constraints of training jobs count, and jobs that others' select.
 
 Fast path: without anti-affinity rules, only pods that define one are inspected.
 """
@@ -24,12 +24,12 @@ from edl.model import (
 )
 
 _Alike: TypeAlias = tuple[int, int]
-"""Pods with one label set and one shape: both are one object for all pods of a template."""
+"""Identities of a pod's labels and shape, which all pods of one template share."""
 
 
 @dataclass(slots=True)
 class AntiAffinityIndex:
-    """Rules of pods with required anti-affinity, ours and others', kept pod by pod."""
+    """Constraints of all pods with required anti-affinity, updated pod by pod."""
 
     _pods: Counter[PodConstraints] = field(default_factory=Counter)
     _rules: frozenset[PodConstraints] | None = frozenset()
@@ -51,7 +51,7 @@ class AntiAffinityIndex:
 
     @property
     def rules(self) -> frozenset[PodConstraints]:
-        """The same value until another one comes or one goes."""
+        """The distinct constraints; the same object until one is added or removed."""
         if self._rules is None:
             self._rules = frozenset(self._pods)
         return self._rules
@@ -59,17 +59,17 @@ class AntiAffinityIndex:
 
 @dataclass(slots=True)
 class AffinityCache:
-    """What was found of each job by the selectors of the last time: the same is the same object."""
+    """The last selectors, and the last result per job: unchanged jobs stay the same objects."""
 
     repelling: frozenset[PodConstraints] = frozenset()
     own: list[PodConstraints] = field(default_factory=list)
     asked: Selectors = field(default_factory=lambda: Selectors(()))
     _jobs: dict[JobKey, tuple[TrainingJob, TrainingJob]] = field(default_factory=dict)
     _others_ask: bool = False
-    """Since the last time: each job is asked about anew."""
+    """The selectors have changed, so every job must be matched anew."""
 
     def ask(self, repelling: frozenset[PodConstraints], own: list[PodConstraints]) -> None:
-        """By the selectors of these rules from now on."""
+        """Use the selectors of these constraints from now on."""
         if (repelling, own) != (self.repelling, self.own):
             others = (term.selector for rules in repelling for term in rules.anti_affinity)
             mine = (found for rules in own for found in rules.selectors)
@@ -78,7 +78,7 @@ class AffinityCache:
             self._others_ask = True
 
     def jobs(self, jobs: tuple[TrainingJob, ...]) -> tuple[TrainingJob, ...]:
-        """The jobs, with rules on the shapes that the selectors match."""
+        """The jobs, with constraints (labels) on the shapes that the selectors match."""
         if not self.asked:
             self._jobs = {}
             return jobs
@@ -96,7 +96,7 @@ class AffinityCache:
 
 
 def met_by_each_other(jobs: tuple[TrainingJob, ...]) -> tuple[TrainingJob, ...]:
-    """The jobs; a shape that another job's rules select carries what they say of it."""
+    """The jobs, with constraints (labels) on the shapes that any job's selectors match."""
     rules = (
         role.template.shape.constraints
         for job in jobs
@@ -113,9 +113,9 @@ def met(
     pods: Callable[[], Iterable[PodFacts]],
     known: AffinityCache,
 ) -> ClusterState:
-    """The state with its `foreign_pods`, and with rules on the shapes that others' rules select.
+    """The state with its `foreign_pods`, and with constraints on shapes that selectors match.
 
-    `known` is renewed.
+    `known` is updated.
     """
     own = [
         role.template.shape.constraints
@@ -134,7 +134,7 @@ def met(
 
 
 def _spoken_of(job: TrainingJob, asked: Selectors) -> TrainingJob:
-    """The job, with labels in the shapes of those of its roles that a selector matches."""
+    """The job, with labels in the shapes of roles that a selector matches."""
     roles = tuple(_labelled(job.key.namespace, role, asked) for role in job.roles)
     same = all(new is old for new, old in zip(roles, job.roles, strict=True))
     return job if same else replace(job, roles=roles)
@@ -173,7 +173,7 @@ def _neighbours(pods: Iterable[PodFacts], asked: Selectors) -> tuple[ForeignPods
 
 
 def _counted(pod: PodFacts, asked: Selectors) -> PodConstraints | None:
-    """What rules can see of a pod; None where none looks at it."""
+    """The part of a pod that constraints can count; None if none counts it."""
     own = pod.shape.constraints
     if own and (own.anti_affinity or own.ports):
         return PodConstraints(

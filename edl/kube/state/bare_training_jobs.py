@@ -1,4 +1,4 @@
-"""Training jobs of bare pods with our labels; they are neither queued nor resized."""
+"""Training jobs of labelled bare pods; they are neither queued nor resized."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -22,13 +22,13 @@ from edl.spec import addresses
 from edl.spec.job_spec import RoleBounds
 
 _ANY: Final = Shape(Resources())
-"""The plan never looks at it."""
+"""A placeholder: plans do not read the shapes of bare pods."""
 
 
 def bare_training_job(
     key: JobKey, pods: Iterable[PodFacts], tags: Iterable[OwnedObjectRef], kubexec: frozenset[str]
 ) -> TrainingJob:
-    """The training job that these bare pods form; `kubexec`: namespaces that let launchers exec."""
+    """The training job of these bare pods; `kubexec`: namespaces in which launchers may exec."""
     pods = sorted(pods, key=lambda pod: pod.name)
     specs = [pod.bare.spec for pod in pods if pod.bare]
     first = specs[0]
@@ -46,7 +46,7 @@ def bare_training_job(
 
 
 def _role(seat: RoleBounds, pods: Sequence[PodFacts]) -> Role:
-    """One role of the cast, with as many pods as its users have made so far."""
+    """One role, with the pods that users have created so far."""
     members = [pod for pod in pods if pod.bare and pod.bare.spec.role == seat.role]
     bare = next((pod.bare for pod in members), None)
     spec = bare.spec if bare else None
@@ -78,5 +78,5 @@ def _role(seat: RoleBounds, pods: Sequence[PodFacts]) -> Role:
 
 
 def _host_prefix(pods: Sequence[PodFacts], role: str) -> str:
-    """Their hosts are named as if a Job had made them."""
+    """The Job name from which hostnames are derived, as if a Job had created the pods."""
     return next(addresses.job_name(pod.bare.spec, role) for pod in pods if pod.bare)

@@ -1,8 +1,8 @@
-"""Timestamps of ours that lie in the future: the process that wrote them had a wrong clock.
+"""Corrects timestamps in the future, which a reconciler with a wrong clock has written.
 
-What waits from such a moment would wait until the true clock has come there, hours perhaps. The
-true time is unknown; so it counts as long ago. Times that Kubernetes wrote are left
-alone: if they lie ahead, the clock that is wrong is our own.
+Waits that count from such a time could last for hours. The true time is unknown, so it counts as
+long ago. Times written by Kubernetes are kept: if they are in the future, this process's clock is
+wrong.
 """
 
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ from msgspec.structs import replace
 from edl.model import Role, TrainingJob
 
 AHEAD: Final = timedelta(minutes=1)
-"""So far the clocks of two leaders may differ: every wait is as much longer at most."""
+"""Accepted difference between two leaders' clocks; it prolongs waits by at most as much."""
 LONG_AGO: Final = timedelta(days=1)
-"""More than anything ever waits."""
+"""Longer than any wait."""
 
 
 def set_right(jobs: tuple[TrainingJob, ...], now: datetime) -> tuple[TrainingJob, ...]:
-    """These jobs, none of whose starts and resizes is still to come; mostly they themselves."""
+    """The jobs without start or resize times in the future; usually the same tuple."""
     latest = now + AHEAD
     wrong = [job for job in jobs if _is_wrong(job, latest)]
     if not wrong:

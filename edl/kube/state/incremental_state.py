@@ -1,6 +1,6 @@
-"""The state of the cluster, kept: after an event, only what it touches is made again.
+"""The cluster state, updated incrementally: only what an event affects is recomputed.
 
-`observe` says what a state is; this says the same, from what differs since the last time.
+The result equals that of `observe`, but is computed from the changes since the last call.
 """
 
 from collections.abc import Callable
@@ -14,21 +14,21 @@ from edl.model import ClusterState, Teams
 
 
 class IncrementalState:
-    """Read by one thread, while others feed the stores.
+    """Used by one thread while others fill the stores.
 
-    Nodes and training jobs about which nothing differs are the same objects as before.
+    Unchanged nodes and training jobs are the same objects as before.
     """
 
     def __init__(self, stores: Stores, teams: Callable[[], Teams] = Teams) -> None:
-        """`teams`: those of the last document that could be read."""
+        """`teams` returns the teams of the last valid teams document."""
         self._stores = stores
         self._teams = teams
         self._index: ClusterIndex | None = None
         self._classes_read = False
-        """Whether RuntimeClasses had been listed: that there are none is known since."""
+        """Whether RuntimeClasses have been listed, so that a missing one is known to be missing."""
 
     def state(self, now: datetime) -> ClusterState:
-        """As `observe` of the stores' snapshot."""
+        """The same as `observe` of the stores' current contents."""
         stores, index = self._stores, self._index or ClusterIndex()
         whole, self._index = self._index is None, None
         self._take(index, whole=whole)
@@ -41,7 +41,7 @@ class IncrementalState:
             pooled=stores.pooled,
         )
         found = index.state(now, seen, stores.pods.values)
-        self._index = index  # What was begun and raised is half done: only all of it is right.
+        self._index = index  # an error leaves None: the next call rebuilds the index
         return found
 
     def _take(self, index: ClusterIndex, *, whole: bool) -> None:
@@ -67,7 +67,7 @@ class IncrementalState:
         index.take_devices(stores.device_news(whole=first), nodes, pods)
 
     def _scope(self, *, whole: bool) -> ClusterScope | None:
-        """None where nothing in it differs."""
+        """The cluster-wide facts; None if they have not changed."""
         stores = self._stores
         few = (stores.namespaces, stores.priorities, stores.quotas, stores.ranges, stores.runtimes)
         news = [store.news(whole=whole) for store in few]

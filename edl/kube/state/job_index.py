@@ -1,4 +1,4 @@
-"""Training jobs with their Jobs and pods, gathered again where something differs."""
+"""Training jobs with their Jobs and pods, recomputed only if something has changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -24,22 +24,22 @@ _NOTHING: Final[Mapping[ObjectKey, PodFacts]] = {}
 
 
 class JobIndex:
-    """What each training job is made of. Pods may come before their Job, and stay after it."""
+    """The objects of each training job. Pods may be seen before their Job, and after it is gone."""
 
     def __init__(self) -> None:
         self._scope = ClusterScope.of((), ())
         self._devices: DeviceView | None = None
         self._jobs: dict[JobKey, dict[ObjectKey, JobFacts]] = {}
         self._ours: dict[str, JobKey] = {}
-        """By the uid of each Job of ours."""
+        """By the uid of each labelled Job."""
         self._pods: dict[str, dict[ObjectKey, PodFacts]] = {}
-        """By the uid of their Job, ours or not."""
+        """By the uid of their Job, labelled or not."""
         self._alone: dict[JobKey, dict[ObjectKey, PodFacts]] = {}
-        """Bare pods with our labels."""
+        """Labelled bare pods."""
         self._tags: dict[JobKey, list[OwnedObjectRef]] = {}
         self._provisional: dict[ObjectKey, PodFacts] = {}
         self._requests: dict[str, dict[ObjectKey, CapacityRequestFacts]] = {}
-        """ProvisioningRequests of ours, by the uid of their Job."""
+        """Our ProvisioningRequests, by the uid of their Job."""
         self._demands = PendingDemands()
         self._stale: set[JobKey] = set()
         self._made: SortedMap[JobKey, TrainingJob] = SortedMap()
@@ -59,7 +59,7 @@ class JobIndex:
             self._ask_again(uid)
 
     def _ask_again(self, uid: str) -> None:
-        """Pods of our Jobs ask by their Job, as soon as it is known."""
+        """Update the demands of a Job's pods: pending pods of labelled Jobs do not count."""
         for pod in self._pods.get(uid, _NOTHING).values():
             if pod.asking and uid in self._ours:
                 self._demands.drop(pod)
@@ -76,7 +76,7 @@ class JobIndex:
             self._know(change.name, change.after)
 
     def _key(self, pod: PodFacts) -> JobKey | None:
-        """The training job that it is a part of."""
+        """The training job to which a pod belongs, or None."""
         return JobKey(pod.namespace, pod.bare.spec.job) if pod.bare else self._ours.get(pod.job)
 
     def _forget(self, name: ObjectKey, pod: PodFacts) -> None:
@@ -125,7 +125,7 @@ class JobIndex:
                 self._stale.add(key)
 
     def scope(self, found: ClusterScope) -> None:
-        """Facts that many jobs depend on: a new value updates all jobs that may depend on it."""
+        """Set facts that many jobs depend on; jobs that may depend on a change are recomputed."""
         before, self._scope = self._scope, found
         everywhere = _for_all(before) != _for_all(found)
         changed = before.kubexec ^ found.kubexec
@@ -135,7 +135,7 @@ class JobIndex:
                 self._stale.add(key)
 
     def devices(self, view: DeviceView | None, changed: set[ObjectKey] | None) -> None:
-        """Claims and templates that mean something else now; None for any of them."""
+        """Set the devices. `changed`: claims and templates with a new meaning; None: any."""
         self._devices = view
         self._demands.devices(view)
         for key, jobs in self._jobs.items():
@@ -144,14 +144,14 @@ class JobIndex:
                 self._stale.add(key)
 
     def renew(self) -> None:
-        """Gather again what differs."""
+        """Recompute the training jobs that have changed."""
         for key in self._stale:
             _put(self._made, key, self._gathered(key))
             _put(self._made_bare, key, self._gathered_bare(key))
         self._stale.clear()
 
     def _gathered(self, key: JobKey) -> TrainingJob | None:
-        """None where none of its Jobs stays."""
+        """The training job of a key; None if no Job of it remains."""
         jobs = _staying(sorted(self._jobs.get(key, {}).values(), key=lambda job: job.name))
         if not jobs:
             return None
@@ -175,7 +175,7 @@ class JobIndex:
             return TrainingJob(key, first.framework, (), first.created_at, problem=what)
 
     def _gathered_bare(self, key: JobKey) -> TrainingJob | None:
-        """Bare pods with the name of a training job of Jobs do not form another one."""
+        """The training job of bare pods; None if Jobs form a training job of the same name."""
         alone = self._alone.get(key)
         if not alone or key in self._jobs:
             return None
@@ -183,15 +183,15 @@ class JobIndex:
         return bare_training_job(key, alone.values(), tags, kubexec)
 
     def jobs(self) -> tuple[TrainingJob, ...]:
-        """Sorted by key; one about which nothing differs is the same object."""
+        """Sorted by key; an unchanged job is the same object as before."""
         return self._made.values()
 
     def unowned(self) -> Iterator[PodFacts]:
-        """Provisional pods of no Job that is known."""
+        """Provisional pods that no known Job owns."""
         return (pod for pod in self._provisional.values() if pod.job not in self._ours)
 
     def unowned_requests(self) -> Iterator[CapacityRequestFacts]:
-        """ProvisioningRequests of no Job that is known."""
+        """ProvisioningRequests that no known Job owns."""
         found = (item for item in self._requests.items() if item[0] not in self._ours)
         return chain.from_iterable(requests.values() for _, requests in found)
 
@@ -203,26 +203,26 @@ class JobIndex:
         return chain.from_iterable(pods.values() for pods in self._alone.values())
 
     def demands(self, teams: Mapping[str, str] | None) -> tuple[Demand, ...]:
-        """`teams` by namespace; None where none are configured."""
+        """Other owners' pending pods. `teams` by namespace; None if none are configured."""
         self._demands.teams(teams)
         return self._demands.values()
 
     @property
     def owners(self) -> Mapping[str, JobKey]:
-        """The training jobs by the uids of their Jobs."""
+        """Training jobs by the uids of their Jobs."""
         return self._ours
 
 
 def _within(key: JobKey, owned: Mapping[ObjectKey, _Facts]) -> list[_Facts]:
-    """Owners in their own namespace only: objects elsewhere can carry any owner's uid."""
+    """The objects in the job's own namespace: objects elsewhere could carry any owner's uid."""
     return [found for name, found in owned.items() if name.namespace == key.namespace]
 
 
 def _staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:
-    """Without those that are being deleted.
+    """The Jobs without those that are being deleted.
 
-    But one that has ended still tells those that run how: a short TTL takes it away at once. Not
-    those that wait: they were made anew.
+    An ended Job under deletion (a short TTL) is kept while others run, because it tells how the
+    training job ended; not while others are queued, since these were recreated.
     """
     staying = [job for job in jobs if not job.leaving]
     if any(job.role is None or job.role.status.suspended for job in staying):
@@ -233,7 +233,7 @@ def _staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:
 
 
 def tagged(tag: OwnedObjectRef) -> Iterator[JobKey]:
-    """The training jobs that an object belongs to, or that its name may be in the way of."""
+    """The training jobs to which an object belongs, or whose object names it may occupy."""
     for name in {tag.job, tag.name} - {""}:
         yield JobKey(tag.namespace, name)
 
@@ -245,7 +245,7 @@ def _concerns(shape: Shape, changed: set[ObjectKey] | None) -> bool:
 
 
 def _for_all(scope: ClusterScope) -> tuple[object, ...]:
-    """What may concern jobs of every namespace."""
+    """The facts that may affect jobs of every namespace."""
     return scope.priorities, scope.default, scope.runtimes
 
 

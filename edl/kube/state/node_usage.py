@@ -1,4 +1,4 @@
-"""Nodes with what their pods take of them, kept pod by pod."""
+"""Nodes with the usage of their pods, updated pod by pod."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,17 +17,14 @@ from edl.quantities import Resources
 
 @dataclass(slots=True)
 class _Load:
-    """What the pods of one node add up to; whole numbers, so that sums come down as they went up.
-
-    Another fact that nodes have of their pods is another counter here.
-    """
+    """Sums over the pods of one node; integers, so that removing a pod restores them exactly."""
 
     pods: int = 0
     tenants: int = 0
     used: Counter[str] = field(default_factory=Counter)
     leaving: Counter[str] = field(default_factory=Counter)
     holds: Counter[tuple[gpu_sharing.GpuAllocation, bool]] = field(default_factory=Counter)
-    """The use of shared GPUs, and whether the pod that uses it terminates."""
+    """Shares of GPUs, each with whether its pod is terminating."""
 
     def add(self, pod: PodFacts, sign: int) -> None:
         self.pods += sign
@@ -41,7 +38,7 @@ class _Load:
 
 
 class NodeUsageIndex:
-    """Pods may come before their node, and stay after it."""
+    """Nodes and their usage. Pods may be seen before their node, and after it is gone."""
 
     def __init__(self) -> None:
         self._devices: DeviceInventory | None = None
@@ -59,7 +56,7 @@ class NodeUsageIndex:
         self._stale.add(name)
 
     def devices(self, inventory: DeviceInventory | None) -> None:
-        """What differs of the nodes' devices; None where nothing is known of any."""
+        """Set the devices of nodes; None if devices are not read."""
         known = inventory is self._devices
         self._devices = inventory
         changed = inventory.stale() if inventory else set()
@@ -80,7 +77,7 @@ class NodeUsageIndex:
         self._stale.add(pod.node)
 
     def values(self) -> tuple[Node, ...]:
-        """Sorted by name; a node about which nothing differs is the same object."""
+        """Sorted by name; an unchanged node is the same object as before."""
         for name in self._stale:
             node = self._nodes.get(name)
             if node is None:

@@ -1,6 +1,6 @@
-"""From facts to one `ClusterState`: pure.
+"""Builds one `ClusterState` from decoded facts, without I/O.
 
-`ClusterIndex` follows them change by change; `observe` is told all of them at once.
+`ClusterIndex` takes changes one by one; `observe` takes all facts at once.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +25,7 @@ from edl.model import ClusterState, Node, ObjectRef
 
 
 class ClusterNews(msgspec.Struct, frozen=True):
-    """What differs since the last time."""
+    """The changes since the last call."""
 
     nodes: Sequence[Delta[Node]] = ()
     pods: Sequence[Delta[PodFacts]] = ()
@@ -33,14 +33,14 @@ class ClusterNews(msgspec.Struct, frozen=True):
     requests: Sequence[Delta[CapacityRequestFacts]] = ()
     claims: Sequence[Delta[ObjectKey]] = ()
     claims_read: bool = False
-    """Whether all claims were listed: that there is none is known since."""
+    """Whether PersistentVolumeClaims have been listed: a missing one is known to be missing."""
     tags: Sequence[Delta[OwnedObjectRef]] = ()
     scope: ClusterScope | None = None
-    """None: as before."""
+    """Cluster-wide facts; None if unchanged."""
 
 
 class ClusterIndex:
-    """The parts of a state. Another fact of a pod goes where pods do: by node, or by job."""
+    """The indexes from which a state is built; each pod counts by node, by job and by team."""
 
     def __init__(self) -> None:
         self._nodes = NodeUsageIndex()
@@ -79,7 +79,7 @@ class ClusterIndex:
         nodes: Sequence[Delta[Node]],
         pods: Sequence[Delta[PodFacts]],
     ) -> None:
-        """`news` is None where devices are not read; the first time all nodes and pods are new."""
+        """`news`: None if devices are not read. On the first call, pass all nodes and pods."""
         if news is None:
             if self._devices:
                 self._devices = None
@@ -99,7 +99,7 @@ class ClusterIndex:
     def state(
         self, now: datetime, seen: ClusterFacts, pods: Callable[[], Iterable[PodFacts]]
     ) -> ClusterState:
-        """`seen`: what is read anew each time; `pods`: all of them, where rules speak of some."""
+        """The state. `seen`: facts that are read anew each time. `pods`: all pods, if needed."""
         self._jobs.renew()
         jobs = set_right(self._jobs.jobs(), now)
         teams = self._namespace_teams.of(seen.teams, seen.namespaces)
@@ -123,7 +123,7 @@ class ClusterIndex:
 
 
 def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
-    """What the planner is to see."""
+    """The cluster state of these objects."""
     nodes = [Delta(ObjectKey("", one.name), None, one) for one in objects.nodes]
     pods = [Delta(ObjectKey(one.namespace, one.name), None, one) for one in objects.pods]
     index = ClusterIndex()
@@ -155,7 +155,7 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
 def _orphans(
     pods: Iterable[PodFacts], requests: Iterable[CapacityRequestFacts]
 ) -> tuple[tuple[ObjectRef, str], ...]:
-    """Provisional pods and requests of ours without a training job that stay."""
+    """(object, uid) of our provisional pods and requests that no training job owns."""
     found = [
         (ObjectRef("Pod", pod.namespace, pod.name), pod.provisional.uid)
         for pod in pods

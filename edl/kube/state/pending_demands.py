@@ -1,6 +1,6 @@
-"""Pending pods of other owners by what they ask for, kept pod by pod.
+"""Pending pods of other owners, grouped by their requests and updated pod by pod.
 
-One that names a PersistentVolumeClaim asks as soon as that is there: before, no room helps it.
+A pod counts only once its PersistentVolumeClaims exist: before, no capacity would help it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ class _Ask(NamedTuple):
 
 
 class _Group:
-    """The names of pods that ask for the same; the first of them is found quickly."""
+    """The names of pods with equal requests; a heap gives the first name."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -34,7 +34,7 @@ class _Group:
             heappush(self._heap, name)
 
     def drop(self, name: str) -> None:
-        """It stays on the heap until it comes first, or until most of the heap is gone."""
+        """Remove a name; its heap entry is removed lazily."""
         self.names.discard(name)
         if len(self._heap) > 2 * len(self.names) + 8:
             self._heap = list(self.names)
@@ -47,21 +47,21 @@ class _Group:
 
 
 class PendingDemands:
-    """A pod asks once, however often it is added."""
+    """Demands by requests, priority and namespace; adding a pod twice has no effect."""
 
     def __init__(self) -> None:
         self._groups: dict[_Ask, _Group] = {}
         self._made: tuple[Demand, ...] | None = ()
         self._claims: set[ObjectKey] = set()
         self._claims_read = False
-        """Whether claims had been listed: that there is none is known since."""
+        """Whether claims have been listed, so that a missing one is known to be missing."""
         self._devices: DeviceView | None = None
         self._teams: Mapping[str, str] | None = None
         self._naming: dict[ObjectKey, dict[str, PodFacts]] = {}
         """By claim, the pods that name it."""
 
     def claims(self, changes: Sequence[Delta[ObjectKey]], *, read: bool) -> None:
-        """PersistentVolumeClaims that came and went; `read`: all were listed."""
+        """Add and remove PersistentVolumeClaims; `read`: all have been listed."""
         touched = {change.name for change in changes}
         for change in changes:
             (self._claims.add if change.after else self._claims.discard)(change.name)
@@ -73,12 +73,12 @@ class PendingDemands:
                 self._judge(pod)
 
     def devices(self, view: DeviceView | None) -> None:
-        """What ResourceClaims of pods ask for."""
+        """Set the devices by which ResourceClaims of pods are resolved."""
         self._devices = view
         self._made = None
 
     def teams(self, found: Mapping[str, str] | None) -> None:
-        """By namespace; None where no teams are configured."""
+        """Set the teams by namespace; None if no teams are configured."""
         if found is not self._teams:
             self._teams = found
             self._made = None
@@ -134,9 +134,9 @@ class PendingDemands:
 
 
 def _asked(demand: Demand, devices: DeviceView | None) -> Iterator[Demand]:
-    """The demand with the devices of its pods; none where no node takes them.
+    """The demand with its claims resolved to devices; nothing if no node can satisfy them.
 
-    Pods that share a claim share its devices: one of them asks for these.
+    Pods that share a claim share its devices, so only one of them requests these.
     """
     found = resolve(demand.shape, devices, demand.count)
     if found.problems:
@@ -151,7 +151,7 @@ def _asked(demand: Demand, devices: DeviceView | None) -> Iterator[Demand]:
 
 
 def _example(pod: PodFacts) -> str:
-    """How a pod that asks for room is named to users."""
+    """The name under which a pending pod is shown to users."""
     return f"{pod.namespace}/{pod.name}"
 
 

@@ -1,6 +1,6 @@
-"""What admission makes of a pod of a namespace before it exists: defaults, refusals, its charges.
+"""Predicts what admission does to a pod before it exists: defaults, refusals and quota charges.
 
-As kube-apiserver does: the API's own defaults, then its plugins LimitRanger
+This repeats kube-apiserver: the API's own defaults, then its plugins LimitRanger
 (plugin/pkg/admission/limitranger) and ResourceQuota (pkg/quota/v1/evaluator/core/pods.go).
 """
 
@@ -39,11 +39,11 @@ _MUST_BE_NAMED: Final = frozenset(
 
 
 _KEPT: Final = 16 * 1024
-"""Bytes of a template that is looked at once only; users choose how long theirs are."""
+"""Templates of more bytes are not cached, since users choose their length."""
 
 
 class AdmittedPod(NamedTuple):
-    """A pod as admission lets it in; with `refusals` it does not."""
+    """A pod as admitted; with `refusals`, it is not."""
 
     requests: Resources
     charges: tuple[QuotaCharge, ...] = ()
@@ -57,9 +57,9 @@ def admit(
     share: int = 0,
     overhead: tuple[tuple[str, str], ...] = (),
 ) -> AdmittedPod:
-    """What becomes of a pod of this template (`admission_inputs`).
+    """The result of admission for a pod of this template (`admission_inputs`).
 
-    `share`: of a GPU, in thousandths. `overhead`: of its RuntimeClass, as the API spells amounts.
+    `share`: its share of a GPU, in thousandths. `overhead`: of its RuntimeClass, as quantities.
     """
     found = _known if len(template) <= _KEPT else _admitted
     return found(template, rules, share, overhead)
@@ -123,7 +123,7 @@ def _amounts(owner: Mapping[str, Any], kind: str) -> dict[str, Any]:
 
 def _changed(pod: Json, requests: Mapping[str, str], limits: Mapping[str, str], *,
              copied: bool) -> Json:  # fmt: skip
-    """Every container with what it does not name itself; `copied`: its limits as requests."""
+    """The pod with defaults on each container; `copied`: limits also default its requests."""
     return pod | {
         group: [
             one
@@ -144,7 +144,7 @@ def _changed(pod: Json, requests: Mapping[str, str], limits: Mapping[str, str], 
 
 
 def _with_limits_as_requests(pod: Json) -> Json:
-    """The API's default (SetDefaults_Pod), before any admission."""
+    """The API's own default (SetDefaults_Pod), which precedes admission."""
     return _changed(pod, {}, {}, copied=True)
 
 
@@ -158,7 +158,7 @@ def _with_defaults(pod: Json, found: LimitRangeFacts) -> Json:
 
 
 class _Owner(NamedTuple):
-    """What a LimitRange bounds: a container, or the pod."""
+    """What an item of a LimitRange constrains: a container, or the pod."""
 
     name: str
     requests: Resources
@@ -226,7 +226,10 @@ def _said(name: str, amount: int) -> str:
 
 
 def _unnamed(rule: QuotaRule, pod: Json) -> Iterator[str]:
-    """A quota of cpu or memory wants every container to name it (a mistake that was kept)."""
+    """Refusals by a CPU or memory quota, which requires every container to set that resource.
+
+    Kubernetes calls this a mistake, and keeps it for compatibility.
+    """
     lacking: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
     for one in _each(pod):
         unnamed = (f"{kind}.{name}" for kind, name in _asked(rule, pod)
@@ -242,7 +245,7 @@ def _unnamed(rule: QuotaRule, pod: Json) -> Iterator[str]:
 
 
 def _asked(rule: QuotaRule, pod: Json) -> Iterator[tuple[str, str]]:
-    """What every container must name for it: `("requests", "cpu")`."""
+    """(kind, resource) that every container must set for a quota, e.g. `("requests", "cpu")`."""
     for resource in rule.resources:
         kind = "limits" if resource.startswith("limits.") else "requests"
         if resource in _MUST_BE_NAMED and base(resource) not in _amounts(pod, kind):

@@ -1,4 +1,4 @@
-"""From quotas and what pods hold of them to the budgets that the plan keeps."""
+"""The quotas that a plan keeps: ResourceQuotas and GPU budgets, with other pods' usage."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,9 +19,9 @@ def budgets(
     jobs: Iterable[TrainingJob],
     bare: Iterable[PodFacts] = (),
 ) -> tuple[Quota, ...]:
-    """Sorted. A quota's `used` counts our pods too; `others` is what is left of it without them.
+    """All quotas, sorted. `others` is a ResourceQuota's `used` without the pods of training jobs.
 
-    `bare`: pods of training jobs without Jobs, which count in the namespace's GPU budget.
+    `bare`: bare pods of training jobs, which count in the namespace's GPU budget.
     """
     limited = {found.name: found for found in namespaces if found.policy.gpu_budget is not None}
     if not (quotas or limited):
@@ -35,16 +35,16 @@ def _of_quotas(quotas: Iterable[QuotaFacts], ours: dict[_Key, int]) -> Iterator[
         used, source = dict(found.used), str(found.rule)
         for resource, hard in found.hard:
             mine = ours.get((found.namespace, source, resource), 0)
-            # The watch of pods and that of quotas are not one: for a moment they may disagree.
+            # Pods and quotas are separate watches, which may disagree for a moment.
             others = max(used.get(resource, 0) - mine, 0)
             yield Quota(found.namespace, source, resource, hard, others)
 
 
 def _ours(jobs: Iterable[TrainingJob]) -> dict[_Key, int]:
-    """What the pods of training jobs hold that have not ended, as their quotas count it.
+    """Quota usage of the training jobs' pods that have not ended.
 
-    With what provisional pods hold in place of the pods of their role; what these do not count in
-    is held by others, as long as the provisional pods are there.
+    Provisional pods count where pods of their role would. Their usage of other quotas counts as
+    other pods' usage while they exist.
     """
     found: defaultdict[_Key, int] = defaultdict(int)
     for job in jobs:
@@ -58,7 +58,7 @@ def _ours(jobs: Iterable[TrainingJob]) -> dict[_Key, int]:
 
 
 def _in_their_place(job: TrainingJob) -> Iterator[QuotaCharge]:
-    """What its provisional pods hold of the quotas in which the pods of their roles count."""
+    """Charges of the job's provisional pods to quotas in which pods of their roles count too."""
     if not job.provisioning.pods:
         return
     counted = {

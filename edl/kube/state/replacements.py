@@ -1,4 +1,7 @@
-"""Pods that came in the place of lost ones, where no failure is counted that would tell of them."""
+"""Detects replacement pods whose predecessors' failures are not counted.
+
+That is so for podFailurePolicy `Ignore` and for pods removed by name.
+"""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -10,15 +13,15 @@ from edl.frameworks import restarts_together
 from edl.model import Code, Pod, Role, TrainingJob
 
 _SETTLED: Final = timedelta(seconds=30)
-"""When the others have been at work for so long a start is over, however late pods were made."""
+"""Once all older pods have been ready for this long, a start is over: a new pod replaces one."""
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 def told(job: TrainingJob) -> TrainingJob:
-    """The same with `restarted_at` of such pods; mostly itself.
+    """The job with `restarted_at` set on replacement pods; usually the same object.
 
-    It matters where the others cannot go on without the one that was lost: to them, a pod in
-    another's place is as one whose container began again.
+    Only for jobs that restart as a whole: to the other pods, a replacement is equivalent to a
+    container that restarted alone.
     """
     if not (job.started_at and any(map(_is_uncounted, job.roles)) and restarts_together(job)):
         return job
@@ -29,7 +32,7 @@ def told(job: TrainingJob) -> TrainingJob:
 
 
 def _is_uncounted(role: Role) -> bool:
-    """Whether a pod of it may be lost without being counted as failed."""
+    """Whether a lost pod of this role may not be counted as failed."""
     return role.status.ignores or (
         role.record.last is not None and role.record.last.code is Code.PODS_REMOVED
     )
@@ -44,7 +47,7 @@ def _marked(role: Role, made: dict[int, datetime]) -> Role:
 
 
 def _late(job: TrainingJob) -> Iterator[Pod]:
-    """Pods created when all older ones had been running for a while."""
+    """Uncounted roles' pods that were created after all older pods had been ready for a while."""
     mine = [
         (pod, _is_uncounted(role)) for role in job.live for pod in role.status.pods if _lives(pod)
     ]
@@ -55,7 +58,7 @@ def _late(job: TrainingJob) -> Iterator[Pod]:
 
 
 def _all_worked(pods: Sequence[Pod], moment: datetime) -> bool:
-    """Whether there were any before this moment, and all of them had long been ready."""
+    """Whether older pods exist, and all had been ready for `_SETTLED` at this time."""
     before = [pod.ready_since or _NEVER for pod in pods if pod.created_at < moment]
     return bool(before) and max(before) < moment - _SETTLED
 

@@ -1,4 +1,4 @@
-"""Which team each namespace belongs to, and what pods besides those of training jobs hold there."""
+"""The team of each namespace, and the usage of pods that belong to no training job, by team."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class NamespaceTeams:
-    """The team of each namespace, found anew where its labels or the teams differ."""
+    """The team of each namespace, recomputed only if its labels or the teams change."""
 
     def __init__(self) -> None:
         self._teams = Teams()
@@ -25,7 +25,7 @@ class NamespaceTeams:
         self._found: dict[str, str] = {}
 
     def of(self, teams: Teams, namespaces: Iterable["NamespaceFacts"]) -> Mapping[str, str] | None:
-        """By name; None where no teams are configured. Equal answers are the same object."""
+        """Teams by namespace; None if none are configured. Equal results are the same object."""
         if not teams:
             return None
         known = self._known if teams == self._teams else {}
@@ -43,13 +43,13 @@ class NamespaceTeams:
 
 @dataclass(slots=True)
 class _Held:
-    """What pods of one owner hold in one namespace; whole numbers, so that sums come down."""
+    """Usage of one owner's pods in one namespace; integers, so that removals are exact."""
 
     namespace: str
     pods: int = 0
     amounts: Counter[str] = field(default_factory=Counter)
     claiming: Counter["Shape"] = field(default_factory=Counter)
-    """Pods that hold devices by ResourceClaims, by their shape."""
+    """By shape, the number of pods with ResourceClaims."""
 
     def add(self, pod: "PodFacts", sign: int) -> None:
         self.pods += sign
@@ -68,11 +68,11 @@ class _Held:
 
 
 class TeamUsageIndex:
-    """Kept pod by pod. A pod counts until it terminates; pods may come before their Job."""
+    """Usage by owner, updated pod by pod. Terminating pods do not count."""
 
     def __init__(self) -> None:
         self._held: dict[tuple[str, str], _Held] = {}
-        """By namespace and the uid of the Job that owns the pods, empty without one."""
+        """By namespace and the uid of the owning Job, "" without one."""
 
     def pod(self, change: "Delta[PodFacts]") -> None:
         for pod, sign in ((change.before, -1), (change.after, 1)):
@@ -91,9 +91,9 @@ class TeamUsageIndex:
     def by_team(
         self, teams: Mapping[str, str] | None, ours: Mapping[str, JobKey], view: DeviceView | None
     ) -> Mapping[str, Resources]:
-        """What pods hold that no Job of `ours` owns, by team; `teams` by namespace, `ours` by uid.
+        """Usage by team of pods that no Job of `ours` owns; `teams` by namespace, `ours` by uid.
 
-        Owners in the pod's own namespace only: any pod may carry the uid of another one's.
+        An owner counts only in the pod's own namespace, since a pod may carry any owner's uid.
         """
         if teams is None:
             return {}

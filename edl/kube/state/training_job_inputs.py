@@ -1,4 +1,4 @@
-"""What one training job is made from, and why it cannot be planned or started."""
+"""The inputs of one training job, and the problems for which it cannot be planned or started."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,41 +32,41 @@ from edl.spec.job_spec import JobSpec
 
 
 class TrainingJobInputs(msgspec.Struct, frozen=True):
-    """All that one training job is made from.
+    """Everything from which one training job is built.
 
-    `jobs` are sorted by name; `pods`, `priorities` and `classes` go with them, one each.
+    `jobs` are sorted by name; `pods`, `priorities` and `classes` have one entry per Job.
     """
 
     jobs: Sequence[JobFacts]
     pods: Sequence[Sequence[PodFacts]]
     tags: Sequence[OwnedObjectRef]
-    """The objects that carry its name or its label."""
+    """Objects that have its name or its label."""
     kubexec: bool
     priorities: Sequence[int | None]
-    """None where the PriorityClass does not exist."""
+    """None if the PriorityClass does not exist."""
     classes: Sequence[RuntimeClassFacts | None]
-    """RuntimeClasses; None where it does not exist."""
+    """RuntimeClasses; None for one that does not exist."""
     rules: NamespaceConstraints = NO_RULES
-    """Settings of its namespace."""
+    """Quotas, LimitRanges and settings of its namespace."""
     devices: DeviceView | None = None
-    """None where devices may not be read."""
+    """None if devices are not read."""
     requests: Sequence[CapacityRequestFacts] = ()
     """The ProvisioningRequests that its Jobs own."""
 
 
 class ClusterScope(msgspec.Struct, frozen=True):
-    """What counts for more than one job: it is little, and read anew whenever it changes."""
+    """Facts that many jobs depend on; few objects, all read again on each change."""
 
     kubexec: frozenset[str]
     """Namespaces in which launchers may exec into their workers."""
     priorities: Mapping[str, int]
-    """By PriorityClass."""
+    """Values by name of the PriorityClass."""
     default: int
     """The priority of pods without a class."""
     rules: Mapping[str, NamespaceConstraints] = msgspec.field(default_factory=dict)
-    """By namespace, of those that have any."""
+    """By namespace, for namespaces that have any."""
     runtimes: Known = None
-    """RuntimeClasses."""
+    """RuntimeClasses by name; None until they have been listed."""
 
     @classmethod
     def of(
@@ -86,7 +86,7 @@ class ClusterScope(msgspec.Struct, frozen=True):
         )
 
     def priority(self, job: JobFacts) -> int | None:
-        """None where its PriorityClass does not exist."""
+        """The priority of a Job; None if its PriorityClass does not exist."""
         return self.priorities.get(job.priority_class) if job.priority_class else self.default
 
 
@@ -118,7 +118,7 @@ def _rules_of(
 def problems(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
     yield from (job.problem for job in around.jobs if job.problem)
     yield from _disagreements(around, specs)
-    # What only a start needs may disappear later: running jobs still shrink, pause and end.
+    # Requirements of a start are checked for waiting jobs only: running jobs are still resized.
     if any(_waits(job) for job in around.jobs):
         yield from _obstacles(key, around, specs)
 
@@ -128,7 +128,7 @@ def _waits(job: JobFacts) -> bool:
 
 
 def _obstacles(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
-    """What is missing or in the way around the Jobs, so that they cannot start."""
+    """Why the job cannot start although each of its Jobs is valid."""
     yield from _refused(around)
     yield from _too_few(around)
     yield from _ended_before(around)
@@ -146,7 +146,7 @@ def _obstacles(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec])
 
 
 def _refused(around: TrainingJobInputs) -> Iterator[str]:
-    """Why the API server would refuse every pod of a template, or no node ever take one."""
+    """Why the API server would refuse every pod of a template, or no node would ever fit one."""
     for job, priority, of in zip(around.jobs, around.priorities, around.classes, strict=True):
         if priority is None:
             name = job.priority_class
@@ -162,7 +162,7 @@ def _refused(around: TrainingJobInputs) -> Iterator[str]:
 
 
 def _unclaimed(job: JobFacts) -> Iterator[str]:
-    """Where the API server dropped the claims of a pod template, its pods would have no GPU."""
+    """The problem of a template whose claims the API server dropped: its pods would get no GPU."""
     gpu = job.spec.resources.gpu if job.spec else None
     if job.role is None or not (gpu and gpu.device_class):
         return
@@ -175,7 +175,7 @@ def _unclaimed(job: JobFacts) -> Iterator[str]:
 
 
 def resolution(role: Role, namespace: str, devices: DeviceView | None) -> ResolvedShape:
-    """A template that the reconciler has yet to make counts as made."""
+    """The role's shape with claims resolved; its own missing template counts as created."""
     shape, made = role.template.shape, role.template.device_template
     if devices is not None and made is not None:
         devices = devices.with_template(namespace, made)
@@ -183,7 +183,7 @@ def resolution(role: Role, namespace: str, devices: DeviceView | None) -> Resolv
 
 
 def _never_meet(specs: Sequence[JobSpec]) -> Iterator[str]:
-    """They would wait for each other at different places."""
+    """Differences between Jobs by which their pods would never find each other."""
     if len({spec.mode for spec in specs}) > 1:
         yield f"its Jobs disagree on {contract.MODE}: recreate them with the same"
     if len({spec.port for spec in specs}) > 1:
@@ -191,7 +191,7 @@ def _never_meet(specs: Sequence[JobSpec]) -> Iterator[str]:
 
 
 def _ended_before(around: TrainingJobInputs) -> Iterator[str]:
-    """Jobs of an earlier run: those that were created anew would start without them."""
+    """Jobs that ended in an earlier run: recreated Jobs would start without them."""
     roles = [(job, job.role) for job in around.jobs if job.role]
     if any(not (role.status.suspended or role.status.ending) for _, role in roles):
         return
@@ -225,7 +225,7 @@ def _disagreements(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Itera
 
 
 def grouped(role: Role) -> Role:
-    """KubeShare waits until a group has the pods that it asks for: this number is its minimum."""
+    """The role with its KubeShare group's size as minimum, below which KubeShare starts no pod."""
     group = _group(role)
     if group is None or not role.spec.min < group.least <= role.spec.max:
         return role
@@ -237,7 +237,7 @@ def _group(role: Role) -> gpu_sharing.SharedGpuGroup | None:
 
 
 def _too_few(around: TrainingJobInputs) -> Iterator[str]:
-    """Groups of KubeShare that would never be whole."""
+    """KubeShare groups that the job has too few pods for."""
     pods: defaultdict[gpu_sharing.SharedGpuGroup, int] = defaultdict(int)
     for job in around.jobs:
         if job.role and (group := _group(job.role)):

@@ -1,4 +1,4 @@
-"""From the Jobs that name the same training job, and what surrounds them, to one `TrainingJob`."""
+"""Builds one `TrainingJob` from all Jobs that name it, their pods and related objects."""
 
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
@@ -62,7 +62,7 @@ def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
 
 
 def _provisioning(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Provisioning:
-    """What any of its Jobs wishes, and has asked for; a failure is over once it is started."""
+    """Its Jobs' provisioning settings and requests; a failure counts until the job starts."""
     wishes = (
         spec.scheduling.provision
         for spec in specs
@@ -89,7 +89,7 @@ def _provisioning(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Provis
 
 
 def _charged(pod: ProvisionalPod, admitted: bytes, rules: NamespaceConstraints) -> ProvisionalPod:
-    """With what it counts in quotas, whose scopes may count other pods than those of its role."""
+    """The pod with its quota charges; quota scopes may count it unlike the pods of its role."""
     if not rules.quotas:
         return pod
     charges = pod_admission.admit(admitted, rules).charges
@@ -99,7 +99,7 @@ def _charged(pod: ProvisionalPod, admitted: bytes, rules: NamespaceConstraints) 
 def _templates(
     key: JobKey, roles: Sequence[Role], devices: DeviceView | None
 ) -> Iterator[ObjectRef]:
-    """The ResourceClaimTemplates of its roles that were made."""
+    """The existing ResourceClaimTemplates of its roles."""
     known = devices.templates if devices else {}
     for role in roles:
         found = role.template.device_template
@@ -121,13 +121,13 @@ def _roles(around: TrainingJobInputs, cast: Sequence[str]) -> tuple[Role, ...]:
 def _staffed(
     job: JobFacts, role: Role, pods: Sequence[PodFacts], of: RuntimeClassFacts | None
 ) -> Role:
-    """With its pods, and the shape of those to come."""
+    """The role with its pods, and with the shape of future pods."""
     role = role.changed(shape=runtime_classes.admitted(role.template.shape, job.runtime, of))
     return role.changed(pods=_pods(pods), shape=_shape(role, pods))
 
 
 def _resolved(role: Role, namespace: str, devices: DeviceView | None) -> Role:
-    """With the devices that its pods' claims ask for."""
+    """The role with its pods' claims resolved to devices."""
     if not concerned(role.template.shape):
         return role
     found = resolution(role, namespace, devices)
@@ -137,7 +137,7 @@ def _resolved(role: Role, namespace: str, devices: DeviceView | None) -> Role:
 def _ruled(
     job: JobFacts, role: Role, rules: NamespaceConstraints, of: RuntimeClassFacts | None
 ) -> Role:
-    """With what admission adds to its pods before there are any, and what they count in quotas."""
+    """The role with its quota charges and, before it has pods, the requests that admission adds."""
     if rules == NO_RULES:
         return role
     share = role.template.shape.requests.get(SHARED_GPU)
@@ -150,7 +150,10 @@ def _ruled(
 
 
 def _shape(role: Role, pods: Sequence[PodFacts]) -> Shape:
-    """Pods ask for more than their template where a LimitRange or a RuntimeClass adds to it."""
+    """The template's shape with the requests of the newest pod.
+
+    These differ from the template's if a LimitRange or a RuntimeClass adds to them.
+    """
     ages = [(facts.pod.created_at, facts.name, facts.shape) for facts in pods if facts.pod]
     if not ages:
         return role.template.shape
@@ -164,13 +167,13 @@ def _pods(pods: Sequence[PodFacts]) -> tuple[Pod, ...]:
 
 
 def _priorities(around: TrainingJobInputs) -> Iterator[int]:
-    """Pods whose PriorityClass was deleted keep their own priority."""
+    """Priorities of the Jobs; those of existing pods if the PriorityClass was deleted."""
     for pods, priority in zip(around.pods, around.priorities, strict=True):
         yield from [pod.priority for pod in pods] if priority is None else [priority]
 
 
 def _clean_up(around: TrainingJobInputs) -> contract.CleanUp:
-    """As the deciding role says."""
+    """The setting of the leader role."""
     chosen = [
         job.spec.lifecycle.clean_up
         for job in around.jobs
