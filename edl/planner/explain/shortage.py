@@ -204,7 +204,7 @@ def _too_large(snapshot: Snapshot, role: Role, pod_class: PodClass, pods: int) -
 def _least_missing(snapshot: Snapshot, room: Ints, pod_class: PodClass, nodes: Ints) -> int:
     """The index in `nodes` of the node that lacks least for one pod.
 
-    What a node lacks is the largest fraction, over resources, of the cluster's total.
+    Missing amounts are compared as fractions of the cluster's total, by the largest per node.
     """
     totals = snapshot.capacity.totals
     lacks = np.zeros(len(nodes))

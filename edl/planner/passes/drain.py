@@ -200,7 +200,7 @@ def is_whole(allocation: RoleAllocation, last: Pod) -> bool:
 
 
 def others_are_ready(role: Role, last: Pod) -> bool:
-    """Whether as many pods as its size, except `last`, are ready; terminating pods do not count."""
+    """Whether the role has size - 1 ready pods besides `last`, without terminating ones."""
     others = (pod for pod in role.status.pods if pod is not last and not pod.terminating)
     return sum(pod.ready for pod in others) == role.status.size - 1
 

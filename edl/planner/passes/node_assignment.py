@@ -1,4 +1,4 @@
-"""Placements of pods without a node: the plan binds gated pods, kube-scheduler all others.
+"""Nodes for pods without one: the plan chooses those of gated pods, kube-scheduler all others.
 
 A gated pod keeps the node that it was assigned. If other pods have taken its capacity there, the
 pod is deleted and recreated, and this plan places the replica as if it had no pod.

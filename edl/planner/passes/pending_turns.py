@@ -206,7 +206,7 @@ def _is_placed(allocation: RoleAllocation, found: Unscheduled) -> bool:
 
 
 def _is_on_its_way(snapshot: Snapshot, decisions: Decisions) -> bool:
-    """Whether capacity is being freed for claims: in this plan, or by one of recent resizes.
+    """Whether capacity is being freed for claims, by this plan or by a recent resize.
 
     After `queue_patience` the answer is False again, because some pods never terminate.
     """

@@ -74,7 +74,7 @@ class Snapshot:
 
     @property
     def teams(self) -> TeamBalance | None:
-        """None where no teams are configured."""
+        """The balance of teams; None if no teams are configured."""
         return self.quotas.teams
 
     @property
@@ -144,7 +144,7 @@ class Snapshot:
     def has_passed(self, since: datetime | None, wait: timedelta) -> bool:
         """Whether `wait` has passed since `since`; otherwise the plan is rechecked when it has.
 
-        False for None.
+        False if `since` is None.
         """
         if since is None:
             return False

@@ -15,7 +15,7 @@ _SHOWN_AHEAD = 8
 
 
 class PipelinedPods(NamedTuple):
-    """Capacity reserved for a gang until it can start."""
+    """Capacity that is reserved for a claim until its pods can be bound."""
 
     requests: Sequence[PodSetRequest]
     nodes: Sequence[Sequence[int]]

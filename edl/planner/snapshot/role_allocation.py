@@ -16,7 +16,7 @@ from edl.planner.teams.team_balance import NO_TEAM
 
 NO_NODE = -1
 ROLES_PER_JOB: Final = 1000
-"""Above the roles of any job: a role's rank is its job's queue rank times this, plus its index."""
+"""More than any job's roles: a role's rank is its job's queue rank times this, plus its index."""
 RESIZABLE = (ResizePolicy.LIVE, ResizePolicy.ITEMS, ResizePolicy.RESTART)
 """Roles that a plan may resize: while they run, or by a restart of their training job."""
 

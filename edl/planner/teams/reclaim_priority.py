@@ -113,7 +113,7 @@ class TeamRight(NamedTuple):
 
 
 class ReclaimScope(NamedTuple):
-    """Which replicas a claim may take. `right` is None where no teams are configured."""
+    """Which replicas a claim may take. `right` is None if no teams are configured."""
 
     priority: ReclaimPriority
     right: TeamRight | None = None

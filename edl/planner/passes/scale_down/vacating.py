@@ -32,7 +32,7 @@ class Vacating:
     _given_up: Mask = field(init=False)
     """Nodes that no autoscaler has removed in time, which may be used."""
     _narrow: dict[PodClass, tuple[PodClass, PodClass]] = field(default_factory=dict)
-    """The pod class restricted to nodes for extras, and to the other nodes."""
+    """The pod class restricted to nodes on which extras may grow, and to all other nodes."""
     _due: Mask = field(init=False)
     """Nodes that extras must leave now, with or without extras on them."""
     _needed: dict[PodClass, tuple[PodClass, PodClass]] = field(default_factory=dict)
