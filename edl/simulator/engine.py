@@ -41,7 +41,7 @@ def simulate(
 ) -> Result:
     """Simulate a scenario until a time in seconds, or until there are no more events.
 
-    Deterministic: randomness belongs into the construction of the scenario.
+    Deterministic: randomness belongs in the construction of the scenario.
     """
     simulation = Simulation(world, control_mode, watcher or Watcher())
     simulation.run(until)

@@ -133,7 +133,7 @@ def _members(job: TrainingJob, role: Role, count: int) -> list[str]:
 def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
     """Suspend every running Job; sizes are kept.
 
-    The time of a timed scale-up runs anew after the next start.
+    The timeout of a scale-up in progress begins anew after the next start.
     """
     running = [role for role in job.live if not role.status.suspended]
     writes = tuple(

@@ -1,4 +1,4 @@
-"""Finds other owners' pods that constraints of training jobs count, and jobs that others' select.
+"""Other owners' pods that constraints of training jobs count, and jobs that constraints select.
 
 Fast path: without anti-affinity rules, only pods that define one are inspected.
 """

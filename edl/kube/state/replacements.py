@@ -32,7 +32,7 @@ def told(job: TrainingJob) -> TrainingJob:
 
 
 def _is_uncounted(role: Role) -> bool:
-    """Whether a lost pod of this role may not be counted as failed."""
+    """Whether the Job may have lost a pod of this role without counting a failure."""
     return role.status.ignores or (
         role.record.last is not None and role.record.last.code is Code.PODS_REMOVED
     )
