@@ -64,7 +64,7 @@ class SimulatedService:
                 yield ForeignPods(one.node, rules, 1, int(one.leaving))
 
     def scale(self, replicas: int) -> None:
-        """Scale like a ReplicaSet: it deletes unbound pods first, then unready, then young ones."""
+        """Scale like a ReplicaSet: unbound pods go first, then unready, then the youngest ones."""
         self.wanted = replicas
         staying = sorted(self._staying(), key=lambda one: (not one.node, not one.ready, one.number))
         for one in staying[replicas:]:
