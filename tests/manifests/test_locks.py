@@ -1,8 +1,10 @@
 """What is installed is known to the byte: every file of every package by its checksum."""
 
+import ast
 import re
+import sys
 import tomllib
-from importlib.metadata import distribution
+from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PACKAGES = ("edl", "webhook", "reconciler", "kubectl_edl", "certs")
 IMAGE = "requirements.lock"
 DEVELOPMENT = "requirements-dev.lock"
 ENTRY = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)(?P<hashes>( --hash=\S+)*)")
@@ -87,3 +90,31 @@ def test_the_image_installs_by_checksum_alone() -> None:
         for line in others
     )
     assert "constraints.txt" not in steps
+
+
+def imported() -> set[str]:
+    """The packages of others that ours import, by the name of their top module."""
+    trees = (
+        ast.parse(path.read_text()) for name in PACKAGES for path in (ROOT / name).rglob("*.py")
+    )
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    modules = [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
+    modules += [
+        alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
+    ]
+    tops = {module.partition(".")[0] for module in modules}
+    return tops - set(sys.stdlib_module_names) - {*PACKAGES, "manifests", "sandbox", "dev"}
+
+
+def test_what_is_imported_is_declared() -> None:
+    """A package that only others need may go with their next release."""
+    projects = packages_distributions()
+    declared = {
+        canonicalize_name(Requirement(line).name)
+        for line in [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["plots"]]
+    }
+    assert {
+        name
+        for name in imported()
+        if declared.isdisjoint(map(canonicalize_name, projects.get(name, [name])))
+    } == set()
