@@ -1,6 +1,7 @@
 """With the fence, a stolen token of the reconciler cannot do what RBAC alone would let it."""
 
 from collections.abc import Iterator
+from typing import Final
 
 import pytest
 
@@ -155,11 +156,59 @@ def test_a_provisional_pod_has_nothing_that_runs_or_reaches_further(
     assert "one container" in refusal(provisional(spec={"containers": two}))
 
 
+EXPOSED: Final = (
+    *({"type": kind} for kind in ("NodePort", "LoadBalancer", "ClusterIP")),
+    *({"clusterIP": "None"} | more for more in ({}, {"selector": {"app": "web"}})),
+    {"clusterIP": "None", "selector": {contract.JOB: "web"}},
+    {"clusterIP": "None", "selector": {contract.JOB_NAME_LABEL: "items"}},
+    {"clusterIP": "None", "selector": {contract.JOB: "items"}, "externalIPs": ["192.0.2.1"]},
+    {"clusterIP": "None", "selector": {contract.JOB: "items"}, "ports": [{"port": 53}]},
+    {"type": "ExternalName", "externalName": "example.com"},
+)
+"""Services that reach further than those of a training job, whose name is `items`."""
+
+
+def test_it_exposes_no_pod_by_a_service(at: Stage, thief: Cluster) -> None:
+    at.apply(elastic("items"))
+
+    def refusal(spec: Json, name: str = "items", **more: Json) -> str:
+        body = {"apiVersion": "v1", "spec": spec, "metadata": owned_by_items(at) | more}
+        return made(thief, ObjectRef("Service", at.namespace, name), body, dry_run=True)
+
+    headless = {"clusterIP": "None", "selector": {contract.JOB: "items"}}
+    first = {contract.JOB_NAME_LABEL: "items", contract.COMPLETION_INDEX_ANNOTATION: "0"}
+    assert refusal(headless) == ""
+    assert refusal({"clusterIP": "None", "selector": first}, "items-0") == ""
+    for spec in EXPOSED:
+        ports = {} if "clusterIP" in spec else {"ports": [{"port": 53}]}
+        assert "headless Services alone" in refusal({"selector": first} | ports | spec), spec
+    assert "headless Services alone" in refusal(headless, "web")
+    published = {"external-dns.alpha.kubernetes.io/hostname": "www.example.com"}
+    assert "headless Services alone" in refusal(headless, annotations=published)
+    at.apply({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": headless})
+    with pytest.raises(ClusterError, match="may not patch services"):
+        thief.patch(ObjectRef("Service", at.namespace, "web"), {"spec": {"type": "NodePort"}})
+
+
+def test_its_budgets_hold_no_pod_of_others(at: Stage, thief: Cluster) -> None:
+    at.apply(elastic("items"))
+    target = ObjectRef("PodDisruptionBudget", at.namespace, "all")
+    for selector in ({}, {"matchLabels": {"app": "web"}}, {"matchLabels": {"job-name": "items"}}):
+        spec = {"minAvailable": "100%", "selector": selector}
+        body = {"apiVersion": "policy/v1", "spec": spec, "metadata": owned_by_items(at)}
+        assert "budgets for pods of the Job" in made(thief, target, body, dry_run=True)
+
+
+def owned_by_items(at: Stage) -> Json:
+    uid = at.job("items")["metadata"]["uid"]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "items", "uid": uid}
+    return {"labels": {contract.JOB: "items"}, "ownerReferences": [owner]}
+
+
 def test_it_gives_rights_only_where_the_namespace_consents(at: Stage, thief: Cluster) -> None:
     at.apply(elastic("items"))
-    job = at.job("items")["metadata"]
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "items", "uid": job["uid"]}
-    owned = {"labels": {contract.JOB: "items"}, "ownerReferences": [owner]}
+    owned = owned_by_items(at)
+    (owner,) = owned["ownerReferences"]
     target = ObjectRef("RoleBinding", at.namespace, "mine")
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edl-launcher"}
     api = {"apiVersion": "rbac.authorization.k8s.io/v1", "roleRef": role}
@@ -183,10 +232,8 @@ def test_it_gives_rights_only_where_the_namespace_consents(at: Stage, thief: Clu
 
 def test_it_has_no_token_made_for_itself(at: Stage, thief: Cluster) -> None:
     at.apply(elastic("items"))
-    job = at.job("items")["metadata"]
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "items", "uid": job["uid"]}
     notes = {"kubernetes.io/service-account.name": "default"}
-    owned = {"labels": {contract.JOB: "items"}, "ownerReferences": [owner], "annotations": notes}
+    owned = owned_by_items(at) | {"annotations": notes}
     token = {"apiVersion": "v1", "type": "kubernetes.io/service-account-token", "metadata": owned}
     assert "would fill" in made(thief, ObjectRef("Secret", at.namespace, "token"), token)
 

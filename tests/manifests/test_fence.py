@@ -11,7 +11,9 @@ from certs.secrets import AUTHORITY_SECRET, SECRET
 from edl import contract
 from edl.planner.decision_limits import ProvisionerSettings
 from edl.planner.plan import ProvisioningRequest
+from edl.steps import dependents
 from edl.steps.provisioning import provisional_pods
+from edl.writes import Create
 from manifests import installation, values
 from manifests.documents import BASE, load
 from tests.edl.trainings import role, training
@@ -101,6 +103,18 @@ def test_what_a_provisional_pod_says_is_what_it_lets_through() -> None:
     assert container["image"] == literal("provisionalImage")
     assert pod["spec"]["securityContext"] == literal("podSecurity")
     assert container["securityContext"] == literal("containerSecurity")
+
+
+def test_what_a_service_says_is_what_it_lets_through() -> None:
+    found = role("worker")
+    services = [
+        write.manifest
+        for write in dependents.surroundings(training(found, surroundings={}))
+        if isinstance(write, Create) and write.target.kind == "Service"
+    ]
+    assert services
+    for service in services:
+        assert service["spec"].keys() <= set(literal("serviceFields"))
 
 
 def test_it_knows_the_image_that_an_installation_chooses() -> None:
