@@ -1,7 +1,7 @@
 """Settings of a namespace for its Jobs: injection, defaults, limits. Parsed once."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any, Final
@@ -56,7 +56,8 @@ class NamespacePolicy(msgspec.Struct, frozen=True):
     gpu_budget: Decimal | None = None
     """GPUs of all training jobs together, and of each at its max; shares as fractions."""
     findings: tuple[Finding, ...] = ()
-    """Invalid settings. Until they are corrected no Job grows: one may have been a limit."""
+    """Invalid and unknown settings. Until they are corrected no Job grows: one may have been a
+    limit."""
 
     @property
     def without_defaults(self) -> "NamespacePolicy":
@@ -97,6 +98,13 @@ def read(manifest: Json) -> NamespacePolicy:
 
 def policy(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> NamespacePolicy:
     """The policy of a namespace with these labels and annotations."""
+    said = _known(name, labels, annotations)
+    unknown = _unknown({"labels": labels, "annotations": annotations})
+    return replace(said, findings=(*said.findings, *_no_settings(unknown))) if unknown else said
+
+
+def _known(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> NamespacePolicy:
+    """What its settings that exist say."""
     lines = _Lines(annotations)
     said = NamespacePolicy(
         namespace=name,
@@ -119,11 +127,17 @@ def check(manifest: Json, old: Json | None) -> None:
 
     What was invalid before may stay so: the namespace must remain editable.
     """
-    before = _problems(old) if old else ()
-    findings = [finding for finding in _problems(manifest) if finding not in before]
-    findings += map(_no_setting, sorted(_unknown(manifest) - _unknown(old or {}))[:_MOST])
+    before = _invalid(old) if old else ()
+    findings = [finding for finding in _invalid(manifest) if finding not in before]
+    known = _unknown((old or {}).get("metadata") or {})
+    findings += _no_settings(_unknown(manifest.get("metadata") or {}) - known)
     if findings:
         raise Denied(findings)
+
+
+def problems(manifest: Json) -> tuple[Finding, ...]:
+    """All that is wrong with what a Namespace says to us."""
+    return (*_invalid(manifest), *_no_settings(_unknown(manifest.get("metadata") or {})))
 
 
 def allow_kubexec(namespace: str) -> str:
@@ -206,21 +220,21 @@ def _contradictions(said: NamespacePolicy) -> list[Finding]:
     ]
 
 
-def _problems(manifest: Json) -> tuple[Finding, ...]:
-    """Findings about its settings, and about its labels, which do not block Jobs."""
-    labels = (manifest.get("metadata") or {}).get("labels") or {}
+def _invalid(manifest: Json) -> tuple[Finding, ...]:
+    """Findings about settings that exist, and about labels, whose values do not block Jobs."""
+    metadata = manifest.get("metadata") or {}
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     wrong = (
         Finding(f"metadata.labels[{name}]", f'"{given}"', f"{contract.ENABLED}, or leave it out")
         for name in _SETTINGS["labels"]
         if (given := labels.get(name, contract.DISABLED))
         not in (contract.ENABLED, contract.DISABLED)
     )
-    return (*read(manifest).findings, *wrong)
+    return (*_known("", labels, annotations).findings, *wrong)
 
 
-def _unknown(manifest: Json) -> set[tuple[str, str]]:
+def _unknown(metadata: Json) -> set[tuple[str, str]]:
     """Labels and annotations of ours that mean nothing on a namespace, each with its part."""
-    metadata = manifest.get("metadata") or {}
     return {
         (part, name)
         for part, known in _SETTINGS.items()
@@ -229,10 +243,11 @@ def _unknown(manifest: Json) -> set[tuple[str, str]]:
     }
 
 
-def _no_setting(unknown: tuple[str, str]) -> Finding:
-    part, name = unknown
-    shown = name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
-    return Finding(f"metadata.{part}[{shown}]", "a namespace has no such setting", _meant(shown))
+def _no_settings(unknown: Iterable[tuple[str, str]]) -> Iterator[Finding]:
+    for part, name in sorted(unknown)[:_MOST]:
+        shown = name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
+        place = f"metadata.{part}[{shown}]"
+        yield Finding(place, "a namespace has no such setting", _meant(shown))
 
 
 def _meant(name: str) -> str:

@@ -72,6 +72,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Check("never", stuck_jobs.never),
             Check("topology", stuck_jobs.topologies),
             Check("kubexec", stuck_jobs.consent),
+            Check("namespaces", misplaced_keys.namespaces),
             Check("keys", misplaced_keys.unheeded),
             Check("cronjobs", misplaced_keys.cron_jobs),
             Check("leftovers", orphans.orphans),

@@ -11,7 +11,7 @@ from edl.inject import update_policy
 from edl.inject.manifest_types import is_labelled
 from edl.inject.warnings import unknown_keys
 from edl.kube.cluster import ListOptions
-from edl.parsing.namespace_policy import SILENT
+from edl.parsing import namespace_policy
 from edl.writes import Json
 from kubectl_edl.doctor.checks.check import (
     Diagnoses,
@@ -23,6 +23,7 @@ from kubectl_edl.doctor.checks.check import (
 )
 from kubectl_edl.resources.source_manifest import controller_of, has_ended
 
+_NAMESPACES: Final = ListOptions("Namespace")
 _PODS: Final = f"!{contract.JOB_NAME_LABEL}"
 """A Job's pods have what its template has."""
 
@@ -40,6 +41,19 @@ def unheeded(patient: Patient) -> Diagnoses:
 def cron_jobs(patient: Patient) -> Diagnoses:
     """On CronJobs and in their templates: no webhook is asked about them."""
     yield from first(list(_of_cron_jobs(patient)), FixCommand("kubectl get cronjobs -A"))
+
+
+def namespaces(patient: Patient) -> Diagnoses:
+    """Settings that were stored while the webhook was away, or before it was installed."""
+    said = [
+        warning(
+            f"namespace {manifest['metadata']['name']} {finding}",
+            FixCommand(f"kubectl edit namespace {manifest['metadata']['name']}"),
+        )
+        for manifest in map(json.loads, patient.connection.cluster.list(_NAMESPACES).items)
+        for finding in namespace_policy.problems(manifest)
+    ]
+    yield from first(said, FixCommand("kubectl get namespaces -o yaml"))
 
 
 def _said(patient: Patient, kind: str, labels: str) -> Iterator[Diagnosis]:
@@ -63,7 +77,7 @@ def _may_change(manifest: Json) -> bool:
     meant = unknown_keys.corrected(manifest)
     try:
         update_policy.check_identity(meant, manifest)
-        update_policy.check(meant, manifest, SILENT)
+        update_policy.check(meant, manifest, namespace_policy.SILENT)
     except Denied:
         return False
     return True

@@ -114,6 +114,19 @@ def test_without_defaults_the_ceilings_stay() -> None:
     assert bare.findings == full.findings
 
 
+@pytest.mark.parametrize("part", ["labels", "annotations"])
+def test_an_unknown_setting_that_was_stored_may_have_been_a_limit(part: str) -> None:
+    stored = read({"metadata": {"name": "lab", part: {"edl.dev/larges-max": "1"}}})
+    (finding,) = stored.findings
+    assert finding.path == f"metadata.{part}[edl.dev/larges-max]"
+    assert stored.limits
+
+
+def test_of_many_unknown_settings_some_are_told() -> None:
+    many = {f"edl.dev/limit-{index}": "1" for index in range(1000)}
+    assert len(read({"metadata": {"name": "lab", "annotations": many}}).findings) == 10
+
+
 def test_an_unknown_setting_is_refused_with_the_closest_known_one() -> None:
     with pytest.raises(Denied) as denied:
         check(namespace(larges_max="4", colour="red"), None)

@@ -587,6 +587,21 @@ def test_slips_in_our_names_are_found_on_jobs_and_bare_pods(stage: Stage) -> Non
     ]
 
 
+def test_settings_of_a_namespace_that_mean_nothing_are_warned_of(stage: Stage) -> None:
+    says = {"edl.dev/larges-max": "4", contract.GPU_BUDGET: "many"}
+    stage.create({"kind": "Namespace", "metadata": {"name": "lab", "annotations": says}})
+    budget, largest = checked(stage)["namespaces"]
+    assert budget["message"] == (
+        'namespace lab metadata.annotations[edl.dev/gpu-budget]: "many"; '
+        "GPUs, such as 8 or 2.5; 0 for none"
+    )
+    assert (
+        "[edl.dev/larges-max]: a namespace has no such setting; did you mean"
+        in (largest["message"])
+    )
+    assert largest["remediation"] == "kubectl edit namespace lab"
+
+
 def test_a_released_job_is_not_killed_for_an_annotation_that_was_left(stage: Stage) -> None:
     stage.put(job("sweep", framework="none", min="1", max="4"))
     stage.run("release", "sweep")
