@@ -53,8 +53,8 @@ _UNINSTALL_HELP: Final = """Take kubectl-edl out of a cluster: everything but yo
 
 Running Jobs keep their size. Queued Jobs stay suspended: their number, and
 how to start one by hand, is printed first. Each has its own ttlSecondsAfterFinished again. Where
-pods that replace others would wait for a scheduling gate of ours, it says how to remove it. Nothing
-else of ours stays behind.
+pods that replace others would wait for a scheduling gate of ours, it says how to remove it. The
+namespace stays where others keep something in it, such as the teams; nothing else of ours does.
 
 \b
 Examples:

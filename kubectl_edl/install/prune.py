@@ -95,13 +95,38 @@ def _labelled(cluster: PluginCluster, kind: str) -> Iterator[ObjectRef]:
         yield ObjectRef(kind, namespace, json.loads(item)["metadata"]["name"])
 
 
+_OF_OTHERS: Final = (
+    *("ConfigMap", "Secret", "PersistentVolumeClaim", "Job", "CronJob", "Deployment", "Pod"),
+    *("Service", "NetworkPolicy"),
+)
+"""Kinds whose objects would be lost with the namespace."""
+_OF_KUBERNETES: Final = {"kube-root-ca.crt", "openshift-service-ca.crt"}
+"""ConfigMaps that are in every namespace."""
+
+
+def of_others(cluster: PluginCluster) -> Iterator[ObjectRef]:
+    """What users keep in our namespace, such as the teams; objects with an owner go with it."""
+    ours = {ObjectRef(kind, cluster.system_namespace, name) for kind, name in IN_ITS_NAMESPACE}
+    part, _, of_ours = PART_OF.partition("=")
+    for kind in _OF_OTHERS:
+        for item in cluster.list(ListOptions(kind, cluster.system_namespace)).items:
+            metadata = json.loads(item)["metadata"]
+            target = ObjectRef(kind, cluster.system_namespace, metadata["name"])
+            labelled = (metadata.get("labels") or {}).get(part) == of_ours
+            owned = labelled or metadata.get("ownerReferences") or target in ours
+            if not owned and target.name not in _OF_KUBERNETES:
+                yield target
+
+
 IN_ITS_NAMESPACE: Final = (
     ("Lease", contract.RECONCILER_LEASE),
     ("ConfigMap", contract.TEAMS_APPLIED_CONFIG_MAP),
     ("Secret", AUTHORITY_SECRET),
     ("Secret", SECRET),
+    ("Secret", "edl-authority"),
 )
-"""By kind and name. The Secrets are installed, and made again without a label where they lack."""
+"""By kind and name. The Secrets are installed, and made again without a label where they lack; the
+last one is cert-manager's."""
 AMONG_USERS: Final = (
     ListOptions("ConfigMap", labels=SELECTOR, name=CONFIG_MAP),
     ListOptions(

@@ -33,13 +33,17 @@ def uninstall(world: CliContext, scope: Scope, how: UninstallOptions) -> None:
     """Raises Refused without confirmation, TimedOut when an object stays."""
     cluster = world.connect(scope).cluster
     refuse_helm(cluster, lambda release, place: f"helm uninstall {release} -n {place}")
-    installed = prune.installed(cluster)
+    installed, theirs = prune.installed(cluster), tuple(prune.of_others(cluster))
+    stays = [target for target in installed if target.kind == "Namespace" and theirs]
+    installed = tuple(target for target in installed if target not in stays)
     targets = tuple(dict.fromkeys((*installed, *created(cluster))))
     if not targets:
         world.say("nothing of kubectl-edl is installed in this cluster")
         return
     for sentence in uninstall_summary.sentences(cluster, scope.cluster_flags):
         world.warn(sentence)
+    for namespace in stays:
+        world.warn(uninstall_summary.stays(namespace, theirs, scope.cluster_flags))
     if how.dry_run == "client":
         for target in targets:
             world.say(f"{_told(cluster, target)} deleted (dry run)")

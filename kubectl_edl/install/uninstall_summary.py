@@ -8,10 +8,12 @@ import msgspec
 from edl import contract
 from edl.inject import held_ttl
 from edl.kube.cluster import ListOptions, PluginCluster
+from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.candidates import decoded
 from kubectl_edl.client.pending_pods import REMOVE_GATES
 from kubectl_edl.install import job_restore
+from kubectl_edl.install.server_side_apply import name_of
 from kubectl_edl.resources.source_manifest import has_ended
 
 _SHOWN: Final = 5
@@ -83,9 +85,22 @@ def kept(job: Json, why: str, flags: str) -> str:
     return ". ".join(said)
 
 
+def stays(namespace: ObjectRef, theirs: Sequence[ObjectRef], flags: str) -> str:
+    """Why the namespace is kept, and how it goes with what others have put there."""
+    return (
+        f"{name_of(namespace)} stays, with what is not kubectl-edl's: "
+        f"{_listed(list(map(name_of, theirs)))}. "
+        f"To delete that too: kubectl delete namespace {namespace.name}{flags}"
+    )
+
+
 def _names(jobs: Sequence[Json]) -> str:
-    shown = ", ".join(map(_name, jobs[:_SHOWN]))
-    return shown + (f" and {len(jobs) - _SHOWN} more" if len(jobs) > _SHOWN else "")
+    return _listed(list(map(_name, jobs)))
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
 
 
 def _patch(job: Json, body: str, flags: str, kind: str = "") -> str:

@@ -298,7 +298,7 @@ def run_a_while(on: Stage, namespace: str) -> None:
     """What stands there then, without labels; a Secret of ours was deleted and came again."""
     for kind, name in IN_ITS_NAMESPACE:
         target = ObjectRef(kind, namespace, name)
-        if kind == "Secret":
+        if kind == "Secret" and find(on.cluster, target):
             on.cluster.delete(target)
         on.cluster.create(target, {"metadata": {"name": name, "namespace": namespace}})
 
@@ -759,6 +759,28 @@ def test_it_asks_before_it_deletes() -> None:
     assert deployment(on)
     on.answers = "yes\n"
     assert on.run("uninstall").code == 0
+    assert left(on) == []
+
+
+def test_the_namespace_stays_with_what_others_keep_in_it() -> None:
+    on = stage()
+    install(on)
+    for kind, name in (
+        ("ConfigMap", contract.TEAMS_CONFIG_MAP),
+        ("ConfigMap", "kube-root-ca.crt"),
+        ("Secret", "pull"),
+    ):
+        on.create({"kind": kind, "metadata": {"name": name, "namespace": SYSTEM}})
+    dry = on.run("uninstall", "--dry-run", "client")
+    assert dry.err.splitlines()[-1] == (
+        "namespace/edl-system stays, with what is not kubectl-edl's: configmap/edl-teams, "
+        "secret/pull. To delete that too: kubectl delete namespace edl-system"
+    )
+    assert "namespace/" not in dry.out
+    run = on.run("uninstall", "--yes")
+    assert (run.code, "secret/pull" in run.err) == (0, True)
+    assert on.cluster.get(ObjectRef("Namespace", "", SYSTEM))
+    assert on.cluster.get(ObjectRef("ConfigMap", SYSTEM, contract.TEAMS_CONFIG_MAP))
     assert left(on) == []
 
 
