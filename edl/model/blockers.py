@@ -35,7 +35,7 @@ class BlockerKind(StrEnum):
 
 
 class SizeBound(StrEnum):
-    """What limits the replicas of a role."""
+    """The bound that a role's size has reached."""
 
     MAX = "Max"
     MANUAL = "ManualSize"
@@ -43,7 +43,7 @@ class SizeBound(StrEnum):
 
 
 class AtBound(msgspec.Struct, frozen=True):
-    """The role has as many replicas as it is allowed, or as there is work for."""
+    """The role has reached its max, its manual size, or the number of its remaining work items."""
 
     kind: ClassVar = BlockerKind.BOUND
     role: str
@@ -52,7 +52,7 @@ class AtBound(msgspec.Struct, frozen=True):
 
 
 class TimedHold(msgspec.Struct, frozen=True):
-    """A rule that time alone ends. `until` is when, as things stand."""
+    """A rule that ends by itself, such as a cooldown. `until`: when, if nothing changes before."""
 
     kind: ClassVar = BlockerKind.UNTIL
     reason: Reason
@@ -60,10 +60,10 @@ class TimedHold(msgspec.Struct, frozen=True):
 
 
 class Outranked(msgspec.Struct, frozen=True):
-    """Training jobs, pods and roles that would get the room first. `rule`: why they come first.
+    """Training jobs, pods and roles that would get the capacity first, and the rule that says so.
 
-    `pods`: an example of each group of other owners' pending pods among them. `roles`: those of
-    this training job itself, with the size that they have got.
+    `pods`: one example for each group of other owners' pending pods. `roles`: other roles of this
+    training job, each with the size that it has reached.
     """
 
     kind: ClassVar = BlockerKind.OTHERS
@@ -74,14 +74,14 @@ class Outranked(msgspec.Struct, frozen=True):
 
 
 class InProgress(msgspec.Struct, frozen=True):
-    """It gets what it asks for as soon as what is on its way has happened."""
+    """The plan already provides what is missing; a resize, move or termination has to finish."""
 
     kind: ClassVar = BlockerKind.PROMISED
     reason: Reason
 
 
 class JobCondition(StrEnum):
-    """What about a training job itself keeps it as it is."""
+    """A property of the training job that keeps it from starting or growing."""
 
     PAUSED = "Paused"
     PROBLEM = "Problem"
@@ -89,11 +89,11 @@ class JobCondition(StrEnum):
     FIXED = "Fixed"
     NEARLY_DONE = "NearlyDone"
     RULE = "Rule"
-    """A rule of the plan, of which `reason` says all that is known."""
+    """A rule of the planner; `reason` has all details."""
 
 
 class OwnCondition(msgspec.Struct, frozen=True):
-    """Something about the training job itself."""
+    """The cause is the training job itself, not the cluster."""
 
     kind: ClassVar = BlockerKind.ITSELF
     what: JobCondition
@@ -101,11 +101,11 @@ class OwnCondition(msgspec.Struct, frozen=True):
 
 
 class InsufficientResources(msgspec.Struct, frozen=True):
-    """Some of the pods that one role asks for fit on no node that it may use.
+    """No eligible node has enough unreserved capacity for some of the role's pods.
 
-    `free` is, of each resource it asks for, the most that is free on any one of these nodes and
-    promised to no other pod. On `node` least is missing: `missing`, for one pod. `domains`: those
-    that a required topology keeps the pods to.
+    `free`: for each requested resource, the largest unreserved amount on a single eligible node.
+    `node`: the node that comes nearest; `missing`: what one pod lacks there. `domains`: the
+    topology domains to which a required topology limits the pods.
     """
 
     kind: ClassVar = BlockerKind.ROOM
@@ -121,14 +121,14 @@ class InsufficientResources(msgspec.Struct, frozen=True):
 
     @property
     def pods(self) -> int:
-        """How many find no place."""
+        """How many pods do not fit."""
         return self.wanted - self.fitting
 
 
 class TooLarge(msgspec.Struct, frozen=True):
-    """A pod asks for more than any node that it may use has, even empty.
+    """One pod requests more than any eligible node could offer if it were empty.
 
-    `largest` is, of each resource it asks for, the most that any one of these nodes has.
+    `largest`: for each requested resource, the largest allocatable amount on an eligible node.
     """
 
     kind: ClassVar = BlockerKind.TOO_LARGE
@@ -142,7 +142,7 @@ class TooLarge(msgspec.Struct, frozen=True):
 
 
 class NoUsableNode(msgspec.Struct, frozen=True):
-    """No node at all is one that this role may use. `rule`: what keeps it off."""
+    """No node is eligible for the role's pods. `rule`: the constraint that excludes the nodes."""
 
     kind: ClassVar = BlockerKind.NO_NODE
     role: str
@@ -153,7 +153,7 @@ class NoUsableNode(msgspec.Struct, frozen=True):
 
 
 class ConstraintsUnsatisfied(msgspec.Struct, frozen=True):
-    """Nodes have room, but `rule` keeps the role's pods off all `nodes` that it may use."""
+    """The `nodes` eligible nodes have capacity, but `rule` excludes each of them."""
 
     kind: ClassVar = BlockerKind.KEPT
     role: str
@@ -166,7 +166,7 @@ class ConstraintsUnsatisfied(msgspec.Struct, frozen=True):
 
 
 class LoadCeiling(msgspec.Struct, frozen=True):
-    """Growth leaves some of a resource idle. `enough` is the share that would let it grow."""
+    """Growth would exceed `--load-ceiling` (`share`); a ceiling of `enough` would permit it."""
 
     kind: ClassVar = BlockerKind.LOAD_CEILING
     role: str
@@ -179,7 +179,7 @@ class LoadCeiling(msgspec.Struct, frozen=True):
 
 
 class QuotaExceeded(msgspec.Struct, frozen=True):
-    """A budget does not allow more. `left`: of it; `lacks`: by how much it is too small."""
+    """A quota or budget is exhausted. `left`: its unused part; `lacks`: the missing amount."""
 
     kind: ClassVar = BlockerKind.BUDGET
     quota: Quota

@@ -15,7 +15,7 @@ from edl.quantities import Resources
 
 
 class Demand(msgspec.Struct, frozen=True):
-    """`count` pending pods of other owners, of one shape and priority, that ask for room."""
+    """`count` pending pods of other owners with the same shape and priority."""
 
     shape: Shape
     priority: int
@@ -23,7 +23,7 @@ class Demand(msgspec.Struct, frozen=True):
     example: str
     """`namespace/name` of one of them, for the reason that users read."""
     team: str = ""
-    """Theirs, where teams are configured."""
+    """The team of their namespace; empty where no teams are configured."""
 
 
 class ClusterState(msgspec.Struct, frozen=True):
@@ -34,25 +34,25 @@ class ClusterState(msgspec.Struct, frozen=True):
     jobs: tuple[TrainingJob, ...]
     demands: tuple[Demand, ...] = ()
     bare_jobs: tuple[TrainingJob, ...] = ()
-    """Training jobs of bare pods: the plan leaves them alone."""
+    """Training jobs made of bare pods. The planner does not change them."""
     quotas: tuple[Quota, ...] = ()
     """One for each namespace, source and resource, in any order."""
     foreign_pods: tuple[ForeignPods, ...] = ()
-    """Pods of other owners that rules of `jobs` and `demands` may count, in any order."""
+    """Pods of other owners that affinity and spread rules of `jobs` and `demands` may select."""
     autoscaled: bool = False
-    """Whether the API server serves what an autoscaler of nodes brings along."""
+    """Whether the API server serves the resources of a node autoscaler."""
     takes_requests: bool = False
     """Whether the API server serves ProvisioningRequests."""
     pooled: bool = False
-    """Whether there are NodePools: Karpenter then removes the nodes of these, and no others."""
+    """Whether NodePools exist: Karpenter then removes only nodes that belong to one."""
     unneeded_since: tuple[tuple[str, datetime], ...] = ()
-    """(node, when a plan first found it in `Plan.unneeded`), as far as that is remembered."""
+    """(node, time since which each plan has listed it in `Plan.unneeded`), where that is known."""
     orphans: tuple[tuple[ObjectRef, str], ...] = ()
     """Provisional pods and ProvisioningRequests of ours of no training job that is known, with
     their uids; sorted."""
     teams: Teams = Teams()
     namespace_teams: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """The team of each namespace, by name; of those that are not named it is `default`."""
+    """Team names by namespace; a namespace without an entry belongs to the team `default`."""
     team_usage: Mapping[str, Resources] = msgspec.field(default_factory=dict)
     """By team, what bound pods hold in its namespaces besides those of `jobs`' Jobs, until they
     terminate; kept where teams are configured."""

@@ -9,24 +9,24 @@ _WHOLE: Final = 1000
 
 
 class Share(NamedTuple):
-    """What a pod asks of KubeShare.
+    """A pod's request to KubeShare.
 
     `compute` in thousandths of a GPU: up to 1000 of one GPU, above it whole GPUs.
     """
 
     compute: int
     memory: int = 0
-    """Bytes; 0 for as large a part of the GPU's memory as of its compute."""
+    """Bytes; 0 stands for the same fraction of the GPU's memory as of its compute."""
     model: str = ""
-    """Empty for any."""
+    """The GPU model; empty for any."""
 
     @property
     def gpus(self) -> int:
-        """How many GPUs it has a part of."""
+        """The number of GPUs that the share is spread over."""
         return max(1, -(-self.compute // _WHOLE))
 
     def part(self, memory: int) -> "GpuUsage":
-        """What its pod holds of a GPU with this many bytes of memory (0: unknown)."""
+        """The pod's usage of one GPU with this many bytes of memory (0: unknown)."""
         if self.compute > _WHOLE:
             return GpuUsage(_WHOLE, memory)
         own = self.memory or self.compute * memory // _WHOLE
@@ -59,9 +59,9 @@ class Device(NamedTuple):
     """One GPU of a node. `used` is what bound pods hold; `releasing` the terminating part of it."""
 
     uuid: str = ""
-    """Empty while no pod has a share of it: only pods that hold one tell it."""
+    """Empty until a pod holds a share: the UUID is known from such pods only."""
     memory: int = 0
-    """Bytes; 0 where it is unknown: then only compute counts."""
+    """Bytes; 0 if unknown, and then only compute is counted."""
     used: GpuUsage = GpuUsage()
     releasing: GpuUsage = GpuUsage()
 
@@ -71,7 +71,7 @@ class Device(NamedTuple):
 
 
 class ClaimRef(msgspec.Struct, frozen=True, gc=False, order=True):
-    """A claim that a pod names, or the template that one is made from for each pod."""
+    """A ResourceClaim that a pod names, or the ResourceClaimTemplate of its own claim."""
 
     namespace: str
     name: str
@@ -87,18 +87,18 @@ class DeviceTemplate(msgspec.Struct, frozen=True):
 
 
 class CaveatCode(StrEnum):
-    """Where the devices that a plan counts may not be those that kube-scheduler allocates."""
+    """Why kube-scheduler may allocate other devices than the plan has counted."""
 
     CLASS_ONLY = "ClassOnly"
-    """A selector that is not evaluated: every device that may match is counted."""
+    """The planner cannot evaluate a selector, and counts every device of the class."""
     CONSTRAINTS = "Constraints"
-    """Devices must have an attribute in common: not looked at."""
+    """The planner ignores `constraints` on the attributes of several devices."""
     FIRST_OF_SEVERAL = "FirstOfSeveral"
-    """The plan counts one of several alternatives."""
+    """The planner counts one of the alternatives of `firstAvailable`."""
     ALL_DEVICES = "AllDevices"
-    """All devices of a node: as many as the largest node has are planned with."""
+    """`allocationMode: All`: the planner counts the devices of the node that has most."""
     SHARED = "Shared"
-    """A claim of several pods: none of its devices is counted before it is allocated."""
+    """Several pods share a claim; its devices are counted only once it is allocated."""
 
 
 class Caveat(msgspec.Struct, frozen=True, gc=False, order=True):

@@ -18,7 +18,7 @@ from edl.model.topology_domains import Topology
 
 
 class Phase(StrEnum):
-    """A training job's phase, as users watch it."""
+    """A training job's phase, as `kubectl edl status` shows it."""
 
     INCOMPLETE = "Incomplete"
     QUEUED = "Queued"
@@ -32,9 +32,9 @@ class Phase(StrEnum):
 
 
 class TrainingJob(msgspec.Struct, frozen=True, dict=True):
-    """Several Jobs (or one) that start, resize and end together; `roles` in the cast's order.
+    """One or more Jobs that start, resize and end together; `roles` as `edl.dev/roles` orders them.
 
-    `missing` names roles of the cast whose Job does not exist yet: nothing starts before.
+    `missing`: roles in `edl.dev/roles` without a Job. The training job does not start before.
     """
 
     key: JobKey
@@ -46,26 +46,26 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     paused: bool = False
     started_at: datetime | None = None
     problem: str = ""
-    """Why this job cannot be planned at all (a cast that disagrees, a foreign Service, …)."""
+    """Why the job cannot be planned (Jobs with different `edl.dev/roles`, a foreign Service, …)."""
     refusal: StartRefusal | None = None
-    """Why its last start could not be written; None once it is started."""
+    """The API server's refusal of the last start; None once the job has started."""
     provisioning: Provisioning = Provisioning()
     mode: str = ""
     clean_up: CleanUp = CleanUp.RUNNING
     surroundings: Mapping[ObjectRef, str] = msgspec.field(default_factory=dict)
-    """What stands around it already, by uid: Service, PodDisruptionBudgets, a launcher's rights."""
+    """Uids of its dependents that exist: Service, PodDisruptionBudgets, RBAC of a launcher."""
     pods: tuple[Owner, ...] = ()
-    """The bare pods that form it, where no Jobs do: kubectl-edl neither queues nor resizes them."""
+    """The pods of a training job without Jobs, which is neither queued nor resized."""
 
     @cached_property
     def blocker(self) -> str:
-        """Why plans leave it out, empty if they do not."""
+        """Why plans leave the job out; empty if they include it."""
         refused = str(self.refusal) if self.refused else ""
         return "; ".join(filter(None, (self.problem, refused)))
 
     @property
     def refused(self) -> bool:
-        """Whether the API server has yet to accept its start."""
+        """Whether the API server still refuses the job's start."""
         return self.refusal is not None and not self.refusal.lifted
 
     @cached_property
@@ -75,7 +75,7 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def progress(self) -> float | None:
-        """The part of its work that is done, 0..1, as any of its Jobs says."""
+        """The completed fraction of its work, 0..1: the largest that a Job states; None without."""
         return max(
             (role.request.progress for role in self.roles if role.request.progress is not None),
             default=None,
@@ -83,26 +83,26 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def duration(self) -> timedelta | None:
-        """How long it is expected to run once started: the longest that any of its Jobs says."""
+        """Expected run time after a start: the longest that a Job states; None without."""
         return max(
             (role.request.duration for role in self.roles if role.request.duration), default=None
         )
 
     @cached_property
     def cooldown(self) -> timedelta | None:
-        """The least time between two resizes of a role: the longest that any of its Jobs says."""
+        """Least time between two resizes of a role: the longest that a Job states; None without."""
         return max(
             (role.request.cooldown for role in self.roles if role.request.cooldown), default=None
         )
 
     @cached_property
     def topology(self) -> Topology:
-        """What any of its Jobs asks for."""
+        """The topology that the first Job with such annotations asks for."""
         return next((role.spec.topology for role in self.roles if role.spec.topology), Topology())
 
     @cached_property
     def leaving(self) -> Leaving | None:
-        """Its workers that a host list does not name any more, as long as they are there."""
+        """Workers that a launcher's host list has dropped and whose pods still exist."""
         lists = [
             replace(pod.published.leaving, since=pod.published.at)
             for role in self.live
@@ -121,17 +121,17 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def suspended(self) -> bool:
-        """Whether every role is that has not ended."""
+        """Whether each role that has not ended is suspended."""
         return all(role.status.suspended for role in self.live)
 
     @cached_property
     def began_again(self) -> bool:
-        """Whether a container of a role that has not ended was started again in its pod."""
+        """Whether the kubelet has restarted a container of a role that has not ended."""
         return any(pod.restarted_at for role in self.live for pod in role.status.pods)
 
     @cached_property
     def homes(self) -> tuple[tuple[str, ...], ...]:
-        """The nodes of each role's replicas by rank, where all are there; else nothing."""
+        """For each role the nodes of its replicas by index; empty unless all of them exist."""
         return tuple(map(_home, self.roles))
 
     @cached_property

@@ -30,7 +30,7 @@ class Taint(msgspec.Struct, frozen=True):
     effect: str = ""
 
     def tolerated(self, tolerations: Iterable[Toleration]) -> bool:
-        """Whether it keeps no pod away that has these."""
+        """Whether a pod with these tolerations may run in spite of the taint."""
         return self.effect not in _KEEPING_AWAY or any(
             toleration.effect in ("", self.effect)
             and toleration.key in ("", self.key)
@@ -40,7 +40,7 @@ class Taint(msgspec.Struct, frozen=True):
 
 
 def _accepts(toleration: Toleration, taint: Taint) -> bool:
-    """An operator that is left out is Equal; an empty key needs Exists.
+    """Without an operator it is Equal; an empty key needs Exists.
 
     Gt and Lt compare whole numbers (KEP-5471, alpha in 1.35): a taint above, or below, the value.
     """
@@ -54,7 +54,7 @@ def _accepts(toleration: Toleration, taint: Taint) -> bool:
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """What the scheduler looks at in a pod. Pods of one shape are interchangeable; hashable.
+    """The fields of a pod that kube-scheduler considers; pods of one shape are interchangeable.
 
     `affinity` holds the alternatives of requiredDuringScheduling nodeSelectorTerms (any one of
     them suffices; each is a conjunction); empty means no node affinity.
@@ -65,30 +65,30 @@ class Shape(msgspec.Struct, frozen=True):
     tolerations: tuple[Toleration, ...] = ()
     affinity: tuple[tuple[Requirement, ...], ...] = ()
     constraints: PodConstraints | None = None
-    """None where no rule, its own or another pod's, depends on its neighbours: the usual case."""
+    """None where neither its rules nor those of other pods depend on neighbours: the usual case."""
     share: Share | None = None
-    """Its share of a GPU, where KubeShare hands them out; else None, the usual case."""
+    """Its share of a GPU, under KubeShare; usually None."""
     claims: tuple[ClaimRef, ...] = ()
-    """Its ResourceClaims, as long as `requests` do not say which devices they ask for."""
+    """Its ResourceClaims, until `requests` contain their devices."""
 
 
 class Assignment(msgspec.Struct, frozen=True):
-    """The nodes that a plan has for the replicas of a role from index `first` on."""
+    """The planned nodes of a role's replicas, from index `first` on."""
 
     first: int = 0
     nodes: tuple[str, ...] = ()
 
     def node(self, index: int) -> str:
-        """The node of one replica, empty where the plan had none for it."""
+        """The planned node of one replica; empty without one."""
         place = index - self.first
         return self.nodes[place] if 0 <= place < len(self.nodes) else ""
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A node and the room that is taken on it.
+    """A node and its used capacity.
 
-    `used` sums the requests of every bound pod that has not ended, ours and others', terminating
-    ones included: their room is busy until they are gone. `releasing` is their part of it.
+    `used`: the sum of the requests of all bound pods that have not ended, terminating ones
+    included. `releasing`: the part of it that terminating pods hold.
     """
 
     name: str
@@ -100,9 +100,9 @@ class Node(msgspec.Struct, frozen=True):
     labels: Mapping[str, str] | None = None
     taints: tuple[Taint, ...] = ()
     devices: tuple[Device, ...] = ()
-    """Its GPUs, where KubeShare hands them out and they are counted one by one."""
+    """Its GPUs, under KubeShare, where each GPU is counted on its own."""
     tenants: int = 0
     """Pods that would have to go elsewhere if it were removed: bound, neither ended nor leaving, no
     DaemonSet's, not the node's own."""
     kept: bool = False
-    """Its annotations tell autoscalers to let it be."""
+    """Its annotations tell node autoscalers not to remove it."""

@@ -1,10 +1,10 @@
-"""How objects and training jobs are named."""
+"""References to objects and training jobs."""
 
 from typing import Final, NamedTuple
 
 
 class JobKey(NamedTuple):
-    """A training job: several Jobs of one namespace that carry the same `edl.dev/job`."""
+    """A training job: the Jobs of one namespace with the same `edl.dev/job`."""
 
     namespace: str
     name: str
@@ -27,7 +27,7 @@ CRON_JOB_TYPE: Final = ("batch/v1", "CronJob")
 
 
 class Owner(NamedTuple):
-    """An object whose deletion takes along what stands around a training job."""
+    """An owner of a training job's dependents, which are deleted with it."""
 
     api_version: str
     kind: str

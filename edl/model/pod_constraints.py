@@ -8,7 +8,7 @@ from edl.model.selectors import Labels, Selector
 
 
 class PodAffinityTerm(msgspec.Struct, frozen=True):
-    """Pods of `selector` in one domain: nodes with the same value of the label `key`."""
+    """Pods that match `selector` in one domain: nodes with the same value of the label `key`."""
 
     key: str
     selector: Selector
@@ -26,13 +26,13 @@ class TopologySpread(msgspec.Struct, frozen=True):
     skew: int
     domains: int = 1
     by_affinity: bool = True
-    """Only nodes of the pod's own node selector and affinity form domains."""
+    """`nodeAffinityPolicy: Honor`: only nodes that match the pod's node affinity form domains."""
     by_taints: bool = False
-    """Only nodes whose taints the pod tolerates form domains."""
+    """`nodeTaintsPolicy: Honor`: only nodes whose taints the pod tolerates form domains."""
 
 
 class HostPort(NamedTuple):
-    """A port of the node itself; an address of 0.0.0.0 is all of them."""
+    """A hostPort; the address 0.0.0.0 stands for all addresses of the node."""
 
     protocol: str
     number: int
@@ -55,13 +55,13 @@ class PodConstraints(msgspec.Struct, frozen=True):
 
     @property
     def selectors(self) -> tuple[Selector, ...]:
-        """What its own rules count."""
+        """The selectors of its own rules."""
         counted = (one.selector for one in self.spread if one.selector is not None)
         return (*counted, *(term.selector for term in (*self.affinity, *self.anti_affinity)))
 
 
 class ForeignPods(msgspec.Struct, frozen=True):
-    """Pods of other owners on one node, bound and not ended, that our rules may count.
+    """Bound pods of other owners on one node that affinity or spread rules may select.
 
     `terminating` of them are about to end.
     """

@@ -12,7 +12,7 @@ from edl.quantities import Resources
 
 
 class ProvisionalPod(msgspec.Struct, frozen=True):
-    """A pod that runs nothing: it asks an autoscaler for the node of one pod of a queued role."""
+    """A placeholder pod that makes a node autoscaler add a node for one pod of a queued role."""
 
     name: str
     uid: str
@@ -22,66 +22,66 @@ class ProvisionalPod(msgspec.Struct, frozen=True):
     created_at: datetime
     requests: Resources = Resources()
     charges: tuple[QuotaCharge, ...] = ()
-    """What it counts itself in the quotas of its namespace."""
+    """Its own usage of the quotas of its namespace."""
     gone: bool = False
-    """It has ended, or is about to."""
+    """It has ended, or is terminating."""
 
 
 class FailedAttempt(msgspec.Struct, frozen=True):
-    """Nodes did not come, or a start was refused: the training job tries again later."""
+    """A failed request for nodes, or a refused start, to be retried after a back-off."""
 
     at: datetime
     attempts: int
-    """How many failed, one after the other."""
+    """Consecutive failures so far."""
     message: str = ""
-    """The words of the autoscaler or the API server, for people."""
+    """The message of the autoscaler or the API server; shown, never parsed."""
 
 
 class RequestState(StrEnum):
-    """What an autoscaler has made of a ProvisioningRequest."""
+    """The state of a ProvisioningRequest, from its conditions."""
 
     PENDING = "Pending"
     PROVISIONED = "Provisioned"
-    """All nodes are there, or are about to be."""
+    """All nodes exist, or are being created."""
     FAILED = "Failed"
-    """None come, or those that came are not kept for it any more."""
+    """No nodes will be added, or their reservation has expired."""
 
 
 class CapacityRequest(msgspec.Struct, frozen=True):
-    """A ProvisioningRequest: it asks an autoscaler for the nodes of a whole gang, or for none."""
+    """A ProvisioningRequest for the nodes of a whole gang: all of them or none."""
 
     name: str
     uid: str
     provisioning_class: str
     created_at: datetime
     pod_sets: int = 0
-    """Each has a PodTemplate of its own."""
+    """The number of its pod sets; each has a PodTemplate of its own."""
     state: RequestState = RequestState.PENDING
     said: str = ""
-    """What the autoscaler says of it, for people."""
+    """The message of its conditions; shown, never parsed."""
 
 
 class Provisioning(msgspec.Struct, frozen=True):
-    """What a training job has asked an autoscaler for."""
+    """A training job's requests to a node autoscaler."""
 
     wish: contract.Provision = contract.Provision.MINIMUM
     pods: tuple[ProvisionalPod, ...] = ()
     """Sorted by name."""
     requests: tuple[CapacityRequest, ...] = ()
-    """The oldest first: the last one counts, others are of earlier rounds."""
+    """The oldest first; only the last one is current."""
     failure: FailedAttempt | None = None
-    """As its first Job says; None once it is started."""
+    """Read from the first Job; None once the training job has started."""
     said: str = ""
-    """What the autoscaler last said of these, for people."""
+    """The autoscaler's last message about them; shown, never parsed."""
 
     @property
     def asks(self) -> bool:
-        """Whether there is anything by which it asks."""
+        """Whether a provisional pod or a ProvisioningRequest exists."""
         return bool(self.pods or self.requests)
 
     @property
     def since(self) -> datetime | None:
-        """When the first of these was made."""
+        """Creation time of the first of them."""
         made = [pod.created_at for pod in self.pods]
         return min((*made, *(one.created_at for one in self.requests)), default=None)
 
@@ -91,13 +91,13 @@ class Provisioning(msgspec.Struct, frozen=True):
 
     @property
     def provisioned(self) -> CapacityRequest | None:
-        """The request whose nodes its pods are to use."""
+        """The request whose nodes the job's pods will use."""
         found = self.request
         return found if found and found.state is RequestState.PROVISIONED else None
 
     @property
     def held(self) -> tuple[ProvisionalPod, ...]:
-        """Those that hold room on a node."""
+        """The provisional pods that are bound to a node."""
         return tuple(pod for pod in self.pods if pod.node and not pod.gone)
 
 
@@ -112,39 +112,39 @@ class PodPhase(StrEnum):
 
 
 class Leaving(msgspec.Struct, frozen=True):
-    """Workers that were taken off a launcher's host list, and end a few seconds later."""
+    """Workers that a launcher's host list has dropped, and whose pods are deleted seconds later."""
 
     pods: frozenset[str]
-    """By name: a pod that replaces one of them stays."""
+    """Pod names, so that a replacement with the same index is not affected."""
     size: int
-    """The size of their role once they have left."""
+    """The size of their role without them."""
     reason: Reason
     since: datetime | None = None
     """When the list was written; on the pod that is `PublishedHosts.at`."""
 
 
 class PublishedHosts(msgspec.Struct, frozen=True):
-    """The host list of a launcher, as it was last written on its pod."""
+    """The host list that was last written on a launcher's pod."""
 
     hosts: str | None = None
-    """None before the first."""
+    """None before the first publication."""
     leaving: Leaving | None = None
-    """The pods that were taken off the list."""
+    """The pods that this list dropped."""
     at: datetime | None = None
     confirmed_at: datetime | None = None
-    """The publication of which its kubelet was reminded."""
+    """The publication after which the pod was touched again, so that its kubelet syncs the file."""
 
 
 class PlannedNode(msgspec.Struct, frozen=True):
-    """The node that a plan has for a pod behind the gate `edl.dev/placement`."""
+    """The planned node of a pod with the scheduling gate `edl.dev/placement`."""
 
     name: str = ""
-    """Empty until a plan gives it one."""
+    """Empty until a plan has chosen a node."""
     given_at: datetime | None = None
     own_affinity: str = "[]"
     """Its users' own as text (`edl.node_affinity.kept`), while it waits for a node of the plan."""
     says_disruption: bool = False
-    """Its template says itself, while it waits for a node, what autoscalers may do with it."""
+    """Its template has a do-not-disrupt or safe-to-evict annotation; read while it is gated."""
 
 
 class Pod(msgspec.Struct, frozen=True):
@@ -157,7 +157,7 @@ class Pod(msgspec.Struct, frozen=True):
     ready: bool
     terminating: bool
     gates: tuple[str, ...]
-    """Its scheduling gates: with any, the scheduler does not look at it."""
+    """Its scheduling gates; kube-scheduler ignores a pod that has any."""
     created_at: datetime
     version: str
     published: PublishedHosts = PublishedHosts()
@@ -165,10 +165,10 @@ class Pod(msgspec.Struct, frozen=True):
     ready_since: datetime | None = None
     """None while it is not ready."""
     restarted_at: datetime | None = None
-    """When one of its containers was last started again in place."""
+    """When the kubelet last restarted one of its containers."""
     finalizers: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
-    """The GPUs of which KubeShare gave it a share."""
+    """UUIDs of the GPUs of which KubeShare gave it a share."""
 
     @property
     def gated(self) -> bool:
@@ -176,12 +176,12 @@ class Pod(msgspec.Struct, frozen=True):
 
     @property
     def unplaced(self) -> bool:
-        """Whether it waits for a node of the plan."""
+        """Whether it has the gate `edl.dev/placement`, and waits for a planned node."""
         return contract.PLACEMENT_GATE in self.gates
 
     @property
     def active(self) -> bool:
-        """Whether it neither has ended nor is about to."""
+        """Whether it has not ended and is not terminating."""
         return not (self.ended or self.terminating)
 
     @property

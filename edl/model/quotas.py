@@ -1,4 +1,4 @@
-"""What the pods of a namespace may hold together: a quota's limits, the namespace's GPU budget."""
+"""Limits on what the pods of a namespace hold together: ResourceQuotas, GPU budgets, teams."""
 
 from typing import Final, NamedTuple
 
@@ -11,7 +11,7 @@ GPUS: Final = "GPUs"
 
 
 class QuotaCharge(NamedTuple):
-    """What one pod of a role counts in one budget of its namespace.
+    """The usage of one pod of a role in one budget of its namespace.
 
     `source` and `resource` name the budget; `amount` is in the budget's unit and above 0.
     """
@@ -28,16 +28,16 @@ class Quota(msgspec.Struct, frozen=True):
     """
 
     namespace: str
-    """Empty where it holds in several: a team's limit."""
+    """Empty for a limit on several namespaces: a team's."""
     source: str
-    """As users read it: `ResourceQuota "team"`, `edl.dev/gpu-budget`, `limit of team vision`."""
+    """For messages: `ResourceQuota "team"`, `edl.dev/gpu-budget`, `limit of team vision`."""
     resource: str
     """As the source spells it: `requests.cpu`, `pods`, `GPUs`."""
     hard: Amount
     others: Amount = 0
-    """What counts besides the pods of training jobs that have not ended."""
+    """Usage by anything but pods of training jobs that have not ended."""
     takes_back: bool = False
-    """Above it jobs give up extras; else, as with quotas, what runs stays."""
+    """Whether jobs scale down while usage is above it. With a ResourceQuota running pods stay."""
 
     def text(self, amount: int) -> str:
         """An amount as users write it: `2.5`, `500m`, `8Gi`."""

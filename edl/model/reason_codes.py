@@ -1,6 +1,6 @@
-"""Why a training job has its size, or why it waits: a code, and what the code is about.
+"""Why a training job has its size, or why it waits: a code and its typed subject.
 
-`edl.reasons` makes these values, decisions, phases, metrics and outputs compare them, and
+`edl.reasons` builds these values; decisions, phases, metrics and outputs compare them;
 `edl.messages` renders them.
 """
 
@@ -16,7 +16,7 @@ from edl.quantities import Amount
 
 
 class Code(StrEnum):
-    """What `edl.dev/reason` says, in Kubernetes' form: CamelCase, for machines."""
+    """The value of `edl.dev/reason`: CamelCase, as in Kubernetes' conditions."""
 
     # Why a size was changed, or a training job was started, stopped or moved.
     ADMITTED = "Admitted"
@@ -76,11 +76,11 @@ class Code(StrEnum):
 
 
 class Restart(StrEnum):
-    """How far a restart at a new size has come, of whose reason this is a part."""
+    """The progress of a restart for a new size; part of the reason of that resize."""
 
     NONE = ""
     STOPPED = "Stopped"
-    """Stopped in order to start again at the size that it has now."""
+    """The job is suspended, and starts again at its present size."""
     STARTED = "Started"
 
 
@@ -91,40 +91,40 @@ class Other(msgspec.Struct, frozen=True, tag="TrainingJob"):
 
 
 class Minimum(msgspec.Struct, frozen=True, tag=True):
-    """The minimum of a training job, perhaps of the very one that the reason is told to."""
+    """The minimum of a training job: another one, or the one that has the reason."""
 
     job: JobKey
 
 
 class ForeignJob(msgspec.Struct, frozen=True, tag=True):
-    """A training job of another namespace, as this one's users may read of it.
+    """A training job of another namespace, without its name, which users here may not read.
 
-    `uid` is one of its Jobs', `team` empty where there are no teams.
+    `uid`: the uid of one of its Jobs. `team`: empty where no teams are configured.
     """
 
     uid: str
     team: str = ""
     minimum: bool = False
-    """The reason is about its minimum."""
+    """Whether the reason is about its minimum."""
 
 
 class PendingPods(msgspec.Struct, frozen=True, tag=True):
-    """Pods of other owners that wait for a node."""
+    """Pending pods of other owners."""
 
     example: str
-    """Empty where this namespace's users may not read its name."""
+    """`namespace/name` of one; empty where users of the job's namespace may not read it."""
     priority: int
 
 
 class Pods(msgspec.Struct, frozen=True, tag=True):
-    """Its own pods: of its minimum, or of the size that its user has set."""
+    """A number of the job's own pods: its minimum, or its manual size."""
 
     count: int
     manual: bool = False
 
 
 class LostPods(msgspec.Struct, frozen=True, tag=True):
-    """Its own: of its minimum, and not made again yet. `seconds`: the Job controller's back-off."""
+    """Lost pods of the minimum, not recreated yet; `seconds`: the Job controller's back-off."""
 
     count: int
     of: int
@@ -132,14 +132,14 @@ class LostPods(msgspec.Struct, frozen=True, tag=True):
 
 
 class Awaiting(msgspec.Struct, frozen=True, tag=True):
-    """`count` pods wait until others have terminated. `givers`: jobs that yield to them now."""
+    """`pods` pods wait until others have terminated. `givers`: jobs that scale down for them."""
 
     pods: int
     givers: tuple[JobKey, ...]
 
 
 class PodNames(msgspec.Struct, frozen=True, tag=True):
-    """Its own pods, each by name."""
+    """Pods of the job itself, by name."""
 
     names: tuple[str, ...]
 
@@ -165,7 +165,7 @@ class FixedSize(msgspec.Struct, frozen=True, tag=True):
 
 
 class Growth(msgspec.Struct, frozen=True, tag=True):
-    """A manual size that did not come in time, and the size that comes back."""
+    """A manual size that was not reached in time, and the size that replaces it."""
 
     wanted: int | None
     before: int
@@ -173,29 +173,29 @@ class Growth(msgspec.Struct, frozen=True, tag=True):
 
 
 class OffNodes(msgspec.Struct, frozen=True, tag=True):
-    """Its own pods that leave nodes; `taints`: the keys that take these away, none of a cordon."""
+    """Pods of the job that leave nodes; `taints`: the keys that cause it, empty for a cordon."""
 
     pods: tuple[str, ...]
-    """As users name them: role and index, `worker-3`."""
+    """Role and index, `worker-3`."""
     nodes: tuple[str, ...]
     taints: tuple[str, ...] = ()
 
 
 class Load(msgspec.Struct, frozen=True, tag=True):
-    """The share of a resource of the cluster that growth may use, 0..1."""
+    """The fraction of the cluster's capacity that growth may use, 0..1 (`--load-ceiling`)."""
 
     share: float
     resource: str
 
 
 class Period(msgspec.Struct, frozen=True, tag=True):
-    """A time in which nothing may change before growth."""
+    """How long the cluster must have been unchanged before a role grows."""
 
     seconds: float
 
 
 class Usage(msgspec.Struct, frozen=True, tag=True):
-    """A budget, in its unit: what is asked of it, and what is used of it."""
+    """A budget with the requested and the used amount, in the budget's unit."""
 
     budget: Quota
     needs: Amount
@@ -203,37 +203,37 @@ class Usage(msgspec.Struct, frozen=True, tag=True):
 
 
 class AboveBudget(msgspec.Struct, frozen=True, tag=True):
-    """A budget that is overdrawn."""
+    """A budget whose usage is above its limit."""
 
     budget: Quota
 
 
 class Attempted(StrEnum):
-    """What came to nothing."""
+    """The kind of a failed attempt."""
 
     GANG = "Gang"
     GROWTH = "Growth"
     RECLAMATION = "Reclamation"
-    """It made room for a training job that could not start."""
+    """Its replicas were reclaimed for a training job that then could not start."""
     PLACEMENT = "Placement"
-    """Pods of others came first to the nodes of a start, or these are gone."""
+    """Other pods took the nodes of a start, or the nodes are gone."""
 
 
 class Attempt(msgspec.Struct, frozen=True, tag=True):
-    """What came to nothing, and is tried again later."""
+    """A failed attempt, to be retried after a back-off."""
 
     what: Attempted
 
 
 class NodesAsked(msgspec.Struct, frozen=True, tag=True):
-    """Nodes that an autoscaler is asked for: how many pods wait for them, and what it says."""
+    """A pending request for nodes: how many pods wait for them, and the autoscaler's message."""
 
     pods: int
     said: str = ""
 
 
 class Told(msgspec.Struct, frozen=True, tag=True):
-    """What others say in their own words: a validation, the API server."""
+    """A message from outside: a validation error, or the API server's answer."""
 
     text: str
 
@@ -266,18 +266,18 @@ About: TypeAlias = (
 
 
 class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why a training job is started, stopped, resized, moved, or why it waits."""
+    """Why a training job was started, stopped, resized or moved, or why it waits."""
 
     code: Code
     about: About | None = None
     restart: Restart = Restart.NONE
     attempts: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
-    """How many restarts came before this one, each soon after the one before."""
+    """How many restarts preceded this one in quick succession."""
 
 
 _CODES: Final = {code.value: code for code in Code}
 
 
 def code_of(annotation: str) -> Code | None:
-    """None where there is none, or none of ours."""
+    """None for an empty annotation or an unknown code."""
     return _CODES.get(annotation)

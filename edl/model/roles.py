@@ -1,4 +1,4 @@
-"""A role of a training job: what its Job asks for, what stands, and what is written on it."""
+"""A role of a training job: its spec, pod template, status, users' requests and our records."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -23,7 +23,7 @@ class ResizePolicy(StrEnum):
     FIXED = "fixed"
     LIVE = "live"
     ITEMS = "items"
-    """An index is a piece of work: only `parallelism` moves."""
+    """Indexes are work items: only `parallelism` changes."""
     RESTART = "restart"
     """The whole training job is suspended and starts again at the new size, from its checkpoint."""
 
@@ -36,10 +36,11 @@ class JobEnd(StrEnum):
 
 
 class ScaleDeadline(msgspec.Struct, frozen=True):
-    """A manual size that must come in time, or is taken back.
+    """A manual size that is reverted unless the role reaches it in time.
 
-    `since` and `before`: from when that counts, and the size then; None until the reconciler knows.
-    `fallback` is the manual size that comes back. `timeout` is None where a later request took it.
+    `since` and `before`: when the timeout began, and the size then; None until the reconciler has
+    seen the request. `fallback`: the manual size to return to. `timeout`: None once a later request
+    has replaced it.
     """
 
     timeout: timedelta | None
@@ -49,69 +50,69 @@ class ScaleDeadline(msgspec.Struct, frozen=True):
 
 
 class Clearing(msgspec.Struct, frozen=True):
-    """Replicas were moved off a node for a pod that may use few nodes."""
+    """Replicas were moved off a node for a pending pod that only few nodes can run."""
 
     node: str
     times: int
-    """How often in a row, each time after another replica had come to it."""
+    """Consecutive moves; kube-scheduler put another replica of the role there after each."""
     at: datetime
-    """The last time."""
+    """The time of the last move."""
 
 
 class StartRefusal(FailedAttempt, frozen=True):
     """The API server refused a write of a training job's start."""
 
     lifted: bool = False
-    """The API server has since accepted all of the start's writes in a dry run."""
+    """Whether the API server has since accepted all writes of the start in a dry run."""
 
     def __str__(self) -> str:
         return f"the API server refuses its start: {self.message}"
 
 
 class RoleSpec(msgspec.Struct, frozen=True):
-    """What the Job asks for. `indexed`: `completions` and `parallelism` change in tandem."""
+    """The role as its Job specifies it. `indexed`: `completions` changes with `parallelism`."""
 
     min: int
     max: int
     resizing: ResizePolicy
     is_leader: bool
-    """The end of this role is the end of the training job."""
+    """Whether this is the completion role: its end is the end of the training job."""
     is_service: bool
-    """It runs as long as the training job, and does no work of its own (a parameter server)."""
+    """Whether it never ends by itself and runs as long as the training job (a parameter server)."""
     indexed: bool
     slots: int = 1
     port: int = 0
     topology: Topology = Topology()
-    """It counts where the pods are gated."""
+    """Used only if the pods are gated."""
     backoff_limit: int = 0
-    """With more failures than that the Job fails."""
+    """The Job's `backoffLimit`: more failed pods fail the Job."""
     retries: int = 0
-    """What its `backoffLimit` leaves when nothing has failed, if it is ours; else 0."""
+    """The retries that our `backoffLimit` grants a role without failures; 0 if a user set it."""
     held_ttl: int | None = None
-    """Seconds after which its Job is deleted, once nothing of the training job runs any more."""
+    """`edl.dev/ttl-seconds-after-finished`: the user's TTL, applied once all Jobs have ended."""
 
 
 class PodTemplate(msgspec.Struct, frozen=True):
-    """What the pods of a role are made from."""
+    """The facts of a role's pod template that decisions use."""
 
     shape: Shape
     account: str = ""
-    """Their ServiceAccount, empty for the namespace's default."""
+    """The pods' ServiceAccount; empty for the namespace's default."""
     labels: Labels = ()
     gated: bool = False
-    """They wait behind the gate `edl.dev/placement` until the plan gives each a node."""
+    """Whether the pods have the scheduling gate `edl.dev/placement` until a plan chooses a node."""
     charges: tuple[QuotaCharge, ...] = ()
-    """What one of them counts in the quotas of its namespace."""
+    """The usage of one pod in the quotas of its namespace."""
     limits: Resources = Resources()
-    """Those of one of them, where its namespace has quotas or LimitRanges, which look at them."""
+    """The limits of one pod; set only where its namespace has ResourceQuotas or LimitRanges."""
     caveats: tuple[Caveat, ...] = ()
-    """Where kube-scheduler may allocate them other devices than a plan counts."""
+    """Why kube-scheduler may allocate other devices than the plan has counted."""
     device_template: DeviceTemplate | None = None
-    """From which their claims are made, where the reconciler makes it."""
+    """The ResourceClaimTemplate that the reconciler creates for the pods' claims, if any."""
 
 
 class RoleStatus(msgspec.Struct, frozen=True):
-    """What stands of the Job now. `size` is `spec.parallelism`; a suspended Job has no pods."""
+    """The Job's observed state. `size` is `spec.parallelism`; a suspended Job has no pods."""
 
     size: int
     suspended: bool
@@ -119,70 +120,70 @@ class RoleStatus(msgspec.Struct, frozen=True):
     ending: JobEnd | None = None
     ended_at: datetime | None = None
     end_unrecorded: bool = False
-    """Its end is decided, and cannot be recorded while it is suspended."""
+    """The role has to end, but a suspended Job cannot complete."""
     deadline_passed: bool = False
-    """Its deadline has passed: the Job controller will end it."""
+    """Its `activeDeadlineSeconds` is 0: the Job controller will fail it."""
     keeps_completions: bool = False
-    """The API server refuses size 0 of it, for a rule that its user wrote."""
+    """The API server refuses `completions: 0`: the Job has a successPolicy or maxFailedIndexes."""
     remaining: int | None = None
-    """Work items still to do: no more pods than that can be."""
+    """Remaining work items, the upper bound of its pods; None where indexes are ranks."""
     completed_indexes: frozenset[int] = frozenset()
-    """Indexes that have ended for good, whether or not their pods are still there."""
+    """Completed indexes, whether or not their pods still exist."""
     failures: int = 0
-    """Pods that failed or were deleted, as the Job controller counts them: it makes them again."""
+    """Failed or deleted pods as the Job controller counts them (`status.failed`)."""
     ignores: bool = False
-    """Some failures are not counted (podFailurePolicy)."""
+    """Whether its podFailurePolicy leaves some failures uncounted."""
     lost: bool = False
-    """One of its pods failed or was deleted since the start, and the others cannot go on so."""
+    """A pod was lost since the start, and the framework cannot continue without it."""
     settled: bool = True
-    """Where it is suspended: the Job controller has seen to it, so that its template may change."""
+    """Whether the API server would accept a new template: suspended, and without active pods."""
 
 
 class RoleRequest(msgspec.Struct, frozen=True):
-    """What users asked of the role while it exists, by annotations of its Job."""
+    """Users' requests for an existing role, from annotations of its Job."""
 
     replicas: int | None = None
     """A manual size."""
     scaling: ScaleDeadline | None = None
-    """How long `replicas` may take to come, None for as long as it takes."""
+    """The time limit for reaching `replicas`; None without a limit."""
     removing: frozenset[str] = frozenset()
-    """Names of pods that are to go, whatever their index."""
+    """Names of pods to remove, whatever their index."""
     evacuated: Reason | None = None
-    """Why they go, where the plan and not a user says so."""
+    """Why the pods of `removing` leave, if a plan and not a user chose them."""
     clears: tuple[str, ...] = ()
-    """The nodes that they are moved off for a pod that may use few nodes."""
+    """The nodes that `removing` clears for a pending pod that only few nodes can run."""
     progress: float | None = None
-    """The part of its work that is done, 0..1; None where no annotation says."""
+    """The completed fraction of its work, 0..1; None without an annotation."""
     duration: timedelta | None = None
-    """How long it is expected to run once started; for estimates only."""
+    """Expected run time after a start; used for estimates only."""
     cooldown: timedelta | None = None
     """The least time between two resizes."""
     problem: str = ""
-    """What of it makes no sense: the role runs without that."""
+    """The invalid part of these annotations, which is ignored; empty if all are valid."""
 
 
 class RoleRecord(msgspec.Struct, frozen=True):
-    """What the reconciler wrote on the Job, for later decisions and for users."""
+    """The reconciler's own annotations on the Job, for later decisions and for users."""
 
     resized_at: datetime | None = None
     reason: Code | None = None
     """Why its size is what it is, or why it waits (`edl.dev/reason`)."""
     message: str = ""
-    """The same for people (`edl.dev/message`): shown, never read again."""
+    """The sentence for `reason` (`edl.dev/message`); shown, never parsed."""
     last: Reason | None = None
-    """Why its size was last changed, or why it was last stopped or started."""
+    """The reason of its last resize, start or suspension."""
     history: str = ""
-    """Its past operations, as `edl.annotations.job_history` reads them."""
+    """Its past operations, in the format of `edl.annotations.job_history`."""
     assigned: Assignment = Assignment()
-    """The nodes that the plan of its last start or growth has for its replicas."""
+    """The nodes that the plan of its last start or growth chose."""
     cleared: tuple[Clearing, ...] = ()
-    """Which nodes were cleared of its replicas for other pods, lately."""
+    """Nodes that were recently cleared of its replicas for other pods."""
     refusal: StartRefusal | None = None
-    """The last start that the API server refused."""
+    """The API server's refusal of the last start, if any."""
     failures_at_start: int = 0
-    """`RoleStatus.failures` when it was last started."""
+    """`RoleStatus.failures` at the last start."""
     consumed: str = ""
-    """The ProvisioningRequest that its template names, since a start on the nodes of that."""
+    """The ProvisioningRequest that its template consumes, set by a start on its nodes."""
 
 
 class Role(msgspec.Struct, frozen=True):
@@ -200,11 +201,11 @@ class Role(msgspec.Struct, frozen=True):
 
     @property
     def restart(self) -> Restart:
-        """How far a restart at its present size has come, if that was its last change."""
+        """The progress of its restart, if its last change was one."""
         return self.record.last.restart if self.record.last else Restart.NONE
 
     def changed(self, **fields: object) -> "Role":
-        """The role with other values of these fields, each in the part that has it.
+        """A copy of the role with these fields replaced, in whichever part has them.
 
         `dev.mypy_structs` types them. Raises TypeError for a field that no part has.
         """

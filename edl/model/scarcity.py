@@ -1,4 +1,4 @@
-"""Pods that find no room: how many of them, and of what nodes have too little."""
+"""Pods that do not fit: their number and the scarce resource."""
 
 from enum import StrEnum
 
@@ -9,26 +9,26 @@ from edl.quantities import Amount, Resources
 
 
 class Scarce(StrEnum):
-    """The resource that nodes have too little of for pods."""
+    """The kind of what nodes lack for pending pods."""
 
     RESOURCE = "Resource"
     NODES = "Nodes"
-    """Pods that ask for no resource find no node."""
+    """No node is available for pods without requests."""
     RULES = "Rules"
-    """Sums of resources would do: pod (anti-)affinity or topology spread keeps pods off."""
+    """Nodes have the resources, but pod (anti-)affinity or topology spread excludes them."""
     DEVICES = "Devices"
-    """Sums would do: other pods have shares of the GPUs."""
+    """Nodes have enough GPU capacity in sum, but no single GPU has enough left."""
 
 
 class Lack(msgspec.Struct, frozen=True):
-    """What nodes have too little of; `resource` names it where it is a single one."""
+    """What nodes lack; `resource` is its name where it is a single resource."""
 
     scarce: Scarce
     resource: str = ""
 
 
 class ResourceNeed(msgspec.Struct, frozen=True):
-    """The pods that one role asks for; `requests` is what each of them asks for."""
+    """The pods that one role asks for; `requests` are those of each pod."""
 
     role: str
     pods: Amount
@@ -36,26 +36,26 @@ class ResourceNeed(msgspec.Struct, frozen=True):
 
 
 class Shortage(msgspec.Struct, frozen=True, tag=True):
-    """Pods that find no room together."""
+    """Pods of a gang of which only `fitting` fit at once."""
 
     needs: tuple[ResourceNeed, ...]
     fitting: int
     lack: Lack
     domains: tuple[Domain, ...] = ()
-    """Where a topology is required: the domains in which most of them fit."""
+    """With a required topology: the domains in which most of the pods fit."""
 
 
 class NoRoom(msgspec.Struct, frozen=True, tag=True):
-    """One more pod finds no room."""
+    """No node has capacity for one more pod."""
 
     requests: Resources
     lack: Lack
     domains: tuple[Domain, ...] = ()
-    """Where a topology is required: the domains that it is kept to."""
+    """With a required topology: the domains to which the pod is limited."""
 
 
 class NodeRule(StrEnum):
-    """Which rule keeps pods of one shape off every node."""
+    """The constraint that excludes every node for pods of one shape."""
 
     UNSCHEDULABLE = "Unschedulable"
     """Every node is cordoned."""
@@ -63,13 +63,13 @@ class NodeRule(StrEnum):
     NODE_AFFINITY = "NodeAffinity"
     TAINTS = "Taints"
     TOPOLOGY = "Topology"
-    """None has the labels of the topology that is required."""
+    """No node has the label of the required topology."""
     OTHERS_UNSCHEDULABLE = "OthersUnschedulable"
-    """Every node that it may use is cordoned."""
+    """Every node that the other constraints permit is cordoned."""
 
 
 class NoEligibleNode(msgspec.Struct, frozen=True, tag=True):
-    """No node is one that the pods may use. `selector`: the node selector that none matches."""
+    """No node is eligible for the pods. `selector`: the node selector that no node matches."""
 
     rule: NodeRule
     selector: tuple[tuple[str, str], ...] = ()

@@ -1,4 +1,4 @@
-"""Labels, and what selects by them: nodes by one requirement after another, pods by selectors."""
+"""Labels, the requirements of node affinity, and label selectors of pods."""
 
 import re
 from collections import defaultdict
@@ -8,10 +8,10 @@ from typing import Final, TypeAlias
 import msgspec
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]
-"""A pod's labels, sorted by name, without those that number the pods of one template."""
+"""A pod's labels, sorted by name, without those that differ between pods of one template."""
 
 _INTEGER: Final = re.compile(r"([+-]?)0*([0-9]{1,19})")
-"""No more digits: a user's rule has any number of them, and int() refuses 5,000."""
+"""The bound on digits limits the work: int() raises for more than 4,300 of them."""
 _INT64: Final = 2**63
 
 
@@ -23,7 +23,7 @@ class Requirement(msgspec.Struct, frozen=True):
     values: tuple[str, ...]
 
     def holds(self, value: str | None) -> bool:
-        """For a label's value, None without the label; NotIn and DoesNotExist then hold too.
+        """Whether it matches a label's value: None is a missing label, which NotIn matches.
 
         Source: Kubernetes, labels.Requirement.
         """
@@ -43,7 +43,7 @@ class Requirement(msgspec.Struct, frozen=True):
 
 
 def compares(operator: str, value: str | None, bound: str) -> bool:
-    """Gt and Lt between whole numbers of 64 bits; anything else is neither.
+    """Gt and Lt between 64-bit integers; False for anything else.
 
     Source: Kubernetes, labels.Requirement (strconv.ParseInt).
     """
@@ -74,7 +74,7 @@ class Selector(msgspec.Struct, frozen=True):
 
 
 class Selectors:
-    """Many selectors, of which few match one pod: found by a label that it must have."""
+    """An index of many selectors by a label that a matching pod must have."""
 
     def __init__(self, selectors: Iterable[Selector]) -> None:
         self._by_label: defaultdict[tuple[str, str], list[Selector]] = defaultdict(list)
@@ -91,7 +91,7 @@ class Selectors:
         return bool(self._by_label or self._others)
 
     def matching(self, namespace: str, labels: Labels) -> Iterator[Selector]:
-        """Those that match a pod."""
+        """The selectors that match a pod with these labels."""
         found = dict(labels)
         for label in labels:
             yield from (

@@ -1,4 +1,4 @@
-"""Where the pods of a training job are to run near each other: domains of nodes, by node labels."""
+"""The topology that a training job requires or prefers, and domains of nodes."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -6,28 +6,28 @@ from typing import Final
 import msgspec
 
 HOSTNAME: Final = "kubernetes.io/hostname"
-"""The label of which each node is a domain."""
+"""The label by which each node is a domain of its own."""
 
 
 class Topology(msgspec.Struct, frozen=True):
-    """Domains are nodes with the same value of a label: a zone, a block, a rack, a node itself."""
+    """A domain is all nodes with the same value of a label: a zone, a block, a rack, one node."""
 
     required: tuple[tuple[str, str], ...] = ()
-    """(role, label): all its pods run in one domain; the role "" stands for the training job."""
+    """(role, label): the role's pods run in one domain; the role "" is the whole training job."""
     preferred: tuple[str, ...] = ()
-    """Labels, that of the widest domains first: as few domains of each as possible."""
+    """Labels, the widest first: the pods use as few domains of each as possible."""
 
     def __bool__(self) -> bool:
         return bool(self.required or self.preferred)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """All of its labels, that of the widest domains first."""
+        """All of its labels, the widest first."""
         return tuple(dict.fromkeys((*(label for _, label in self.required), *self.preferred)))
 
 
 class Domain(msgspec.Struct, frozen=True):
-    """One domain to which the pods of a role are kept, "" for those of all roles."""
+    """The domain to which the pods of a role are limited; the role "" stands for all roles."""
 
     label: str
     value: str
@@ -38,5 +38,5 @@ class Domain(msgspec.Struct, frozen=True):
 
 
 def is_one_node(domains: Iterable[Domain], node: str) -> bool:
-    """Whether no other node can be in all of these domains, in which `node` is."""
+    """Whether `node` is the only node that can be in all of these domains."""
     return any(one.label == HOSTNAME or one.value == node for one in domains)

@@ -1,6 +1,6 @@
-"""Teams: which namespaces are theirs, the capacity that they are owed, and the most they may hold.
+"""Teams: their namespaces, guaranteed capacity and limits.
 
-A team's figures count what its own namespaces and all teams below it hold together.
+The figures of a team include those of all teams below it.
 """
 
 from collections import defaultdict
@@ -15,16 +15,16 @@ from edl.model.selectors import Requirement
 from edl.quantities import Amount, Resources
 
 DEFAULT_TEAM: Final = "default"
-"""The team of namespaces that no other team names: it is guaranteed nothing."""
+"""The team of all other namespaces; it has no guarantee."""
 
 
 class Reclaim(StrEnum):
-    """What may be taken from borrowers for a team's guarantee."""
+    """What a team within its guarantee may reclaim from borrowers."""
 
     REPLICAS = "replicas"
     """Replicas above a job's minimum."""
     JOBS = "jobs"
-    """These first, then whole jobs."""
+    """Replicas above a job's minimum first, then whole jobs."""
 
 
 class Team(msgspec.Struct, frozen=True):
@@ -42,11 +42,11 @@ class Team(msgspec.Struct, frozen=True):
     """Sorted by key."""
     guaranteed: Resources = Resources()
     limit: tuple[tuple[str, Amount], ...] = ()
-    """(resource, most) sorted, borrowed capacity included; a resource without has no limit."""
+    """Sorted (resource, limit) pairs; borrowed capacity counts. Other resources have no limit."""
     weight: float = 1.0
-    """Its part of idle capacity, beside the teams of its parent; above 0."""
+    """Its share of idle capacity relative to its siblings; above 0."""
     lend: bool = True
-    """Whether others may use what it is guaranteed and does not use."""
+    """Whether other teams may borrow its unused guarantee."""
     reclaim: Reclaim = Reclaim.REPLICAS
 
 
@@ -62,7 +62,7 @@ class Teams(msgspec.Struct, frozen=True, dict=True):
 
     @classmethod
     def of(cls, teams: Iterable[Team]) -> "Teams":
-        """In any order; the team `default` is added to others."""
+        """From teams in any order; adds the team `default` unless there are none."""
         named = {team.name: team for team in teams}
         if named:
             named.setdefault(DEFAULT_TEAM, Team(DEFAULT_TEAM))
@@ -87,14 +87,14 @@ class Teams(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def children(self) -> Mapping[str, tuple[str, ...]]:
-        """Names by the name of their parent, the top's by an empty one; sorted."""
+        """Sorted names of teams by their parent's name; top-level teams are under ""."""
         found: defaultdict[str, list[str]] = defaultdict(list)
         for team in self.items:
             found[team.parent].append(team.name)
         return {parent: tuple(names) for parent, names in found.items()}
 
     def path(self, name: str) -> tuple[str, ...]:
-        """The team and its ancestors, the top last; nothing for an unknown name."""
+        """The team and its ancestors, the top last; empty for an unknown name."""
         return self._paths.get(name, ())
 
     def ancestors(self, name: str) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ class Teams(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def guaranteed(self) -> Mapping[str, Resources]:
-        """What each team is owed: what it states, else the sum of its children, by resource."""
+        """The guarantee of each team: its own, else the sum of its children's, by resource."""
         owed: dict[str, Resources] = {}
         for name in reversed(self.top_down):
             sums: defaultdict[str, int] = defaultdict(int)
@@ -131,9 +131,9 @@ class Teams(msgspec.Struct, frozen=True, dict=True):
         return owed
 
     def matches(self, namespace: str, labels: Mapping[str, str]) -> tuple[str, ...]:
-        """The teams that a namespace matches equally well, sorted; one, unless they contradict.
+        """The sorted teams that match a namespace best: one, unless the document is ambiguous.
 
-        A team that names it comes before patterns, and these before label selectors.
+        Exact names come before patterns, and patterns before label selectors.
         """
         named = self._named.get(namespace)
         if named:
@@ -161,7 +161,7 @@ class Teams(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _patterns(self) -> tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]:
-        """The patterns of each team that has any, in the pieces between their asterisks."""
+        """For each team with patterns, each pattern split at its asterisks."""
         found = (
             (team.name, tuple(tuple(one.split("*")) for one in team.namespaces if "*" in one))
             for team in self.items
