@@ -68,9 +68,9 @@ def web(replicas: int) -> Manifest:
 
 def elastic(experiment: Experiment, name: str) -> Iterator[Manifest]:
     """The training job as its users label it, in the words of Paddle's EDL controller."""
-    cast = f"master=1,pserver={experiment.pservers},trainer={experiment.min}..{experiment.max}"
+    all_roles = f"master=1,pserver={experiment.pservers},trainer={experiment.min}..{experiment.max}"
     notes = {
-        contract.ROLES: cast,
+        contract.ROLES: all_roles,
         contract.MODE: "cloud",
         contract.ENTRYPOINT: "python train.py",
         contract.WORKSPACE: "/home/job-1",

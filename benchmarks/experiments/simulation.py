@@ -95,12 +95,12 @@ def _nodes() -> Iterator[Node]:
 
 
 def _training(experiment: Experiment, arrival: Arrival) -> simulator.Training:
-    cast = (
+    all_roles = (
         WorkloadRole(MASTER.name, 1, 1, shape(MASTER)),
         WorkloadRole(PSERVER.name, experiment.pservers, experiment.pservers, shape(PSERVER)),
         WorkloadRole(TRAINER.name, experiment.min, experiment.max, shape(TRAINER)),
     )
-    job = simulator.queued(arrival.name, simulator.Workload("paddle", "cloud"), cast)
+    job = simulator.queued(arrival.name, simulator.Workload("paddle", "cloud"), all_roles)
     return simulator.Training(job, simulator.Work(arrival.work, _CURVE), arrival.at)
 
 

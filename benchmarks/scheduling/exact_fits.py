@@ -86,7 +86,7 @@ class DrawnCluster(NamedTuple):
         return next(pool for pool in self.pools if pool.name == name)
 
 
-_CASTS: Final[Sequence[tuple[str, str, tuple[tuple[str, int], ...], str]]] = (
+_ROLES: Final[Sequence[tuple[str, str, tuple[tuple[str, int], ...], str]]] = (
     ("tensorflow", "ps", (("ps", 2),), "worker"),
     ("tensorflow", "ps", (("chief", 1), ("ps", 2)), "worker"),
     ("mxnet", "dist", (("scheduler", 1), ("server", 2)), "worker"),
@@ -117,7 +117,7 @@ def drawn(seed: int) -> DrawnCluster:
 
 def _gang(random: Random, number: int, pools: Sequence[str]) -> DrawnGang:
     """Workers of one size on any pool, with what serves them on cores."""
-    framework, mode, served, worker = random.choice(_CASTS)
+    framework, mode, served, worker = random.choice(_ROLES)
     fixed = [(role, random.randint(1, most)) for role, most in served]
     roles = [DrawnRole(role, "cores", 1, count, count) for role, count in fixed]
     pool = random.choice(pools)
@@ -179,13 +179,13 @@ def fits(pods: Iterable[int], idle: Iterable[int]) -> bool:
 
 def jobs(cluster: DrawnCluster, gang: DrawnGang) -> Iterator[Json]:
     """Its Jobs as their user writes them."""
-    cast = ",".join(f"{role.name}={_range(role)}" for role in gang.roles)
+    all_roles = ",".join(f"{role.name}={_range(role)}" for role in gang.roles)
     for role in gang.roles:
         labels = {contract.FRAMEWORK: gang.framework}
         notes = {contract.MODE: gang.mode} if gang.mode else {}
         if len(gang.roles) > 1:
             labels |= {contract.JOB: gang.name, contract.ROLE: role.name}
-            notes[contract.ROLES] = cast
+            notes[contract.ROLES] = all_roles
         else:
             labels |= {contract.MIN: str(role.least), contract.MAX: str(role.most)}
         spec = pod_spec(cluster.pool(role.pool), role.units, written=role.name != "master")

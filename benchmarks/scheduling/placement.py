@@ -94,9 +94,9 @@ def node(number: int, cpu: int, gpu: int = 0, pool: str = "") -> Node:
 
 def exact_fit(*, gated: bool) -> NamedScenario:
     """Two parameter servers of 1 CPU and two workers of 3 CPU fill one node of 8 CPU."""
-    seats = [WorkloadRole("ps", 2, 2, shape(1)), WorkloadRole("worker", 2, 2, shape(3))]
+    roles = [WorkloadRole("ps", 2, 2, shape(1)), WorkloadRole("worker", 2, 2, shape(3))]
     kind = Workload("tensorflow", "ps", gated)
-    jobs = [Training(queued(f"job-{one:03}", kind, seats), length(600)) for one in range(40)]
+    jobs = [Training(queued(f"job-{one:03}", kind, roles), length(600)) for one in range(40)]
     return NamedScenario(
         "exact fit", Scenario(tuple(node(one, 8) for one in range(40)), tuple(jobs))
     )
@@ -116,11 +116,11 @@ def mixes(*, gated: bool) -> Iterator[NamedScenario]:
 def _mixed(random: Random, number: int, growth: int, *, gated: bool) -> Training:
     cpu, workers = random.choice((1, 2, 3, 5)), random.randint(1, 4)
     servers = random.randint(1, 2)
-    seats = [
+    roles = [
         WorkloadRole("ps", servers, servers, shape(1)),
         WorkloadRole("worker", workers, workers * growth, shape(cpu)),
     ]
-    job = queued(f"job-{number:03}", Workload("tensorflow", "ps", gated), seats)
+    job = queued(f"job-{number:03}", Workload("tensorflow", "ps", gated), roles)
     return Training(job, Work(random.randint(100, 900) * workers), at=random.randint(0, 300))
 
 
@@ -156,7 +156,7 @@ def _gang(random: Random, number: int, *, gated: bool) -> TrainingJob:
     name, small, least = f"job-{number:03}", shape(1), random.randint(1, 6)
     large, most = _drawn_shape(random, name), least * random.choice((1, 1, 2, 4))
     worker, two = WorkloadRole("worker", least, most, large), random.randint(1, 2)
-    casts = (
+    roles = (
         (Workload("tensorflow", "ps", gated), [WorkloadRole("ps", two, two, small), worker]),
         (Workload("tensorflow", "", gated), [WorkloadRole("chief", 1, 1, small), worker]),
         (Workload("horovod", "", gated), [WorkloadRole("launcher", 1, 1, small), worker]),
@@ -174,7 +174,7 @@ def _gang(random: Random, number: int, *, gated: bool) -> TrainingJob:
         ),
         (Workload("pytorch", "", gated), [worker]),
     )
-    return queued(name, *random.choice(casts), priority=random.choice((0, 0, 0, 10)))
+    return queued(name, *random.choice(roles), priority=random.choice((0, 0, 0, 10)))
 
 
 def _drawn_shape(random: Random, name: str) -> Shape:

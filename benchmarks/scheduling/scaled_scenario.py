@@ -31,11 +31,11 @@ def group(node: Node, prefix: str) -> NodeGroup:
 def jobs(training: Training) -> Iterator[Json]:
     """The Jobs of a training job as its user writes them. The pods of the role that decides end."""
     job = training.job
-    cast = ",".join(f"{role.name}={_range(role)}" for role in job.roles)
+    all_roles = ",".join(f"{role.name}={_range(role)}" for role in job.roles)
     base = next(role.spec.min for role in job.roles if role.name == training.counted)
     seconds = training.work.seconds / base / SPEED
     for role in job.roles:
-        yield _job(job, role, cast, f"{seconds:.1f}s" if role.spec.is_leader else "")
+        yield _job(job, role, all_roles, f"{seconds:.1f}s" if role.spec.is_leader else "")
 
 
 def _range(role: Role) -> str:
@@ -46,14 +46,14 @@ def _range(role: Role) -> str:
     )
 
 
-def _job(job: TrainingJob, role: Role, cast: str, ends_after: str) -> Json:
+def _job(job: TrainingJob, role: Role, all_roles: str, ends_after: str) -> Json:
     name = job.key.name
     labels = {contract.FRAMEWORK: job.framework}
     if len(job.roles) > 1:
         labels |= {contract.JOB: name, contract.ROLE: role.name}
     else:
         labels |= {contract.MIN: str(role.spec.min), contract.MAX: str(role.spec.max)}
-    notes = {contract.ROLES: cast} if len(job.roles) > 1 else {}
+    notes = {contract.ROLES: all_roles} if len(job.roles) > 1 else {}
     if job.mode:
         notes[contract.MODE] = job.mode
     pod: Json = {"restartPolicy": "Never", **_spec(role.template.shape, alone=role.name in _ALONE)}

@@ -26,10 +26,10 @@ class Expectations:
         for name, job in look.jobs.items():
             self._see_size(name, job)
             self.jobs[name] = job
-        for seat, uid in look.uids.items():
-            if seat[0] in UNTOUCHED and self.uids.setdefault(seat, uid) != uid:
-                self.replaced.setdefault(seat[0], set()).add(uid)
-                self.fail(f"{seat[0]} index {seat[1]} was replaced: it must never be touched")
+        for pod, uid in look.uids.items():
+            if pod[0] in UNTOUCHED and self.uids.setdefault(pod, uid) != uid:
+                self.replaced.setdefault(pod[0], set()).add(uid)
+                self.fail(f"{pod[0]} index {pod[1]} was replaced: it must never be touched")
 
     def _see_size(self, name: str, job: JobLook) -> None:
         if job.suspended or job.done or job.size == 0 or job.succeeded:

@@ -54,7 +54,7 @@ def look(cluster: Cluster, at: float) -> Look:
         jobs={
             job["metadata"]["name"]: _job(job, running, succeeded) for job in _items(cluster, "Job")
         },
-        uids={_seat(pod): pod["metadata"]["uid"] for pod in live if pod not in web},
+        uids={_index_of(pod): pod["metadata"]["uid"] for pod in live if pod not in web},
         web=sum(pod in running for pod in web),
         web_wanted=len(web),
     )
@@ -65,7 +65,7 @@ def _items(cluster: Cluster, kind: str) -> list[Json]:
     return [json.loads(item) for item in listing.items]
 
 
-def _seat(pod: Json) -> tuple[str, str]:
+def _index_of(pod: Json) -> tuple[str, str]:
     labels = pod["metadata"].get("labels", {})
     index = labels.get(contract.COMPLETION_INDEX_ANNOTATION, "")
     return labels.get(contract.JOB_NAME_LABEL, ""), index
@@ -77,8 +77,8 @@ def _job(job: Json, running: list[Json], succeeded: list[Json]) -> JobLook:
     conditions = job.get("status", {}).get("conditions", ())
     return JobLook(
         size=spec.get("parallelism", 1),
-        running=sum(_seat(pod)[0] == metadata["name"] for pod in running),
-        succeeded=sum(_seat(pod)[0] == metadata["name"] for pod in succeeded),
+        running=sum(_index_of(pod)[0] == metadata["name"] for pod in running),
+        succeeded=sum(_index_of(pod)[0] == metadata["name"] for pod in succeeded),
         suspended=bool(spec.get("suspend")),
         done=any(c["type"] in ("Complete", "Failed") and c["status"] == "True" for c in conditions),
         reason=metadata.get("annotations", {}).get(contract.MESSAGE, ""),

@@ -36,7 +36,7 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.SCALE_SUCCEEDED: "A manual size with a time limit has come.",
     Code.COMPLETE: "The training job is done.",
     Code.FAILED: "The training job has failed.",
-    Code.INCOMPLETE: "Jobs of its cast do not exist yet.",
+    Code.INCOMPLETE: "Jobs of its roles do not exist yet.",
     Code.INVALID: "What its Jobs say makes no sense; the message says what.",
     Code.WRITE_REFUSED: "The API server refuses a change of its Jobs.",
     Code.START_REFUSED: "The API server refuses its start; it is tried again with back-off.",
@@ -98,7 +98,7 @@ _BOUNDS: Final[Mapping[StrEnum, str]] = {
 _HINDRANCES: Final[Mapping[StrEnum, str]] = {
     JobCondition.PAUSED: "It is paused.",
     JobCondition.PROBLEM: "It is invalid, or its start is refused.",
-    JobCondition.MISSING: "Jobs of its cast do not exist.",
+    JobCondition.MISSING: "Jobs of its roles do not exist.",
     JobCondition.FIXED: "The size of the role is fixed.",
     JobCondition.NEARLY_DONE: "It is nearly finished, or some of its pods have succeeded.",
     JobCondition.RULE: "A rule of the plan; `reason` is its code.",

@@ -29,7 +29,7 @@ class RoleManifest(msgspec.Struct, frozen=True):
     annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
-    def seat(self) -> str:
+    def entry(self) -> str:
         """`worker=1..12`, as the annotation `edl.dev/roles` says it."""
         least, most = self.sizes.least, self.sizes.most
         return f"{self.role}={most}" if self.sizes.fixed else f"{self.role}={least}..{most}"
@@ -56,8 +56,8 @@ def manifests(training: TrainingManifest) -> tuple[Json, ...]:
     if len(training.parts) > 1 and not training.metadata.name:
         _miss_name(training.metadata.fields)
         return ()
-    cast = ",".join(part.seat for part in training.parts)
-    return tuple(copy.deepcopy(_job(training, part, cast)) for part in training.parts)
+    all_roles = ",".join(part.entry for part in training.parts)
+    return tuple(copy.deepcopy(_job(training, part, all_roles)) for part in training.parts)
 
 
 def _miss_name(metadata: Fields) -> None:
@@ -68,10 +68,10 @@ def _miss_name(metadata: Fields) -> None:
     metadata.wrong(name, what, "peers find each other by name: set metadata.name")
 
 
-def _job(training: TrainingManifest, part: RoleManifest, cast: str) -> Json:
+def _job(training: TrainingManifest, part: RoleManifest, all_roles: str) -> Json:
     alone = len(training.parts) == 1
     name = training.metadata.name
-    annotations = {} if alone else {contract.ROLES: cast}
+    annotations = {} if alone else {contract.ROLES: all_roles}
     return _NAMES | {
         "metadata": training.metadata.of(
             name if alone else f"{name}-{part.role}",

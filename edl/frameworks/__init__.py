@@ -48,12 +48,14 @@ def needs_placement(framework: str, mode: str, roles: Sequence[str]) -> bool:
 
 def is_leader(spec: JobSpec) -> bool:
     """Whether this role's end is the training job's end."""
-    return FRAMEWORKS[spec.framework].decider([seat.role for seat in spec.cast]) == spec.role
+    return (
+        FRAMEWORKS[spec.framework].decider([bounds.role for bounds in spec.all_roles]) == spec.role
+    )
 
 
 def execs(spec: JobSpec) -> bool:
     """Whether pods of this role run commands in those of others: they need the right to."""
-    mode = _mode(spec.framework, spec.mode, [seat.role for seat in spec.cast])
+    mode = _mode(spec.framework, spec.mode, [bounds.role for bounds in spec.all_roles])
     return bool(mode and mode.execs) and is_leader(spec)
 
 

@@ -94,12 +94,12 @@ class Cooldown(msgspec.Struct, frozen=True):
 
 
 class Mode(msgspec.Struct, frozen=True):
-    """A way to run a framework. The default mode is the first whose `role` the cast has."""
+    """A way to run a framework. The default mode is the first whose `role` the job has."""
 
     name: str
     resizing: ResizePolicy
     role: str = ""
-    """The role by which a cast shows this mode; empty: any cast will do."""
+    """The role that selects this mode; empty: any roles do."""
     needed: tuple[str, ...] = ()
     """Roles that it cannot be without."""
     roles: tuple[str, ...] = ()
@@ -141,7 +141,7 @@ class FrameworkOption(msgspec.Struct, frozen=True):
 class Framework(msgspec.Struct, frozen=True, dict=True):
     """One training framework, as a row of facts and one function.
 
-    `deciders` in order: the first of them that the cast has decides how the training job ends.
+    `deciders` in order: the first of them that the job has decides how the training job ends.
     `ranked`: every pod has an index and an address.
     """
 
@@ -168,7 +168,7 @@ class Framework(msgspec.Struct, frozen=True, dict=True):
         return {kind.name: kind for kind in self.roles}
 
     def decider(self, roles: Sequence[str]) -> str:
-        """Which of the cast's roles decides; empty if none of them can."""
+        """Which of the roles decides; empty if none of them can."""
         return next((name for name in self.deciders if name in roles), "")
 
     def only_one(self, role: str, mode: Mode) -> str:
@@ -179,7 +179,7 @@ class Framework(msgspec.Struct, frozen=True, dict=True):
             return ""
         wider = next((one.needed for one in self.modes if role in one.needed), ())
         others = ", ".join(f"add {name}=…" for name in wider if name != role)
-        more = f"; for more, name the whole cast: {others}" if others else ""
+        more = f"; for more, list all roles: {others}" if others else ""
         return f"mode {mode.name} has exactly one{more}"
 
     def mode(self, name: str, roles: Sequence[str]) -> Mode | None:

@@ -48,7 +48,7 @@ def _widest_cluster(spec: JobSpec) -> str:
 
 def _mx_config(spec: JobSpec, cluster: str) -> Env:
     # Composed as text: the index is a number, and the cluster JSON, that the kubelet expands.
-    roles = sorted(seat.role for seat in spec.cast)
+    roles = sorted(bounds.role for bounds in spec.all_roles)
     keys = {role: _SERVER_KEY if role == _TUNER_SERVER else "" for role in roles}
     labels = json.dumps(keys, separators=(",", ":"))
     return Env(
@@ -65,7 +65,7 @@ def _itself(spec: JobSpec) -> tuple[Env, ...]:
 def _trained(spec: JobSpec) -> tuple[Env, ...]:
     """A scheduler, servers and workers."""
     (scheduler,) = addresses.hosts(spec, _SCHEDULER, 1)
-    sizes = {seat.role: seat.max for seat in spec.cast}
+    sizes = {bounds.role: bounds.max for bounds in spec.all_roles}
     env = (
         *_told(spec),
         Env(contract.DMLC_PS_ROOT_URI_ENV, scheduler),
@@ -79,13 +79,13 @@ def _trained(spec: JobSpec) -> tuple[Env, ...]:
 
 
 def _workers(spec: JobSpec) -> int:
-    return next(seat.max for seat in spec.cast if seat.role == _WORKER)
+    return next(bounds.max for bounds in spec.all_roles if bounds.role == _WORKER)
 
 
 def _told(spec: JobSpec) -> tuple[Env, ...]:
     """What depends on how many workers run."""
     if spec.rank is not None:
-        # Bare pods are never resized: they are the whole cast.
+        # Bare pods are never resized: they are all pods of the job.
         return (
             _mx_config(spec, _widest_cluster(spec)),
             Env(contract.DMLC_NUM_WORKER_ENV, str(_workers(spec))),

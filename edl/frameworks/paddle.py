@@ -24,7 +24,7 @@ _PORT_NAME: Final = "paddle"
 
 
 def _endpoints(spec: JobSpec, role: str) -> str:
-    (count,) = (seat.max for seat in spec.cast if seat.role == role)
+    (count,) = (bounds.max for bounds in spec.all_roles if bounds.role == role)
     return ",".join(f"{host}:{spec.port}" for host in addresses.hosts(spec, role, count))
 
 
@@ -33,7 +33,7 @@ def _trainers(spec: JobSpec) -> tuple[Env, ...]:
     number, where = "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ENDPOINTS"
     if spec.rank is None:
         return (Env(number, annotation=contract.WORKERS), Env(where, annotation=contract.CLUSTER))
-    # Bare pods are never resized: they are the whole cast.
+    # Bare pods are never resized: they are all pods of the job.
     endpoints = _endpoints(spec, _TRAINER)
     return (Env(number, str(endpoints.count(",") + 1)), Env(where, endpoints))
 

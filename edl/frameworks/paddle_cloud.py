@@ -1,8 +1,8 @@
 """Paddle's cloud mode: what PaddlePaddle's EDL controller gave the images of its v1 and Fluid days.
 
 Names, values and commands as its pkg/updater/jobparser.go writes them (podEnv, podPorts, parseTo…).
-A master in the cast is what its spec called fault_tolerant: then trainers come and go by the tasks
-that the master hands out. Without one, every number is that of the last start.
+A master among the roles is what its spec called fault_tolerant: then trainers join and leave by the
+tasks that the master hands out. Without one, every number is that of the last start.
 """
 
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ _ETCD: Final = (
 
 
 def describe(spec: JobSpec) -> Needs:
-    tolerant = any(seat.role == _MASTER for seat in spec.cast)
+    tolerant = any(bounds.role == _MASTER for bounds in spec.all_roles)
     master = spec.role == _MASTER
     image = spec.setting(contract.ETCD_IMAGE)
     return Needs(
@@ -78,7 +78,7 @@ def _ports(spec: JobSpec) -> tuple[tuple[str, int], ...]:
 
 def _env(spec: JobSpec, *, tolerant: bool) -> tuple[Env, ...]:
     entry = spec.setting(contract.ENTRYPOINT)
-    sizes = {seat.role: str(seat.min) for seat in spec.cast}
+    sizes = {bounds.role: str(bounds.min) for bounds in spec.all_roles}
     pairs = {
         "PSERVERS": sizes["pserver"],
         "ENTRY": entry,

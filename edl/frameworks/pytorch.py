@@ -71,7 +71,7 @@ def _worker(spec: JobSpec) -> Needs:
 
 def _meeting(spec: JobSpec) -> tuple[str, str]:
     """The store's host, and PET_RDZV_CONF."""
-    if any(seat.role == _RENDEZVOUS for seat in spec.cast):
+    if any(bounds.role == _RENDEZVOUS for bounds in spec.all_roles):
         (host,) = addresses.hosts(spec, _RENDEZVOUS, 1)
         return host, f"{_LAST_CALL},is_host=0"
     if spec.rank is not None:

@@ -60,14 +60,14 @@ def at_start(members: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
 
 def describe(spec: JobSpec) -> Needs:
     if spec.mode != "collective" or spec.rank is not None:
-        # Bare pods are never resized: their cluster is the whole cast in every mode.
+        # Bare pods are never resized: their cluster lists all roles in every mode.
         env: tuple[Env, ...] = (Env(contract.TF_CONFIG_ENV, _tf_config(spec.role, _known(spec))),)
     else:
         env = (
             Env(contract.CLUSTER_ENV, annotation=contract.CLUSTER),
             Env(contract.TF_CONFIG_ENV, _tf_config(spec.role, _CLUSTER)),
         )
-    decider = FRAMEWORK.decider([seat.role for seat in spec.cast])
+    decider = FRAMEWORK.decider([bounds.role for bounds in spec.all_roles])
     return Needs(
         env=env,
         ports=((_PORT_NAME, spec.port),),

@@ -17,16 +17,16 @@ _NAME: Final = "metadata.name"
 
 
 def check(
-    form: ManifestReader, framework: Framework, seat: RoleBounds, cast: Sequence[RoleBounds]
+    form: ManifestReader, framework: Framework, bounds: RoleBounds, all_roles: Sequence[RoleBounds]
 ) -> None:
     """Findings for every invalid name."""
     if form.is_pod:
-        _check_pod(form, seat, cast)
+        _check_pod(form, bounds, all_roles)
     else:
-        _check_job(form, framework, seat, cast)
-        _check_template(form, framework, seat.role)
+        _check_job(form, framework, bounds, all_roles)
+        _check_template(form, framework, bounds.role)
     if framework.ranked and form.job_name:
-        _check_hosts(form, seat)
+        _check_hosts(form, bounds)
     elif len(form.job_name) > _LONGEST_LABEL:
         what = f"it has {len(form.job_name)} characters"
         form.found(_NAME, what, f"at most {_LONGEST_LABEL}, or a shorter label {contract.JOB}")
@@ -34,24 +34,28 @@ def check(
         form.found(_NAME, f'"{form.name}" is not a name', "a-z, 0-9, - and .")
 
 
-def _check_pod(form: ManifestReader, seat: RoleBounds, cast: Sequence[RoleBounds]) -> None:
+def _check_pod(form: ManifestReader, bounds: RoleBounds, all_roles: Sequence[RoleBounds]) -> None:
     """A bare pod finds its peers by this label alone."""
-    if contract.JOB not in form.labels and (seat.max > 1 or cast or not form.name):
+    if contract.JOB not in form.labels and (bounds.max > 1 or all_roles or not form.name):
         what = "a bare pod finds its peers by it"
         form.found(form.label_path(contract.JOB), what, "write the same name on each of them")
 
 
 def _check_job(
-    form: ManifestReader, framework: Framework, seat: RoleBounds, cast: Sequence[RoleBounds]
+    form: ManifestReader, framework: Framework, bounds: RoleBounds, all_roles: Sequence[RoleBounds]
 ) -> None:
-    if seat.role not in framework.kinds or (cast and all(one.role != seat.role for one in cast)):
+    if bounds.role not in framework.kinds or (
+        all_roles and all(one.role != bounds.role for one in all_roles)
+    ):
         return  # it is said, and what the name should be follows from it
-    expected = f"{form.job_name}-{seat.role}"
-    if not form.name and (framework.ranked or cast):
+    expected = f"{form.job_name}-{bounds.role}"
+    if not form.name and (framework.ranked or all_roles):
         what = "generateName gives no address"
         form.found(_NAME, what, "peers find each other by name: set it")
-    elif len(cast) > 1 and form.name != expected:
-        form.found(_NAME, f'"{form.name}" in a cast', f'its siblings look for "{expected}"')
+    elif len(all_roles) > 1 and form.name != expected:
+        form.found(
+            _NAME, f'"{form.name}" as one of several Jobs', f'the others expect "{expected}"'
+        )
 
 
 def _check_template(form: ManifestReader, framework: Framework, role: str) -> None:
@@ -71,16 +75,16 @@ def _check_template(form: ManifestReader, framework: Framework, role: str) -> No
         )
 
 
-def _check_hosts(form: ManifestReader, seat: RoleBounds) -> None:
+def _check_hosts(form: ManifestReader, bounds: RoleBounds) -> None:
     """The Service's name and the longest host name, as DNS labels (docs/kubernetes.md 14)."""
     job = form.job_name
     path = form.label_path(contract.JOB) if form.labels.get(contract.JOB) else _NAME
     if not _SERVICE.fullmatch(job):
         form.found(path, f'"{job}" is not a host name', "a-z, 0-9 and -, beginning with a letter")
-    owner = f"{job}-{seat.role}" if form.is_pod else form.name
+    owner = f"{job}-{bounds.role}" if form.is_pod else form.name
     if owner not in ("", job) and not form.is_pod and not _HOST.fullmatch(owner):
         form.found(_NAME, f'"{owner}" is not a host name', "a-z, 0-9 and -")
-    longest = f"{owner}-{seat.max - 1}"
+    longest = f"{owner}-{bounds.max - 1}"
     if len(longest) > _LONGEST_LABEL:
         form.found(
             _NAME if not form.is_pod else path,

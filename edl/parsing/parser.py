@@ -10,7 +10,7 @@ from edl.frameworks.base import Framework, Mode
 from edl.model import ResizePolicy
 from edl.parsing import name_checks, role_bounds, topology_labels
 from edl.parsing.manifest_reader import ManifestReader
-from edl.parsing.role_bounds import read_bounds, read_cast
+from edl.parsing.role_bounds import read_bounds, read_roles
 from edl.spec.job_spec import (
     POD_POLICIES,
     JobSpec,
@@ -47,10 +47,10 @@ def _framework(form: ManifestReader) -> Framework | None:
 def _read(form: ManifestReader, framework: Framework) -> JobSpec:
     """The spec of a manifest; valid only if there are no findings."""
     role = _role(form, framework)
-    cast = read_cast(form, framework)
-    seat = read_bounds(form, role, cast)
-    mode = _mode(form, framework, cast or (seat,))
-    _check(form, framework, seat, mode, cast)
+    all_roles = read_roles(form, framework)
+    bounds = read_bounds(form, role, all_roles)
+    mode = _mode(form, framework, all_roles or (bounds,))
+    _check(form, framework, bounds, mode, all_roles)
     return JobSpec(
         namespace=form.namespace,
         name=form.name,
@@ -58,10 +58,10 @@ def _read(form: ManifestReader, framework: Framework) -> JobSpec:
         framework=framework.name,
         role=role,
         mode=mode.name if mode else "",
-        cast=cast or (seat,),
+        all_roles=all_roles or (bounds,),
         indexed=framework.ranked,
-        scaling=_scaling(form, framework, seat, mode),
-        scheduling=_scheduling(form, cast or (seat,)),
+        scaling=_scaling(form, framework, bounds, mode),
+        scheduling=_scheduling(form, all_roles or (bounds,)),
         resources=_resources(
             form, form.own_cpus if mode and mode.threads and role == framework.worker else 0
         ),
@@ -71,19 +71,21 @@ def _read(form: ManifestReader, framework: Framework) -> JobSpec:
             ttl=form.count(contract.TTL, least=0),
             restart=_restart(form),
         ),
-        rank=_rank(form, seat) if form.is_pod else None,
+        rank=_rank(form, bounds) if form.is_pod else None,
         settings=_settings(form, framework),
     )
 
 
 def _scaling(
-    form: ManifestReader, framework: Framework, seat: RoleBounds, mode: Mode | None
+    form: ManifestReader, framework: Framework, bounds: RoleBounds, mode: Mode | None
 ) -> ScalingSpec:
     return ScalingSpec(
-        min=seat.min,
-        max=seat.max,
-        resizing=_resizing(framework, seat, mode, form.parallelism if form.created else seat.min),
-        replicas=_manual_size(form, framework, seat),
+        min=bounds.min,
+        max=bounds.max,
+        resizing=_resizing(
+            framework, bounds, mode, form.parallelism if form.created else bounds.min
+        ),
+        replicas=_manual_size(form, framework, bounds),
         timeout=form.duration(contract.SCALE_TIMEOUT),
         fallback=form.count(contract.SCALE_FALLBACK),
         cooldown=form.duration(contract.COOLDOWN, least=cooldowns.LEAST, most=cooldowns.MOST),
@@ -92,9 +94,9 @@ def _scaling(
     )
 
 
-def _scheduling(form: ManifestReader, cast: Sequence[RoleBounds]) -> SchedulingSpec:
+def _scheduling(form: ManifestReader, all_roles: Sequence[RoleBounds]) -> SchedulingSpec:
     return SchedulingSpec(
-        topology=topology_labels.read(form, frozenset(one.role for one in cast)),
+        topology=topology_labels.read(form, frozenset(one.role for one in all_roles)),
         provision=form.choice(contract.PROVISION, Provision, Provision.MINIMUM),
         duration=form.duration(contract.DURATION),
         progress=form.part(contract.PROGRESS),
@@ -114,13 +116,13 @@ def _resources(form: ManifestReader, threads: int) -> ResourceSpec:
 def _check(
     form: ManifestReader,
     framework: Framework,
-    seat: RoleBounds,
+    bounds: RoleBounds,
     mode: Mode | None,
-    cast: Sequence[RoleBounds],
+    all_roles: Sequence[RoleBounds],
 ) -> None:
-    _check_role(form, framework, seat, mode)
-    _check_account(form, framework, seat.role, mode)
-    name_checks.check(form, framework, seat, cast)
+    _check_role(form, framework, bounds, mode)
+    _check_account(form, framework, bounds.role, mode)
+    name_checks.check(form, framework, bounds, all_roles)
     if framework.ranked and not form.is_pod:
         _check_ranks(form)
 
@@ -134,9 +136,11 @@ def _role(form: ManifestReader, framework: Framework) -> str:
     return role
 
 
-def _mode(form: ManifestReader, framework: Framework, cast: Sequence[RoleBounds]) -> Mode | None:
+def _mode(
+    form: ManifestReader, framework: Framework, all_roles: Sequence[RoleBounds]
+) -> Mode | None:
     name = form.annotations.get(contract.MODE, "")
-    roles = [seat.role for seat in cast]
+    roles = [bounds.role for bounds in all_roles]
     mode = framework.mode(name, roles)
     unread = role_bounds.unread(form)
     if mode is None and not (unread and name in {one.name for one in framework.modes}):
@@ -157,29 +161,29 @@ def _mode(form: ManifestReader, framework: Framework, cast: Sequence[RoleBounds]
     if not absent and not framework.decider(roles):
         form.found(
             path,
-            f"no role of the cast decides when {framework.name} is done",
-            f"name the whole cast, with a {' or '.join(framework.deciders)}",
+            f"none of its roles decides when {framework.name} is done",
+            f"list all roles, with a {' or '.join(framework.deciders)}",
         )
     return mode
 
 
 def _check_role(
-    form: ManifestReader, framework: Framework, seat: RoleBounds, mode: Mode | None
+    form: ManifestReader, framework: Framework, bounds: RoleBounds, mode: Mode | None
 ) -> None:
-    kind = framework.kinds.get(seat.role)
+    kind = framework.kinds.get(bounds.role)
     if kind is None or mode is None:
         return
     path = form.label_path(contract.MAX)
-    if not kind.resizable and seat.min != seat.max:
-        form.found(path, f"a {seat.role} is never resized", "min = max, or leave both out")
-    if seat.max > 1 and (limit := framework.only_one(seat.role, mode)):
-        form.found(path, f"{seat.max} × {seat.role}", limit)
+    if not kind.resizable and bounds.min != bounds.max:
+        form.found(path, f"a {bounds.role} is never resized", "min = max, or leave both out")
+    if bounds.max > 1 and (limit := framework.only_one(bounds.role, mode)):
+        form.found(path, f"{bounds.max} × {bounds.role}", limit)
     completions = form.completions
     default = "" if "completions" in form.job else ", the default"
-    if mode.resizing is ResizePolicy.ITEMS and completions is not None and seat.max > completions:
+    if mode.resizing is ResizePolicy.ITEMS and completions is not None and bounds.max > completions:
         form.found(
             path,
-            f"max {seat.max} is above spec.completions {completions}{default}",
+            f"max {bounds.max} is above spec.completions {completions}{default}",
             "framework none counts work items: set completions to their number, or leave it out "
             "with spec.parallelism for a work queue",
         )
@@ -196,24 +200,26 @@ def _check_ranks(form: ManifestReader) -> None:
         )
 
 
-def _resizing(framework: Framework, seat: RoleBounds, mode: Mode | None, size: int) -> ResizePolicy:
+def _resizing(
+    framework: Framework, bounds: RoleBounds, mode: Mode | None, size: int
+) -> ResizePolicy:
     """Equal min and max mean a fixed size, unless the current size differs after an edit."""
-    kind = framework.kinds.get(seat.role)
-    elastic = kind and kind.resizable and not seat.min == seat.max == size
+    kind = framework.kinds.get(bounds.role)
+    elastic = kind and kind.resizable and not bounds.min == bounds.max == size
     return mode.resizing if mode and elastic else ResizePolicy.FIXED
 
 
-def _manual_size(form: ManifestReader, framework: Framework, seat: RoleBounds) -> int | None:
+def _manual_size(form: ManifestReader, framework: Framework, bounds: RoleBounds) -> int | None:
     wanted = form.count(contract.REPLICAS)
     path = form.annotation_path(contract.REPLICAS)
-    kind = framework.kinds.get(seat.role)
+    kind = framework.kinds.get(bounds.role)
     if wanted is not None and kind is not None and not kind.resizable:
-        if wanted != seat.min:
-            form.found(path, f"a {seat.role} is never resized", "remove it")
-    elif wanted is not None and not seat.min <= wanted <= seat.max:
+        if wanted != bounds.min:
+            form.found(path, f"a {bounds.role} is never resized", "remove it")
+    elif wanted is not None and not bounds.min <= wanted <= bounds.max:
         form.found(
             path,
-            f"{wanted} is outside {seat.role}={seat.min}..{seat.max}",
+            f"{wanted} is outside {bounds.role}={bounds.min}..{bounds.max}",
             f"change {contract.MIN} or {contract.MAX}, or remove it",
         )
     return wanted
@@ -257,12 +263,14 @@ def _paused(form: ManifestReader) -> bool:
     return text == contract.TRUE
 
 
-def _rank(form: ManifestReader, seat: RoleBounds) -> int:
+def _rank(form: ManifestReader, bounds: RoleBounds) -> int:
     """A bare pod's index, 0 without it."""
     rank = form.count(contract.RANK, least=0) or 0
-    if rank >= seat.max:
+    if rank >= bounds.max:
         path = form.annotation_path(contract.RANK)
-        form.found(path, f"{rank} of {seat.max} pods", f"0..{seat.max - 1}, see {contract.SIZE}")
+        form.found(
+            path, f"{rank} of {bounds.max} pods", f"0..{bounds.max - 1}, see {contract.SIZE}"
+        )
     return rank
 
 

@@ -42,13 +42,13 @@ class Workload(msgspec.Struct, frozen=True):
     topology: Topology = Topology()
 
 
-Cast: TypeAlias = tuple[Framework, Mode, Sequence[WorkloadRole]]
+RoleContext: TypeAlias = tuple[Framework, Mode, Sequence[WorkloadRole]]
 
 
 def queued(
     name: str,
     kind: Workload,
-    cast: Sequence[WorkloadRole],
+    all_roles: Sequence[WorkloadRole],
     *,
     priority: int = 0,
     items: int | None = None,
@@ -58,14 +58,14 @@ def queued(
     `items`: the number of work items (framework `none`). `queued_at` is set on arrival. Raises
     ValueError for a job that the webhook would refuse.
     """
-    framework, mode = _known(kind, cast)
-    of = (framework, mode, cast)
+    framework, mode = _known(kind, all_roles)
+    of = (framework, mode, all_roles)
     return TrainingJob(
         key=JobKey(NAMESPACE, name),
         framework=kind.framework,
         roles=tuple(
-            _role(kind, of, seat, name if len(cast) == 1 else f"{name}-{seat.role}", items)
-            for seat in cast
+            _role(kind, of, role, name if len(all_roles) == 1 else f"{name}-{role.role}", items)
+            for role in all_roles
         ),
         queued_at=START,
         priority=priority,
@@ -73,50 +73,50 @@ def queued(
     )
 
 
-def _role(kind: Workload, of: Cast, seat: WorkloadRole, job: str, items: int | None) -> Role:
+def _role(kind: Workload, of: RoleContext, role: WorkloadRole, job: str, items: int | None) -> Role:
     """One suspended Job. `items` apply only if its pods have no ranks."""
-    framework, mode, cast = of
-    names = [one.role for one in cast]
+    framework, mode, all_roles = of
+    names = [one.role for one in all_roles]
     return Role(
-        name=seat.role,
+        name=role.role,
         job=job,
-        uid=job if len(cast) > 1 else f"{job}-{seat.role}",
+        uid=job if len(all_roles) > 1 else f"{job}-{role.role}",
         version="1",
         spec=RoleSpec(
-            min=seat.min,
-            max=seat.max,
-            resizing=_resizing(framework, mode, seat),
-            is_leader=seat.role == framework.decider(names),
-            is_service=framework.kinds[seat.role].serves,
+            min=role.min,
+            max=role.max,
+            resizing=_resizing(framework, mode, role),
+            is_leader=role.role == framework.decider(names),
+            is_service=framework.kinds[role.role].serves,
             indexed=framework.ranked,
             port=mode.port or framework.port,
             topology=kind.topology,
         ),
         status=RoleStatus(
-            size=seat.min, suspended=True, remaining=None if framework.ranked else items
+            size=role.min, suspended=True, remaining=None if framework.ranked else items
         ),
-        template=PodTemplate(shape=seat.shape, gated=_gated(kind, cast)),
+        template=PodTemplate(shape=role.shape, gated=_gated(kind, all_roles)),
     )
 
 
-def _gated(kind: Workload, cast: Sequence[WorkloadRole]) -> bool:
-    roles = [seat.role for seat in cast]
+def _gated(kind: Workload, all_roles: Sequence[WorkloadRole]) -> bool:
+    roles = [role.role for role in all_roles]
     together = needs_placement(kind.framework, kind.mode, roles)
     return kind.gated and (together or bool(kind.topology))
 
 
-def _resizing(framework: Framework, mode: Mode, seat: WorkloadRole) -> ResizePolicy:
-    elastic = framework.kinds[seat.role].resizable and seat.min < seat.max
+def _resizing(framework: Framework, mode: Mode, role: WorkloadRole) -> ResizePolicy:
+    elastic = framework.kinds[role.role].resizable and role.min < role.max
     return mode.resizing if elastic else ResizePolicy.FIXED
 
 
-def _known(kind: Workload, cast: Sequence[WorkloadRole]) -> tuple[Framework, Mode]:
+def _known(kind: Workload, all_roles: Sequence[WorkloadRole]) -> tuple[Framework, Mode]:
     framework = FRAMEWORKS.get(kind.framework)
     if framework is None:
         raise ValueError(f'framework: "{kind.framework}"; one of {", ".join(FRAMEWORKS)}')
-    roles = [seat.role for seat in cast]
-    for seat in cast:
-        _check(framework, seat)
+    roles = [role.role for role in all_roles]
+    for role in all_roles:
+        _check(framework, role)
     if len(set(roles)) < len(roles) or not roles:
         raise ValueError(f"roles: {', '.join(roles) or 'none'}; each role once, at least one")
     mode = framework.mode(kind.mode, roles)
@@ -130,14 +130,14 @@ def _known(kind: Workload, cast: Sequence[WorkloadRole]) -> tuple[Framework, Mod
     return framework, mode
 
 
-def _check(framework: Framework, seat: WorkloadRole) -> None:
-    found = framework.kinds.get(seat.role)
+def _check(framework: Framework, role: WorkloadRole) -> None:
+    found = framework.kinds.get(role.role)
     if found is None:
         known = ", ".join(framework.kinds)
-        raise ValueError(f'role: "{seat.role}"; {framework.name} knows {known}')
-    if not 1 <= seat.min <= seat.max:
-        raise ValueError(f"{seat.role}: {seat.min}..{seat.max}; 1 ≤ min ≤ max")
-    if seat.min < seat.max and not found.resizable:
-        raise ValueError(f"{seat.role}: {seat.min}..{seat.max}; it is never resized: min = max")
-    if found.single and seat.max > 1:
-        raise ValueError(f"{seat.role}: {seat.max}; {framework.name} has exactly one")
+        raise ValueError(f'role: "{role.role}"; {framework.name} knows {known}')
+    if not 1 <= role.min <= role.max:
+        raise ValueError(f"{role.role}: {role.min}..{role.max}; 1 ≤ min ≤ max")
+    if role.min < role.max and not found.resizable:
+        raise ValueError(f"{role.role}: {role.min}..{role.max}; it is never resized: min = max")
+    if found.single and role.max > 1:
+        raise ValueError(f"{role.role}: {role.max}; {framework.name} has exactly one")

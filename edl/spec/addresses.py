@@ -22,7 +22,7 @@ def job_name(spec: JobSpec, role: str) -> str:
 
     Bare pods have no Job; their hosts are named as if they had: `mnist-worker-0`.
     """
-    alone = len(spec.cast) == 1 and spec.rank is None
+    alone = len(spec.all_roles) == 1 and spec.rank is None
     return spec.name if alone else f"{spec.job}-{role}"
 
 
@@ -48,10 +48,10 @@ def hosts(spec: JobSpec, role: str, count: int) -> Sequence[str]:
 
 def members(spec: JobSpec) -> dict[str, list[str]]:
     """`host:port` of every pod by role, each role at its max. Raises Denied as `hosts` does."""
-    _check_length(spec, {seat.role: seat.max for seat in spec.cast})
+    _check_length(spec, {bounds.role: bounds.max for bounds in spec.all_roles})
     return {
-        seat.role: [f"{host}:{spec.port}" for host in hosts(spec, seat.role, seat.max)]
-        for seat in spec.cast
+        bounds.role: [f"{host}:{spec.port}" for host in hosts(spec, bounds.role, bounds.max)]
+        for bounds in spec.all_roles
     }
 
 

@@ -10,7 +10,7 @@ from edl.model import ResizePolicy, Topology
 
 
 class RoleBounds(msgspec.Struct, frozen=True):
-    """One role of the cast, `worker=1..12`: from min to max replicas."""
+    """One role of a training job, `worker=1..12`: from min to max replicas."""
 
     role: str
     min: int
@@ -96,8 +96,8 @@ class LifecycleSpec(msgspec.Struct, frozen=True):
 class JobSpec(msgspec.Struct, frozen=True):
     """A labelled Job, or a bare pod, with every value checked.
 
-    `name` is empty under generateName. `cast` is the whole training job in order, this object's
-    own role among it; a Job alone is a cast of one. `job` is the training job's name.
+    `name` is empty under generateName. `all_roles`: those of the training job in order, this one
+    among them; a Job alone has one. `job` is the training job's name.
     """
 
     namespace: str
@@ -106,7 +106,7 @@ class JobSpec(msgspec.Struct, frozen=True):
     framework: str
     role: str
     mode: str
-    cast: tuple[RoleBounds, ...]
+    all_roles: tuple[RoleBounds, ...]
     indexed: bool
     scaling: ScalingSpec
     scheduling: SchedulingSpec = SchedulingSpec()

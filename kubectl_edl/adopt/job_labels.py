@@ -36,7 +36,7 @@ class LabelOptions:
     max: str = option(metavar="N", help="Most replicas; default: parallelism.")
     job: str = option(help="The training job that several Jobs form.")
     role: str = option(help="The role; default: the framework's worker role.")
-    roles: str = option(metavar="CAST", help="chief=1,ps=2,worker=1..12")
+    roles: str = option(metavar="ALL_ROLES", help="chief=1,ps=2,worker=1..12")
     mode: str = option(help="The framework's mode.")
     gpu: str = option(metavar="N", help="GPUs per pod: 2, or a share: 0.5.")
 
@@ -88,7 +88,7 @@ def _chosen(names: Mapping[str, str], labels: LabelOptions) -> dict[str, str]:
 
 
 def _role(name: str, labels: LabelOptions) -> dict[str, str]:
-    """In a cast the Jobs are named JOB-ROLE: the role need not be said for each."""
+    """The Jobs of several roles are named JOB-ROLE: the role need not be said for each."""
     prefix = f"{labels.job}-"
     if labels.role or not labels.job or not labels.roles or not name.startswith(prefix):
         return {}

@@ -23,7 +23,7 @@ from kubectl_edl.create.create_jobs import create_all, rehearse
 from kubectl_edl.create.job_manifests import CreateRequest, in_options, manifests
 from kubectl_edl.create.pod_options import RolePodOptions, settings_of
 from kubectl_edl.create.prerequisites import hints
-from kubectl_edl.create.role_options import Casting, flags
+from kubectl_edl.create.role_options import RequestedRoles, flags
 
 _HELP: Final = """Write or create the Jobs of a training job.
 
@@ -227,9 +227,9 @@ def _create(world: CliContext, scope: Scope, writing: Writing, wish: CreateReque
 
 
 def _range(stored: Json) -> str:
-    """As the cast spells it: `worker=4..6`, with what its namespace made of the size."""
+    """As `edl.dev/roles` spells it: `worker=4..6`, with what its namespace made of the size."""
     spec = parse(stored)
-    return Casting((RoleBounds(spec.role, spec.scaling.min, spec.scaling.max),), ()).text
+    return RequestedRoles((RoleBounds(spec.role, spec.scaling.min, spec.scaling.max),), ()).text
 
 
 def _by_itself(made: list[Json]) -> Iterator[str]:

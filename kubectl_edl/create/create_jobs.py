@@ -68,7 +68,7 @@ def rehearse(connection: ClusterConnection, manifests: Sequence[Json]) -> list[J
 
 
 def _joined(connection: ClusterConnection, manifests: Sequence[Json]) -> list[Finding]:
-    """A training job of this name that has other Jobs: these would break its cast."""
+    """A training job of this name that has other Jobs: these would contradict its roles."""
     own = manifests[0]["metadata"]
     job = own["labels"].get(contract.JOB, own["name"])
     wanted = ListOptions("Job", connection.namespace, f"{contract.JOB}={job}")

@@ -14,7 +14,7 @@ from edl.spec.job_spec import RoleBounds
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import MisusedOptions
 from kubectl_edl.create.pod_options import Details, RolePodOptions, details
-from kubectl_edl.create.role_options import Casting, cast, flag
+from kubectl_edl.create.role_options import RequestedRoles, flag, requested_roles
 
 _ADD: Final = re.compile(r"\badd ([a-z-]+)=…")
 _OPTIONS: Final[Mapping[str, str]] = {
@@ -62,40 +62,40 @@ class _Draft:
 
     wish: CreateRequest
     framework: Framework
-    casting: Casting
+    requested: RequestedRoles
     details: Details
 
 
 def manifests(wish: CreateRequest) -> list[Json]:
     """One Job per role, as written by hand; raises MisusedOptions with all findings."""
     framework = FRAMEWORKS[wish.framework]
-    casting = cast(framework, wish.mode, wish.sizes)
-    roles = [seat.role for seat in casting.seats]
-    draft = _Draft(wish, framework, casting, details(wish.told, framework, roles))
-    judged = [_judged(draft, seat) for seat in casting.seats]
-    findings = [*casting.findings, *draft.details.findings]
+    requested = requested_roles(framework, wish.mode, wish.sizes)
+    roles = [bounds.role for bounds in requested.all_roles]
+    draft = _Draft(wish, framework, requested, details(wish.told, framework, roles))
+    judged = [_judged(draft, bounds) for bounds in requested.all_roles]
+    findings = [*requested.findings, *draft.details.findings]
     findings += [one for _, found in judged for one in found]
     if wish.command and not findings and not any(_commands(job) for job, _ in judged):
         what = "every role here has a command of its own"
         findings.append(Finding("COMMAND", what, "leave it out; see --set and --mode"))
     if findings:
-        # Each Job of a cast finds the same wrong with the cast.
+        # Each Job reports the same findings about the roles.
         raise MisusedOptions(tuple(dict.fromkeys(findings)))
     return [manifest for manifest, _ in judged]
 
 
-def _judged(draft: _Draft, seat: RoleBounds) -> tuple[Json, list[Finding]]:
+def _judged(draft: _Draft, bounds: RoleBounds) -> tuple[Json, list[Finding]]:
     """The Job of one role, and what is wrong with it.
 
     The command is left out where the framework brings one.
     """
-    findings = [] if seat.role in draft.details.image else [_without_image(draft, seat)]
+    findings = [] if bounds.role in draft.details.image else [_without_image(draft, bounds)]
     try:
-        spec = parse(_job(draft, seat, ()))
+        spec = parse(_job(draft, bounds, ()))
     except Denied as denied:
-        return {}, [*findings, *(_translated(draft, seat, one) for one in denied.findings)]
+        return {}, [*findings, *(_translated(draft, bounds, one) for one in denied.findings)]
     needs = draft.framework.describe(spec)
-    return _job(draft, seat, () if needs.command else draft.wish.command), findings
+    return _job(draft, bounds, () if needs.command else draft.wish.command), findings
 
 
 def _commands(job: Json) -> bool:
@@ -103,16 +103,16 @@ def _commands(job: Json) -> bool:
     return any("command" in one for one in job["spec"]["template"]["spec"]["containers"])
 
 
-def _without_image(draft: _Draft, seat: RoleBounds) -> Finding:
+def _without_image(draft: _Draft, bounds: RoleBounds) -> Finding:
     if not draft.details.image:
         return Finding("--image", "missing", "add --image IMAGE")
-    way_out = f"add --image IMAGE for all, or --image {seat.role}=IMAGE"
-    return Finding("--image", f"{seat.role} has none", way_out)
+    way_out = f"add --image IMAGE for all, or --image {bounds.role}=IMAGE"
+    return Finding("--image", f"{bounds.role} has none", way_out)
 
 
-def _translated(draft: _Draft, seat: RoleBounds, finding: Finding) -> Finding:
+def _translated(draft: _Draft, bounds: RoleBounds, finding: Finding) -> Finding:
     """A finding of a manifest in the words of the command line."""
-    own = flag(draft.framework, seat.role)
+    own = flag(draft.framework, bounds.role)
     path = own if finding.path in _SIZES else _option(finding.path)
     return Finding(path, finding.what, in_options(draft.framework, finding.allowed))
 
@@ -129,31 +129,31 @@ def _option(path: str) -> str:
     return path.replace(place, "--set ").removesuffix("]") if path.startswith(place) else path
 
 
-def _job(draft: _Draft, seat: RoleBounds, command: tuple[str, ...]) -> Json:
+def _job(draft: _Draft, bounds: RoleBounds, command: tuple[str, ...]) -> Json:
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": _metadata(draft, seat),
-        "spec": _sizes(draft, seat) | {"template": {"spec": _pod(draft, seat, command)}},
+        "metadata": _metadata(draft, bounds),
+        "spec": _sizes(draft, bounds) | {"template": {"spec": _pod(draft, bounds, command)}},
     }
 
 
-def _metadata(draft: _Draft, seat: RoleBounds) -> Json:
-    wish, alone = draft.wish, draft.casting.alone
-    usual = alone and seat.role == draft.framework.worker
+def _metadata(draft: _Draft, bounds: RoleBounds) -> Json:
+    wish, alone = draft.wish, draft.requested.alone
+    usual = alone and bounds.role == draft.framework.worker
     # A range is meant, also one of a single size: a number leaves its bounds to the namespace.
-    elastic = alone and (seat.min < seat.max or ".." in wish.sizes.get(seat.role, ""))
+    elastic = alone and (bounds.min < bounds.max or ".." in wish.sizes.get(bounds.role, ""))
     labels = {
         contract.FRAMEWORK: wish.framework,
         contract.JOB: "" if alone else wish.name,
-        contract.ROLE: "" if usual else seat.role,
-        contract.MIN: str(seat.min) if elastic else "",
-        contract.MAX: str(seat.max) if elastic else "",
-        contract.GPU: draft.details.gpu.get(seat.role, ""),
-        contract.GPU_MEMORY: draft.details.gpu_memory.get(seat.role, ""),
+        contract.ROLE: "" if usual else bounds.role,
+        contract.MIN: str(bounds.min) if elastic else "",
+        contract.MAX: str(bounds.max) if elastic else "",
+        contract.GPU: draft.details.gpu.get(bounds.role, ""),
+        contract.GPU_MEMORY: draft.details.gpu_memory.get(bounds.role, ""),
     }
     annotations = {
-        contract.ROLES: "" if alone else draft.casting.text,
+        contract.ROLES: "" if alone else draft.requested.text,
         contract.MODE: wish.mode,
         contract.SLOTS: wish.slots,
         **draft.details.settings,
@@ -162,7 +162,7 @@ def _metadata(draft: _Draft, seat: RoleBounds) -> Json:
         annotations.pop(contract.GPU_CLASS, None)  # of the roles that have GPUs
     return _said(
         {
-            "name": wish.name if alone else f"{wish.name}-{seat.role}",
+            "name": wish.name if alone else f"{wish.name}-{bounds.role}",
             "namespace": wish.namespace,
             "labels": _said(labels),
             "annotations": _said(annotations),
@@ -170,20 +170,20 @@ def _metadata(draft: _Draft, seat: RoleBounds) -> Json:
     )
 
 
-def _sizes(draft: _Draft, seat: RoleBounds) -> Json:
+def _sizes(draft: _Draft, bounds: RoleBounds) -> Json:
     """The size that it starts with, and work items."""
     items = draft.wish.completions
-    sizes = {"parallelism": seat.min} if seat.min > 1 or not draft.framework.ranked else {}
+    sizes = {"parallelism": bounds.min} if bounds.min > 1 or not draft.framework.ranked else {}
     return sizes | ({} if items is None else {"completions": items, "completionMode": "Indexed"})
 
 
-def _pod(draft: _Draft, seat: RoleBounds, command: tuple[str, ...]) -> Json:
+def _pod(draft: _Draft, bounds: RoleBounds, command: tuple[str, ...]) -> Json:
     given = draft.details
-    requests = {name: values.get(seat.role) for name, values in given.requests.items()}
+    requests = {name: values.get(bounds.role) for name, values in given.requests.items()}
     claims = dict.fromkeys(claim for claim, _ in given.claims)
     container = {
-        "name": seat.role,
-        "image": given.image.get(seat.role),
+        "name": bounds.role,
+        "image": given.image.get(bounds.role),
         "command": list(command),
         "env": [{"name": name, "value": value} for name, value in given.env],
         "resources": _said({"requests": _said(requests)}),

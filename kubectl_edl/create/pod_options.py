@@ -77,7 +77,7 @@ class Details:
 
 
 def details(told: RolePodOptions, framework: Framework, roles: Sequence[str]) -> Details:
-    """`roles` are those of the cast; without a role, GPUs are for those of them that train."""
+    """`roles`: all of the job; GPUs without a role are for those of them that train."""
     reader = _Reader(roles)
     kinds = framework.kinds
     training = [role for role in roles if role == framework.worker or kinds[role].trains]

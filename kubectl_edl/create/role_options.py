@@ -16,20 +16,20 @@ _SIZE: Final = re.compile(r"(?P<min>[0-9]{1,999})(\.\.(?P<max>[0-9]{1,999}))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Casting:
+class RequestedRoles:
     """Bounds of the roles in the framework's order, workers last, and findings about the sizes."""
 
-    seats: tuple[RoleBounds, ...]
+    all_roles: tuple[RoleBounds, ...]
     findings: tuple[Finding, ...]
 
     @property
     def alone(self) -> bool:
-        return len(self.seats) == 1
+        return len(self.all_roles) == 1
 
     @property
     def text(self) -> str:
         """`chief=1,ps=2,worker=1..12`, as the contract spells it."""
-        return ",".join(f"{seat.role}={_bounds(seat)}" for seat in self.seats)
+        return ",".join(f"{bounds.role}={_bounds(bounds)}" for bounds in self.all_roles)
 
 
 def plural(role: str) -> str:
@@ -49,7 +49,7 @@ def flag(framework: Framework, role: str) -> str:
     return flags(next(kinds, RoleKind(role)))[0]
 
 
-def cast(framework: Framework, mode: str, sizes: Mapping[str, str]) -> Casting:
+def requested_roles(framework: Framework, mode: str, sizes: Mapping[str, str]) -> RequestedRoles:
     """`sizes` are texts by role: `2` or `1..12`. Without any, one worker.
 
     Roles that the mode needs exactly one of are added. A size that cannot be read counts as one,
@@ -59,10 +59,10 @@ def cast(framework: Framework, mode: str, sizes: Mapping[str, str]) -> Casting:
     findings = [*_unknown_roles(framework, asked), *_unreadable(framework, asked)]
     known = {role: text for role, text in asked.items() if role in framework.kinds}
     texts = known | dict.fromkeys(_added(framework, mode, known), "1")
-    # Workers last, as casts are spelled everywhere.
+    # Workers last, as in all lists of roles.
     roles = sorted(framework.kinds, key=lambda role: role == framework.worker)
-    seats = tuple(_seat(role, texts[role]) for role in roles if role in texts)
-    return Casting(seats, tuple(findings))
+    all_roles = tuple(_bounds_of(role, texts[role]) for role in roles if role in texts)
+    return RequestedRoles(all_roles, tuple(findings))
 
 
 def _unknown_roles(framework: Framework, roles: Iterable[str]) -> list[Finding]:
@@ -94,7 +94,7 @@ def _problem(text: str) -> str:
     return "" if low else "from 1: a role of 0 ends at once"
 
 
-def _seat(role: str, text: str) -> RoleBounds:
+def _bounds_of(role: str, text: str) -> RoleBounds:
     match = None if _problem(text) else _SIZE.fullmatch(text)
     if match is None:
         return RoleBounds(role, 1, 1)
@@ -123,5 +123,5 @@ def _complete(mode: Mode, roles: Iterable[str]) -> bool:
     return within and present >= {*mode.needed, mode.role} - {""}
 
 
-def _bounds(seat: RoleBounds) -> str:
-    return str(seat.max) if seat.min == seat.max else f"{seat.min}..{seat.max}"
+def _bounds(bounds: RoleBounds) -> str:
+    return str(bounds.max) if bounds.min == bounds.max else f"{bounds.min}..{bounds.max}"

@@ -134,12 +134,12 @@ def _page(context: DashboardContext) -> AnyResponse:
     return Response(text, content_type="text/html; charset=utf-8")
 
 
-def _events(context: DashboardContext, seats: BoundedSemaphore) -> Response:
-    if not seats.acquire(blocking=False):
+def _events(context: DashboardContext, streams: BoundedSemaphore) -> Response:
+    if not streams.acquire(blocking=False):
         text = f"{MOST_STREAMS} pages look already: close some"
         return _refused(AuthRefusal(HTTPStatus.SERVICE_UNAVAILABLE, text))
     answer = Response(stream(context.board), content_type="text/event-stream")
-    answer.call_on_close(seats.release)
+    answer.call_on_close(streams.release)
     return answer
 
 

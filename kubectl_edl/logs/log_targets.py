@@ -55,7 +55,7 @@ class LogTarget:
 
 
 def sources(job: TrainingJob, pods: Iterable[Json], wanted: LogSelection) -> tuple[LogTarget, ...]:
-    """By role in the cast's order, index and age. Raises Refused for names that are unknown."""
+    """Ordered by role, index and age. Raises Refused for unknown names."""
     roles = _chosen_roles(job, wanted.roles)
     mine = _pods_by_role(roles, pods)
     found = [

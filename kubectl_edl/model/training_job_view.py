@@ -38,7 +38,7 @@ class RoleView(msgspec.Struct, frozen=True):
 
     @property
     def bounds(self) -> str:
-        """`2`, or `1..12` for a role that can be resized: as the cast spells it."""
+        """`2`, or `1..12` for a role that can be resized, as `edl.dev/roles` spells it."""
         fixed = self.role.spec.min == self.role.spec.max
         return str(self.role.spec.max) if fixed else f"{self.role.spec.min}..{self.role.spec.max}"
 

@@ -45,10 +45,10 @@ def training(framework: str, name: str, sizes: tuple[int, int], cpu: str) -> lis
         one["spec"]["parallelism"] = low
         return [one]
     first = {"tensorflow": ("chief", "ps"), "horovod": ("launcher",)}[framework]
-    cast = ",".join([*(f"{role}=1" for role in first), f"worker={low}..{high}"])
+    all_roles = ",".join([*(f"{role}=1" for role in first), f"worker={low}..{high}"])
     return [
         job(f"{name}-{role}", {"framework": framework, "job": name, "role": role}, cpu,
-            {"roles": cast})
+            {"roles": all_roles})
         for role in (*first, "worker")
     ]  # fmt: skip
 

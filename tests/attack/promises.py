@@ -299,7 +299,7 @@ def _key(job: Json) -> tuple[str, str]:
 
 
 def _bounds(job: Json) -> tuple[int, int] | None:
-    """By the labels min and max, else by the cast in its annotation."""
+    """By the labels min and max, else by the roles in its annotation."""
     labels, notes = job["metadata"].get("labels", {}), job["metadata"].get("annotations", {})
     if PREFIX + "min" in labels and PREFIX + "max" in labels:
         return int(labels[PREFIX + "min"]), int(labels[PREFIX + "max"])

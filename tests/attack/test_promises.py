@@ -46,7 +46,7 @@ def judge() -> Judge:
 
 
 @pytest.mark.parametrize(("size", "says"), [(4, []), (5, ["min <= parallelism <= max"])])
-def test_a_size_is_judged_by_the_bounds_of_its_cast(
+def test_a_size_is_judged_by_the_bounds_of_its_roles(
     judge: Judge, size: int, says: list[str]
 ) -> None:
     judge.see("Job", "ADDED", job(size=size), 0)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.e2e
 
-CAST = "chief=1,ps=1,worker=2,evaluator=1"
-ROLES = [part.partition("=")[0] for part in CAST.split(",")]
+ALL_ROLES = "chief=1,ps=1,worker=2,evaluator=1"
+ROLES = [part.partition("=")[0] for part in ALL_ROLES.split(",")]
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def pods(installed_cluster: Cluster) -> Iterator[Pods]:
 def job(role: str, mode: str) -> Json:
     """Its pods serve a page with their host name."""
     labels = {contract.FRAMEWORK: "tensorflow", contract.JOB: "mnist", contract.ROLE: role}
-    notes = {contract.ROLES: CAST, contract.MODE: mode, contract.PORT: "8080"}
+    notes = {contract.ROLES: ALL_ROLES, contract.MODE: mode, contract.PORT: "8080"}
     pod = template(page("$(busybox hostname)"), restartPolicy="Never")
     return {
         "apiVersion": "batch/v1",

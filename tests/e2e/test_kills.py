@@ -25,7 +25,7 @@ IDLE = "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(0)); tim
 
 
 def idle(job: str, workers: str) -> list[Json]:
-    """A TensorFlow cast that trains nothing: pods as cheap as they come."""
+    """A TensorFlow job that trains nothing: pods as cheap as they come."""
     manifests = tensorflow(job, workers)
     for manifest in manifests:
         (container,) = manifest["spec"]["template"]["spec"]["containers"]
@@ -36,7 +36,7 @@ def idle(job: str, workers: str) -> list[Json]:
 
 
 def start(training: Training) -> dict[str, str]:
-    """The cast with one worker, held by hand; the pods that no resize may touch."""
+    """The job with one worker, held by hand; the pods that no resize may touch."""
     training.apply(*(with_size(job, {"calm-worker": 1}) for job in idle("calm", "1..4")))
     for job in ("calm-chief", "calm-ps", "calm-worker"):
         training.until_runs(job, 1)

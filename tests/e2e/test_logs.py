@@ -66,9 +66,9 @@ def test_work_items_are_followed_from_the_first_to_the_last(training: Training) 
     assert time.endswith("Z") or "+" in time
 
 
-def test_a_cast_is_followed_until_its_chief_is_done(training: Training) -> None:
-    cast = ("--chief", "--ps", "1", "--workers", "1..2")
-    create(training, "tensorflow", "mnist", *cast, script=ROLE)
+def test_a_list_of_roles_is_followed_until_its_chief_is_done(training: Training) -> None:
+    all_roles = ("--chief", "--ps", "1", "--workers", "1..2")
+    create(training, "tensorflow", "mnist", *all_roles, script=ROLE)
     out, err = done(edl(training, "logs", "mnist", "--follow"))
     lines = out.splitlines()
     chief = [line for line in lines if line.startswith("[chief-0]")]

@@ -34,7 +34,7 @@ STEPS_A_CHECKPOINT = 10
 LAST = 600
 """Steps: one trainer goes on alone for as long as another one takes to start."""
 IMAGE = "edl-examples/paddle:1"
-CAST = "master=1,pserver=2,trainer=1..2"
+ALL_ROLES = "master=1,pserver=2,trainer=1..2"
 MEET = """
 import json, os, ssl, time, urllib.request
 folder = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -181,7 +181,7 @@ def test_images_of_the_old_controller_find_their_peers(training: Training) -> No
 
 def cloud(role: str, command: list[str]) -> Json:
     """A Job of the training job `ctr`, as v1 ran it; the etcd is the image's own."""
-    notes = {"roles": CAST, "mode": "cloud", "etcd-image": IMAGE}
+    notes = {"roles": ALL_ROLES, "mode": "cloud", "etcd-image": IMAGE}
     labels = {"framework": "paddle", "job": "ctr", "role": role}
     container = {"name": "main", "image": IMAGE, "command": command}
     pod = {"restartPolicy": "OnFailure", "terminationGracePeriodSeconds": 1}

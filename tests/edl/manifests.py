@@ -11,8 +11,8 @@ from edl.writes import Json
 
 USER = "alice"
 CONTEXT = Context(trusted=frozenset({contract.RECONCILER_USER}), image="example/kubectl-edl:1")
-CHIEF_CAST = "chief=1,ps=2,worker=1..3"
-HOROVOD_CAST = "launcher=1,worker=2..4"
+CHIEF_ROLES = "chief=1,ps=2,worker=1..3"
+HOROVOD_ROLES = "launcher=1,worker=2..4"
 
 
 def job(
@@ -80,8 +80,8 @@ def prefixed(names: Mapping[str, Any]) -> Json:
     }
 
 
-def cast(role: str, roles: str = CHIEF_CAST, **fields: Any) -> Json:  # noqa: ANN401 - JSON
-    """One Job of the TensorFlow training job `mnist`; annotations besides the cast are added."""
+def role_manifest(role: str, roles: str = CHIEF_ROLES, **fields: Any) -> Json:  # noqa: ANN401 - JSON
+    """One Job of the TensorFlow training job `mnist`; annotations besides the roles are added."""
     annotations = {"roles": roles, **fields.pop("annotations", {})}
     labels = {"framework": "tensorflow", "job": "mnist", "role": role} | fields
     return job(f"mnist-{role}", annotations=annotations, **labels)
@@ -89,7 +89,7 @@ def cast(role: str, roles: str = CHIEF_CAST, **fields: Any) -> Json:  # noqa: AN
 
 def horovod(role: str, **fields: Any) -> Json:  # noqa: ANN401 - JSON
     """One Job of the Horovod training job `mnist`."""
-    return cast(role, fields.pop("roles", HOROVOD_CAST), framework="horovod", **fields)
+    return role_manifest(role, fields.pop("roles", HOROVOD_ROLES), framework="horovod", **fields)
 
 
 def create(manifest: Json) -> AdmissionVerdict:

@@ -15,7 +15,7 @@ OURS = {contract.COMPLETION_INDEX_ENV, contract.CLUSTER_ENV}
 
 def mxnet(role: str, roles: str = DIST, **fields: object) -> Json:
     """One Job of the training job `mnist`, its container named as the operators ask for it."""
-    return manifests.cast(role, roles, framework="mxnet", **fields)
+    return manifests.role_manifest(role, roles, framework="mxnet", **fields)
 
 
 def hosts(role: str, count: int, port: int = 9091) -> list[Json]:

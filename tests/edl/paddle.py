@@ -7,7 +7,7 @@ from edl import contract
 from edl.frameworks.paddle import at_start
 from edl.writes import Json
 from tests.edl.kubelet import told
-from tests.edl.manifests import cast, created, job, pod_spec
+from tests.edl.manifests import created, job, pod_spec, role_manifest
 
 TOLERANT = "master=1,pserver=2,trainer=2..10"
 STATIC = "pserver=2,trainer=2..10"
@@ -19,7 +19,7 @@ OURS = contract.COMPLETION_INDEX_ENV
 
 def paddle(role: str, roles: str, **fields: Any) -> Json:  # noqa: ANN401 — JSON
     """One Job of the Paddle training job `mnist`."""
-    return cast(role, roles, framework="paddle", **fields)
+    return role_manifest(role, roles, framework="paddle", **fields)
 
 
 def cloud(role: str, roles: str = TOLERANT, **fields: Any) -> Json:  # noqa: ANN401 — JSON

@@ -12,7 +12,7 @@ Growth: TypeAlias = Callable[[Random, Json, int], None]
 """Makes `count` of something in a manifest, in place."""
 
 COUNTS: Final = (100, 1_000, 10_000)
-_CASTS: Final = (
+_ROLES: Final = (
     ("tensorflow", "chief=1,ps={n},worker=1..{n}", "worker", ""),
     ("tensorflow", "chief=1,worker={n}", "worker", "collective"),
     ("tensorflow", "chief=1,ps={n},worker={n}", "chief", "sparse"),
@@ -27,7 +27,7 @@ _CASTS: Final = (
 
 def sizes(random: Random, manifest: Json, count: int) -> None:
     """Large sizes in few bytes."""
-    framework, roles, role, mode = random.choice(_CASTS)
+    framework, roles, role, mode = random.choice(_ROLES)
     size = random.choice((count, 1_000, 2_000, 4_000, 100_000))
     manifest["kind"] = random.choice(("Job", "Pod"))
     metadata = manifest["metadata"] = {"name": f"a-{role}", "namespace": "lab"}

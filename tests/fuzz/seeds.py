@@ -11,7 +11,7 @@ import yaml
 from edl.errors import Denied
 from edl.inject.handlers import AdmissionRequest, mutate
 from edl.writes import Json
-from tests.edl.manifests import CONTEXT, cast, horovod, job, pod
+from tests.edl.manifests import CONTEXT, horovod, job, pod, role_manifest
 from tests.golden import cases
 
 _EXAMPLES: Final = Path(__file__).parents[2] / "examples"
@@ -51,7 +51,7 @@ def _drawn() -> Iterator[Json]:
     yield job(framework="none", min="1", max="3", spec={"completions": 12})
     yield job(framework="tensorflow", max="5", gpu="0.5", gpu_memory="1Gi")
     yield job(framework="pytorch", min="2", max="4", annotations={"restart": "ExitCode"})
-    yield from (cast(role) for role in ("chief", "ps", "worker"))
+    yield from (role_manifest(role) for role in ("chief", "ps", "worker"))
     yield from (horovod(role) for role in ("launcher", "worker"))
     yield pod("any", framework="none", job="mnist", annotations={"rank": "1", "size": "3"})
     yield job("plain")

@@ -9,7 +9,7 @@ from edl.writes import Json
 from tests.integration.support.stage import Stage
 
 pytestmark = pytest.mark.integration
-CAST = {contract.ROLES: "launcher=1,worker=2"}
+ALL_ROLES = {contract.ROLES: "launcher=1,worker=2"}
 
 
 def bare(role: str, rank: int = 0, **spec: Any) -> Json:  # noqa: ANN401 — fields of a manifest
@@ -23,7 +23,7 @@ def bare(role: str, rank: int = 0, **spec: Any) -> Json:  # noqa: ANN401 — fie
                 contract.JOB: "mnist",
                 contract.ROLE: role,
             },
-            "annotations": CAST | {contract.RANK: str(rank)},
+            "annotations": ALL_ROLES | {contract.RANK: str(rank)},
         },
         "spec": {"containers": [{"name": "main", "image": "none"}]} | spec,
     }

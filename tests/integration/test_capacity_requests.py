@@ -12,7 +12,7 @@ from edl.model import Code
 from edl.writes import Json
 from sandbox import NodeGroup, temporary_sandbox
 from tests.integration.support.provisioning_requests import DEFINITION, told
-from tests.integration.support.stage import Stage, cast_of, elastic, stage
+from tests.integration.support.stage import Stage, elastic, role_jobs, stage
 
 pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(900)]
 
@@ -76,14 +76,14 @@ def test_a_gang_starts_on_the_nodes_of_its_request(at: Stage, autoscaled: Instal
 
 
 def test_pods_that_the_plan_places_name_their_request(at: Stage, autoscaled: Installation) -> None:
-    at.apply(*cast_of("tensorflow", "cast", "chief=1,worker=3", cpu="3900m", worker=3))
+    at.apply(*role_jobs("tensorflow", "train", "chief=1,worker=3", cpu="3900m", worker=3))
     request = the_request(at)
     assert sorted(one["count"] for one in request["spec"]["podSets"]) == [1, 3]
     told(at, request["metadata"]["name"], "Provisioned", "its nodes are made")
     autoscaled.cluster.add_nodes(NodeGroup(count=2, cpu="8", memory="32Gi"))
-    at.until_runs("cast-worker", 3)
-    at.until_runs("cast-chief", 1)
-    pods = [*at.pods("cast-worker"), *at.pods("cast-chief")]
+    at.until_runs("train-worker", 3)
+    at.until_runs("train-chief", 1)
+    pods = [*at.pods("train-worker"), *at.pods("train-chief")]
     assert consumed(pods) == {request["metadata"]["name"]}
     leaves_nothing(at)
 

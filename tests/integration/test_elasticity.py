@@ -26,7 +26,7 @@ def test_two_labels_make_a_job_grow_to_its_max(installed: Stage) -> None:
     )
 
 
-def test_nothing_starts_before_the_cast_is_complete(installed: Stage) -> None:
+def test_nothing_starts_before_the_listed_roles_is_complete(installed: Stage) -> None:
     chief, ps, worker = tensorflow("mnist", "2..4")
     installed.apply(chief, worker)
     installed.until(lambda: "ps" in installed.message("mnist-chief"), "it says who is missing")

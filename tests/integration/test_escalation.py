@@ -9,7 +9,7 @@ import pytest
 
 from edl import contract
 from edl.writes import Json
-from tests.integration.support.stage import Stage, cast_of, stage, tensorflow
+from tests.integration.support.stage import Stage, role_jobs, stage, tensorflow
 from tests.integration.support.webhook import as_account
 from tests.integration.test_plugin import Shell
 
@@ -34,7 +34,7 @@ def may(at: Stage, who: str, *rights: str) -> None:
 
 
 def test_a_script_runs_by_its_callers_own_right_to_exec(installed: Stage, tmp_path: Path) -> None:
-    installed.apply(*cast_of("horovod", "ring", "launcher=1,worker=1..3", worker=1))
+    installed.apply(*role_jobs("horovod", "ring", "launcher=1,worker=1..3", worker=1))
     installed.until(lambda: len(installed.hosts("ring-launcher")) == 3, "three are listed")
     installed.until_runs("ring-launcher", 1)
     installed.kubectl("create", "serviceaccount", "ann")
@@ -96,13 +96,13 @@ def impostor(at: Stage, owner: Json) -> Iterator[None]:
         at.kubectl("patch", "pod", "impostor", "--type=merge", "-p", released)
 
 
-def test_a_job_claiming_another_cast_ends_no_running_pod(installed: Stage) -> None:
+def test_a_job_claiming_other_roles_ends_no_running_pod(installed: Stage) -> None:
     """Within a namespace names are all there is: sizes stand still until the two agree."""
     installed.apply(*tensorflow("mnist", "1..2"))
     installed.until_runs("mnist-worker", 2)
     running = installed.uids("mnist-worker") | installed.uids("mnist-chief")
-    other_cast = "chief=1,ps=1,worker=1..2,evaluator=1"
-    installed.apply(cast_of("tensorflow", "mnist", other_cast)[-1])
+    other_roles = "chief=1,ps=1,worker=1..2,evaluator=1"
+    installed.apply(role_jobs("tensorflow", "mnist", other_roles)[-1])
     shell = Shell(installed.cluster, installed.namespace)
     installed.until(
         lambda: "its Jobs disagree on edl.dev/roles" in shell.edl("status", "mnist").stdout,
@@ -115,14 +115,14 @@ def test_a_job_claiming_another_cast_ends_no_running_pod(installed: Stage) -> No
     installed.until_runs("mnist-worker", 1)
 
 
-def test_a_job_with_another_name_is_refused_in_a_cast(installed: Stage) -> None:
+def test_a_job_with_another_name_is_refused_beside_other_roles(installed: Stage) -> None:
     claiming = tensorflow("mnist", "1..2")[-1]
     claiming["metadata"]["name"] = "mnist-worker-too"
-    assert 'its siblings look for "mnist-worker"' in installed.refused(claiming)
+    assert 'the others expect "mnist-worker"' in installed.refused(claiming)
 
 
 @pytest.mark.parametrize(
-    ("framework", "cast", "role"),
+    ("framework", "all_roles", "role"),
     [
         ("horovod", "launcher=1,worker=2", "launcher"),
         ("horovod", "launcher=1,worker=2", "worker"),
@@ -130,14 +130,14 @@ def test_a_job_with_another_name_is_refused_in_a_cast(installed: Stage) -> None:
     ],
 )
 def test_what_is_added_meets_the_restricted_standard(
-    installed: Stage, tmp_path: Path, framework: str, cast: str, role: str
+    installed: Stage, tmp_path: Path, framework: str, all_roles: str, role: str
 ) -> None:
     """Pod Security looks at what we have completed: neither it nor its user can be got round."""
     warn = "pod-security.kubernetes.io/warn=restricted"
     installed.cluster.kubectl("label", "namespace", installed.namespace, warn)
     job = next(
         job
-        for job in cast_of(framework, "ring", cast)
+        for job in role_jobs(framework, "ring", all_roles)
         if job["metadata"]["labels"][contract.ROLE] == role
     )
     if framework == "paddle":

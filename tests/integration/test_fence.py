@@ -17,7 +17,7 @@ from edl.writes import Json
 from sandbox import Sandbox, temporary_sandbox
 from tests.integration.conftest import NODES
 from tests.integration.support.provisional_variants import RAISED, RUNNING, WIDER, provisional
-from tests.integration.support.stage import Stage, cast_of, elastic, stage, tensorflow
+from tests.integration.support.stage import Stage, elastic, role_jobs, stage, tensorflow
 
 pytestmark = pytest.mark.integration
 
@@ -80,13 +80,13 @@ def made(thief: Cluster, target: ObjectRef, fields: Json, *, dry_run: bool = Fal
 
 def test_the_reconciler_does_all_its_work_within_it(at: Stage) -> None:
     """Hosts, gates, keys, rights of both kinds, a named removal, budgets, sizes, and the end."""
-    paddle = cast_of("paddle", "cloud", "pserver=1,trainer=1", cpu="100m")
+    paddle = role_jobs("paddle", "cloud", "pserver=1,trainer=1", cpu="100m")
     for job in paddle:
         job["metadata"]["annotations"][contract.MODE] = "cloud"
-    ssh = cast_of("horovod", "keys", "launcher=1,worker=1", cpu="100m")
+    ssh = role_jobs("horovod", "keys", "launcher=1,worker=1", cpu="100m")
     for job in ssh:
         job["metadata"]["annotations"][contract.MODE] = "ssh"
-    ring = cast_of("horovod", "ring", "launcher=1,worker=1..2", cpu="100m")
+    ring = role_jobs("horovod", "ring", "launcher=1,worker=1..2", cpu="100m")
     at.apply(*paddle, *ssh, *ring, *tensorflow("mnist", "1..2", cpu="100m"))
     at.apply(elastic("items", "100m", {"max": "3"}, parallelism=1, completions=9))
     at.until_runs("mnist-worker", 2)

@@ -18,7 +18,7 @@ SERVER_SIDE = ("--server-side", "--field-manager=user")
 
 @pytest.fixture
 def grown(installed: Stage) -> Stage:
-    """A cast whose workers have grown from 1 to 4."""
+    """A job whose workers have grown from 1 to 4."""
     installed.apply(*tensorflow("mnist", "1..4"))
     installed.until_runs("mnist-worker", 4)
     return installed

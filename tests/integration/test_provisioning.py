@@ -13,7 +13,7 @@ from edl.writes import Json
 from sandbox import Sandbox, temporary_sandbox
 from sandbox.autoscaler import NAME, add_karpenter
 from sandbox.objects.node_pools import NodePool
-from tests.integration.support.stage import Stage, cast_of, elastic, stage
+from tests.integration.support.stage import Stage, elastic, role_jobs, stage
 
 pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(900)]
 
@@ -78,10 +78,10 @@ def test_from_zero_nodes_a_gang_starts_whole(at: Stage) -> None:
 
 
 def test_a_gang_of_several_roles_starts_on_the_nodes_that_came(at: Stage) -> None:
-    jobs = cast_of("tensorflow", "cast", "chief=1,worker=7", cpu=CPU, worker=7)
+    jobs = role_jobs("tensorflow", "train", "chief=1,worker=7", cpu=CPU, worker=7)
     at.apply(*jobs)
-    at.until_runs("cast-worker", 7)
-    at.until_runs("cast-chief", 1)
+    at.until_runs("train-worker", 7)
+    at.until_runs("train-chief", 1)
     at.until(lambda: not provisional(at), "its provisional pods are gone")
     assert len(nodes(at)) == 2
 
@@ -149,23 +149,23 @@ def test_a_running_job_that_loses_a_node_of_its_minimum_goes_on_and_gets_another
     at: Stage,
 ) -> None:
     """Chief and server are on two nodes at most: the third has workers alone."""
-    at.apply(*cast_of("tensorflow", "cast", "chief=1,ps=1,worker=8..8", cpu=CPU))
-    at.until_runs("cast-worker", 8)
-    at.until_runs("cast-ps", 1)
-    at.until_runs("cast-chief", 1)
+    at.apply(*role_jobs("tensorflow", "train", "chief=1,ps=1,worker=8..8", cpu=CPU))
+    at.until_runs("train-worker", 8)
+    at.until_runs("train-ps", 1)
+    at.until_runs("train-chief", 1)
     held = {
         one["spec"]["nodeName"] for one in at.all("Pod") if "worker" not in one["metadata"]["name"]
     }
     lost = next(node for node in nodes(at) if node.removeprefix("node/") not in held)
     there = {uid for uid, node in uids_by_node(at).items() if lost.endswith(f"/{node}")}
-    started = at.job("cast-chief")["metadata"]["annotations"][contract.STARTED_AT]
+    started = at.job("train-chief")["metadata"]["annotations"][contract.STARTED_AT]
     over = datetime.fromisoformat(started) + timedelta(seconds=31)
     at.until(lambda: datetime.now(UTC) > over, "it has come together")
     at.kubectl("delete", "--wait=false", lost)
     at.until(lambda: not there & uids_by_node(at).keys(), "its pods are lost")
-    at.until_runs("cast-worker", 8)
+    at.until_runs("train-worker", 8)
     at.until(lambda: len(nodes(at)) == 3, "another node has come")
-    assert at.job("cast-chief")["metadata"]["annotations"][contract.STARTED_AT] == started
+    assert at.job("train-chief")["metadata"]["annotations"][contract.STARTED_AT] == started
 
 
 def test_a_minimum_leaves_a_cordoned_node_for_one_that_is_made_for_it(at: Stage) -> None:

@@ -3,14 +3,14 @@
 import pytest
 
 from edl.writes import Json
-from tests.integration.support.stage import Stage, cast_of, elastic
+from tests.integration.support.stage import Stage, elastic, role_jobs
 
 pytestmark = pytest.mark.integration
 
 
 def pytorch(job: str) -> list[Json]:
     """A rendezvous and two to four workers; the first failure of a pod fails its Job."""
-    manifests = cast_of("pytorch", job, "rendezvous=1,worker=2..4")
+    manifests = role_jobs("pytorch", job, "rendezvous=1,worker=2..4")
     for manifest in manifests:
         manifest["spec"]["backoffLimit"] = 0
     return manifests

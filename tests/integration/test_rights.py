@@ -56,7 +56,7 @@ from tests.devices import device_class
 from tests.integration.conftest import NODES
 from tests.integration.support.provisioning_requests import DEFINITION
 from tests.integration.support.rights import Grant, Noted, grants, without
-from tests.integration.support.stage import Stage, cast_of, elastic, stage, tensorflow
+from tests.integration.support.stage import Stage, elastic, role_jobs, stage, tensorflow
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -153,7 +153,7 @@ def _starts(at: Stage) -> Callable[[], bool]:
 
 
 def _publishes(at: Stage) -> Callable[[], bool]:
-    at.apply(*cast_of("horovod", "ring", "launcher=1,worker=2", worker=2))
+    at.apply(*role_jobs("horovod", "ring", "launcher=1,worker=2", worker=2))
     return lambda: len(at.hosts("ring-launcher")) == 2
 
 
@@ -171,7 +171,7 @@ def _serves(at: Stage) -> Callable[[], bool]:
 
 
 def _gives_keys(at: Stage) -> Callable[[], bool]:
-    jobs = cast_of("horovod", "ring", "launcher=1,worker=2", worker=2)
+    jobs = role_jobs("horovod", "ring", "launcher=1,worker=2", worker=2)
     for job in jobs:
         job["metadata"]["annotations"][contract.MODE] = "ssh"
     at.apply(*jobs)
@@ -179,17 +179,17 @@ def _gives_keys(at: Stage) -> Callable[[], bool]:
 
 
 def _gives_account(at: Stage) -> Callable[[], bool]:
-    at.apply(*cast_of("horovod", "ring", "launcher=1,worker=2", worker=2))
+    at.apply(*role_jobs("horovod", "ring", "launcher=1,worker=2", worker=2))
     return lambda: len(at.all("ServiceAccount")) > 1
 
 
 def _binds_launcher(at: Stage) -> Callable[[], bool]:
-    at.apply(*cast_of("horovod", "ring", "launcher=1,worker=2", worker=2))
+    at.apply(*role_jobs("horovod", "ring", "launcher=1,worker=2", worker=2))
     return lambda: bool(at.all("RoleBinding"))
 
 
 def _binds_peers(at: Stage) -> Callable[[], bool]:
-    jobs = cast_of("paddle", "cloud", "pserver=1,trainer=2", trainer=2)
+    jobs = role_jobs("paddle", "cloud", "pserver=1,trainer=2", trainer=2)
     for job in jobs:
         job["metadata"]["annotations"][contract.MODE] = "cloud"
     at.apply(*jobs)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from edl import contract
-from tests.integration.support.stage import cast_of, elastic, horovod, tensorflow
+from tests.integration.support.stage import elastic, horovod, role_jobs, tensorflow
 
 if TYPE_CHECKING:
     from edl.writes import Json
@@ -125,10 +125,10 @@ def test_the_last_worker_but_one_is_never_lost(installed: Stage) -> None:
 
 
 def test_a_growth_that_never_gets_ready_is_taken_back(installed: Stage) -> None:
-    cast = cast_of("tensorflow", "mnist", "ps=1,worker=1..8")
-    cast[1]["spec"]["template"]["spec"]["affinity"] = APART
-    cast[1]["metadata"]["annotations"][contract.REPLICAS] = "3"
-    installed.apply(*cast)
+    all_roles = role_jobs("tensorflow", "mnist", "ps=1,worker=1..8")
+    all_roles[1]["spec"]["template"]["spec"]["affinity"] = APART
+    all_roles[1]["metadata"]["annotations"][contract.REPLICAS] = "3"
+    installed.apply(*all_roles)
     installed.until_runs("mnist-worker", 3)
     before = installed.uids("mnist-worker")
     said = edl(installed, "scale", "mnist", "6", "--timeout", "8s", "--wait", code=4)
@@ -162,9 +162,9 @@ def test_a_growth_for_which_there_is_no_room_goes_back_to_no_hold(installed: Sta
 
 
 def test_a_growth_that_comes_in_time_stays(installed: Stage) -> None:
-    cast = tensorflow("mnist", "1..6")
-    cast[2]["metadata"]["annotations"][contract.REPLICAS] = "2"
-    installed.apply(*cast)
+    all_roles = tensorflow("mnist", "1..6")
+    all_roles[2]["metadata"]["annotations"][contract.REPLICAS] = "2"
+    installed.apply(*all_roles)
     installed.until_runs("mnist-worker", 2)
     said = edl(installed, "scale", "mnist", "5", "--timeout", "60s", "--wait")
     assert "worker has 5, all of them ready" in said
@@ -240,11 +240,11 @@ def test_what_is_lost_comes_back_to_the_same_list(installed: Stage) -> None:
 
 
 def ssh(job: str, workers: str) -> list[Json]:
-    cast = horovod(job, workers)
-    for manifest in cast:
+    all_roles = horovod(job, workers)
+    for manifest in all_roles:
         manifest["metadata"]["annotations"][contract.MODE] = "ssh"
         del manifest["spec"]["template"]["spec"]["containers"][0]["command"]
-    return cast
+    return all_roles
 
 
 def test_ssh_needs_a_key_pair_and_no_rights(installed: Stage) -> None:

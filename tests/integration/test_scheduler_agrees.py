@@ -60,11 +60,13 @@ def gang_of(random: Random, cluster: int, number: int) -> list[Json]:
     servers = random.randint(1, 3)
     sizes = {"chief": 1, "ps": servers, "worker": least}
     workers = f"{least}..{most}" if most > least else f"{least}"
-    cast = f"chief=1,ps={servers},worker={workers}"
-    return [role_of(random, (name, role, count), cluster, cast) for role, count in sizes.items()]
+    all_roles = f"chief=1,ps={servers},worker={workers}"
+    return [
+        role_of(random, (name, role, count), cluster, all_roles) for role, count in sizes.items()
+    ]
 
 
-def role_of(random: Random, who: tuple[str, str, int], cluster: int, cast: str) -> Json:
+def role_of(random: Random, who: tuple[str, str, int], cluster: int, all_roles: str) -> Json:
     name, role, count = who
     labels = {"framework": "tensorflow", "job": name, "role": role}
     job = elastic(f"{name}-{role}", labels=labels, parallelism=count)
@@ -75,7 +77,7 @@ def role_of(random: Random, who: tuple[str, str, int], cluster: int, cast: str) 
     }
     pod["containers"][0]["resources"] = {"requests": requests}
     pod["nodeSelector"] = {CLUSTER: f"c{cluster}"}
-    job["metadata"]["annotations"] = {contract.ROLES: cast}
+    job["metadata"]["annotations"] = {contract.ROLES: all_roles}
     return job
 
 

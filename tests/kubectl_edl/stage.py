@@ -155,7 +155,7 @@ def pod_spec() -> Json:
     }
 
 
-def cast(name: str = "mnist", roles: str = "chief=1,ps=2,worker=1..12") -> list[Json]:
+def role_manifests(name: str = "mnist", roles: str = "chief=1,ps=2,worker=1..12") -> list[Json]:
     """A TensorFlow training job: one Job a role."""
     manifests = []
     for role in (part.split("=")[0] for part in roles.split(",")):
@@ -252,7 +252,7 @@ def mnist(stage: Stage, workers: int = 4) -> None:
     """A running TensorFlow job with one worker that is still pending."""
     chief, servers, worker = (
         stage.put(manifest, suspend=False, parallelism=size, completions=size)
-        for manifest, size in zip(cast(), (1, 2, workers), strict=True)
+        for manifest, size in zip(role_manifests(), (1, 2, workers), strict=True)
     )
     stage.create(pod(chief, 0))
     for index in range(2):

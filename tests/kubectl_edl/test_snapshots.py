@@ -14,7 +14,7 @@ import pytest
 
 from edl import contract
 from edl.writes import Json
-from tests.kubectl_edl.stage import Stage, cast, event, lease, mnist, node, pod
+from tests.kubectl_edl.stage import Stage, event, lease, mnist, node, pod, role_manifests
 
 FOLDER = Path(__file__).parent / "snapshots"
 RENEW = os.environ.get("EDL_SNAPSHOTS") == "renew"
@@ -77,7 +77,7 @@ _STEERING = re.compile(r"␛\[[0-9;?]*[A-Za-z]")
 
 
 def scene() -> Stage:
-    """One job runs with a pod that waits, one is queued, one part of a cast came, two nodes."""
+    """One job runs with a pod that waits, one is queued, one of several Jobs came, two nodes."""
     stage = Stage()
     lease(stage)
     for number in (1, 2):
@@ -88,9 +88,9 @@ def scene() -> Stage:
     notes = {contract.HISTORY: HISTORY, contract.STARTED_AT: "2026-11-21T11:55:30Z"}
     stage.patch("mnist-worker", {"metadata": {"annotations": notes}})
     stage.minutes_ago = 2
-    for manifest in cast("bert", "chief=1,ps=4,worker=3..12"):
+    for manifest in role_manifests("bert", "chief=1,ps=4,worker=3..12"):
         stage.put(manifest)
-    stage.put(cast("part", "chief=1,ps=1")[0])
+    stage.put(role_manifests("part", "chief=1,ps=1")[0])
     stage.create(event("mnist-worker", "Grown", "worker 2 to 6: idle room", minutes_ago=3))
     waits = event(
         "mnist-worker-3-x7k2p", "FailedScheduling", UNSCHEDULABLE, minutes_ago=1, warning=True

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, Final
 
 from edl.writes import Json
-from tests.integration.support.stage import cast_of, elastic
+from tests.integration.support.stage import elastic, role_jobs
 
 ENDS_AFTER: Final = "sandbox.edl.dev/complete-after"
 STOPS_WELL: Final = "sandbox.edl.dev/stop-after"
@@ -92,25 +92,25 @@ def _alone(name: str, dice: Random) -> _Made:
 
 def _tensorflow(name: str, dice: Random) -> _Made:
     most = dice.randint(4, 8)
-    jobs = cast_of("tensorflow", name, f"chief=1,ps=2,worker=1..{most}", ps=2)
+    jobs = role_jobs("tensorflow", name, f"chief=1,ps=2,worker=1..{most}", ps=2)
     ends = {"chief": dice.randint(12, 35), "worker": 50}
     return _ending(jobs, ends, dice), f"{name}-worker", (1, most)
 
 
 def _horovod(name: str, dice: Random) -> _Made:
-    jobs = cast_of("horovod", name, "launcher=1,worker=2..6")
+    jobs = role_jobs("horovod", name, "launcher=1,worker=2..6")
     return _ending(jobs, {"launcher": dice.randint(12, 30)}, dice), f"{name}-worker", (2, 6)
 
 
 def _pytorch(name: str, dice: Random) -> _Made:
-    jobs = cast_of("pytorch", name, "rendezvous=1,worker=2..4")
+    jobs = role_jobs("pytorch", name, "rendezvous=1,worker=2..4")
     return _ending(jobs, {"worker": dice.randint(12, 30)}, dice), f"{name}-worker", (2, 4)
 
 
 def _mxnet(name: str, dice: Random) -> _Made:
     """Each new size is a restart of all."""
-    cast = "scheduler=1,server=1,worker=1..4"
-    jobs = cast_of("mxnet", name, cast)
+    all_roles = "scheduler=1,server=1,worker=1..4"
+    jobs = role_jobs("mxnet", name, all_roles)
     ends = {"scheduler": dice.randint(8, 16), "worker": dice.randint(8, 16)}
     return _ending(jobs, ends, dice), f"{name}-worker", (1, 4)
 

@@ -9,7 +9,7 @@ import pytest
 from dev.installation import install
 from edl.writes import Json
 from sandbox import NodeGroup, temporary_sandbox
-from tests.integration.support.stage import Stage, cast_of, elastic, stage, tensorflow, web
+from tests.integration.support.stage import Stage, elastic, role_jobs, stage, tensorflow, web
 
 pytestmark = [pytest.mark.torture, pytest.mark.timeout(900)]
 
@@ -30,7 +30,7 @@ def calm(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
 
 def _cast(framework: str, job: str, roles: str) -> list[Json]:
     """Elastic pods of one core, others of a quarter."""
-    found = cast_of(framework, job, roles)
+    found = role_jobs(framework, job, roles)
     for manifest in found:
         if not manifest["metadata"]["name"].endswith(("worker", "trainer")):
             container = manifest["spec"]["template"]["spec"]["containers"][0]

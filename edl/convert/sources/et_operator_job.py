@@ -1,4 +1,4 @@
-"""et-operator's TrainingJob: kai.alibabacloud.com/v1alpha1, as Horovod's or AIACC's elastic cast.
+"""et-operator's TrainingJob: kai.alibabacloud.com/v1alpha1, as Horovod or AIACC.
 
 Fields: AliyunContainerService/et-operator api/v1alpha1.
 """
@@ -45,7 +45,7 @@ def read(document: Fields) -> Sequence[Json]:
         replica_specs.read(spec.fields("etReplicaSpecs"), launcher_worker.ROLES, ""), mode
     )
     again = spec.choice("restartPolicy", ("Never", "OnFailure"))
-    cast = tuple(
+    all_roles = tuple(
         _launcher(replica, again, policy)
         if replica.role == "launcher"
         else _workers(replica, policy)
@@ -58,7 +58,7 @@ def read(document: Fields) -> Sequence[Json]:
         **launcher_worker.attached(document, meta, framework, mode),
         **_slots(spec),
     }
-    return training_manifest.manifests(TrainingManifest(meta, framework, cast, annotations))
+    return training_manifest.manifests(TrainingManifest(meta, framework, all_roles, annotations))
 
 
 def _own(meta: SourceMetadata) -> Mapping[str, str]:

@@ -47,9 +47,9 @@ def read(document: Fields) -> Sequence[Json]:
     run_policy.remark_on_retries(policy, spec, [replica.restart for replica in found])
     limits = _limits(spec.fields("elasticPolicy"))
     told = [_told(replica, meta.name) for replica in found]
-    cast = tuple(_part(replica, policy, limits) for replica in told)
+    all_roles = tuple(_part(replica, policy, limits) for replica in told)
     annotations = policy.annotations | _PORT.annotations(found)
-    return training_manifest.manifests(TrainingManifest(meta, "paddle", cast, annotations))
+    return training_manifest.manifests(TrainingManifest(meta, "paddle", all_roles, annotations))
 
 
 def _part(replica: Replica, policy: RunPolicy, limits: ReplicaBounds) -> RoleManifest:

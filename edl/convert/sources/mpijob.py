@@ -75,8 +75,8 @@ def read(document: Fields) -> Sequence[Json]:
     _note_waiting(spec)
     found = _with_main_container(spec, sshd.replaced(found, mode))
     _note_elastic(document, found)
-    cast = tuple(_part(replica, policy) for replica in found)
-    return training_manifest.manifests(TrainingManifest(meta, _FRAMEWORK, cast, annotations))
+    all_roles = tuple(_part(replica, policy) for replica in found)
+    return training_manifest.manifests(TrainingManifest(meta, _FRAMEWORK, all_roles, annotations))
 
 
 def _part(replica: Replica, policy: RunPolicy) -> RoleManifest:

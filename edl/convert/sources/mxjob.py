@@ -47,8 +47,10 @@ def read(document: Fields) -> Sequence[Json]:
     annotations = policy.annotations | _mode(spec, roles) | _port(found, port)
     _drop_the_rest(spec)
     scheduler = spec.text("schedulerName")
-    cast = tuple(_part(replica, policy, scheduler) for replica in found)
-    return training_manifest.manifests(TrainingManifest(meta, _FRAMEWORK.name, cast, annotations))
+    all_roles = tuple(_part(replica, policy, scheduler) for replica in found)
+    return training_manifest.manifests(
+        TrainingManifest(meta, _FRAMEWORK.name, all_roles, annotations)
+    )
 
 
 def _part(replica: Replica, policy: RunPolicy, scheduler: str) -> RoleManifest:

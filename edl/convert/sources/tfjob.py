@@ -48,12 +48,14 @@ def read(document: Fields) -> Sequence[Json]:
     found = replica_specs.read(spec.fields("tfReplicaSpecs"), _ROLES, "Never")
     run_policy.remark_on_retries(policy, spec, [replica.restart for replica in found])
     limits = replica_bounds.read(spec, "min-instances", "max-instances")
-    cast = _with_success(spec, tuple(_part(replica, policy, limits) for replica in found))
-    roles = [part.role for part in cast]
+    all_roles = _with_success(spec, tuple(_part(replica, policy, limits) for replica in found))
+    roles = [part.role for part in all_roles]
     if "worker" not in roles:
         limits.lose(spec, "there is no Worker that they could bound")
     annotations = policy.annotations | _PORT.annotations(found) | _mode(spec, roles)
-    return training_manifest.manifests(TrainingManifest(meta, _FRAMEWORK.name, cast, annotations))
+    return training_manifest.manifests(
+        TrainingManifest(meta, _FRAMEWORK.name, all_roles, annotations)
+    )
 
 
 def _part(
@@ -68,22 +70,22 @@ def _part(
     return role_part.of(replica, around or replica_bounds.exactly(replica.size), failing, policy)
 
 
-def _with_success(spec: Fields, cast: tuple[RoleManifest, ...]) -> tuple[RoleManifest, ...]:
+def _with_success(spec: Fields, all_roles: tuple[RoleManifest, ...]) -> tuple[RoleManifest, ...]:
     """AllWorkers counts only without a chief, and a Job can say it of a fixed number."""
     policy = spec.choice("successPolicy", ("AllWorkers",))
-    worker = training_manifest.named(cast, "worker")
+    worker = training_manifest.named(all_roles, "worker")
     if not policy:
-        return cast
-    if not worker or _FRAMEWORK.decider([part.role for part in cast]) != "worker":
+        return all_roles
+    if not worker or _FRAMEWORK.decider([part.role for part in all_roles]) != "worker":
         spec.note("successPolicy", f"{policy} never counted beside a chief, which decides")
-        return cast
+        return all_roles
     if not worker.sizes.fixed:
         what = "AllWorkers of a number that changes cannot be said to a Job"
         spec.lose("successPolicy", what, "worker 0 decides, or write spec.successPolicy yourself")
-        return cast
+        return all_roles
     all_of_them = {"successPolicy": {"rules": [{"succeededCount": worker.sizes.begin}]}}
     changed = training_manifest.saying(worker, all_of_them)
-    return tuple(changed if part is worker else part for part in cast)
+    return tuple(changed if part is worker else part for part in all_roles)
 
 
 def _main(replica: Replica) -> Json:

@@ -25,7 +25,7 @@ def with_placement(pod: Json, spec: JobSpec, labels: Mapping[str, str]) -> Json:
     KubeShare's scheduler binds.
     """
     placed_by_others = spec.rank is not None or pod.get("nodeName") or kubeshare.binds(pod, labels)
-    roles = [seat.role for seat in spec.cast]
+    roles = [bounds.role for bounds in spec.all_roles]
     together = frameworks.needs_placement(spec.framework, spec.mode, roles)
     asks = together or spec.scheduling.topology or kubeshare.is_share(labels)
     if placed_by_others or not asks:

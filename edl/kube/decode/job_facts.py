@@ -250,7 +250,7 @@ def _failures(manifest: Mapping[str, Any]) -> int:
 
 
 def _lost(manifest: Mapping[str, Any], spec: JobSpec) -> bool:
-    roles = [seat.role for seat in spec.cast]
+    roles = [bounds.role for bounds in spec.all_roles]
     together = frameworks.resizing(spec.framework, spec.mode, roles) is ResizePolicy.RESTART
     then = whole(_notes(manifest).get(contract.FAILURES_AT_START, ""))
     return together and then is not None and _failures(manifest) > then

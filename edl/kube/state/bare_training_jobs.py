@@ -36,7 +36,7 @@ def bare_training_job(
     return TrainingJob(
         key=key,
         framework=first.framework,
-        roles=tuple(_role(seat, pods) for seat in first.cast),
+        roles=tuple(_role(bounds, pods) for bounds in first.all_roles),
         queued_at=min(pod.pod.created_at for pod in pods if pod.pod),
         problem=namespace_policy.no_kubexec(key.namespace) if forbidden else "",
         mode=first.mode,
@@ -45,19 +45,19 @@ def bare_training_job(
     )
 
 
-def _role(seat: RoleBounds, pods: Sequence[PodFacts]) -> Role:
+def _role(bounds: RoleBounds, pods: Sequence[PodFacts]) -> Role:
     """One role, with the pods that users have created so far."""
-    members = [pod for pod in pods if pod.bare and pod.bare.spec.role == seat.role]
+    members = [pod for pod in pods if pod.bare and pod.bare.spec.role == bounds.role]
     bare = next((pod.bare for pod in members), None)
     spec = bare.spec if bare else None
     return Role(
-        name=seat.role,
-        job=_host_prefix(pods, seat.role),
+        name=bounds.role,
+        job=_host_prefix(pods, bounds.role),
         uid="",
         version="",
         spec=RoleSpec(
-            min=seat.min,
-            max=seat.max,
+            min=bounds.min,
+            max=bounds.max,
             resizing=ResizePolicy.FIXED,
             is_leader=bool(spec and frameworks.is_leader(spec)),
             is_service=bool(spec and frameworks.is_service(spec)),
@@ -66,7 +66,7 @@ def _role(seat: RoleBounds, pods: Sequence[PodFacts]) -> Role:
             port=spec.port if spec else 0,
         ),
         status=RoleStatus(
-            size=seat.max,
+            size=bounds.max,
             suspended=False,
             pods=tuple(pod.pod for pod in members if pod.pod),
         ),

@@ -212,8 +212,8 @@ def share(job: JobFacts) -> int:
 def _disagreements(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
     if len({spec.framework for spec in specs}) > 1:
         yield f"its Jobs disagree on {contract.FRAMEWORK}: write the same on each"
-    if len({spec.cast for spec in specs}) > 1:
-        yield f"its Jobs disagree on {contract.ROLES}: write the same cast on each"
+    if len({spec.all_roles for spec in specs}) > 1:
+        yield f"its Jobs disagree on {contract.ROLES}: write the same on each"
         return
     if len({spec.scheduling.topology for spec in specs if spec.scheduling.topology}) > 1:
         either = f"{contract.REQUIRED_TOPOLOGY} or {contract.PREFERRED_TOPOLOGY}"

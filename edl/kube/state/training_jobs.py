@@ -40,14 +40,14 @@ from edl.spec.job_spec import JobSpec
 def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
     specs = [job.spec for job in around.jobs if job.spec]
     first = min(around.jobs, key=lambda job: (job.created_at, job.name))
-    cast = [seat.role for seat in specs[0].cast] if specs else []
-    roles = _roles(around, cast)
+    all_roles = [bounds.role for bounds in specs[0].all_roles] if specs else []
+    roles = _roles(around, all_roles)
     found = TrainingJob(
         key=key,
         framework=first.framework,
         roles=roles,
         queued_at=first.created_at,
-        missing=tuple(name for name in cast if name not in {role.name for role in roles}),
+        missing=tuple(name for name in all_roles if name not in {role.name for role in roles}),
         priority=max(_priorities(around), default=0),
         paused=any(job.paused for job in around.jobs),
         started_at=max((job.started_at for job in around.jobs if job.started_at), default=None),
@@ -107,15 +107,15 @@ def _templates(
             yield ObjectRef("ResourceClaimTemplate", key.namespace, found.name)
 
 
-def _roles(around: TrainingJobInputs, cast: Sequence[str]) -> tuple[Role, ...]:
+def _roles(around: TrainingJobInputs, all_roles: Sequence[str]) -> tuple[Role, ...]:
     roles = [
         _ruled(job, _staffed(job, job.role, pods, of), around.rules, of)
         for job, pods, of in zip(around.jobs, around.pods, around.classes, strict=True)
-        if job.role and job.role.name in cast
+        if job.role and job.role.name in all_roles
     ]
     namespace = around.jobs[0].key.namespace
     roles = [_resolved(grouped(role), namespace, around.devices) for role in roles]
-    return tuple(sorted(roles, key=lambda role: (cast.index(role.name), role.job)))
+    return tuple(sorted(roles, key=lambda role: (all_roles.index(role.name), role.job)))
 
 
 def _staffed(

@@ -67,12 +67,12 @@ class Decision:
     def _admissions(self) -> Iterator[Admission]:
         for key, (reason, allocations) in self.decisions.admitted.items():
             sizes = {allocation.role.name: allocation.allocated for allocation in allocations}
-            cast = [role.name for role in allocations[0].job.roles if role.name in sizes]
+            all_roles = [role.name for role in allocations[0].job.roles if role.name in sizes]
             gated = (allocation for allocation in allocations if allocation.role.template.gated)
             nodes = tuple(
                 (allocation.role.name, self._assigned(allocation)) for allocation in gated
             )
-            found = tuple((name, sizes[name]) for name in cast)
+            found = tuple((name, sizes[name]) for name in all_roles)
             grown = [
                 reasons.grown(allocation.allocated, allocation.role.spec.max)
                 for allocation in allocations

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from edl import phases
 from edl.model import JobEnd, JobKey, Pod, PodPhase, TrainingJob
 from edl.simulator.cluster.scheduler import PendingPod
-from edl.simulator.cluster.simulated_job import SimulatedJob, cast
+from edl.simulator.cluster.simulated_job import SimulatedJob, simulate_job
 from edl.simulator.cluster.simulated_nodes import Place
 from edl.simulator.cluster.simulated_provisioning import SimulatedProvisioning
 from edl.simulator.cluster.simulated_role import SimulatedRole
@@ -40,7 +40,7 @@ class JobController:
     def arrive(self, training: Training) -> SimulatedJob:
         """Add a training job, which may have pods if it exists from the start."""
         queued = training.queued_at or self.env.moment
-        sim_job = self.sim_jobs[training.key] = cast(training, queued)
+        sim_job = self.sim_jobs[training.key] = simulate_job(training, queued)
         sim_job.progress.since = self.env.now
         self.env.timeline.tracks[training.key] = sim_job.track
         for part in sim_job.parts.values():

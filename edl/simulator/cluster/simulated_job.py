@@ -122,7 +122,7 @@ def least(part: SimulatedRole) -> int:
     return min(part.role.spec.min, part.wanted) - part.count.done
 
 
-def cast(training: Training, queued_at: datetime) -> SimulatedJob:
+def simulate_job(training: Training, queued_at: datetime) -> SimulatedJob:
     """The simulated job of a training job that arrives."""
     job, waiting = replace(training.job, queued_at=queued_at), _waiting(training.job)
     parts = {

@@ -14,7 +14,7 @@ from kubectl_edl.doctor.checks.check import Diagnosis, FixCommand, failure, warn
 from kubectl_edl.model.training_job_view import why
 from kubectl_edl.output.age import duration
 
-_CAST: Final = timedelta(minutes=2)
+_ROLES: Final = timedelta(minutes=2)
 
 
 _NOTICED: Final = timedelta(minutes=1)
@@ -54,7 +54,7 @@ def _unreadable(job: TrainingJob, now: datetime) -> Diagnosis | None:
 
 def _incomplete(job: TrainingJob, now: datetime) -> Diagnosis | None:
     waits = now - job.queued_at
-    if phase(job) is not Phase.INCOMPLETE or waits < _CAST:
+    if phase(job) is not Phase.INCOMPLETE or waits < _ROLES:
         return None
     if not job.suspended:
         return warning(

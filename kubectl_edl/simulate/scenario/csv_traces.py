@@ -99,9 +99,9 @@ class _Line:
         at = self._read("submit", _seconds, 0.0, TIME)
         low = self._read("min", _replicas, 1, f"a whole number from 1 to {MOST_REPLICAS}")
         high = self._read("max", _replicas, low, f"a whole number from min to {MOST_REPLICAS}")
-        seat = WorkloadRole("", low, high, self._shape())
+        role = WorkloadRole("", low, high, self._shape())
         work, priority = self._work(), self._read("priority", int, 0, "a whole number")
-        return self._queued(seat, priority, work, at) if len(self.findings) == before else None
+        return self._queued(role, priority, work, at) if len(self.findings) == before else None
 
     def _check_cells(self) -> None:
         surplus = [cell for cell in self.row.get(None) or () if cell.strip()]
@@ -111,13 +111,13 @@ class _Line:
         if self._text("length") and self._text("work"):
             self._found("work", "length and work", "one of them")
 
-    def _queued(self, seat: WorkloadRole, priority: int, work: Work, at: float) -> Training | None:
+    def _queued(self, role: WorkloadRole, priority: int, work: Work, at: float) -> Training | None:
         name = self._text("name") or f"trace-{self.number}"
         framework = self._text("framework") or "pytorch"
         known = FRAMEWORKS.get(framework)
-        seats = [replace(seat, role=known.worker if known else "")]
+        roles = [replace(role, role=known.worker if known else "")]
         try:
-            return Training(queued(name, Workload(framework), seats, priority=priority), work, at)
+            return Training(queued(name, Workload(framework), roles, priority=priority), work, at)
         except ValueError as error:
             what, _, allowed = str(error).partition("; ")
             self._found("max" if known else "framework", what, allowed)

@@ -129,12 +129,12 @@ def _job(field: Field, name: str) -> TrainingJob | None:
     if field["manifest"]:
         return _templated(field, name)
     kind = Workload(field["framework"].choice(tuple(FRAMEWORKS), "pytorch"), field["mode"].text())
-    seats = _seats(field, kind)
-    kind = msgspec.structs.replace(kind, topology=_topology(field, seats))
+    roles = _roles(field, kind)
+    kind = msgspec.structs.replace(kind, topology=_topology(field, roles))
     priority = _priority(field["priority"])
     items = field["items"].whole(1, least=1) if field["items"] else None
     try:
-        return queued(name, kind, seats, priority=priority, items=items)
+        return queued(name, kind, roles, priority=priority, items=items)
     except ValueError as error:
         what, _, allowed = str(error).partition("; ")
         (field["roles"] or field).found(what, allowed)
@@ -154,7 +154,7 @@ def _templated(field: Field, name: str) -> TrainingJob | None:
         return None
 
 
-def _topology(field: Field, seats: Sequence[WorkloadRole]) -> Topology:
+def _topology(field: Field, roles: Sequence[WorkloadRole]) -> Topology:
     """As the annotations say it; several labels also as a list."""
     texts = {
         note: ",".join(part.text() for part in field[name].items())
@@ -162,7 +162,7 @@ def _topology(field: Field, seats: Sequence[WorkloadRole]) -> Topology:
         if field[name]
     }
     form = ManifestReader({"metadata": {"annotations": texts}})
-    found = topology_labels.read(form, frozenset(seat.role for seat in seats))
+    found = topology_labels.read(form, frozenset(role.role for role in roles))
     for one in form.findings:
         name = next(name for name, note in _TOPOLOGY.items() if note in one.path)
         field[name].found(one.what, one.allowed)
@@ -180,16 +180,16 @@ def _priority(field: Field) -> int:
 # -- pods --------------------------------------------------------------------------------------
 
 
-def _seats(field: Field, kind: Workload) -> Sequence[WorkloadRole]:
-    """The cast: `roles`, or the fields of the one role that the framework's jobs have at least."""
+def _roles(field: Field, kind: Workload) -> Sequence[WorkloadRole]:
+    """All roles: `roles`, or the fields of the one role that the framework's jobs have at least."""
     if not field["roles"]:
-        return [_seat(field, FRAMEWORKS[kind.framework].worker)]
+        return [_role(field, FRAMEWORKS[kind.framework].worker)]
     known = FRAMEWORKS[kind.framework].kinds
     roles = field["roles"].only(tuple(known))
-    return [_seat(part.only(_SEAT), name) for name, part in roles.parts() if name in known]
+    return [_role(part.only(_SEAT), name) for name, part in roles.parts() if name in known]
 
 
-def _seat(field: Field, role: str) -> WorkloadRole:
+def _role(field: Field, role: str) -> WorkloadRole:
     size = field["replicas"].whole(1, least=1, most=MOST_REPLICAS)
     low = field["min"].whole(size, least=1, most=MOST_REPLICAS)
     high = field["max"].whole(max(size, low), least=1, most=MOST_REPLICAS)

@@ -9,7 +9,7 @@ from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.model import Role
 from edl.parsing.parser import parse
 from edl.writes import Json
-from tests.edl.manifests import cast, changed, created, job, update
+from tests.edl.manifests import changed, created, job, role_manifest, update
 
 PATH = "metadata.annotations[edl.dev/progress]"
 NOTE = "metadata annotations edl.dev/progress"
@@ -45,7 +45,7 @@ def test_a_fraction_is_refused_with_what_to_write_instead(text: str, instead: st
 
 
 def test_it_may_be_said_and_changed_at_any_time() -> None:
-    queued = created(cast("worker"))
+    queued = created(role_manifest("worker"))
     running = changed(queued, "spec suspend", value=False)
     for old, text in ((queued, "0"), (running, "50"), (changed(running, NOTE, "50"), "95%")):
         new = changed(old, NOTE, text)

@@ -134,7 +134,7 @@ def test_all_containers_are_told() -> None:
     assert first["env"] == second["env"]
 
 
-def test_bare_pods_are_told_the_whole_cast() -> None:
+def test_bare_pods_are_told_all_roles() -> None:
     notes = {"roles": "scheduler=1,server=1,worker=2", "rank": "1", "size": "2"}
     found = told(pod("any", framework="mxnet", job="mnist", role="worker", annotations=notes))
     assert found["DMLC_NUM_WORKER"] == "2"
@@ -163,7 +163,7 @@ def test_there_is_exactly_one_scheduler(roles: str) -> None:
         ("server=2,worker=2", "scheduler"),
     ],
 )
-def test_a_training_needs_its_whole_cast(roles: str, absent: str) -> None:
+def test_a_training_needs_all_its_roles(roles: str, absent: str) -> None:
     with pytest.raises(Denied) as denied:
         created(mxnet(roles.partition("=")[0], roles))
     assert [finding.what for finding in denied.value.findings] == [f"mxnet needs a {absent}"]

@@ -86,7 +86,7 @@ def test_local_is_one_worker() -> None:
     with pytest.raises(Denied) as denied:
         created(job("solo", framework="mxnet", max="2"))
     assert str(denied.value).endswith(
-        "2 × worker; mode local has exactly one; for more, name the whole cast: "
+        "2 × worker; mode local has exactly one; for more, list all roles: "
         "add scheduler=…, add server=…"
     )
 

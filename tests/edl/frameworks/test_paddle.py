@@ -35,7 +35,7 @@ from tests.edl.paddle import (
 from tests.edl.readings import findings
 from tests.reasons import because
 
-CASTS = {"cloud": TOLERANT, "ps": SERVED, "elastic": ELASTIC}
+ROLE_LISTS = {"cloud": TOLERANT, "ps": SERVED, "elastic": ELASTIC}
 VARIABLES = [entry.name for entry in registry.ENTRIES if entry.kind is EntryKind.ENV]
 ETCD = "mnist-master-0.mnist.lab.svc:2379"
 
@@ -133,7 +133,7 @@ def test_trainers_with_a_gpu_take_the_first_that_they_see() -> None:
     assert "PADDLE_DISTRI_BACKEND" not in found
 
 
-def test_bare_pods_are_the_whole_cast() -> None:
+def test_bare_pods_are_all_roles() -> None:
     manifest = pod("any", framework="paddle", job="mnist", annotations={"rank": "1", "size": "2"})
     found = env(manifest)
     assert found["PADDLE_TRAINER_ENDPOINTS"] == ",".join(hosts("trainer", 2))
@@ -189,7 +189,7 @@ def test_a_start_writes_the_trainers_that_run() -> None:
         ("trainer=1..4", "collective", ResizePolicy.RESTART),
     ],
 )
-def test_the_cast_shows_the_mode(roles: str, mode: str, resizing: ResizePolicy) -> None:
+def test_the_roles_select_the_mode(roles: str, mode: str, resizing: ResizePolicy) -> None:
     spec = parse(paddle("trainer", roles))
     assert (spec.mode, spec.scaling.resizing) == (mode, resizing)
 
@@ -210,7 +210,7 @@ def test_trainers_decide_and_the_others_serve() -> None:
         ("trainer=1", "cloud", '"cloud" does not fit'),
     ],
 )
-def test_a_cast_that_does_not_fit_is_refused(roles: str, mode: str, what: str) -> None:
+def test_a_list_of_roles_that_does_not_fit_is_refused(roles: str, mode: str, what: str) -> None:
     role = roles.partition("=")[0]
     notes = {"mode": mode} if mode else {}
     said = [finding.what for finding in findings(paddle(role, roles, annotations=notes))]
@@ -219,12 +219,12 @@ def test_a_cast_that_does_not_fit_is_refused(roles: str, mode: str, what: str) -
 
 def every_kind() -> list[Json]:
     """A Job of each role in each mode."""
-    casts = [
+    roles = [
         paddle(part.partition("=")[0], roles, annotations={"mode": mode})
-        for mode, roles in CASTS.items()
+        for mode, roles in ROLE_LISTS.items()
         for part in roles.split(",")
     ]
-    return [*casts, alone(), alone(gpu="1")]
+    return [*roles, alone(), alone(gpu="1")]
 
 
 def test_every_variable_and_label_stands_in_the_contract() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.edl.manifests import cast, created, pod_spec
+from tests.edl.manifests import created, pod_spec, role_manifest
 
 ETCD = """
 import pathlib
@@ -54,7 +54,7 @@ def appear(folder: Path, number: int, command: str, **told: str) -> None:
 
 
 def hook() -> str:
-    manifest = cast("trainer", "master=1,trainer=1..3", framework="paddle")
+    manifest = role_manifest("trainer", "master=1,trainer=1..3", framework="paddle")
     (container,) = pod_spec(created(manifest))["containers"]
     *_, script = container["lifecycle"]["preStop"]["exec"]["command"]
     return str(script)

@@ -7,7 +7,7 @@ from edl.frameworks import is_leader, is_service
 from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.writes import Json
-from tests.edl.manifests import cast, created, environment, job, pod, pod_spec
+from tests.edl.manifests import created, environment, job, pod, pod_spec, role_manifest
 from tests.edl.readings import findings
 
 ROLES = "rendezvous=1,worker=2..4"
@@ -16,7 +16,7 @@ STORE = "mnist-rendezvous-0.mnist.lab.svc"
 
 def pytorch(role: str, roles: str = ROLES, **fields: Any) -> Json:  # noqa: ANN401 — JSON
     """One Job of the PyTorch training job `mnist`."""
-    return cast(role, roles, framework="pytorch", **fields)
+    return role_manifest(role, roles, framework="pytorch", **fields)
 
 
 def alone(**fields: Any) -> Json:  # noqa: ANN401 — JSON
@@ -140,8 +140,8 @@ def test_workers_decide_and_move_and_the_rendezvous_serves() -> None:
     [
         ("rendezvous=2,worker=2..4", "2 × rendezvous"),
         ("rendezvous=1..2,worker=2", "a rendezvous is never resized"),
-        ("rendezvous=1", "no role of the cast decides when pytorch is done"),
+        ("rendezvous=1", "none of its roles decides when pytorch is done"),
     ],
 )
-def test_a_cast_that_cannot_meet_is_refused(roles: str, what: str) -> None:
+def test_a_list_of_roles_that_cannot_meet_is_refused(roles: str, what: str) -> None:
     assert what in [finding.what for finding in findings(pytorch("rendezvous", roles))]

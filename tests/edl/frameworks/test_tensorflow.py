@@ -9,7 +9,7 @@ from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS, is_leader, is_service
 from edl.parsing.parser import parse
 from edl.writes import Json
-from tests.edl.manifests import cast, created, environment, job, pod, pod_spec
+from tests.edl.manifests import created, environment, job, pod, pod_spec, role_manifest
 
 
 def hosts(role: str, count: int, port: int = 2222) -> list[str]:
@@ -30,7 +30,7 @@ def tf_config(manifest: Json, index: int = 0, cluster: str = "") -> Json:
 
 
 def test_with_parameter_servers_the_cluster_always_has_max_workers() -> None:
-    assert tf_config(cast("worker"), index=2) == {
+    assert tf_config(role_manifest("worker"), index=2) == {
         "cluster": {"chief": hosts("chief", 1), "ps": hosts("ps", 2), "worker": hosts("worker", 3)},
         "task": {"type": "worker", "index": 2},
         "environment": "cloud",
@@ -47,19 +47,19 @@ def test_tf_config_is_spelled_as_scripts_compare_it() -> None:
 
 @pytest.mark.parametrize("role", ["chief", "ps", "worker"])
 def test_every_role_sees_the_same_cluster_and_itself(role: str) -> None:
-    config = tf_config(cast(role))
+    config = tf_config(role_manifest(role))
     assert config["task"] == {"type": role, "index": 0}
-    assert config["cluster"] == tf_config(cast("worker"))["cluster"]
+    assert config["cluster"] == tf_config(role_manifest("worker"))["cluster"]
 
 
 def test_the_evaluator_stands_outside_the_cluster() -> None:
-    config = tf_config(cast("evaluator", "chief=1,ps=1,worker=2,evaluator=1"))
+    config = tf_config(role_manifest("evaluator", "chief=1,ps=1,worker=2,evaluator=1"))
     assert config["task"] == {"type": "evaluator", "index": 0}
     assert sorted(config["cluster"]) == ["chief", "ps", "worker"]
 
 
 def test_another_port_is_everybodys() -> None:
-    manifest = cast("ps", annotations={"port": "3333"})
+    manifest = role_manifest("ps", annotations={"port": "3333"})
     assert tf_config(manifest)["cluster"]["ps"] == hosts("ps", 2, 3333)
     (container,) = pod_spec(created(manifest))["containers"]
     port = {"name": "tfjob-port", "containerPort": 3333, "protocol": "TCP"}
@@ -79,34 +79,34 @@ def test_collective_strategies_read_the_cluster_of_this_start() -> None:
 
 
 SPARSE = {"mode": "sparse"}
-SPARSE_CAST = "chief=1,ps=2,worker=1..3,evaluator=1"
+SPARSE_ROLES = "chief=1,ps=2,worker=1..3,evaluator=1"
 
 
 def test_in_sparse_mode_a_worker_knows_the_servers_and_itself() -> None:
-    config = tf_config(cast("worker", SPARSE_CAST, annotations=SPARSE), index=2)
+    config = tf_config(role_manifest("worker", SPARSE_ROLES, annotations=SPARSE), index=2)
     assert config["cluster"] == {"ps": hosts("ps", 2), "worker": {"2": hosts("worker", 3)[2]}}
     assert config["task"] == {"type": "worker", "index": 2}
 
 
 def test_in_sparse_mode_the_chief_knows_no_worker() -> None:
-    config = tf_config(cast("chief", SPARSE_CAST, annotations=SPARSE))
+    config = tf_config(role_manifest("chief", SPARSE_ROLES, annotations=SPARSE))
     assert config["cluster"] == {"chief": hosts("chief", 1), "ps": hosts("ps", 2)}
 
 
 @pytest.mark.parametrize("role", ["ps", "evaluator"])
 def test_in_sparse_mode_roles_other_than_worker_know_every_host(role: str) -> None:
-    sparse = tf_config(cast(role, SPARSE_CAST, annotations=SPARSE))
-    assert sparse == tf_config(cast(role, SPARSE_CAST))
+    sparse = tf_config(role_manifest(role, SPARSE_ROLES, annotations=SPARSE))
+    assert sparse == tf_config(role_manifest(role, SPARSE_ROLES))
     assert sparse["cluster"]["worker"] == hosts("worker", 3)
 
 
 def test_unlisted_sparse_workers_have_no_limit() -> None:
-    many = cast("worker", "chief=1,ps=1,worker=1..4000", annotations=SPARSE)
+    many = role_manifest("worker", "chief=1,ps=1,worker=1..4000", annotations=SPARSE)
     assert len(environment(created(many))[TF_CONFIG_ENV]) < 1000
 
 
 def test_parameter_server_strategy_reads_the_running_cluster_from_its_annotation() -> None:
-    manifest = cast("ps", SPARSE_CAST, annotations={"mode": "collective"})
+    manifest = role_manifest("ps", SPARSE_ROLES, annotations={"mode": "collective"})
     assert environment(created(manifest))[CLUSTER_ENV] == "metadata.annotations['edl.dev/cluster']"
     at_start = FRAMEWORKS["tensorflow"].at_start
     assert at_start is not None
@@ -136,12 +136,12 @@ def test_bare_pods_know_their_cluster_in_every_mode() -> None:
     ],
 )
 def test_without_a_chief_worker_0_decides(roles: str, role: str, policy: Json | None) -> None:
-    assert created(cast(role, roles))["spec"].get("successPolicy") == policy
+    assert created(role_manifest(role, roles))["spec"].get("successPolicy") == policy
 
 
 def test_a_user_decides_about_success_himself() -> None:
     own = {"rules": [{"succeededCount": 2}]}
-    manifest = cast("worker", "ps=1,worker=2..3", spec={"successPolicy": own})
+    manifest = role_manifest("worker", "ps=1,worker=2..3", spec={"successPolicy": own})
     assert created(manifest)["spec"]["successPolicy"] == own
 
 
@@ -150,7 +150,7 @@ def test_a_user_decides_about_success_himself() -> None:
     [("chief=1,ps=2,worker=1..3", ["chief"]), ("ps=2,worker=1..3,evaluator=1", ["worker"])],
 )
 def test_the_chief_decides_else_the_workers(roles: str, deciding: Sequence[str]) -> None:
-    specs = [parse(cast(part.split("=")[0], roles)) for part in roles.split(",")]
+    specs = [parse(role_manifest(part.split("=")[0], roles)) for part in roles.split(",")]
     assert [spec.role for spec in specs if is_leader(spec)] == deciding
     assert [spec.role for spec in specs if is_service(spec)] == ["ps"]
 
@@ -164,8 +164,8 @@ def test_the_cluster_of_a_start_leaves_the_evaluator_out() -> None:
 
 def test_more_hosts_than_a_variable_holds_are_refused() -> None:
     with pytest.raises(Denied) as denied:
-        created(cast("worker", "ps=1,worker=1..4000"))
+        created(role_manifest("worker", "ps=1,worker=1..4000"))
     (finding,) = denied.value.findings
     assert finding.path == f"metadata.labels[{contract.MAX}]"
     assert "TF_CONFIG" in finding.what
-    assert created(cast("worker", "ps=1,worker=1..3000"))
+    assert created(role_manifest("worker", "ps=1,worker=1..3000"))

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from edl import contract
 from edl.parsing.manifest_reader import ManifestReader
 from edl.writes import Json
-from tests.edl.manifests import cast, job, pod
+from tests.edl.manifests import job, pod, role_manifest
 
 _CHIEF: Final = "chief=1,ps=2,worker=1..3"
 _SERVED: Final = "pserver=2,trainer=2..4"
 _RING: Final = ("", "launcher=1,worker=2..4"), ("ssh", "launcher=1,worker=2..4")
-CASTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+ROLE_LISTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "tensorflow": (
         ("", _CHIEF),
         ("collective", _CHIEF),
@@ -37,7 +37,7 @@ CASTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "pytorch": (("", "rendezvous=1,worker=2..4"),),
     "none": (),
 }
-"""By framework: modes, empty for the default one, and whole casts."""
+"""By framework: modes, empty for the default one, and lists of roles."""
 _ELASTIC: Final = ({}, {"max": "5"}, {"min": "2"}, {"min": "1", "max": "3"})
 _ALONE: Final[Mapping[str, tuple[Mapping[str, str], ...]]] = {
     **dict.fromkeys(("tensorflow", "paddle", "pytorch", "none"), _ELASTIC),
@@ -108,7 +108,7 @@ _SIZES: Final = st.fixed_dictionaries(
 @st.composite
 def manifests(draw: st.DrawFn, framework: str) -> Json:
     """A labelled Job or bare pod that makes sense, with whatever else users write."""
-    kinds = [*([_in_a_cast, _bare] if CASTS[framework] else [_bare_alone])]
+    kinds = [*([_of_several_roles, _bare] if ROLE_LISTS[framework] else [_bare_alone])]
     kind = draw(st.sampled_from([*kinds, *([_alone] if framework in _ALONE else [])]))
     told = draw(_TOLD)
     if kind in (_bare, _bare_alone):
@@ -131,11 +131,11 @@ def manifests(draw: st.DrawFn, framework: str) -> Json:
     return manifest
 
 
-def _in_a_cast(draw: st.DrawFn, framework: str, **fields: Any) -> Json:  # noqa: ANN401
-    mode, roles = draw(st.sampled_from(CASTS[framework]))
+def _of_several_roles(draw: st.DrawFn, framework: str, **fields: Any) -> Json:  # noqa: ANN401
+    mode, roles = draw(st.sampled_from(ROLE_LISTS[framework]))
     role = draw(st.sampled_from([part.partition("=")[0] for part in roles.split(",")]))
     fields["annotations"] = fields["annotations"] | ({"mode": mode} if mode else {})
-    return cast(role, roles, framework=framework, **fields)
+    return role_manifest(role, roles, framework=framework, **fields)
 
 
 def _alone(draw: st.DrawFn, framework: str, **fields: Any) -> Json:  # noqa: ANN401
@@ -144,8 +144,8 @@ def _alone(draw: st.DrawFn, framework: str, **fields: Any) -> Json:  # noqa: ANN
 
 
 def _bare(draw: st.DrawFn, framework: str, **fields: Any) -> Json:  # noqa: ANN401
-    """A bare pod of the same cast."""
-    made = _in_a_cast(draw, framework, **fields)
+    """A bare pod of the same job."""
+    made = _of_several_roles(draw, framework, **fields)
     told = made["metadata"]["annotations"] | {contract.RANK: "0"}
     named = made["metadata"]["labels"]
     # The API server refuses a bare pod whose account there is not: a launcher's is its user's.

@@ -18,12 +18,12 @@ from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS
 from edl.parsing.parser import parse
 from edl.writes import Json
-from tests.edl.inject.drawn import CASTS, manifests
-from tests.edl.manifests import cast, changed, created, horovod, job, pod_spec, refusals
+from tests.edl.inject.drawn import ROLE_LISTS, manifests
+from tests.edl.manifests import changed, created, horovod, job, pod_spec, refusals, role_manifest
 from tests.edl.reached import Reached, drawn
 
 LAW = settings(deadline=None, max_examples=10)
-every_framework = pytest.mark.parametrize("framework", CASTS)
+every_framework = pytest.mark.parametrize("framework", ROLE_LISTS)
 SOURCES = {"emptyDir", "downwardAPI", "secret"}
 KEPT = (
     *("hostNetwork", "hostPID", "hostIPC", "hostUsers", "securityContext", "runtimeClassName"),
@@ -159,7 +159,7 @@ def test_a_name_that_is_none_is_refused_before_anything_is_named_after_it(
         ("tensorflow", "", "chief", "chief=1,worker=2"),
     ):
         told = {"mode": mode} if mode else {}
-        manifest = cast(role, roles, framework=framework, annotations=told, job=name)
+        manifest = role_manifest(role, roles, framework=framework, annotations=told, job=name)
         manifest = changed(manifest, "metadata name", f"{name}-{role}")
         manifest = changed(manifest, "metadata namespace", namespace)
         assert (refusals(created, manifest) == []) == bool(LABEL.fullmatch(name))
@@ -179,9 +179,9 @@ def lines_of(stored: Json) -> list[object]:
 
 @pytest.mark.parametrize(
     ("name", "finding"),
-    [("other-worker", "its siblings look for"), ("mnist-worker-2", "its siblings look for")],
+    [("other-worker", "the others expect"), ("mnist-worker-2", "the others expect")],
 )
-def test_a_job_joins_a_cast_only_under_its_roles_name(name: str, finding: str) -> None:
+def test_a_job_joins_other_jobs_only_under_its_roles_name(name: str, finding: str) -> None:
     """So the API server itself lets in one Job a role: names are unique."""
     manifest = changed(horovod("worker"), "metadata name", name)
     with pytest.raises(Denied, match=finding):

@@ -11,7 +11,6 @@ from tests.edl.manifests import (
     CONTEXT,
     USER,
     annotations,
-    cast,
     changed,
     create,
     created,
@@ -20,6 +19,7 @@ from tests.edl.manifests import (
     labels,
     pod,
     refusals,
+    role_manifest,
     template,
 )
 
@@ -35,19 +35,19 @@ def test_an_unlabelled_object_comes_back_as_it_is() -> None:
 
 
 def test_a_users_suspend_becomes_a_pause() -> None:
-    stored = created(cast("worker", spec={"suspend": True}))
+    stored = created(role_manifest("worker", spec={"suspend": True}))
     assert annotations(stored)[contract.PAUSED] == contract.TRUE
 
 
 def test_suspending_a_new_job_does_not_mark_it_paused() -> None:
-    stored = created(cast("worker"))
+    stored = created(role_manifest("worker"))
     assert contract.PAUSED not in annotations(stored)
     assert contract.PAUSED not in annotations(created(stored))
 
 
 @pytest.mark.parametrize("name", sorted(registry.OWNED_ANNOTATIONS))
 def test_forged_annotations_are_dropped_with_a_warning(name: str) -> None:
-    manifest = cast("chief", annotations={name: "forged"})
+    manifest = role_manifest("chief", annotations={name: "forged"})
     manifest["spec"]["template"]["metadata"] = {"annotations": {name: "forged"}}
     verdict = create(manifest)
     found = {**annotations(template(verdict.manifest)), **annotations(verdict.manifest)}
@@ -64,17 +64,17 @@ def test_a_second_pass_of_ours_warns_of_nothing() -> None:
 @pytest.mark.parametrize("owner", ["example.com/controller", "kueue.x-k8s.io/multikueue"])
 def test_a_job_of_another_controller_is_refused(owner: str) -> None:
     with pytest.raises(Denied, match=f'spec.managedBy: this Job belongs to "{owner}"'):
-        create(cast("worker", spec={"managedBy": owner}))
+        create(role_manifest("worker", spec={"managedBy": owner}))
 
 
 def test_the_job_controllers_own_name_is_fine() -> None:
-    stored = created(cast("worker", spec={"managedBy": "kubernetes.io/job-controller"}))
+    stored = created(role_manifest("worker", spec={"managedBy": "kubernetes.io/job-controller"}))
     assert stored["spec"]["suspend"] is True
 
 
 def test_a_job_in_another_queue_is_refused() -> None:
     with pytest.raises(Denied, match="this Job waits in a Kueue queue"):
-        create(cast("worker", **{contract.KUEUE_QUEUE: "team"}))
+        create(role_manifest("worker", **{contract.KUEUE_QUEUE: "team"}))
 
 
 def test_another_queue_hides_no_other_finding() -> None:
@@ -108,7 +108,7 @@ def test_a_cronjobs_job_works() -> None:
 
 
 @pytest.mark.parametrize(
-    "manifest", [cast("worker"), horovod("launcher"), job("r", framework="none")]
+    "manifest", [role_manifest("worker"), horovod("launcher"), job("r", framework="none")]
 )
 def test_a_mutated_job_passes_the_validation(manifest: Json) -> None:
     assert refusals(check, created(manifest)) == []
@@ -135,12 +135,12 @@ def test_a_generated_name_is_not_taken_for_a_change_by_another_webhook() -> None
 )
 def test_what_another_webhook_undid_is_refused(path: str, value: object) -> None:
     with pytest.raises(Denied, match="another webhook changed what kubectl-edl completed"):
-        check(changed(created(cast("worker")), path, value))
+        check(changed(created(role_manifest("worker")), path, value))
 
 
 def test_an_invalid_object_is_refused_with_its_findings() -> None:
     with pytest.raises(Denied) as denied:
-        check(cast("worker", min="0"))
+        check(role_manifest("worker", min="0"))
     assert [finding.path for finding in denied.value.findings] == ["metadata.labels[edl.dev/min]"]
 
 

@@ -12,12 +12,14 @@ from edl.writes import Json
 from tests.edl.kube import manifests
 
 CONTEXT = Context(frozenset({contract.RECONCILER_USER}), "image")
-CAST = "chief=1,worker=1..3"
+ALL_ROLES = "chief=1,worker=1..3"
 
 
 def chief(seconds: object = 0) -> Json:
     labels = {"edl.dev/framework": "tensorflow", "edl.dev/job": "mnist", "edl.dev/role": "chief"}
-    body = manifests.job("mnist-chief", labels=labels, notes={contract.ROLES: CAST}, suspend=False)
+    body = manifests.job(
+        "mnist-chief", labels=labels, notes={contract.ROLES: ALL_ROLES}, suspend=False
+    )
     return body | {"kind": "Job", "spec": body["spec"] | {held_ttl.FIELD: seconds}}
 
 

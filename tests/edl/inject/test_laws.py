@@ -17,7 +17,7 @@ from edl.inject.handlers import AdmissionRequest, validate
 from edl.parsing.parser import parse
 from edl.patches import json_patch
 from edl.writes import Json
-from tests.edl.inject.drawn import CASTS, manifests
+from tests.edl.inject.drawn import ROLE_LISTS, manifests
 from tests.edl.manifests import (
     CONTEXT,
     USER,
@@ -30,11 +30,11 @@ from tests.edl.manifests import (
 )
 
 LAW = settings(deadline=None, max_examples=10)
-every_framework = pytest.mark.parametrize("framework", CASTS)
+every_framework = pytest.mark.parametrize("framework", ROLE_LISTS)
 
 
 def test_no_framework_is_without_law() -> None:
-    assert CASTS.keys() == FRAMEWORKS.keys()
+    assert ROLE_LISTS.keys() == FRAMEWORKS.keys()
 
 
 @pytest.mark.slow

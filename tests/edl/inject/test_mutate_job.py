@@ -5,13 +5,13 @@ from edl.contract import COMPLETION_INDEX_ENV, TF_CONFIG_ENV
 from edl.writes import Json
 from tests.edl.manifests import (
     annotations,
-    cast,
     created,
     environment,
     horovod,
     job,
     labels,
     pod_spec,
+    role_manifest,
     template,
 )
 
@@ -21,7 +21,7 @@ def containers(*own: Json) -> Json:
 
 
 def test_ranks_are_indexed_and_sized_in_tandem_and_wait() -> None:
-    spec = created(cast("worker", spec={"parallelism": 2}))["spec"]
+    spec = created(role_manifest("worker", spec={"parallelism": 2}))["spec"]
     assert (spec["completionMode"], spec["parallelism"], spec["completions"]) == ("Indexed", 2, 2)
     assert spec["suspend"] is True
 
@@ -36,7 +36,9 @@ def test_a_job_without_a_size_of_its_own_waits_at_one(parallelism: int | None) -
 def test_the_index_stands_first_in_every_container() -> None:
     own = {"env": [{"name": "A", "value": "1"}]}
     inits = [{"name": "fetch", "image": "busybox"}]
-    spec = pod_spec(created(cast("worker", pod=containers(own, {}) | {"initContainers": inits})))
+    spec = pod_spec(
+        created(role_manifest("worker", pod=containers(own, {}) | {"initContainers": inits}))
+    )
     for container in (*spec["initContainers"], *spec["containers"]):
         first, second, *_ = container["env"]
         assert first == {
@@ -55,13 +57,13 @@ def test_the_index_stands_first_in_every_container() -> None:
 
 def test_own_variables_stay_and_can_refer_to_ours() -> None:
     own = [{"name": "RANK", "value": "$(JOB_COMPLETION_INDEX)"}]
-    found = environment(created(cast("worker", pod=containers({"env": own}))))
+    found = environment(created(role_manifest("worker", pod=containers({"env": own}))))
     assert list(found) == [COMPLETION_INDEX_ENV, TF_CONFIG_ENV, "RANK"]
 
 
 def test_an_own_tf_config_wins() -> None:
     own = [{"name": TF_CONFIG_ENV, "value": "{}"}]
-    found = environment(created(cast("worker", pod=containers({"env": own}))))
+    found = environment(created(role_manifest("worker", pod=containers({"env": own}))))
     assert found[TF_CONFIG_ENV] == "{}"
     assert list(found) == [COMPLETION_INDEX_ENV, TF_CONFIG_ENV]
 
@@ -77,7 +79,7 @@ def test_what_refers_to_an_own_variable_follows_it(name: str) -> None:
 
 
 def test_the_port_opens_on_the_first_container_only() -> None:
-    found = pod_spec(created(cast("worker", pod=containers({}, {}))))["containers"]
+    found = pod_spec(created(role_manifest("worker", pod=containers({}, {}))))["containers"]
     assert [port["name"] for port in found[0]["ports"]] == ["tfjob-port"]
     assert "ports" not in found[1]
 
@@ -90,22 +92,26 @@ def test_the_port_opens_on_the_first_container_only() -> None:
     ],
 )
 def test_an_own_port_of_that_name_or_number_stays_alone(own: Json) -> None:
-    (found,) = pod_spec(created(cast("worker", pod=containers({"ports": [own]}))))["containers"]
+    (found,) = pod_spec(created(role_manifest("worker", pod=containers({"ports": [own]}))))[
+        "containers"
+    ]
     assert found["ports"] == [own]
 
 
 def test_another_port_stays_beside_ours() -> None:
     own = {"containerPort": 6006, "name": "board", "protocol": "TCP"}
-    (found,) = pod_spec(created(cast("worker", pod=containers({"ports": [own]}))))["containers"]
+    (found,) = pod_spec(created(role_manifest("worker", pod=containers({"ports": [own]}))))[
+        "containers"
+    ]
     assert [port["name"] for port in found["ports"]] == ["board", "tfjob-port"]
 
 
 def test_pods_have_an_address_in_the_training_jobs_service() -> None:
-    assert pod_spec(created(cast("worker")))["subdomain"] == "mnist"
+    assert pod_spec(created(role_manifest("worker")))["subdomain"] == "mnist"
 
 
 def test_pods_wish_to_run_beside_their_own() -> None:
-    (wish,) = pod_spec(created(cast("ps")))["affinity"]["podAffinity"][
+    (wish,) = pod_spec(created(role_manifest("ps")))["affinity"]["podAffinity"][
         "preferredDuringSchedulingIgnoredDuringExecution"
     ]
     assert wish["podAffinityTerm"] == {
@@ -117,12 +123,12 @@ def test_pods_wish_to_run_beside_their_own() -> None:
 @pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
 def test_an_own_wish_about_neighbours_wins(kind: str) -> None:
     own = {kind: {"preferredDuringSchedulingIgnoredDuringExecution": []}}
-    assert pod_spec(created(cast("ps", pod={"affinity": own})))["affinity"] == own
+    assert pod_spec(created(role_manifest("ps", pod={"affinity": own})))["affinity"] == own
 
 
 def test_an_own_choice_of_nodes_stays_beside_ours() -> None:
     own = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}}
-    found = pod_spec(created(cast("ps", pod={"affinity": own})))["affinity"]
+    found = pod_spec(created(role_manifest("ps", pod={"affinity": own})))["affinity"]
     assert set(found) == {"nodeAffinity", "podAffinity"}
     assert found["nodeAffinity"] == own["nodeAffinity"]
 
@@ -141,7 +147,7 @@ def test_an_own_choice_of_nodes_stays_beside_ours() -> None:
     ids=lambda own: next(iter(own)),
 )
 def test_what_a_pod_says_itself_stays(own: Json) -> None:
-    found = pod_spec(created(cast("worker", pod=own)))
+    found = pod_spec(created(role_manifest("worker", pod=own)))
     assert {name: found[name] for name in own} == own
 
 
@@ -155,7 +161,7 @@ def test_own_volumes_stay_beside_the_live_files() -> None:
 
 
 def test_the_template_labels_pods_with_their_job_and_role() -> None:
-    manifest = cast("worker")
+    manifest = role_manifest("worker")
     manifest["spec"]["template"]["metadata"] = {"labels": {"team": "vision"}}
     assert labels(template(created(manifest))) == {
         "team": "vision",
@@ -179,5 +185,5 @@ def test_defaults_are_written_out() -> None:
 
 @pytest.mark.parametrize("broken", [None, []])
 def test_pods_without_containers_are_the_api_servers_to_refuse(broken: object) -> None:
-    stored = created(cast("worker", pod={"containers": broken}))
+    stored = created(role_manifest("worker", pod={"containers": broken}))
     assert pod_spec(stored)["containers"] == broken

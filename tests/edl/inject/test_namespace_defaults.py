@@ -5,7 +5,7 @@ import pytest
 from edl import contract
 from edl.writes import Json
 from tests.edl.inject.policies import create, created, look_again, saying
-from tests.edl.manifests import cast, horovod, job, labels, pod, pod_spec, refusals
+from tests.edl.manifests import horovod, job, labels, pod, pod_spec, refusals, role_manifest
 
 BOUNDS = saying(default_min=2, default_max=8)
 
@@ -67,8 +67,10 @@ def test_no_more_pods_than_pieces_of_work(completions: int, wanted: tuple[int, i
     assert verdict.warnings == ()
 
 
-@pytest.mark.parametrize("manifest", [cast("chief"), cast("worker"), horovod("launcher")])
-def test_a_cast_says_everybodys_bounds(manifest: Json) -> None:
+@pytest.mark.parametrize(
+    "manifest", [role_manifest("chief"), role_manifest("worker"), horovod("launcher")]
+)
+def test_a_list_of_roles_says_everybodys_bounds(manifest: Json) -> None:
     assert created(manifest, BOUNDS) == created(manifest, saying())
     assert create(manifest, BOUNDS).warnings == create(manifest, saying()).warnings
 
@@ -97,7 +99,7 @@ def test_a_bare_pod_takes_no_bounds_from_its_namespace() -> None:
 
 def test_a_template_without_a_priority_gets_the_namespaces() -> None:
     policy = saying(default_priority="training")
-    for given in (torch(), cast("ps"), horovod("launcher")):
+    for given in (torch(), role_manifest("ps"), horovod("launcher")):
         stored = created(given, policy)
         assert pod_spec(stored)["priorityClassName"] == "training"
         look_again(stored, policy)

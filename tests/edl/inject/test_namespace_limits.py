@@ -10,7 +10,7 @@ from edl.inject.handlers import AdmissionRequest, validate
 from edl.parsing.namespace_policy import NamespacePolicy, policy
 from edl.writes import Json
 from tests.edl.inject.policies import LAB, create, created, look_again, opted_in, saying, update
-from tests.edl.manifests import CONTEXT, USER, cast, changed, job, pod, refusals
+from tests.edl.manifests import CONTEXT, USER, changed, job, pod, refusals, role_manifest
 
 SMALL = saying(largest_max=4)
 TWO_GPUS = saying(gpu_budget=Decimal(2))
@@ -33,7 +33,7 @@ def torch(**fields: object) -> Json:
     [
         (torch(max="5"), "metadata.labels[edl.dev/max]"),
         (torch(spec={"parallelism": 5}), "spec.parallelism"),
-        (cast("worker", "chief=1,worker=1..5"), "metadata.annotations[edl.dev/roles]"),
+        (role_manifest("worker", "chief=1,worker=1..5"), "metadata.annotations[edl.dev/roles]"),
         (
             pod(framework="none", job="net", annotations={"size": "5"}),
             "metadata.annotations[edl.dev/size]",

@@ -15,7 +15,7 @@ from edl.inject.handlers import AdmissionVerdict
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy, read
 from edl.parsing.parser import parse
 from edl.writes import Json
-from tests.edl.inject.drawn import CASTS, manifests
+from tests.edl.inject.drawn import ROLE_LISTS, manifests
 from tests.edl.inject.policies import create, look_again, update
 from tests.edl.manifests import changed, job, labels, pod_spec, refusals
 from tests.edl.reached import Reached, drawn
@@ -48,7 +48,7 @@ def policies(draw: st.DrawFn) -> NamespacePolicy:
 @st.composite
 def jobs(draw: st.DrawFn) -> Json:
     """Labelled objects, and the same without any label of ours."""
-    manifest = draw(st.sampled_from([*CASTS]).flatmap(manifests))
+    manifest = draw(st.sampled_from([*ROLE_LISTS]).flatmap(manifests))
     return unlabelled(manifest) if draw(st.booleans()) else manifest
 
 

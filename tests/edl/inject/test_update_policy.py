@@ -11,17 +11,17 @@ from tests.edl.manifests import (
     CONTEXT,
     USER,
     annotations,
-    cast,
     changed,
     created,
     horovod,
     job,
     labels,
+    role_manifest,
     template,
     update,
 )
 
-QUEUED = created(cast("worker"))
+QUEUED = created(role_manifest("worker"))
 RUNNING = changed(
     changed(changed(QUEUED, "spec suspend", value=False), "spec parallelism", 2),
     "spec completions",
@@ -146,7 +146,7 @@ def test_one_size_under_two_names_is_said_once() -> None:
 
 
 def test_a_role_that_is_never_resized_says_so_instead_of_naming_another_one() -> None:
-    old = created(cast("ps", spec={"parallelism": 2}))
+    old = created(role_manifest("ps", spec={"parallelism": 2}))
     new = changed(changed(old, "spec parallelism", 3), "spec completions", 3)
     assert update(new, old).warnings == (
         "spec.parallelism and spec.completions stay 2: ps is never resized",
@@ -171,7 +171,7 @@ def test_the_number_of_work_items_is_immutable() -> None:
 
 
 def test_a_manual_size_of_a_role_that_is_never_resized_is_refused_with_that_reason() -> None:
-    old = created(cast("chief"))
+    old = created(role_manifest("chief"))
     with pytest.raises(Denied) as denied:
         update(changed(old, "metadata annotations edl.dev/replicas", "3"), old)
     (finding,) = denied.value.findings
@@ -310,7 +310,7 @@ def _told(name: str, value: str) -> Json:
     [
         (job(framework="pytorch", min="4", max="8"), "3"),
         (job(framework="pytorch", spec={"parallelism": 4}), "3"),
-        (cast("trainer", "master=1,trainer=4", framework="paddle"), "2"),
+        (role_manifest("trainer", "master=1,trainer=4", framework="paddle"), "2"),
     ],
     ids=["elastic", "fixed", "paddle"],
 )
@@ -328,7 +328,7 @@ def test_min_may_not_leave_what_pods_wait_for(manifest: Json, low: str) -> None:
     [
         job(framework="tensorflow", min="4", max="8"),
         job(framework="pytorch", min="4", max="8", pod=_told("PET_NNODES", "1:8")),
-        cast("trainer", "master=1,trainer=2..4", framework="paddle"),
+        role_manifest("trainer", "master=1,trainer=2..4", framework="paddle"),
     ],
     ids=["tensorflow", "own", "paddle"],
 )

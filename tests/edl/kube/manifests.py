@@ -83,7 +83,7 @@ def job(
     }
 
 
-CAST = {"edl.dev/roles": "chief=1,ps=1,worker=1..4"}
+ALL_ROLES = {"edl.dev/roles": "chief=1,ps=1,worker=1..4"}
 
 
 def member(role: str, **spec: Field) -> Json:
@@ -93,7 +93,7 @@ def member(role: str, **spec: Field) -> Json:
         "edl.dev/job": "mnist",
         "edl.dev/role": role,
     }
-    return job(f"mnist-{role}", labels=labels, notes=CAST | spec.pop("notes", {}), **spec)
+    return job(f"mnist-{role}", labels=labels, notes=ALL_ROLES | spec.pop("notes", {}), **spec)
 
 
 def target(kind: str, body: Json) -> ObjectRef:

@@ -27,11 +27,11 @@ Path: TypeAlias = tuple[Any, ...]
 
 NAMES_AND_WORDS = ("Succeeded", "Failed", "caffe", "mnist", "launcher", "uid-mnist-ps", "n1", "n9")
 AMOUNTS = ("9" * 5000, "1e9999999", "-5", "9223372036854775807", "-9E", "٣", "1..2", "..", "", "x")
-TIMES_AND_CASTS = ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59Z", "chief=1,worker=1..100000")
-TEXTS = st.sampled_from((*NAMES_AND_WORDS, *AMOUNTS, *TIMES_AND_CASTS))
+TIMES_AND_ROLES = ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59Z", "chief=1,worker=1..100000")
+TEXTS = st.sampled_from((*NAMES_AND_WORDS, *AMOUNTS, *TIMES_AND_ROLES))
 NUMBERS = st.sampled_from([0, -1, 1, 3, 100_000])
 LAUNCHER = {"edl.dev/framework": "horovod", "edl.dev/job": "h", "edl.dev/role": "launcher"}
-CAST = {"edl.dev/roles": "launcher=1,worker=1..4"}
+ALL_ROLES = {"edl.dev/roles": "launcher=1,worker=1..4"}
 TOLD = {"edl.dev/hostfile": "h-worker-0.h.web.svc:1\n", "edl.dev/published-at": manifests.CREATED}
 TIMES = {"edl.dev/resized-at": manifests.CREATED, "edl.dev/started-at": manifests.CREATED}
 GT = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["1"]}]}
@@ -49,8 +49,10 @@ OBJECTS: dict[str, list[Json]] = {
         member("chief", suspend=False, notes=dict(TIMES)),
         member("ps", suspend=False, conditions=["Failed"]),
         member("worker", suspend=False, notes=TIMES | {"edl.dev/replicas": "2"}),
-        job("h-launcher", labels=LAUNCHER, notes=CAST, suspend=False),
-        job("h-worker", labels=LAUNCHER | {"edl.dev/role": "worker"}, notes=CAST, suspend=False),
+        job("h-launcher", labels=LAUNCHER, notes=ALL_ROLES, suspend=False),
+        job(
+            "h-worker", labels=LAUNCHER | {"edl.dev/role": "worker"}, notes=ALL_ROLES, suspend=False
+        ),
         job("odd", labels={"edl.dev/framework": "none"}, pod={"affinity": AFFINITY}),
     ],
     "PriorityClass": [{"metadata": manifests.metadata("low"), "value": 5, "globalDefault": True}],

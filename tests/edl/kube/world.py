@@ -14,7 +14,7 @@ from tests.edl.kube import manifests
 if TYPE_CHECKING:
     from edl.kube.cache.store import Store
 
-CAST = {"edl.dev/roles": "ps=1,worker=1..4"}
+ALL_ROLES = {"edl.dev/roles": "ps=1,worker=1..4"}
 
 
 class World:
@@ -90,7 +90,7 @@ def pods() -> Iterator[Json]:
                 yield body
     for job, rank, place in itertools.product(("mnist", "bare"), "01", PLACES):
         labels = {"edl.dev/framework": "tensorflow", "edl.dev/job": job, "edl.dev/role": "worker"}
-        notes = {"edl.dev/rank": rank, "edl.dev/size": "2"} | CAST
+        notes = {"edl.dev/rank": rank, "edl.dev/size": "2"} | ALL_ROLES
         meta = {**place.get("metadata", {}), "labels": labels, "annotations": notes}
         yield manifests.pod(f"{job}-bare-{rank}", **{**place, "metadata": meta})
 
@@ -128,7 +128,7 @@ def job(name: str, group: str = "", *, again: bool = False, **fields: Any) -> Js
     labels = {"edl.dev/framework": "tensorflow"}
     if group:
         labels |= {"edl.dev/job": group, "edl.dev/role": name.rpartition("-")[2]}
-    body = manifests.job(name, labels=labels, notes=CAST if group else {}, **fields)
+    body = manifests.job(name, labels=labels, notes=ALL_ROLES if group else {}, **fields)
     body["metadata"]["uid"] = f"uid-{name}{'-again' * again}"
     body["spec"]["template"]["metadata"] = {"labels": {"app": group or name}}
     return body

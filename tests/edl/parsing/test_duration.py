@@ -53,8 +53,8 @@ def test_a_role_carries_it_and_a_wrong_one_holds_nothing_up() -> None:
 
 
 def test_the_longest_of_its_jobs_is_the_training_jobs() -> None:
-    cast = states.job(
+    all_roles = states.job(
         "mnist", states.role("ps", duration=HOUR), states.role("worker", duration=2 * HOUR)
     )
-    assert cast.duration == 2 * HOUR
+    assert all_roles.duration == 2 * HOUR
     assert states.worker("other", 1, 1).duration is None

@@ -7,7 +7,7 @@ from edl.parsing.parser import parse
 from edl.parsing.yaml_values import misread
 from edl.spec.job_spec import Gpu
 from edl.writes import Json
-from tests.edl.manifests import annotations, cast, changed, horovod
+from tests.edl.manifests import annotations, changed, horovod, role_manifest
 from tests.edl.readings import annotation, elastic, findings, label
 
 GPU_CHOICE = "whole GPUs (1, 2, …) or a share below 1 (0.5)"
@@ -152,9 +152,9 @@ LONG = 200_000
         elastic(gpu=f"0.{'1' * LONG}x"),
         elastic(gpu="0.5", gpu_memory=f"{'1' * LONG}x"),
         elastic(gpu="0.5", annotations={"gpu-limit": f"0.{'1' * LONG}x"}),
-        cast("worker", ",".join(f"Role{number}" for number in range(LONG // 10))),
+        role_manifest("worker", ",".join(f"Role{number}" for number in range(LONG // 10))),
     ],
-    ids=["share", "memory", "limit", "cast"],
+    ids=["share", "memory", "limit", "roles"],
 )
 def test_a_long_text_is_refused_in_time(manifest: Json) -> None:
     assert 0 < len(findings(manifest)) <= 100

@@ -6,14 +6,14 @@ from edl import contract
 from edl.errors import Finding
 from edl.parsing.parser import parse
 from edl.writes import Json
-from tests.edl.manifests import cast, changed, job, pod
+from tests.edl.manifests import changed, job, pod, role_manifest
 from tests.edl.readings import elastic, findings, label
 
 
-def test_a_job_of_a_cast_is_named_job_role() -> None:
-    found = findings(changed(cast("worker"), "metadata name", "train"))
-    allowed = 'its siblings look for "mnist-worker"'
-    assert found == (Finding("metadata.name", '"train" in a cast', allowed),)
+def test_one_of_several_jobs_is_named_job_role() -> None:
+    found = findings(changed(role_manifest("worker"), "metadata name", "train"))
+    allowed = 'the others expect "mnist-worker"'
+    assert found == (Finding("metadata.name", '"train" as one of several Jobs', allowed),)
 
 
 def test_ranks_have_no_generated_names() -> None:

@@ -9,7 +9,7 @@ from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.parsing.parser import parse
 from edl.spec.job_spec import RoleBounds
 from edl.writes import Json
-from tests.edl.manifests import CHIEF_CAST, cast, job, pod
+from tests.edl.manifests import CHIEF_ROLES, job, pod, role_manifest
 from tests.edl.readings import annotation, elastic, findings, label
 
 GPU_CHOICE = "whole GPUs (1, 2, …) or a share below 1 (0.5)"
@@ -25,7 +25,7 @@ def test_two_labels_make_a_job_elastic() -> None:
         4,
         ResizePolicy.RESTART,
     )
-    assert spec.cast == (RoleBounds("worker", 1, 4),)
+    assert spec.all_roles == (RoleBounds("worker", 1, 4),)
     assert (spec.resources.slots, spec.port, spec.lifecycle.clean_up) == (1, 2222, CleanUp.RUNNING)
     assert (spec.scaling.replicas, spec.scaling.paused, spec.resources.gpu, spec.rank) == (
         None,
@@ -72,9 +72,9 @@ def test_without_room_between_min_and_max_a_job_is_only_queued() -> None:
     assert parse(elastic(min="4")).scaling.resizing is ResizePolicy.FIXED
 
 
-def test_the_bounds_of_a_cast_need_no_labels() -> None:
-    spec = parse(cast("worker"))
-    assert spec.cast == (
+def test_the_bounds_of_a_list_of_roles_need_no_labels() -> None:
+    spec = parse(role_manifest("worker"))
+    assert spec.all_roles == (
         RoleBounds("chief", 1, 1),
         RoleBounds("ps", 2, 2),
         RoleBounds("worker", 1, 3),
@@ -87,8 +87,8 @@ def test_the_bounds_of_a_cast_need_no_labels() -> None:
     )
 
 
-def test_a_fixed_role_of_an_elastic_cast_stays_fixed() -> None:
-    assert parse(cast("ps")).scaling.resizing is ResizePolicy.FIXED
+def test_a_fixed_role_of_an_elastic_job_stays_fixed() -> None:
+    assert parse(role_manifest("ps")).scaling.resizing is ResizePolicy.FIXED
 
 
 def test_work_items_move_by_parallelism_alone() -> None:
@@ -161,14 +161,14 @@ def test_a_role_of_another_framework_is_refused() -> None:
         job(framework="horovod", role="wroker", job="hvd"),
     ],
 )
-def test_a_wrong_role_is_one_finding_also_without_a_cast(slip: Json) -> None:
+def test_a_wrong_role_is_one_finding_also_without_listed_roles(slip: Json) -> None:
     assert [found.path for found in findings(slip)] == [label("role")]
 
 
-def test_a_role_missing_from_the_cast_gives_no_finding_about_the_name() -> None:
-    slip = cast("worker", "chief=1,worker=1..4")
+def test_a_role_missing_from_the_listed_roles_gives_no_finding_about_the_name() -> None:
+    slip = role_manifest("worker", "chief=1,worker=1..4")
     slip["metadata"]["labels"][f"{PREFIX}role"] = "ps"
-    assert [found.what for found in findings(slip)] == ['the cast has no "ps"']
+    assert [found.what for found in findings(slip)] == ['no role "ps"']
 
 
 def test_a_slip_in_a_role_is_one_finding_and_not_its_consequences_too() -> None:
@@ -194,24 +194,27 @@ def test_a_slip_in_a_role_is_one_finding_and_not_its_consequences_too() -> None:
         ("chief=1,worker=1..100001", '"worker=1..100001" is not a range'),
         ("chief=1,worker=1,server=2", '"server" is not a role of tensorflow'),
         ("chief=1,worker=1,worker=1", "a role stands twice"),
-        ("chief=1,ps=2", 'the cast has no "worker"'),
+        ("chief=1,ps=2", 'no role "worker"'),
         ("ps=1,worker=1..4,mode=ps", '"mode=ps" is not a role and size'),
     ],
 )
-def test_a_cast_that_cannot_be_read_is_refused(roles: str, what: str) -> None:
-    found = findings(cast("worker", roles))
+def test_a_list_of_roles_that_cannot_be_read_is_refused(roles: str, what: str) -> None:
+    found = findings(role_manifest("worker", roles))
     assert (annotation("roles"), what) in [(one.path, one.what) for one in found]
     assert all(one.allowed for one in found)
 
 
-def test_a_cast_may_be_written_with_blanks() -> None:
-    assert parse(cast("worker", "chief=1, ps=2, worker=1..3")).cast == parse(cast("worker")).cast
+def test_a_list_of_roles_may_be_written_with_blanks() -> None:
+    assert (
+        parse(role_manifest("worker", "chief=1, ps=2, worker=1..3")).all_roles
+        == parse(role_manifest("worker")).all_roles
+    )
 
 
-def test_a_cast_needs_a_role_that_decides_completion() -> None:
-    (found,) = findings(cast("ps", "ps=2,evaluator=1"))
-    assert found.what == "no role of the cast decides when tensorflow is done"
-    assert found.allowed == "name the whole cast, with a chief or worker"
+def test_a_list_of_roles_needs_a_role_that_decides_completion() -> None:
+    (found,) = findings(role_manifest("ps", "ps=2,evaluator=1"))
+    assert found.what == "none of its roles decides when tensorflow is done"
+    assert found.allowed == "list all roles, with a chief or worker"
 
 
 @pytest.mark.parametrize(
@@ -224,39 +227,39 @@ def test_horovod_needs_launcher_and_worker(role: str, absent: str) -> None:
 
 
 @pytest.mark.parametrize("labels", [{"min": "2"}, {"max": "9"}, {"min": "2", "max": "9"}])
-def test_own_bounds_agree_with_the_cast(labels: Mapping[str, str]) -> None:
+def test_own_bounds_agree_with_the_listed_roles(labels: Mapping[str, str]) -> None:
     low, high = labels.get("min", "1"), labels.get("max", "3")
-    found = findings(cast("worker", **labels))
-    what = f"worker is {low}..{high} here and 1..3 in the cast"
+    found = findings(role_manifest("worker", **labels))
+    what = f"worker is {low}..{high} here and 1..3 in edl.dev/roles"
     allowed = "leave the labels out, or write the same in edl.dev/roles"
     assert found == (Finding(label("min"), what, allowed),)
 
 
-def test_after_creation_bounds_may_leave_the_cast() -> None:
-    manifest = cast("worker", min="2", max="3", annotations={"injected-max": "3"})
+def test_after_creation_bounds_may_leave_the_listed_roles() -> None:
+    manifest = role_manifest("worker", min="2", max="3", annotations={"injected-max": "3"})
     spec = parse(manifest)
     assert (spec.scaling.min, spec.scaling.max) == (2, 3)
 
 
 def test_a_serving_role_is_never_resized() -> None:
-    found = findings(cast("ps", "chief=1,ps=1..3,worker=1"))
+    found = findings(role_manifest("ps", "chief=1,ps=1..3,worker=1"))
     assert found == (
         Finding(label("max"), "a ps is never resized", "min = max, or leave both out"),
     )
 
 
 def test_there_is_one_chief() -> None:
-    found = findings(cast("chief", "chief=2,worker=1"))
+    found = findings(role_manifest("chief", "chief=2,worker=1"))
     assert found == (Finding(label("max"), "2 × chief", "tensorflow has exactly one"),)
 
 
 @pytest.mark.parametrize(
     ("roles", "mode"),
-    [("chief=1,worker=2", "ps"), ("chief=1,worker=2", "sparse"), (CHIEF_CAST, "dense")],
+    [("chief=1,worker=2", "ps"), ("chief=1,worker=2", "sparse"), (CHIEF_ROLES, "dense")],
     ids=str,
 )
-def test_a_mode_must_fit_the_cast(roles: str, mode: str) -> None:
-    found = findings(cast("worker", roles, annotations={"mode": mode}))
+def test_a_mode_must_fit_the_listed_roles(roles: str, mode: str) -> None:
+    found = findings(role_manifest("worker", roles, annotations={"mode": mode}))
     allowed = "one of ps (with a ps), collective, sparse (with a ps)"
     assert found == (Finding(annotation("mode"), f'"{mode}" does not fit', allowed),)
 

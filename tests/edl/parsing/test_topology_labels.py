@@ -6,7 +6,7 @@ from edl import contract
 from edl.model import Topology
 from edl.parsing.parser import parse
 from edl.writes import Json
-from tests.edl.manifests import cast, job
+from tests.edl.manifests import job, role_manifest
 from tests.edl.readings import annotation, findings
 
 ZONE, RACK = "topology.kubernetes.io/zone", "example.com/rack"
@@ -57,9 +57,9 @@ def test_a_malformed_label_is_refused(name: str, text: str, what: str) -> None:
     assert {(one.path, one.what) for one in found} == {(annotation(name), what)}
 
 
-def test_a_role_of_the_cast_may_be_named_on_each_job() -> None:
+def test_a_role_of_the_listed_roles_may_be_named_on_each_job() -> None:
     for role in ("chief", "worker"):
-        spec = parse(cast(role, annotations={"required-topology": f"worker={RACK}"}))
+        spec = parse(role_manifest(role, annotations={"required-topology": f"worker={RACK}"}))
         assert spec.scheduling.topology == Topology(required=(("worker", RACK),))
 
 

@@ -89,10 +89,10 @@ def roles(draw: st.DrawFn, name: str) -> Role:
 @cache
 @st.composite
 def jobs(draw: st.DrawFn, number: int) -> TrainingJob:
-    cast = draw(one_of(("worker",), ("worker",), ("ps", "worker")))
+    all_roles = draw(one_of(("worker",), ("worker",), ("ps", "worker")))
     return job(
         f"job-{number}",
-        *(draw(roles(name)) for name in cast),
+        *(draw(roles(name)) for name in all_roles),
         queued=-draw(st.integers(0, 900)),
         priority=draw(one_of(0, 0, 1, 2)),
         paused=draw(one_of(*[False] * 15, *_YES)),

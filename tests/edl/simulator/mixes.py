@@ -33,7 +33,7 @@ def _node(name: str, gpus: int = 0, cpu: int = 8) -> Node:
 
 
 _SMALL, _CORE = _shape("250m"), _shape("1")
-_CASTS: tuple[tuple[str, int, str, tuple[WorkloadRole, ...]], ...] = (
+_ROLES: tuple[tuple[str, int, str, tuple[WorkloadRole, ...]], ...] = (
     (
         "tf",
         4,
@@ -82,8 +82,13 @@ def mix(seed: int, *, gpu_nodes: int = 0) -> Scenario:
     """Twelve nodes of 8 CPU; the jobs' order and the scheduler's draws depend on the seed."""
     random = Random(seed)  # noqa: S311 (it only mixes)
     jobs = [
-        queued(f"{name}{number}", Workload(framework), cast, items=_ITEMS if name == "no" else None)
-        for name, count, framework, cast in _CASTS
+        queued(
+            f"{name}{number}",
+            Workload(framework),
+            all_roles,
+            items=_ITEMS if name == "no" else None,
+        )
+        for name, count, framework, all_roles in _ROLES
         for number in range(count)
     ]
     random.shuffle(jobs)
@@ -120,13 +125,15 @@ def mixes(draw: st.DrawFn) -> Scenario:
     for number in range(draw(st.integers(2, 10))):
         framework, roles = draw(st.sampled_from(_KINDS))
         core = _shape(draw(st.sampled_from(["500m", "1", "1", "2", "3"])))
-        cast = [
+        all_roles = [
             WorkloadRole(name, low, high, _SMALL if low == high else core)
             for name, low, high in roles
         ]
         items = _ITEMS if framework == "none" else None
         priority = draw(st.sampled_from([0, 0, 0, 5]))
-        job = queued(f"job-{number}", Workload(framework), cast, priority=priority, items=items)
+        job = queued(
+            f"job-{number}", Workload(framework), all_roles, priority=priority, items=items
+        )
         work = Work(1e9) if items else ENDLESS
         trainings.append(Training(job, work, at=draw(st.sampled_from([0.0, 0.1, 1.0, 20.0]))))
     web = Service("web", _CORE, ((0.3, draw(st.integers(0, 8))),), priority=1000)
@@ -173,7 +180,7 @@ def _twins(random: Random, number: int) -> list[Training]:
     framework = random.choice(["none", "pytorch", "tensorflow", "horovod"])
     alone = {"tensorflow": ("chief", "ps"), "horovod": ("launcher",)}.get(framework, ())
     low, shape = random.randint(1, 3), _shape(random.choice(["500m", "1", "2"]))
-    cast = [
+    all_roles = [
         *(WorkloadRole(name, 1, 1, shape) for name in alone),
         WorkloadRole("worker", low, low + random.randint(0, 6), shape),
     ]
@@ -181,7 +188,7 @@ def _twins(random: Random, number: int) -> list[Training]:
     work = random.choice([ENDLESS, ENDLESS, Work(60)])
     return [
         Training(
-            queued(f"{framework[:2]}{number}-{twin}", Workload(framework), cast),
+            queued(f"{framework[:2]}{number}-{twin}", Workload(framework), all_roles),
             work,
             at=at + twin,
             start_up=waits,

@@ -88,8 +88,8 @@ def test_a_job_that_saves_on_sigterm_loses_no_work() -> None:
 
 
 def test_horovods_launcher_begins_when_its_workers_are_ready() -> None:
-    seats = [WorkloadRole("launcher", 1, 1, shape(0.5)), WorkloadRole("worker", 2, 3, shape())]
-    job = training("ring", 2, 3, 90, framework="horovod", seats=seats)
+    roles = [WorkloadRole("launcher", 1, 1, shape(0.5)), WorkloadRole("worker", 2, 3, shape())]
+    job = training("ring", 2, 3, 90, framework="horovod", roles=roles)
     settings = Timing(start_up=4, shut_down=1)
     found = tracks(simulate(world(node("a"), job, settings=settings), FAIR))["ring"]
     assert found.placed is not None
@@ -201,12 +201,12 @@ def test_what_runs_in_an_observed_cluster_goes_on_there() -> None:
 
 
 def test_an_observed_job_that_is_nearly_over_is_ended_by_its_steps() -> None:
-    seats = [
+    roles = [
         WorkloadRole("chief", 1, 1, shape()),
         WorkloadRole("ps", 1, 1, shape()),
         WorkloadRole("worker", 1, 1, shape()),
     ]
-    job = training("one", 1, 1, 50, framework="tensorflow", seats=seats)
+    job = training("one", 1, 1, 50, framework="tensorflow", roles=roles)
     simulation = Simulation(world(node("a"), job, settings=Timing(1, 5)), FAIR, Watcher())
     simulation.run(52)
     state = simulation.state()
@@ -243,8 +243,8 @@ def test_a_reported_progress_reaches_the_planner() -> None:
 
 def test_a_gang_that_the_scheduler_spreads_begins_with_us_and_never_without() -> None:
     """Small pods on every node leave none for the large one."""
-    seats = [WorkloadRole("ps", 4, 4, shape(1)), WorkloadRole("worker", 1, 1, shape(4))]
-    job = training("tight", 1, 1, 100, framework="tensorflow", seats=seats)
+    roles = [WorkloadRole("ps", 4, 4, shape(1)), WorkloadRole("worker", 1, 1, shape(4))]
+    job = training("tight", 1, 1, 100, framework="tensorflow", roles=roles)
     given = world(*nodes(2, 4), job)
     assert simulate(given, FAIR, 3600).ended == 1
     assert simulate(given, Plain(), 3600).ended == 0

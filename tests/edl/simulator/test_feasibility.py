@@ -82,8 +82,8 @@ def gpus(name: str, *devices: Device, **labels: str) -> Node:
 
 
 def of_one(name: str, wanted: Shape, pods: int = 1, seconds: float = 50) -> Training:
-    seats = [WorkloadRole("worker", pods, pods, wanted)]
-    return Training(queued(name, Workload("pytorch"), seats), length(seconds))
+    roles = [WorkloadRole("worker", pods, pods, wanted)]
+    return Training(queued(name, Workload("pytorch"), roles), length(seconds))
 
 
 def after(seconds: float, given: Scenario, control_mode: Elastic | Plain = FAIR) -> ClusterState:
@@ -121,8 +121,8 @@ def test_workers_spread_over_zones_whatever_the_room() -> None:
 
 def test_followers_are_bound_once_the_pods_they_follow_are() -> None:
     follower = ruled("worker", affinity=(PodAffinityTerm(HOST, app("ps")),))
-    seats = [WorkloadRole("worker", 2, 2, follower), WorkloadRole("ps", 1, 1, ruled("ps"))]
-    train = Training(queued("train", Workload("tensorflow"), seats), length(50))
+    roles = [WorkloadRole("worker", 2, 2, follower), WorkloadRole("ps", 1, 1, ruled("ps"))]
+    train = Training(queued("train", Workload("tensorflow"), roles), length(50))
     found = on(after(20, world(host("a", 4), host("b", 4), train), Plain()))
     assert found in (["a"] * 3, ["b"] * 3)
 

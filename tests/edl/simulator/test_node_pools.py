@@ -179,8 +179,8 @@ def test_the_room_of_each_worker_is_held_until_it_begins_to_leave_a_cordoned_nod
             len(job.provisioning.held) for one in plan.drains if not begun.intersection(one.pods)
         )
 
-    seats = [WorkloadRole("launcher", 1, 1, shape()), WorkloadRole("worker", 7, 7, shape())]
-    gang = training("gang", 1, 1, 4000, framework="horovod", seats=seats)
+    roles = [WorkloadRole("launcher", 1, 1, shape()), WorkloadRole("worker", 7, 7, shape())]
+    gang = training("gang", 1, 1, 4000, framework="horovod", roles=roles)
     cordoned = NodeEvent(100, Change.CORDONED, node("pool-1"))
     given = world(gang, pools=(POOL,), events=(cordoned,), settings=Timing(1, 1))
     Simulation(given, FAIR, Watcher(decided=decided)).run(600)

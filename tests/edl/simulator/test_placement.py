@@ -45,11 +45,11 @@ Decision = Callable[[TrainingJob], Plan]
 
 
 def gang(
-    cpu: float = 1, *, seats: list[WorkloadRole] | None = None, kind: Workload = GATED
+    cpu: float = 1, *, roles: list[WorkloadRole] | None = None, kind: Workload = GATED
 ) -> Training:
     """A parameter server and two workers; 100 seconds long."""
     usual = [WorkloadRole("ps", 1, 1, shape()), WorkloadRole("worker", 2, 2, shape(cpu))]
-    return Training(queued("gang", kind, seats or usual), length(100))
+    return Training(queued("gang", kind, roles or usual), length(100))
 
 
 def started(job: TrainingJob, **nodes: tuple[str, ...]) -> Plan:
@@ -203,9 +203,9 @@ TAINT = Taint("gone", "", "NoExecute")
     ids=["cordoned", "tainted", "lost", "kept away by a pod"],
 )
 def test_a_placed_pod_goes_to_no_node_that_it_may_not_use(way: NodeEvent | Service) -> None:
-    seats = [WorkloadRole("ps", 1, 1, ruled("train")), WorkloadRole("worker", 1, 1, shape())]
+    roles = [WorkloadRole("ps", 1, 1, ruled("train")), WorkloadRole("worker", 1, 1, shape())]
     others, events = ((), (way,)) if isinstance(way, NodeEvent) else ((way,), ())
-    given = replace(world(host("a"), gang(seats=seats), *others), events=events)
+    given = replace(world(host("a"), gang(roles=roles), *others), events=events)
     script = Script(given, {0: started, 2: on(ps=["a"])})
     assert [(pod.planned.name, pod.gates, pod.node) for pod in script.pods(9)] == [
         ("a", (), ""),
@@ -245,8 +245,8 @@ def test_a_suspended_job_leaves_no_gated_pod_and_no_pod_being_bound() -> None:
 
 
 def test_a_launcher_is_placed_first_and_gets_its_node_once_its_hosts_are_known() -> None:
-    seats = [WorkloadRole("launcher", 1, 1, shape()), WorkloadRole("worker", 1, 1, shape())]
-    ring = gang(seats=seats, kind=Workload("horovod", gated=True))
+    roles = [WorkloadRole("launcher", 1, 1, shape()), WorkloadRole("worker", 1, 1, shape())]
+    ring = gang(roles=roles, kind=Workload("horovod", gated=True))
     plans = {0: started, 2: on(launcher=["node-1"]), 4: on(worker=["node-1"])}
     script = Script(world(*nodes(2), ring), plans)
     assert script.pods(1)[0].gates == (HOSTS, PLACEMENT)
@@ -268,8 +268,8 @@ def test_what_waits_in_an_observed_cluster_goes_on_waiting() -> None:
 
 
 def test_without_us_no_pod_waits_for_a_plan() -> None:
-    seats = [WorkloadRole("launcher", 1, 1, shape()), WorkloadRole("worker", 1, 1, shape())]
-    ring = Training(queued("ring", Workload("horovod", gated=True), seats), length(100))
+    roles = [WorkloadRole("launcher", 1, 1, shape()), WorkloadRole("worker", 1, 1, shape())]
+    ring = Training(queued("ring", Workload("horovod", gated=True), roles), length(100))
     assert simulate(world(*nodes(2), gang(), ring), Plain(), 3600).ended == 2
 
 
@@ -282,7 +282,7 @@ def test_the_nodes_that_a_start_has_for_replicas_are_read_off_their_job() -> Non
 
 def test_a_job_with_a_topology_waits_for_the_nodes_of_the_plan() -> None:
     near = Workload("none", topology=Topology(preferred=("rack",)))
-    seats = [WorkloadRole("worker", 1, 2, shape())]
-    (part,) = queued("near", near, seats).roles
+    roles = [WorkloadRole("worker", 1, 2, shape())]
+    (part,) = queued("near", near, roles).roles
     assert (part.template.gated, part.spec.topology) == (True, near.topology)
-    assert not queued("plain", Workload("none"), seats).roles[0].template.gated
+    assert not queued("plain", Workload("none"), roles).roles[0].template.gated

@@ -51,10 +51,10 @@ def nodes(count: int, cpu: float = 4) -> tuple[Node, ...]:
 def training(name: str, low: int, high: int, seconds: float, **fields: Any) -> Training:
     """PyTorch workers of one core; `seconds` of one of them, faster with more of them."""
     kind = Workload(fields.pop("framework", "pytorch"))
-    seats = fields.pop("seats", [WorkloadRole("worker", low, high, shape(fields.pop("cpu", 1)))])
+    roles = fields.pop("roles", [WorkloadRole("worker", low, high, shape(fields.pop("cpu", 1)))])
     given = {key: fields.pop(key) for key in ("priority", "items") if key in fields}
     work = Work(seconds, fields.pop("curve", LINEAR))
-    return Training(queued(name, kind, seats, **given), work, **fields)
+    return Training(queued(name, kind, roles, **given), work, **fields)
 
 
 def world(*things: Node | Training | Service, settings: Timing = PROMPT, **fields: Any) -> Scenario:
@@ -72,15 +72,15 @@ def trainings(draw: st.DrawFn, number: int) -> Training:
     """One that fits into an empty world of `worlds`: its minimum has at most 4 pods of 1 core."""
     framework = draw(st.sampled_from(["pytorch", "pytorch", "tensorflow", "none", "horovod"]))
     low = draw(st.integers(1, 3))
-    seats = [WorkloadRole("worker", low, low + draw(st.integers(0, 6)), shape())]
+    roles = [WorkloadRole("worker", low, low + draw(st.integers(0, 6)), shape())]
     if framework == "horovod":
-        seats.insert(0, WorkloadRole("launcher", 1, 1, shape()))
+        roles.insert(0, WorkloadRole("launcher", 1, 1, shape()))
     if framework == "tensorflow" and draw(st.booleans()):
-        seats.insert(0, WorkloadRole("ps", 1, 1, shape()))
+        roles.insert(0, WorkloadRole("ps", 1, 1, shape()))
     job = queued(
         f"job-{number}",
         Workload(framework),
-        seats,
+        roles,
         priority=draw(st.sampled_from([0, 0, 5])),
         items=draw(st.integers(1, 12)) if framework == "none" else None,
     )

@@ -52,12 +52,12 @@ def job(role: str) -> Json:
         contract.JOB: KEY.name,
         contract.ROLE: role,
     }
-    cast = {contract.ROLES: "scheduler=1,server=2,worker=1..3", contract.MODE: "fork"}
+    all_roles = {contract.ROLES: "scheduler=1,server=2,worker=1..3", contract.MODE: "fork"}
     gates = [{"name": gate} for gate in GATES[role]]
     found = manifests.job(
         f"{KEY.name}-{role}",
         labels=labels,
-        notes=cast,
+        notes=all_roles,
         pod={"schedulingGates": gates, "affinity": AFFINITY},
     )
     found["metadata"]["namespace"] = KEY.namespace

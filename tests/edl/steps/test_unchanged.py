@@ -17,7 +17,7 @@ from tests.edl.trainings import KEY, LONG_AGO, NOW, hostfile, pod, pods, role, s
 from tests.reasons import because
 from tests.roles import with_hosts
 
-CASTS = (
+ROLE_LISTS = (
     ("tensorflow", "", ("chief", "ps", "worker")),
     ("horovod", "kubexec", ("launcher", "worker")),
     ("horovod", "ssh", ("launcher", "worker")),
@@ -75,11 +75,11 @@ def any_role(draw: some.DrawFn, name: str) -> Role:
 
 @some.composite
 def any_job(draw: some.DrawFn) -> TrainingJob:
-    framework, mode, cast = draw(some.sampled_from(CASTS))
-    roles = [draw(any_role(name)) for name in cast]
+    framework, mode, all_roles = draw(some.sampled_from(ROLE_LISTS))
+    roles = [draw(any_role(name)) for name in all_roles]
     fields = {"surroundings": {}} if draw(some.booleans()) else {}
     found = training(*roles, framework=framework, mode=mode, started_at=LONG_AGO, **fields)
-    return replace(found, problem=draw(some.sampled_from(["", "", "", "its cast disagrees"])))
+    return replace(found, problem=draw(some.sampled_from(["", "", "", "its Jobs disagree"])))
 
 
 @pytest.mark.laws
@@ -133,8 +133,8 @@ def test_failures_of_long_ago_are_forgiven_when_nothing_but_time_has_changed() -
 def test_keys_that_pods_wait_for_are_asked_for_when_nothing_but_time_has_changed() -> None:
     told = {"hosts": hostfile([0]), "published_at": LONG_AGO, "confirmed_at": LONG_AGO}
     waits = pod("launcher", 0, ready=False, phase=PodPhase.PENDING, created_at=NOW, **told)
-    cast = (role("launcher", pods=(waits,)), role("worker", pods=pods("worker", [0])))
-    job = training(*cast, framework="horovod", mode="ssh")
+    all_roles = (role("launcher", pods=(waits,)), role("worker", pods=pods("worker", [0])))
+    job = training(*all_roles, framework="horovod", mode="ssh")
     assert later(job, PATIENCE + seconds(1))
 
 

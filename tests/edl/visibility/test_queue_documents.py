@@ -95,10 +95,10 @@ def test_where_nothing_waits_there_is_no_document() -> None:
 
 
 def test_a_job_that_cannot_be_planned_is_told_of_without_a_position() -> None:
-    state = cluster(worker("job-1", 1, 4, problem="its cast disagrees"))
-    plan = Plan(held=(Held(key(1), because("its cast disagrees")),))
+    state = cluster(worker("job-1", 1, 4, problem="its Jobs disagree"))
+    plan = Plan(held=(Held(key(1), because("its Jobs disagree")),))
     (one,) = documents(state, plan, {})["ns"].items
-    assert (one.position, one.ahead, one.message) == (None, (), "its cast disagrees")
+    assert (one.position, one.ahead, one.message) == (None, (), "its Jobs disagree")
 
 
 def test_of_many_jobs_the_first_are_told_of_and_the_others_counted() -> None:

@@ -237,26 +237,26 @@ def elastic(
 
 def tensorflow(job: str, workers: str, ps: int = 1, cpu: str = "1") -> list[Json]:
     """A chief, `ps` parameter servers, and workers by their range, `1..4`."""
-    cast = f"chief=1,ps={ps},worker={workers}"
-    return cast_of("tensorflow", job, cast, cpu, ps=ps)
+    all_roles = f"chief=1,ps={ps},worker={workers}"
+    return role_jobs("tensorflow", job, all_roles, cpu, ps=ps)
 
 
 def horovod(job: str, workers: str, cpu: str = "1") -> list[Json]:
-    return cast_of("horovod", job, f"launcher=1,worker={workers}", cpu)
+    return role_jobs("horovod", job, f"launcher=1,worker={workers}", cpu)
 
 
-def cast_of(framework: str, job: str, cast: str, cpu: str = "1", **sizes: int) -> list[Json]:
-    """One Job a role of the cast."""
-    roles = [part.partition("=")[0] for part in cast.split(",")]
+def role_jobs(framework: str, job: str, all_roles: str, cpu: str = "1", **sizes: int) -> list[Json]:
+    """One Job for each role."""
+    roles = [part.partition("=")[0] for part in all_roles.split(",")]
     return [
-        _with_cast(
+        _with_roles(
             elastic(
                 f"{job}-{role}",
                 cpu,
                 {"framework": framework, "job": job, "role": role},
                 parallelism=sizes.get(role, 1),
             ),
-            cast,
+            all_roles,
         )
         for role in roles
     ]
@@ -280,8 +280,8 @@ def web(replicas: int, cpu: str = "1", priority_class: str = "") -> Json:
     }
 
 
-def _with_cast(job: Json, cast: str) -> Json:
-    return job | {"metadata": job["metadata"] | {"annotations": {contract.ROLES: cast}}}
+def _with_roles(job: Json, all_roles: str) -> Json:
+    return job | {"metadata": job["metadata"] | {"annotations": {contract.ROLES: all_roles}}}
 
 
 def _labels(manifest: Json) -> dict[str, str]:

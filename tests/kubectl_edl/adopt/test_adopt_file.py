@@ -6,7 +6,7 @@ import yaml
 from edl import contract
 from edl.writes import Json
 from kubectl_edl.output.yaml_writer import dump
-from tests.kubectl_edl.stage import Stage, cast, job
+from tests.kubectl_edl.stage import Stage, job, role_manifests
 
 SERVICE = """\
 # Kept as it is, comments too.
@@ -116,9 +116,9 @@ def test_labelling_the_result_again_changes_nothing(tmp_path: Path) -> None:
     assert twice == once
 
 
-def test_a_cast_gives_every_job_its_own_role(tmp_path: Path) -> None:
+def test_a_list_of_roles_gives_every_job_its_own_role(tmp_path: Path) -> None:
     plain = []
-    for manifest in cast():
+    for manifest in role_manifests():
         manifest["metadata"] = {"name": manifest["metadata"]["name"]}
         plain.append(manifest)
     file = write(tmp_path, "---\n".join(dump(manifest) for manifest in plain))
@@ -126,7 +126,7 @@ def test_a_cast_gives_every_job_its_own_role(tmp_path: Path) -> None:
     found = Stage().run(
         "adopt", "-f", file, "--framework", "tensorflow", "--job", "mnist", "--roles", roles
     )
-    assert documents(found.out) == cast()
+    assert documents(found.out) == role_manifests()
 
 
 def test_with_a_name_only_that_job_is_labelled(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_a_queued_job_stays_suspended_and_says_how_to_start_it(stage: Stage) -> 
 
 
 @pytest.mark.parametrize("kind", ["job", "jobs", "job.batch", "jobs.batch"])
-def test_a_job_of_the_cast_stands_for_all_of_it(stage: Stage, kind: str) -> None:
+def test_a_job_of_the_listed_roles_stands_for_all_of_it(stage: Stage, kind: str) -> None:
     assert stage.run("release", f"{kind}/mnist-worker").code == 0
     assert ours(stage, "mnist-chief") == []
 

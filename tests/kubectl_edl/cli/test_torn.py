@@ -42,7 +42,7 @@ class Torn(Behind):
 
 @pytest.fixture
 def stage() -> Stage:
-    """A cast that runs, a lone role with pods of its own, one that is queued."""
+    """A job of several roles that runs, a lone role with pods of its own, one that is queued."""
     stage = Stage(minutes_ago=60, wrapped=lambda cluster: cast("Cluster", Torn(cluster)))
     for number in range(4):
         stage.create(node(f"node-{number}"))

@@ -9,7 +9,7 @@ from edl import contract
 from edl.kube.auth.access_review import MissingRights
 from edl.model import ObjectRef
 from tests.kubectl_edl.doctor.clinic import Clinic, installed
-from tests.kubectl_edl.stage import NOW, Stage, cast, job, lease, mnist, node
+from tests.kubectl_edl.stage import NOW, Stage, job, lease, mnist, node, role_manifests
 
 LEASE = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 
@@ -39,7 +39,7 @@ def stage() -> Stage:
     stage = Stage()
     stage.create(node("node-1", cpu="64"))
     mnist(stage)
-    for manifest in cast("bert", "chief=1,ps=1,worker=3..12"):
+    for manifest in role_manifests("bert", "chief=1,ps=1,worker=3..12"):
         stage.put(manifest)
     stage.create(job("plain"))
     return stage

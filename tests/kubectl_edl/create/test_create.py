@@ -119,7 +119,7 @@ def test_each_role_is_a_job_as_a_user_would_write_it() -> None:
     }
     assert names([servers, worker]) == ["mnist-ps", "mnist-worker"]
     assert servers["spec"]["parallelism"] == 2
-    assert parse(worker).cast == parse(chief).cast
+    assert parse(worker).all_roles == parse(chief).all_roles
 
 
 def test_one_role_alone_is_one_job_with_its_bounds() -> None:
@@ -242,12 +242,14 @@ def test_every_finding_is_told_at_once_in_the_words_of_the_command_line() -> Non
         ),
         (("--workers", "100001"), '--workers: "100001" is not a size; 100,000 at most'),
         (("--chief=2", "--workers", "2"), "--chief: 2 × chief; tensorflow has exactly one"),
-        (("--ps", "2"), "roles: no role of the cast decides when tensorflow is done; "),
+        (("--ps", "2"), "roles: none of its roles decides when tensorflow is done; "),
         (("--ps", "1..3", "--workers", "2"), "--ps: a ps is never resized; "),
         (("--workers", "2", "--mode", "ps"), '--mode: "ps" does not fit; one of '),
     ],
 )
-def test_a_cast_that_makes_no_sense_is_explained(sizes: tuple[str, ...], words: str) -> None:
+def test_a_list_of_roles_that_makes_no_sense_is_explained(
+    sizes: tuple[str, ...], words: str
+) -> None:
     found = Offline().run("create", "tensorflow", "mnist", "--image", "i", *sizes)
     assert found.code == 2
     assert found.err.startswith(f"error: {words}")
@@ -264,7 +266,7 @@ def test_several_mxnet_workers_without_servers_are_told_what_they_need() -> None
     found = Offline().run("create", "mxnet", "m", "--image", "i", "--workers", "1..4")
     assert found.code == 2
     assert found.err == (
-        "error: --workers: 4 × worker; mode local has exactly one; for more, name the whole cast: "
+        "error: --workers: 4 × worker; mode local has exactly one; for more, list all roles: "
         "add --scheduler, add --servers\n"
     )
 
@@ -276,7 +278,7 @@ def test_a_worker_by_itself_where_others_have_servers_is_a_hint() -> None:
     found = stage.run(*asked)
     assert found.code == 0
     assert found.err == (
-        "hint: worker by itself: mode local has exactly one; for more, name the whole cast: "
+        "hint: worker by itself: mode local has exactly one; for more, list all roles: "
         "add --scheduler, add --servers\n"
     )
     assert stage.run(*asked[:2], "meant", *asked[3:], "--mode", "local").err == ""
@@ -550,7 +552,7 @@ def test_a_name_that_is_taken_is_found_before_anything_is_created() -> None:
     assert stored(stage) == ["mnist-ps"]
 
 
-def test_a_training_job_of_the_same_name_gets_no_other_jobs_into_its_cast() -> None:
+def test_a_training_job_of_the_same_name_gets_no_other_jobs_into_its_roles() -> None:
     stage = Stage(wrapped=completing())
     created(*MNIST, stage=stage)
     found = created("tensorflow", "mnist", "--image", "train:1", stage=stage)
@@ -695,7 +697,7 @@ def test_help_of_a_framework_names_its_roles_and_has_two_examples(
 
 
 @st.composite
-def casts(draw: st.DrawFn) -> tuple[str, ...]:
+def role_lists(draw: st.DrawFn) -> tuple[str, ...]:
     """A framework, and sizes that each of its roles would take."""
     framework = FRAMEWORKS[draw(st.sampled_from(list(FRAMEWORKS)))]
     mode = draw(st.sampled_from(framework.modes))
@@ -712,16 +714,18 @@ def casts(draw: st.DrawFn) -> tuple[str, ...]:
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=50)
-@given(casts())
-def test_what_is_written_is_a_whole_cast_that_the_webhook_takes(args: tuple[str, ...]) -> None:
+@given(role_lists())
+def test_what_is_written_is_a_complete_job_that_the_webhook_takes(args: tuple[str, ...]) -> None:
     found = Offline().run("create", *args, "--dry-run", "client", "-o", "yaml", "--", "train")
     if found.code:
         assert all(line.startswith("error: ") for line in found.err.splitlines())
         return
     jobs = list(yaml.safe_load_all(found.out))
     specs = [parse(job) for job in jobs]
-    assert all(spec.cast == specs[0].cast for spec in specs)
-    assert sorted(spec.role for spec in specs) == sorted(seat.role for seat in specs[0].cast)
+    assert all(spec.all_roles == specs[0].all_roles for spec in specs)
+    assert sorted(spec.role for spec in specs) == sorted(
+        bounds.role for bounds in specs[0].all_roles
+    )
     for job in jobs:
         stored = mutate(AdmissionRequest("CREATE", job, None, "ann"), CONTEXT).manifest
         assert contract.INJECTED_MAX in stored["metadata"]["annotations"]

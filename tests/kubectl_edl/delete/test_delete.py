@@ -4,7 +4,7 @@ from edl.errors import NotFound
 from edl.model import ObjectRef
 from edl.writes import Json
 from tests.kubectl_edl.fenced import Behind
-from tests.kubectl_edl.stage import Stage, cast, job, mnist
+from tests.kubectl_edl.stage import Stage, job, mnist, role_manifests
 
 ROLES = ["mnist-chief", "mnist-ps", "mnist-worker"]
 OTHERS = ["plain", "sweep"]
@@ -231,10 +231,10 @@ def test_a_slip_in_one_name_pauses_none(three: Stage) -> None:
     assert "edl.dev/paused" not in three.job("a")["metadata"]["annotations"]
 
 
-def test_the_whole_cast_of_each_is_paused() -> None:
+def test_all_roles_of_each_are_paused() -> None:
     stage = Stage()
     mnist(stage)
-    for manifest in cast("bert", "chief=1,worker=1..2"):
+    for manifest in role_manifests("bert", "chief=1,worker=1..2"):
         stage.put(manifest)
     assert len(stage.run("pause", "mnist", "bert", "-o", "name").out.splitlines()) == 5
 

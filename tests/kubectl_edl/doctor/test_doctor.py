@@ -22,7 +22,6 @@ from tests.kubectl_edl.fenced import Behind, fenced, hidden
 from tests.kubectl_edl.stage import (
     NOW,
     Stage,
-    cast,
     job,
     lease,
     limit_range,
@@ -30,6 +29,7 @@ from tests.kubectl_edl.stage import (
     node,
     pod,
     quota,
+    role_manifests,
 )
 
 WEBHOOKS = "MutatingWebhookConfiguration"
@@ -476,8 +476,8 @@ def test_what_the_user_may_not_do_names_the_commands_and_the_grant(
     assert stage.run("doctor").code == 0
 
 
-def test_a_cast_with_a_missing_role_is_stuck(stage: Stage) -> None:
-    stage.put(cast()[0])
+def test_a_list_of_roles_with_a_missing_role_is_stuck(stage: Stage) -> None:
+    stage.put(role_manifests()[0])
     (one,) = checked(stage)["stuck"]
     assert one["message"] == (
         "default/mnist has waited 5m for the Jobs of ps, worker: no role starts before the "
@@ -501,7 +501,7 @@ def test_a_running_job_whose_chief_was_deleted_is_stuck(stage: Stage) -> None:
 
 
 def ring(stage: Stage, name: str, **spec: object) -> None:
-    for manifest in cast(name, "launcher=1,worker=2"):
+    for manifest in role_manifests(name, "launcher=1,worker=2"):
         manifest["metadata"]["labels"]["edl.dev/framework"] = "horovod"
         stage.put(manifest, **spec)
 

@@ -7,7 +7,7 @@ import pytest
 from edl import contract
 from edl.writes import Json
 from tests.kubectl_edl.fenced import fenced
-from tests.kubectl_edl.stage import Stage, cast, event, job, lease, mnist, node, pod
+from tests.kubectl_edl.stage import Stage, event, job, lease, mnist, node, pod, role_manifests
 
 QUEUED = """\
 Name:        bert
@@ -39,7 +39,7 @@ def stage() -> Stage:
     for index in range(6):
         stage.create(pod(runs, index, f"node-{index % 2 + 1}"))
     stage.minutes_ago = 2
-    for manifest in cast("bert", "chief=1,ps=4,worker=3..12"):
+    for manifest in role_manifests("bert", "chief=1,ps=4,worker=3..12"):
         stage.put(manifest)
     return stage
 
@@ -285,7 +285,7 @@ def incomplete(*, suspended: bool) -> Stage:
     """Without its chief, whose Job is not there; no other role may grow."""
     stage = Stage()
     stage.create(node("node-1", cpu="16"))
-    for manifest in cast(roles="chief=1,ps=2,worker=3")[1:]:
+    for manifest in role_manifests(roles="chief=1,ps=2,worker=3")[1:]:
         size = int(manifest["metadata"]["name"] == "mnist-worker") + 2
         made = stage.put(manifest, suspend=suspended, parallelism=size, completions=size)
         if not suspended:

@@ -13,8 +13,8 @@ from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.writes import Json
 from kubectl_edl.cli.completion_main import answer
 from kubectl_edl.output.yaml_writer import dump
-from tests.edl.inject.drawn import CASTS, manifests
-from tests.kubectl_edl.stage import Run, Stage, cast, job
+from tests.edl.inject.drawn import ROLE_LISTS, manifests
+from tests.kubectl_edl.stage import Run, Stage, job, role_manifests
 
 PORTS = "kind: Pod\nspec: {containers: [{ports: [{containerPort: [1]}]}]}\n"
 SERVICE = """\
@@ -46,10 +46,10 @@ def by_the_webhook(manifest: Json, namespace: str = "default") -> Json:
 
 
 def test_labelled_jobs_come_out_as_the_webhook_would_store_them(tmp_path: Path) -> None:
-    found = inject("-f", written(tmp_path, *cast()))
+    found = inject("-f", written(tmp_path, *role_manifests()))
     assert (found.code, found.err) == (0, "")
     assert found.out.startswith(SERVICE)
-    assert documents(found.out)[1:] == [by_the_webhook(manifest) for manifest in cast()]
+    assert documents(found.out)[1:] == [by_the_webhook(manifest) for manifest in role_manifests()]
 
 
 def test_comments_of_a_completed_job_stay(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_addresses_are_those_of_the_namespace_that_is_meant(tmp_path: Path) -> N
 
 
 def test_what_came_out_goes_in_without_a_change(tmp_path: Path) -> None:
-    once = inject("-f", written(tmp_path, *cast())).out
+    once = inject("-f", written(tmp_path, *role_manifests())).out
     twice = inject("-f", "-", stdin=once)
     assert twice.out == once
     assert "all of them are complete already" in twice.err
@@ -256,7 +256,7 @@ def test_a_diff_has_what_is_added_alone(tmp_path: Path) -> None:
 
 
 def test_an_explanation_has_a_line_for_each_change(tmp_path: Path) -> None:
-    found = inject("-f", written(tmp_path, *cast()), "--explain")
+    found = inject("-f", written(tmp_path, *role_manifests()), "--explain")
     heads = [line for line in found.out.splitlines() if line.startswith("job.batch/")]
     assert [head.split()[0] for head in heads] == [
         "job.batch/mnist-chief",
@@ -375,7 +375,7 @@ def places(value: Any, *path: str | int) -> Iterator[tuple[str | int, ...]]:  # 
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=60)
-@given(st.data(), st.sampled_from(sorted(CASTS)), JUNK)
+@given(st.data(), st.sampled_from(sorted(ROLE_LISTS)), JUNK)
 def test_nonsense_is_refused_or_completed_and_never_breaks(
     data: st.DataObject, framework: str, junk: object
 ) -> None:

@@ -1,7 +1,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-from typing import cast as typed
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -16,7 +15,7 @@ from kubectl_edl.logs.log_targets import LogTarget
 from kubectl_edl.logs.read_logs import elastic_pods
 from kubectl_edl.main import run
 from tests.kubectl_edl.fenced import Behind
-from tests.kubectl_edl.stage import Stage, cast, job, mnist, pod
+from tests.kubectl_edl.stage import Stage, job, mnist, pod, role_manifests
 
 if TYPE_CHECKING:
     import io
@@ -151,7 +150,7 @@ def test_a_pod_without_a_log_says_why(stage: Stage, status: Json, why: str) -> N
 
 def test_a_launcher_behind_its_gate_says_so() -> None:
     stage = Stage()
-    manifests = cast("hvd", "launcher=1,worker=1..3")
+    manifests = role_manifests("hvd", "launcher=1,worker=1..3")
     for manifest in manifests:
         manifest["metadata"]["labels"][contract.FRAMEWORK] = "horovod"
     launcher, _ = (stage.put(manifest, suspend=False) for manifest in manifests)
@@ -174,7 +173,7 @@ def test_a_container_in_a_crash_loop_still_has_its_last_log(stage: Stage) -> Non
 
 def test_a_job_without_pods_says_why() -> None:
     stage = Stage()
-    for manifest in cast():
+    for manifest in role_manifests():
         stage.put(manifest)
     reason = {
         "metadata": {
@@ -305,9 +304,9 @@ def test_the_log_of_a_pod_that_the_watch_has_not_seen_is_read_at_the_end(stage: 
         over(stage)
 
     stage.between = [runs]
-    world = replace(stage.world(), watched=lambda cluster, _: typed("Cluster", Late(cluster)))
+    world = replace(stage.world(), watched=lambda cluster, _: cast("Cluster", Late(cluster)))
     assert run(["logs", "mnist", "-f", "--role", "worker"], world, {}) == 0
-    assert "[worker-3] I come late\n" in typed("io.StringIO", world.out).getvalue()
+    assert "[worker-3] I come late\n" in cast("io.StringIO", world.out).getvalue()
 
 
 def test_the_tail_is_of_what_was_there_and_what_comes_later_is_whole(stage: Stage) -> None:
@@ -354,7 +353,7 @@ def test_a_connection_that_breaks_is_taken_up_again_without_a_line_twice(stage: 
 
     def wrapped(cluster: Cluster) -> Cluster:
         broken.append(Broken(cluster))
-        return typed("Cluster", broken[-1])
+        return cast("Cluster", broken[-1])
 
     stage.wrapped = wrapped
     stage.between = [lambda: None, lambda: None, lambda: over(stage)]
@@ -370,7 +369,7 @@ def test_lines_of_one_moment_are_all_shown_after_a_break(stage: Stage) -> None:
     moment = "2026-11-21T11:59:59.000000000Z"
     lines = [f"{moment} {text}" for text in ("a", "b")]
     stage.cluster.logs.write(target("mnist-worker-0-x0"), "main", *lines)
-    stage.wrapped = lambda cluster: typed("Cluster", Broken(cluster))
+    stage.wrapped = lambda cluster: cast("Cluster", Broken(cluster))
     stage.between = [lambda: None, lambda: None, lambda: over(stage)]
     found = stage.run("logs", "mnist-worker", "-f", "--index", "0", "--tail", "3")
     assert found.out == "[worker-0] bye\n[worker-0] a\n[worker-0] b\n"
@@ -385,7 +384,7 @@ class Away(Broken):
 
 
 def test_a_log_that_cannot_be_read_is_said_once_however_often_it_is_tried(stage: Stage) -> None:
-    stage.wrapped = lambda cluster: typed("Cluster", Away(cluster))
+    stage.wrapped = lambda cluster: cast("Cluster", Away(cluster))
     stage.between = [lambda: None, lambda: None, lambda: over(stage)]
     found = stage.run("logs", "mnist", "-f")
     *waits, end = found.err.splitlines()
@@ -395,7 +394,7 @@ def test_a_log_that_cannot_be_read_is_said_once_however_often_it_is_tried(stage:
 
 def test_a_queued_job_is_waited_for() -> None:
     queued = Stage()
-    made = [queued.put(manifest) for manifest in cast()]
+    made = [queued.put(manifest) for manifest in role_manifests()]
 
     def starts() -> None:
         for manifest in made:
@@ -450,7 +449,7 @@ def test_without_the_right_to_read_logs_the_verb_is_named(stage: Stage) -> None:
         def log(self, wanted: LogRequest) -> Log:
             raise Forbidden(f'"ann" may not get pods/log {wanted.pod.name}', 403)
 
-    stage.wrapped = lambda cluster: typed("Cluster", NoLogs(cluster))
+    stage.wrapped = lambda cluster: cast("Cluster", NoLogs(cluster))
     stage.between = [lambda: None]
     for flags in ((), ("-f",)):
         found = stage.run("logs", "mnist-chief", *flags)
@@ -492,7 +491,7 @@ def simulated(stage: Stage) -> None:
     """All run as kwok plays it: no container has an id, and no kubelet answers."""
     for name in ("mnist-chief-0-x0", *(f"mnist-ps-{index}-x{index}" for index in range(2))):
         started(stage, name, **status_of_main(state={"running": {}}))
-    stage.wrapped = lambda cluster: typed("Cluster", Away(cluster))
+    stage.wrapped = lambda cluster: cast("Cluster", Away(cluster))
 
 
 SIMULATED = (

@@ -10,7 +10,7 @@ from kubectl_edl.dashboard.page_state import page
 from kubectl_edl.model import topology_view
 from tests.kubectl_edl.dashboard.stand import seen
 from tests.kubectl_edl.fenced import fenced
-from tests.kubectl_edl.stage import Stage, cast, job, node, pod
+from tests.kubectl_edl.stage import Stage, job, node, pod, role_manifests
 
 RACK = "example.com/rack"
 CPU = 4
@@ -77,7 +77,7 @@ def test_the_domains_of_a_preferred_topology(stage: Stage, verb: str) -> None:
 
 @pytest.mark.parametrize("verb", ["explain", "status"])
 def test_each_role_has_a_line(stage: Stage, verb: str) -> None:
-    for manifest in cast("mnist", "chief=1,worker=2"):
+    for manifest in role_manifests("mnist", "chief=1,worker=2"):
         put = stage.put(asking(manifest, required=f"worker={RACK}"), suspend=False)
         stage.create(pod(put, 0, "r2-a"))
     shown = stage.run(verb, "mnist").out

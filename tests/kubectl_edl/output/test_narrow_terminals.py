@@ -4,7 +4,7 @@ import pytest
 
 from edl import contract
 from edl.model import ObjectRef
-from tests.kubectl_edl.stage import Stage, cast, job, mnist, node
+from tests.kubectl_edl.stage import Stage, job, mnist, node, role_manifests
 
 NAME = "resnet-50-imagenet-large-batch"
 NODE = "ip-10-0-112-17.eu-central-1.compute.internal"
@@ -23,7 +23,7 @@ def cluster(width: int) -> Stage:
     stage = Stage(width=width)
     mnist(stage)
     stage.put(job(NAME, framework="none", min="1", max="4"))
-    for manifest in cast("bert", "chief=1,ps=4,worker=3..12"):
+    for manifest in role_manifests("bert", "chief=1,ps=4,worker=3..12"):
         stage.put(manifest)
     stage.create(node(NODE))
     document = {"kind": "ConfigMap", "metadata": {"name": contract.TEAMS_CONFIG_MAP}}

@@ -9,7 +9,7 @@ from edl import contract
 from edl.model import ObjectRef
 from edl.planner.published_settings import Settings, render
 from tests.kubectl_edl.fenced import fenced
-from tests.kubectl_edl.stage import Stage, cast, job, lease, mnist, node, pod
+from tests.kubectl_edl.stage import Stage, job, lease, mnist, node, pod, role_manifests
 
 LEASE = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 
@@ -37,7 +37,7 @@ def stage() -> Stage:
     for index in range(6):
         stage.create(pod(runs, index, f"node-{index % 2 + 1}"))
     stage.minutes_ago = 2
-    for manifest in cast("bert", "chief=1,ps=4,worker=3..12"):
+    for manifest in role_manifests("bert", "chief=1,ps=4,worker=3..12"):
         stage.put(manifest)
     stage.minutes_ago = 1
     stage.put(job("late", framework="none", min="2", max="2"), parallelism=2)
@@ -90,7 +90,7 @@ def test_documents_have_the_same_in_both_forms(stage: Stage) -> None:
 def test_nothing_to_do_is_said() -> None:
     stage = Stage()
     stage.create(node("node-1", cpu="8"))
-    for manifest in cast("bert", "chief=1,ps=4,worker=3..12"):
+    for manifest in role_manifests("bert", "chief=1,ps=4,worker=3..12"):
         stage.put(manifest)
     found = stage.run("plan")
     assert found.out.startswith("Nothing to do now.\n")

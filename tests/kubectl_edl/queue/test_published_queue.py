@@ -21,7 +21,7 @@ from edl.visibility.namespace_queue import (
     render,
 )
 from tests.kubectl_edl.fenced import fenced
-from tests.kubectl_edl.stage import NOW, Stage, cast, lease, mnist, node
+from tests.kubectl_edl.stage import NOW, Stage, lease, mnist, node, role_manifests
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def stage() -> Stage:
     lease(stage)
     mnist(stage)
     stage.minutes_ago = 2
-    for manifest in cast("bert", "chief=1,ps=4,worker=3..12"):
+    for manifest in role_manifests("bert", "chief=1,ps=4,worker=3..12"):
         stage.put(manifest)
     return stage
 

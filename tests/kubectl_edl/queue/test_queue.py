@@ -31,7 +31,7 @@ from kubectl_edl.output.table import Layout
 from kubectl_edl.queue.view import queue_report
 from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
 from tests.kubectl_edl.fenced import fenced
-from tests.kubectl_edl.stage import NOW, Stage, cast, job, lease, mnist, node
+from tests.kubectl_edl.stage import NOW, Stage, job, lease, mnist, node, role_manifests
 from tests.reasons import because
 
 WORKER = Role(
@@ -136,14 +136,14 @@ def stage() -> Stage:
     lease(stage)
     mnist(stage)
     stage.minutes_ago = 2
-    for manifest in cast("bert", "chief=1,ps=4,worker=3..12"):
+    for manifest in role_manifests("bert", "chief=1,ps=4,worker=3..12"):
         stage.put(manifest)
     return stage
 
 
 def test_a_refused_start_stands_at_the_end_of_the_queue_and_in_the_status(stage: Stage) -> None:
     refusal = attempt_backoff.text(StartRefusal(NOW, 3, "exceeded quota: team"))
-    for manifest in cast("atlas", "chief=1,ps=1,worker=1..2"):
+    for manifest in role_manifests("atlas", "chief=1,ps=1,worker=1..2"):
         stage.put(manifest)
     annotations = {contract.START_REFUSED: refusal}
     stage.patch("atlas-chief", {"metadata": {"annotations": annotations}})

@@ -12,7 +12,7 @@ from edl.writes import Json
 from kubectl_edl.resources.manifest_sources import ManifestSource
 from kubectl_edl.simulate.run_variants import Variant, run
 from kubectl_edl.simulate.scenario.scenario_reader import read_scenario
-from tests.kubectl_edl.stage import Run, Stage, cast, job, lease, mnist, node
+from tests.kubectl_edl.stage import Run, Stage, job, lease, mnist, node, role_manifests
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "simulate"
 SMALL = """
@@ -187,7 +187,7 @@ def test_what_makes_no_sense_is_refused_with_the_way_out(args: tuple[str, ...], 
 
 def test_an_ordinary_manifest_is_a_template_for_jobs(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(
-        yaml.safe_dump_all(cast("mnist", "chief=1,ps=2,worker=1..3"))
+        yaml.safe_dump_all(role_manifests("mnist", "chief=1,ps=2,worker=1..3"))
     )
     path = tmp_path / "scenario.yaml"
     path.write_text(
@@ -227,7 +227,7 @@ def test_anti_affinity_of_a_simulated_job_keeps_it_off_jobs_without_rules(tmp_pa
     ("content", "said"),
     [
         ("", "job.yaml holds none with edl.dev/framework; allowed: the Jobs of one training job"),
-        (yaml.safe_dump_all(cast()[:2]), "mnist: without its worker; allowed: all roles"),
+        (yaml.safe_dump_all(role_manifests()[:2]), "mnist: without its worker; allowed: all roles"),
         (yaml.safe_dump(job("one", framework="caffe")), 'unknown "caffe"'),
     ],
 )
@@ -267,7 +267,7 @@ def stage() -> Stage:
     for name in ("node-1", "node-2"):
         stage.create(node(name, cpu="8"))
     mnist(stage)
-    for manifest in cast("bert", "chief=1,ps=4,worker=2..4"):
+    for manifest in role_manifests("bert", "chief=1,ps=4,worker=2..4"):
         stage.put(manifest)
     return stage
 

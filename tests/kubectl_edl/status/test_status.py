@@ -5,7 +5,7 @@ import yaml
 
 from edl import contract
 from tests.kubectl_edl.fenced import fenced
-from tests.kubectl_edl.stage import Stage, cast, event, job, mnist, pod
+from tests.kubectl_edl.stage import Stage, event, job, mnist, pod, role_manifests
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def stage() -> Stage:
     stage = Stage()
     mnist(stage)
     stage.minutes_ago = 2
-    for manifest in cast("bert"):
+    for manifest in role_manifests("bert"):
         stage.put(manifest)
     stage.put(job("resnet", framework="none", min="1", max="4"))
     worker = job("hvd-worker", framework="horovod", job="hvd")
@@ -129,7 +129,7 @@ def test_changes_of_one_second_stand_in_the_order_in_which_they_were_written(sta
     assert [one["type"] for one in found] == ["Normal", "Normal", "Warning"]
 
 
-def test_a_job_of_the_cast_finds_its_training_job(stage: Stage) -> None:
+def test_a_job_of_the_listed_roles_finds_its_training_job(stage: Stage) -> None:
     assert stage.run("status", "job/mnist-ps").out == stage.run("status", "mnist").out
 
 

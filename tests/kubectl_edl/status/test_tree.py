@@ -11,7 +11,7 @@ from edl.writes import Json
 from kubectl_edl.output.alternate_screen import LEAVE, cut, fitted
 from kubectl_edl.output.sparkline import CELLS, bar, sparkline
 from kubectl_edl.output.table import Layout
-from tests.kubectl_edl.stage import Stage, cast, event, job, lease, mnist, pod
+from tests.kubectl_edl.stage import Stage, event, job, lease, mnist, pod, role_manifests
 
 HISTORY = """2026-11-21T11:55:30Z Started 2 2 the gang fits
 2026-11-21T11:57:00Z ScaledUp 2 6 idle room: 6 of 12 fit
@@ -227,7 +227,7 @@ def test_pods_that_cannot_be_made_are_named_by_the_event(stage: Stage) -> None:
 
 
 def test_each_phase_that_waits_has_its_way_out(stage: Stage) -> None:
-    stage.put(cast("part")[0])
+    stage.put(role_manifests("part")[0])
     paused = job("paused", framework="none")
     paused["metadata"]["annotations"] = {contract.PAUSED: "true"}
     stage.put(paused)

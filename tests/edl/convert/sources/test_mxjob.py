@@ -49,26 +49,26 @@ def env(job: Json) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("api", MAPS)
-def test_a_map_of_replicas_is_the_cast(api: str) -> None:
-    assert_cast(mapped(api))
+def test_a_map_of_replicas_is_the_listed_roles(api: str) -> None:
+    assert_roles(mapped(api))
 
 
 @pytest.mark.parametrize(("api", "kind"), LISTS)
-def test_a_list_of_replicas_is_the_cast(api: str, kind: str) -> None:
-    assert_cast(listed(api, kind))
+def test_a_list_of_replicas_is_the_listed_roles(api: str, kind: str) -> None:
+    assert_roles(listed(api, kind))
 
 
 @pytest.mark.parametrize("api", QINIU)
-def test_a_map_under_the_lists_name_is_the_cast(api: str) -> None:
-    assert_cast(mxjob(api, replicaSpecs={name: older(size) for name, size in DIST.items()}))
+def test_a_map_under_the_lists_name_is_the_listed_roles(api: str) -> None:
+    assert_roles(mxjob(api, replicaSpecs={name: older(size) for name, size in DIST.items()}))
 
 
-def assert_cast(document: Json) -> None:
+def assert_roles(document: Json) -> None:
     found = jobs(document)
     assert found.dropped == ()
-    cast = by_role(found)
-    assert {role: job["spec"]["parallelism"] for role, job in cast.items()} == DIST
-    worker = cast["worker"]
+    all_roles = by_role(found)
+    assert {role: job["spec"]["parallelism"] for role, job in all_roles.items()} == DIST
+    worker = all_roles["worker"]
     assert worker["metadata"]["annotations"][contract.ROLES] == "scheduler=1,server=2,worker=3"
     assert contract.MODE not in worker["metadata"]["annotations"]
     assert env(worker)["DMLC_NUM_SERVER"] == "2"

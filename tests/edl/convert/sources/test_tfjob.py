@@ -47,7 +47,7 @@ def test_workers_alone_become_one_job_of_the_same_name(version: str) -> None:
     assert job["spec"]["parallelism"] == 1
 
 
-def test_every_role_becomes_a_job_that_knows_the_whole_cast() -> None:
+def test_every_role_becomes_a_job_that_knows_all_roles() -> None:
     roles = {"Chief": None, "PS": 2, "Worker": 3, "Evaluator": 1}
     specs = {name: replica("tensorflow", size) for name, size in roles.items()}
     found = by_role(jobs(tfjob(tfReplicaSpecs=specs)))

@@ -10,9 +10,9 @@ from edl.inject.pods.mutate_pod import KUBECTL_CONTAINER
 from edl.parsing.parser import parse
 from edl.spec import addresses
 from edl.writes import Json
-from tests.edl.manifests import annotations, cast, created, job, pod, refusals
+from tests.edl.manifests import annotations, created, job, pod, refusals, role_manifest
 
-_CASTS = {
+_ROLES = {
     "tensorflow": ("collective", "chief=1,worker=1..{most}", "chief"),
     "mxnet": ("", "scheduler=1,server=1,worker=1..{most}", "scheduler"),
     "paddle": ("ps", "pserver=1,trainer=1..{most}", "trainer"),
@@ -20,12 +20,12 @@ _CASTS = {
 
 
 def member(framework: str, most: int) -> Json:
-    mode, roles, role = _CASTS[framework]
+    mode, roles, role = _ROLES[framework]
     told = {"mode": mode} if mode else {}
-    return cast(role, roles.format(most=most), framework=framework, annotations=told)
+    return role_manifest(role, roles.format(most=most), framework=framework, annotations=told)
 
 
-@pytest.mark.parametrize("framework", _CASTS)
+@pytest.mark.parametrize("framework", _ROLES)
 def test_a_cluster_that_a_start_at_max_could_not_tell_is_refused(framework: str) -> None:
     with pytest.raises(Denied) as denied:
         created(member(framework, 5000))
@@ -36,7 +36,7 @@ def test_a_cluster_that_a_start_at_max_could_not_tell_is_refused(framework: str)
     assert "the list of hosts in" in last.what
 
 
-@pytest.mark.parametrize("framework", _CASTS)
+@pytest.mark.parametrize("framework", _ROLES)
 def test_a_cluster_that_fits_is_taken(framework: str) -> None:
     given = member(framework, 1500)
     assert contract.INJECTED_MAX in annotations(created(given))
@@ -56,7 +56,7 @@ def test_a_framework_without_host_variables_takes_any_max() -> None:
         assert refusals(created, job("w", framework=framework, max="90000")) == []
 
 
-def test_bare_pods_are_told_the_whole_cast() -> None:
+def test_bare_pods_are_told_all_roles() -> None:
     told = {"roles": "worker=4000", "rank": "0", "mode": "collective"}
     given = pod("any", framework="tensorflow", job="mnist", role="worker", annotations=told)
     with pytest.raises(Denied, match="the list of hosts in"):
@@ -65,7 +65,7 @@ def test_bare_pods_are_told_the_whole_cast() -> None:
 
 @pytest.mark.parametrize("count", [1, 10, 11, 1_000, 4_263])
 def test_hosts_that_a_variable_holds_are_as_long_as_computed(count: int) -> None:
-    spec = parse(cast("worker"))
+    spec = parse(role_manifest("worker"))
     hosts = addresses.hosts(spec, "worker", count)
     assert len(hosts) == count
     assert sum(map(len, hosts)) == addresses.length(spec, {"worker": count})
@@ -74,11 +74,11 @@ def test_hosts_that_a_variable_holds_are_as_long_as_computed(count: int) -> None
 @pytest.mark.parametrize("count", [4_264, 100_000])
 def test_hosts_that_no_variable_holds_are_not_written(count: int) -> None:
     with pytest.raises(Denied, match="the list of hosts in a variable"):
-        addresses.hosts(parse(cast("worker")), "worker", count)
+        addresses.hosts(parse(role_manifest("worker")), "worker", count)
 
 
 def test_hosts_of_roles_that_no_variable_holds_together_are_not_written() -> None:
-    spec = parse(cast("worker", "chief=1,ps=3000,worker=3000"))
+    spec = parse(role_manifest("worker", "chief=1,ps=3000,worker=3000"))
     assert len(addresses.hosts(spec, "ps", 3000)) == 3000
     with pytest.raises(Denied, match="the list of hosts in a variable"):
         addresses.members(spec)
@@ -86,14 +86,14 @@ def test_hosts_of_roles_that_no_variable_holds_together_are_not_written() -> Non
 
 def test_host_variables_in_too_many_containers_are_refused() -> None:
     containers = [{"name": f"c{n}", "image": "busybox"} for n in range(900)]
-    given = cast("worker", "chief=1,ps=1000,worker=1..2")
+    given = role_manifest("worker", "chief=1,ps=1000,worker=1..2")
     given["spec"]["template"]["spec"]["containers"] = containers
     with pytest.raises(Denied, match=r"spec\.containers: 900 containers, each told"):
         created(given)
 
 
 def test_variables_may_fill_what_an_etcd_stores_and_no_character_more() -> None:
-    spec, needs = parse(cast("worker")), Needs(env=(Env("E", "v" * 2_047),))
+    spec, needs = parse(role_manifest("worker")), Needs(env=(Env("E", "v" * 2_047),))
     fill = 1_572_864 // 2_048
     env_limits.check({"containers": [{}] * (fill - 1), "initContainers": [{}]}, spec, needs)
     with pytest.raises(Denied, match="containers, each told 2048 characters"):
@@ -114,7 +114,7 @@ def test_a_pod_has_no_more_containers_than_a_short_review_can_pay_for(framework:
 
 
 def test_a_pod_as_large_as_may_be_is_taken_again_with_what_was_added() -> None:
-    given = cast("launcher", "launcher=1,worker=1..3", framework="horovod")
+    given = role_manifest("launcher", "launcher=1,worker=1..3", framework="horovod")
     given["spec"]["template"]["spec"]["containers"] = [{} for _ in range(1_000)]
     done = created(given)
     assert len(done["spec"]["template"]["spec"]["initContainers"]) == 1
@@ -122,7 +122,7 @@ def test_a_pod_as_large_as_may_be_is_taken_again_with_what_was_added() -> None:
 
 
 def test_the_names_of_our_containers_make_no_room_for_more_of_them() -> None:
-    given = cast("launcher", "launcher=1,worker=1..3", framework="horovod")
+    given = role_manifest("launcher", "launcher=1,worker=1..3", framework="horovod")
     named = [{"name": KUBECTL_CONTAINER} for _ in range(1_002)]
     given["spec"]["template"]["spec"]["containers"] = named
     with pytest.raises(Denied, match=r"1001 containers; at most 1000"):

@@ -10,7 +10,7 @@ from edl.errors import Denied
 from edl.writes import Json
 from tests.edl.inject.policies import create, look_again, saying
 from tests.edl.inject.policies import created as created_by
-from tests.edl.manifests import cast, created, job, pod, pod_spec, update
+from tests.edl.manifests import created, job, pod, pod_spec, role_manifest, update
 
 CLASS = "gpu.example.com"
 TEMPLATE = "net-gpus-2.gpu.example.com"
@@ -34,7 +34,7 @@ def test_other_claims_and_resources_stay_beside_it() -> None:
     own = {"limits": {"cpu": "4"}, "claims": [{"name": "nic"}]}
     nic = {"name": "nic", "resourceClaimTemplateName": "nics"}
     spec = {"containers": [{"name": "main", "image": "a", "resources": own}]}
-    manifest = cast("worker", gpu="2", annotations={"gpu-class": CLASS}, pod=spec)
+    manifest = role_manifest("worker", gpu="2", annotations={"gpu-class": CLASS}, pod=spec)
     manifest["spec"]["template"]["spec"]["resourceClaims"] = [nic]
     found = pod_spec(created(manifest))
     assert [one["name"] for one in found["resourceClaims"]] == ["nic", "edl-gpus"]
@@ -44,7 +44,9 @@ def test_other_claims_and_resources_stay_beside_it() -> None:
 
 def test_gpus_that_a_container_asks_for_itself_win() -> None:
     own = {"name": "main", "image": "a", "resources": {"limits": {"nvidia.com/gpu": "4"}}}
-    manifest = cast("worker", gpu="2", annotations={"gpu-class": CLASS}, pod={"containers": [own]})
+    manifest = role_manifest(
+        "worker", gpu="2", annotations={"gpu-class": CLASS}, pod={"containers": [own]}
+    )
     assert "resourceClaims" not in pod_spec(created(manifest))
 
 

@@ -19,13 +19,13 @@ from tests.edl.manifests import (
     CONTEXT,
     USER,
     annotations,
-    cast,
     create,
     created,
     horovod,
     labels,
     pod,
     pod_spec,
+    role_manifest,
     template,
 )
 from tests.integration.support.kubeshare import Gpu, recreated
@@ -49,7 +49,7 @@ def takes(text: str) -> bool:
 
 def worker(metadata: Mapping[str, Any] | None = None, **fields: Any) -> Json:  # noqa: ANN401
     """A worker's Job; `metadata` is its pod template's."""
-    manifest = cast("worker", **fields)
+    manifest = role_manifest("worker", **fields)
     manifest["spec"]["template"]["metadata"] = dict(metadata or {})
     return manifest
 

@@ -8,13 +8,13 @@ import pytest
 from edl.errors import Denied
 from edl.writes import Json
 from tests.edl.manifests import (
-    cast,
     changed,
     created,
     job,
     labels,
     pod,
     pod_spec,
+    role_manifest,
     template,
     update,
 )
@@ -31,7 +31,7 @@ def shared(manifest: Json) -> dict[str, Any]:
 
 def worker(annotations: Mapping[str, str] | None = None, **fields: Any) -> Json:  # noqa: ANN401
     """A worker, with these annotations on its pod template."""
-    manifest = cast("worker", **fields)
+    manifest = role_manifest("worker", **fields)
     if annotations:
         manifest["spec"]["template"]["metadata"] = {"annotations": dict(annotations)}
     return created(manifest)
@@ -73,7 +73,7 @@ def test_a_share_is_asked_for_in_kubeshares_words() -> None:
 
 
 def test_a_share_may_be_exceeded_up_to_its_limit() -> None:
-    manifest = cast("worker", gpu="0.5", annotations={"gpu-limit": "1.0"})
+    manifest = role_manifest("worker", gpu="0.5", annotations={"gpu-limit": "1.0"})
     assert shared(created(manifest))["sharedgpu/gpu_limit"] == "1.0"
 
 
@@ -110,7 +110,7 @@ def test_only_the_default_scheduler_is_replaced(own: str, scheduler: str) -> Non
 
 
 def test_labels_of_kubeshare_that_the_user_wrote_win() -> None:
-    manifest = cast("worker", gpu="0.5")
+    manifest = role_manifest("worker", gpu="0.5")
     manifest["spec"]["template"]["metadata"] = {"labels": {"sharedgpu/gpu_limit": "0.9"}}
     assert shared(created(manifest))["sharedgpu/gpu_limit"] == "0.9"
 

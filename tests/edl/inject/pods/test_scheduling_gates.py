@@ -9,7 +9,6 @@ from tests.edl.manifests import (
     CONTEXT,
     USER,
     annotations,
-    cast,
     changed,
     created,
     horovod,
@@ -18,6 +17,7 @@ from tests.edl.manifests import (
     pod,
     pod_spec,
     refusals,
+    role_manifest,
     update,
 )
 
@@ -36,9 +36,9 @@ def named(*names: str) -> list[Json]:
 @pytest.mark.parametrize(
     ("manifest", "expected"),
     [
-        (cast("chief"), [PLACEMENT]),
-        (cast("ps"), [PLACEMENT]),
-        (cast("worker"), [PLACEMENT]),
+        (role_manifest("chief"), [PLACEMENT]),
+        (role_manifest("ps"), [PLACEMENT]),
+        (role_manifest("worker"), [PLACEMENT]),
         (horovod("launcher"), [HOSTS, PLACEMENT]),
         (horovod("launcher", pod={"nodeName": "n1"}), []),
         (horovod("worker"), [PLACEMENT]),

@@ -18,12 +18,12 @@ from edl.writes import Json
 from tests.edl.kube import manifests
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
-CAST = {contract.ROLES: "launcher=1,worker=2"}
+ALL_ROLES = {contract.ROLES: "launcher=1,worker=2"}
 
 
 def bare(role: str, rank: int = 0, **more: object) -> Json:
     labels = {contract.FRAMEWORK: "horovod", contract.JOB: "mnist", contract.ROLE: role}
-    notes = CAST | {contract.RANK: str(rank)}
+    notes = ALL_ROLES | {contract.RANK: str(rank)}
     spec = {"serviceAccountName": "mine", "schedulingGates": more.pop("gates", [])}
     meta = {"labels": labels, "annotations": notes} | dict(more)
     return manifests.pod(f"any-{role}-{rank}", metadata=meta, spec=spec)

@@ -257,8 +257,8 @@ def test_the_priority_is_the_highest_of_the_roles() -> None:
 
 
 def test_a_priority_class_that_is_missing_is_to_be_created() -> None:
-    cast = [member(role, pod={"priorityClassName": "x"}) for role in ("chief", "ps", "worker")]
-    found = only(look(snapshot(cast)))
+    all_roles = [member(role, pod={"priorityClassName": "x"}) for role in ("chief", "ps", "worker")]
+    found = only(look(snapshot(all_roles)))
     assert found.problem == (
         'there is no PriorityClass "x": create it (kubectl create priorityclass x --value=VALUE), '
         "or name another"

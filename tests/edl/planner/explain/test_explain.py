@@ -148,8 +148,8 @@ def test_a_device_that_no_node_has_is_said_so() -> None:
 
 
 def test_a_gang_names_each_role_that_does_not_fit() -> None:
-    cast = job("mnist", role("ps", 3, 3), role("worker", 4, 4, shape=shape(2)))
-    blockers = start("mnist", node("a", 2), cast)
+    all_roles = job("mnist", role("ps", 3, 3), role("worker", 4, 4, shape=shape(2)))
+    blockers = start("mnist", node("a", 2), all_roles)
     assert [(blocker.kind, getattr(blocker, "role", "")) for blocker in blockers] == [
         ("Room", "worker"),
         ("Room", "ps"),
@@ -161,11 +161,11 @@ def test_a_gang_names_each_role_that_does_not_fit() -> None:
 
 
 def test_an_explanation_counts_pods_as_the_plan_does() -> None:
-    cast = job("mnist", role("ps", 2, 2), role("worker", 4, 4, shape=shape(2)))
-    there = situation(node("a", 12), runs("extras", 8, low=6), cast)
+    all_roles = job("mnist", role("ps", 2, 2), role("worker", 4, 4, shape=shape(2)))
+    there = situation(node("a", 12), runs("extras", 8, low=6), all_roles)
     (held,) = (one for one in decide(there.state, there.policy, there.limits).held if one.position)
     assert message(held.reason).endswith("; 4 of 6 pods fit")
-    found = explain(there, cast.key)
+    found = explain(there, all_roles.key)
     assert found is not None
     assert found.start_blockers is not None
     assert messages.cause(found.start_blockers.blockers[0]) == (

@@ -129,10 +129,10 @@ def test_a_domain_with_cordoned_nodes_has_no_usable_node() -> None:
 
 def test_a_label_that_no_node_has_is_what_is_missing() -> None:
     topology = in_one("example.com/pod")
-    cast = job(
+    all_roles = job(
         "mnist", role("ps", 1, 1, topology=topology), role("worker", 2, 2, topology=topology)
     )
-    blockers = start(*racks(4), cast)
+    blockers = start(*racks(4), all_roles)
     assert [type(one) for one in blockers] == [NoUsableNode, NoUsableNode]
     (first, _) = blockers
     assert isinstance(first, NoUsableNode)

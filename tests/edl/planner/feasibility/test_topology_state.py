@@ -354,8 +354,10 @@ def test_what_is_undone_leaves_no_trace(
     reached: Reached, street: Street, both: list[PodConstraints], pods: int
 ) -> None:
     shapes = [shape(1, constraints=found) for found in both]
-    cast = job("train", *(role(f"role-{n}", pods, pods, shape=s) for n, s in enumerate(shapes)))
-    snapshot = board_of(state_of(street, cast))
+    all_roles = job(
+        "train", *(role(f"role-{n}", pods, pods, shape=s) for n, s in enumerate(shapes))
+    )
+    snapshot = board_of(state_of(street, all_roles))
     found = gang_to_start(snapshot, snapshot.jobs[0])
     before = counted(snapshot)
     fails = reserve_idle(found.requests) is None

@@ -77,9 +77,9 @@ def test_gpus_may_be_used_to_the_last_one() -> None:
     assert started(plan) == {"mnist": {"worker": 8}}
 
 
-def test_all_roles_start_at_once_in_the_order_of_the_cast() -> None:
-    cast = job("mnist", role("ps", 2, 2), role("worker", 2, 3, shape=shape(2)))
-    (admission,) = plan_for(cluster(node("a", 9), cast)).admissions
+def test_all_roles_start_at_once_in_the_order_of_the_listed_roles() -> None:
+    all_roles = job("mnist", role("ps", 2, 2), role("worker", 2, 3, shape=shape(2)))
+    (admission,) = plan_for(cluster(node("a", 9), all_roles)).admissions
     assert admission.sizes == (("ps", 2), ("worker", 3))
 
 
@@ -113,15 +113,15 @@ def test_a_start_that_was_refused_half_written_gives_its_room_back() -> None:
 
 
 def test_half_a_gang_never_starts() -> None:
-    cast = job("mnist", role("ps", 2, 2), role("worker", 2, 2, shape=shape(2)))
-    plan = plan_for(cluster(node("a", 5), cast))
+    all_roles = job("mnist", role("ps", 2, 2), role("worker", 2, 2, shape=shape(2)))
+    plan = plan_for(cluster(node("a", 5), all_roles))
     assert not plan.admissions
     assert "needs 2 x 2 CPU (worker), 2 x 1 CPU (ps); 3 of 4 pods" in told(plan)["mnist"]
 
 
 def test_big_pods_are_placed_first() -> None:
-    cast = job("mnist", role("worker", 4, 4), role("ps", 1, 1, shape=shape(4)))
-    assert started(plan_for(cluster(node("a", 4), node("b", 4), cast)))
+    all_roles = job("mnist", role("worker", 4, 4), role("ps", 1, 1, shape=shape(4)))
+    assert started(plan_for(cluster(node("a", 4), node("b", 4), all_roles)))
 
 
 def test_first_come_first_served_among_equals() -> None:
@@ -261,7 +261,7 @@ def test_for_a_gang_that_no_node_can_ever_hold_no_plan_is_looked_at_again() -> N
     assert (list(told(plan)), plan.recheck_after) == (["big"], None)
 
 
-def test_a_job_waits_for_its_whole_cast() -> None:
+def test_a_job_waits_for_all_its_roles() -> None:
     plan = plan_for(cluster(node("a", 4), worker("mnist", 1, 1, missing=("ps", "chief"))))
     assert plan.held == (
         Held(JobKey("ns", "mnist"), Reason(Code.INCOMPLETE, Roles(("ps", "chief")))),
@@ -269,8 +269,8 @@ def test_a_job_waits_for_its_whole_cast() -> None:
 
 
 def test_a_problem_is_the_reason() -> None:
-    plan = plan_for(cluster(node("a", 4), worker("mnist", 1, 1, problem="two casts")))
-    assert told(plan) == {"mnist": "two casts"}
+    plan = plan_for(cluster(node("a", 4), worker("mnist", 1, 1, problem="different roles")))
+    assert told(plan) == {"mnist": "different roles"}
     assert not plan.admissions
 
 
@@ -412,8 +412,8 @@ def test_a_job_that_can_never_start_takes_no_queue_position() -> None:
 
 
 def test_a_gang_of_several_roles_waits_where_every_node_is_cordoned() -> None:
-    cast = job("mnist", role("ps", 1, 1), role("worker", 2, 2))
-    plan = plan_for(cluster(node("a", 4, schedulable=False), cast))
+    all_roles = job("mnist", role("ps", 1, 1), role("worker", 2, 2))
+    plan = plan_for(cluster(node("a", 4, schedulable=False), all_roles))
     assert told(plan)["mnist"].startswith("no node is schedulable")
 
 

@@ -65,16 +65,16 @@ def waiting(*given: str, assigned: tuple[str, ...] = ()) -> TrainingJob:
 
 def test_a_start_names_a_node_for_each_replica_of_a_gated_role() -> None:
     """4 x 1 CPU and 1 x 4 CPU on two nodes of 4 CPU: kube-scheduler would spread the small ones."""
-    cast = job("mnist", role("ps", 4, 4, shape=shape(1)), role("chief", shape=shape(4)))
-    nodes = nodes_of(plan_for(cluster(node("a", 4), node("b", 4), cast)))
+    all_roles = job("mnist", role("ps", 4, 4, shape=shape(1)), role("chief", shape=shape(4)))
+    nodes = nodes_of(plan_for(cluster(node("a", 4), node("b", 4), all_roles)))
     (chief,) = nodes["chief"]
     assert len({*nodes["ps"]}) == 1
     assert chief not in nodes["ps"]
 
 
 def test_every_pod_comes_to_the_node_that_the_start_has_named() -> None:
-    cast = job("mnist", role("ps", 4, 4, shape=shape(1)), role("chief", shape=shape(4)))
-    state = cluster(node("a", 4), node("b", 4), cast)
+    all_roles = job("mnist", role("ps", 4, 4, shape=shape(1)), role("chief", shape=shape(4)))
+    state = cluster(node("a", 4), node("b", 4), all_roles)
     nodes = nodes_of(plan_for(state))
     state, plans = run(state)
     assert where(state, "mnist") == {name: list(found) for name, found in nodes.items()}
@@ -164,8 +164,8 @@ def test_a_pod_behind_another_gate_is_given_its_node_too() -> None:
 
 
 def test_growth_of_a_gated_role_names_the_nodes_of_its_new_replicas() -> None:
-    cast = job("mnist", role("ps", on=["a"]), role("worker", 1, 3, on=["a"]))
-    plan = plan_for(cluster(node("a", 2), node("b", 2.5), cast))
+    all_roles = job("mnist", role("ps", on=["a"]), role("worker", 1, 3, on=["a"]))
+    plan = plan_for(cluster(node("a", 2), node("b", 2.5), all_roles))
     (resize,) = plan.resizes
     assert (resize.before, resize.after, resize.nodes) == (1, 3, ("b", "b"))
 

@@ -55,7 +55,7 @@ def test_the_victim_stays_away_while_there_is_no_room_for_both() -> None:
 
 
 def test_no_job_is_placed_in_capacity_reserved_for_a_preemptor() -> None:
-    """The scheduler prefers node a, wherever the plan seats who may use both.
+    """The scheduler prefers node a, wherever the plan places those that may use both.
 
     Else `small` would land there, then `low`, which fits b at first, then `small` again, for ever.
     """

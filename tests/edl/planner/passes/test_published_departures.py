@@ -22,8 +22,8 @@ def hvd(leaving: Leaving | None, size: int = 4, low: int = 1) -> TrainingJob:
     launcher = pod(0, "a", name="launcher", leaving=leaving, published_at=at(-1))
     workers = role("worker", low, 8, on=["a"] * size, is_leader=False, resized_at=at(-600))
     named = tuple(replace(one, name=f"worker-{one.index}") for one in workers.status.pods)
-    cast = (role("launcher", pods=(launcher,), suspended=False, is_leader=True), workers)
-    return job("hvd", cast[0], workers.changed(pods=named), framework="horovod")
+    all_roles = (role("launcher", pods=(launcher,), suspended=False, is_leader=True), workers)
+    return job("hvd", all_roles[0], workers.changed(pods=named), framework="horovod")
 
 
 def plan_for(*jobs: TrainingJob, roomy: int = 16) -> Plan:

@@ -62,36 +62,38 @@ def test_the_domain_with_the_least_room_that_is_enough_comes_first() -> None:
 
 def test_all_roles_are_in_the_domain_that_the_job_requires() -> None:
     topology = in_one()
-    cast = job(
+    all_roles = job(
         "mnist",
         role("ps", 2, 2, shape=shape(2), topology=topology),
         role("worker", 4, 4, topology=topology),
     )
-    plan = plan_for(cluster(*racks(2, 3, 4), cast))
+    plan = plan_for(cluster(*racks(2, 3, 4), all_roles))
     assert {*where(plan, "ps"), *where(plan, "worker")} == {"r2"}
 
 
 def test_pods_that_fit_a_domain_only_in_sum_take_the_next_domain() -> None:
     """Three pods of 2 CPU find no three nodes of 3 CPU with 1 CPU left twice."""
     topology = in_one()
-    cast = job("mnist", role("ps", 2, 2, shape=shape(2)), role("worker", 1, 1, topology=topology,
-               shape=shape(2)))  # fmt: skip
-    plan = plan_for(cluster(*racks(3, 4), cast))
+    worker = role("worker", 1, 1, topology=topology, shape=shape(2))
+    all_roles = job("mnist", role("ps", 2, 2, shape=shape(2)), worker)
+    plan = plan_for(cluster(*racks(3, 4), all_roles))
     assert {*where(plan, "ps"), *where(plan, "worker")} == {"r1"}
 
 
 def test_a_role_is_in_a_domain_of_its_own_where_only_it_requires_one() -> None:
     topology = Topology(required=(("worker", RACK),))
-    cast = job("mnist", role("ps", 1, 1, shape=shape(3)), role("worker", 4, 4, topology=topology))
-    plan = plan_for(cluster(*racks(2, 3), cast))
+    all_roles = job(
+        "mnist", role("ps", 1, 1, shape=shape(3)), role("worker", 4, 4, topology=topology)
+    )
+    plan = plan_for(cluster(*racks(2, 3), all_roles))
     assert where(plan) == ["r0"] * 4
     assert where(plan, "ps") == ["r1"]
 
 
 def test_a_role_may_require_a_narrower_domain_than_its_job() -> None:
     topology = Topology(required=(("", BLOCK), ("worker", RACK)))
-    cast = job("mnist", role("ps", 4, 4), role("worker", 4, 4, topology=topology))
-    plan = plan_for(cluster(*racks(1, 2, 2, 2), cast))
+    all_roles = job("mnist", role("ps", 4, 4), role("worker", 4, 4, topology=topology))
+    plan = plan_for(cluster(*racks(1, 2, 2, 2), all_roles))
     assert len({*where(plan)}) == 1
     assert {*where(plan, "ps"), *where(plan)} == {"r2", "r3"}
 

@@ -92,8 +92,8 @@ def test_room_is_kept_for_it_only_while_its_cooldown_ends_soon(
 
 
 def test_the_longest_of_its_jobs_is_the_training_jobs() -> None:
-    cast = job("mnist", role("ps", cooldown=LONG), role("worker", 1, 3, cooldown=TEN))
-    assert cooldown(cast, TEN) == Cooldown(LONG, "edl.dev/cooldown")
+    all_roles = job("mnist", role("ps", cooldown=LONG), role("worker", 1, 3, cooldown=TEN))
+    assert cooldown(all_roles, TEN) == Cooldown(LONG, "edl.dev/cooldown")
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_the_longest_of_its_jobs_is_the_training_jobs() -> None:
     ],
 )
 def test_defaults(framework: str, mode: str, roles: tuple[str, ...], found: Cooldown) -> None:
-    cast = job("mnist", *(role(name, 1, 3) for name in roles), framework=framework, mode=mode)
-    assert cooldown(cast, TEN) == found
+    all_roles = job("mnist", *(role(name, 1, 3) for name in roles), framework=framework, mode=mode)
+    assert cooldown(all_roles, TEN) == found
 
 
 def test_a_reconciler_that_is_slower_than_a_framework_counts() -> None:

@@ -257,7 +257,7 @@ WORKER = WorkloadRole("worker", 1, 4, shape())
 
 
 @pytest.mark.parametrize(
-    ("kind", "cast", "said"),
+    ("kind", "all_roles", "said"),
     [
         (Workload("caffe"), [WORKER], "one of tensorflow"),
         (Workload("pytorch", "fast"), [WORKER], "one of elastic"),
@@ -271,7 +271,7 @@ WORKER = WorkloadRole("worker", 1, 4, shape())
     ],
 )
 def test_what_the_webhook_would_refuse_is_refused(
-    kind: Workload, cast: list[WorkloadRole], said: str
+    kind: Workload, all_roles: list[WorkloadRole], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):
-        queued("one", kind, cast)
+        queued("one", kind, all_roles)

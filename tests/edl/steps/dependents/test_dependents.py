@@ -201,7 +201,7 @@ def test_a_waiting_job_is_surrounded_already() -> None:
     assert len(step.writes) == 3
 
 
-def test_an_incomplete_cast_waits_for_its_surroundings() -> None:
+def test_an_incomplete_job_waits_for_its_surroundings() -> None:
     """Whoever comes last must be an owner too."""
     step, _ = live(training(CHIEF, missing=("worker",), surroundings=NOTHING), (), NOW)
     assert step.writes == ()

@@ -99,8 +99,8 @@ class World:
 def world(size: int) -> World:
     launcher = pod("launcher", 0, hosts=hostfile(range(size)), published_at=LONG_AGO)
     workers = role("worker", 1, MOST, size=size, pods=pods("worker", range(size)))
-    cast = (role("launcher", pods=(launcher,)), workers)
-    return World(training(*cast, framework="horovod", started_at=LONG_AGO))
+    all_roles = (role("launcher", pods=(launcher,)), workers)
+    return World(training(*all_roles, framework="horovod", started_at=LONG_AGO))
 
 
 @given(
