@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from shutil import get_terminal_size
@@ -54,9 +55,17 @@ def _leave(code: int) -> None:
 
 def run(args: Sequence[str], world: CliContext, environ: Mapping[str, str]) -> int:
     """Run one command line and return its exit code; every error becomes one line on stderr."""
+    asked: list[Scope] = []
+
+    def connected(scope: Scope) -> ClusterConnection:
+        asked.append(scope)
+        return world.connect(scope)
+
     try:
         # Not CLI.main: it has exits of its own (a closed pipe is 1 there) and writes on stderr.
-        with CLI.make_context("kubectl edl", list(args), obj=world) as context:
+        with CLI.make_context(
+            "kubectl edl", list(args), obj=replace(world, connect=connected)
+        ) as context:
             CLI.invoke(context)
         world.out.flush()
     except click.exceptions.Exit as done:
@@ -71,7 +80,7 @@ def run(args: Sequence[str], world: CliContext, environ: Mapping[str, str]) -> i
     except Exception as error:
         if environ.get("EDL_DEBUG"):
             raise
-        return _failed(error, world)
+        return _failed(error, world, asked)
     return Exit.DONE
 
 
@@ -84,7 +93,7 @@ def _misused(error: click.UsageError, world: CliContext) -> int:
     return Exit.USAGE
 
 
-def _failed(error: Exception, world: CliContext) -> int:
+def _failed(error: Exception, world: CliContext, asked: Sequence[Scope]) -> int:
     if not isinstance(error, EdlError):
         kind = type(error).__name__
         world.warn(f"error: unexpected {kind}: {error}; EDL_DEBUG=1 shows where it comes from")
@@ -93,7 +102,8 @@ def _failed(error: Exception, world: CliContext) -> int:
     for line in findings or (error,):
         world.warn(f"error: {line}")
     if isinstance(error, WebhookAway) or isinstance(error.__cause__, WebhookAway):
-        world.warn("hint: the webhook of kubectl-edl did not answer: kubectl edl doctor")
+        flags = asked[-1].edl_flags if asked else ""
+        world.warn(f"hint: the webhook of kubectl-edl did not answer: kubectl edl doctor{flags}")
     return exit_code(error)
 
 

@@ -106,7 +106,11 @@ def advise(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
     if not manifest_types.is_labelled(request.manifest):
         with suppress(Denied):
             _check_shapes(request)
-            warnings = unknown_keys.unheeded(request.manifest, request.old)
+            warnings = (
+                unknown_keys.unheeded(request.manifest, request.old)
+                if request.old
+                else unknown_keys.on_creation(request.manifest)
+            )
     return AdmissionVerdict(request.manifest, warnings)
 
 

@@ -6,7 +6,7 @@ from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import RoleKind
 from edl.inject.manifest_parts import annotations, labels
-from edl.inject.update_policy import WRITTEN_OUT
+from edl.inject.update_policy import WRITTEN_OUT, is_ranked
 from edl.writes import Json
 
 _SIZES: Final = ("parallelism", "completions")
@@ -55,7 +55,7 @@ def _labels(new: Json, old: Json) -> tuple[str, ...]:
 
 def _way_out(old: Json, changed: list[str], wanted: int | None) -> str:
     role, kind = _role(old)
-    if "parallelism" not in changed and not _is_ranked(old):
+    if "parallelism" not in changed and not is_ranked(old):
         return "these are work items, and their number is the Job's from its creation on"
     if kind is not None and not kind.resizable:
         return f"{role} is never resized"
@@ -73,11 +73,6 @@ def _role(manifest: Json) -> tuple[str, RoleKind | None]:
     framework = FRAMEWORKS.get(labels(manifest).get(contract.FRAMEWORK, ""))
     role = labels(manifest).get(contract.ROLE) or (framework.worker if framework else "")
     return role, framework.kinds.get(role) if framework else None
-
-
-def _is_ranked(manifest: Json) -> bool:
-    framework = FRAMEWORKS.get(labels(manifest).get(contract.FRAMEWORK, ""))
-    return framework is None or framework.ranked
 
 
 def _named(manifest: Json) -> tuple[str, str]:

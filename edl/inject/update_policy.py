@@ -14,11 +14,14 @@ from edl.parsing.namespace_policy import NamespacePolicy
 from edl.parsing.parser import parse
 from edl.parsing.yaml_values import whole
 from edl.spec import index_rules
-from edl.spec.job_spec import JobSpec
+from edl.spec.job_spec import RETRIES, JobSpec
 from edl.writes import Json
 
 WRITTEN_OUT: Final = (contract.JOB, contract.ROLE, contract.MIN, contract.MAX)
 """Labels that the webhook fills in: a user's file need not have them."""
+
+
+_SIZES: Final = ("parallelism", "completions")
 
 
 def manager(manifest: Json) -> str:
@@ -92,11 +95,18 @@ def is_handed_back(new: Json, old: Json) -> bool:
 
 
 def is_released(job: Json) -> bool:
-    """Whether the Job was ours: what we wrote on its pod template, which is immutable, stays."""
-    written = (contract.FRAMEWORK, contract.ROLE)
-    return contract.FRAMEWORK not in labels(job) and all(
-        name in labels(template(job)) for name in written
-    )
+    """Whether the Job was ours: what the webhook wrote, and what is immutable, stays.
+
+    That is three labels of the pod template (a Job with a generated name has no `edl.dev/job`), and
+    an Indexed Job where pods have ranks. Labels that a user wrote on the pods alone are less.
+    """
+    found = labels(template(job))
+    framework = FRAMEWORKS.get(found.get(contract.FRAMEWORK, ""))
+    if framework is None or contract.FRAMEWORK in labels(job) or contract.ROLE not in found:
+        return False
+    named = contract.JOB in found or "generateName" in (job.get("metadata") or {})
+    indexed = (job.get("spec") or {}).get("completionMode") == "Indexed"
+    return named and (indexed or not framework.ranked)
 
 
 def still_released(job: Json) -> tuple[Json, tuple[str, ...]]:
@@ -179,7 +189,7 @@ def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
     spec = (new.get("spec") or {}) | ({"template": pods} if pods else {})
     warnings = [*forgery_warnings(new, kept | {"spec": spec})]
     old_spec = old.get("spec") or {}
-    sizes = {name: old_spec[name] for name in ("parallelism", "completions") if name in old_spec}
+    sizes = {name: old_spec[name] for name in _SIZES if name in old_spec}
     if spec.get("suspend") and not old_spec.get("suspend"):
         kept = paused(kept)
         warnings.append(
@@ -188,7 +198,23 @@ def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
     elif old_spec.get("suspend") and not spec.get("suspend"):
         warnings.append(f"spec.suspend stays true: {_why_suspended(old)}")
     suspend = {"suspend": bool(old_spec.get("suspend"))}
-    return kept | {"spec": spec | sizes | suspend}, tuple(warnings)
+    return kept | {"spec": spec | sizes | suspend | _left_out(spec, old)}, tuple(warnings)
+
+
+def _left_out(spec: Json, old: Json) -> Json:
+    """What the webhook made of fields that a file leaves out, and that come with API defaults.
+
+    kubectl removes them where a server-side apply takes over from `kubectl apply`.
+    """
+    before, notes = old.get("spec") or {}, annotations(old)
+    never = notes.get(contract.RESTART) == contract.RestartPolicy.NEVER
+    retries = 0 if never else RETRIES * (whole(notes.get(contract.INJECTED_MAX, "")) or 1)
+    made = [("backoffLimit", RETRIES, retries)]
+    indexed = [("completionMode", "NonIndexed", "Indexed")] if is_ranked(old) else []
+    found = (
+        (name, value) for name, default, value in (*made, *indexed) if spec.get(name) == default
+    )
+    return {name: value for name, value in found if before.get(name) == value}
 
 
 def _with_owned_of(part: Json, old: Json) -> Json:
@@ -202,6 +228,12 @@ def _with_owned_of(part: Json, old: Json) -> Json:
 
 def _is_ours(name: str) -> bool:
     return name in registry.OWNED_ANNOTATIONS
+
+
+def is_ranked(job: Json) -> bool:
+    """Whether its pods are ranks, not work items."""
+    framework = FRAMEWORKS.get(labels(job).get(contract.FRAMEWORK, ""))
+    return framework is None or framework.ranked
 
 
 def _why_suspended(old: Json) -> str:

@@ -37,7 +37,7 @@ _ELSEWHERE: Final[Mapping[CertificateStore, str]] = {
 
 def listed(connection: ClusterConnection, now: datetime) -> Report:
     """All certificates of the installation; what may not be read is a hint."""
-    cluster, flags = connection.cluster, connection.scope.cluster_flags
+    cluster, flags = connection.cluster, connection.scope.edl_flags
     secrets = usual(namespace=cluster.system_namespace)
     believed = list(of_configurations(list(trusted(cluster))))
     hints: list[str] = []
@@ -66,7 +66,7 @@ def _read(
         hints.append(f"hint: what is in {where} is not shown: {error}")
     except (CertificateError, NotFound) as error:
         if keeper(connection.cluster) is not CertificateStore.DIRECTORY:
-            renewal = f"kubectl edl certs renew{connection.scope.cluster_flags}"
+            renewal = f"kubectl edl certs renew{connection.scope.edl_flags}"
             hints.append(f"hint: {where}: {error}; {renewal}")
     return []
 
@@ -79,7 +79,7 @@ def renew(connection: ClusterConnection, now: datetime, *, authority: bool) -> I
     cluster = connection.cluster
     secrets = usual(namespace=cluster.system_namespace)
     if not list(trusted(cluster)):
-        way = f"kubectl edl install --image IMAGE{connection.scope.cluster_flags}"
+        way = f"kubectl edl install --image IMAGE{connection.scope.edl_flags}"
         raise Refused(f"kubectl-edl is not installed here: {way}")
     if (by := keeper(cluster)) is not CertificateStore.RECONCILER:
         elsewhere = _ELSEWHERE[by].format(namespace=cluster.system_namespace)

@@ -103,7 +103,7 @@ def no_such_job(name: str, known: Sequence[str], connection: ClusterConnection) 
     """`known` are the names of the training jobs there; the nearest are suggested."""
     where = f"in namespace {connection.namespace}" if connection.namespace else "in any namespace"
     found = f'no training job "{name}" {where}'
-    every = f"kubectl edl status -A{connection.scope.cluster_flags}"
+    every = f"kubectl edl status -A{connection.scope.edl_flags}"
     return Missing(f"{found}; {_nearest(name, known)}all of them: {every}")
 
 

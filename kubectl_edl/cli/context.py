@@ -61,6 +61,12 @@ class Scope:
         return "".join(f" {quote(text)}" for text in self.connection_flags)
 
     @property
+    def edl_flags(self) -> str:
+        """For a command of ours about the installation, which is where the user said it is."""
+        there = self.system_namespace
+        return self.cluster_flags + (f" --system-namespace {quote(there)}" if there else "")
+
+    @property
     def flags(self) -> str:
         """With the namespace before them: ` -n team --context prod`, ` -A` or nothing."""
         if self.all_namespaces:

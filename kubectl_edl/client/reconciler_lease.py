@@ -115,7 +115,7 @@ def lease_ref(cluster: Cluster) -> ObjectRef:
 def read(connection: ClusterConnection, lease: Callable[[], Json], now: datetime) -> LeaseView:
     """The same, of a Lease that may have been asked for before."""
     found = _read(connection.cluster, lease, now)
-    return replace(found, flags=connection.scope.cluster_flags)
+    return replace(found, flags=connection.scope.edl_flags)
 
 
 def _read(cluster: PluginCluster, lease: Callable[[], Json], now: datetime) -> LeaseView:

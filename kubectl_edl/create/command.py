@@ -95,6 +95,7 @@ _DETAILS: Final = (
     _several("--gpu-memory", metavar="[ROLE=]QUANTITY", text="Memory of a shared GPU: 3Gi."),
     _several("-e", "--env", metavar="NAME=VALUE", text="A variable in every pod."),
     _several("--pvc", metavar="CLAIM:PATH", text="A PersistentVolumeClaim in every pod."),
+    _several("--node-selector", metavar="LABEL=VALUE", text="Nodes that every pod may use."),
     _several(
         "--required-topology",
         metavar="[ROLE=]LABEL[,…]",

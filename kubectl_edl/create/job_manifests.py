@@ -197,6 +197,7 @@ def _pod(draft: _Draft, bounds: RoleBounds, command: tuple[str, ...]) -> Json:
     return _said(
         {
             "priorityClassName": draft.wish.priority_class,
+            "nodeSelector": dict(given.node_selector),
             "restartPolicy": "OnFailure",
             "containers": [_said(container)],
             "volumes": volumes,

@@ -17,6 +17,7 @@ from kubectl_edl.create.role_options import plural
 
 _OF_ROLE: Final = re.compile(r"(?P<role>[a-z]+(?:-[a-z]+)*)=(?P<value>.*)", re.DOTALL)
 _VARIABLE: Final = re.compile(r"(?P<name>[^=]+)=(?P<value>.*)", re.DOTALL)
+_LABEL: Final = re.compile(r"(?P<name>[^=\s]+)=(?P<value>[^=\s]*)")
 _CLAIM: Final = re.compile(r"(?P<claim>[a-z0-9]([-a-z0-9.]*[a-z0-9])?):(?P<path>/[^:]*)")
 _ELSEWHERE: Final = frozenset(
     {contract.ROLES, contract.MODE, contract.SLOTS}  # options of their own
@@ -44,7 +45,8 @@ def settings_of(framework: Framework) -> tuple[str, ...]:
 class RolePodOptions:
     """The options' texts: `VALUE` or `ROLE=VALUE`.
 
-    `env` and `set` are `NAME=VALUE`, `pvc` is `CLAIM:PATH`; topologies are as in their annotations.
+    `env` and `set` are `NAME=VALUE`, `node_selector` is `LABEL=VALUE[,…]`, `pvc` is `CLAIM:PATH`;
+    topologies are as in their annotations.
     """
 
     image: tuple[str, ...] = ()
@@ -54,6 +56,7 @@ class RolePodOptions:
     gpu_memory: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
     pvc: tuple[str, ...] = ()
+    node_selector: tuple[str, ...] = ()
     set: tuple[str, ...] = ()
     required_topology: tuple[str, ...] = ()
     preferred_topology: tuple[str, ...] = ()
@@ -72,6 +75,7 @@ class Details:
     gpu_memory: Mapping[str, str]
     env: tuple[tuple[str, str], ...]
     claims: tuple[tuple[str, str], ...]
+    node_selector: tuple[tuple[str, str], ...]
     settings: Mapping[str, str]
     findings: tuple[Finding, ...]
 
@@ -91,6 +95,12 @@ def details(told: RolePodOptions, framework: Framework, roles: Sequence[str]) ->
         gpu_memory=reader.by_role("--gpu-memory", told.gpu_memory, training),
         env=reader.pairs("--env", told.env, _VARIABLE, "write NAME=VALUE"),
         claims=reader.pairs("--pvc", told.pvc, _CLAIM, "write CLAIM:PATH, such as data:/data"),
+        node_selector=reader.pairs(
+            "--node-selector",
+            (label for text in told.node_selector for label in text.split(",")),
+            _LABEL,
+            "write LABEL=VALUE, such as pool=gpu",
+        ),
         settings={
             **reader.settings(told.set, settings_of(framework)),
             contract.REQUIRED_TOPOLOGY: ",".join(told.required_topology),

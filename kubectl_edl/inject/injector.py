@@ -155,7 +155,7 @@ class _Injector:
         at = f"{where}: cronjob.batch/{name_of(manifest)}"
         if said := unknown_keys.on_cron_job(manifest):
             self.warnings.append(f"{at}: {said}; kubectl edl adopt -f FILE puts them there")
-        if wrong := misshapen(manifest, where):
+        if wrong := misshapen(manifest, at):
             self.findings += wrong if is_labelled(job_template(manifest)) else ()
         elif self._completed(made_job(manifest), at, f"{at}: {JOB_TEMPLATE}."):
             self.cron_jobs.append(at)
@@ -204,12 +204,10 @@ def _with_namespace(manifest: Json, namespace: str) -> Json:
 
 
 def _defaulted(manifest: Json) -> Json:
-    """The Job with batch/v1's defaults: one run of one pod, whose containers restart always."""
+    """The Job with batch/v1's default for its containers: they restart always."""
     if manifest["kind"] != "Job":
         return manifest
     spec = manifest.get("spec") or {}
-    if spec.get("completions") is None and spec.get("parallelism") is None:
-        spec = spec | {"completions": 1, "parallelism": 1}
     template = spec.get("template") or {}
     pod = template.get("spec") or {}
     if not pod.get("restartPolicy"):

@@ -60,6 +60,8 @@ namespace stays where others keep something in it, such as the teams; nothing el
 Examples:
   # What would go, and what becomes of the Jobs
   kubectl edl uninstall --dry-run client
+  # Whether the API server would let you
+  kubectl edl uninstall --dry-run server
   # In a script
   kubectl edl uninstall --yes
 

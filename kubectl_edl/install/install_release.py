@@ -61,14 +61,14 @@ def install(
     if find(cluster, _webhook(cluster)) is not None:
         raise Refused(
             "kubectl-edl is installed already; another image or other values: "
-            f"kubectl edl upgrade{scope.cluster_flags}"
+            f"kubectl edl upgrade{scope.edl_flags}"
         )
     _refuse_a_second(cluster, scope)
     if outside := served_outside(cluster):
         raise Refused(
             f"kubectl-edl is installed already: the webhook is served from {outside}, by no "
             "Deployment of this cluster; to run it in the cluster, first: "
-            f"kubectl edl uninstall{scope.cluster_flags}"
+            f"kubectl edl uninstall{scope.edl_flags}"
         )
     _check_image(given, scope)
     _put(world, scope, cluster, given, how)
@@ -76,7 +76,7 @@ def install(
 
 def _check_image(given: Json, scope: Scope) -> None:
     if "image" not in given:
-        remedy = rollout.image_remedy("install", scope.cluster_flags)
+        remedy = rollout.image_remedy("install", scope.edl_flags)
         raise Misused(f"--image is missing: {remedy}")
 
 
@@ -94,7 +94,7 @@ def upgrade(
             )
         raise Refused(
             "kubectl-edl is not installed in this cluster: "
-            f"kubectl edl install --image IMAGE{scope.cluster_flags}"
+            f"kubectl edl install --image IMAGE{scope.edl_flags}"
         )
     refuse_helm(cluster, lambda release, place: f"helm upgrade {release} CHART -n {place}")
     given = installation_values.chosen(asked, installation_values.kept(cluster), world.stdin)
@@ -119,7 +119,7 @@ def _refuse_a_second(cluster: PluginCluster, scope: Scope) -> None:
         raise Refused(
             f"kubectl-edl is installed in namespace {where}: "
             f"export {contract.SYSTEM_NAMESPACE_ENV}={where}, then "
-            f"kubectl edl upgrade{scope.cluster_flags}"
+            f"kubectl edl upgrade{scope.edl_flags}"
         )
 
 
@@ -138,9 +138,9 @@ def _put(
     if not sentences:
         _print(world, how.output, [one.after for one in done])
     if how.wait and not apply.dry_run:
-        rollout.wait(world, cluster, how.timeout, scope.cluster_flags)
+        rollout.wait(world, cluster, how.timeout, scope)
         if sentences:
-            world.say(f"kubectl-edl is ready: kubectl edl status -A{scope.cluster_flags}")
+            world.say(f"kubectl-edl is ready: kubectl edl status -A{scope.edl_flags}")
 
 
 def _told(world: CliContext, one: Applied, how: InstallOptions) -> Applied:

@@ -56,11 +56,13 @@ def superseded(cluster: PluginCluster, wanted: Sequence[ObjectRef]) -> tuple[Obj
     return tuple(target for target in installed(cluster) if target not in set(wanted))
 
 
-def remove(cluster: PluginCluster, targets: Sequence[ObjectRef]) -> Iterator[ObjectRef]:
+def remove(
+    cluster: PluginCluster, targets: Sequence[ObjectRef], *, dry_run: bool = False
+) -> Iterator[ObjectRef]:
     """Each that was there."""
     for target in targets:
         try:
-            cluster.delete(target)
+            cluster.delete(target, dry_run=dry_run)
         except NotFound:
             continue
         yield target

@@ -11,7 +11,7 @@ from edl.kube.cluster import ListOptions, PluginCluster, find
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused, TimedOut
-from kubectl_edl.cli.context import CliContext
+from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import waited
 from kubectl_edl.client.pending_pods import NO_IMAGE
 from manifests import values
@@ -21,22 +21,22 @@ _CRASHES: Final = 3
 _CONFIGURATION: Final = ObjectRef("MutatingWebhookConfiguration", "", "edl")
 
 
-def wait(world: CliContext, cluster: PluginCluster, timeout: timedelta, flags: str) -> None:
+def wait(world: CliContext, cluster: PluginCluster, timeout: timedelta, scope: Scope) -> None:
     """Raise Refused for what will not come by itself, TimedOut for what has not come yet.
 
-    `flags` reach the same cluster by the commands that are suggested.
+    `scope` is the cluster of the commands that are suggested.
     """
 
     def missing() -> str:
         waiting = _missing(cluster)
-        for reason in _hopeless(cluster, flags) if waiting else ():
+        for reason in _hopeless(cluster, scope) if waiting else ():
             raise Refused(reason)
         return waiting
 
     if waiting := waited(world, missing, timeout):
         why = "; ".join([waiting, *_pending(cluster)])
         raise TimedOut(
-            f"not ready after {duration_text(timeout)}: {why}; kubectl edl doctor{flags}"
+            f"not ready after {duration_text(timeout)}: {why}; kubectl edl doctor{scope.edl_flags}"
         )
 
 
@@ -60,17 +60,18 @@ def _rolled_out(cluster: PluginCluster, name: str) -> bool:
     return bool(seen and all(status.get(count, 0) == wanted for count in counts))
 
 
-def _hopeless(cluster: PluginCluster, flags: str) -> Iterator[str]:
+def _hopeless(cluster: PluginCluster, scope: Scope) -> Iterator[str]:
     for pod in _pods(cluster):
         for status in (pod.get("status") or {}).get("containerStatuses") or ():
             waiting = (status.get("state") or {}).get("waiting") or {}
             name = pod["metadata"]["name"]
             if waiting.get("reason") in NO_IMAGE:
-                yield _no_image(status["image"], waiting, flags)
+                yield _no_image(status["image"], waiting, scope.edl_flags)
             if status.get("restartCount", 0) >= _CRASHES and waiting:
                 yield (
                     f"pod {name} crashes again and again: "
-                    f"kubectl logs -n {cluster.system_namespace} {name} --previous{flags}"
+                    f"kubectl logs -n {cluster.system_namespace} {name} --previous"
+                    f"{scope.cluster_flags}"
                 )
 
 

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-import click
-
 from edl.kube.cluster import PluginCluster
 from edl.model import ObjectRef
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
-from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, YES, given, option, option_group
+from kubectl_edl.cli.options import DRY_RUN, TIME_LIMIT, TIMEOUT, YES, given, option, option_group
+from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import job_restore, prune, uninstall_summary
 from kubectl_edl.install.prune import created
 from kubectl_edl.install.server_side_apply import name_of, refuse_helm
@@ -20,11 +19,7 @@ class UninstallOptions:
     """How it is done; `timeout` for it to be gone."""
 
     yes: bool = given(YES, unsaid=False)
-    dry_run: str = option(
-        type=click.Choice(("none", "client")),
-        default="none",
-        help="client: say what would go, delete nothing.",
-    )
+    dry_run: str = given(DRY_RUN, "none")
     wait: bool = option(default=True, help="Until it is gone; default: wait.")
     timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
 
@@ -44,9 +39,10 @@ def uninstall(world: CliContext, scope: Scope, how: UninstallOptions) -> None:
         world.warn(sentence)
     for namespace in stays:
         world.warn(uninstall_summary.stays(namespace, theirs, scope.cluster_flags))
-    if how.dry_run == "client":
-        for target in targets:
-            world.say(f"{_told(cluster, target)} deleted (dry run)")
+    if how.dry_run != "none":
+        client = how.dry_run == "client"
+        for target in targets if client else prune.remove(cluster, targets, dry_run=True):
+            world.say(f"{_told(cluster, target)} deleted{REMARKS[how.dry_run]}")
         return
     if not how.yes and not confirmed(
         world, f"Delete kubectl-edl, {len(targets)} objects, from this cluster?"

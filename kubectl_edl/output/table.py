@@ -29,6 +29,7 @@ class Column(msgspec.Struct, Generic[_Item], frozen=True):
     `wide`: shown with `-o wide` only, which cuts nothing. `shrinks`: cut first on a terminal that
     is too narrow. `bounded`: cut where it would make the table unreadable, on every output.
     `spare`: left out where that is not enough, the highest first, of equals the last; 0 never.
+    `last`: cut where that is not enough either. No other is cut: names are there to be copied.
     `blank`: an empty cell stays empty. `colour` is a cell's.
     """
 
@@ -38,6 +39,7 @@ class Column(msgspec.Struct, Generic[_Item], frozen=True):
     shrinks: bool = False
     bounded: bool = False
     spare: int = 0
+    last: bool = False
     blank: bool = False
     colour: Callable[[str], str] | None = None
 
@@ -166,8 +168,8 @@ def _fitted(needed: Sequence[int], columns: Sequence[Column[Any]], width: int | 
     """Takes what is too much for the terminal from the columns that shrink, the widest first."""
     sizes = list(needed)
     excess = 0 if width is None else sum(sizes) + len(_GAP) * (len(sizes) - 1) - width
-    shrinking = [index for index, column in enumerate(columns) if column.shrinks]
-    for index in sorted(shrinking, key=lambda index: -sizes[index]):
+    cut = [index for index, column in enumerate(columns) if column.shrinks or column.last]
+    for index in sorted(cut, key=lambda index: (columns[index].last, -sizes[index])):
         taken = max(0, min(excess, sizes[index] - _NARROWEST))
         sizes[index] -= taken
         excess -= taken

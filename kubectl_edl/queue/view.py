@@ -86,7 +86,7 @@ def _columns(now: datetime, namespace: str) -> tuple[Column[WaitingJob], ...]:
         Column("TEAM", _team, wide=True),
         Column("SHARE", _share, wide=True),
         Column("MINIMUM", lambda one: ",".join(f"{r}={n}" for r, n in one.minimum), wide=True),
-        Column("WAITING-FOR", lambda one: str(one.requests)),
+        Column("WAITING-FOR", lambda one: str(one.requests), spare=1),
         Column("AHEAD", lambda one: _ahead(one, namespace), spare=3),
         Column("STARTS", lambda one: short(one.estimate, now) if one.estimate else UNKNOWN),
         Column("REASON", lambda one: one.why.code, wide=True),

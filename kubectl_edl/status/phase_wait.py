@@ -35,7 +35,7 @@ class Wait:
         if not self._wanted.goals:
             return
         if not views:
-            every = f"kubectl edl status -A{self._scope.cluster_flags}"
+            every = f"kubectl edl status -A{self._scope.edl_flags}"
             raise Missing(f"no training job to wait for; all of them: {every}")
         for one in views:
             if one.phase in _ENDED and not self._is_there(one):

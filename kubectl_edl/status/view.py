@@ -86,7 +86,7 @@ def _columns(now: datetime, namespace: str) -> tuple[Column[JobView], ...]:
         Column("NAME", lambda one: one.job.key.name),
         Column("FRAMEWORK", lambda one: one.job.framework, spare=3),
         Column("PHASE", lambda one: one.phase.value, colour=meaning),
-        Column("ROLES(NOW/MIN..MAX)", lambda one: one.sizes),
+        Column("ROLES(NOW/MIN..MAX)", lambda one: one.sizes, last=True),
         Column("PENDING", lambda one: str(one.pending), spare=3),
         Column("PRIORITY", lambda one: str(one.job.priority), wide=True),
         Column("STARTED", lambda one: _started(one.job, now), wide=True),

@@ -48,7 +48,7 @@ def change_teams(
             world.warn(
                 f"hint: the document has lost {len(comments)} of its comments: {comments[0]}"
             )
-        return _write(cluster, how, found, new, scope.cluster_flags)
+        return _write(cluster, how, found, new, scope.edl_flags)
 
     return with_fresh_state(once, world.sleep)
 

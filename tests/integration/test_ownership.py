@@ -55,6 +55,24 @@ def test_server_side_apply_of_a_size_conflicts_and_changes_nothing_by_force(
     assert _meaning(installed.job("mnist-worker")) == before
 
 
+def test_server_side_apply_takes_over_from_client_side_apply(
+    installed: Stage, tmp_path: Path
+) -> None:
+    """kubectl then removes what the file does not have, the completion mode of ranks too."""
+    file = tmp_path / "job.json"
+    job = tensorflow("mnist", "1..4")
+    for one in job:
+        del one["spec"]["parallelism"]
+    file.write_text("\n".join(map(json.dumps, job)))
+    assert installed.kubectl_warnings("apply", "-f", str(file)) == ""
+    installed.until_runs("mnist-worker", 4)
+    before = _meaning(installed.job("mnist-worker"))
+    line = ("apply", "--server-side", "--force-conflicts", "-f", str(file))
+    for _ in range(2):
+        assert installed.kubectl_warnings(*line) == ""
+        assert _meaning(installed.job("mnist-worker")) == before
+
+
 FORCED = (*SERVER_SIDE, "--force-conflicts")
 PAGE = Path(__file__).parents[2] / "docs" / "operations" / "gitops.md"
 

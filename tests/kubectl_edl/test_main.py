@@ -87,11 +87,10 @@ def test_a_write_while_the_webhook_is_away_says_what_to_do_next(
     stage: Stage, line: tuple[str, ...]
 ) -> None:
     stage.wrapped = lambda cluster: cast("Cluster", Away(cluster))
-    found = stage.run(*line)
+    found = stage.run(*line, "--context", "prod")
     assert found.code == 1
-    assert found.err.endswith(
-        "connection refused\nhint: the webhook of kubectl-edl did not answer: kubectl edl doctor\n"
-    )
+    hint = "hint: the webhook of kubectl-edl did not answer: kubectl edl doctor --context prod\n"
+    assert found.err.endswith(f"connection refused\n{hint}")
 
 
 def test_a_slip_in_our_label_is_named_with_the_one_that_was_meant(stage: Stage) -> None:

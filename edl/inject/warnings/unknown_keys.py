@@ -52,9 +52,19 @@ def warnings(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
     return (*told, f"{left} more names of {contract.PREFIX} do nothing here") if left else (*told,)
 
 
+def on_creation(manifest: Json) -> tuple[str, ...]:
+    """All that is said of a new object without `edl.dev/framework`, and of its pod template."""
+    return (*unheeded(manifest), *_in_template(manifest))
+
+
+def on_stored(manifest: Json) -> tuple[str, ...]:
+    """The same of one that exists: the pod template of a released Job keeps our labels."""
+    return unheeded(manifest) if is_released(manifest) else on_creation(manifest)
+
+
 def unheeded(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
-    """The same, and of an object without `edl.dev/framework` that no name of ours does anything."""
-    said = (*warnings(manifest, old), *(_in_template(manifest) if old is None else ()))
+    """As `warnings`; and that no name of ours does anything without `edl.dev/framework`."""
+    said = warnings(manifest, old)
     new = _ours(manifest).items() - _ours(old or {}).items()
     names = sorted(name for (name, kind), _ in new if name in _WISHES[kind])
     if not names or is_labelled(manifest):
@@ -100,9 +110,12 @@ def _in_template(manifest: Json) -> tuple[str, ...]:
     """Labels of its pods alone, where a Job has others and gets none of theirs."""
     found = template(manifest)
     names = sorted(name for name, kind in _ours(found) if name in _WISHES[kind])
-    if contract.FRAMEWORK not in labels(found) or not labels(manifest):
+    if contract.FRAMEWORK not in labels(found) or is_labelled(manifest):
         return ()
-    if is_labelled(manifest) or is_released(manifest):
+    if (kind := manifest.get("kind", "Job")) != "Job":  # items of a list do not say theirs
+        told = f"{contract.FRAMEWORK} in its pod template: pods of a {kind} are refused with it"
+        return (f"{told}, only Jobs and bare pods train: take it out, or write a Job",)
+    if not labels(manifest):
         return ()
     told, verb = _listed(names)
     return (f"{told} {verb} nothing in spec.template: write this on the Job's own metadata",)

@@ -73,6 +73,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Check("topology", stuck_jobs.topologies),
             Check("kubexec", stuck_jobs.consent),
             Check("namespaces", misplaced_keys.namespaces),
+            Check("default-priority", stuck_jobs.default_priorities),
             Check("keys", misplaced_keys.unheeded),
             Check("cronjobs", misplaced_keys.cron_jobs),
             Check("leftovers", orphans.orphans),
@@ -114,7 +115,9 @@ def look_at(section: Section, patient: Patient) -> Examined:
     """One section, up to a vital check that failed."""
     found: list[Diagnosis] = []
     for check in section.checks:
-        said = [one.named(check.name, patient.flags) for one in _carefully(check, patient)]
+        said = [
+            one.named(check.name, patient.connection.scope) for one in _carefully(check, patient)
+        ]
         found.extend(said)
         if check.vital and any(one.verdict is Verdict.FAILURE for one in said):
             return Examined(section.title, tuple(found), cut_short=True)

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from kubectl_edl.cli.context import ClusterConnection
+from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.client.cluster_view import Survey
 
 
@@ -16,6 +16,9 @@ class Verdict(StrEnum):
     OK = "ok"
     WARNING = "warning"
     FAILURE = "failure"
+
+
+_ANY_SCOPE: Final = Scope()
 
 
 class FixCommand(str):
@@ -34,10 +37,12 @@ class Diagnosis:
     check: str = ""
     """The name of the check that found it, for scripts."""
 
-    def named(self, check: str, flags: str = "") -> "Diagnosis":
-        """`flags` of the connection reach the same cluster by its command."""
-        added = flags if isinstance(self.fix, FixCommand) else ""
-        return replace(self, check=check, fix=f"{self.fix}{added}")
+    def named(self, check: str, scope: Scope = _ANY_SCOPE) -> "Diagnosis":
+        """With the flags of `scope` after a command, by which it reaches the same cluster."""
+        if not isinstance(self.fix, FixCommand):
+            return replace(self, check=check)
+        flags = scope.edl_flags if self.fix.startswith("kubectl edl ") else scope.cluster_flags
+        return replace(self, check=check, fix=f"{self.fix}{flags}")
 
 
 def well(says: str) -> Diagnosis:

@@ -58,7 +58,7 @@ def namespaces(patient: Patient) -> Diagnoses:
 
 def _said(patient: Patient, kind: str, labels: str) -> Iterator[Diagnosis]:
     for manifest in _listed(patient, kind, labels):
-        told = unknown_keys.unheeded(manifest)
+        told = unknown_keys.on_stored(manifest)
         if told and not has_ended(manifest) and not controller_of(manifest):
             yield _slip(kind, manifest, told, _mend(manifest))
 
@@ -93,7 +93,7 @@ def _of_cron_jobs(patient: Patient) -> Iterator[Diagnosis]:
                 "| kubectl edl adopt -f - | kubectl apply -f -"
             )
             yield _slip("CronJob", manifest, (said,), move)
-        if told := unknown_keys.unheeded(template):
+        if told := unknown_keys.on_creation(template | {"kind": "Job"}):
             mend = "correct spec.jobTemplate.metadata of its manifest, then: kubectl apply -f FILE"
             yield _slip("CronJob", manifest, told, mend)
 

@@ -3,6 +3,7 @@
 import dataclasses
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 from typing import Final
 
@@ -11,12 +12,13 @@ from msgspec.structs import replace
 from edl import contract, frameworks
 from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions
-from edl.kube.decode.object_facts import node
+from edl.kube.decode.object_facts import NamespaceFacts, namespace, node
 from edl.messages import message
 from edl.model import ClusterState, ObjectRef, Phase, TrainingJob
 from edl.parsing import namespace_policy
 from edl.phases import ending, phase
 from edl.quantities import Resources
+from kubectl_edl.cli.candidates import object_name
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.doctor.checks import reconciler_health
@@ -33,6 +35,7 @@ from kubectl_edl.doctor.checks.stuck_phases import StuckRule, explanation, stuck
 
 _SHOWN: Final = 10
 _ALL: Final = FixCommand("kubectl edl status -A")
+_CLASSES: Final = FixCommand("kubectl get priorityclasses")
 _TRIED: Final = 20
 """Queued jobs that are tried alone: each takes a decision over all nodes."""
 
@@ -79,11 +82,11 @@ def never(patient: Patient) -> Diagnoses:
 
     state = survey_cluster(patient.connection.cluster, patient.now)
     by = deciding(patient.connection, SettingsOverrides(), patient.now)
-    namespace = patient.connection.scope.namespace
+    named = patient.connection.scope.namespace
     queued = [
         job
         for job in state.jobs
-        if phase(job) is Phase.QUEUED and not job.problem and namespace in ("", job.key.namespace)
+        if phase(job) is Phase.QUEUED and not job.problem and named in ("", job.key.namespace)
     ]
     hopeless = 0
     for job in queued[:_TRIED]:
@@ -138,15 +141,38 @@ def consent(patient: Patient) -> Diagnoses:
         if not ending(job) and frameworks.needs_kubexec(job):
             waiting[job.key.namespace].append(job.key.name)
     lacking = [name for name in sorted(waiting) if not _consents(patient, name)]
-    for namespace in lacking:
-        names = waiting[namespace]
+    for name in lacking:
+        names = waiting[name]
         yield warning(
-            f"namespace {namespace} does not let launchers exec into workers: "
+            f"namespace {name} does not let launchers exec into workers: "
             f"{', '.join(names[:_SHOWN])} cannot start without",
-            FixCommand(namespace_policy.allow_kubexec(namespace)),
+            FixCommand(namespace_policy.allow_kubexec(name)),
         )
     if waiting and not lacking:
         yield well("launchers may exec into their workers where they have to")
+
+
+def default_priorities(patient: Patient) -> Diagnoses:
+    """PriorityClasses that namespaces give their Jobs, and that do not exist."""
+    cluster = patient.connection.cluster
+    with suppress(Forbidden):  # a user of some namespaces: their Jobs say it themselves
+        listed = [namespace(raw) for raw in cluster.list(ListOptions("Namespace")).items]
+        giving = [one for one in listed if one.policy.default_priority]
+        classes = cluster.list(ListOptions("PriorityClass")).items if giving else ()
+        known = {object_name(raw) for raw in classes}
+        lacking = [one for one in giving if one.policy.default_priority not in known]
+        yield from first([_without_class(one) for one in lacking], _CLASSES)
+        if giving and not lacking:
+            yield well("the default PriorityClasses of namespaces exist")
+
+
+def _without_class(found: NamespaceFacts) -> Diagnosis:
+    name = found.policy.default_priority
+    return warning(
+        f'namespace {found.name}: {contract.DEFAULT_PRIORITY} is "{name}", and there is no such '
+        "PriorityClass: its Jobs that name none cannot start",
+        FixCommand(f"kubectl create priorityclass {name} --value=VALUE"),
+    )
 
 
 def _consents(patient: Patient, namespace: str) -> bool:

@@ -186,6 +186,27 @@ def test_a_removed_size_is_put_back_without_proposing_none() -> None:
     assert "kubectl edl scale mnist N" in verdict.warnings[0]
 
 
+@pytest.mark.parametrize(
+    ("manifest", "mode", "retries"),
+    [
+        (job(framework="pytorch", max="4"), "Indexed", 24),
+        (job(framework="none", max="1", min="1"), "NonIndexed", 6),
+        (job(framework="pytorch", annotations={"restart": "Never"}), "Indexed", 0),
+    ],
+)
+def test_fields_that_a_file_does_not_have_stay_as_they_were_made(
+    manifest: Json, mode: str, retries: int
+) -> None:
+    """A server-side apply that takes a Job over from `kubectl apply` brings their defaults."""
+    old = created(manifest)
+    taken_over = changed(changed(old, "spec completionMode", "NonIndexed"), "spec backoffLimit", 6)
+    spec = update(taken_over, old).manifest["spec"]
+    assert (spec["completionMode"], spec["backoffLimit"]) == (mode, retries)
+    more = changed(old, "spec backoffLimit", 9)
+    assert update(more, old).manifest["spec"]["backoffLimit"] == 9
+    assert update(changed(more, "spec backoffLimit", 6), more).manifest["spec"]["backoffLimit"] == 6
+
+
 def test_work_items_are_put_back_too() -> None:
     old = created(job("r", framework="none", max="4", spec={"completions": 8}))
     verdict = update(changed(old, "spec parallelism", 3), old)

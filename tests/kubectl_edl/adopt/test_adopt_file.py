@@ -201,7 +201,7 @@ def test_every_finding_is_told_at_once(tmp_path: Path) -> None:
     assert found.code == 1
     assert found.out == ""
     lines = found.err.splitlines()
-    assert all(line.startswith(f"error: {file}: document 1: mnist: metadata.") for line in lines)
+    assert all(line.startswith(f"error: {file}: document 2: mnist: metadata.") for line in lines)
     for label in (contract.MIN, contract.GPU, contract.ROLE):
         assert any(f"metadata.labels[{label}]: " in line for line in lines)
 
@@ -312,7 +312,10 @@ def test_release_takes_labels_of_ours_off_whatever_their_type(tmp_path: Path) ->
 def test_a_cron_job_without_a_template_lacks_it(tmp_path: Path) -> None:
     file = write(tmp_path, "kind: CronJob\nspec: {schedule: x}\n")
     found = Stage().run("adopt", "-f", file, "--framework", "none")
-    assert "spec.jobTemplate: is missing; a template of Jobs belongs here" in found.err
+    assert (
+        "spec.jobTemplate: is missing, or not an object; a template of Jobs belongs here"
+        in found.err
+    )
 
 
 @pytest.mark.parametrize("flag", ["--recreate", "--yes"])

@@ -149,6 +149,27 @@ def test_a_suggested_command_reaches_the_same_cluster_as_the_same_user(
     assert f"{suggested} --context 'my cluster' --as ann" in found.out + found.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "suggested"),
+    [
+        (("status", "nobody"), "all of them: kubectl edl status -A"),
+        (("doctor",), "fix: kubectl edl install --image IMAGE"),
+        (("upgrade",), "kubectl edl install --image IMAGE"),
+        (("certs", "show"), "kubectl edl install --image IMAGE"),
+        (("queue",), "nothing starts or changes its size; kubectl edl doctor"),
+    ],
+)
+def test_a_suggested_command_looks_for_the_same_installation(
+    arguments: tuple[str, ...], suggested: str
+) -> None:
+    stage = Stage()
+    stage.cluster.delete(ObjectRef("Lease", "edl-system", "edl-reconciler"))
+    found = stage.run(*arguments, "--context", "prod", "--system-namespace", "ops")
+    assert f"{suggested} --context prod --system-namespace ops" in found.out + found.err
+    kubectl = stage.run("top", "nodes", "nope", "--system-namespace", "ops").err
+    assert kubectl.endswith("kubectl get nodes\n"), "which has no such flag"
+
+
 def test_a_hint_to_look_at_the_installation_reaches_the_same_cluster() -> None:
     stage = Stage()
     stage.cluster.delete(ObjectRef("Lease", "edl-system", "edl-reconciler"))

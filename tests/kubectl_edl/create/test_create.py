@@ -188,9 +188,11 @@ def test_variables_claims_and_the_rest_are_in_every_pod() -> None:
         *("-e", "MODE=fast=yes", "-e", "EMPTY=", "--pvc", "data.v1:/data", "--pvc", "data.v1:/out"),
         *("--priority-class", "high", "--slots", "2", "--mode", "ps", "-n", "team"),
         *("--gpu", "0.5", "--gpu-memory", "3Gi"),
+        *("--node-selector", "pool=gpu,zone=a", "--node-selector", "spot="),
     )
     for job in jobs:
         pod = job["spec"]["template"]["spec"]
+        assert pod["nodeSelector"] == {"pool": "gpu", "zone": "a", "spot": ""}
         assert pod["priorityClassName"] == "high"
         assert pod["volumes"] == [
             {"name": "data-v1", "persistentVolumeClaim": {"claimName": "data.v1"}}
@@ -211,6 +213,7 @@ def test_every_finding_is_told_at_once_in_the_words_of_the_command_line() -> Non
         "create",
         *("horovod", "my_job", "--ps", "3", "--workers", "3..1", "--cpu", "x", "--gpu", "-1"),
         *("--gpu-memory", "ps=1Gi", "--env", "A", "--pvc", "data", "--slots", "0"),
+        *("--node-selector", "gpu"),
     )
     assert (found.code, found.out) == (2, "")
     lines = [line.removeprefix("error: ") for line in found.err.splitlines()]
@@ -224,6 +227,7 @@ def test_every_finding_is_told_at_once_in_the_words_of_the_command_line() -> Non
         "--gpu-memory",
         "--env",
         "--pvc",
+        "--node-selector",
         "--image",
         "NAME",
         "--slots",

@@ -545,6 +545,24 @@ def test_labels_on_a_cron_job_itself_are_warned_of(stage: Stage) -> None:
     assert "cronjobs" not in checked(stage)
 
 
+def test_a_default_priority_class_that_does_not_exist_is_a_warning(stage: Stage) -> None:
+    assert "default-priority" not in checked(stage)
+    metadata = {"name": "lab", "annotations": {contract.DEFAULT_PRIORITY: "nosuch"}}
+    stage.cluster.create(ObjectRef("Namespace", "", "lab"), {"metadata": metadata})
+    result, said, fix = only(stage, "default-priority")
+    assert (result, fix) == ("warning", "kubectl create priorityclass nosuch --value=VALUE")
+    assert said == (
+        'namespace lab: edl.dev/default-priority is "nosuch", and there is no such PriorityClass: '
+        "its Jobs that name none cannot start"
+    )
+    target = ObjectRef("PriorityClass", "", "nosuch")
+    stage.cluster.create(target, {"metadata": {"name": "nosuch"}, "value": 5})
+    assert only(stage, "default-priority")[0] == "ok"
+    inner = stage.wrapped
+    stage.wrapped = lambda cluster: fenced("Namespace")(inner(cluster))
+    assert "default-priority" not in checked(stage)
+
+
 def named(kind: str, name: str, **more: Json) -> Json:
     """With a slip in the label that would make it ours."""
     labels = {"edl.dev/framwork": "none"}

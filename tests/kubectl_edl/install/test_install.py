@@ -566,6 +566,8 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
             {"kind": "Pod", "metadata": {"name": name, "namespace": "default", "labels": labels}}
         )
     assert len(left(on)) == len(installation.documents()) + 6
+    tried = on.run("uninstall", "--dry-run", "server").out
+    assert tried.replace("(server dry run)", "(dry run)").splitlines() == left(on)
     run = on.run("uninstall", "--yes")
     assert run.code == 0, run.err
     pods = on.cluster.list(ListOptions("Pod")).items

@@ -40,6 +40,19 @@ def test_no_line_of_a_table_wraps(command: str, width: int) -> None:
     assert [line for line in found.out.splitlines() if len(line) > width] == []
 
 
+@pytest.mark.parametrize("command", ["status", "queue", "top"])
+def test_of_all_namespaces_names_stay_whole_and_sizes_are_cut_last(command: str) -> None:
+    stage, namespace = cluster(80), "vision-research"
+    for manifest in (job(NAME, framework="none", max="4"), *role_manifests("bert-pretraining")):
+        manifest["metadata"]["namespace"] = namespace
+        stage.put(manifest)
+    lines = stage.run(command, "-A").out.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    shown = [set(line.split()) for line in lines]
+    for name in ("bert-pretraining", NAME):
+        assert any({namespace, name} <= cells for cells in shown), name
+
+
 @pytest.mark.parametrize("command", ["status", "queue", "teams", "top", "top nodes"])
 def test_a_wide_table_is_the_same_on_a_terminal_as_in_a_pipe(command: str) -> None:
     stage = cluster(80)

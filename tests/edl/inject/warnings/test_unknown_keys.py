@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from edl.inject.handlers import AdmissionRequest, advise
+from edl.inject.update_policy import is_released
 from edl.inject.warnings import unknown_keys
 from edl.writes import Json
 from tests.edl.manifests import CONTEXT, USER, changed, create, created, job, pod, update
@@ -158,9 +159,33 @@ def test_the_label_in_the_pod_template_instead_of_on_the_job_is_told() -> None:
     assert advised(changed(labelled, "metadata labels edl.dev/framework", "pytorch")) == ()
 
 
-def test_labels_on_the_template_of_a_released_job_are_expected() -> None:
-    stored = created(job(framework="none"))
-    assert unknown_keys.unheeded(changed(stored, "metadata labels", {"team": "vision"})) == ()
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet"])
+def test_the_label_in_the_pod_template_of_another_workload_is_told(kind: str) -> None:
+    template = {"metadata": {"labels": {"edl.dev/framework": "pytorch"}}, "spec": {}}
+    web = {"kind": kind, "metadata": {"name": "web"}, "spec": {"template": template}}
+    (said,) = advised(web)
+    assert said == (
+        f"edl.dev/framework in its pod template: pods of a {kind} are refused with it, only Jobs "
+        "and bare pods train: take it out, or write a Job"
+    )
+
+
+@pytest.mark.parametrize("framework", ["none", "pytorch"])
+def test_a_released_job_is_told_from_one_whose_user_labelled_the_pods(framework: str) -> None:
+    other = {"team": "vision"}
+    released = changed(created(job(framework=framework)), "metadata labels", other)
+    assert is_released(released)
+    ours = {"edl.dev/framework": framework, "edl.dev/role": "worker"}
+    own = changed(job(), "spec template metadata", {"labels": ours})
+    assert not is_released(changed(own, "metadata labels", other))
+    named = changed(own, "spec template metadata", {"labels": ours | {"edl.dev/job": "a"}})
+    assert is_released(named) == (framework == "none"), "only ranked pods need an Indexed Job"
+
+
+def test_a_new_job_is_not_released_whatever_its_template_has() -> None:
+    released = changed(created(job(framework="none")), "metadata labels", {"team": "vision"})
+    assert "in spec.template" in advised(released)[0]
+    assert unknown_keys.on_stored(released) == ()
 
 
 def test_an_object_that_is_ours_or_opts_out_or_is_misshapen_is_advised_of_nothing() -> None:
@@ -177,4 +202,4 @@ def test_what_is_said_is_bounded() -> None:
 
 @pytest.mark.parametrize("golden", goldens(), ids=lambda golden: golden.name)
 def test_nothing_that_is_written_is_a_slip(golden: Golden) -> None:
-    assert unknown_keys.unheeded(golden.stored) == unknown_keys.unheeded(golden.given)
+    assert unknown_keys.on_creation(golden.stored) == unknown_keys.on_creation(golden.given)
