@@ -1,27 +1,34 @@
-"""Pods of a minimum that were lost, until the Job controller makes them again.
+"""Pods that were lost, until the Job controller makes them again.
 
-It waits longer after each failure of a Job, and neither says nor records how long.
+It waits twice as long after each failure of a Job, and neither says nor records how long. Only a
+pod that succeeds, or a new leader of kube-controller-manager, ends the count: suspending the Job
+does not (docs/kubernetes.md 16).
 """
 
 from datetime import timedelta
 from typing import Final
 
 from edl import reasons
-from edl.model import PodPhase, Reason, Role, TrainingJob
+from edl.frameworks import needs_minimum
+from edl.model import Code, Pod, PodPhase, Reason, Role, TrainingJob
 
 _FIRST: Final = timedelta(seconds=10)
 _LONGEST: Final = timedelta(minutes=10)
 """`DefaultJobPodFailureBackOff` and `MaxJobPodFailureBackOff` of kube-controller-manager."""
 _DOUBLINGS: Final = 6
 """This many are beyond the longest."""
+_MOVES: Final = frozenset(
+    {Code.NODE_TERMINATING, Code.NODE_UNSCHEDULABLE, Code.NODE_UNNEEDED, Code.NODE_FULL}
+)
+"""Why pods are made again elsewhere without a failure: they come at once."""
 
 
 def lost_pods(role: Role) -> int:
-    """How many pods of its minimum were lost since its start and are not made again yet."""
-    status, least = role.status, min(role.spec.min, role.status.size)
-    if status.suspended or status.ending or not _failures(role):
+    """How many pods of its minimum were lost and are not made again yet."""
+    status, least = role.status, _least(role)
+    if status.suspended or status.ending or not _lost_any(role):
         return 0
-    there = [pod for pod in status.pods if not (pod.terminating or pod.phase is PodPhase.FAILED)]
+    there = _there(role)
     if role.spec.indexed and all(pod.index >= 0 for pod in there):
         present = {pod.index for pod in there} | status.completed_indexes
         return sum(index not in present for index in range(least))
@@ -31,8 +38,8 @@ def lost_pods(role: Role) -> int:
 
 
 def recreated_within(role: Role) -> timedelta:
-    """The Job controller's back-off after the failures since its start."""
-    return min(_FIRST * (1 << min(_failures(role) - 1, _DOUBLINGS)), _LONGEST)
+    """The Job controller's back-off, at most."""
+    return min(_FIRST * (1 << min(max(role.status.failures - 1, 0), _DOUBLINGS)), _LONGEST)
 
 
 def longest_wait(job: TrainingJob) -> timedelta:
@@ -44,9 +51,39 @@ def longest_wait(job: TrainingJob) -> timedelta:
 def why_missing(job: TrainingJob) -> Reason | None:
     """What keeps its minimum from being whole, if that is lost pods."""
     lost = sum(map(lost_pods, job.live))
-    of = sum(min(role.spec.min, role.status.size) for role in job.live)
-    return reasons.missing(lost, of, longest_wait(job)) if lost else None
+    return reasons.missing(lost, _minimum(job), longest_wait(job)) if lost else None
 
 
-def _failures(role: Role) -> int:
-    return max(role.status.failures - role.record.failures_at_start, 0)
+def stands_still(job: TrainingJob) -> bool:
+    """Whether it trains nothing before its lost pods are made again."""
+    return needs_minimum(job) and any(
+        lost_pods(role) and len(_there(role)) < _least(role) for role in job.live
+    )
+
+
+def why_returns(job: TrainingJob) -> Reason:
+    """Why a gang that stands still goes back to the queue."""
+    lost = sum(map(lost_pods, job.live))
+    return reasons.lost_minimum(lost, _minimum(job), longest_wait(job))
+
+
+def _lost_any(role: Role) -> bool:
+    """Whether pods were lost since its start, or just before it: all were stopped for that."""
+    if role.record.reason in _MOVES:
+        return False
+    last = role.record.last
+    restarted = last is not None and last.code is Code.POD_LOST
+    return role.status.failures > (0 if restarted else role.record.failures_at_start)
+
+
+def _there(role: Role) -> list[Pod]:
+    pods = role.status.pods
+    return [pod for pod in pods if not (pod.terminating or pod.phase is PodPhase.FAILED)]
+
+
+def _least(role: Role) -> int:
+    return min(role.spec.min, role.status.size)
+
+
+def _minimum(job: TrainingJob) -> int:
+    return sum(map(_least, job.live))

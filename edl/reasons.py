@@ -104,6 +104,16 @@ def missing(lost: int, of: int, back_off: timedelta) -> Reason:
     return Reason(Code.PODS_MISSING, LostPods(lost, of, back_off.total_seconds()))
 
 
+def lost_minimum(lost: int, of: int, back_off: timedelta) -> Reason:
+    """Why a gang goes back to the queue that does not train before that back-off ends."""
+    return Reason(Code.GANG_UNSCHEDULABLE, LostPods(lost, of, back_off.total_seconds()))
+
+
+def after_loss(last: Reason) -> Reason:
+    """Why a job that was stopped for such a reason does not start yet."""
+    return Reason(Code.BACK_OFF, last.about)
+
+
 def minimum_pending(key: JobKey) -> Reason:
     return Reason(Code.INSUFFICIENT_CAPACITY, Minimum(key))
 

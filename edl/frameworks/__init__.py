@@ -34,6 +34,12 @@ def restarts_together(job: TrainingJob) -> bool:
     return resizing(job.framework, job.mode, roles) is ResizePolicy.RESTART
 
 
+def needs_minimum(job: TrainingJob) -> bool:
+    """Whether its other pods stand still while some of its minimum are missing."""
+    mode = _mode(job.framework, job.mode, [role.name for role in job.roles])
+    return mode is not None and mode.name == FRAMEWORKS[job.framework].meets
+
+
 def needs_placement(framework: str, mode: str, roles: Sequence[str]) -> bool:
     """Whether the plan itself gives the pods of such a training job their nodes.
 

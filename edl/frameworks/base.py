@@ -160,6 +160,8 @@ class Framework(msgspec.Struct, frozen=True, dict=True):
     settings: tuple[FrameworkOption, ...] = ()
     fewest: str = ""
     """The variable that tells pods how many of them must come together: `4`, or `4:8`."""
+    meets: str = ""
+    """The mode in which pods wait for each other, and train nothing with less than the minimum."""
     first_by_name: str = ""
     """The role whose first pod peers know by its bare host name where the role stands alone."""
 

@@ -95,6 +95,7 @@ FRAMEWORK: Final = Framework(
     worker=_TRAINER,
     deciders=(_TRAINER,),
     fewest="PADDLE_NNODES",
+    meets="elastic",
     modes=(
         Mode(
             "cloud",

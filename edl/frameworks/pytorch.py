@@ -98,5 +98,6 @@ FRAMEWORK: Final = Framework(
     describe=describe,
     port=29400,
     fewest=contract.PET_NNODES_ENV,
+    meets="elastic",
     first_by_name=_WORKER,
 )

@@ -147,11 +147,19 @@ def _(about: Pods, code: Code) -> _Sentence:  # noqa: ARG001
 
 
 @_about.register
-def _(about: LostPods, code: Code) -> _Sentence:  # noqa: ARG001
+def _(about: LostPods, code: Code) -> _Sentence:
+    up_to = f"up to {about.seconds:g} s"
+    if code is Code.BACK_OFF:
+        text = "back-off: after lost pods the Job controller creates no pod"
+        return _Sentence(f"{text} for {up_to}")
     one = f"1 of {about.of} pods of its minimum is missing"
     many = f"{about.count} of {about.of} pods of its minimum are missing"
-    then = f"the Job controller creates them again after its back-off, up to {about.seconds:g} s"
-    return _Sentence(f"{one if about.count == 1 else many}: {then}")
+    missing = one if about.count == 1 else many
+    if code is Code.GANG_UNSCHEDULABLE:
+        then = f"the Job controller creates no pod for {up_to}"
+        return _Sentence(f"{missing}, and {then}: back to the queue, as others need its nodes")
+    then = f"the Job controller creates them again after its back-off, {up_to}"
+    return _Sentence(f"{missing}: {then}")
 
 
 @_about.register

@@ -128,7 +128,7 @@ class LostPods(msgspec.Struct, frozen=True, tag=True):
 
     count: int
     of: int
-    seconds: float
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=600)]
 
 
 class Awaiting(msgspec.Struct, frozen=True, tag=True):

@@ -5,7 +5,7 @@ pod is deleted and recreated, and this plan places the replica as if it had no p
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -17,6 +17,7 @@ from edl.model import TrainingJob
 from edl.planner.passes.admission.node_requests import is_provisionable
 from edl.planner.plan import NodeAssignment
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.role_allocation import (
     NO_NODE,
     Placement,
@@ -35,9 +36,13 @@ def assign_gated_pods(snapshot: Snapshot) -> None:
         _place(snapshot, [one for one in _waiting(snapshot) if one[0].role.template.gated], search)
 
 
-def assign_pending_pods(snapshot: Snapshot) -> None:
-    """Reserve capacity for remaining replicas; kube-scheduler may bind ungated ones elsewhere."""
-    _place(snapshot, _waiting(snapshot), _anywhere)
+def assign_pending_pods(snapshot: Snapshot, outranked: Container[RoleAllocation] = ()) -> None:
+    """Reserve capacity for remaining replicas; kube-scheduler may bind ungated ones elsewhere.
+
+    None for lost pods of `outranked` roles: until these are created a higher priority goes first.
+    """
+    waiting = [one for one in _waiting(snapshot) if not (is_lost(one[1]) and one[0] in outranked)]
+    _place(snapshot, waiting, _anywhere)
 
 
 def _waiting(snapshot: Snapshot) -> list[tuple[RoleAllocation, Unscheduled]]:
@@ -46,7 +51,7 @@ def _waiting(snapshot: Snapshot) -> list[tuple[RoleAllocation, Unscheduled]]:
         (one, unbound)
         for one in snapshot.unsettled
         for unbound in one.unscheduled
-        if one.placements[unbound.position].node == NO_NODE
+        if unbound.position < one.size and one.placements[unbound.position].node == NO_NODE
     ]
     return sorted(found, key=_order)
 

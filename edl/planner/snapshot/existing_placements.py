@@ -51,6 +51,11 @@ class PodsOnNodes:
             self.leaving[role.template.shape] += nodes
 
 
+def is_lost(found: Unscheduled) -> bool:
+    """Whether its pod is gone, and the Job controller has yet to make it again."""
+    return found.pod is None and found.since is None
+
+
 def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> ExistingPlacements:
     """One placement per replica of a started role, in the order in which replicas are kept."""
     if home := _home(job, role):

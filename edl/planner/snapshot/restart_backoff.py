@@ -1,4 +1,4 @@
-"""Back-off of restarts, and of gangs that failed to start (`gang_backoff_until`).
+"""Back-off of restarts, and of gangs that failed to start or lost pods (`gang_backoff`).
 
 A job that restarts to resize keeps its size for a cooldown, which doubles with each restart; the
 reason of the last resize counts them (`Reason.attempts`). A failed restart waits six cooldowns, and
@@ -92,14 +92,21 @@ def gang_failure(
     return replace(reason, attempts=max(starts, default=0))
 
 
-def gang_backoff_until(snapshot: Snapshot, job: TrainingJob) -> datetime | None:
-    """The end of the back-off after failed starts of a gang; None if it need not wait."""
+def gang_backoff(snapshot: Snapshot, job: TrainingJob) -> tuple[Reason, datetime] | None:
+    """Why and until when a gang waits after failed starts or lost pods; None if it need not."""
+    for role in job.live:
+        last, stopped = role.record.last, role.record.resized_at
+        wait = last_resizes.stopped_for_lost_pods(last) if role.status.suspended else None
+        if last and wait and stopped and not snapshot.has_passed(stopped, wait):
+            return reasons.after_loss(last), stopped + wait
     failed = failed_starts(job.live)
     if not failed or job.started_at is None:
         return None
     taken = any(last_resizes.nodes_were_taken(role) for role in job.live)
     wait = (_TAKEN if taken else 2 * snapshot.limits.gang_limit) * (1 << failed - 1)
-    return None if snapshot.has_passed(job.started_at, wait) else job.started_at + wait
+    if snapshot.has_passed(job.started_at, wait):
+        return None
+    return reasons.GANG_AGAIN_LATER, job.started_at + wait
 
 
 def failed_starts(roles: Iterable[Role]) -> int:

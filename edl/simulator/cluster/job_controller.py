@@ -6,6 +6,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from edl import phases
+from edl.lost_pods import lost_pods, recreated_within
 from edl.model import JobEnd, JobKey, Pod, PodPhase, TrainingJob
 from edl.simulator.cluster.scheduler import PendingPod
 from edl.simulator.cluster.simulated_job import SimulatedJob, simulate_job
@@ -46,6 +47,8 @@ class JobController:
         for part in sim_job.parts.values():
             for pod in list(part.pods.values()):
                 self._adopt(sim_job, part, pod)
+            if lost_pods(part.role):
+                self._back_off(sim_job, part)
         if phases.ending(training.job) is not None:
             sim_job.track.ended = self.env.now
         self.touch(sim_job)
@@ -69,7 +72,7 @@ class JobController:
             self._complete_empty(part)
             for pod in part.surplus():
                 self.end(sim_job, part, pod)
-            for index in part.missing():
+            for index in part.missing() if self.env.now >= part.makes_from else ():
                 self._queue(sim_job, part, part.make(index, self.env.moment))
 
     def _complete_empty(self, part: SimulatedRole) -> None:
@@ -179,9 +182,20 @@ class JobController:
     def _fail(self, sim_job: SimulatedJob, part: SimulatedRole, count: int) -> None:
         role = part.role
         part.write(role.changed(failures=role.status.failures + count, lost=sim_job.together))
+        self._back_off(sim_job, part)
         sim_job.track.pod_stops += count
         if sim_job.together:
             sim_job.progress.fall_back(self.env.now)
+
+    def _back_off(self, sim_job: SimulatedJob, part: SimulatedRole) -> None:
+        """Its controller makes no pod for a time: of past failures, as long as it may be."""
+        seconds = recreated_within(part.role).total_seconds()
+        part.makes_from = self.env.now + seconds
+        self.env.after(seconds, partial(self._make_again, sim_job, part))
+
+    def _make_again(self, sim_job: SimulatedJob, part: SimulatedRole) -> None:
+        part.unseen = True
+        self.touch(sim_job)
 
     # -- programs ----------------------------------------------------------------------------
 

@@ -29,6 +29,8 @@ class SimulatedRole:
     pods: dict[str, Pod] = field(default_factory=dict)
     unseen: bool = True
     """The Job controller may have pods to create or delete."""
+    makes_from: float = 0
+    """The end of the Job controller's back-off: until then it creates no pod."""
     _made: int = 0
     _moved: bool = False
     _count: PodTally | None = None

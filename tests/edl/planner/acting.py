@@ -24,12 +24,12 @@ from edl.model import (
     Node,
     Pod,
     PodPhase,
-    Restart,
     Role,
     Shape,
     TrainingJob,
 )
 from edl.planner.plan import NodeAssignment, Plan
+from edl.planner.snapshot import last_resizes
 from edl.quantities import Resources
 from tests.roles import planned
 
@@ -107,8 +107,8 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
             why = reasons.restart(restart)
             changed = part.changed(size=size, suspended=True, resized_at=now, last=why)
         elif stopped:
-            returns = stopped[0].reason.restart is Restart.STOPPED
-            at = now if returns else part.record.resized_at
+            timed = last_resizes.is_timed(stopped[0].reason)
+            at = now if timed else part.record.resized_at
             changed = part.changed(suspended=True, resized_at=at, last=stopped[0].reason)
         elif start and part.name in sizes:
             fields = {"suspended": False, "size": sizes[part.name], "resized_at": now}

@@ -119,7 +119,8 @@ def test_a_lost_node_takes_its_pods_along_and_they_come_again() -> None:
     back = NodeEvent(200, Change.ADDED, given.nodes[0])
     found = tracks(simulate(replace(given, events=(lost, back)), FAIR))["one"]
     assert found.pod_stops >= 4
-    assert [found.size.at(at) for at in (99, 150, 300)] == [8, 4, 8]
+    # After four failures the Job controller makes the next pods 80 s later.
+    assert [found.size.at(at) for at in (99, 150, 182, 300)] == [8, 3, 4, 8]
 
 
 def test_a_lost_pod_restarts_those_who_cannot_go_on_without_it() -> None:
@@ -128,7 +129,8 @@ def test_a_lost_pod_restarts_those_who_cannot_go_on_without_it() -> None:
     lost = NodeEvent(100, Change.LOST, given.nodes[0])
     found = tracks(simulate(replace(given, events=(lost,)), FAIR))["one"]
     assert found.lost_work == pytest.approx(300, abs=5)
-    assert found.ended == pytest.approx(300, abs=5)
+    # Three pods were lost: the Job controller makes the next ones 40 s later.
+    assert found.ended == pytest.approx(340, abs=5)
 
 
 def test_a_cordoned_node_gets_no_pod_and_its_pods_move_one_after_another() -> None:

@@ -1,13 +1,19 @@
 """Serves claims to capacity: started roles first, then other owners' pods and queued gangs."""
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from edl import phases
 from edl.model import Demand, TrainingJob
-from edl.planner.passes.admission.claim_order import Claim, claim_order, in_team_order
+from edl.planner.passes.admission.claim_order import (
+    Claim,
+    claim_order,
+    in_team_order,
+    priority_of,
+)
 from edl.planner.passes.admission.claim_sources import ClaimSources
-from edl.planner.passes.admission.gang import gang_to_start, is_restarting
+from edl.planner.passes.admission.gang import Gang, gang_to_start, is_restarting
 from edl.planner.passes.admission.gang_claims import GangClaims
 from edl.planner.passes.admission.pod_claims import (
     below_minimum,
@@ -21,6 +27,7 @@ from edl.planner.passes.node_assignment import assign_pending_pods
 from edl.planner.passes.suspensions import drop_suspended
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
+from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.team_balance import TeamCharge
 
@@ -55,9 +62,10 @@ class AdmissionQueue:
             if found.partial and not (self._gangs.complete(found) or self._gangs.take_back(found))
         ]
         drop_suspended(snapshot, self.decisions)
-        assign_pending_pods(self.snapshot)
-        for allocation in self.snapshot.unsettled:
-            if allocation.placements:
+        outranked = self._outranked(gangs)
+        assign_pending_pods(snapshot, outranked)
+        for allocation in snapshot.unsettled:
+            if allocation.placements and allocation not in outranked:
                 place_minimum(self._sources, allocation)
         place_replacements(self._sources, self._gangs.nodes)
         for found in halves:
@@ -69,17 +77,46 @@ class AdmissionQueue:
             if not (found.partial or (found.is_restarting and self._gangs.restart(found)))
         ]
         claims: list[Claim] = [
-            *self.snapshot.state.demands,
+            *snapshot.state.demands,
             *whole,
-            *below_minimum(self.snapshot),
+            *below_minimum(snapshot),
         ]
-        teams = snapshot.teams
-        ordered = in_team_order(teams, claims, self._charge) if teams else None
-        for claim in ordered or sorted(claims, key=claim_order):
-            self._serve(claim)
+        self._serve_in_order(claims, outranked)
         self._sources.drop_suspended()
         reserve_replacements(self._sources)
         self._gangs.nodes.reserve()
+
+    def _serve_in_order(self, claims: Iterable[Claim], outranked: deque[RoleAllocation]) -> None:
+        teams = self.snapshot.teams
+        ordered = in_team_order(teams, claims, self._charge) if teams else None
+        for claim in ordered or sorted(claims, key=claim_order):
+            while outranked and outranked[0].job.priority >= priority_of(claim):
+                self._place_lost(outranked)
+            self._serve(claim)
+        while outranked:
+            self._place_lost(outranked)
+
+    def _outranked(self, gangs: Iterable[Gang]) -> deque[RoleAllocation]:
+        """Started roles with lost pods that some gang of a higher priority waits beside.
+
+        The Job controller is in its back-off: their room goes by priority, the highest first.
+        """
+        highest = max((found.job.priority for found in gangs), default=None)
+        lacking = (
+            one
+            for one in self.snapshot.unsettled
+            if highest is not None
+            and one.job.priority < highest
+            and any(map(is_lost, one.unscheduled))
+        )
+        return deque(sorted(lacking, key=lambda one: one.rank))
+
+    def _place_lost(self, outranked: deque[RoleAllocation]) -> None:
+        """Room for the first of them, unless a claim has taken it off its nodes."""
+        allocation = outranked.popleft()
+        if allocation.placements:
+            assign_pending_pods(self.snapshot, outranked)
+            place_minimum(self._sources, allocation)
 
     def _serve(self, claim: Claim) -> None:
         if isinstance(claim, Demand):

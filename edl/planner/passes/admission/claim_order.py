@@ -39,6 +39,10 @@ def claim_order(claim: Claim) -> _Order:
     return (-claim.job.priority, True, claim.job.queued_at, claim.job.key)
 
 
+def priority_of(claim: Claim) -> int:
+    return claim.priority if isinstance(claim, Demand) else claim.job.priority
+
+
 def in_team_order(
     balance: TeamBalance, claims: Iterable[Claim], charge: Callable[[Claim], TeamCharge]
 ) -> Iterator[Claim]:

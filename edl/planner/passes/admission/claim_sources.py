@@ -1,14 +1,17 @@
 """What claims may take from running jobs in one plan: extra replicas, and whole gangs."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from edl.model import Reason
+from edl.lost_pods import longest_wait, stands_still
+from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission.gang import Gang
 from edl.planner.passes.preemption.preemption import Preemption, Preemptor
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, record_eviction
+from edl.planner.snapshot.existing_placements import is_lost
+from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
@@ -22,6 +25,21 @@ class ClaimSources:
     decisions: Decisions
     _reclaimable: Reclaimable | None = None
     _preempting: Preemption | None = None
+    standing_still: frozenset[JobKey] = field(init=False)
+    """Gangs that wait for lost pods beyond the gang limit: they yield to any higher priority."""
+
+    def __post_init__(self) -> None:
+        limit = self.snapshot.limits.gang_limit
+        lacking = {
+            one.job.key: one.job
+            for one in self.snapshot.unsettled
+            if any(map(is_lost, one.unscheduled))
+        }
+        self.standing_still = frozenset(
+            key
+            for key, job in lacking.items()
+            if stands_still(job) and longest_wait(job) > limit and not has_succeeded_pods(job)
+        )
 
     @property
     def reclaimable(self) -> Reclaimable:
@@ -40,7 +58,9 @@ class ClaimSources:
     @property
     def preemption(self) -> Preemption:
         if self._preempting is None:
-            self._preempting = Preemption(self.snapshot, self.decisions, self.reclaimable)
+            self._preempting = Preemption(
+                self.snapshot, self.decisions, self.reclaimable, self.standing_still
+            )
         return self._preempting
 
     def preempt(self, preemptor: Preemptor) -> list[int]:
@@ -50,7 +70,7 @@ class ClaimSources:
         return self.preemption.as_many_as_possible(preemptor)
 
     def may_preempt(self, scope: ReclaimScope) -> bool:
-        return self.snapshot.limits.preempt or scope.reclaims_jobs
+        return self.snapshot.limits.preempt or scope.reclaims_jobs or bool(self.standing_still)
 
     def drop_suspended(self) -> None:
         """Remove preempted jobs from the plan; the next preemption reads the others anew."""

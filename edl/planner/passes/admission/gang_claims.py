@@ -29,7 +29,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import place_on_one_node
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaLine, QuotaRequest
-from edl.planner.snapshot.restart_backoff import gang_backoff_until, gang_failure
+from edl.planner.snapshot.restart_backoff import gang_backoff, gang_failure
 from edl.planner.teams.reclaim_priority import NONE_IN_REACH, ReclaimPriority, ReclaimScope
 
 _Question: TypeAlias = tuple[GangSignature, ReclaimPriority, tuple[int, int] | None]
@@ -117,8 +117,8 @@ class GangClaims:
         self.nodes.hold(found)
         if head := next((one for one in self._heads if self._waits_for(found, one)), None):
             self.decisions.enqueue(key, reasons.goes_first(head.job.key))
-        elif until := gang_backoff_until(self.snapshot, found.job):
-            self.decisions.enqueue(key, reasons.GANG_AGAIN_LATER, until)
+        elif later := gang_backoff(self.snapshot, found.job):
+            self.decisions.enqueue(key, *later)
         elif found.quota_request.head:
             self.decisions.enqueue(key, reasons.goes_first(found.quota_request.head))
         elif not found.job.provisioning.asks and (

@@ -3,10 +3,14 @@
 Gangs are preempted only if extras do not suffice and the claim then fits. Victims are taken by
 lowest priority, then those that are not nearly finished, then the youngest. A victim keeps its
 place in the queue, and the claim keeps its capacity, so it starts again once both fit.
+
+A gang that trains nothing until its lost pods are created again is a victim in any case, and the
+first one of its priority: it loses no work.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +18,8 @@ import numpy as np
 
 from edl import reasons
 from edl.feasibility.horizon import Horizon
-from edl.model import Reason
+from edl.lost_pods import why_returns
+from edl.model import JobKey, Reason
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest, pack
 from edl.planner.passes.preemption.victim_order import Victim, add_holdings, victim_candidates
@@ -63,6 +68,8 @@ class Preemption:
     snapshot: Snapshot
     decisions: Decisions
     reclaimable: Reclaimable
+    standing_still: AbstractSet[JobKey] = frozenset()
+    """Gangs that train nothing until their lost pods are created again."""
     _resizable: set[RoleAllocation] = field(init=False)
     _victims: list[Victim] = field(init=False)
     """Remaining candidates, the first to preempt first."""
@@ -72,7 +79,11 @@ class Preemption:
     def __post_init__(self) -> None:
         self._resizable = set(self.reclaimable.allocations)
         found = victim_candidates(self.snapshot.allocations, self._resizable)
-        self._victims = sorted(found, key=lambda victim: victim.order)
+        still = self.standing_still
+        self._victims = sorted(
+            found,
+            key=lambda one: (one.job.priority, one.job.key not in still, one.order),
+        )
 
     def run(self, preemptor: Preemptor) -> Reservation | None:
         """Preempt victims and reserve capacity for the whole claim; None, and no change, if not."""
@@ -159,7 +170,8 @@ class Preemption:
         if scope.right is None:
             priority = preemptor.priority
             lower = bisect_left(self._victims, priority, key=lambda one: one.job.priority)
-            return self._victims[:lower]
+            victims = self._victims[:lower]
+            return victims if self.snapshot.limits.preempt else list(filter(self._stands, victims))
         charges: dict[Victim, TeamCharge] = {}
         self._count_extras(-1)
         for victim in self._victims:
@@ -194,7 +206,11 @@ class Preemption:
 
     def _is_lower(self, victim: Victim, preemptor: Preemptor) -> bool:
         """Whether a candidate may be preempted because of its lower priority."""
-        return self.snapshot.limits.preempt and victim.job.priority < preemptor.priority
+        may = self.snapshot.limits.preempt or self._stands(victim)
+        return may and victim.job.priority < preemptor.priority
+
+    def _stands(self, victim: Victim) -> bool:
+        return victim.job.key in self.standing_still
 
     def _evict(self, chosen: Iterable[Victim]) -> None:
         for victim in chosen:
@@ -223,8 +239,10 @@ class Preemption:
         self._victims = [victim for victim in self._victims if victim not in gone]
         for victim in sorted(chosen, key=lambda one: one.allocations[0].queue_rank):
             lower = self._is_lower(victim, preemptor)
-            why = reasons.preempted if lower else reasons.guarantee_reclaimed
-            self.decisions.suspended[victim.job.key] = why(preemptor.reason)
+            preempted = reasons.preempted if lower else reasons.guarantee_reclaimed
+            still = self._stands(victim)
+            why = why_returns(victim.job) if still else preempted(preemptor.reason)
+            self.decisions.suspended[victim.job.key] = why
             self.decisions.held.pop(victim.job.key, None)
             for priority, freed in self._freed.items():
                 if victim.job.priority < priority:

@@ -1,0 +1,135 @@
+"""Gangs that lack lost pods, beside claims of a higher priority."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from edl import reasons
+from edl.messages import message
+from edl.model import Code, JobKey, TrainingJob
+from edl.model.reason_codes import LostPods, Reason, Restart
+from tests.edl.planner.acting import act, quiet
+from tests.edl.planner.plans import ALL, held, plan_for, started, told
+from tests.edl.planner.states import at, cluster, demand, node, pod, shape, worker
+
+SECOND = timedelta(seconds=1)
+BACK_OFF = reasons.after_loss(reasons.lost_minimum(2, 4, timedelta(seconds=160)))
+
+
+def lacking(lost: int = 2, **fields: Any) -> TrainingJob:  # noqa: ANN401 - of a role
+    """Four pods of torchrun, of which so many were lost; the fifth failure means 160 s."""
+    framework = fields.pop("framework", "pytorch")
+    pods = tuple(pod(index, "a") for index in range(4 - lost))
+    usual = {"suspended": False, "size": 4, "pods": pods, "failures": 5, "priority": -5}
+    return replace(worker("low", 4, 4, **(usual | fields)), framework=framework)
+
+
+def high(**fields: Any) -> TrainingJob:  # noqa: ANN401 - of a role
+    return worker("high", 3, 3, **({"priority": 1000} | fields))
+
+
+def test_a_gang_that_stands_still_yields_to_a_higher_priority() -> None:
+    plan = plan_for(cluster(node("a", 4), lacking(), high()))
+    (found,) = plan.suspensions
+    assert message(found.reason) == (
+        "2 of 4 pods of its minimum are missing, and the Job controller creates no pod for up to "
+        "160 s: back to the queue, as others need its nodes"
+    )
+    assert held(plan)["high"] == reasons.leaving(3, [JobKey("ns", "low")])
+
+
+def test_it_yields_to_pods_of_other_owners_too() -> None:
+    web = demand("web", shape(), 3, priority=0)
+    assert plan_for(cluster(node("a", 4), lacking(), web)).suspensions
+
+
+@pytest.mark.parametrize(
+    ("changed", "waiting"),
+    [
+        ({}, {"priority": -5}),
+        ({}, {"low": 9}),
+        ({"failures": 4}, {}),
+        ({"failures": 6, "failures_at_start": 6}, {}),
+        ({"framework": "horovod"}, {}),
+        ({"framework": "none"}, {}),
+        ({"reason": Code.NODE_UNSCHEDULABLE}, {}),
+        ({"size": 5, "pods": tuple(pod(index, "a") for index in (0, 1, 3, 4))}, {}),
+        ({"completed_indexes": frozenset({0})}, {}),
+        ({"problem": "its Jobs disagree"}, {}),
+    ],
+    ids=[
+        "of its own priority",
+        "too large for the room",
+        "made again within the gang limit",
+        "not made yet",
+        "the others go on",
+        "work items",
+        "its pods move",
+        "enough pods without the lost one",
+        "nearly done",
+        "out of the plan",
+    ],
+)
+def test_other_gangs_stay(changed: dict[str, Any], waiting: dict[str, Any]) -> None:
+    needs = waiting.pop("low", 3)
+    other = worker("high", needs, needs, **({"priority": 1000} | waiting))
+    assert plan_for(cluster(node("a", 5), lacking(**changed), other)).suspensions == ()
+
+
+def test_of_one_priority_the_gang_that_stands_still_is_preempted_first() -> None:
+    young = worker("young", 3, 3, on=["b"] * 3, priority=-5, queued=-1)
+    state = cluster(node("a", 4), node("b", 3), lacking(), young, high())
+    plan = plan_for(state, replace(ALL, preempt=True))
+    assert [one.job.name for one in plan.suspensions] == ["low"]
+
+
+def test_it_starts_again_when_the_job_controller_may_make_its_pods() -> None:
+    state = cluster(node("a", 4), node("b", 4), lacking(), high())
+    state = replace(state, nodes=state.nodes[:1])
+    stopped, waits = 0, []
+    for _ in range(4):
+        plan = plan_for(state)
+        stopped += len(plan.suspensions)
+        state = act(state, plan, after=SECOND)
+        waits += [one for one in plan.held if one.job.name == "low" and one.position]
+    assert stopped == 1
+    assert quiet(plan)
+    assert waits[-1].reason == BACK_OFF
+    assert waits[-1].until == at(160)
+    free = replace(state, nodes=(*state.nodes, node("b", 4)))
+    assert held(plan_for(free))["low"] == BACK_OFF
+    later = replace(free, observed_at=at(160))
+    assert started(plan_for(later)) == {"low": {"worker": 4}}
+
+
+def test_a_restart_after_a_loss_keeps_no_room_from_a_higher_priority() -> None:
+    """The Job controller's back-off outlasts the stop: no pod is there yet."""
+    last = Reason(Code.POD_LOST, restart=Restart.STARTED)
+    fields = {"failures": 5, "failures_at_start": 5, "last": last, "started_at": at(-3)}
+    plan = plan_for(cluster(node("a", 4), lacking(4, framework="tensorflow", **fields), high()))
+    assert told(plan)["low"].startswith("4 of 4 pods of its minimum are missing: ")
+    assert started(plan) == {"high": {"worker": 3}}
+
+
+def test_room_for_lost_pods_goes_first_to_a_higher_priority() -> None:
+    """Also that of a gang whose other pods go on, and of one that is whole again in a moment."""
+    mine = lacking(framework="horovod")
+    state = cluster(node("a", 2), node("b", 3), mine, high())
+    assert started(plan_for(state)) == {"high": {"worker": 3}}
+    equal = cluster(node("a", 2), node("b", 3), mine, high(priority=-5))
+    assert started(plan_for(equal)) == {}
+
+
+def test_lost_pods_come_before_claims_of_their_own_priority_and_below() -> None:
+    mine, web = lacking(framework="horovod"), demand("web", shape(), 3, priority=-5)
+    state = cluster(node("a", 2), node("b", 5), mine, high(), worker("equal", 2, 2, priority=-5))
+    assert started(plan_for(state)) == {"high": {"worker": 3}}
+    assert started(plan_for(cluster(node("a", 2), node("b", 5), mine, high(), web)))
+
+
+def test_the_message_of_the_wait_names_the_back_off() -> None:
+    assert message(Reason(Code.BACK_OFF, LostPods(2, 4, 160))) == (
+        "back-off: after lost pods the Job controller creates no pod for up to 160 s"
+    )
