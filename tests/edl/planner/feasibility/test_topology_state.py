@@ -348,7 +348,7 @@ def test_pods_are_placed_exactly_where_the_scheduler_would_let_them(
 
 @pytest.mark.laws
 @drawn(
-    80, street=streets(), both=st.lists(any_rules(), min_size=2, max_size=2), pods=st.integers(1, 6)
+    80, street=streets(), both=st.lists(any_rules(), min_size=2, max_size=2), pods=st.integers(2, 8)
 )
 def test_what_is_undone_leaves_no_trace(
     reached: Reached, street: Street, both: list[PodConstraints], pods: int
