@@ -121,6 +121,7 @@ class Displacement:
             move_last(allocation, position)
             risen = self.reclaimable.evict(allocation)
             self.reservation.evicted.setdefault(allocation, []).append(risen)
+            self.reclaimable.requeue(allocation)
             return
         self.reclaimable.move(allocation, position, to)
         if position not in {one.position for one in allocation.unscheduled}:

@@ -154,3 +154,12 @@ def test_what_shrinks_for_a_pod_of_one_node_keeps_its_replicas_on_all_others() -
     for allocation in snapshot.allocations:
         on = Counter(placement.node for placement in allocation.placements)
         assert [on[other] for other in range(len(NODES)) if other != index] == [4] * 5
+
+
+def test_a_role_that_made_room_for_a_pod_keeps_its_minimum_when_a_job_asks_for_more() -> None:
+    restarts = role("worker", 3, 7, on=["node-2"] * 4, resizing=ResizePolicy.RESTART)
+    others = role("worker", 1, 90, on=["node-2"] * 4)
+    waits = role("worker", 1, 1, shape=shape(1, node_selector=(("name", "node-2"),)))
+    things = (job("one", restarts), job("two", others), job("three", waits))
+    state = cluster(*CLUSTER[:2], CLUSTER[2], *things, demand("pin", pinned(1)))
+    assert sizes(plan_for(state)) == {"one": 3, "two": 3}
