@@ -39,6 +39,11 @@ class Quota(msgspec.Struct, frozen=True):
     takes_back: bool = False
     """Whether jobs scale down while usage is above it. With a ResourceQuota running pods stay."""
 
+    @property
+    def spans_namespaces(self) -> bool:
+        """Whether it is the limit of a team."""
+        return not self.namespace
+
     def text(self, amount: int) -> str:
         """An amount as users write it: `2.5`, `500m`, `8Gi`."""
         name = self.resource.removeprefix("requests.").removeprefix("limits.")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import os
 from typing import TYPE_CHECKING
 
@@ -11,7 +9,7 @@ import pytest
 
 from dev.installation import install
 from sandbox import NodeGroup, Sandbox
-from sandbox.temporary import ended_with_process, of_test_run
+from sandbox.shared import of_test_run
 from tests.integration.support.stage import stage
 from tests.temporary_namespace import temporary
 
@@ -65,15 +63,15 @@ def installed(installation: Installation) -> Iterator[Stage]:
 
 
 @pytest.fixture
-def own_sandbox() -> Iterator[Callable[[], Sandbox]]:
+def own_sandbox(request: pytest.FixtureRequest) -> Iterator[Callable[[], Sandbox]]:
     """Makes further sandboxes, not up yet, for tests that break theirs."""
     if named := os.environ.get("EDL_KUBECONFIG"):
         pytest.skip(f"needs a control plane of its own to break; EDL_KUBECONFIG={named}")
-    numbers = itertools.count()
-    with contextlib.ExitStack() as made:
+    made: list[Sandbox] = []
 
-        def make() -> Sandbox:
-            sandbox = Sandbox(f"pytest-{os.getpid()}-{next(numbers)}")
-            return made.enter_context(ended_with_process(sandbox))
+    def make() -> Sandbox:
+        made.append(Sandbox(f"pytest-{os.getpid()}-{len(made)}"))
+        request.addfinalizer(made[-1].down)
+        return made[-1]
 
-        yield make
+    return make

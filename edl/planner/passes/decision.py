@@ -123,7 +123,7 @@ class Decision:
 
     def why_no_more(self, allocation: RoleAllocation) -> Reason:
         """The reason why a role below its max, which is not held, does not grow further."""
-        if allocation.pipelined and self._waits_for_rebalancing(allocation):
+        if allocation.pipelined and self.snapshot.waits_for_moves(allocation, allocation.allocated):
             return reasons.MOVING
         if allocation.pipelined:
             return reasons.leaving(allocation.pipelined)
@@ -133,12 +133,6 @@ class Decision:
         if pod_class not in self._fit_errors:
             self._fit_errors[pod_class] = self._fit_error(pod_class)
         return self._fit_errors[pod_class]
-
-    def _waits_for_rebalancing(self, allocation: RoleAllocation) -> bool:
-        return (
-            self.snapshot.policy.satisfaction(allocation, allocation.allocated)
-            >= self.snapshot.growth_limit
-        )
 
     def _fit_error(self, pod_class: PodClass) -> Reason:
         capacity = self.snapshot.capacity

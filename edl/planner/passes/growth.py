@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heapify, heappop, heappush
-from math import inf
 from operator import attrgetter
 
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
@@ -187,12 +186,10 @@ def _comes_at_once(snapshot: Snapshot, ceiling: GrowthCeiling, allocation: RoleA
         return False
     if len(allocation.placements) < allocation.role.spec.min:
         return True
-    calm = (
-        snapshot.growth_limit == inf
-        or allocation.starts
-        or snapshot.satisfaction(allocation) < snapshot.growth_limit
+    waits = not allocation.starts and snapshot.waits_for_moves(
+        allocation, len(allocation.placements)
     )
-    return calm and ceiling.allows(allocation.pod_class, IDLE)
+    return not waits and ceiling.allows(allocation.pod_class, IDLE)
 
 
 def _row(

@@ -31,6 +31,21 @@ from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope, Te
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 
 
+@dataclass(slots=True)
+class MovingReplicas:
+    """What growth waits for while replicas move for equal shares."""
+
+    growth_limit: float = inf
+    """The least satisfaction of roles that just donated a replica: only roles below it grow.
+
+    A more satisfied role would have to donate next, and kube-scheduler might bind its new pod to
+    capacity that was freed for the recipient.
+    """
+    recipients: dict[JobKey, int] = field(default_factory=dict)
+    """The teams of jobs for which other teams donated replicas. Until these jobs have grown, no
+    started job of a team with a larger share grows: its pods could take the donors' places."""
+
+
 @dataclass
 class Snapshot:
     """Mutable within one decision. `jobs` are the jobs to plan, in the total order."""
@@ -47,12 +62,7 @@ class Snapshot:
     allocations: list[RoleAllocation] = field(default_factory=list)
     unsettled: list[RoleAllocation] = field(default_factory=list)
     """Roles not in steady state: pods missing, surplus or paused, or on a draining node."""
-    growth_limit: float = inf
-    """The least satisfaction of roles that just donated a replica: only roles below it grow.
-
-    A more satisfied role would have to donate next, and kube-scheduler might bind its new pod to
-    capacity that was freed for the recipient.
-    """
+    moves: MovingReplicas = field(default_factory=MovingReplicas)
     any_nearly_done: bool = False
     """Whether any running role is nearly finished."""
     rechecks: list[timedelta] = field(default_factory=list)
@@ -115,6 +125,15 @@ class Snapshot:
     def satisfaction(self, allocation: RoleAllocation, more: int = 0) -> float:
         """The policy's satisfaction of a role with `more` replicas than it has now."""
         return self.policy.satisfaction(allocation, len(allocation.placements) + more)
+
+    def waits_for_moves(self, allocation: RoleAllocation, size: int) -> bool:
+        """Whether growth of this role from `size` waits until replicas have moved to others."""
+        recipients, limit = self.moves.recipients, self.moves.growth_limit
+        if recipients and self.teams:
+            return allocation.job.key not in recipients and not all(
+                self.teams.has_less(allocation.team, team) for team in recipients.values()
+            )
+        return limit < inf and self.policy.satisfaction(allocation, size) >= limit
 
     def demand_charge(self, demand: Demand, pods: int) -> TeamCharge:
         """What `pods` pods of a demand count in their team. ValueError without teams."""

@@ -1,10 +1,11 @@
 """How far a plan may resize a started role: bounds, cooldowns and sizes that failed."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from edl import phases, reasons
 from edl.cooldowns import cooldown, resized_at
-from edl.model import PodPhase, Reason, ResizePolicy, Role, TrainingJob
+from edl.model import JobKey, PodPhase, Reason, ResizePolicy, Role, TrainingJob
 from edl.planner.decision_limits import Limits
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -122,8 +123,26 @@ def _still_gives(snapshot: Snapshot, allocation: RoleAllocation, changed: dateti
 
 def _rest(snapshot: Snapshot, allocation: RoleAllocation, held: Reason | None) -> None:
     allocation.hold.cooling_down, allocation.hold.reason = True, held
-    if last_resizes.gave_replica(snapshot.policy.rebalance_code, allocation.role):
-        snapshot.growth_limit = min(snapshot.growth_limit, snapshot.satisfaction(allocation))
+    if not last_resizes.gave_replica(snapshot.policy.rebalance_code, allocation.role):
+        return
+    if recipient := _recipient_in_another_team(snapshot, allocation):
+        snapshot.moves.recipients |= recipient
+    else:
+        snapshot.moves.growth_limit = min(
+            snapshot.moves.growth_limit, snapshot.satisfaction(allocation)
+        )
+
+
+def _recipient_in_another_team(
+    snapshot: Snapshot, allocation: RoleAllocation
+) -> Mapping[JobKey, int]:
+    """The job for which it donated a replica, with its team; empty if that is its own team."""
+    to = last_resizes.given_to(allocation.role) if snapshot.teams else None
+    job = snapshot.referenced_jobs.get(to) if to else None
+    if job is None or snapshot.teams is None:
+        return {}
+    team = snapshot.teams.number(snapshot.state.team_of(job.key.namespace))
+    return {job.key: team} if team != allocation.team else {}
 
 
 def cool_down_after_restart(snapshot: Snapshot, allocation: RoleAllocation) -> None:

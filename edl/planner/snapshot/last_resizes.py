@@ -87,6 +87,11 @@ def reclaimed_for(gives: Code, role: Role) -> JobReference | None:
     return _job(last.about) if last.code in (Code.RECLAIMED, gives) else None
 
 
+def given_to(role: Role) -> JobReference | None:
+    """The job that its last change is about."""
+    return _job(role.record.last.about) if role.record.last else None
+
+
 def _job(about: About | None) -> JobReference | None:
     match about:
         case Other(job) | Minimum(job):

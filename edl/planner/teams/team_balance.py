@@ -64,6 +64,12 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
                 return False
         return named
 
+    def pods_within(self, team: int) -> int:
+        """How many more pods the guarantee of a team on its path covers."""
+        owed, used = self.balance.owed[team], self.balance.used[team]
+        left = (max(owed[at] - used[at], 0) // amount for at, amount in self.amounts if at in owed)
+        return min(left, default=0) if self.is_within(team) else 0
+
     def is_borrowed(self, team: int) -> bool:
         """Whether a team's guarantee covers no contended resource of one more.
 
@@ -251,6 +257,11 @@ class TeamBalance:
         for at, amount in amounts:
             used[at] += amount * pods
         return dominant_share(used, self.parts[team])
+
+    def has_less(self, team: int, other: int) -> bool:
+        """Whether a team's share is at most another's, compared just below the common ancestor."""
+        mine, theirs = self.below_common(other, team), self.below_common(team, other)
+        return bool(mine and theirs) and self.share(mine[-1]) <= self.share(theirs[-1])
 
     def shares(self, team: int) -> tuple[float, ...]:
         """Shares of the teams on its path, top first: teams are compared level by level."""

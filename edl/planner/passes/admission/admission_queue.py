@@ -124,15 +124,15 @@ class AdmissionQueue:
         elif isinstance(claim, RoleAllocation):
             self._sources.drop_suspended()
             if claim.job.key not in self.decisions.suspended:
-                raise_to_minimum(self.snapshot, self._sources.reclaimable, claim)
+                raise_to_minimum(self._sources, claim)
         else:
             again = claim.is_restarting
             self._gangs.serve(gang_to_start(self.snapshot, claim.job) if again else claim)
 
     def _charge(self, claim: Claim) -> TeamCharge:
-        """What the whole claim counts in its team."""
+        """What the whole claim counts in its team; for other owners' pods, what one pod does."""
         if isinstance(claim, Demand):
-            return self.snapshot.demand_charge(claim, claim.count)
+            return self.snapshot.demand_charge(claim, 1)
         request = claim.quota_request
         if isinstance(claim, RoleAllocation):
             lacks = max(claim.role.spec.min - claim.size, 0)

@@ -3,7 +3,8 @@
 Claims are ordered by priority, then other owners' pods, then first come first served. With teams,
 this is the order within each team. Between teams, a team with a claim that a guarantee covers comes
 before teams that borrow; among borrowers of one priority, the smallest share comes first. A team's
-own guarantee comes before the unused guarantees of the teams above it.
+own guarantee comes before the unused guarantees of the teams above it. Other owners' pods of one
+claim are counted one by one: the guarantee covers as many as fit in it, and the rest borrows.
 
 A team whose turn is due to a covered claim serves its first claim instead, as long as that takes
 nothing from other teams. If other teams wait for their guarantees, the covered claim is served.
@@ -19,11 +20,13 @@ from datetime import UTC, datetime
 from heapq import heappop, heapreplace
 from typing import Final, TypeAlias
 
+from msgspec.structs import replace
+
 from edl.model import Demand
 from edl.planner.passes.admission.gang import Gang
 from edl.planner.snapshot.last_resizes import JobReference
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.teams.team_balance import TeamBalance, TeamCharge
+from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge
 from edl.planner.teams.team_turns import TeamPrecedence, TeamTurns
 
 Claim: TypeAlias = Demand | Gang | RoleAllocation
@@ -48,7 +51,8 @@ def in_team_order(
 ) -> Iterator[Claim]:
     """Yields each claim once, by the usage of teams after the last one was served.
 
-    `charge`: the charge of a whole claim to its team.
+    Other owners' pods come in parts. `charge`: the charge of a whole claim to its team, of one pod
+    where the pods are other owners'.
     """
     by_team: defaultdict[int, list[tuple[Claim, TeamCharge]]] = defaultdict(list)
     for claim in sorted(claims, key=claim_order):
@@ -143,6 +147,8 @@ class ClaimingTeam:
     """All claims in order, served ones included."""
     head: int = 0
     """The index of the first waiting claim."""
+    _parted: dict[int, int] = field(default_factory=dict)
+    """By index of a claim, the team whose guarantee covered the part that was served last."""
     _served: set[int] = field(default_factory=set)
     """Indexes of served claims after the head."""
     _alike: defaultdict[_Amounts, deque[int]] = field(init=False)
@@ -193,12 +199,26 @@ class ClaimingTeam:
     def pop(self, place: int) -> Claim:
         """Remove the claim at this index, which must be the first of those with its charge."""
         claim, charge = self.claims[place]
+        if isinstance(claim, Demand) and (part := self._part(place, claim, charge)):
+            return part
         self._served.add(place)
         self._alike[charge.amounts].popleft()
         while self.head in self._served:
             self._served.discard(self.head)
             self.head += 1
         return claim
+
+    def _part(self, place: int, claim: Demand, charge: TeamCharge) -> Demand | None:
+        """The pods that a guarantee covers, if not all; the rest stays. Once for each guarantee."""
+        team = charge.covered_by()
+        if team in (NO_TEAM, self._parted.get(place)):
+            return None
+        self._parted[place] = team
+        pods = charge.pods_within(team)
+        if pods >= claim.count:
+            return None
+        self.claims[place] = replace(claim, count=claim.count - pods), charge
+        return replace(claim, count=pods)
 
     def forget(self) -> None:
         """Drop cached coverage, after the usage of a team has fallen."""

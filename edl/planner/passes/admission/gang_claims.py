@@ -168,10 +168,9 @@ class GangClaims:
         """
         job, scope = found.job, self.sources.scope_of(found)
         request = found.quota_request
-        if quota := (
-            request.never_allowed_by or self.sources.reclaimable.exceeded_quota(request, scope)
-        ):
-            self.nodes.drop(found)
+        never = request.never_allowed_by
+        quota = never or self.sources.reclaimable.exceeded_quota(request, scope)
+        if quota and (never or not (scope.reclaims_jobs and quota.spec.spans_namespaces)):
             self._above_budget(found, request, quota)
             return False
         if patient:
@@ -189,6 +188,9 @@ class GangClaims:
             )
             self.nodes.keep_held(found)
             return True
+        if quota:
+            self._above_budget(found, request, quota)
+            return False
         reason = gang_fit_error(self.snapshot, found, self._reach(found, scope))
         self._refused[_question(found, scope)] = reason
         less = scope.priority < ReclaimPriority(job.priority)
@@ -233,6 +235,7 @@ class GangClaims:
         Until then, other jobs that count in the same quota may start before it.
         """
         key, needs = found.job.key, request.amount(quota)
+        self.nodes.drop(found)
         self.decisions.enqueue(key, reasons.in_budget(quota.spec, needs, quota.used))
         # Usage by other workloads may never fall, so the quota is not reserved because of it.
         may = request.fits_beside_others and (self._fits_alone(found) or self.nodes.may_ask(found))

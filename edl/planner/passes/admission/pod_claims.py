@@ -24,8 +24,6 @@ from edl.planner.passes.named_moves import Displacement, moved_allocations
 from edl.planner.passes.preemption.preemption import Preemptor
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.decisions import record_eviction
-from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.restart_backoff import gang_failure
 from edl.planner.snapshot.role_allocation import (
     NO_NODE,
@@ -185,14 +183,13 @@ def below_minimum(snapshot: Snapshot) -> Iterator[RoleAllocation]:
     return (one for one in snapshot.allocations if one.size < one.role.spec.min and one.resizable)
 
 
-def raise_to_minimum(
-    snapshot: Snapshot, reclaimable: Reclaimable, allocation: RoleAllocation
-) -> None:
+def raise_to_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
     """Add replicas up to the minimum, one at a time: on idle capacity, then by reclaiming extras.
 
     So a minimum that a user has raised is reached before other growth, under every policy.
     """
-    job, pod_class, quota_request = allocation.job, allocation.pod_class, allocation.quota_request
+    snapshot, reclaimable, job = sources.snapshot, sources.reclaimable, allocation.job
+    pod_class, quota_request = allocation.pod_class, allocation.quota_request
     while allocation.size < allocation.role.spec.min and not (
         allocation.hold.reason or allocation.reason
     ):
@@ -203,7 +200,7 @@ def raise_to_minimum(
         reservation = Reservation(snapshot.capacity, requests)
         if not reserve_capacity(reservation, reclaimable, scope, whole=True):
             return
-        record_eviction(reservation.evicted, reasons.room_for_minimum(job.key))
+        sources.record_evicted(reservation.evicted, reasons.room_for_minimum(job.key))
         ((node,),) = reservation.nodes
         # The reservation is of future idle capacity; `place` reserves anew, idle if possible.
         pod_class.future_idle.release(node)

@@ -85,8 +85,8 @@ class Rebalance:
                 self._deferred.add(recipient)
         # By allocated replicas, without pipelined ones: so the next plan computes it as well.
         less = (share(donor, donor.allocated) for donor in self._gave_up if donor.gave_replicas)
-        self.snapshot.growth_limit = min(self.snapshot.growth_limit, *less, inf)
-        if self.snapshot.growth_limit < inf:
+        self.snapshot.moves.growth_limit = min(self.snapshot.moves.growth_limit, *less, inf)
+        if self.snapshot.moves.growth_limit < inf:
             self._wait()
         self._let_recipients_go_first()
 
@@ -139,7 +139,7 @@ class Rebalance:
         return False
 
     def _repacks_no_more(self) -> bool:
-        return not self._repacks or self.snapshot.growth_limit < inf or bool(self._gave_up)
+        return not self._repacks or self.snapshot.moves.growth_limit < inf or bool(self._gave_up)
 
     def _let_recipients_go_first(self) -> None:
         """Defer growth of recent donors while their recipients grow.
@@ -156,8 +156,8 @@ class Rebalance:
             defer_growth(allocation)
 
     def _wait(self) -> None:
-        """Defer growth beyond the donors' satisfaction (`Snapshot.growth_limit`)."""
-        share, calm = self.snapshot.policy.satisfaction, self.snapshot.growth_limit
+        """Defer growth beyond the donors' satisfaction (`MovingReplicas.growth_limit`)."""
+        share, calm = self.snapshot.policy.satisfaction, self.snapshot.moves.growth_limit
         for allocation in self.snapshot.allocations:
             if allocation.grows and not allocation.starts:
                 sizes = range(allocation.allocated - allocation.growth, allocation.allocated)

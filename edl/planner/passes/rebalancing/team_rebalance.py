@@ -1,13 +1,15 @@
 """Rebalancing between teams in a full cluster: borrowed capacity returns to its owner.
 
-A replica moves to the team with the smallest share, from one whose share stays larger. Each move
-strictly improves the sorted list of the teams' shares (leximin), so no move is undone. A team
-within its guarantee has the share 0: it takes from all teams that borrow, and donates nothing.
+A replica moves to the team with the smallest share, from one whose share stays larger than that
+was. Each move strictly improves the sorted list of the teams' shares (leximin), so no move is
+undone. A team within its guarantee comes first: it takes from all teams that borrow, and donates
+nothing.
 """
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from edl import reasons
@@ -19,14 +21,16 @@ from edl.planner.passes.team_growth import growth_order
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.reclaimable import Reclaimable, ReclaimOrder, reclaim_order
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.teams.reclaim_priority import ALL_IN_REACH
-from edl.planner.teams.team_balance import NO_TEAM, Amounts, TeamBalance
+from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ALL_RECLAIMABLE, Reach, TeamRight
+from edl.planner.teams.team_balance import NO_TEAM, Amounts, TeamBalance, TeamCharge
 
 if TYPE_CHECKING:
     from edl.planner.packing.pod_class import PodClass
 
 _Kind: TypeAlias = tuple[int, Amounts]
 """(team, what one replica counts in it)"""
+_NOTHING: Final = -1.0
+"""Below each share."""
 _TRIES: Final = 4
 """Searches per plan; the next plan continues."""
 
@@ -53,135 +57,160 @@ class TeamRebalance:
 
     def run(self, stuck: Sequence[RoleAllocation]) -> int:
         """Make the moves. Returns the team with the smallest share that could still grow."""
-        # A role without remaining quota can take no replica, and must not hold back other roles.
-        stuck = [one for one in stuck if one.quota_request.allows(FUTURE_IDLE)]
         # A donor keeps its satisfaction of before: a lower one would make it retake its replica.
-        waiting = {
-            one: self.snapshot.satisfaction(one)
-            for one in stuck
-            if one.resizable and not one.restarts_to_resize
-        }
+        waiting = {one: self.snapshot.satisfaction(one) for one in stuck if one.resizable}
         order = growth_order(self.balance, self.snapshot.policy, waiting)
         hopeless: set[tuple[int, PodClass]] = set()
         tries = _TRIES
         while tries > 0 and (recipient := next(order, None)):
             kind = (recipient.team, recipient.pod_class)
             del waiting[recipient]
-            if kind in hopeless:
+            if kind in hopeless or _lacks_quota(recipient):
                 continue
-            if not self._may_take(recipient):
+            teams = self._donors_for(recipient)
+            if not self._may_have_quota(recipient, teams):
+                hopeless.add(kind)
+                continue
+            if not self._may_take(recipient, teams):
                 break
             tries -= 1
-            if not self._serve(recipient):
+            if not self._serve(recipient, teams):
                 hopeless.add(kind)
                 continue
             if recipient.size < recipient.max_replicas:
                 waiting[recipient] = self.snapshot.satisfaction(recipient)
             order = growth_order(self.balance, self.snapshot.policy, waiting)
+        self._let_recipients_go_first()
         left = {
-            one: self.snapshot.satisfaction(one) for one in stuck if one.size < one.max_replicas
+            one: self.snapshot.satisfaction(one)
+            for one in stuck
+            if one.size < one.max_replicas and one.quota_request.allows(FUTURE_IDLE)
         }
         first = next(growth_order(self.balance, self.snapshot.policy, left), None)
         return first.team if first else NO_TEAM
 
-    def _may_take(self, recipient: RoleAllocation) -> bool:
-        """Whether the recipient may grow now, and some team has a larger share than its own."""
-        if recipient.hold.reason or not recipient.quota_request.allows(FUTURE_IDLE):
-            return False
-        return any(map(TeamDonors(self.balance, recipient.team).have_more, self._teams))
+    def _donors_for(self, recipient: RoleAllocation) -> "TeamDonors":
+        requests = [PodSetRequest(recipient.pod_class, 1)]
+        charge = recipient.quota_request.team
+        scope = self.snapshot.reclaim_scope(ALL_RECLAIMABLE, charge, requests)
+        return TeamDonors(scope.right or TeamRight(self.balance, recipient.team, NO_TEAM))
 
-    def _serve(self, recipient: RoleAllocation) -> bool:
-        teams = TeamDonors(self.balance, recipient.team)
-        order = ReclaimOrder(teams.min_replicas, reclaim_order(self.snapshot).key)
-        donors = [
-            one
-            for kind, found in self._donors.items()
-            if teams.give(*kind)
-            for one in found
-            if one.size > one.min_replicas
-        ]
-        reclaimable = Reclaimable(self.snapshot, donors, order)
+    def _may_have_quota(self, recipient: RoleAllocation, teams: "TeamDonors") -> bool:
+        """Whether teams' limits allow one replica more, or will after a donation below them."""
+        quota = recipient.quota_request.exceeded(FUTURE_IDLE)
+        return quota is None or any(
+            found[0].quota_request.amount(quota) and charge and teams.give(charge)
+            for found in self._donors.values()
+            for charge in [found[0].quota_request.team]
+        )
+
+    def _may_take(self, recipient: RoleAllocation, teams: "TeamDonors") -> bool:
+        """Whether the recipient may grow now, and some team has anything to donate."""
+        return not recipient.hold.reason and any(map(teams.have_more, self._teams))
+
+    def _serve(self, recipient: RoleAllocation, teams: "TeamDonors") -> bool:
         reservation = Reservation(
             self.snapshot.capacity,
             [PodSetRequest(recipient.pod_class, 1)],
             self.ceiling.holds,
             recipient.quota_request,
         )
+        charge = recipient.quota_request.team
+        teams.reserved = charge.amounts if charge else ()
+        order = ReclaimOrder(teams.min_replicas, reclaim_order(self.snapshot).key)
+        donors = [
+            one
+            for found in self._donors.values()
+            if (charge := found[0].quota_request.team) and teams.give(charge)
+            for one in found
+            if one.size > one.min_replicas
+        ]
+        reclaimable = Reclaimable(self.snapshot, donors, order)
         if not reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True):
             return False
         recipient.place_pipelined(reservation.nodes[0][0])
+        self.snapshot.moves.recipients[recipient.job.key] = recipient.team
         for donor in reservation.evicted:
             if donor.size < donor.role.status.size:
                 code = self.snapshot.policy.rebalance_code
                 donor.reason = donor.reason or reasons.gave(code, recipient.job.key)
         return True
 
+    def _let_recipients_go_first(self) -> None:
+        """Growth beside the moves keeps its capacity, and waits until they are done."""
+        for one in self.snapshot.allocations if self.snapshot.moves.recipients else ():
+            if one.grows and not one.starts and self.snapshot.waits_for_moves(one, one.size):
+                one.defer(one.growth)
+
+
+def _lacks_quota(recipient: RoleAllocation) -> bool:
+    """Whether the quota of its namespace is used up, which no other team can change."""
+    quota = recipient.quota_request.exceeded(FUTURE_IDLE)
+    return quota is not None and not quota.spec.spans_namespaces
+
 
 @dataclass(slots=True)
 class TeamDonors:
-    """Which teams may donate to one team, by the current balance.
+    """Which teams may donate one replica to one team, by the current balance.
 
-    Thousands of roles are checked, but only few pairs of teams are compared, so results are cached
-    until the balance changes.
+    All teams on the donor's path below the common ancestor must borrow. A team donates all that it
+    borrows where a guarantee covers the replica, else as long as its share stays larger. It keeps
+    replicas that a guarantee of its own covers: they would be the first to come back.
+
+    Thousands of roles are checked, but only few kinds of replicas are compared, so results are
+    cached until the balance changes.
     """
 
-    balance: TeamBalance
-    team: int
+    right: TeamRight
+    reserved: Amounts = ()
+    """The charge of the replica, once it is reserved: shares are compared without it."""
     _version: int = -1
-    _beside: dict[int, int] = field(default_factory=dict)
-    """By donor team, the highest team on its path that is not on this team's path.
-
-    NO_TEAM if the donor's team may donate nothing.
-    """
-    _stays_above: dict[_Kind, bool] = field(default_factory=dict)
-    """Whether such a team's share stays larger after it has donated such a replica."""
+    _least: dict[int, float] = field(default_factory=dict)
+    """By donor team, the share above which it must stay."""
+    _gives: dict[_Kind, bool] = field(default_factory=dict)
+    """Whether a team may donate such a replica."""
 
     def have_more(self, other: int) -> bool:
-        """Whether another team's share is larger, compared just below the common ancestor."""
-        pair = self._parted(other)
-        return pair is not None and self.balance.share(pair[1]) > self.balance.share(pair[0])
+        """Whether another team has anything to donate."""
+        least = self._stays_above(other)
+        return least < inf and self.right.balance.share(self._theirs(other)[-1]) > least
 
     def min_replicas(self, donor: RoleAllocation) -> int:
         """The size down to which a donor yields: its current size if its team may not donate."""
         charge = donor.quota_request.team
-        if charge is None or not self.give(charge.team, charge.amounts):
-            return donor.size
-        return donor.min_replicas
+        return donor.min_replicas if charge and self.give(charge) else donor.size
 
-    def give(self, other: int, amounts: Amounts) -> bool:
-        """Whether another team may donate a replica of these amounts.
+    def give(self, charge: TeamCharge) -> bool:
+        """Whether another team may donate a replica with this charge."""
+        if self._version != self.right.balance.version:
+            self._least.clear()
+            self._gives.clear()
+            self._version = self.right.balance.version
+        kind = (charge.team, charge.amounts)
+        if kind not in self._gives:
+            self._gives[kind] = self._may_give(charge)
+        return self._gives[kind]
 
-        Its share must stay larger, and all teams on its path below the common ancestor must borrow.
-        """
-        if self._version != self.balance.version:
-            self._beside.clear()
-            self._stays_above.clear()
-            self._version = self.balance.version
-        beside = self._beside.get(other)
-        if beside is None:
-            beside = self._beside[other] = self._where_it_loses(other)
-        if beside == NO_TEAM:
+    def _may_give(self, charge: TeamCharge) -> bool:
+        least = self._least.get(charge.team)
+        if least is None:
+            least = self._least[charge.team] = self._stays_above(charge.team)
+        theirs = self._theirs(charge.team) if least < inf else ()
+        if not theirs or any(charge.is_within(one, 0) for one in theirs):
             return False
-        stays = self._stays_above.get((beside, amounts))
-        if stays is None:
-            pair = self._parted(other)
-            stays = pair is not None and (
-                self.balance.share_with(pair[1], amounts, -1) > self.balance.share(pair[0])
-            )
-            self._stays_above[beside, amounts] = stays
-        return stays
+        return self.right.balance.share_with(theirs[-1], charge.amounts, -1) > least
 
-    def _where_it_loses(self, other: int) -> int:
-        pair = self._parted(other)
-        if pair and self.have_more(other) and self.balance.all_borrow(self.team, other):
-            return pair[1]
-        return NO_TEAM
+    def _theirs(self, other: int) -> Sequence[int]:
+        """The path of another team below the common ancestor."""
+        return self.right.balance.below_common(self.right.team, other)
 
-    def _parted(self, other: int) -> tuple[int, int] | None:
-        """The children of the common ancestor on the path of this team and of the other one.
-
-        None if one team is an ancestor of the other.
-        """
-        mine = self.balance.below_common(other, self.team)
-        theirs = self.balance.below_common(self.team, other)
-        return (mine[-1], theirs[-1]) if mine and theirs else None
+    def _stays_above(self, other: int) -> float:
+        """The share above which another team must stay; inf if it may donate nothing."""
+        balance, team = self.right.balance, self.right.team
+        mine = balance.below_common(other, team)
+        reach = self.right.reach(other) if mine and self._theirs(other) else Reach.NONE
+        if reach is Reach.NONE:
+            return inf
+        if reach is Reach.ALL:
+            return _NOTHING
+        return balance.share_with(mine[-1], self.reserved, -1)

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
-from hypothesis import assume
+from hypothesis import assume, example
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -14,7 +14,8 @@ from edl.model import ClusterState, Code, JobKey, Reclaim, Team, Teams, Training
 from edl.model.reason_codes import Minimum, Other, PendingPods
 from edl.planner.decide import allocate
 from edl.planner.passes.growth import GrowthCeiling
-from edl.planner.policies import POLICIES
+from edl.planner.passes.team_growth import growth_order
+from edl.planner.policies import POLICIES, Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.take_snapshot import take_snapshot
@@ -22,7 +23,7 @@ from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope
 from edl.planner.teams.team_balance import TeamBalance
 from edl.quantities import Resources
 from tests.edl.planner import teams as teamed
-from tests.edl.planner.acting import act
+from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import ALL_RUN, ROOMY, states
 from tests.edl.planner.plans import ALL, plan_for
 from tests.edl.planner.states import cluster, node, worker
@@ -120,8 +121,44 @@ def uniform(draw: st.DrawFn, *, idle: int = 0) -> ClusterState:
     return split(draw, cluster(node("n", used + free), *jobs), found)
 
 
-def decided(state: ClusterState) -> tuple[Snapshot, Decisions, TeamBalance]:
-    snapshot, decisions = take_snapshot(state, POLICIES["fair"], ALL), Decisions()
+GUARANTEED_BELOW_ONE_THAT_BORROWS: Final = teamed.with_teams(
+    cluster(
+        node("n", 12),
+        *teamed.of("a", worker("j0", 1, 13, on=["n"] * 6)),
+        *teamed.of("b", worker("j1", 1, 13, on=["n"])),
+        *teamed.of("c", worker("j2", 1, 13, on=["n"])),
+    ),
+    Team("top"),
+    teamed.team("a", parent="top"),
+    teamed.team("b", 2, parent="top"),
+    teamed.team("c"),
+)
+
+TWO_REPLICAS_APART: Final = teamed.with_teams(
+    cluster(
+        node("n", 10),
+        *teamed.of("a", worker("j0", 1, 13, on=["n"] * 6)),
+        *teamed.of("b", worker("j1", 1, 13, on=["n"] * 4)),
+    ),
+    teamed.team("a"),
+    teamed.team("b"),
+)
+
+ONE_BORROWED_OF_AN_OWNER: Final = teamed.with_teams(
+    cluster(
+        node("n", 8),
+        *teamed.of("a", worker("j0", 1, 13, on=["n"] * 3)),
+        *teamed.of("b", worker("j1", 1, 13, on=["n"] * 5)),
+    ),
+    teamed.team("a", 4),
+    teamed.team("b", 4),
+)
+
+
+def decided(
+    state: ClusterState, policy: Policy = POLICIES["fair"]
+) -> tuple[Snapshot, Decisions, TeamBalance]:
+    snapshot, decisions = take_snapshot(state, policy, ALL), Decisions()
     allocate(snapshot, decisions, GrowthCeiling(snapshot))
     assert snapshot.teams
     return snapshot, decisions, snapshot.teams
@@ -227,27 +264,70 @@ def _charge(snapshot: Snapshot, job: TrainingJob):  # type: ignore[no-untyped-de
     return request.team
 
 
+@example(state=GUARANTEED_BELOW_ONE_THAT_BORROWS)
 @drawn(state=uniform(idle=20))
 def test_idle_capacity_is_shared_within_a_replica_of_weighted_dominant_shares(
     reached: Reached, state: ClusterState
 ) -> None:
-    snapshot, _, balance = decided(state)
+    """Growth within a guarantee comes before that, also below a team that borrows already."""
+    snapshot, _, balance = decided(state, replace(POLICIES["fair"], balances=False))
     got = {one.team for one in snapshot.allocations if one.growth > 0}
     could = [one for one in snapshot.allocations if one.size < one.max_replicas]
-    compared = 0
+    core, compared = balance.charge(0, [("cpu", 1000)]), 0
     for one in could:
-        charge = one.quota_request.team if one.quota_request else None
         for team in got - {one.team}:
-            mine, theirs = (
-                balance.below_common(team, one.team),
-                balance.below_common(one.team, team),
-            )
-            if charge and mine and theirs:
+            mine, theirs = _parted(balance, one.team, team)
+            if mine and theirs and not any(_is_within(balance, level) for level in theirs):
                 compared += 1
-                core = balance.charge(team, [("cpu", 1000)]).amounts
-                less = balance.share_with(theirs[-1], core, -1)
+                less = balance.share_with(theirs[-1], core.amounts, -1)
                 assert less <= balance.share(mine[-1]) + 1e-9
+                charge = one.quota_request.team
+                assert not any(charge and charge.is_within(level) for level in mine)
     reached(compared)
+
+
+@example(state=TWO_REPLICAS_APART)
+@example(state=ONE_BORROWED_OF_AN_OWNER)
+@drawn(state=uniform(idle=20))
+def test_teams_come_to_rest_within_a_replica_of_weighted_dominant_shares(
+    reached: Reached, state: ClusterState
+) -> None:
+    """None moves to the team that is the next to grow, and an owner lacks no borrowed replica."""
+    kept = {name: getattr(state, name) for name in ("teams", "namespace_teams")}
+    plan = plan_for(state)
+    for _ in range(40):
+        if quiet(plan) and plan.recheck_after is None:
+            break
+        state = replace(act(state, plan, after=wait(plan)), **kept)
+        plan = plan_for(state)
+    assert quiet(plan)
+    snapshot, _, balance = decided(state)
+    could = {
+        one: snapshot.satisfaction(one)
+        for one in snapshot.allocations
+        if one.size < one.max_replicas
+    }
+    first = next(growth_order(balance, snapshot.policy, could), None)
+    gives = {one.team for one in snapshot.allocations if one.size > one.min_replicas}
+    core, compared = balance.charge(0, [("cpu", 1000)]).amounts, 0
+    for team in gives if first else ():
+        mine, theirs = _parted(balance, first.team, team)
+        if mine and theirs and balance.all_borrow(first.team, team):
+            compared += 1
+            less = balance.share_with(theirs[-1], core, -1)
+            assert less <= balance.share(mine[-1]) + 1e-9
+            assert not any(first.quota_request.team.is_within(level) for level in mine)
+    reached(compared)
+
+
+def _parted(balance: TeamBalance, team: int, other: int) -> tuple[Sequence[int], Sequence[int]]:
+    """The paths of two teams below the lowest that both belong to."""
+    return balance.below_common(other, team), balance.below_common(team, other)
+
+
+def _is_within(balance: TeamBalance, team: int) -> bool:
+    """Whether all that a team holds is guaranteed to it."""
+    return bool(balance.owed[team]) and not balance.borrows(team)
 
 
 @law(any_state(spare=ROOMY), random=st.randoms(use_true_random=False))

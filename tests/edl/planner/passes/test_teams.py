@@ -6,7 +6,16 @@ import pytest
 from msgspec.structs import replace
 
 from edl.messages import message
-from edl.model import ClusterState, Code, Quota, QuotaCharge, Reclaim, Team, TrainingJob
+from edl.model import (
+    ClusterState,
+    Code,
+    Quota,
+    QuotaCharge,
+    Reclaim,
+    ResizePolicy,
+    Team,
+    TrainingJob,
+)
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
@@ -100,6 +109,22 @@ def test_whole_jobs_go_only_where_the_owner_says_so_and_only_as_many_as_needed()
     plan = plan_for(fixed(Reclaim.JOBS))
     assert suspended(plan) == {"b2"}
     assert held(plan)["a1"].code is Code.PODS_TERMINATING
+
+
+def test_a_job_that_a_guarantee_covers_once_a_borrower_has_gone_comes_before_borrowers() -> None:
+    jobs = [
+        *of("b", running("b1", 4, 4, ["n1"] * 4, queued=-900), worker("b2", 2, 2, queued=-5)),
+        *of("a", worker("a1", 2, 2, queued=-9)),
+        *of("c", worker("c1", 2, 2, queued=-60)),
+    ]
+    owners = (team("a", 2, reclaim=Reclaim.JOBS), team("b", 2), team("c"))
+    plan = plan_for(with_teams(cluster(node("n1"), *jobs), *owners))
+    assert suspended(plan) == {"b1"}
+    assert {name: reason.code for name, reason in held(plan).items()} == {
+        "a1": Code.PODS_TERMINATING,
+        "b2": Code.PODS_TERMINATING,
+        "c1": Code.INSUFFICIENT_CAPACITY,
+    }
 
 
 def test_a_borrower_that_goes_whole_hears_of_the_guarantee_and_not_of_a_priority() -> None:
@@ -215,6 +240,61 @@ def test_growth_within_a_guarantee_takes_borrowed_replicas_back() -> None:
     assert sizes(plan_for(state)) == {"b1": 4}
 
 
+def test_growth_within_a_guarantee_takes_the_last_borrowed_replica_of_another_owner() -> None:
+    jobs = [*of("a", running("a1", 1, 8, ["n1"] * 3)), *of("b", running("b1", 1, 8, ["n1"] * 5))]
+    state = with_teams(cluster(node("n1", 8), *jobs), team("a", 4), team("b", 4))
+    assert sizes(plan_for(state)) == {"b1": 4}
+
+
+def test_jobs_that_restart_for_their_size_take_borrowed_replicas_as_others_do() -> None:
+    restarts = running("a1", 1, 4, ["n1"], resizing=ResizePolicy.RESTART)
+    jobs = [*of("a", restarts), *of("b", running("b1", 1, 7, ["n1"] * 7))]
+    state = cluster(node("n1", 8), *jobs)
+    for owed in (4, None):
+        assert sizes(plan_for(with_teams(state, team("a", owed), team("b")))) == {"b1": 4}
+
+
+def test_teams_are_evened_out_until_one_more_replica_would_only_turn_them_round() -> None:
+    for a, b, after in ((6, 4, {"b1": 5}), (5, 4, {})):
+        jobs = [
+            *of("a", running("a1", 1, 8, ["n1"] * b)),
+            *of("b", running("b1", 1, 8, ["n1"] * a)),
+        ]
+        state = with_teams(cluster(node("n1", a + b), *jobs), team("a"), team("b"))
+        assert sizes(plan_for(state)) == after
+
+
+def test_what_another_team_gave_comes_before_other_growth_however_satisfied_its_job_is() -> None:
+    jobs = [
+        *of("a", running("a1", 1, 4, ["n1"] * 3, shape=shape(1, gpu=1))),
+        *of("b", running("b1", 1, 40, ["n1"] * 9)),
+        *of("c", running("c1", 1, 2, ["n2"])),
+        *of("d", running("d1", 5, 6, ["n3"] * 5)),
+    ]
+    state = cluster(node("n1", 12, gpu=40), node("n2", 2), node("n3", 6), *jobs)
+    state = with_teams(state, team("a"), team("b"), team("c"), team("d"))
+    found = []
+    for seconds in (2, 2, 10, 2):
+        plan = plan_for(state)
+        found.append(sizes(plan))
+        teams_of = {"teams": state.teams, "namespace_teams": state.namespace_teams}
+        after = act(state, plan, after=timedelta(seconds=seconds), lingering=True)
+        state = replace(after, **teams_of)
+    assert found == [{"b1": 8, "c1": 2}, {}, {"a1": 4}, {"d1": 6}]
+
+
+def test_a_team_gives_no_replica_that_its_guarantee_covers_for_one_that_it_borrows() -> None:
+    gpu = shape(1, gpu=1)
+    jobs = [
+        *of("a", running("a1", 1, 8, ["n1"], shape=gpu)),
+        *of("b", running("b1", 1, 4, ["n1"] * 4), running("b2", 1, 1, ["n2"], shape=gpu)),
+    ]
+    state = cluster(node("n1", 5, gpu=4), node("n2", 4, gpu=1), *jobs)
+    owner = replace(team("a"), guaranteed=Resources.parse({GPU: 2}))
+    for cpu, given in ((8, {}), (0, {"b1": 2})):
+        assert sizes(plan_for(with_teams(state, owner, team("b", cpu)))) == given
+
+
 def test_an_ancestors_unused_guarantee_covers_against_others_but_not_against_a_sibling() -> None:
     tree = (team("x", 8), team("a", 4, "x"), team("b", 2, "x"), team("c"))
     jobs = [*of("b", worker("b1", 4, 4)), *of("c", running("c1", 1, 8, ["n1"] * 8, priority=9))]
@@ -237,6 +317,39 @@ def test_pods_of_others_count_and_claim_for_their_team() -> None:
     used = {"a": shape(2).requests}
     full = replace(state, team_usage=used)
     assert sizes(plan_for(full)) == {}
+
+
+def test_pods_of_others_get_what_their_team_is_guaranteed_where_they_ask_for_more() -> None:
+    asks = replace(demand("web-1", shape(1), 6), team="a")
+    jobs = of("b", running("b1", 1, 8, ["n1"] * 8, priority=9))
+    state = with_teams(cluster(node("n1", 8), asks, *jobs), team("a", 4), team("b"))
+    assert sizes(plan_for(state)) == {"b1": 4}
+    tree = (team("x", 6), team("a", 4, "x"), team("b"))
+    assert sizes(plan_for(with_teams(state, *tree))) == {"b1": 2}
+
+
+def test_a_shared_limit_keeps_no_owner_from_what_a_sibling_borrows() -> None:
+    tree = (team("x", 8, limit=(("cpu", 8000),)), team("a", 4, "x"), team("b", 4, "x"))
+    jobs = [*of("a", running("a1", 1, 8, ["n1"])), *of("b", running("b1", 1, 8, ["n1"] * 7))]
+    assert sizes(plan_for(with_teams(cluster(node("n1", 16), *jobs), *tree))) == {"b1": 4}
+    other = (*tree[1:], team("x", 8, limit=(("cpu", 16000),)))
+    grown = sizes(plan_for(with_teams(cluster(node("n1", 16), *jobs), *other)))
+    assert grown == {"a1": 8, "b1": 8}
+
+
+def test_whole_jobs_of_a_sibling_go_for_an_owner_where_the_limit_above_both_is_used_up() -> None:
+    jobs = [
+        *of("b", running("b1", 4, 4, ["n1"] * 4, queued=-900)),
+        *of("b", running("b2", 4, 4, ["n1"] * 4, queued=-800)),
+        *of("a", worker("a1", 4, 4, queued=-5)),
+    ]
+    for reclaim, gone in ((Reclaim.JOBS, {"b2"}), (Reclaim.REPLICAS, set())):
+        top = team("x", 8, limit=(("cpu", 8000),))
+        tree = (top, team("a", 4, "x", reclaim=reclaim), team("b", 4, "x"))
+        plan = plan_for(with_teams(cluster(node("n1", 16), *jobs), *tree))
+        assert suspended(plan) == gone
+        code = Code.PODS_TERMINATING if gone else Code.QUOTA_EXCEEDED
+        assert held(plan)["a1"].code is code
 
 
 def test_moving_a_namespace_or_lowering_a_guarantee_kills_nothing() -> None:
