@@ -62,6 +62,16 @@ _HELP: Final = """Elastic training on ordinary Kubernetes Jobs: a few labels, no
 Every command that asks a cluster takes kubectl's --context, --kubeconfig, --cluster, --user, --as,
 --as-uid, --as-group and --request-timeout, and --system-namespace (or EDL_SYSTEM_NAMESPACE) where
 kubectl-edl is installed in another namespace than edl-system.
+
+\b
+Examples:
+  # An elastic job of one to four workers, and what it does
+  kubectl edl create pytorch demo --image IMAGE --workers 1..4 -- COMMAND
+  kubectl edl status demo
+  # What keeps it from starting or growing
+  kubectl edl explain demo
+  # A command's options and examples
+  kubectl edl help scale
 """
 
 

@@ -34,14 +34,15 @@ file: no cluster is asked.
 \b
 Examples:
   # A chief, two parameter servers, one to twelve workers
-  kubectl edl create tensorflow mnist --image train:1 --chief --ps 2 --workers 1..12 \\
-    --cpu 2 --memory 4Gi --gpu 1 -- python train.py
+  kubectl edl create tensorflow mnist --image train:1 --chief --ps 2 \\
+    --workers 1..12 --cpu 2 --memory 4Gi --gpu 1 -- python train.py
   # The same for a file in git
-  kubectl edl create tensorflow mnist --image train:1 --chief --ps 2 --workers 1..12 \\
-    --dry-run client -o yaml -- python train.py > mnist.yaml
+  kubectl edl create tensorflow mnist --image train:1 --chief --ps 2 \\
+    --workers 1..12 --dry-run client -o yaml -- python train.py > mnist.yaml
   # All pods in one zone, and there in as few racks as possible
   kubectl edl create pytorch bert --image train:1 --workers 8..16 --gpu 8 \\
-    --required-topology topology.kubernetes.io/zone --preferred-topology example.com/rack
+    --required-topology topology.kubernetes.io/zone \\
+    --preferred-topology example.com/rack
   # What a framework takes
   kubectl edl create horovod --help
 """

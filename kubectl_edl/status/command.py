@@ -45,14 +45,16 @@ Examples:
   # In a script: wait until it has ended, or five hours
   kubectl edl status mnist --for Succeeded --timeout 5h
   # For a script: which jobs are queued
-  kubectl edl status -o json | jq -r '.items[] | select(.phase=="Queued") | .metadata.name'
+  kubectl edl status -o json |
+    jq -r '.items[] | select(.phase=="Queued") | .metadata.name'
 
 -o json prints a TrainingJobList, with JOB a TrainingJob; its fields: docs/reference/outputs.md
 
 \b
-phase: Incomplete, Queued, Starting, Running, Scaling, Paused, Finishing, Succeeded or Failed.
-Scaling: pods of a new size come or leave, or it restarts for it; see kubectl edl history.
-et-operator's Created is Incomplete, Queued or Starting here, and its Suspended is Paused.
+phase: Incomplete, Queued, Starting, Running, Scaling, Paused, Finishing,
+Succeeded or Failed. Scaling: pods of a new size come or leave, or it restarts
+for it; see kubectl edl history. et-operator's Created is Incomplete, Queued
+or Starting here, and its Suspended is Paused.
 """
 
 
