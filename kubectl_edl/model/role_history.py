@@ -29,6 +29,7 @@ _PHASES: Final[Mapping[Operation, OperationPhase]] = {
 }
 _RESIZES: Final = frozenset({Operation.SCALED_UP, Operation.SCALED_DOWN, Operation.REMOVED})
 _STARTS: Final = frozenset({Operation.STARTED, Operation.RESTARTED, Operation.RESUMED})
+_GIVEN_BACK: Final = frozenset({Operation.SCALED_DOWN, Operation.FAILED})
 _TOGETHER: Final = timedelta(seconds=30)
 _ENDINGS: Final = {
     JobEnd.COMPLETE: OperationPhase.SUCCEEDED,
@@ -136,15 +137,17 @@ def _merged(group: Sequence[_Told]) -> Past:
 
 
 def _current(job: TrainingJob, found: list[Past]) -> list[Past]:
-    """The last one may still be on its way."""
+    """The last one may still be on its way, as may a start that has only given back replicas."""
     now = phase(job)
     if not found:
         return found
-    last = found[-1]
-    if now is Phase.SCALING and last.operation in _RESIZES | {Operation.RESTARTED}:
-        return [*found[:-1], _in(last, OperationPhase.SCALING)]
-    if now is Phase.STARTING and last.operation in _STARTS:
-        return [*found[:-1], _in(last, OperationPhase.STARTING)]
+    if now is Phase.SCALING and found[-1].operation in _RESIZES | {Operation.RESTARTED}:
+        return [*found[:-1], _in(found[-1], OperationPhase.SCALING)]
+    last = len(found) - 1
+    while last and found[last].operation in _GIVEN_BACK:
+        last -= 1
+    if now is Phase.STARTING and found[last].operation in _STARTS:
+        found[last] = _in(found[last], OperationPhase.STARTING)
     return found
 
 

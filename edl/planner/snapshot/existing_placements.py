@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from edl.contract import PLACEMENT_GATE
 from edl.model import Pod, PodPhase, Role, TrainingJob
+from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, Unscheduled, with_work
 
 if TYPE_CHECKING:
@@ -129,7 +130,8 @@ def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> date
     """Since when a replica waits for a node, or None if it does not wait for scheduling.
 
     None: a pod that another gate holds back, and a lost pod, which the Job controller recreates
-    after its back-off. A pod that was never created (a quota) waits since the size was set.
+    after its back-off. A pod that was never created (a quota) waits since the start or growth that
+    asked for it; other resizes set no clock back.
     """
     if pod is None and (lost or role.status.failures or role.status.ignores):
         return None
@@ -139,6 +141,7 @@ def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> date
 
 
 def _moments(job: TrainingJob, role: Role, pod: Pod | None) -> Iterator[datetime]:
-    of_pod = (pod.created_at, pod.planned.given_at) if pod else ()
-    found = (job.started_at, role.record.resized_at, *of_pod)
+    grown_at = role.record.resized_at if last_resizes.added_replicas(role) else None
+    since = (pod.created_at, pod.planned.given_at) if pod else (grown_at,)
+    found = (job.started_at, *since)
     return (moment for moment in found if moment is not None)

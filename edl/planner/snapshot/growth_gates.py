@@ -1,6 +1,6 @@
 """How far a plan may resize a started role: bounds, cooldowns and sizes that failed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from edl import phases, reasons
@@ -49,6 +49,22 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         allocation.hold.nearly_done = True
     else:
         _cool(snapshot, allocation)
+
+
+def hold_incomplete_gang(allocations: Sequence[RoleAllocation]) -> None:
+    """Hold the growth of a gang's roles while pods of its minimum have no node.
+
+    A larger size would help none of them, and would take capacity of jobs that run.
+    """
+    waits = any(
+        found.since is not None and found.position < allocation.min_replicas
+        for allocation in allocations
+        for found in allocation.unscheduled
+    )
+    for allocation in allocations if waits else ():
+        if allocation.resizable and not allocation.hold.reason:
+            allocation.hold.reason = reasons.minimum_pending(allocation.job.key)
+            allocation.hold.reserves_capacity = False
 
 
 def has_succeeded_pods(job: TrainingJob) -> bool:

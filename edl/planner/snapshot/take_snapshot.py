@@ -11,7 +11,7 @@ from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.policies import Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import PodsOnNodes
-from edl.planner.snapshot.growth_gates import started_role
+from edl.planner.snapshot.growth_gates import hold_incomplete_gang, started_role
 from edl.planner.snapshot.role_allocation import ROLES_PER_JOB, RoleAllocation, most_replicas
 
 
@@ -59,6 +59,7 @@ def _stand(snapshot: Snapshot, job: TrainingJob, place: int, pods: PodsOnNodes) 
         else:
             rank = place * ROLES_PER_JOB + number
             allocations.append(started_role(snapshot, job, role, rank, pods))
+    hold_incomplete_gang(allocations)
     if job.live and not over:
         snapshot.jobs.append(job)
     snapshot.allocations += allocations

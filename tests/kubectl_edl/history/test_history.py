@@ -104,6 +104,19 @@ def test_a_resize_that_is_on_its_way_says_so(stage: Stage) -> None:
     assert "Changed:    Scaling now: ScaledUp worker=3→4" in shown
 
 
+def test_a_start_that_has_given_back_replicas_is_not_over_before_its_minimum_runs(
+    stage: Stage,
+) -> None:
+    second = "2026-11-21T11:59:0"
+    told(stage, "mnist-chief", f"{second}0Z Started 1 1 its gang fits: 4 pods")
+    told(stage, "mnist-ps", f"{second}0Z Started 2 2 its gang fits: 4 pods")
+    given_back = f"{second}9Z ScaleFailed 4 3 pods stayed Pending"
+    told(stage, "mnist-worker", f"{second}0Z Started 4 4 its gang fits: 4 pods\n{given_back}")
+    stage.delete("mnist-chief-0-x0", kind="Pod")
+    found = json.loads(stage.run("history", "mnist", "-o", "json").out)
+    assert [one["phase"] for one in found["operations"]] == ["Starting", "ScaleFailed"]
+
+
 def test_the_end_comes_from_the_jobs_themselves(stage: Stage) -> None:
     over = {"type": "Complete", "status": "True", "lastTransitionTime": "2026-11-21T11:59:00Z"}
     stage.patch("mnist-chief", {"status": {"conditions": [over]}})

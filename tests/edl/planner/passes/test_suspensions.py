@@ -140,6 +140,45 @@ def test_a_gang_with_a_pending_minimum_goes_back_to_the_queue() -> None:
     assert not plan_for(pending(-119, bound=1, size=2)).suspensions
 
 
+@pytest.mark.parametrize("made", [True, False], ids=["Pending", "not created"])
+@pytest.mark.parametrize("room_left", [9, 2], ids=["idle room", "full"])
+def test_a_gang_that_never_ran_goes_back_to_the_queue_whatever_its_size(
+    room_left: int, *, made: bool
+) -> None:
+    """No node takes its pods, for a rule that no plan knows of, or none can be created."""
+    state = cluster(node("a", room_left), worker("mnist", 2, 6))
+    plans = []
+    for _ in range(13):
+        plans.append(plan_for(state))
+        state = act(state, plans[-1], after=timedelta(seconds=10))
+        state = replace(state, jobs=tuple(_unbound(one, made=made) for one in state.jobs))
+        state = replace(state, nodes=(node("a", room_left),))
+    assert [len(plan.suspensions) for plan in plans] == [0] * 12 + [1]
+    assert not [one for plan in plans for one in plan.resizes if one.after > one.before]
+
+
+def _unbound(found: TrainingJob, *, made: bool) -> TrainingJob:
+    (part,) = found.roles
+    pods = tuple(replace(one, node="", ready=False) for one in part.status.pods if made)
+    return replace(found, roles=(part.changed(pods=pods),))
+
+
+def test_a_role_does_not_grow_while_another_has_no_node_for_its_minimum() -> None:
+    chief = role("chief", 1, 1, suspended=False, pods=(pod(0, created_at=at(-60)),))
+    mine = job("tf", chief, role("worker", 1, 9, on=["a"]))
+    plan = plan_for(cluster(busy(node("a", 9), room(1)), mine))
+    assert sizes(plan) == {}
+    assert held(plan) == {"tf": reasons.minimum_pending(mine.key)}
+
+
+def test_a_raised_minimum_has_time_for_its_pods_from_its_growth_on() -> None:
+    """A quota that no plan knows of refuses them: the others run."""
+    fields = {"last": reasons.grown(3, 9), "resized_at": at(-119)}
+    mine = worker("mnist", 3, 9, suspended=False, size=3, pods=(pod(0, "a"),), **fields)
+    assert plan_for(cluster(node("a", 9), mine)).suspensions == ()
+    assert plan_for(cluster(node("a", 9), mine, seconds=2)).suspensions
+
+
 def test_a_gang_that_came_to_nothing_starts_again_later() -> None:
     mine = worker("mnist", 2, 2, last=reasons.GANG_PENDING, started_at=at(-239))
     plan = plan_for(cluster(node("a"), node("b"), mine))
