@@ -51,6 +51,7 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The user's environment, with what would change the result taken out of it.
 
     CGO_ENABLED=0 makes static binaries, and needs no C compiler. GOWORK=off: a workspace around
-    this project is not part of the recipe.
+    this project is not part of the recipe. GOGC, unless the user set it: a compiler ends before
+    its garbage fills the memory, and collecting it takes a sixth of the processor time.
     """
-    return {**environ, "CGO_ENABLED": "0", "GOWORK": "off"}
+    return {"GOGC": "400", **environ, "CGO_ENABLED": "0", "GOWORK": "off"}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sandbox.builds import toolchain
 from sandbox.builds.build import Bench, built, kept
 from sandbox.builds.recipe import KWOK, key, version
 from sandbox.errors import BuildError
@@ -148,3 +149,10 @@ def test_an_old_go_is_said_with_what_it_says_itself(
     environ = with_go(env=f"echo '{said}' >&2; exit 1")
     with pytest.raises(BuildError, match=r"Go 1.26.0 or newer .*running go 1.21.1.*EDL_BINARIES"):
         built(recipe, Bench(cache, environ, io.StringIO()), quiet)
+
+
+@pytest.mark.parametrize(("environ", "percentage"), [({}, "400"), ({"GOGC": "50"}, "50")])
+def test_the_compiler_collects_garbage_rarely_unless_the_user_says_otherwise(
+    environ: dict[str, str], percentage: str
+) -> None:
+    assert toolchain.environment(environ)["GOGC"] == percentage
