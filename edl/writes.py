@@ -23,6 +23,8 @@ class Patch(msgspec.Struct, frozen=True):
     body: Mapping[str, Any]
     dry_run: bool = False
     """Only ask whether the API server would accept it."""
+    unless_changed: Mapping[str, Any] | None = None
+    """Where these fields are still so, a newer version will do too: only others have changed."""
 
 
 class Create(msgspec.Struct, frozen=True):
@@ -88,6 +90,7 @@ class Note(msgspec.Struct, frozen=True):
 class Step(msgspec.Struct, frozen=True):
     """What is done for one training job now: writes in order, the first failure ends the step.
 
+    Writes of pods that follow one another are done at once, those of each pod in order.
     The notes become Events only when every write succeeded.
     """
 

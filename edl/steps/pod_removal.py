@@ -14,7 +14,7 @@ from edl import contract, reasons
 from edl.model import Code, JobKey, ObjectRef, Pod, Reason, Role, TrainingJob
 from edl.planner.plan import Drain
 from edl.steps import preconditioned_patches
-from edl.writes import Delete, Patch, Write
+from edl.writes import Delete, Json, Patch, Write
 
 _MOVES: Final = frozenset(
     {Code.NODE_TERMINATING, Code.NODE_UNSCHEDULABLE, Code.NODE_UNNEEDED, Code.RECLAIMED}
@@ -73,6 +73,16 @@ def untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
         return (Delete(target, pod.version),)
     others = [name for name in pod.finalizers if name != contract.JOB_TRACKING]
     return (Patch(target, pod.version, {"metadata": {"finalizers": others}}), Delete(target))
+
+
+def relied_on(role: Role) -> Json:
+    """What its Job must still say when the pods that the plan has named are gone.
+
+    Its status changes with each of them. Names that a user wrote meanwhile would be lost.
+    """
+    metadata = {"uid": role.uid, "annotations": {contract.REMOVE: None}}
+    spec = {"parallelism": role.status.size, "suspend": role.status.suspended}
+    return {"metadata": metadata, "spec": spec}
 
 
 def reason(role: Role) -> Reason:

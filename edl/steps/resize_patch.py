@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from edl import contract, messages, reasons
 from edl.annotations import clearings, job_history
@@ -33,7 +34,10 @@ def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -
     patch = preconditioned_patches.job(job.key, role, spec, annotations)
     notes = (*_size_note(job, role, resize), *told(job, role, now))
     # Pods first: the patch removes the annotation that names them.
-    return RoleChange((*pod_removal.deletions(job, role, size), patch), notes)
+    ends = pod_removal.deletions(job, role, size)
+    if ends and role.request.evacuated:
+        patch = replace(patch, unless_changed=pod_removal.relied_on(role))
+    return RoleChange((*ends, patch), notes)
 
 
 def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str | None]:

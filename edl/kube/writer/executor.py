@@ -1,9 +1,12 @@
-"""Perform steps: several at once, the writes of each in order, its Events when all succeeded."""
+"""Perform steps: several at once, the writes of each in order, its Events when all succeeded.
 
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
+Where many pods of one step are written one after the other, that is done at once, too.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final, Protocol
 
@@ -13,10 +16,13 @@ from edl.errors import ClusterError, Conflict, EdlError, NotFound
 from edl.kube.cluster import Cluster
 from edl.kube.writer.ssh_key_generation import key_pair
 from edl.model import ObjectRef
+from edl.patches.merge_patch import merged
 from edl.writes import Create, CreateKeys, Delete, Json, Note, Patch, Step, Write
 
 THREADS: Final = 16
 """Parallel writers: a busy API server answers late, and large releases need many requests."""
+_TRIES: Final = 5
+"""The most attempts at one patch, while others write fields that it does not depend on."""
 
 
 class StepFailure(msgspec.Struct, frozen=True):
@@ -122,13 +128,42 @@ class ClusterWriter:
     def _written_all(self, step: Step) -> EdlError | None:
         ours: dict[ObjectRef, str] = {}
         try:
-            for write in step.writes:
-                self._write(write, ours)
+            for chains in _at_once(step.writes):
+                self._write_chains(chains, ours)
         except ClusterError as error:
             return error
         except Exception as error:  # noqa: BLE001 — one step must not stop all others
             return ClusterError(f"{type(error).__name__}: {error}")
         return None
+
+    def _write_chains(self, chains: Sequence[Sequence[Write]], ours: dict[ObjectRef, str]) -> None:
+        """All of them, with the hands that are free; after a failure none is begun."""
+        waiting = deque(chains)
+        helpers = [
+            self._pool.submit(self._write_next, waiting, ours) for _ in chains[1 : self._threads]
+        ]
+        try:
+            self._write_next(waiting, ours)
+        finally:
+            # One that is not begun would wait for a hand that may wait for this one.
+            begun = [helper for helper in helpers if not helper.cancel()]
+            wait(begun)
+        for helper in begun:
+            helper.result()
+
+    def _write_next(self, waiting: deque[Sequence[Write]], ours: dict[ObjectRef, str]) -> None:
+        """One chain after the other, until none waits."""
+        while True:
+            try:
+                found = waiting.popleft()
+            except IndexError:  # another hand took the last one
+                return
+            try:
+                for write in found:
+                    self._write(write, ours)
+            except BaseException:
+                waiting.clear()
+                raise
 
     def _write(self, write: Write, ours: dict[ObjectRef, str]) -> None:
         """`ours`: the versions that this step made; a later write of it follows them."""
@@ -138,6 +173,18 @@ class ClusterWriter:
             self._written(write.target.kind, body)
 
 
+def _at_once(writes: Iterable[Write]) -> Iterator[Sequence[Sequence[Write]]]:
+    """Groups in order: the writes of pods in a row, by pod; each other write alone."""
+    for of_pods, found in groupby(writes, key=lambda write: write.target.kind == "Pod"):
+        if not of_pods:
+            yield from ([[write]] for write in found)
+            continue
+        by_pod = defaultdict[ObjectRef, list[Write]](list)
+        for write in found:
+            by_pod[write.target].append(write)
+        yield [*by_pod.values()]
+
+
 def perform(cluster: Cluster, write: Write, version: str = "") -> Json | None:
     """One write; `version` replaces its own precondition. None when there is nothing to return.
 
@@ -145,9 +192,7 @@ def perform(cluster: Cluster, write: Write, version: str = "") -> Json | None:
     """
     match write:
         case Patch():
-            found = cluster.patch(
-                write.target, _with_version(write, version), dry_run=write.dry_run
-            )
+            found = _patch(cluster, write, version)
             return None if write.dry_run else found
         case Create():
             return _create(cluster, write)
@@ -157,6 +202,21 @@ def perform(cluster: Cluster, write: Write, version: str = "") -> Json | None:
         case Delete():
             _delete(cluster, write, version)
             return None
+
+
+def _patch(cluster: Cluster, write: Patch, version: str) -> Json:
+    """Tried again with a newer version where the fields are as they were that it depends on."""
+    for _ in range(_TRIES - 1):
+        try:
+            return cluster.patch(write.target, _with_version(write, version), dry_run=write.dry_run)
+        except Conflict:
+            if write.unless_changed is None:
+                raise
+            known = cluster.get(write.target)
+            if merged(known, write.unless_changed) != known:
+                raise
+            version = known["metadata"]["resourceVersion"]
+    return cluster.patch(write.target, _with_version(write, version), dry_run=write.dry_run)
 
 
 def _with_version(patch: Patch, version: str) -> Mapping[str, Any]:

@@ -157,6 +157,23 @@ def test_the_job_controller_lets_go_of_a_pod_before_it_is_ended_by_name() -> Non
     assert end.target.name == NAMED
 
 
+def test_only_a_removal_that_the_plan_chose_survives_changes_of_the_status() -> None:
+    """And only while no user has named pods, too: these names would be forgotten."""
+    found = pods("worker", range(3))
+    kept = role("worker", 1, 4, indexed=False, size=3, pods=found)
+    drain = Drain(KEY, "worker", (found[0].name,), reasons.room_for_job(KEY))
+    resize = Resize(KEY, "worker", 3, 2, reasons.room_for_job(KEY))
+    chosen = evacuated(training(kept, framework="none"), {(KEY, "worker"): drain})
+    step, _ = live(chosen, [resize], NOW)
+    assert patches(step)[-1].unless_changed == {
+        "metadata": {"uid": kept.uid, "annotations": {contract.REMOVE: None}},
+        "spec": {"parallelism": 3, "suspend": False},
+    }
+    named = kept.changed(removing=frozenset({NAMED}))
+    step, _ = live(training(named, framework="none"), [resize], NOW)
+    assert patches(step)[-1].unless_changed is None
+
+
 class Binding(FaultyCluster):
     """kube-scheduler binds the pod as soon as its finalizers have changed."""
 

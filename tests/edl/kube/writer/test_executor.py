@@ -1,11 +1,13 @@
 import base64
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import TYPE_CHECKING
+from threading import Barrier
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from edl.errors import Forbidden, Unreachable
 from edl.kube.cluster import ListOptions
@@ -14,11 +16,8 @@ from edl.kube.writer.event_recorder import EventRecorder, EventYieldingExecutor,
 from edl.kube.writer.executor import ClusterWriter, StepFailure, StepReport, never
 from edl.kube.writer.ssh_key_generation import key_pair
 from edl.model import Code, JobKey, ObjectRef
-from edl.writes import Action, Create, CreateKeys, Delete, Note, Patch, Step
+from edl.writes import Action, Create, CreateKeys, Delete, Json, Note, Patch, Step
 from tests.edl.kube.faults import FaultyCluster
-
-if TYPE_CHECKING:
-    from edl.writes import Json
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = JobKey("web", "train")
@@ -255,6 +254,81 @@ def test_what_is_gone_is_decided_again_and_no_failure(
     fake.delete(JOB)
     report = ClusterWriter(cluster).act([step])
     assert (report.conflicts, report.failed) == ((step,), ())
+
+
+class Together(FaultyCluster):
+    """Lets a pod be patched once as many are being patched as there are."""
+
+    def __init__(self, fake: FakeCluster, pods: int) -> None:
+        super().__init__(fake)
+        self.order: list[str] = []
+        self._barrier = Barrier(pods, timeout=60)
+
+    def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        if target.kind == "Pod":
+            self._barrier.wait()
+        self.order.append(f"patch {target.name}")
+        return super().patch(target, body, dry_run=dry_run)
+
+    def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
+        self.order.append(f"delete {target.name}")
+        super().delete(target, version=version, uid=uid)
+
+
+def removal(fake: FakeCluster, count: int) -> Step:
+    """Pods that lose their finalizer and are deleted, and then a smaller Job."""
+    pods = [ObjectRef("Pod", "web", f"pod-{number}") for number in range(count)]
+    for pod in pods:
+        fake.create(pod, {"metadata": {"finalizers": ["a"]}})
+    release = {"metadata": {"finalizers": []}}
+    ends = [(Patch(pod, version(fake, pod), release), Delete(pod)) for pod in pods]
+    return Step(KEY, (*(write for pair in ends for write in pair), resize(fake, 0)))
+
+
+def test_many_pods_of_one_step_are_written_at_once_and_what_follows_them_after_all(
+    fake: FakeCluster,
+) -> None:
+    step, cluster = removal(fake, 4), Together(fake, 4)
+    assert ClusterWriter(cluster).act([step]).done == (step,)
+    assert cluster.order[-1] == "patch train"
+    for number in range(4):
+        first, then = cluster.order.index(f"patch pod-{number}"), f"delete pod-{number}"
+        assert then in cluster.order[first:-1]
+
+
+def test_steps_with_many_pods_need_no_hand_but_their_own(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    step = removal(fake, 5)
+    assert ClusterWriter(cluster, threads=1).act([step]).done == (step,)
+
+
+def test_after_a_pod_that_cannot_be_written_nothing_of_the_step_is_begun(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    step = removal(fake, 5)
+    cluster.fails["patch pod-0"] = [Forbidden("no", 403)]
+    report = ClusterWriter(cluster, threads=1).act([step])
+    assert [one.step for one in report.failed] == [step]
+    assert cluster.asked["delete"] == 0
+    assert fake.get(JOB)["spec"]["parallelism"] == 1
+
+
+@pytest.mark.parametrize(
+    ("other", "size"),
+    [({"status": {"active": 3}}, 3), ({"spec": {"parallelism": 2}}, 2)],
+    ids=["the status", "what it depends on"],
+)
+def test_a_patch_that_names_what_it_depends_on_survives_other_changes(
+    fake: FakeCluster, cluster: FaultyCluster, other: Json, size: int
+) -> None:
+    depends = {"spec": {"parallelism": 1}, "metadata": {"annotations": {"edl.dev/remove": None}}}
+    fake.patch(JOB, {"metadata": {"annotations": {"edl.dev/reason": "Admitted"}}})
+    step = Step(KEY, (replace(resize(fake, 3), unless_changed=depends),))
+    fake.patch(JOB, other)
+    report = ClusterWriter(cluster).act([step])
+    assert report.conflicts == (() if size == 3 else (step,))
+    assert fake.get(JOB)["spec"]["parallelism"] == size
 
 
 KEYS = CreateKeys(ObjectRef("Secret", "web", "train-ssh"), {"type": "Opaque"})
