@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from certs.bundle import Authority, Bundle, CertificateError, Issuer, KeyPair
-from certs.subject_names import SubjectNames
+from certs.subject_names import SubjectNames, is_host
 from certs.verify import certificate_of, key_of
 
 CLOCK_SKEW: Final = timedelta(hours=1)
@@ -136,10 +136,9 @@ def _alternative_names(names: SubjectNames) -> x509.SubjectAlternativeName:
 
 
 def _hosts(names: SubjectNames) -> list[x509.DNSName]:
-    try:
-        return [x509.DNSName(name) for name in names.dns]
-    except ValueError as error:
-        raise _no_certificate(names, error) from error
+    if wrong := [name for name in names.dns if not is_host(name)]:
+        raise _no_certificate(names, f'"{wrong[0]}" is no DNS name')
+    return [x509.DNSName(name) for name in names.dns]
 
 
 def _addresses(names: SubjectNames) -> list[x509.IPAddress]:
@@ -149,7 +148,7 @@ def _addresses(names: SubjectNames) -> list[x509.IPAddress]:
         raise _no_certificate(names, error) from error
 
 
-def _no_certificate(names: SubjectNames, error: ValueError) -> CertificateError:
+def _no_certificate(names: SubjectNames, error: ValueError | str) -> CertificateError:
     return CertificateError(f"no certificate for {', '.join(names.dns + names.ips)}: {error}")
 
 

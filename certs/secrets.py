@@ -6,7 +6,6 @@ what writes here needs the first. Trust is published before anything is served t
 
 import base64
 import binascii
-import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,7 +32,7 @@ from certs.rotation_steps import (
     renewed_pair,
     succeeded,
 )
-from certs.subject_names import SubjectNames, service_names
+from certs.subject_names import SubjectNames, is_address, service_names
 from certs.verify import is_signed_by
 from edl.errors import Conflict, Forbidden, NotFound
 from edl.kube.cluster import Cluster, find
@@ -83,7 +82,7 @@ class Installed:
 def usual(*further: str, namespace: str = NAMESPACE) -> Installation:
     """As the manifests name everything. `further` names and addresses of the webhook's server."""
     names = service_names(SERVICE, namespace)
-    addresses = tuple(name for name in further if _is_address(name))
+    addresses = tuple(name for name in further if is_address(name))
     hosts = tuple(name for name in further if name not in addresses)
     return Installation(
         authority=ObjectRef("Secret", namespace, AUTHORITY_SECRET),
@@ -266,11 +265,3 @@ def _files(secret: Json) -> dict[str, bytes]:
         return {name: base64.b64decode(text) for name, text in data.items()}
     except binascii.Error as error:  # the API server accepts only base64
         raise CertificateError(f"it is not base64: {error}") from error
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True

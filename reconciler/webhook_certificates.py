@@ -13,6 +13,7 @@ from certs.bundle import each_certificate
 from certs.issue import LIFETIMES, Lifetimes
 from certs.rotation_loop import RotationTimings
 from certs.secrets import Installed
+from certs.subject_names import is_address, is_host
 from certs.verify import facts_of
 from edl.errors import EdlError
 from edl.model import ObjectRef
@@ -42,6 +43,13 @@ class CertificateSettings(msgspec.Struct, frozen=True):
         return RotationTimings(self.lifetimes, self.refresh)
 
 
+def _checked(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if not is_host(name) and not is_address(name):
+            raise click.BadParameter(f'"{name}" is neither a DNS name nor an IP address')
+    return names
+
+
 _OPTIONS: Final = (
     click.option(
         "--certificates/--no-certificates",
@@ -52,6 +60,7 @@ _OPTIONS: Final = (
         "--certificate-name",
         multiple=True,
         metavar="NAME|ADDRESS",
+        callback=_checked,
         help="Where the webhook is served, besides its Service. Repeatable.",
     ),
     click.option(

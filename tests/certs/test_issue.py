@@ -141,6 +141,11 @@ def test_keys_are_not_printed() -> None:
     assert "PRIVATE" not in repr(issue(NAMES, NOW))
 
 
+def test_a_host_name_that_no_client_could_parse_is_named() -> None:
+    with pytest.raises(CertificateError, match='"bad name" is no DNS name'):
+        issue(SubjectNames(("a", "bad name")), NOW)
+
+
 def test_an_invalid_address_is_named() -> None:
     authority = issue(NAMES, NOW).authority
     with pytest.raises(CertificateError, match=r"no certificate for a, 300\.1\.1\.1"):

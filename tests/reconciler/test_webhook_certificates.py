@@ -163,3 +163,13 @@ def test_the_options_say_whether_for_which_names_and_how_long() -> None:
         webhook_certificates.take(dict(command.make_context("command", []).params))
         == CertificateSettings()
     )
+
+
+@pytest.mark.parametrize("name", ["bad name", "", "-a.example", "a..example", "300.1.1.1", "*.b"])
+def test_a_name_that_no_server_can_have_is_refused_at_the_start(name: str) -> None:
+    @click.command()
+    @webhook_certificates.options
+    def command(**_: object) -> None: ...
+
+    with pytest.raises(click.BadParameter, match="neither a DNS name nor an IP address"):
+        command.make_context("command", ["--certificate-name", name])
