@@ -5,6 +5,8 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from edl import contract
 from edl.errors import Forbidden
 from edl.frameworks import FRAMEWORKS
@@ -23,11 +25,11 @@ from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.lookup import training_job
 from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.pending_pods import REMOVE_GATES
-from kubectl_edl.install.job_restore import own_fields, with_gates
+from kubectl_edl.install.job_restore import own_fields, start_fields, with_gates
 from kubectl_edl.resources.source_manifest import has_ended
 
 _PLACES: Final = ("labels", "annotations")
-_START: Final = """kubectl patch job {name}{flags} -p '{{"spec":{{"suspend":false}}}}'"""
+_START: Final = "kubectl patch job {name}{flags} -p '{body}'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,8 @@ def _outcome(job: Json, flags: str) -> str:
     if has_ended(job):
         return f"{name}: an ordinary Job again; it has ended"
     if spec.get("suspend"):
-        start = _START.format(name=name, flags=flags)
+        body = msgspec.json.encode({"spec": start_fields(job)}).decode()
+        start = _START.format(name=name, flags=flags, body=body)
         return f"{name}: an ordinary Job again; it stays suspended until: {start}"
     return f"{name}: an ordinary Job again; it runs on, {spec.get('parallelism', 1)} at a time"
 

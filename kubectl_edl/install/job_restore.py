@@ -5,14 +5,16 @@ scheduling gates of its pods. Uninstalling does it once no webhook puts them the
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Final
 
 from edl import contract
-from edl.errors import ClusterError, Conflict, NotFound
+from edl.errors import ClusterError, Conflict, Denied, NotFound
 from edl.inject import held_ttl
 from edl.inject.pods import scheduling_gates
 from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
+from edl.parsing.parser import parse
 from edl.writes import Json
 
 _ATTEMPTS: Final = 8
@@ -50,6 +52,18 @@ def asked_fields(job: Json) -> Json:
     template = job["spec"]["template"]
     stopped = job["spec"].get("suspend")
     return _fields(job, scheduling_gates.without_ours(template) if stopped else template)
+
+
+def start_fields(job: Json) -> Json:
+    """What starts a suspended Job, as the reconciler would: with no fewer pods than its minimum."""
+    start: Json = {"suspend": False}
+    with suppress(Denied):
+        spec = parse(job)
+        least = spec.scaling.min
+        if job["spec"].get("parallelism", 1) < least:
+            indexed = {"completions": least} if spec.indexed else {}
+            start = {"parallelism": least, **indexed, **start}
+    return start
 
 
 def _fields(job: Json, template: Json) -> Json:

@@ -43,8 +43,10 @@ def _running(count: int) -> list[str]:
 def _queued(jobs: Sequence[Json], flags: str) -> list[str]:
     if not jobs:
         return []
-    start = _patch(jobs[0], '{"spec":{"suspend":false}}', flags)
-    return [f"{len(jobs)} suspended ({_names(jobs)}): not started any more. By hand: {start}"]
+    each = ", each with a size of its own" if len(jobs) > 1 else ""
+    start = _patch(jobs[0], _spec(job_restore.start_fields(jobs[0])), flags)
+    said = f"{len(jobs)} suspended ({_names(jobs)}): not started any more"
+    return [f"{said}. By hand{each}: {start}"]
 
 
 def _gated(jobs: Sequence[Json], flags: str) -> list[str]:
@@ -78,8 +80,7 @@ def kept(job: Json, why: str, flags: str) -> str:
     kept = " and ".join(_FIELDS[field] for field in fields)
     said = [f"{_name(job)} keeps {kept}: {why}"]
     if own:
-        body = msgspec.json.encode({"spec": own}).decode()
-        said.append(f"By hand: {_patch(job, body, flags, ' --type=merge')}")
+        said.append(f"By hand: {_patch(job, _spec(own), flags, ' --type=merge')}")
     if fields.keys() - own.keys():
         said.append(f"{_BEHIND.capitalize()}: {REMOVE_GATES}{flags}")
     return ". ".join(said)
@@ -101,6 +102,10 @@ def _names(jobs: Sequence[Json]) -> str:
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"
+
+
+def _spec(fields: Json) -> str:
+    return msgspec.json.encode({"spec": fields}).decode()
 
 
 def _patch(job: Json, body: str, flags: str, kind: str = "") -> str:

@@ -103,6 +103,16 @@ def test_a_queued_job_stays_suspended_and_says_how_to_start_it(stage: Stage) -> 
     assert stage.job("sweep")["spec"]["suspend"] is True
 
 
+def test_a_queued_gang_is_started_with_no_fewer_pods_than_its_minimum(stage: Stage) -> None:
+    stage.put(job("gang", framework="pytorch", min="40", max="40"))
+    stage.put(job("large", framework="none", min="1", max="40"))
+    stage.put(job("items", framework="none", min="2", max="4"))
+    gang, large, items = (stage.run("release", name).out for name in ("gang", "large", "items"))
+    assert """'{"spec":{"parallelism":40,"completions":40,"suspend":false}}'""" in gang
+    assert """'{"spec":{"suspend":false}}'""" in large
+    assert """'{"spec":{"parallelism":2,"suspend":false}}'""" in items
+
+
 @pytest.mark.parametrize("kind", ["job", "jobs", "job.batch", "jobs.batch"])
 def test_a_job_of_the_listed_roles_stands_for_all_of_it(stage: Stage, kind: str) -> None:
     assert stage.run("release", f"{kind}/mnist-worker").code == 0
