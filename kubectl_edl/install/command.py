@@ -45,6 +45,8 @@ Examples:
   kubectl edl upgrade --image registry.example/kubectl-edl:0.2.0
   # The policy's default again
   kubectl edl upgrade --set reconciler.planning.policy=
+  # What kustomize installed, by these values from now on: see first what goes with its own
+  kubectl edl upgrade --take-ownership -f values.yaml --dry-run server
 
 \b
 Exit code 5: installed, but not ready in time; it may still become so.
@@ -71,7 +73,7 @@ Exit code 5: deleted, but something is still there when the time is up; it may s
 
 @click.command("install", help=_INSTALL_HELP, epilog=EXIT_CODES_TIMED_HELP)
 @group(InstallationChoice, "asked")
-@group(InstallOptions, "how")
+@group(InstallOptions, "how", without=("take_ownership",))
 @a_cluster
 @click.pass_obj
 def install(

@@ -1,6 +1,8 @@
 """`kubectl edl install` and `upgrade`: render, apply, prune, wait."""
 
+from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import click
@@ -45,6 +47,9 @@ class InstallOptions:
     wait: bool = option(default=True, help="Until both are ready; default: wait.")
     timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
     force_conflicts: bool = option(help="Take fields that others have written.")
+    take_ownership: bool = option(
+        help="Replace what other manifests installed: by these values, and nothing besides."
+    )
 
 
 def install(
@@ -53,7 +58,7 @@ def install(
     """Where nothing of ours is, or half of it. Raises Misused without an image: none is public."""
     given = installation_values.chosen(asked, {}, world.stdin)
     if how.dry_run == "client":
-        _check_image(given, scope)
+        _check_image(given, "install", scope)
         namespace = scope.system_namespace or contract.SYSTEM_NAMESPACE
         _print(world, how.output or "yaml", installation_values.documents(given, namespace))
         return
@@ -70,13 +75,13 @@ def install(
             "Deployment of this cluster; to run it in the cluster, first: "
             f"kubectl edl uninstall{scope.edl_flags}"
         )
-    _check_image(given, scope)
+    _check_image(given, "install", scope)
     _put(world, scope, cluster, given, how)
 
 
-def _check_image(given: Json, scope: Scope) -> None:
+def _check_image(given: Json, verb: str, scope: Scope) -> None:
     if "image" not in given:
-        remedy = rollout.image_remedy("install", scope.edl_flags)
+        remedy = rollout.image_remedy(verb, scope.edl_flags)
         raise Misused(f"--image is missing: {remedy}")
 
 
@@ -97,7 +102,16 @@ def upgrade(
             f"kubectl edl install --image IMAGE{scope.edl_flags}"
         )
     refuse_helm(cluster, lambda release, place: f"helm upgrade {release} CHART -n {place}")
-    given = installation_values.chosen(asked, installation_values.kept(cluster), world.stdin)
+    before = installation_values.kept(cluster)
+    if before is None and not how.take_ownership:
+        raise Refused(
+            "kubectl-edl was installed here by manifests (kubectl apply, kustomize): apply the new "
+            "ones. To leave them for the plugin, with all values that are not the default: "
+            f"kubectl edl upgrade --take-ownership -f VALUES{scope.edl_flags}"
+        )
+    given = installation_values.chosen(asked, before or {}, world.stdin)
+    if before is None:
+        _check_image(given, "upgrade --take-ownership", scope)
     if how.dry_run == "client":
         _print(
             world,
@@ -128,7 +142,10 @@ def _put(
 ) -> None:
     documents = installation_values.documents(given, cluster.system_namespace)
     check_rights(cluster, documents)
-    apply = Apply(cluster, dry_run=how.dry_run == "server", force=how.force_conflicts)
+    rehearsal = Apply(cluster, dry_run=True, force=how.force_conflicts)
+    apply = replace(rehearsal, dry_run=how.dry_run == "server")
+    if not apply.dry_run:  # what is refused is refused before anything is written
+        deque(in_order(documents, rehearsal), maxlen=0)
     sentences = not how.output
     done = [_told(world, one, how) if sentences else one for one in in_order(documents, apply)]
     old = prune.superseded(cluster, [one.target for one in done])

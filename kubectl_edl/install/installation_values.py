@@ -65,15 +65,15 @@ def documents(given: Json, namespace: str) -> Documents:
     return (*found[:ours], _kept(given, namespace), *found[ours:])
 
 
-def kept(cluster: Cluster) -> Json:
-    """What was chosen before; nothing where kubectl-edl was installed in another way.
+def kept(cluster: Cluster) -> Json | None:
+    """What was chosen before; None where kubectl-edl was installed in another way.
 
     Raises Unreadable for what another client has written there.
     """
     try:
         found = cluster.get(ObjectRef("ConfigMap", cluster.system_namespace, KEPT))
     except NotFound:
-        return {}
+        return None
     text = str((found.get("data") or {}).get(_FILE) or "")
     return _read(ManifestSource(f"ConfigMap {cluster.system_namespace}/{KEPT}", text))
 

@@ -29,6 +29,7 @@ from tests.kubectl_edl.stage import Run, Stage, job
 SYSTEM = contract.SYSTEM_NAMESPACE
 WEBHOOK = ObjectRef("Deployment", SYSTEM, "edl-webhook")
 CONFIGURATION = ObjectRef("MutatingWebhookConfiguration", "", "edl")
+KEPT = ObjectRef("ConfigMap", SYSTEM, "edl-values")
 IMAGE = "registry.example/kubectl-edl:9"
 HELD = {"metadata": {"annotations": {contract.TTL: "600"}}, "spec": {held_ttl.FIELD: HELD_TTL}}
 
@@ -193,6 +194,47 @@ def test_an_upgrade_deletes_what_the_new_values_lack() -> None:
     assert "networkpolicy.networking.k8s.io/edl-reconciler deleted" in run.out.splitlines()
     again = on.run("upgrade", "--no-wait")
     assert all(line.endswith("unchanged") for line in again.out.splitlines())
+
+
+def applied_by_hand(*settings: str) -> Stage:
+    """As kustomize leaves it: without the values that the plugin keeps."""
+    on = stage()
+    install(on, *settings)
+    on.cluster.delete(KEPT)
+    return on
+
+
+def test_what_manifests_installed_is_left_to_them_unless_it_is_taken_over() -> None:
+    on = applied_by_hand("--set", "networkPolicy.enabled=true")
+    policy = ObjectRef("NetworkPolicy", SYSTEM, "edl-webhook")
+    run = on.run("upgrade", "--no-wait", "--image", IMAGE, "--force-conflicts")
+    assert run.code == 1
+    assert "by manifests (kubectl apply, kustomize): apply the new ones" in run.err
+    assert "kubectl edl upgrade --take-ownership -f VALUES\n" in run.err
+    assert (find(on.cluster, KEPT), run.out) == (None, "")
+    assert find(on.cluster, policy)
+    lost = on.run("upgrade", "--no-wait", "--take-ownership")
+    assert "error: --image is missing" in lost.err
+    wanted = ("--image", IMAGE, "--set", "networkPolicy.enabled=true")
+    run = on.run("upgrade", "--no-wait", "--take-ownership", *wanted)
+    assert (run.code, run.err) == (0, "")
+    assert find(on.cluster, policy)
+    assert on.run("upgrade", "--no-wait").code == 0
+
+
+def test_a_refused_upgrade_has_written_nothing() -> None:
+    on = applied_by_hand()
+
+    class Owned(Judging):
+        def apply(self, target: ObjectRef, manifest: Json, **how: bool) -> Json:
+            if target == WEBHOOK:
+                raise Conflict("Apply failed with 1 conflict: .spec.replicas", 409)
+            return super().apply(target, manifest, **how)
+
+    on.wrapped = Owned  # type: ignore[assignment]
+    run = on.run("upgrade", "--no-wait", "--take-ownership", "--image", IMAGE)
+    assert run.err.startswith("error: deployment.apps/edl-webhook: Apply failed with 1 conflict")
+    assert (find(on.cluster, KEPT), run.out) == (None, "")
 
 
 def test_an_upgrade_of_nothing_names_install() -> None:
@@ -749,6 +791,18 @@ def test_a_time_to_live_comes_back_once_no_webhook_holds_it(times: int, seconds:
     assert on.job("waits")["spec"][held_ttl.FIELD] == seconds
     by_hand = """waits -n default --type=merge -p '{"spec":{"ttlSecondsAfterFinished":600}}'"""
     assert (by_hand in run.err) == (seconds == HELD_TTL)
+
+
+def test_a_gang_is_started_by_hand_with_no_fewer_pods_than_its_minimum() -> None:
+    on = stage()
+    install(on)
+    on.put(job("gang", framework="pytorch", min="40", max="40"))
+    on.put(job("waits", framework="none"))
+    assert on.run("uninstall", "--yes").err.splitlines()[-1] == (
+        "2 suspended (default/gang, default/waits): not started any more. By hand, each with a "
+        "size of its own: kubectl patch job gang -n default "
+        """-p '{"spec":{"parallelism":40,"completions":40,"suspend":false}}'"""
+    )
 
 
 def test_it_asks_before_it_deletes() -> None:
