@@ -6,7 +6,7 @@ be used like a needed one.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import timedelta
 from typing import Final
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from edl.contract import NODE_POOL
 from edl.feasibility.eligibility import Mask
-from edl.model import Node
+from edl.model import JobKey, Node
 from edl.planner.decision_limits import GrowthMode
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -42,9 +42,12 @@ def required(allocation: RoleAllocation) -> int:
     return max(allocation.min_replicas, allocation.role.spec.min, manual_size(allocation.role) or 0)
 
 
-def unneeded(snapshot: Snapshot) -> Mask:
-    """The removable nodes that are not needed, by the current snapshot; bool[nodes]."""
-    free = _removable(snapshot) & (_others(snapshot) <= 0)
+def unneeded(snapshot: Snapshot, others: Ints) -> Mask:
+    """The removable nodes that are not needed, by the current snapshot; bool[nodes].
+
+    `others`: the number of other pods that need each node; int64[nodes].
+    """
+    free = _removable(snapshot) & (others <= 0)
     for allocation in snapshot.allocations:
         for placement in allocation.placements[: required(allocation)]:
             if placement.node != NO_NODE:
@@ -79,8 +82,8 @@ def _is_pooled(node: Node) -> bool:
     return NODE_POOL in (node.labels or {})
 
 
-def _others(snapshot: Snapshot) -> Ints:
-    """The number of other owners' pods that need each node; int64[nodes]."""
+def others(snapshot: Snapshot) -> Ints:
+    """The number of other owners' and provisional pods that need each node; int64[nodes]."""
     ours = Counter(
         pod.node
         for job in snapshot.all_jobs
@@ -92,6 +95,16 @@ def _others(snapshot: Snapshot) -> Ints:
     return np.array(
         [tenants[name] - ours[name] for name in snapshot.capacity.node_names], dtype=np.int64
     )
+
+
+def provisional(snapshot: Snapshot, kept: Container[JobKey] = ()) -> Ints:
+    """The number of provisional pods on each node, without those of `kept` requests."""
+    found: Ints = np.zeros(len(snapshot.capacity.index), dtype=np.int64)
+    for job in snapshot.all_jobs:
+        for pod in job.provisioning.held if job.key not in kept else ():
+            if (node := snapshot.capacity.index.get(pod.node)) is not None:
+                found[node] += 1
+    return found
 
 
 def _mask(snapshot: Snapshot, names: Iterable[str]) -> Mask:

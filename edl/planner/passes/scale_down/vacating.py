@@ -13,9 +13,17 @@ import numpy as np
 
 from edl import reasons
 from edl.feasibility.eligibility import Mask
+from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.drain import quota_allows_replacement, roles_with_movable_pods
-from edl.planner.passes.scale_down.needed_nodes import given_up, only_needed, required, unneeded
+from edl.planner.passes.scale_down.needed_nodes import (
+    given_up,
+    only_needed,
+    others,
+    provisional,
+    required,
+    unneeded,
+)
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, ReplicaMove, record_eviction
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, first_placement
@@ -29,6 +37,9 @@ class Vacating:
     decisions: Decisions
     unneeded: Mask = field(init=False)
     """Nodes that only extras use, before any decision of this plan; bool[nodes]."""
+    _unrequested: Mask = field(init=False)
+    """The same, where no request for nodes is kept."""
+    _others: Ints = field(init=False)
     _given_up: Mask = field(init=False)
     """Nodes that no autoscaler has removed in time, which may be used."""
     _narrow: dict[PodClass, tuple[PodClass, PodClass]] = field(default_factory=dict)
@@ -40,9 +51,14 @@ class Vacating:
 
     def __post_init__(self) -> None:
         none = np.zeros(len(self.snapshot.capacity.index), dtype=np.bool_)
-        self.unneeded, self._given_up, self._due = none, none, none.copy()
+        self.unneeded, self._unrequested, self._given_up = none, none, none
+        self._due, self._others = none.copy(), none.astype(np.int64)
         if only_needed(self.snapshot):
-            self.unneeded, self._given_up = unneeded(self.snapshot), given_up(self.snapshot)
+            self._others = others(self.snapshot)
+            self.unneeded = unneeded(self.snapshot, self._others)
+            without = self._others - provisional(self.snapshot)
+            self._unrequested = unneeded(self.snapshot, without)
+            self._given_up = given_up(self.snapshot)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,13 +82,16 @@ class Vacating:
             self._leave(allocation, nodes)
 
     def keep_growth_to_needed_nodes(self) -> None:
-        """Restrict the growth of extras to needed nodes.
+        """Restrict the growth of extras to needed nodes: not to those of dropped requests.
 
         kube-scheduler does not know this restriction, so ungated roles grow only while none of the
         other nodes fits their pods.
         """
         schedulable = self.snapshot.capacity.schedulable
-        free = self.unneeded & unneeded(self.snapshot) & ~self._given_up & schedulable
+        free = self._unrequested & ~self._given_up & schedulable
+        if free.any():
+            dropped = provisional(self.snapshot, self.decisions.requests)
+            free &= unneeded(self.snapshot, self._others - dropped)
         if not free.any():
             return
         for allocation in self.snapshot.allocations:

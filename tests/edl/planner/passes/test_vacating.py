@@ -7,8 +7,17 @@ import pytest
 from msgspec.structs import replace
 
 from edl import contract, reasons
-from edl.model import Assignment, ClusterState, Node, ResizePolicy, Restart, TrainingJob
-from edl.planner.decision_limits import GrowthMode
+from edl.model import (
+    Assignment,
+    ClusterState,
+    Node,
+    ProvisionalPod,
+    Provisioning,
+    ResizePolicy,
+    Restart,
+    TrainingJob,
+)
+from edl.planner.decision_limits import Autoscaler, GrowthMode
 from edl.planner.passes.scale_down.needed_nodes import REMOVED_WITHIN
 from edl.planner.plan import Plan
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
@@ -270,3 +279,28 @@ def test_a_restart_does_not_return_to_the_node_that_it_left() -> None:
     )
     (admission,) = plan(cluster(*nodes, again), "a").admissions
     assert dict(admission.nodes) == {"worker": ("z", "z")}
+
+
+def asking(since: float, *on: str) -> TrainingJob:
+    """A gang that never fits, with provisional pods on these nodes."""
+    pods = tuple(
+        ProvisionalPod(f"asks-{place}", f"uid-{place}", "worker", name, at(since), room(1))
+        for place, name in enumerate(on)
+    )
+    return replace(worker("asks", 9, 9), provisioning=Provisioning(pods=pods))
+
+
+@pytest.mark.parametrize("late", [True, False])
+@pytest.mark.parametrize("gated", [True, False])
+def test_extras_do_not_grow_onto_nodes_that_came_for_a_request_which_failed(
+    late: bool,  # noqa: FBT001 - pytest passes it
+    gated: bool,  # noqa: FBT001 - the same
+) -> None:
+    needed, joined = pooled("a", 1), busy(pooled("b", 1), room(1, pods=1))
+    asks = asking(-NEEDED.provisioning_timeout.total_seconds() if late else -1, "b")
+    runs = placed("a", high=3) if gated else elastic("a", high=3)
+    home = [node("home", 1)] if gated else []
+    limits = replace(NEEDED, autoscaler=Autoscaler.PRESENT)
+    found = plan_for(cluster(needed, joined, *home, runs, asks), limits)
+    assert (found.unprovisioned == (asks.key,)) is late
+    assert not found.resizes
