@@ -137,7 +137,7 @@ def _alternative_names(names: SubjectNames) -> x509.SubjectAlternativeName:
 
 def _hosts(names: SubjectNames) -> list[x509.DNSName]:
     if wrong := [name for name in names.dns if not is_host(name)]:
-        raise _no_certificate(names, f'"{wrong[0]}" is no DNS name')
+        raise _no_certificate(names, f'"{wrong[0]}" is not a DNS name')
     return [x509.DNSName(name) for name in names.dns]
 
 

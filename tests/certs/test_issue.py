@@ -142,7 +142,7 @@ def test_keys_are_not_printed() -> None:
 
 
 def test_a_host_name_that_no_client_could_parse_is_named() -> None:
-    with pytest.raises(CertificateError, match='"bad name" is no DNS name'):
+    with pytest.raises(CertificateError, match='"bad name" is not a DNS name'):
         issue(SubjectNames(("a", "bad name")), NOW)
 
 
