@@ -26,6 +26,7 @@ from edl.model.reason_codes import (
     Period,
     PodNames,
     Pods,
+    PodsOf,
     Reason,
     Restart,
     Roles,
@@ -150,6 +151,12 @@ def ceiling(share: float, resource: str) -> Reason:
 def leaving(pods: int, givers: Iterable[JobKey] = ()) -> Reason:
     """Pods wait for terminating ones; `givers` are jobs that give up capacity in this plan."""
     return Reason(Code.PODS_TERMINATING, Awaiting(pods, tuple(sorted(givers))))
+
+
+def placed_after(jobs: Iterable[JobKey]) -> Reason:
+    """Pods of these jobs come first, and have no nodes yet."""
+    found = tuple(sorted(jobs))
+    return Reason(Code.PLACEMENT_ORDER, PodsOf(found)) if found else PLACED_FIRST
 
 
 def goes_first(key: JobKey) -> Reason:

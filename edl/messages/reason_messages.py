@@ -50,6 +50,7 @@ from edl.model.reason_codes import (
     Period,
     PodNames,
     Pods,
+    PodsOf,
     Reason,
     Roles,
     Size,
@@ -168,6 +169,11 @@ def _(about: Awaiting, code: Code) -> _Sentence:  # noqa: ARG001
     makes = "makes" if len(about.givers) == 1 else "make"
     room = f"{listed(about.givers)} {makes} room" if about.givers else ""
     return _Sentence(f"{waiting} for other pods to terminate", room)
+
+
+@_about.register
+def _(about: PodsOf, code: Code) -> _Sentence:
+    return _Sentence(PLAIN.get(code, UNKNOWN), f"those of {listed(about.jobs)}")
 
 
 @_about.register

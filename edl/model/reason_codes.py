@@ -138,6 +138,12 @@ class Awaiting(msgspec.Struct, frozen=True, tag=True):
     givers: tuple[JobKey, ...]
 
 
+class PodsOf(msgspec.Struct, frozen=True, tag=True):
+    """Pods of these training jobs."""
+
+    jobs: tuple[JobKey, ...]
+
+
 class PodNames(msgspec.Struct, frozen=True, tag=True):
     """Pods of the job itself, by name."""
 
@@ -246,6 +252,7 @@ About: TypeAlias = (
     | Pods
     | LostPods
     | Awaiting
+    | PodsOf
     | PodNames
     | Roles
     | Size

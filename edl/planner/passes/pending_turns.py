@@ -6,12 +6,12 @@ small pods may take the nodes that a large one needs. Starts take precedence ove
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from edl import reasons
 from edl.feasibility.horizon import Horizon
-from edl.model import JobKey
+from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.admission.precedence import Precedence, max_displaced
 from edl.planner.passes.quiet_period import change_times
@@ -29,6 +29,8 @@ class SchedulingTurns:
     decisions: Decisions
     _ahead: Counter[PodClass] = field(default_factory=Counter)
     """Ungated pods, by class, that kube-scheduler has yet to bind."""
+    _first: list[RoleAllocation] = field(default_factory=list)
+    """Roles with pods that come first and have no nodes yet, gated or not."""
     _capacity: dict[PodClass, int] = field(default_factory=dict)
     _costs: dict[tuple[PodClass, PodClass], int] = field(default_factory=dict)
     _postponed: list[PipelinedPods] = field(default_factory=list)
@@ -44,6 +46,11 @@ class SchedulingTurns:
         if not (growing or starts):
             return
         self._ahead, gated = pending_ungated_pods(self.snapshot), pending_gated_pods(self.snapshot)
+        coming = self._ahead + gated
+        self._first = [one for one in self.snapshot.unsettled if one.pod_class in coming]
+        self._first += [
+            one for one in self.snapshot.allocations if one.starts and one.role.template.gated
+        ]
         self._start(starts, gated)
         self._grow(growing, gated)
 
@@ -61,6 +68,7 @@ class SchedulingTurns:
                 self._postpone(key, allocations, number)
             else:
                 self._ahead += pods
+                self._first += allocations
 
     def _grow(self, growing: Sequence[RoleAllocation], gated: Counter[PodClass]) -> None:
         if not growing:
@@ -75,9 +83,10 @@ class SchedulingTurns:
             waits = one.created >= refused.get(one.pod_class, one.created + 1)
             if waits or kept.hinders(0, pods, self._ahead) or self._collides(pods):
                 refused[one.pod_class] = min(one.created, refused.get(one.pod_class, one.created))
-                defer_growth(one)
+                defer_growth(one, self._why([one]))
             else:
                 self._ahead += pods
+                self._first.append(one)
 
     def _in_turn(self, growing: Sequence[RoleAllocation]) -> list[RoleAllocation]:
         """The order of growth: first roles whose pods may not fit beside all others.
@@ -98,6 +107,17 @@ class SchedulingTurns:
             return gave, one.pod_class not in scarce, share, -one.cluster_fraction, one.rank
 
         return sorted(growing, key=turn)
+
+    def _why(self, waiting: Iterable[RoleAllocation]) -> Reason:
+        """The reason to wait, with the jobs whose pods may use the same nodes and come first."""
+        classes = {one.pod_class for one in waiting}
+        return reasons.placed_after(
+            {
+                other.job.key
+                for other in self._first
+                if any(self._cost(other.pod_class, mine) for mine in classes)
+            }
+        )
 
     def _collides(self, pods: Counter[PodClass]) -> bool:
         """Whether these pods, or pods ahead of them, may stay pending if all are created."""
@@ -132,6 +152,8 @@ class SchedulingTurns:
     def _postpone(self, key: JobKey, allocations: Sequence[RoleAllocation], number: int) -> None:
         """Defer a start: the job is queued again, and its capacity stays reserved in this plan."""
         del self.decisions.admitted[key]
+        reason = self._why(allocations)
+        self._first += allocations
         nodes = [
             [placement.node for placement in one.placements if placement.holds_idle]
             for one in allocations
@@ -142,7 +164,7 @@ class SchedulingTurns:
             one for one in self.snapshot.allocations if one not in allocations
         ]
         self.snapshot.rechecks.append(self.snapshot.limits.pending_limit)
-        self.decisions.enqueue(key, reasons.PLACED_FIRST)
+        self.decisions.enqueue(key, reason)
         self.decisions.queue.sort(key=self.snapshot.queue_ranks.__getitem__)
 
 
@@ -159,38 +181,52 @@ def _growing(snapshot: Snapshot) -> list[RoleAllocation]:
     ]
 
 
-def defer_growth(allocation: RoleAllocation) -> None:
+def defer_growth(allocation: RoleAllocation, reason: Reason = reasons.PLACED_FIRST) -> None:
     """Turn its growth into pipelined replicas, until jobs with precedence have their nodes."""
-    allocation.hold.reason = allocation.hold.reason or reasons.PLACED_FIRST
+    allocation.hold.reason = allocation.hold.reason or reason
     allocation.defer(allocation.growth)
 
 
 def pending_ungated_pods(snapshot: Snapshot) -> Counter[PodClass]:
     """Pods that kube-scheduler has yet to bind, by class.
 
-    Pods pending for longer than `pending_limit` wait for capacity, and are left out.
+    Those that do not come soon (`_comes_soon`) wait for capacity, and are left out.
     """
-    limit = snapshot.limits.pending_limit
     coming: Counter[PodClass] = Counter()
     for one in snapshot.unsettled:
-        waiting = (found.since for found in one.unscheduled if not _is_placed(one, found))
         coming[one.pod_class] += sum(
-            1 for since in waiting if since and not snapshot.has_passed(since, limit)
+            not _is_placed(one, found) and _comes_soon(snapshot, found) for found in one.unscheduled
         )
     return +coming
 
 
 def pending_gated_pods(snapshot: Snapshot) -> Counter[PodClass]:
-    """Gated pods on idle capacity that do not exist yet or are not bound, by class."""
-    found: Counter[PodClass] = Counter()
+    """Gated pods on idle capacity that do not exist yet or are not bound, by class.
+
+    Those that do not come soon are left out: their capacity stays reserved, but nothing waits.
+    """
+    coming: Counter[PodClass] = Counter()
     for one in snapshot.allocations:
         if one.role.template.gated and (one.starts or one.unscheduled):
-            left = {pod.position for pod in one.unscheduled if not _is_placed(one, pod)}
-            found[one.pod_class] += sum(
+            left = {
+                found.position
+                for found in one.unscheduled
+                if not (_is_placed(one, found) and _comes_soon(snapshot, found))
+            }
+            coming[one.pod_class] += sum(
                 placement.holds_idle and placement.node != NO_NODE and position not in left
                 for position, placement in enumerate(one.placements)
             )
-    return +found
+    return +coming
+
+
+def _comes_soon(snapshot: Snapshot, found: Unscheduled) -> bool:
+    """Whether a pod has waited for scheduling for less than `pending_limit`.
+
+    A lost pod does not: the Job controller creates it again after up to ten minutes.
+    """
+    limit = snapshot.limits.pending_limit
+    return found.since is not None and not snapshot.has_passed(found.since, limit)
 
 
 def _is_placed(allocation: RoleAllocation, found: Unscheduled) -> bool:

@@ -241,7 +241,7 @@ def test_a_donor_grows_after_its_recipient_and_gets_that_reason() -> None:
     gave = reasons.gave(Code.FAIR_SHARING, JobKey("ns", "poor"))
     rich, poor = worker("rich", 1, 9, on=["a"] * 3, last=gave), worker("poor", 1, 9, on=["a"])
     plan = plan_for(cluster(node("a", 8), rich, poor))
-    assert (sizes(plan), held(plan)["rich"]) == ({"poor": 4}, reasons.PLACED_FIRST)
+    assert (sizes(plan), held(plan)["rich"].code) == ({"poor": 4}, Code.PLACEMENT_ORDER)
 
 
 def test_growth_is_seated_anew_for_one_more_replica_that_its_budget_allows() -> None:

@@ -1,11 +1,15 @@
 """Ungated pods wait a moment where they might take room that the plan has for others."""
 
+from datetime import timedelta
+from typing import Any
+
+import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import TrainingJob
+from edl.model import Code, TrainingJob
 from edl.planner.plan import Plan
-from tests.edl.planner.plans import held, plan_for, sizes, started
+from tests.edl.planner.plans import held, plan_for, sizes, started, told
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
 
 
@@ -22,7 +26,7 @@ def test_a_gang_that_others_may_disturb_starts_when_they_have_their_nodes() -> N
     nodes = (node("a", 4), node("b", 4))
     plan = plan_for(cluster(*nodes, first, second))
     assert list(started(plan)) == ["first"]
-    assert held(plan)["second"] == reasons.PLACED_FIRST
+    assert held(plan)["second"].code is Code.PLACEMENT_ORDER
     assert plan.recheck_after is not None
     bound = worker("first", 2, 2, shape=shape(1), on=["a", "a"])
     assert list(started(plan_for(cluster(*nodes, bound, second)))) == ["second"]
@@ -33,7 +37,7 @@ def test_growth_waits_for_a_gang_that_it_may_disturb() -> None:
     queued = worker("queued", 1, 1, shape=shape(4))
     plan = plan_for(cluster(node("a", 4), node("b", 4), running, queued))
     assert (list(started(plan)), sizes(plan)) == (["queued"], {})
-    assert held(plan) == {"running": reasons.PLACED_FIRST}
+    assert held(plan) == {"running": reasons.placed_after([queued.key])}
     begun = worker("queued", 1, 1, shape=shape(4), on=["b"])
     assert sizes(plan_for(cluster(node("a", 4), node("b", 4), running, begun))) == {"running": 2}
 
@@ -47,7 +51,7 @@ def test_growth_that_delays_no_start_goes_on_beside_a_pending_start() -> None:
 def test_growth_leaves_the_room_of_a_start_that_waits() -> None:
     running = worker("running", 1, 2, shape=shape(1), on=["a"])
     plan = plan_beside_a_start_that_waits(running)
-    assert (sizes(plan), held(plan)["running"]) == ({}, reasons.PLACED_FIRST)
+    assert (sizes(plan), held(plan)["running"].code) == ({}, Code.PLACEMENT_ORDER)
 
 
 def plan_beside_a_start_that_waits(running: TrainingJob) -> Plan:
@@ -56,7 +60,7 @@ def plan_beside_a_start_that_waits(running: TrainingJob) -> Plan:
     part = coming.roles[0].changed(pods=(pod(0, "a"), pod(1, created_at=at(-5))))
     nodes = (node("a", 4, labels={"zone": "a"}), node("b", 4, labels={"zone": "b"}))
     plan = plan_for(cluster(*nodes, running, replace(coming, roles=(part,)), queued))
-    assert (started(plan), held(plan)["queued"]) == ({}, reasons.PLACED_FIRST)
+    assert (started(plan), held(plan)["queued"].code) == ({}, Code.PLACEMENT_ORDER)
     return plan
 
 
@@ -65,7 +69,7 @@ def test_growth_of_small_pods_waits_where_it_may_take_the_node_of_a_large_one() 
     large = worker("large", 1, 2, shape=shape(4), on=["b"])
     nodes = (node("a", 2), node("b", 4), node("c", 4))
     plan = plan_for(cluster(*nodes, small, large))
-    assert (sizes(plan), held(plan)) == ({"large": 2}, {"small": reasons.PLACED_FIRST})
+    assert (sizes(plan), held(plan)) == ({"large": 2}, {"small": reasons.placed_after([large.key])})
     grown = worker("large", 1, 2, shape=shape(4), on=["b", "c"])
     assert sizes(plan_for(cluster(*nodes, small, grown))) == {"small": 2}
 
@@ -101,3 +105,55 @@ def test_growth_does_not_wait_for_pods_that_are_in_the_way_of_others_alone() -> 
     mine = worker("mine", 1, 4, shape=shape(2, node_selector=(("pool", "two"),)), on=["b"])
     plan = plan_for(cluster(*nodes, coming("small", 2), coming("large", 3), mine))
     assert sizes(plan) == {"mine": 4}
+
+
+def _half_there(**fields: Any) -> TrainingJob:  # noqa: ANN401 - of its workers
+    """A gated job, two of whose four workers are on node a."""
+    pods = (pod(0, "a"), pod(1, "a"))
+    usual = {"suspended": False, "size": 4, "pods": pods, "shape": shape(2)}
+    return job("tf", role("chief", on=["b"]), role("worker", 4, 4, **(usual | fields)))
+
+
+@pytest.mark.parametrize("priority", [0, 1000])
+def test_a_start_does_not_wait_until_lost_pods_are_created_again(priority: int) -> None:
+    """The Job controller's back-off is up to ten minutes; their room itself stays reserved."""
+    lacks = _half_there(failures=8)
+    nodes = (node("a", 8), node("b", 8))
+    new = worker("new", 5, 5, priority=priority)
+    assert list(started(plan_for(cluster(*nodes, lacks, new)))) == ["new"]
+    equal = worker("new", 8, 8)
+    assert held(plan_for(cluster(*nodes, lacks, equal)))["new"].code is Code.INSUFFICIENT_CAPACITY
+
+
+def test_growth_does_not_wait_until_lost_pods_are_created_again() -> None:
+    mine = worker("mine", 1, 9, on=["b"])
+    plan = plan_for(cluster(node("a", 8), node("b", 8), _half_there(failures=8), mine))
+    assert sizes(plan) == {"mine": 7}
+
+
+def test_starts_wait_only_a_moment_for_gated_pods_that_are_not_created() -> None:
+    """Something refuses them for long, a quota perhaps; none was lost."""
+    new = worker("new", 5, 5)
+    nodes = (node("a", 8), node("b", 8))
+
+    def plan(since: float) -> Plan:
+        lacks = replace(_half_there(), started_at=at(since))
+        return plan_for(cluster(*nodes, lacks, new))
+
+    assert list(started(plan(-31))) == ["new"]
+    waits = plan(-5)
+    assert (started(waits), waits.recheck_after) == ({}, timedelta(seconds=25))
+    assert told(waits)["new"] == "waiting for pods ahead of it to be scheduled; those of ns/tf"
+
+
+def test_the_jobs_whose_pods_come_first_are_named() -> None:
+    first = worker("first", 2, 2, shape=shape(1), queued=-99)
+    second = worker("second", 1, 1, shape=shape(4), queued=-98)
+    plan = plan_for(cluster(node("a", 4), node("b", 4), first, second))
+    assert told(plan)["second"] == "waiting for pods ahead of it to be scheduled; those of ns/first"
+    running = worker("running", 1, 2, shape=shape(1), on=["a"])
+    plan = plan_beside_a_start_that_waits(running)
+    assert told(plan) == {
+        "queued": "waiting for pods ahead of it to be scheduled; those of ns/coming",
+        "running": "waiting for pods ahead of it to be scheduled; those of ns/coming, ns/queued",
+    }
