@@ -3,7 +3,7 @@
 from sandbox.cluster import Sandbox, Start
 from sandbox.errors import BuildError, ComponentDied, SandboxError
 from sandbox.objects.nodes import NodeGroup
-from sandbox.shared import temporary_sandbox
+from sandbox.temporary import temporary_sandbox
 
 __all__ = [
     "BuildError",

@@ -64,7 +64,7 @@ class Sandbox:
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.name = checked_name(name)
-        self._environ = environ
+        self.environ = environ
         self._say = say
         self._places = places(environ)
         self._root = (root or self._places.sandboxes).absolute()
@@ -80,7 +80,7 @@ class Sandbox:
         exists stay as they are. Raises ComponentDied, BuildError or another SandboxError.
         """
         real = self._is_real(asked=real)
-        if releases.chosen(self._environ) not in (None, self._release()):
+        if releases.chosen(self.environ) not in (None, self._release()):
             raise self._made(f"with Kubernetes {self._release()}")
         programs = self._programs(real=real)
         prefix = self._packages() if real else None
@@ -214,7 +214,7 @@ class Sandbox:
 
     def kubectl_environment(self) -> dict[str, str]:
         """What makes any kubectl, or a client library, use this cluster."""
-        return kubectl.environment(self._environ, self.kubeconfig, self.folder)
+        return kubectl.environment(self.environ, self.kubeconfig, self.folder)
 
     @property
     def real(self) -> bool:
@@ -245,7 +245,7 @@ class Sandbox:
         if asked and made and not self.real:
             raise self._made("without a real node")
         real = self.real if made else asked
-        if real and (reason := missing(self._environ)):
+        if real and (reason := missing(self.environ)):
             raise SandboxError(reason)
         return real
 
@@ -259,14 +259,14 @@ class Sandbox:
             return None
         facts = read_facts(self._layout.facts)
         made = facts.release if facts and facts.settled else None
-        return made or releases.chosen(self._environ) or releases.DEFAULT
+        return made or releases.chosen(self.environ) or releases.DEFAULT
 
     def _programs(self, *, real: bool = False) -> dict[str, Path]:
         where, release = self._places, self._release()
-        return binaries.find(where, self._environ, self._say, release=release, real=real)
+        return binaries.find(where, self.environ, self._say, release=release, real=real)
 
     def _packages(self) -> Path:
-        bench = Bench(self._places.cache, self._environ)
+        bench = Bench(self._places.cache, self.environ)
         return debian_packages.unpacked("node", bench, self._say)
 
     def _node(self, cast: Cast, prefix: Path) -> Node:

@@ -32,29 +32,26 @@ def write_whole(path: Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def locked(
-    path: Path, waiting: Callable[[], None] = lambda: None, *, shared: bool = False
-) -> Iterator[TextIOWrapper]:
-    """Hold the lock file, alone or with other sharers; `waiting` is called once if that takes time.
+def locked(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[TextIOWrapper]:
+    """Hold the lock file alone; `waiting` is called once if that takes time.
 
     The kernel drops the lock when its holder ends, however it ends. A holder may remove the file.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
-    operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     while True:
         with path.open("a") as stream:
-            if not taken(stream, operation):
+            if not _taken(stream):
                 waiting()
-                fcntl.flock(stream, operation)
+                fcntl.flock(stream, fcntl.LOCK_EX)
             if _is_at(path, stream):
                 yield stream
                 return
 
 
-def taken(stream: TextIOWrapper, operation: int) -> bool:
-    """Whether the lock (LOCK_SH or LOCK_EX) could be taken at once."""
+def _taken(stream: TextIOWrapper) -> bool:
+    """Whether the lock could be taken at once."""
     try:
-        fcntl.flock(stream, operation | fcntl.LOCK_NB)
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

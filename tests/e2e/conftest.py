@@ -6,6 +6,7 @@ other that can pull, or has been given, the images of `dev.images.NAMES`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ import pytest
 from dev import in_cluster
 from sandbox import Sandbox
 from sandbox.real import missing
-from sandbox.shared import of_test_run
+from sandbox.temporary import ended_with_process, of_test_run
 from tests.e2e.support.install import install
 from tests.e2e.support.stalls import Stalls
 from tests.e2e.support.training import training_in
@@ -66,16 +67,15 @@ def stalls(request: pytest.FixtureRequest) -> Stalls:
 
 
 @pytest.fixture
-def own_real_sandbox(request: pytest.FixtureRequest) -> Callable[[], Sandbox]:
+def own_real_sandbox() -> Iterator[Callable[[], Sandbox]]:
     """Makes sandboxes, not up yet, for tests that break theirs."""
     require_a_real_node()
     if named := os.environ.get("EDL_KUBECONFIG"):
         pytest.skip(f"needs a node of its own to break; EDL_KUBECONFIG={named}")
-    made: list[Sandbox] = []
+    with contextlib.ExitStack() as made:
 
-    def make() -> Sandbox:
-        made.append(Sandbox(f"pytest-{os.getpid()}-own-{len(made)}-{time.time_ns() % 1000}"))
-        request.addfinalizer(made[-1].down)
-        return made[-1]
+        def make() -> Sandbox:
+            sandbox = Sandbox(f"pytest-{os.getpid()}-own-{time.time_ns()}")
+            return made.enter_context(ended_with_process(sandbox))
 
-    return make
+        yield make

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 from typing import TYPE_CHECKING
 
@@ -9,7 +11,7 @@ import pytest
 
 from dev.installation import install
 from sandbox import NodeGroup, Sandbox
-from sandbox.shared import of_test_run
+from sandbox.temporary import ended_with_process, of_test_run
 from tests.integration.support.stage import stage
 from tests.temporary_namespace import temporary
 
@@ -63,15 +65,15 @@ def installed(installation: Installation) -> Iterator[Stage]:
 
 
 @pytest.fixture
-def own_sandbox(request: pytest.FixtureRequest) -> Iterator[Callable[[], Sandbox]]:
+def own_sandbox() -> Iterator[Callable[[], Sandbox]]:
     """Makes further sandboxes, not up yet, for tests that break theirs."""
     if named := os.environ.get("EDL_KUBECONFIG"):
         pytest.skip(f"needs a control plane of its own to break; EDL_KUBECONFIG={named}")
-    made: list[Sandbox] = []
+    numbers = itertools.count()
+    with contextlib.ExitStack() as made:
 
-    def make() -> Sandbox:
-        made.append(Sandbox(f"pytest-{os.getpid()}-{len(made)}"))
-        request.addfinalizer(made[-1].down)
-        return made[-1]
+        def make() -> Sandbox:
+            sandbox = Sandbox(f"pytest-{os.getpid()}-{next(numbers)}")
+            return made.enter_context(ended_with_process(sandbox))
 
-    return make
+        yield make

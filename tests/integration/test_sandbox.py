@@ -17,6 +17,7 @@ from sandbox.layout import free_ports
 from sandbox.processes import ownership
 from sandbox.processes.components import ORDER
 from sandbox.releases import wanted
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +51,17 @@ context.load_cert_chain(certificate, key)
 server.socket = context.wrap_socket(server.socket, server_side=True)
 print("ready", flush=True)
 server.serve_forever()
+"""
+RUN = """
+import signal, time
+from sandbox import Sandbox
+from sandbox.temporary import ended_with_process
+
+def test_that_takes_long():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with ended_with_process(Sandbox({name!r})) as sandbox:
+        sandbox.up()
+        time.sleep(1000)
 """
 REGISTRATION = """
 apiVersion: admissionregistration.k8s.io/v1
@@ -187,6 +199,20 @@ def test_what_a_killed_run_left_half_made_is_made_anew(own_sandbox: Make) -> Non
     assert sandbox.running()
     assert sandbox.up().fresh
     sandbox.check()
+
+
+def test_a_test_run_whose_master_is_killed_leaves_nothing(
+    own_sandbox: Make, tmp_path: Path
+) -> None:
+    """Workers then have some seconds to end: a sandbox may take longer than these."""
+    sandbox = own_sandbox()
+    module = tmp_path / "test_run.py"
+    module.write_text(RUN.format(name=sandbox.name))
+    argv = ("pytest", "-q", "-n", "1", "-p", "no:cacheprovider", "--rootdir", tmp_path, module)
+    with subprocess.Popen([sys.executable, "-m", *argv]) as master:
+        until(lambda: set(ORDER) <= sandbox.running().keys())
+        master.kill()
+    until(lambda: not sandbox.exists())
 
 
 def test_two_sandboxes_live_side_by_side(own_sandbox: Make) -> None:

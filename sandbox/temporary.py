@@ -1,20 +1,20 @@
-"""A cluster for one process, or for all processes of a test run; it ends with the last of them."""
+"""Clusters that end with the process that brought them up, however it ends."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import secrets
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from sandbox.existing import ExistingCluster
-from sandbox.files import locked, taken
-from sandbox.paths import places
+from sandbox.paths import HERE, places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -22,33 +22,37 @@ if TYPE_CHECKING:
     from sandbox.existing import Cluster
     from sandbox.objects.nodes import NodeGroup
 
+# A shell, not Python, as long as it waits. A killed process runs no code of its own: the kernel
+# closes its pipe, and `cat` ends.
+_WHEN_THE_PIPE_CLOSES = 'cat; exec "$@"'
+
+
+@contextlib.contextmanager
+def ended_with_process(sandbox: Sandbox) -> Iterator[Sandbox]:
+    """End the sandbox afterwards; if this process is killed before, another process ends it."""
+    down = (sys.executable, "-m", "sandbox", "down", "--name", sandbox.name)
+    with subprocess.Popen(
+        ("sh", "-c", _WHEN_THE_PIPE_CLOSES, "sh", *down),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=dict(sandbox.environ),
+        cwd=HERE.parent,
+        start_new_session=True,  # a signal to our process group is not for it
+    ) as guard:
+        try:
+            yield sandbox
+        finally:
+            sandbox.down()
+            guard.kill()
+
 
 @contextlib.contextmanager
 def temporary_sandbox(name: str, *groups: NodeGroup) -> Iterator[Sandbox]:
     """A sandbox of this process alone: its name is the process's besides."""
-    sandbox = Sandbox(f"{name}-{os.getpid()}")
-    try:
+    with ended_with_process(Sandbox(f"{name}-{os.getpid()}")) as sandbox:
         sandbox.up(*groups)
         yield sandbox
-    finally:
-        sandbox.down()
-
-
-@contextlib.contextmanager
-def shared(sandbox: Sandbox, *groups: NodeGroup, real: bool = False) -> Iterator[Sandbox]:
-    """The first of several processes starts the sandbox, the last one ends it.
-
-    Also if one of them is killed: the kernel counts, as each user holds a lock on one file.
-    """
-    path = sandbox.folder.parent / ".locks" / f"users-of-{sandbox.name}.lock"
-    with locked(path, shared=True) as users:
-        try:
-            sandbox.up(*groups, real=real)
-            yield sandbox
-        finally:
-            if taken(users, fcntl.LOCK_EX):
-                sandbox.down()
-                path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -59,15 +63,16 @@ def of_test_run(
     *groups: NodeGroup,
     real: bool = False,
 ) -> Iterator[Cluster]:
-    """The cluster that EDL_KUBECONFIG names, else the sandbox that the processes of this run share.
+    """The cluster that EDL_KUBECONFIG names, else a sandbox of this process.
 
-    run: the same word in each of them. refuse: is told why a named cluster cannot do something.
-    real: the sandbox has a real node beside the simulated ones of `groups`.
+    run: names the sandbox, which no other process may use. refuse: is told why a named cluster
+    cannot do something. real: the sandbox has a real node beside the simulated ones of `groups`.
     Raises SandboxError if EDL_KUBECONFIG names no file.
     """
     named = environ.get("EDL_KUBECONFIG")
     if not named:
-        with shared(Sandbox(f"pytest-{run}", environ=environ), *groups, real=real) as sandbox:
+        with ended_with_process(Sandbox(f"pytest-{run}", environ=environ)) as sandbox:
+            sandbox.up(*groups, real=real)
             yield sandbox
         return
     kubeconfig = Path(named).expanduser().absolute()
