@@ -9,7 +9,9 @@ WITHOUT_CLUSTERS := --ignore=tests/integration --ignore=tests/e2e
 SIDE_BY_SIDE = $(if $(EDL_KUBECONFIG),-n 0,-n $(1) --dist loadfile --no-loadscope-reorder)
 READY := $(VENV)/ready
 # A lane that ran fewer tests than this has lost some: it fails.
-LEAST_UNIT := 8000
+LEAST_UNIT_EDL := 5200
+LEAST_UNIT_PLUGIN := 1850
+LEAST_UNIT_OTHERS := 1400
 LEAST_LAWS := 390
 LEAST_INTEGRATION = $(if $(EDL_KUBECONFIG),300,$(if $(SANDBOX_PASSED),640,670))
 LEAST_SMOKE := 55
@@ -22,6 +24,8 @@ SANDBOX_PASSED = $(wildcard $(shell $(BIN)/python -m tests.sandbox_state))
 WITHOUT_PASSED = $(if $(TESTS),,$(if $(SANDBOX_PASSED), and not sandbox))
 # The API server's answers, starts, resizes, restarts, refused starts, and devices, which the oldest release lacks.
 SMOKE := $(patsubst %,tests/integration/test_%.py,cluster_contract_real elasticity refused_starts devices)
+UNIT := unit-edl unit-plugin unit-others
+UNIT_TESTS := $(BIN)/pytest -q -m "not laws and not slow and not integration and not e2e and not torture"
 # What the end-to-end tests run.
 IMAGES := kubectl-edl tensorflow pytorch horovod mxnet paddle
 # Sandboxes of this checkout; a cut-off run is cleaned up by `make down`.
@@ -29,7 +33,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Compiling hundreds of files anew in every process would cost more than the tests themselves.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check types unit laws laws-meanwhile integration matrix smoke e2e test-kind torture mutants images \
+.PHONY: help demo test check types unit $(UNIT) laws laws-meanwhile integration matrix smoke e2e test-kind torture mutants images \
 	bench pictures docs format setup binaries release dist \
 	run-webhook run-reconciler constraints locks audit down clean requirements
 
@@ -51,15 +55,24 @@ test: check ## everything that must hold
 check: setup ## format, lint, types, layers, unit tests that take a moment each
 	$(BIN)/ruff format --check -q .
 	$(BIN)/ruff check -q .
-	@$(MAKE) --no-print-directory -j 2 --output-sync=line types unit
+	@$(MAKE) --no-print-directory -j 4 --output-sync=line types $(UNIT)
 
 types: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 unit: setup
-	$(BIN)/pytest -q -n 3 --least $(LEAST_UNIT) $(WITHOUT_CLUSTERS) \
-		-m "not laws and not slow and not integration and not e2e and not torture"
+	@$(MAKE) --no-print-directory -j 3 --output-sync=line $(UNIT)
+
+# Processes, not workers of one run: each of these would collect all tests, and report every one.
+unit-edl: setup
+	$(UNIT_TESTS) --least $(LEAST_UNIT_EDL) tests/edl
+
+unit-plugin: setup
+	$(UNIT_TESTS) --least $(LEAST_UNIT_PLUGIN) tests/kubectl_edl
+
+unit-others: setup
+	$(UNIT_TESTS) --least $(LEAST_UNIT_OTHERS) --ignore=tests/edl --ignore=tests/kubectl_edl $(WITHOUT_CLUSTERS)
 
 laws: setup ## unit tests that take their time, most of them property tests: the planner under every policy
 	$(BIN)/pytest -q -n 2 --least $(LEAST_LAWS) $(WITHOUT_CLUSTERS) -m "laws or slow"

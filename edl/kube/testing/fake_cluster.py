@@ -4,7 +4,6 @@ It keeps versions, history, preconditions, finalizers and grace periods as an AP
 runs no controllers, no admission and no validation; pods end when their grace period has passed.
 """
 
-import copy
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -58,7 +57,7 @@ class FakeCluster:
     def get(self, target: ObjectRef) -> Json:
         self.tick()
         with self._lock:
-            return copy.deepcopy(self._found(_key(target)))
+            return _copied(self._found(_key(target)))
 
     def list(self, selection: ListOptions) -> RawList:
         self.tick()
@@ -102,18 +101,18 @@ class FakeCluster:
                 raise Conflict(f'{_plural(key)} "{key.name}" already exists', 409)
             if not dry_run:
                 self._commit(key, body)
-            return copy.deepcopy(body)
+            return _copied(body)
 
     def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         self.tick()
         with self._lock:
             before = self._found(_key(target))
             _check_version(_key(target), before, body.get("metadata", {}).get("resourceVersion"))
-            after = merged(copy.deepcopy(before), body)
+            after = merged(_copied(before), body)
             after["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
             if after != before and not dry_run:
                 self._store(_key(target), after)
-            return copy.deepcopy(after)
+            return _copied(after)
 
     def apply(
         self,
@@ -153,7 +152,7 @@ class FakeCluster:
 
     def _deleted(self, key: FakeKey, before: Json) -> Json:
         """As it stands while its grace period runs, or its finalizers are there."""
-        after, grace = copy.deepcopy(before), _grace(key, before)
+        after, grace = _copied(before), _grace(key, before)
         ends = self._clock() + timedelta(seconds=grace)
         after["metadata"]["deletionTimestamp"] = _text(ends)
         after["metadata"]["deletionGracePeriodSeconds"] = grace
@@ -174,7 +173,7 @@ class FakeCluster:
             raise NotFound(f'{_plural(key)} "{key.name}" not found', 404) from None
 
     def _born(self, target: ObjectRef, manifest: Mapping[str, Any]) -> Json:
-        body = copy.deepcopy(dict(manifest))
+        body = _copied(manifest)
         metadata = body.setdefault("metadata", {})
         identity = uuid.uuid5(_NAMES, f"{target}{self._history.version}")
         if prefix := metadata.get("generateName"):
@@ -198,7 +197,7 @@ class FakeCluster:
 
     def _commit(self, key: FakeKey, after: Json | None) -> None:
         before = self._objects.pop(key, None)
-        last = copy.deepcopy(before or {}) if after is None else after
+        last = _copied(before or {}) if after is None else after
         last["metadata"]["resourceVersion"] = str(self._history.version + 1)
         if after is not None:
             self._objects[key] = after
@@ -245,6 +244,12 @@ def _selects(selection: ListOptions, key: FakeKey, body: Json) -> bool:
     if selection.about not in ("", (body.get("involvedObject") or {}).get("name")):
         return False
     return matches(selection.labels, body["metadata"].get("labels") or {})
+
+
+def _copied(body: Mapping[str, Any]) -> Json:
+    """As an API server stores it: JSON, which is read anew faster than `deepcopy` copies it."""
+    found: Json = msgspec.json.decode(msgspec.json.encode(body))
+    return found
 
 
 def _grace(key: FakeKey, body: Json) -> int:

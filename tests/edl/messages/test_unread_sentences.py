@@ -5,6 +5,7 @@ functions of the same module.
 """
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,8 @@ PACKAGES = ("edl", "reconciler", "kubectl_edl", "webhook", "certs")
 RENDERERS = frozenset(messages.__all__)
 FIELDS = frozenset({"message", "problem", "blocker"})
 """Attributes, keys and names that hold a sentence."""
+MENTIONED = re.compile(rf"\b(?:{'|'.join(RENDERERS | FIELDS)})\b")
+"""A module without one of these words has no sentence."""
 SAME = frozenset({"casefold", "get", "join", "lower", "lstrip", "rstrip", "strip", "upper"})
 """Methods of which a sentence that goes in comes out."""
 READS = frozenset(
@@ -171,7 +174,9 @@ def test_no_code_reads_a_sentence() -> None:
         f"{path.relative_to(ROOT)}:{function}"
         for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
-        for function in readings(ast.parse(path.read_text()))
+        for text in [path.read_text()]
+        if MENTIONED.search(text)
+        for function in readings(ast.parse(text))
     }
     assert found == set(ALLOWED)
 
